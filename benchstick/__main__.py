@@ -1,0 +1,5 @@
+"""`python -m benchstick`: the command line."""
+
+from benchstick.cli import main
+
+main()

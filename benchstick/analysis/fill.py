@@ -1,0 +1,427 @@
+"""The speed of a sequential fill as a series: what counts of it, and the levels that it keeps to.
+
+Both the cache knee and slow-downs are looked for in these levels. The method is our choice: a
+running median takes away single outliers; changes of level are then sought at every scale with a
+CUSUM statistic over overlapping windows, the narrowest window that shows a change first (seeded
+binary segmentation with narrowest-over-threshold selection, both known from the literature on
+change points); neighbouring levels that differ by less than a tenth are joined. Its threshold
+comes from the noise of the series itself, measured from second to second.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import NamedTuple, Protocol
+
+# A level of fewer intervals cannot be told from an outlier that lies across two of them.
+LEAST_POINTS = 3
+_MEDIAN_OF = 5
+_JOIN_BELOW = 0.10
+# Slower than this share of the median, nothing was asked of the drive.
+_IDLE_BELOW = 0.001
+# An interval beside a pause that is slower than this share of the next one was partly a pause.
+_PARTLY_BELOW = 0.9
+# No series is trusted to be quieter than 1 %.
+_LEAST_NOISE = 0.01
+# A fast level as long as this is never a burst, and slow time is this share below it or less.
+_LEAST_FAST = 10.0
+_SLOWER_BELOW = 0.80
+# Noise from which on points are joined, and how many points are too few for that.
+_JAGGED = 0.25
+_FEW = 40
+# Times the largest value that noise alone is expected to give.
+_CERTAINTY = 1.6
+
+
+class Interval(NamedTuple):
+    """One reading of a sequential fill.
+
+    `done` is the bytes written since the fill began, this interval's included; `seconds` the
+    interval's length; `moved` the bytes written in it. `t` is the clock at its end, None where it
+    follows the one before without a gap (the first then begins at 0). `waiting`: requests were
+    with the drive. An interval with nothing moved is a stall when the drive was waited for, and a
+    pause when it was not.
+    """
+
+    done: int
+    seconds: float
+    moved: int
+    t: float | None = None
+    waiting: bool = False
+
+
+class Point(NamedTuple):
+    """An interval in which the drive was written to all the time: bytes `start` to `end`, clock
+    `t0` to `t1`. `moved` and `seconds` leave out what lay between the intervals of a `calmed`
+    series. `rested`: there was a pause right before it."""
+
+    start: int
+    end: int
+    t0: float
+    t1: float
+    moved: int
+    seconds: float
+    rested: bool
+
+    @property
+    def speed(self) -> float:
+        """Bytes a second."""
+        return self.moved / self.seconds
+
+
+@dataclass(frozen=True)
+class Level:
+    """Points `first` up to, and not with, `last`, and their bytes over their seconds."""
+
+    first: int
+    last: int
+    seconds: float
+    speed: float
+
+    @property
+    def count(self) -> int:
+        return self.last - self.first
+
+
+class SampleLike(Protocol):
+    """What a series takes of one row of a run's per-second record (`store.records.Sample`)."""
+
+    @property
+    def t(self) -> float: ...
+    @property
+    def dt(self) -> float: ...
+    @property
+    def step(self) -> int | None: ...
+    @property
+    def read_bytes(self) -> int: ...
+    @property
+    def write_bytes(self) -> int: ...
+    @property
+    def inflight(self) -> int: ...
+
+
+def of_samples(samples: Iterable[SampleLike]) -> list[Interval]:
+    """What was written in a run's per-second samples, counted from the first of them."""
+    done, made = 0, []
+    for sample in samples:
+        done += sample.write_bytes
+        made.append(Interval(done, sample.dt, sample.write_bytes, sample.t, sample.inflight > 0))
+    return made
+
+
+def of_writing(
+    samples: Sequence[SampleLike], seconds: float | None, done: int = 0
+) -> list[Interval]:
+    """The intervals of one uninterrupted write without the pauses around it.
+
+    `samples` are those in which it lies. Its first and its last one are pauses in part: they share
+    what is left of `seconds`, the writing time that the tool tells, by their bytes. With None (a
+    write cut short) they are left out, as bytes that were written and show no speed. `done`: the
+    bytes written before.
+    """
+    moving = [at for at, sample in enumerate(samples) if sample.write_bytes]
+    if not moving:
+        return []
+    part = samples[moving[0] : moving[-1] + 1]
+    lengths = _lengths(part, seconds)
+    made = []
+    for at, (sample, length) in enumerate(zip(part, lengths, strict=True)):
+        done += sample.write_bytes
+        if length <= 0:
+            continue
+        # The first one ends with its sample, the last one begins with it.
+        t = sample.t - sample.dt + length if at == len(part) - 1 > 0 else sample.t
+        made.append(Interval(done, length, sample.write_bytes, t, True))
+    return made
+
+
+def _lengths(part: Sequence[SampleLike], seconds: float | None) -> list[float]:
+    """How long each sample was written in; 0 for what is not known."""
+    lengths = [sample.dt for sample in part]
+    if seconds is None:
+        return [0.0, *lengths[1:-1], 0.0][: len(part)]
+    if len(part) == 1:
+        return [min(seconds, part[0].dt)]
+    first, last = part[0], part[-1]
+    left = min(max(seconds - sum(lengths[1:-1]), 0.0), first.dt + last.dt)
+    share = first.write_bytes / (first.write_bytes + last.write_bytes)
+    begin = max(min(left * share, first.dt), left - last.dt)
+    return [begin, *lengths[1:-1], left - begin]
+
+
+def busy_points(
+    intervals: Sequence[Interval], *, ends_whole: bool = False
+) -> tuple[list[Point], list[Point]]:
+    """(points, partial): the intervals that show the drive's speed, and those left out.
+
+    Pauses are in neither. The first interval, the last and those beside a pause may have been a
+    pause in part, which makes them too slow: they are left out when they are slower than their
+    neighbour. With `ends_whole` the caller says that no interval is a pause in part. ValueError
+    when the series is not in order.
+    """
+    stretches = _stretches(list(_on_the_clock(intervals)))
+    everything = [point for stretch in stretches for point in stretch]
+    if ends_whole:
+        return everything, []
+    whole = [point for stretch in stretches for point in _without_partial_ends(stretch)]
+    kept = {point.start for point in whole}
+    return whole, [point for point in everything if point.start not in kept]
+
+
+def _stretches(clocked: Sequence[tuple[int, float, float, int, bool]]) -> list[list[Point]]:
+    """The points between one pause and the next."""
+    speeds = [moved / (t1 - t0) for _, t0, t1, moved, _ in clocked if moved > 0]
+    idle_below = _IDLE_BELOW * statistics.median(speeds) if speeds else 0.0
+    made: list[list[Point]] = []
+    before: float | None = None
+    for done, t0, t1, moved, waiting in clocked:
+        speed = moved / (t1 - t0)
+        if not waiting and speed <= idle_below:
+            before = None
+            continue
+        # A gap on the clock is a pause that the caller has left out.
+        rested = before is None or t0 - before > 0.5 * (t1 - t0)
+        if rested:
+            made.append([])
+        made[-1].append(Point(done - moved, done, t0, t1, moved, t1 - t0, rested and len(made) > 1))
+        before = t1
+    return made
+
+
+def _on_the_clock(
+    intervals: Sequence[Interval],
+) -> Iterator[tuple[int, float, float, int, bool]]:
+    """(done, begin, end, moved, waiting) of each interval that has a length."""
+    clock, last = 0.0, 0
+    for interval in intervals:
+        done, seconds, moved, t, waiting = interval
+        if not (moved >= 0 and done >= last + moved and 0 <= seconds < math.inf):
+            raise ValueError(f"series: {interval} does not follow {last} bytes")
+        end = clock + seconds if t is None else t
+        clock, last = end, done
+        if seconds > 0:
+            yield done, end - seconds, end, moved, waiting
+
+
+def _without_partial_ends(stretch: list[Point]) -> list[Point]:
+    """A stretch between two pauses without the ends that were partly pauses themselves."""
+    # Of one or two intervals all may be pauses in part, with nothing to tell it by.
+    if len(stretch) < 3:
+        return []
+    kept = list(stretch)
+    inner = kept[1:-1]
+    if kept[-1].speed < _PARTLY_BELOW * inner[-1].speed:
+        kept.pop()
+    if kept[0].speed < _PARTLY_BELOW * inner[0].speed:
+        kept.pop(0)
+        kept[0] = kept[0]._replace(rested=stretch[0].rested)
+    return kept
+
+
+def calmed(points: Sequence[Point]) -> tuple[list[Point], int]:
+    """(points, how many of the given ones are in each): joined in pairs while they are jagged.
+
+    Drives without a cache left can change between two speeds every second; what they keep to then
+    is a mean over several of them. Points that are calm, or few, stay as they are.
+    """
+    made, each = list(points), 1
+    while len(made) >= _FEW and noise_of(made) > _JAGGED:
+        joined = [_joined(made[at : at + 2]) for at in range(0, len(made) - 1, 2)]
+        if len(made) % 2:
+            joined[-1] = _joined([joined[-1], made[-1]])
+        made, each = joined, each * 2
+    return made, each
+
+
+def _joined(points: Sequence[Point]) -> Point:
+    first, last = points[0], points[-1]
+    return Point(
+        first.start,
+        last.end,
+        first.t0,
+        last.t1,
+        sum(point.moved for point in points),
+        math.fsum(point.seconds for point in points),
+        first.rested,
+    )
+
+
+def noise_of(points: Sequence[Point]) -> float:
+    """How much the speed changes from point to point where it keeps its level, as a share.
+
+    From the middle one of the changes, in a long series from the one that three quarters stay
+    below: neither knees nor single outliers count, but a speed that changes every other second.
+    """
+    logs = _logs([point.speed for point in points])
+    changes = sorted(abs(b - a) for a, b in pairwise(logs))
+    if not changes:
+        return _LEAST_NOISE
+    # How far half and three quarters of the differences of two normal values lie apart.
+    share, normal = (0.5, 0.954) if len(points) < _FEW else (0.75, 1.627)
+    return max(_LEAST_NOISE, changes[int(share * len(changes))] / normal)
+
+
+def levels_of(points: Sequence[Point]) -> list[Level]:
+    """The levels that the speed keeps to, in order; together they are all points."""
+    if not points:
+        return []
+    calm = _running_median([point.speed for point in points])
+    starts = [0, *_changes(_logs(calm), noise_of(points)), len(points)]
+    levels = [_level(points, a, b) for a, b in pairwise(starts)]
+    return join_alike(points, levels)
+
+
+def join_alike(points: Sequence[Point], levels: Sequence[Level]) -> list[Level]:
+    """Neighbouring levels less than a tenth apart made one, the nearest ones first."""
+    left = list(levels)
+    while len(left) > 1:
+        gaps = [abs(a.speed - b.speed) / max(a.speed, b.speed, 1e-9) for a, b in pairwise(left)]
+        at = min(range(len(gaps)), key=gaps.__getitem__)
+        if gaps[at] >= _JOIN_BELOW:
+            break
+        left[at : at + 2] = [_level(points, left[at].first, left[at + 1].last)]
+    return left
+
+
+def _level(points: Sequence[Point], first: int, last: int) -> Level:
+    part = points[first:last]
+    seconds = math.fsum(point.seconds for point in part)
+    return Level(first, last, seconds, sum(point.moved for point in part) / seconds)
+
+
+def level_of(points: Sequence[Point], first: int, last: int) -> Level:
+    """Points `first` up to, and not with, `last` as one level. ValueError when there is none."""
+    if not 0 <= first < last <= len(points):
+        raise ValueError(f"points {first} to {last} of {len(points)}")
+    return _level(points, first, last)
+
+
+def calm_logs(points: Sequence[Point], noise: float) -> list[float]:
+    """Logarithms of the speeds, outliers drawn in to three times the noise."""
+    logs = _logs([point.speed for point in points])
+    usual = _running_median(logs)
+    reach = 3 * noise
+    return [
+        min(middle + reach, max(middle - reach, log))
+        for log, middle in zip(logs, usual, strict=True)
+    ]
+
+
+def without_bursts(levels: Sequence[Level]) -> list[Level]:
+    """The levels with each burst lowered to the faster of its neighbours.
+
+    A burst is faster than what is beside it, and shorter than 10 s and than half of the slow time
+    beside it: a cache that got a little room in a pause, and not what the drive slowed down from.
+    What the series begins with is none: a small fast zone is as short.
+    """
+    left = list(levels)
+    changed = True
+    while changed:
+        changed = False
+        for at in range(1, len(left)):
+            level = left[at]
+            beside = [one.speed for one in (*left[at - 1 : at], *left[at + 1 : at + 2])]
+            if max(beside) >= level.speed:
+                continue
+            longest = max(_slower_seconds(left, at, way) for way in (-1, 1))
+            if level.seconds < min(_LEAST_FAST, longest / 2):
+                left[at] = replace(level, speed=max(beside))
+                changed = True
+    return left
+
+
+def _slower_seconds(levels: Sequence[Level], at: int, way: int) -> float:
+    """Seconds of writing beside level `at`, one way, in which it was slower by a fifth."""
+    total, to = 0.0, at + way
+    while 0 <= to < len(levels) and levels[to].speed <= _SLOWER_BELOW * levels[at].speed:
+        total += levels[to].seconds
+        to += way
+    return total
+
+
+def shown_around(flat: Sequence[Level]) -> list[float]:
+    """For each level what the drive showed both before and after, itself included: the lower of
+    the two highest speeds. A level below it is a slow-down; where it falls, nothing came back."""
+    before = accumulate((level.speed for level in flat), max)
+    after = list(accumulate((level.speed for level in reversed(flat)), max))
+    return [min(pair) for pair in zip(before, reversed(after), strict=True)]
+
+
+def _logs(speeds: Sequence[float]) -> list[float]:
+    """Logarithms, as noise and changes are shares; a stall counts as a twentieth of the usual."""
+    floor = max(1.0, 0.05 * statistics.median(speeds)) if speeds else 1.0
+    return [math.log(max(speed, floor)) for speed in speeds]
+
+
+def _running_median(values: Sequence[float]) -> list[float]:
+    half = _MEDIAN_OF // 2
+    made = []
+    for at in range(len(values)):
+        part = sorted(values[max(0, at - half) : at + half + 1])
+        middle = len(part) // 2
+        # Near the ends the part can be of four: the mean of its two middle values.
+        made.append(part[middle] if len(part) % 2 else (part[middle - 1] + part[middle]) / 2)
+    return made
+
+
+def _changes(values: Sequence[float], noise: float) -> list[int]:
+    """Where the level changes: indices of the first value of each new level."""
+    count = len(values)
+    if count < 2 * LEAST_POINTS:
+        return []
+    sums = list(accumulate(values, initial=0.0))
+    limit = (_CERTAINTY * noise) ** 2 * 2 * math.log(count)
+    shown = sorted(
+        (window[1] - window[0], -gain, at, window)
+        for window in _windows(count)
+        for gain, at in [_best_split(sums, *window)]
+        if gain > limit
+    )
+    found: list[int] = []
+    for _, _, at, (first, last) in shown:
+        if not any(first < other < last for other in found):
+            found.append(at)
+    return _settled(sums, sorted(found), limit)
+
+
+def _windows(count: int) -> Iterator[tuple[int, int]]:
+    """Half-overlapping windows over all values: the whole, then of half the length each time."""
+    length = count
+    while length >= 2 * LEAST_POINTS:
+        steps = max(1, math.ceil(2 * count / length) - 1)
+        for step in range(steps):
+            first = round(step * (count - length) / max(1, steps - 1))
+            yield first, first + length
+        length = math.ceil(length / 2) if length > 2 * LEAST_POINTS else 0
+
+
+def _best_split(sums: Sequence[float], first: int, last: int) -> tuple[float, int]:
+    """(gain, index) of the split of a window that lowers the sum of squares most."""
+    best, place = 0.0, first
+    base, total, length = sums[first], sums[last], last - first
+    for at in range(first + LEAST_POINTS, last - LEAST_POINTS + 1):
+        left, right = at - first, last - at
+        apart = (sums[at] - base) / left - (total - sums[at]) / right
+        gain = apart * apart * left * right / length
+        if gain > best:
+            best, place = gain, at
+    return best, place
+
+
+def _settled(sums: Sequence[float], found: list[int], limit: float) -> list[int]:
+    """The changes, each at its best place between its neighbours; those that no longer count
+    there are left out."""
+    for _ in range(2):
+        settled: list[int] = []
+        for place in range(len(found)):
+            first = settled[-1] if settled else 0
+            last = found[place + 1] if place + 1 < len(found) else len(sums) - 1
+            gain, best = _best_split(sums, first, last)
+            if gain > limit:
+                settled.append(best)
+        found = settled
+    return found

@@ -1,0 +1,85 @@
+"""Does command queueing (NCQ, UASP, NVMe queues) work? The measured answer beside the stated one.
+
+Source: seed 003 reads RND4K Q32 about equal to Q1 as "no NCQ or UASP at work" (METHODS 1.4). The
+thresholds are our choice: below 1.5 times there is no queueing, from 2 times there is, between
+them it is not clear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NONE_BELOW = 1.5
+WORKS_FROM = 2.0
+
+
+@dataclass(frozen=True)
+class QueueingVerdict:
+    """`state` is works, ineffective, unclear or unknown; `ratio` is Q32 over Q1 in IOPS.
+
+    `contradiction` is True when the measurement says the opposite of what the system states.
+    """
+
+    state: str
+    ratio: float | None
+    text: str
+    contradiction: bool = False
+
+
+def judge_queueing(
+    q1_iops: float | None,
+    q32_iops: float | None,
+    *,
+    queue_depth: int | None,
+    driver: str,
+    rotational: bool | None,
+) -> QueueingVerdict:
+    """The verdict from random 4K reads at QD1 and QD32.
+
+    `queue_depth` is the depth in effect as sysfs states it (1 means no queueing), `driver` what is
+    named beside it. Of a rotational drive the verdict is what sysfs says: its ratio depends on
+    the seek order as much as on queueing. `rotational` None: the drive does not tell, so a low
+    ratio at a depth above 1 may be a hard disk's, and is no contradiction.
+    """
+    stated = _stated(queue_depth, driver)
+    if not q1_iops or not q32_iops:
+        return QueueingVerdict("unknown", None, f"not measured; {stated}")
+    ratio = q32_iops / q1_iops
+    measured = f"Q32 is {ratio:.1f} times Q1"
+    if rotational:
+        state = _from_depth(queue_depth)
+        return QueueingVerdict(state, ratio, f"{stated}; rotational, {measured}")
+    if ratio < NONE_BELOW:
+        state = "ineffective"
+    elif ratio >= WORKS_FROM:
+        state = "works"
+    else:
+        state = "unclear"
+    contradiction = state in ("works", "ineffective") and _from_depth(queue_depth) not in (
+        state,
+        "unknown",
+    )
+    text = f"{measured}; {stated}"
+    if contradiction and rotational is None and state == "ineffective":
+        text += "; the drive does not tell its rotation rate, and of a hard disk this says nothing"
+        return QueueingVerdict("unclear", ratio, text)
+    if contradiction:
+        text += ": the two contradict each other"
+    return QueueingVerdict(state, ratio, text, contradiction)
+
+
+def waits_in_kernel(asked: int, queue_depth: int | None) -> bool | None:
+    """Does a test with `asked` requests outstanding queue in the kernel, because the drive takes
+    only `queue_depth` at a time? None where that depth is not known."""
+    return None if queue_depth is None else asked > queue_depth
+
+
+def _from_depth(queue_depth: int | None) -> str:
+    if queue_depth is None:
+        return "unknown"
+    return "works" if queue_depth > 1 else "ineffective"
+
+
+def _stated(queue_depth: int | None, driver: str) -> str:
+    depth = "queue depth not known" if queue_depth is None else f"queue depth {queue_depth}"
+    return f"driver {driver}, {depth}" if driver else depth

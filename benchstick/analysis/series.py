@@ -1,0 +1,66 @@
+"""Values by second: percentiles of them, and fewer points of a long series for charts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+# A series up to this long is kept second by second: METHODS' 2000 s are.
+WHOLE = 2400
+# A longer one becomes at most so many points, about what a chart has pixels.
+POINTS = 1200
+
+
+def percentile(values: Sequence[float], percent: float) -> float | None:
+    """The nearest-rank percentile: the smallest value that `percent` % of all do not exceed.
+
+    None of nothing.
+    """
+    if not values:
+        return None
+    rank = max(1, math.ceil(percent / 100 * len(values)))
+    return sorted(values)[rank - 1]
+
+
+def reduced(values: Sequence[float | None], *, start: int = 0) -> dict[str, Any]:
+    """`values`, one a second from second `start` on, as a series for a chart.
+
+    `{"from", "every", "mean"}`: point i is the mean over the `every` seconds from
+    `from + i * every` on. With more than one second a point there are `min` and `max` too, so
+    that no dip and no peak is lost. None is a second, or a point, without a value.
+    """
+    every = 1 if len(values) <= WHOLE else math.ceil(len(values) / POINTS)
+    made: dict[str, Any] = {"from": start, "every": every}
+    if every == 1:
+        return {**made, "mean": [_short(value) for value in values]}
+    parts = [
+        [value for value in values[at : at + every] if value is not None]
+        for at in range(0, len(values), every)
+    ]
+    return {
+        **made,
+        "mean": [_short(math.fsum(part) / len(part)) if part else None for part in parts],
+        "min": [_short(min(part, default=None)) for part in parts],
+        "max": [_short(max(part, default=None)) for part in parts],
+    }
+
+
+def scaled(series: dict[str, Any], factor: float) -> dict[str, Any]:
+    """A series of `reduced` with every value times `factor`."""
+    return {
+        name: [None if item is None else _short(item * factor) for item in value]
+        if isinstance(value, list)
+        else value
+        for name, value in series.items()
+    }
+
+
+def _short(value: float | None) -> float | int | None:
+    """Five digits are more than a chart shows, and a long series is kept as text."""
+    if value is None:
+        return None
+    if abs(value) >= 10_000:
+        return round(value)
+    near = float(f"{value:.5g}")
+    return int(near) if near.is_integer() else near

@@ -1,0 +1,38 @@
+"""May a figure be believed? The device's own counters against the tool's total.
+
+Source of the rules: DESIGN.md, "Measuring honestly", 1 and 3.
+"""
+
+from __future__ import annotations
+
+BLOCK_TOLERANCE = 0.005
+FILE_SURPLUS = 0.03
+FILE_SURPLUS_EACH = 64 * 1024
+CACHED_SHARE = 0.01
+
+
+def distrust(
+    *, target: str, tool_bytes: int, device_bytes: int, cached_bytes: int = 0, files: int = 1
+) -> str | None:
+    """Why the figure is invalid, or None when it may be believed.
+
+    `tool_bytes` is what the tool says it moved, `device_bytes` what the drive's counters say in
+    the same direction, `cached_bytes` how much of it was found in the page cache, `files` how many
+    files it went through. All in bytes. A target that is not `block` is a file on a filesystem.
+    """
+    if tool_bytes <= 0:
+        return "nothing was moved"
+    if cached_bytes > CACHED_SHARE * tool_bytes:
+        share = 100 * cached_bytes / tool_bytes
+        return f"buffered: {share:.0f} % of the bytes went through the page cache"
+    difference = (device_bytes - tool_bytes) / tool_bytes
+    counted = (
+        f"counters: the drive moved {device_bytes} bytes, the tool says {tool_bytes} "
+        f"({100 * difference:+.2f} %)"
+    )
+    if target == "block":
+        return counted if abs(difference) > BLOCK_TOLERANCE else None
+    if device_bytes < tool_bytes:
+        return counted
+    allowed = tool_bytes * FILE_SURPLUS + files * FILE_SURPLUS_EACH
+    return counted if device_bytes - tool_bytes > allowed else None

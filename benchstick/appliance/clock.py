@@ -1,0 +1,97 @@
+"""The bench's clock: from the PC's own at boot, by NTP where there is one, else from a laptop.
+
+Nothing that is measured goes by it; it stamps results, and a PC whose battery is empty begins in
+1970. The page only asks for another time, and the agent sets it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from benchstick.appliance import state
+from benchstick.drives import tool
+from benchstick.drives.tool import Finished
+from benchstick.plan.errors import BadInput, BenchError, Refused
+from benchstick.store import home, settings
+
+UTC, LOCAL = "utc", "local"
+# When this was written, and a time by which it will not be in use: what is outside is a mistake.
+EARLIEST, LATEST = 1_790_000_000.0, 4_102_444_800.0
+# A request that waited longer for its agent is not carried out.
+_FRESH_SECONDS = 60.0
+# sys/timex.h: adjtimex() answers so while nobody keeps the clock right. struct timex is 208 bytes.
+_TIME_ERROR = 5
+_TIMEX_BYTES = 512
+_RTC_SECONDS = 15.0
+Run = Callable[..., Finished]
+
+
+def is_kept() -> bool:
+    """Does somebody (NTP) keep the clock right, as the kernel has it?"""
+    answer = int(ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES)))
+    return 0 <= answer < _TIME_ERROR
+
+
+def may_be_set() -> bool:
+    """Only a booted stick's clock is ours to set, and only while nobody else keeps it right."""
+    return state.read() is not None and not is_kept()
+
+
+def since_boot() -> float:
+    """Seconds that no setting of the clock changes, the same in all processes."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def from_rtc(kind: str, run: Run = tool.run) -> str | None:
+    """At boot: take the time of the PC's own clock, which keeps UTC or local time; why not, if so.
+
+    Local time is taken as UTC: which zone it is nobody tells. The page then offers a laptop's.
+    """
+    return _hwclock(["-s", "-l" if kind == LOCAL else "-u"], run)
+
+
+def _hwclock(options: list[str], run: Run) -> str | None:
+    try:
+        answer = run(["hwclock", *options], timeout=_RTC_SECONDS)
+    except BenchError as error:
+        return error.message
+    return None if answer.exit_code == 0 else f"the PC's clock: {answer.error_line}"
+
+
+def wish(browser: float) -> dict[str, float]:
+    """The request's body: the time of the browser, in Unix seconds, at this moment."""
+    if not EARLIEST <= browser <= LATEST:
+        raise BadInput("ms: this is no time of today", field="ms")
+    return {"time": browser, "since_boot": since_boot()}
+
+
+def carry_out(
+    body: Mapping[str, Any],
+    run: Run = tool.run,
+    set_clock: Callable[[float], None] = lambda now: time.clock_settime(time.CLOCK_REALTIME, now),
+) -> float:
+    """Set the clock as a request says; by how many seconds it was moved. Refused, BadInput."""
+    asked, at = body.get("time"), body.get("since_boot")
+    if not isinstance(asked, float) or not isinstance(at, float):
+        raise BadInput("time: two numbers are wanted", field="time")
+    waited = since_boot() - at
+    if not 0 <= waited <= _FRESH_SECONDS or not EARLIEST <= asked <= LATEST:
+        raise BadInput("time: the request is too old, or no time of today; ask again", field="time")
+    if not may_be_set():
+        raise Refused("the clock is kept right by this machine's system or by NTP")
+    before = time.time()
+    set_clock(asked + waited)
+    if _rtc_kind() == UTC:
+        # One that keeps local time belongs to the PC's own system, which would be an hour off.
+        _hwclock(["-w", "-u"], run)
+    return asked + waited - before
+
+
+def _rtc_kind() -> str:
+    try:
+        return settings.load(home.settings_file()).clock
+    except BenchError:
+        return UTC

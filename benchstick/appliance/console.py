@@ -1,0 +1,115 @@
+"""Keeps the screen on a terminal up to date: only rows that changed are written again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import termios
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+from benchstick.appliance import screen
+from benchstick.appliance.view import View
+
+EVERY_SECONDS = 2.0
+# The kernel writes messages on the screen as well; now and then everything is drawn anew.
+_ANEW_EVERY = 30
+_USUAL = (80, 25)
+
+
+def size_of(fd: int) -> tuple[int, int]:
+    """Columns and rows; 80 x 25 where the terminal does not tell, as on a serial line."""
+    with contextlib.suppress(OSError):
+        found = os.get_terminal_size(fd)
+        if found.columns and found.lines:
+            return found.columns, found.lines
+    return _USUAL
+
+
+def has_colours(fd: int) -> bool:
+    """Colours on the kernel's own console only: a serial line may end in anything."""
+    return os.isatty(fd) and os.environ.get("TERM", "") == "linux" and "NO_COLOR" not in os.environ
+
+
+def frame(view: View, width: int, height: int, *, colours: bool) -> list[str]:
+    """The screen's rows. The last column stays empty: writing there moves some terminals on."""
+    return screen.draw(view, width - 1, height).lines(colours=colours)
+
+
+class Terminal:
+    """A terminal that shows rows."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._shown: list[str] = []
+        self._size = (0, 0)
+        self._turn = 0
+
+    def show(self, view: View) -> None:
+        """Bring the terminal to `view`, with as few writes as it takes."""
+        size = size_of(self.fd)
+        rows = frame(view, *size, colours=has_colours(self.fd))
+        if size != self._size or self._turn % _ANEW_EVERY == 0:
+            self._shown = []
+        self._turn += 1
+        text = "".join(
+            f"\x1b[{at + 1};1H{row}\x1b[K"
+            for at, row in enumerate(rows)
+            if at >= len(self._shown) or row != self._shown[at]
+        )
+        if size != self._size:
+            text = f"\x1b[2J{text}"
+        self._shown, self._size = rows, size
+        self.write(text)
+
+    def write(self, text: str) -> None:
+        data = text.encode()
+        while data:
+            data = data[os.write(self.fd, data) :]
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """No cursor, no echo of keys, no screen saver; all of it put back at the end."""
+        before = None
+        with contextlib.suppress(termios.error):
+            before = termios.tcgetattr(self.fd)
+            quiet = termios.tcgetattr(self.fd)
+            quiet[3] &= ~(termios.ECHO | termios.ICANON)
+            termios.tcsetattr(self.fd, termios.TCSANOW, quiet)
+        # Blanking (9) and powering down (14) are the Linux console's own sequences.
+        saver = "\x1b[9;0]\x1b[14;0]" if has_colours(self.fd) else ""
+        self.write(f"{saver}\x1b[?25l")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                self.write(f"\x1b[0m\x1b[{size_of(self.fd)[1]};1H\x1b[?25h\n")
+            if before is not None:
+                with contextlib.suppress(termios.error):
+                    termios.tcsetattr(self.fd, termios.TCSANOW, before)
+
+
+def serve(look: Callable[[], View], fd: int = 1) -> None:
+    """Show what `look` gives every two seconds, until SIGTERM, SIGINT or SIGHUP."""
+    stop = threading.Event()
+
+    def note(number: int, where: FrameType | None) -> None:
+        stop.set()
+
+    for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(which, note)
+    # It runs beside what is measured.
+    with contextlib.suppress(OSError):
+        os.nice(10)
+    terminal = Terminal(fd)
+    try:
+        with terminal.taken():
+            while not stop.is_set():
+                terminal.show(look())
+                stop.wait(EVERY_SECONDS)
+    except OSError as error:
+        # The terminal went away: whoever started it starts it again.
+        print(f"benchstick console: {error.strerror}", file=sys.stderr)

@@ -1,0 +1,127 @@
+"""What the bench is made of, with versions and licences.
+
+The image carries an SPDX document, made when it was built. A host has none: there the tools are
+the host's own, and what is listed is what the bench brings along.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchstick import __version__
+from benchstick.plan.errors import BenchError
+
+if TYPE_CHECKING:
+    from importlib import metadata
+
+SCHEMA = "benchstick/licences/1"
+SPDX = Path("/usr/share/benchstick/spdx.json")
+VENDOR = Path(__file__).resolve().parents[2] / "webui/static/vendor"
+IMAGE_NOTE = "What the image is made of, from the list that was written when it was built."
+HOST_NOTE = (
+    "On a host the tools that the bench starts are the host's own packages; "
+    "this is what the bench brings along."
+)
+
+Package = dict[str, str | None]
+
+
+def document(spdx: Path | None = None) -> dict[str, Any]:
+    """The `benchstick/licences/1` document. BenchError when the image's own list is damaged."""
+    path = SPDX if spdx is None else spdx
+    try:
+        found = of_image(json.loads(path.read_text(encoding="utf-8")))
+        note = IMAGE_NOTE
+    except FileNotFoundError:
+        found, note = of_host(), HOST_NOTE
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BenchError(f"{path}: not the image's list of licences ({error!r})") from None
+    return {"schema": SCHEMA, "note": note, "packages": found}
+
+
+def of_image(spdx: Mapping[str, Any]) -> list[Package]:
+    """The packages of an SPDX document."""
+    found: list[Package] = []
+    for item in spdx["packages"]:
+        declared = item["licenseDeclared"]
+        found.append(
+            {
+                "name": item["name"],
+                "version": item["versionInfo"],
+                "licence": None if declared == "NOASSERTION" else declared,
+                "said": item.get("licenseComments"),
+            }
+        )
+    return found
+
+
+def of_host(vendor: Path = VENDOR) -> list[Package]:
+    """The bench, the Python packages that it needs, and its front-end library."""
+    installed = needed("benchstick")
+    own = installed.pop("benchstick", None)
+    first: Package = {"name": "benchstick", "version": __version__, "licence": None, "said": None}
+    if own is not None:
+        first |= stated(own)
+    others = [of_distribution(found) for _, found in sorted(installed.items())]
+    return [first, *others, *_front_end(vendor)]
+
+
+def needed(name: str) -> dict[str, metadata.Distribution]:
+    """The installed distribution `name` and all that it pulls in, extras apart."""
+    # Here, as it takes memory that the page on a stick would not give back.
+    from importlib import metadata
+
+    found: dict[str, metadata.Distribution] = {}
+    todo = [name]
+    while todo:
+        key = re.sub(r"[-_.]+", "-", todo.pop()).lower()
+        if key in found:
+            continue
+        try:
+            found[key] = metadata.distribution(key)
+        except metadata.PackageNotFoundError:
+            continue
+        for requirement in found[key].requires or ():
+            wanted = re.match(r"[A-Za-z0-9._-]+", requirement)
+            if wanted is not None and not re.search(r";.*\bextra\b", requirement):
+                todo.append(wanted[0])
+    return found
+
+
+def of_distribution(found: metadata.Distribution) -> Package:
+    """A Python package, under the name that it gives itself."""
+    return {"name": found.metadata["Name"], "version": found.version, **stated(found)}
+
+
+def stated(found: metadata.Distribution) -> Package:
+    """Its licence: an SPDX expression where it states one, else its own words."""
+    expression = found.metadata.get_all("License-Expression") or [None]
+    classifiers = [
+        text.rsplit(" :: ", 1)[1]
+        for text in found.metadata.get_all("Classifier") or []
+        if text.startswith("License :: ")
+    ]
+    # Some put the licence's whole text into this field.
+    short = [
+        text
+        for text in found.metadata.get_all("License") or []
+        if 0 < len(text) <= 80 and "\n" not in text and text != "UNKNOWN"
+    ]
+    return {"licence": expression[0], "said": ", ".join(short or classifiers) or None}
+
+
+def _front_end(vendor: Path) -> list[Package]:
+    """uPlot, whose file has version and licence at its head. Nothing where it is not there."""
+    try:
+        head = (vendor / "uPlot.esm.js").read_text(encoding="utf-8")[:1000]
+    except OSError:
+        return []
+    version = re.search(r"\(v([0-9.]+)\)", head)
+    licence = "MIT" if "(MIT Licensed)" in head else None
+    return [
+        {"name": "uPlot", "version": version and version[1], "licence": licence, "said": None}
+    ]

@@ -1,0 +1,95 @@
+"""The wired ports of this machine and their addresses, as the kernel has them. Asks nobody."""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import ipaddress
+import re
+import socket
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+# linux/sockios.h; struct ifreq has 40 bytes on 64-bit machines.
+_SIOCGIFCONF = 0x8912
+_IFREQ = 40
+_MOST = 64
+_ETHERNET = "1"
+_AVAHI = Path("/run/avahi-daemon/socket")
+_AVAHI_SECONDS = 0.5
+# "+", interface, protocol, name. Only names under which the page answers.
+_ANSWER = re.compile(r"\+ -?\d+ \d+ (benchstick(?:-\d+)?\.local)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Port:
+    """A wired port: `cable` None when it is switched off; its IPv4 addresses, best first."""
+
+    name: str
+    cable: bool | None
+    addresses: tuple[str, ...] = ()
+
+
+def addresses() -> list[tuple[str, str]]:
+    """(interface, IPv4 address) of all that are up; aliases such as `eth0:1` count as theirs."""
+    room = array.array("B", bytes(_IFREQ * _MOST))
+    wanted = struct.pack("iL", len(room), room.buffer_info()[0])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        used = struct.unpack("iL", fcntl.ioctl(link.fileno(), _SIOCGIFCONF, wanted))[0]
+    found = []
+    for at in range(0, used, _IFREQ):
+        row = room[at : at + _IFREQ].tobytes()
+        name = row[:16].split(b"\0")[0].decode("ascii", "replace").split(":")[0]
+        found.append((name, socket.inet_ntoa(row[20:24])))
+    return found
+
+
+def ports(
+    sys: Path = Path("/sys"), ask: Callable[[], Iterable[tuple[str, str]]] = addresses
+) -> list[Port]:
+    """The wired ports in the order of their names, virtual and wireless ones left out."""
+    have: dict[str, list[str]] = {}
+    for name, address in ask():
+        have.setdefault(name, []).append(address)
+    found = []
+    for folder in sorted((sys / "class/net").glob("*")):
+        wired = _text(folder / "type") == _ETHERNET and (folder / "device").exists()
+        if not wired or (folder / "wireless").exists() or (folder / "phy80211").exists():
+            continue
+        # The kernel refuses to tell while the port is switched off.
+        carrier = _text(folder / "carrier")
+        cable = None if carrier is None else carrier == "1"
+        mine = sorted(have.get(folder.name, []), key=is_link_local)
+        found.append(Port(folder.name, cable, tuple(mine)))
+    return found
+
+
+def mdns_name(address: str, daemon: Path = _AVAHI) -> str | None:
+    """The name that the network knows `address`, one of ours, by; None where nobody answers.
+
+    avahi counts up (`benchstick-2.local`) when the name is taken. Asked in its own simple protocol.
+    """
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+            link.settimeout(_AVAHI_SECONDS)
+            link.connect(str(daemon))
+            link.sendall(f"RESOLVE-ADDRESS {address}\n".encode("ascii"))
+            answer = link.recv(1024).decode("ascii", "replace")
+    except OSError:
+        return None
+    found = _ANSWER.match(answer)
+    return found[1].lower() if found else None
+
+
+def is_link_local(address: str) -> bool:
+    """An address that the port gave itself, as on a direct cable."""
+    return ipaddress.ip_address(address).is_link_local
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,114 @@
+"""Puts a report of every run that ended on the stick's FAT partition, where any PC can read it.
+
+Written by the agent while no run is on: the stick is left alone while a drive is timed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchstick.appliance import state, stick
+from benchstick.appliance.start import boot_folder, is_mounted
+from benchstick.appliance.stick import Machine
+from benchstick.plan.errors import BadInput, BenchError
+from benchstick.store import export, pages
+
+# Left free for settings, recipes, and the next system.
+_FLOOR_BYTES = 16 << 20
+# What a run that never began has to tell stands in the answer to its request.
+_NOT_REPORTED = frozenset({"running", "refused"})
+
+
+# Makes a text of a run's document, samples included, and the UUID of the bench.
+MakeReport = Callable[[Mapping[str, Any], str], str]
+
+
+class Reports:
+    """Knows which runs have their report. `write_new` is called again and again.
+
+    `more` makes further files of a run's document and the bench's UUID, by the end of their name.
+    """
+
+    def __init__(
+        self, machine: Machine | None = None, more: Mapping[str, MakeReport] | None = None
+    ) -> None:
+        self.machine = machine or Machine()
+        self.more = dict(more or {})
+        self._done: set[str] = set()
+        self._version = -1
+
+    def write_new(self, db: sqlite3.Connection) -> None:
+        """Write the reports of runs that ended, on a booted stick; nothing while a run is on."""
+        found = state.read()
+        if found is None or found["stick"] is None or found["why"] == state.PULLED:
+            return
+        # Runs are written by other processes; as long as none wrote, nothing is to be done.
+        version = int(db.execute("PRAGMA data_version").fetchone()[0])
+        if version == self._version:
+            return
+        rows = [
+            row
+            for row in pages.last_runs(db)
+            if row["uuid"] not in self._done
+            and row["state"] not in _NOT_REPORTED
+            and not row["practice"]
+        ]
+        if rows and (pages.running(db) or not is_mounted(boot_folder())):
+            return
+        self._version = version
+        folder = boot_folder() / "reports"
+        for row in reversed(rows):
+            self._done.add(row["uuid"])
+            if not (folder / _name(row, "json")).exists():
+                self._write(db, row, folder)
+
+    def _write(self, db: sqlite3.Connection, row: sqlite3.Row, folder: Path) -> None:
+        document = export.bundle(db, row["number"])
+        bench = pages.bench_id(db)
+        # The JSON last: a run whose JSON is there has all of them.
+        texts = {
+            "csv": export.figures_csv(document),
+            **dict(self._further(document, bench)),
+            "json": json.dumps(document, indent=1, ensure_ascii=False) + "\n",
+        }
+        try:
+            _check_room(sum(len(text.encode()) for text in texts.values()))
+            with stick.writing(self.machine, boot_folder()):
+                for end, text in texts.items():
+                    stick.replace_file(folder / _name(row, end), text)
+        except (BenchError, OSError) as error:
+            said = error.message if isinstance(error, BenchError) else str(error.strerror)
+            _tell(f"Run {row['number']} has no report on the stick: {said}.")
+
+    def _further(self, document: Mapping[str, Any], bench: str) -> Iterator[tuple[str, str]]:
+        for end, make in self.more.items():
+            try:
+                yield end, make(document, bench)
+            except Exception as error:  # noqa: BLE001 - an odd run keeps its JSON and CSV
+                text = f"run {document['number']}: no {end} report: {error!r}"
+                print(f"benchstick agent: {text}", file=sys.stderr)
+
+
+def _name(row: sqlite3.Row, end: str) -> str:
+    """Numbers begin anew with a fresh store; with the run's own id nothing is overwritten."""
+    return f"run-{row['number']}-{str(row['uuid'])[:8]}.{end}"
+
+
+def _check_room(size: int) -> None:
+    free = os.statvfs(boot_folder())
+    if free.f_bavail * free.f_frsize < size + _FLOOR_BYTES:
+        raise BadInput("its first partition is full; move old reports away")
+
+
+def _tell(text: str) -> None:
+    """Add a notice; of its kind only the last one stays."""
+    found: dict[str, Any] | None = state.read()
+    if found is not None:
+        notes = [note for note in found.get("notes", []) if "has no report" not in note]
+        state.write({**found, "notes": [*notes, text]})

@@ -1,0 +1,289 @@
+"""Lays the view out on a screen of any size: addresses, QR code, drives, runs, PASS or FAIL.
+
+Only characters of the kernel's own console font (code page 437) reach the screen: a drive's model
+name could otherwise carry anything, control codes included.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from benchstick.appliance import letters, qr
+from benchstick.appliance.ending import BAD, GOOD
+from benchstick.appliance.network import is_link_local
+from benchstick.appliance.view import Ended, Line, Running, View
+from benchstick.plan.units import duration_text, size_text
+
+# Select Graphic Rendition of ECMA-48, by what a text is.
+STYLES = {
+    "": "0",
+    "head": "0;7",
+    "title": "0;1",
+    "strong": "0;1;37",
+    "dim": "0;36",
+    "good": "0;1;32",
+    "bad": "0;1;31",
+    "note": "0;1;33",
+    "code": "0;1;37",
+    "good-block": "0;1;37;42",
+    "bad-block": "0;1;37;41",
+    "plain-block": "0;1;37;44",
+}
+_GUARD = {"free": "good", "locked": "note", "protected": "dim"}
+_WORDS = {"usb-uas": "UASP", "usb-bot": "BOT", "virtual": "practice"}
+_BAR = 30
+# The left margin's second column: kernel names have up to seven letters (`nvme0n1`).
+_SECOND = 10
+# A model needs so much to be told from another; before that its size is left out.
+_MODEL = 16
+_LEAST = (40, 12)
+
+
+def plain(text: str) -> str:
+    """`text` with what the console's font has not, or what would steer it, as question marks."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return shown.encode("cp437", "replace").decode("cp437")
+
+
+@dataclass
+class Canvas:
+    """Characters and their styles, row by row."""
+
+    width: int
+    height: int
+    _cells: list[list[tuple[str, str]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._cells = [[(" ", "")] * self.width for _ in range(self.height)]
+
+    def put(self, row: int, column: int, text: str, style: str = "", *, limit: int = 0) -> int:
+        """Write `text`, cut at the right edge or at column `limit`; the column after it."""
+        if not 0 <= row < self.height:
+            return column
+        end = min(limit or self.width, self.width)
+        for letter in plain(text):
+            if column >= end:
+                break
+            self._cells[row][column] = (letter, style)
+            column += 1
+        return column
+
+    def fill(self, row: int, style: str) -> None:
+        """Give a whole row a style."""
+        if 0 <= row < self.height:
+            self._cells[row] = [(letter, style) for letter, _ in self._cells[row]]
+
+    def lines(self, *, colours: bool) -> list[str]:
+        """The rows as text, with escape sequences for styles where `colours`."""
+        return [_coloured(row) if colours else _bare(row) for row in self._cells]
+
+
+def _bare(row: Sequence[tuple[str, str]]) -> str:
+    return "".join(letter for letter, _ in row).rstrip()
+
+
+def _coloured(row: Sequence[tuple[str, str]]) -> str:
+    text, now = "", ""
+    last = max((at for at, cell in enumerate(row) if cell != (" ", "")), default=-1)
+    for letter, style in row[: last + 1]:
+        if style != now:
+            text += f"\x1b[{STYLES[style]}m"
+            now = style
+        text += letter
+    return f"{text}\x1b[0m" if now else text
+
+
+def draw(view: View, width: int, height: int) -> Canvas:
+    """The whole screen."""
+    canvas = Canvas(width, height)
+    _head(canvas, view)
+    if width < _LEAST[0] or height < _LEAST[1]:
+        canvas.put(2, 0, f"The screen is too small: {width} x {height}")
+        return canvas
+    below = _foot(canvas, view)
+    edge, free = _code(canvas, view, below)
+    row = _page(canvas, view, edge)
+    _drives(canvas, view, row, below, [edge] * free + [canvas.width] * (height - free))
+    return canvas
+
+
+def _head(canvas: Canvas, view: View) -> None:
+    canvas.put(0, 1, f"Benchstick {view.version}")
+    canvas.put(0, canvas.width - len(view.now) - 1, view.now)
+    canvas.fill(0, "head")
+
+
+def url(address: str, port: int) -> str:
+    """The page's address as one types it."""
+    return f"http://{address}/" if port == 80 else f"http://{address}:{port}/"
+
+
+def best_url(view: View) -> str | None:
+    """The address for the code: one given by a network before one that a port gave itself."""
+    if view.page is None:
+        return None
+    found = _reached(view)
+    found.sort(key=is_link_local)
+    return url(found[0], view.page.port) if found else None
+
+
+def _reached(view: View) -> list[str]:
+    """The addresses of wired ports under which the page answers."""
+    listens = view.page.address if view.page else ""
+    every = listens in ("0.0.0.0", "::")
+    return [
+        address
+        for port in view.ports
+        for address in port.addresses
+        if every or address == listens
+    ]
+
+
+def _code(canvas: Canvas, view: View, below: int) -> tuple[int, int]:
+    """The QR code in the upper right corner where it fits; where it begins and the row below."""
+    where = best_url(view)
+    lines = qr.code(where) if where else []
+    if not lines or 1 + len(lines) > below or canvas.width - len(lines[0]) < _LEAST[0]:
+        return canvas.width, 0
+    left = canvas.width - len(lines[0])
+    for at, line in enumerate(lines):
+        canvas.put(1 + at, left, line, "code")
+    return left, 1 + len(lines)
+
+
+def _page(canvas: Canvas, view: View, edge: int) -> int:
+    """Where the page is, and the PIN; the row after."""
+    row = 2
+    canvas.put(row - 1, 1, "Page", "title")
+    reached = _reached(view)
+    for port in view.ports:
+        for text, style in _port_lines(view, port.cable, port.addresses, reached):
+            canvas.put(row, 2, port.name, limit=_SECOND - 1)
+            canvas.put(row, _SECOND, text, style, limit=edge)
+            row += 1
+    if not view.ports:
+        canvas.put(row, 2, "no wired network port in this machine", "note", limit=edge)
+        row += 1
+    if view.page is None:
+        canvas.put(row, 2, "the page is not running", "note", limit=edge)
+        return row + 2
+    if not reached and view.page.address not in ("0.0.0.0", "::"):
+        canvas.put(row, 2, f"on this machine: {url(view.page.address, view.page.port)}", limit=edge)
+        row += 1
+    if view.name and reached:
+        canvas.put(row, 2, "by name", limit=edge)
+        canvas.put(row, _SECOND, url(view.name, view.page.port), limit=edge)
+        row += 1
+    canvas.put(row, 2, "PIN", limit=edge)
+    style = "strong" if view.page.pin else ""
+    canvas.put(row, _SECOND, view.page.pin or "none asked", style, limit=edge)
+    if view.ssh is not None:
+        row += 1
+        canvas.put(row, 2, "SSH", limit=edge)
+        canvas.put(row, _SECOND, f"root, by key; the stick's is {view.ssh}", limit=edge)
+    return row + 2
+
+
+def _port_lines(
+    view: View, cable: bool | None, addresses: Sequence[str], reached: Sequence[str]
+) -> list[tuple[str, str]]:
+    if cable is False:
+        return [("no cable", "dim")]
+    if not addresses:
+        return [("off", "dim") if cable is None else ("waiting for an address", "dim")]
+    number = view.page.port if view.page else 80
+    return [
+        (url(address, number), "strong") if address in reached else (address, "dim")
+        for address in addresses
+    ]
+
+
+def _drives(canvas: Canvas, view: View, row: int, below: int, edges: Sequence[int]) -> None:
+    """The drives from `row` on; each row ends at its own of `edges`."""
+    canvas.put(row, 1, "Drives", "title")
+    row += 1
+    if not view.drives:
+        said = "not looked for yet" if view.drives is None else "none plugged in"
+        canvas.put(row, 2, said, "dim", limit=edges[row])
+        return
+    # Free ones first: those are what one came for.
+    order = {"free": 0, "locked": 1, "protected": 2}
+    drives = sorted(view.drives, key=lambda drive: (order.get(drive.guard, 3), drive.name))
+    room = below - row
+    if len(drives) > room:
+        drives, more = drives[: max(0, room - 1)], len(drives) - max(0, room - 1)
+        canvas.put(below - 1, 2, f"and {more} more; see the page", "dim", limit=edges[below - 1])
+    for drive in drives:
+        _drive(canvas, row, drive, edges[row])
+        row += 1
+
+
+def _drive(canvas: Canvas, row: int, drive: Line, edge: int) -> None:
+    """One line; what is on the right gives the model the room that is left."""
+    transport = _WORDS.get(drive.transport, drive.transport)
+    state = drive.last or drive.guard
+    for size in (f"{size_text(drive.capacity):>9} ", ""):
+        right = f" {size}{transport:<6} "
+        room = edge - _SECOND - len(right) - max(len(state), 9) - 1
+        if room >= _MODEL:
+            break
+    room = max(room, 4)
+    canvas.put(row, 2, drive.name, limit=_SECOND - 1)
+    at = canvas.put(row, _SECOND, f"{plain(drive.model)[:room]:<{room}}", limit=edge)
+    at = canvas.put(row, at, right, "dim", limit=edge)
+    canvas.put(row, at, state, "strong" if drive.last else _GUARD.get(drive.guard, ""), limit=edge)
+
+
+def _foot(canvas: Canvas, view: View) -> int:
+    """From the bottom up: runs or how the last one ended, above them the notices; the row where
+    they begin."""
+    row = canvas.height
+    if view.running:
+        row = _running(canvas, view.running, row)
+    elif view.ended is not None:
+        row = _ended(canvas, view.ended, row)
+    notices = [
+        line
+        for notice in view.notices
+        for line in textwrap.wrap(plain(notice), canvas.width - 4, subsequent_indent="  ")
+    ]
+    room = min(len(notices), max(1, row - 10))
+    row -= room
+    for at, line in enumerate(notices[:room]):
+        canvas.put(row + at, 1, f"! {line}" if not line.startswith("  ") else f"  {line}", "note")
+    return row
+
+
+def _running(canvas: Canvas, runs: Sequence[Running], row: int) -> int:
+    shown = runs[:3]
+    row -= 2 * len(shown) + (1 if len(runs) > len(shown) else 0)
+    at = row
+    for run in shown:
+        canvas.put(at, 1, f"Run {run.number}  {run.suite} on {run.model}", "title")
+        left = "" if run.seconds_left is None else f"  {duration_text(run.seconds_left)} left"
+        if left and run.at_most:
+            left = f"  at most{left[1:]}"
+        done = int(_BAR * (run.fraction or 0.0))
+        bar = "█" * done + "░" * (_BAR - done)
+        share = "    " if run.fraction is None else f"{100 * run.fraction:3.0f}%"
+        canvas.put(at + 1, 2, f"{bar} {share}{left}  {run.step}")
+        at += 2
+    if len(runs) > len(shown):
+        canvas.put(at, 1, f"and {len(runs) - len(shown)} more running")
+    return row
+
+
+def _ended(canvas: Canvas, ended: Ended, row: int) -> int:
+    """The word over the whole width, with what it is about below."""
+    kinds = {GOOD: "good-block", BAD: "bad-block"}
+    style = kinds.get(ended.ending.kind, "plain-block")
+    word = letters.big(ended.ending.word, canvas.width - 2)
+    told = (f"run {ended.number}, {ended.suite} on {ended.model}", ended.ending.why)
+    row -= len(word) + 1 + len(told)
+    for at, line in enumerate(("", *word, *(plain(text)[: canvas.width - 2] for text in told))):
+        left = (canvas.width - len(line)) // 2
+        canvas.put(row + at, left, line)
+        canvas.fill(row + at, style)
+    return row

@@ -1,0 +1,31 @@
+"""`benchstick agent`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from benchstick.appliance.reports import Reports
+from benchstick.cli.common import need_root
+from benchstick.engine.agent import Agent
+from benchstick.engine.job import cancel_on_signals
+from benchstick.store.home import data_folder
+
+
+@click.command()
+def agent() -> None:
+    """Watch the drives and carry out what the page asks for, until Ctrl-C."""
+    need_root("the agent")
+    with cancel_on_signals() as stop:
+        Agent(data_folder(), stop, Reports(more={"html": html_report})).serve()
+
+
+def html_report(document: Mapping[str, Any], bench: str) -> str:
+    """The report of a run for the stick, which any PC opens."""
+    # On use, on the booted stick alone: what a report shows is made by the page's part.
+    from benchstick.reports import html
+    from webui import report
+
+    return html.page(report.of_run(document, document["samples"], bench))

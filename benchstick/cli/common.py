@@ -1,0 +1,69 @@
+"""What several commands share."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchstick.appliance import state
+from benchstick.engine import purges
+from benchstick.plan.errors import BadInput
+from benchstick.plan.tables import MOST_BYTES
+from benchstick.store import database
+from benchstick.store.home import data_folder
+
+
+def print_json(document: Any) -> None:
+    """The document alone on stdout."""
+    json.dump(document, sys.stdout, indent=1, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def need_root(what: str) -> None:
+    """BadInput when not root: the message has the command that mends it."""
+    if os.geteuid() != 0:
+        raise BadInput(f"{what} needs root: run it with sudo")
+
+
+def tell_notices() -> None:
+    """What the booted stick has to say, on stderr; nothing on a host."""
+    for notice in state.notices():
+        print(f"benchstick: {notice}", file=sys.stderr)
+
+
+def tell_unfinished() -> None:
+    """Purges that did not come to their end, on stderr, with what to do."""
+    for left in purges.at_home(data_folder()):
+        print(f"benchstick: {left.told()}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def reader() -> Iterator[sqlite3.Connection]:
+    """The store to read."""
+    with contextlib.closing(database.open_reader(data_folder())) as db:
+        yield db
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Columns padded to their widest cell; numbers as the caller wrote them."""
+    lines = [list(columns), *[[str(cell) for cell in row] for row in rows]]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
+    for line in lines:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        print("  ".join(padded).rstrip())
+
+
+def read_file(path: Path) -> bytes:
+    """What is in a file that the user named, a little more than any may hold at most. BadInput
+    when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}", field="file") from None

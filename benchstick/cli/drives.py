@@ -1,0 +1,83 @@
+"""`benchstick drives` and `benchstick drive D`."""
+
+from __future__ import annotations
+
+import contextlib
+
+import click
+
+from benchstick.cli.common import print_json, tell_notices, tell_unfinished
+from benchstick.drives import discover, words
+from benchstick.drives.model import Drive
+from benchstick.engine import plugged, purges
+from benchstick.engine.agent import drives_document
+from benchstick.engine.job import find_drive
+from benchstick.plan.errors import StoreFailed
+from benchstick.plan.units import size_text
+from benchstick.store import database, records
+from benchstick.store.home import data_folder
+
+
+def _labels() -> dict[str, str]:
+    with contextlib.suppress(StoreFailed), contextlib.closing(
+        database.open_reader(data_folder())
+    ) as db:
+        return records.labels(db)
+    return {}
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/drives/1 document")
+def drives(as_json: bool) -> None:
+    """List the drives: how each is connected, whether it may be written, and why."""
+    tell_notices()
+    tell_unfinished()
+    found = purges.noted(
+        data_folder(),
+        discover.scan(labels=_labels(), home=data_folder(), seen=plugged.believed()),
+    )
+    if as_json:
+        print_json(drives_document(found))
+        return
+    if not found:
+        print("no drives found")
+    for drive in found:
+        print_card(drive)
+
+
+def print_card(drive: Drive) -> None:
+    """A drive in a few lines: name, connection, guard state with its reason, code."""
+    label = f" [{drive.label}]" if drive.label else ""
+    size = size_text(drive.identity.capacity)
+    print(f"{drive.path}  {drive.identity.model}, {size}{label}")
+    print(f"    {words.summary_line(drive)}")
+    print(f"    {drive.guard.state}: {drive.guard.why}")
+    print(f"    code: {drive.code}")
+    for sentence in words.worse_than_possible(drive):
+        print(f"    note: {sentence}")
+
+
+@click.command()
+@click.argument("selector", metavar="D")
+@click.option("--json", "as_json", is_flag=True, help="one entry of the drives document")
+def drive(selector: str, as_json: bool) -> None:
+    """All facts of one drive. D is a /dev path, a code, a label, a port path, or `practice`."""
+    found = find_drive(selector, data_folder(), plugged.believed())
+    if as_json:
+        print_json({"schema": "benchstick/drive/1", **found.to_json()})
+        return
+    print_card(found)
+    width = max(len(name) for name in found.facts)
+    for name, fact in found.facts.items():
+        if fact.value is None:
+            print(f"    {name:<{width}}  - ({fact.why or 'not reported'})")
+            continue
+        value = fact.value
+        if isinstance(value, bool):
+            value = "yes" if value else "no"
+        elif isinstance(value, list):
+            value = ", ".join(str(item) for item in value) or "none"
+        elif isinstance(value, dict):
+            value = ", ".join(f"{key} {item}" for key, item in value.items())
+        unit = f" {fact.unit}" if fact.unit else ""
+        print(f"    {name:<{width}}  {value}{unit}  [{fact.source}]")

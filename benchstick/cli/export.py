@@ -1,0 +1,131 @@
+"""`benchstick export N --format FORMAT [--output FILE]`."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchstick.cli.common import reader
+from benchstick.plan.errors import BadInput
+from benchstick.store import export as files
+from benchstick.store import pages
+from benchstick.store.home import data_folder
+from benchstick.suites.certificate import certificate
+
+FORMATS = ("json", "csv", "html", "pdf", "svg", "bundle", "certificate", "certificate-text")
+# Not for a terminal.
+_BINARY = frozenset({"pdf", "bundle"})
+
+
+@click.command()
+@click.argument("number", type=int, metavar="N")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="json")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE",
+              help="write there instead of to stdout; of svg a folder")  # fmt: skip
+@click.option("--artefacts", is_flag=True,
+              help="put what the run's steps left into its bundle as well")  # fmt: skip
+def export(number: int, form: str, output: Path | None, artefacts: bool) -> None:
+    """Write run N to stdout or to FILE: json (everything, with samples), csv (its figures), a
+    report as html or pdf, each chart as svg, a bundle that another bench imports, or of an erase
+    its certificate, as JSON or as plain text."""
+    if artefacts and form != "bundle":
+        raise BadInput("export: --artefacts goes with --format bundle", field="artefacts")
+    if output is None and form == "svg":
+        raise BadInput("export: svg needs --output FOLDER, one file a chart", field="output")
+    if output is None and form in _BINARY and sys.stdout.isatty():
+        raise BadInput(f"export: {form} is not text; add --output FILE", field="output")
+    with reader() as db:
+        if form == "bundle":
+            _put(_bundle(db, number, artefacts), output)
+            return
+        document = files.bundle(db, number)
+        bench = pages.bench_id(db)
+    if form == "svg":
+        assert output is not None
+        _charts(document, output)
+        return
+    _put(_made(document, form, bench), output)
+
+
+def _put(made: bytes, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(made)
+        sys.stdout.flush()
+    else:
+        write_file(output, made)
+
+
+def _bundle(db: sqlite3.Connection, number: int, artefacts: bool) -> bytes:
+    from benchstick.reports import bundle
+
+    file = io.BytesIO()
+    bundle.write(db, number, file, data_folder() if artefacts else None)
+    return file.getvalue()
+
+
+def _made(document: Mapping[str, Any], form: str, bench: str) -> bytes:
+    """The file of a run's document in this format."""
+    if form == "csv":
+        return files.figures_csv(document).encode("utf-8")
+    if form == "certificate-text":
+        return str(certificate(document)["text"]).encode("utf-8")
+    if form in ("html", "pdf"):
+        return _report(document, form, bench)
+    shown = certificate(document) if form == "certificate" else document
+    return (json.dumps(shown, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+
+
+def _report(document: Mapping[str, Any], form: str, bench: str) -> bytes:
+    # On use: what a report shows is made by the page's part of the program.
+    from benchstick.reports import html, pdf
+    from webui import report
+
+    made = report.of_run(document, document["samples"], bench)
+    return html.page(made).encode("utf-8") if form == "html" else pdf.document(made)
+
+
+def _charts(document: Mapping[str, Any], folder: Path) -> None:
+    from benchstick.reports.svg import standalone
+    from webui import report
+
+    charts = report.charts_of(document, document["samples"])
+    if not charts:
+        raise BadInput(f"export: run {document['number']} has no chart", field="format")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{folder}: {error.strerror}", field="output") from None
+    for at, chart in enumerate(charts, 1):
+        name = f"benchstick-run-{document['number']}-chart-{at}.svg"
+        write_file(folder / name, standalone(chart).encode("utf-8"))
+        print(folder / name)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Put `data` in the place of the file at `path`, whole or not at all. BadInput."""
+    fresh = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name[:100]}.", delete=False
+        ) as file:
+            fresh = Path(file.name)
+            file.write(data)
+        # As any new file: NamedTemporaryFile makes it for its owner alone.
+        mask = os.umask(0)
+        os.umask(mask)
+        fresh.chmod(0o666 & ~mask)
+        fresh.replace(path)
+    except OSError as error:
+        if fresh is not None:
+            fresh.unlink(missing_ok=True)
+        text = f"{path}: {error.strerror}; choose another --output"
+        raise BadInput(text, field="output") from None

@@ -1,0 +1,22 @@
+"""`benchstick licences`."""
+
+from __future__ import annotations
+
+import click
+
+from benchstick.appliance.licences import document
+from benchstick.cli.common import print_json, print_table
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/licences/1 document")
+def licences(as_json: bool) -> None:
+    """List what the bench is made of, with versions and licences."""
+    found = document()
+    if as_json:
+        print_json(found)
+        return
+    print(f"{found['note']}\n")
+    columns = ("name", "version", "licence", "said")
+    rows = [[item[column] or "-" for column in columns] for item in found["packages"]]
+    print_table(("Package", "Version", "Licence (SPDX)", "As stated"), rows)

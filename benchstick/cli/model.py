@@ -1,0 +1,63 @@
+"""`benchstick model`: sheets of what makers claim of their models."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import click
+
+from benchstick.cli.common import print_json, print_table, read_file, reader
+from benchstick.plan.errors import BadInput
+from benchstick.store import database, models
+from benchstick.store.home import data_folder
+from benchstick.suites import models as sheets
+
+
+@click.group()
+def model() -> None:
+    """Model sheets: claims, parts and price, put beside figures."""
+
+
+@model.command("import")
+@click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+def import_(path: Path) -> None:
+    """Take a model sheet out of a TOML file; one of the same name is replaced."""
+    sheet = sheets.read(read_file(path), str(path))
+    with contextlib.closing(database.open_writer(data_folder())) as db:
+        models.save(db, sheet)
+    print(f"kept {sheet.name}, for drives whose model is {sheet.model}")
+
+
+@model.command("list")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/models/1 document")
+def list_(as_json: bool) -> None:
+    """List the model sheets."""
+    known = (data_folder() / database.FILE).exists()
+    with reader() if known else contextlib.nullcontext() as db:
+        found = [] if db is None else models.listed(db)
+    if as_json:
+        listed = [{"id": number, **sheet.to_json()} for number, sheet in found]
+        print_json({"schema": "benchstick/models/1", "models": listed})
+    elif not found:
+        print("no model sheets yet (benchstick model import FILE)")
+    else:
+        print_table(
+            ("id", "name", "drives' model", "claims"),
+            [
+                (number, sheet.name, sheet.model,
+                 len(sheet.claims) + sum(getattr(sheet, key) is not None for key in sheets.PLAIN))
+                for number, sheet in found
+            ],
+        )  # fmt: skip
+
+
+@model.command()
+@click.argument("number", type=int, metavar="ID")
+def remove(number: int) -> None:
+    """Remove a model sheet by the number that `list` shows."""
+    if not (data_folder() / database.FILE).exists():
+        raise BadInput("there are no model sheets yet")
+    with contextlib.closing(database.open_writer(data_folder())) as db:
+        models.remove(db, number)
+    print(f"removed {number}")

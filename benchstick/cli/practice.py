@@ -1,0 +1,27 @@
+"""`benchstick practice`: the practice drive."""
+
+from __future__ import annotations
+
+import click
+
+from benchstick.cli.common import need_root
+from benchstick.cli.drives import print_card
+from benchstick.drives import practice as drive
+from benchstick.drives.locks import is_locked
+from benchstick.plan.errors import Refused
+from benchstick.store.home import data_folder
+
+
+@click.command()
+@click.option("--detach", is_flag=True, help="detach it and delete its file")
+def practice(detach: bool) -> None:
+    """Make the practice drive (a file on a loop device), or take it away."""
+    need_root("the practice drive")
+    if detach:
+        found = drive.find(data_folder())
+        if found is not None and is_locked(found):
+            raise Refused("the practice drive is in use by a run: wait for it or cancel it")
+        drive.detach(data_folder(), remove=True)
+        print("the practice drive is gone")
+        return
+    print_card(drive.ensure(data_folder()))

@@ -1,0 +1,49 @@
+"""`benchstick purges`: purges that did not come to their end, and taking one back."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import click
+
+from benchstick.cli.common import need_root, print_json
+from benchstick.engine import plugged, recovery
+from benchstick.engine import purges as unfinished
+from benchstick.engine.job import find_drive
+from benchstick.store import database
+from benchstick.store.home import data_folder
+
+
+@click.command()
+@click.option("--undo", "selector", metavar="D", help="take back what is left on this drive")
+@click.option("--unlock", metavar="CODE", help="the drive's code: do it although it is locked")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/purges/1 document")
+def purges(selector: str | None, unlock: str | None, as_json: bool) -> None:
+    """List the purges that were interrupted, with what to type; or take one back.
+
+    Taking back an ATA security erase takes the drive's password off. A failed NVMe sanitize is
+    left. What was erased is gone.
+    """
+    home = data_folder()
+    if selector is not None:
+        need_root("purges --undo")
+        print(_undo(home, selector, unlock))
+        return
+    found = unfinished.at_home(home)
+    if as_json:
+        print_json({"schema": "benchstick/purges/1", "purges": [left.to_json() for left in found]})
+        return
+    if not found:
+        print("no purge was interrupted")
+    for left in found:
+        print(left.told())
+
+
+def _undo(home: Path, selector: str, unlock: str | None) -> str:
+    seen = plugged.believed()
+    with contextlib.closing(database.open_writer(home)) as db:
+        # A killed runner's tools may still be at the drive.
+        recovery.recover(db)
+        drive = find_drive(selector, home, seen)
+        return unfinished.undo(db, home, drive, unlock=unlock, seen=seen)

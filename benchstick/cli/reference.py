@@ -1,0 +1,63 @@
+"""`benchstick reference`: figures measured elsewhere or published."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import click
+
+from benchstick.cli.common import print_json, print_table, read_file, reader
+from benchstick.plan.errors import BadInput
+from benchstick.store import database, references
+from benchstick.store.home import data_folder
+from benchstick.suites import references as files
+
+
+@click.group()
+def reference() -> None:
+    """Figures measured elsewhere or published, shown in comparisons."""
+
+
+@reference.command("import")
+@click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+def import_(path: Path) -> None:
+    """Take figures out of a TOML or CSV file: drive, suite, figure, value, unit, source."""
+    found = files.read(read_file(path), str(path))
+    with contextlib.closing(database.open_writer(data_folder())) as db:
+        count = references.add(db, found)
+    print(f"{count} reference figure{'' if count == 1 else 's'} kept from {path}")
+
+
+@reference.command("list")
+@click.option("--suite", metavar="NAME", help="of this suite only")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/references/1 document")
+def list_(suite: str | None, as_json: bool) -> None:
+    """List the reference figures with their numbers and sources."""
+    known = (data_folder() / database.FILE).exists()
+    with reader() if known else contextlib.nullcontext() as db:
+        found = [] if db is None else references.listed(db, suite)
+    if as_json:
+        print_json({"schema": "benchstick/references/1", "references": found})
+    elif not found:
+        print("no reference figures yet (benchstick reference import FILE)")
+    else:
+        print_table(
+            ("id", "drive", "suite", "figure", "value", "unit", "source"),
+            [
+                (item["id"], item["drive"], item["suite"], item["figure"], f"{item['value']:g}",
+                 item["unit"], item["source"])
+                for item in found
+            ],
+        )  # fmt: skip
+
+
+@reference.command()
+@click.argument("numbers", type=int, nargs=-1, required=True, metavar="ID...")
+def remove(numbers: tuple[int, ...]) -> None:
+    """Remove reference figures by the numbers that `list` shows."""
+    if not (data_folder() / database.FILE).exists():
+        raise BadInput("there are no reference figures yet")
+    with contextlib.closing(database.open_writer(data_folder())) as db:
+        references.remove(db, numbers)
+    print(f"removed {', '.join(str(number) for number in numbers)}")

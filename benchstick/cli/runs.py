@@ -1,0 +1,123 @@
+"""`benchstick runs` and `benchstick show N`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from benchstick.cli.common import print_json, print_table, reader, tell_notices
+from benchstick.plan.units import duration_text
+from benchstick.store import database, records
+from benchstick.store.home import data_folder
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/runs/1 document")
+@click.option("--practice", is_flag=True, help="those on the practice drive instead")
+def runs(as_json: bool, practice: bool) -> None:
+    """List the runs, newest first. Runs on the practice drive are listed apart."""
+    tell_notices()
+    listed = _listed(practice)
+    if as_json:
+        print_json({"schema": "benchstick/runs/1", "runs": listed})
+        return
+    if not listed:
+        print("no runs yet" + ("" if practice else " on real drives (benchstick runs --practice)"))
+        return
+    print_table(
+        ("run", "suite", "drive", "state", "began", "took"),
+        [
+            (
+                item["number"],
+                item["suite"],
+                f"{item['model']} ({item['drive']})",
+                item["state"],
+                item["created_utc"][:16].replace("T", " "),
+                "-" if item["seconds"] is None else duration_text(item["seconds"]),
+            )
+            for item in listed
+        ],
+    )
+
+
+def _listed(practice: bool) -> list[dict[str, Any]]:
+    """One entry a run, the newest first; none where there is no store yet."""
+    if not (data_folder() / database.FILE).exists():
+        return []
+    with reader() as db:
+        return [
+            {
+                "number": row["number"],
+                "uuid": row["uuid"],
+                "suite": row["suite"],
+                "practice": bool(row["practice"]),
+                "drive": row["drive_code"],
+                "model": row["drive_model"],
+                "state": records.shown_state(db, row),
+                "exit_code": row["exit_code"],
+                "why": row["why"],
+                "created_utc": row["created_utc"],
+                "seconds": row["seconds"],
+            }
+            for row in records.list_runs(db, practice=practice)
+        ]
+
+
+@click.command()
+@click.argument("number", type=int, metavar="N")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/run/1 document")
+def show(number: int, as_json: bool) -> None:
+    """Show run N: its result, what it rests on, what happened."""
+    with reader() as db:
+        document = records.run_json(db, number)
+    if as_json:
+        print_json(document)
+    else:
+        print_run(document)
+
+
+def print_run(document: Mapping[str, Any]) -> None:
+    """A run as text: the suite's own report, verdicts, temperatures, events."""
+    drive = document["drive"]
+    conditions = document["conditions"]
+    print(
+        f"run {document['number']} · {document['suite']} · {drive['identity']['model']} "
+        f"({drive['code']}) · {conditions.get('target', 'target not known')} · {document['state']}"
+    )
+    if conditions.get("state"):
+        print(f"state of the drive: {conditions['state']}")
+    if document["practice"]:
+        print("practice drive: these figures say nothing about a real one")
+    result = document["result"] or {}
+    if result.get("text"):
+        print(f"\n{result['text']}\n")
+    for verdict in result.get("verdicts", ()):
+        print(f"{verdict['name']}: {verdict['state']} ({verdict['text']})")
+    _print_invalid(document)
+    _print_temperatures(document["temperatures"])
+    for event in document["events"]:
+        print(f"event: {event['kind']}: {event['text']}")
+    for note in document["plan"]["notes"]:
+        print(f"note: {note}")
+    if document["why"]:
+        print(f"why: {document['why']}")
+
+
+def _print_invalid(document: Mapping[str, Any]) -> None:
+    told = set()
+    for figure in document["figures"]:
+        if figure["state"] == "valid" or figure["pass"] is None or figure["why"] in told:
+            continue
+        told.add(figure["why"])
+        print(f"{figure['state']}: {figure['name']}, pass {figure['pass']}: {figure['why']}")
+
+
+def _print_temperatures(temperatures: list[Mapping[str, Any]]) -> None:
+    values = [item["celsius"] for item in temperatures if item["celsius"] is not None]
+    if values:
+        text = " ".join(f"{value:.0f}" for value in values)
+        print(f"temperature in the idle intervals, C: {text}")
+    elif temperatures:
+        print(f"temperature: {temperatures[0]['why']}")

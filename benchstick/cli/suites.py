@@ -1,0 +1,27 @@
+"""`benchstick suites`."""
+
+from __future__ import annotations
+
+import click
+
+from benchstick.cli.common import print_json
+from benchstick.suites import registry
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/suites/1 document")
+def suites(as_json: bool) -> None:
+    """List the suites with their parameters."""
+    found = registry.all_suites().values()
+    if as_json:
+        listed = [registry.suite_json(suite) for suite in found]
+        print_json({"schema": "benchstick/suites/1", "suites": listed})
+        return
+    for suite in found:
+        print(f"{suite.name}: {suite.title}\n    {suite.summary}")
+        print(f"    target: {' or '.join(suite.targets)}; --fs {suite.default_fs} unless told")
+        for param in suite.params:
+            default = param.default
+            if isinstance(default, bool):
+                default = "yes" if default else "no"
+            print(f"    --param {param.name}={default}  {param.help}")

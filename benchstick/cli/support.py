@@ -1,0 +1,74 @@
+"""`benchstick support`: one file for a bug report, without secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchstick.appliance import state
+from benchstick.cli.common import need_root
+from benchstick.drives import discover
+from benchstick.engine import host
+from benchstick.engine.agent import drives_document
+from benchstick.plan.errors import BadInput, BenchError
+from benchstick.store import database, records
+from benchstick.store.home import data_folder
+
+
+@click.command()
+@click.option("--output", type=click.Path(path_type=Path), default=Path("benchstick-support.json"))
+@click.option("--keep-serials", is_flag=True, help="do not mask serial numbers")
+def support(output: Path, keep_serials: bool) -> None:
+    """Write the host's facts, the drives and the last runs to one JSON file."""
+    need_root("support")
+    drives = discover.scan(home=data_folder())
+    document: Any = {
+        "schema": "benchstick/support/1",
+        "host": host.facts(),
+        "drives": drives_document(drives),
+        "runs": _last_runs(),
+        "appliance": state.read(),
+    }
+    if not keep_serials:
+        document = _masked(document)
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    try:
+        output.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{output}: {error.strerror}; choose another --output") from None
+    print(f"wrote {output}")
+
+
+# Fields that tell one drive, or one person's folder, from another.
+_SECRET = frozenset(
+    {"serial", "bridge_serial", "key", "code", "label", "uuid", "set", "drive_code"}
+)
+
+
+def _masked(value: Any, name: str = "") -> Any:
+    """The document with serials, codes, labels and the user's own paths masked, at any depth."""
+    if isinstance(value, dict):
+        if name in _SECRET and "value" in value:
+            return {**value, "value": _masked(value["value"], name)}
+        return {key: _masked(item, key) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(item, name) for item in value]
+    if name in _SECRET and isinstance(value, str) and value:
+        return f"masked-{hashlib.sha256(value.encode()).hexdigest()[:8]}"
+    return value
+
+
+def _last_runs() -> list[object]:
+    try:
+        db = database.open_reader(data_folder())
+    except BenchError as error:
+        return [{"why": error.message}]
+    try:
+        numbers = [row["number"] for row in records.list_runs(db, limit=5)]
+        return [records.run_json(db, number) for number in numbers]
+    finally:
+        db.close()

@@ -1,0 +1,60 @@
+"""`benchstick watch`: plug and unplug as they happen."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from benchstick.drives import discover, words
+from benchstick.drives.model import Drive
+from benchstick.drives.watch import present
+from benchstick.drives.watch import watch as hotplug
+from benchstick.engine.job import cancel_on_signals
+from benchstick.store.home import data_folder
+
+SCHEMA = "benchstick/watch/1"
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="one JSON document a line")
+def watch(as_json: bool) -> int:
+    """Print drives as they are plugged and unplugged, until Ctrl-C."""
+    with cancel_on_signals() as stop:
+        # Taken before the slow look at what is there, so that no plug is missed meanwhile.
+        initial = present()
+        known = _look()
+        if not as_json:
+            print(f"{len(known)} drives; waiting for changes", file=sys.stderr, flush=True)
+        for event in hotplug(stop=stop, initial=initial):
+            if event.kind == "plug":
+                known.update(_look())
+            drive = known.get(event.name)
+            _print(event.kind, event.name, drive, as_json)
+            if event.kind == "unplug":
+                known.pop(event.name, None)
+    return 0
+
+
+def _look() -> dict[str, Drive]:
+    return {drive.name: drive for drive in discover.scan(home=data_folder())}
+
+
+def _print(kind: str, name: str, drive: Drive | None, as_json: bool) -> None:
+    if as_json:
+        document = {
+            "schema": SCHEMA,
+            "event": kind,
+            "name": name,
+            "drive": None if drive is None else drive.to_json(),
+        }
+        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+    elif drive is None:
+        print(f"{kind}: /dev/{name}")
+    else:
+        print(
+            f"{kind}: {drive.path} {drive.identity.model} ({drive.code}), "
+            f"{words.summary_line(drive)}, {drive.guard.state}"
+        )
+    sys.stdout.flush()

@@ -1,0 +1,427 @@
+"""Finds the drives: a rescan of sysfs, each drive looked at in parallel, codes and guard states."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchstick.drives import (
+    ata,
+    claims,
+    contents,
+    loops,
+    nvme,
+    queue,
+    sata,
+    scsi,
+    smart,
+    temperature,
+    usb,
+)
+from benchstick.drives.contents import Contents
+from benchstick.drives.identify import NO_PASS_THROUGH, Identified, again, identify
+from benchstick.drives.judge import LOCKED, judge
+from benchstick.drives.locks import Running, running
+from benchstick.drives.model import Drive, Fact, Guard, Identity
+from benchstick.drives.query import Asker, Query, ask_live
+from benchstick.drives.tree import Tree, disk_names, diskseq, partition_names
+from benchstick.drives.where import Where, locate
+from benchstick.plan.errors import BadInput
+
+TEST_RUNS = "not asked while a test runs"
+NOT_MEANT = "not looked at: another drive is meant"
+# Enough that a drive that hangs does not hold up the others, few enough that on a slow machine
+# the tools do not starve each other into their timeouts.
+_WORKERS = 4
+# Answers of quick scans, by disk: asked again only when something was written to the disk.
+_memory: dict[str, tuple[object, Asker]] = {}
+PRACTICE_CODE = "practice"
+_ATA_ONLY = ("sata", "usb-uas", "usb-bot")
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """What all drives of one scan share."""
+
+    tree: Tree
+    query: Query
+    claims: claims.Claims
+    runs: tuple[Running, ...]
+    seen: frozenset[int]
+    home: Path | None
+    deep: bool
+    skip: frozenset[str]
+    brief: frozenset[str] = frozenset()
+
+
+def scan(
+    *,
+    root: Path = Path("/"),
+    deep: bool = True,
+    labels: Mapping[str, str] | None = None,
+    seen: Collection[int] = (),
+    home: Path | None = None,
+    skip_queries: Collection[str] = (),
+    identity_only: Collection[str] = (),
+    query: Query = ask_live,
+) -> list[Drive]:
+    """The drives there are now, in the order of their kernel names.
+
+    `root` is `/` or a recorded tree, with `query` answering for its tools. `deep` False leaves out
+    SMART, NVMe and ATA commands (identity is then what the kernel knows; the guard is complete).
+    `labels`: operator labels by `Identity.key()`. `seen`: diskseqs that the running agent saw
+    being plugged in. `home`: the bench's data folder, for the practice drive. `skip_queries`:
+    kernel names of drives that must not be asked anything; drives that a run holds are found by
+    their lock. `identity_only`: kernel names of drives of which only the identity is wanted, which
+    the codes of all others depend on; what is inside them is not looked at. Takes at most about
+    15 s a drive that hangs, all drives at once.
+    """
+    shared = _share(root, query, seen, home, deep, skip_queries)
+    shared = replace(shared, brief=frozenset(identity_only))
+    names = [name for name in disk_names(shared.tree) if _is_drive(shared, name)]
+    with ThreadPoolExecutor(max_workers=_WORKERS) as pool:
+        found = [drive for drive in pool.map(lambda n: _look(shared, n), names) if drive]
+    return _with_codes(found, labels or {})
+
+
+def _share(
+    root: Path,
+    query: Query,
+    seen: Collection[int],
+    home: Path | None,
+    deep: bool,
+    skip: Collection[str],
+) -> _Scan:
+    tree = Tree(root)
+    runs = tuple(running()) if tree.live else ()
+    return _Scan(tree, query, claims.read(tree), runs, frozenset(seen), home, deep, frozenset(skip))
+
+
+def _is_drive(shared: _Scan, name: str) -> bool:
+    return not name.startswith("loop") or loops.is_practice(shared.tree, name, shared.home)
+
+
+def _look(shared: _Scan, name: str) -> Drive | None:
+    """One drive, its code still to be made unique. None when it went away meanwhile."""
+    tree = shared.tree
+    seq = diskseq(tree, name)
+    run = _run_on(shared, name, seq)
+    where = locate(tree, name, practice=loops.is_practice(tree, name, shared.home))
+    why = TEST_RUNS if run is not None or name in shared.skip else _neighbour(shared, where)
+    # Behind USB the serial inside the bridge may be another than the kernel knows.
+    tells = why is None and name in shared.brief and where.usb is not None
+    if why is None and name in shared.brief:
+        why = NOT_MEANT
+    look = Asker(shared.query, why) if shared.deep or why else _remembered(shared, name)
+    ask = look if shared.deep else Asker(shared.query, silent_why=why or "not asked: quick look")
+    who = identify(tree, where, Asker(shared.query) if tells else ask)
+    inside = contents.look(tree, name, look)
+    facts = _facts(shared, where, who, inside, ask)
+    guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.seen)
+    identity = who.identity
+    if why is not None:
+        identity, guard, facts = _as_known(run, why, identity, guard, facts)
+    if not tree.exists(f"sys/block/{name}/dev"):
+        return None
+    return Drive(
+        name=name,
+        path=f"/dev/{name}",
+        devno=tree.text(f"sys/block/{name}/dev") or "",
+        diskseq=seq,
+        code=PRACTICE_CODE if where.transport == "virtual" else "",
+        identity=identity,
+        guard=guard,
+        facts=facts,
+    )
+
+
+def _remembered(shared: _Scan, name: str) -> Asker:
+    """What was asked of this disk before, while its contents cannot have changed since.
+
+    Quick scans come every few seconds; without this they would keep every disk awake.
+    """
+    tree = shared.tree
+    counts = (tree.text(f"sys/block/{name}/stat") or "").split()
+    # Fields 5 to 7 and 12 to 14 of stat: writes and discards.
+    key = (
+        tree.root, shared.query, diskseq(tree, name), counts[4:7], counts[11:14],
+        partition_names(tree, name), sorted(shared.claims.reasons.get(name, [])),
+    )  # fmt: skip
+    old = _memory.get(name)
+    if old is not None and old[0] == key and old[1].silent_why is None:
+        return old[1]
+    asker = Asker(shared.query)
+    _memory[name] = (key, asker)
+    return asker
+
+
+def _run_on(shared: _Scan, name: str, seq: int | None) -> Running | None:
+    return next((r for r in shared.runs if r.name == name and r.diskseq == seq), None)
+
+
+def _neighbour(shared: _Scan, where: Where) -> str | None:
+    """Drives of one enclosure share its bridge: while one is timed, the others keep still."""
+    if where.usb is None:
+        return None
+    for run in shared.runs:
+        if run.name != where.name and locate(shared.tree, run.name).usb == where.usb:
+            return f"not asked while a test runs on {run.name} in the same enclosure"
+    return None
+
+
+def _as_known(
+    run: Running | None, why: str, identity: Identity, guard: Guard, facts: dict[str, Fact]
+) -> tuple[Identity, Guard, dict[str, Fact]]:
+    """For a drive that may not be asked: what its runner wrote down when it began."""
+    if guard.state != "protected":
+        guard = Guard(LOCKED, why)
+    if run is None:
+        return identity, guard, facts
+    known = run.content.get("identity")
+    if isinstance(known, dict):
+        identity = identity_from_json(known, identity)
+        for name in ("serial", "model"):
+            value = getattr(identity, name)
+            if value is not None:
+                facts[name] = Fact(value, source="read before the run began")
+    state = run.content.get("guard")
+    if guard.state == LOCKED and isinstance(state, dict) and state.get("state"):
+        guard = Guard(str(state["state"]), f"a run is on; before it: {state.get('why')}")
+    return identity, guard, facts
+
+
+def identity_from_json(known: Mapping[str, Any], fallback: Identity) -> Identity:
+    """The identity inside `Identity.to_json()`; fields that are missing from `fallback`."""
+    names = ("serial", "model", "bridge", "bridge_serial", "capacity", "port", "lun")
+    return replace(fallback, **{name: known[name] for name in names if name in known})
+
+
+def _facts(
+    shared: _Scan, where: Where, who: Identified, inside: Contents, ask: Asker
+) -> dict[str, Fact]:
+    tree, name = shared.tree, where.name
+    log = Asker(shared.query)
+    bridge_why = _no_words_why(where, who)
+    smart_facts = smart.facts(who.smart)
+    found: dict[str, Fact] = {
+        "transport": Fact(where.transport, source="sysfs path and driver"),
+        "external": Fact(where.external, source=where.external_why),
+        "vendor": who.vendor,
+        "model": who.model,
+        "serial": who.serial,
+        "firmware": who.firmware,
+        "capacity": Fact(who.identity.capacity, "B", "sysfs size"),
+        "port": Fact(where.port, source="sysfs path"),
+        "lun": Fact(where.lun, source="SCSI address or namespace"),
+        "driver": (
+            Fact(where.driver, source="sysfs driver link")
+            if where.driver
+            else Fact.unknown("no driver of a bus")
+        ),
+    }
+    found |= usb.facts(tree, where, ask, log)
+    found |= sata.facts(tree, where, who.words, bridge_why)
+    found |= sata.pcie(tree, where.pci[-1] if where.transport == "nvme" and where.pci else None)
+    found |= queue.facts(tree, where)
+    found |= ata.feature_facts(who.words, bridge_why)
+    found |= _by_transport(tree, where, who, ask, found)
+    found |= smart_facts
+    found["temperature"] = temperature.ask_temperature(tree, where, ask, who.smart)
+    found["filesystems"] = _filesystems(inside, where, who, shared.claims)
+    points = [m.point for m in shared.claims.mounts.get(name, [])]
+    found["mounted"] = Fact(list(dict.fromkeys(points)), source="mountinfo")
+    if where.scsi is not None and found["rotational"].value is True:
+        found["rotational"] = _rotation(tree, where, who)
+    return found
+
+
+def _rotation(tree: Tree, where: Where, who: Identified) -> Fact:
+    """Of SCSI disks the kernel calls everything rotating that does not say otherwise."""
+    if who.words and (turning := ata.rotational(who.words)) is not None:
+        return Fact(turning, source=f"{who.words.source}, word 217")
+    if (turning := scsi.rotation(tree, where.name)) is not None:
+        return Fact(turning, source="VPD B1h")
+    return Fact.unknown("the drive does not tell its rotation rate (the kernel assumes a disk)")
+
+
+def _no_words_why(where: Where, who: Identified) -> str:
+    """Why ATA facts cannot be had."""
+    if who.words:
+        return ""
+    if where.usb is not None and who.words.why == "no ATA pass-through":
+        return NO_PASS_THROUGH
+    return who.words.why
+
+
+def _by_transport(
+    tree: Tree, where: Where, who: Identified, ask: Asker, found: dict[str, Fact]
+) -> dict[str, Fact]:
+    """TRIM, write cache, provisioning: who is to be asked depends on the transport."""
+    mode = scsi.provisioning_mode(tree, where)
+    if where.transport == "nvme":
+        return {**nvme.facts(tree, ask, where.name), "provisioning_mode": mode}
+    own: dict[str, Fact] = {"provisioning_mode": mode}
+    if where.transport == "sata":
+        own["trim"] = found["trim_drive"]
+    elif where.scsi is not None:
+        own["trim"] = scsi.trim(tree, where, ask)
+    else:
+        hardware = tree.number(f"sys/block/{where.name}/queue/discard_max_hw_bytes")
+        own["trim"] = (
+            Fact.unknown("the kernel does not tell")
+            if hardware is None
+            else Fact(hardware > 0, source="sysfs discard_max_hw_bytes")
+        )
+    if found["write_cache"].value is None:
+        own["write_cache"] = queue.kernel_write_cache(tree, where)
+    if who.smart.is_nvme:
+        behind = "an NVMe drive is behind this bridge"
+        own |= {n: Fact.unknown(f"{behind}: {nvme.NOT_ATA}") for n in ("ncq", "apm", "devsleep")}
+        own["smart"] = Fact("supported", source=f"smartctl -d {who.smart.kind}")
+    return own
+
+
+def _filesystems(inside: Contents, where: Where, who: Identified, known: claims.Claims) -> Fact:
+    if inside.doubts and not inside.partitions and not inside.whole.type:
+        return Fact.unknown(inside.doubts[0])
+    points = {mount.source: mount.point for mount in known.mounts.get(where.name, [])}
+    rows = []
+    for row in inside.filesystems():
+        if not row["size"]:
+            row |= {"path": f"/dev/{where.name}", "size": who.identity.capacity}
+        source = str(row["path"] or "").removeprefix("/dev/")
+        rows.append({**row, "mounted": points.get(source)})
+    return Fact(rows, source="sfdisk, blkid")
+
+
+def _with_codes(drives: Sequence[Drive], labels: Mapping[str, str]) -> list[Drive]:
+    """Give each drive its code: the serial where it is the only one, else its place."""
+    count = Counter(drive.identity.serial for drive in drives)
+    taken: set[str] = {PRACTICE_CODE}
+    coded = []
+    for drive in drives:
+        code = drive.code
+        if not code:
+            code = _code(drive, count)
+            if code in taken:
+                # Two drives in one place by the kernel's paths: the device number tells them apart.
+                code = f"{_place(drive.identity)}@{drive.devno}"
+            taken.add(code)
+        coded.append(replace(drive, code=code, label=labels.get(drive.identity.key())))
+    return coded
+
+
+def _place(identity: Identity) -> str:
+    return f"port:{identity.port}:{identity.lun}"
+
+
+def _code(drive: Drive, count: Mapping[str | None, int]) -> str:
+    serial = drive.identity.serial
+    if serial is not None and count[serial] == 1 and not serial.startswith("port:"):
+        return serial
+    return _place(drive.identity)
+
+
+def reidentify(
+    drive: Drive,
+    *,
+    query: Query = ask_live,
+    seen: Collection[int] = (),
+    home: Path | None = None,
+    ignore_run: bool = False,
+) -> Drive | None:
+    """A fresh look at the disk that now has the drive's kernel name; None when there is none.
+
+    Identity, diskseq and guard are new, the other facts those of `drive`. What is found may be
+    another drive: compare `identity` and `diskseq`. `ignore_run`: ask it although a run holds
+    it, for the runner itself.
+    """
+    shared = _share(Path("/"), query, seen, home, True, ())
+    if ignore_run:
+        shared = replace(shared, runs=())
+    tree, name = shared.tree, drive.name
+    seq = diskseq(tree, name)
+    if name not in disk_names(tree) or not _is_drive(shared, name):
+        return None
+    if _run_on(shared, name, seq) is not None:
+        found = _look(shared, name)
+        return None if found is None else replace(found, code=drive.code, label=drive.label)
+    look = Asker(query)
+    where = locate(tree, name, practice=loops.is_practice(tree, name, home))
+    identity, asker = again(tree, where, drive, query)
+    if asker.silent_why is not None:
+        look = asker
+    inside = contents.look(tree, name, look)
+    guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.seen)
+    devno = tree.text(f"sys/block/{name}/dev")
+    if devno is None:
+        return None
+    return replace(drive, devno=devno, diskseq=seq, identity=identity, guard=guard)
+
+
+def resolve(
+    selector: str, drives: Sequence[Drive], labels: Mapping[str, str] | None = None
+) -> Drive:
+    """The one drive that `selector` names: /dev path, code, label, port path, or `practice`.
+
+    BadInput when it names none (with the drives there are) or several (with their codes).
+    `labels` by `Identity.key()` may be given where the drives were scanned without.
+    """
+    text = selector.strip()
+    if text.startswith("/dev/"):
+        return _by_path(text, drives)
+    known = labels or {}
+    found = [
+        drive
+        for drive in drives
+        if text
+        in {
+            drive.code,
+            drive.label or known.get(drive.identity.key()),
+            drive.identity.serial,
+            drive.identity.port,
+            _place(drive.identity),
+        }
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        exact = [drive for drive in found if drive.code == text and drive.label != text]
+        if len(exact) == 1 and all(text != d.label for d in found):
+            return exact[0]
+        names = ", ".join(f"{drive.code} ({drive.path})" for drive in found)
+        raise BadInput(f"{text!r} names {len(found)} drives: use one of {names}", field="drive")
+    raise BadInput(f"no drive {text!r}: {_there_are(drives)}", field="drive")
+
+
+def _by_path(text: str, drives: Sequence[Drive]) -> Drive:
+    try:
+        real = Path(text).resolve()
+        # Asked once here, so that a name which no file can have is told as one.
+        real.exists()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise BadInput(f"{text[:60]}: {reason}: {_there_are(drives)}", field="drive") from None
+    for drive in drives:
+        if str(real) == drive.path or text == drive.path:
+            return drive
+    here = Path("/sys/class/block") / real.name
+    if (here / "partition").exists():
+        disk = here.resolve().parent.name
+        raise BadInput(f"{text} is a partition: name its drive, /dev/{disk}", field="drive")
+    if real.name.startswith("loop"):
+        raise BadInput(
+            f"{text} is a loop device: of those the bench takes only its own, named practice",
+            field="drive",
+        )
+    raise BadInput(f"no drive {text}: {_there_are(drives)}", field="drive")
+
+
+def _there_are(drives: Sequence[Drive]) -> str:
+    if not drives:
+        return "no drives are plugged in"
+    return "there are " + ", ".join(f"{drive.code} ({drive.path})" for drive in drives)

@@ -1,0 +1,346 @@
+"""Holds a drive for a run, and refuses: DESIGN.md, "Not wiping the wrong drive".
+
+`hold` is the only way to a drive that a run may write. It checks the codes that were typed, looks
+at the drive afresh, and keeps a read-only descriptor with `flock(LOCK_EX)` (udev leaves the drive
+alone, the kernel cannot give its name to another) and the lock file of `locks.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import struct
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from types import TracebackType
+
+from benchstick.drives import claims, contents, locks, loops
+from benchstick.drives.contents import parse_probe
+from benchstick.drives.discover import reidentify
+from benchstick.drives.identify import again
+from benchstick.drives.judge import FREE, LOCKED, PROTECTED, is_stick, judge, protections
+from benchstick.drives.locks import is_locked
+from benchstick.drives.model import Drive
+from benchstick.drives.query import PROBE, Asker, Query, ask_live
+from benchstick.drives.tree import Tree, diskseq
+from benchstick.drives.where import locate
+from benchstick.plan.errors import DriveLost, Refused
+
+__all__ = ["FREE", "LOCKED", "PROTECTED", "Hold", "hold", "is_locked", "judge"]
+
+# linux/fs.h: BLKGETDISKSEQ, _IOR(0x12, 128, __u64).
+_BLKGETDISKSEQ = 0x80081280
+# udev holds a shared flock while it looks at a drive after each event, on a slow stick for many
+# seconds; a run holds for good, and is told at once by its lock file.
+_FLOCK_PATIENCE_SECONDS = 20.0
+_DEAD_STATES = {"offline", "transport-offline", "cancel", "deleted"}
+
+
+class Hold:
+    """A drive held for one run. A context manager; `drive` is the fresh look at it."""
+
+    def __init__(
+        self, drive: Drive, fd: int, lock_fd: int, *, home: Path | None, query: Query
+    ) -> None:
+        self.drive = drive
+        self._fd = fd
+        self._lock_fd = lock_fd
+        self._home = home
+        self._query = query
+        self._exclusive_depth = 0
+
+    def __enter__(self) -> Hold:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the drive go. May be called twice."""
+        if self._fd >= 0:
+            locks.release(self._lock_fd)
+            os.close(self._fd)
+            self._fd = -1
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether `exclusive` is held now."""
+        return self._exclusive_depth > 0
+
+    def alive(self) -> bool:
+        """Is the drive still there: the same disk under the same name, not taken offline?"""
+        tree, name = Tree(), self.drive.name
+        if tree.text(f"sys/block/{name}/dev") != self.drive.devno:
+            return False
+        if diskseq(tree, name) != self.drive.diskseq:
+            return False
+        return tree.text(f"sys/block/{name}/device/state") not in _DEAD_STATES
+
+    def check_before_write(
+        self, *, mounted_by_bench: bool = False, asks_drive: bool = True
+    ) -> None:
+        """To be called before each destructive step. Refused or DriveLost, with the reason.
+
+        `asks_drive` False leaves out the questions to the drive itself, for steps that follow each
+        other without a pause: the held descriptor, the node and diskseq are still compared.
+
+        `mounted_by_bench`: the bench has the drive mounted itself, which makes it busy; only the
+        exclusive probe is then left out.
+        """
+        drive, tree = self.drive, Tree()
+        self.check_same()
+        if not mounted_by_bench and not self._exclusive_depth:
+            self._probe_exclusive()
+        if not asks_drive:
+            return
+        practice = loops.is_practice(tree, drive.name, self._home)
+        where = locate(tree, drive.name, practice=practice)
+        identity, ask = again(tree, where, drive, self._query)
+        if ask.silent_why is not None:
+            raise DriveLost(f"{_who(drive)}: {ask.silent_why}; nothing was written")
+        if not identity.matches(drive.identity):
+            raise Refused(
+                f"{drive.path} is not the drive that was chosen ({_difference(drive, identity)}): "
+                "nothing was written, choose the drive again"
+            )
+
+    def check_same(self, *, begun: bool = False) -> None:
+        """The part of `check_before_write` that opens nothing, for the middle of a step, which
+        has `begun` to write then.
+
+        The node, the name and the held descriptor must still be one and the same disk, and
+        nobody may have mounted it.
+        """
+        drive = self.drive
+        told = "nothing more was written" if begun else "nothing was written"
+        if not self.alive():
+            raise DriveLost(
+                f"{_who(drive)} is gone or was replaced since the run began: {told}"
+            )
+        try:
+            node = Path(drive.path).stat().st_rdev
+        except OSError as error:
+            raise DriveLost(f"{drive.path}: {error.strerror}; the drive is gone") from error
+        held = os.fstat(self._fd).st_rdev
+        if node != held:
+            raise Refused(
+                f"{drive.path} became another device since the run began: {told}"
+            )
+        if drive.diskseq is not None and _diskseq_of(self._fd) not in (None, drive.diskseq):
+            raise DriveLost(f"{_who(drive)} was replaced since the run began: {told}")
+        reasons = claims.read(Tree()).reasons.get(drive.name)
+        if reasons:
+            raise Refused(f"{_who(drive)} is protected: {'; '.join(reasons)}; {told}")
+
+    def _probe_exclusive(self) -> None:
+        """EBUSY means that the kernel uses the drive, whatever mountinfo says."""
+        ask = Asker(self._query)
+        answer = ask(PROBE, self.drive.path)
+        exclusive = parse_probe(answer.text).get("exclusive", "")
+        if answer.exit_code != 0 or not exclusive:
+            raise DriveLost(f"{_who(self.drive)} cannot be opened: {ask.why_not(answer)}")
+        if exclusive == "busy":
+            raise Refused(
+                f"{_who(self.drive)} is protected: the kernel holds it for exclusive use "
+                "(mounted, swap, RAID or dm); nothing was written"
+            )
+        if exclusive != "ok":
+            raise DriveLost(f"{_who(self.drive)} cannot be opened: {exclusive}")
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold `O_EXCL` while a raw suite runs, so that nobody mounts or formats the drive.
+
+        mkfs, mount and blkdiscard of the bench itself fail under it too.
+        """
+        try:
+            fd = os.open(self.drive.path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
+        except OSError as error:
+            raise _open_error(self.drive, error) from error
+        self._exclusive_depth += 1
+        try:
+            yield
+        finally:
+            self._exclusive_depth -= 1
+            os.close(fd)
+
+
+def hold(
+    drive: Drive,
+    *,
+    unlock: str | None = None,
+    erase: str | None = None,
+    destructive: bool,
+    seen: Collection[int] = (),
+    home: Path | None = None,
+    query: Query = ask_live,
+    over_stick: bool = False,
+) -> Hold:
+    """Take `drive` for a run that writes to it.
+
+    `erase` is the code typed back, needed when `destructive`; `unlock` the code typed to unlock a
+    locked drive. `seen` as in `scan`. Refused (exit 3) for a wrong or missing code, a protected
+    drive, a locked one without `unlock`, a second run, another drive in its place; DriveLost when
+    it is gone. `over_stick`: a bench stick that is not in use may be written, which is otherwise
+    protected; for the program that writes sticks, and for no run.
+    """
+    _check_codes(drive, unlock, erase, destructive, over_stick)
+    _check_guard(drive, unlock, over_stick, query)
+    fd = _open(drive)
+    lock_fd: int | None = None
+    try:
+        _flock(drive, fd)
+        lock_fd = _lock_file(drive)
+        fresh = _fresh(drive, fd, seen, home, query)
+        _check_guard(fresh, unlock, over_stick, query)
+        if fresh.value("read_only"):
+            raise Refused(f"{_who(fresh)} is write-protected: move its switch, or take another")
+        locks.write(lock_fd, _content(fresh))
+    except BaseException:
+        if lock_fd is not None:
+            locks.release(lock_fd)
+        os.close(fd)
+        raise
+    return Hold(fresh, fd, lock_fd, home=home, query=query)
+
+
+def _who(drive: Drive) -> str:
+    return f"drive {drive.code} ({drive.path})"
+
+
+def _check_codes(
+    drive: Drive, unlock: str | None, erase: str | None, destructive: bool, over_stick: bool
+) -> None:
+    if erase is not None and erase != drive.code:
+        raise Refused(
+            f"--erase {erase}: the code of {drive.path} is {drive.code}; nothing was written",
+            field="erase",
+        )
+    if unlock is not None and unlock != drive.code:
+        raise Refused(
+            f"--unlock {unlock}: the code of {drive.path} is {drive.code}; nothing was written",
+            field="unlock",
+        )
+    if destructive and erase is None and (over_stick or drive.guard.state != PROTECTED):
+        raise Refused(
+            f"this destroys all data on {_who(drive)}: type its code with --erase {drive.code}",
+            field="erase",
+        )
+
+
+def is_idle_stick(drive: Drive, query: Query = ask_live) -> bool:
+    """A bench stick that is protected for nothing else: not mounted, not booted from by UUID."""
+    tree = Tree()
+    inside = contents.look(tree, drive.name, Asker(query))
+    used = protections(drive.name, inside, claims.read(tree), but_stick=True)
+    return is_stick(inside) and not used
+
+
+def _check_guard(drive: Drive, unlock: str | None, over_stick: bool, query: Query) -> None:
+    if drive.guard.state == PROTECTED:
+        if over_stick and is_idle_stick(drive, query):
+            return
+        raise Refused(f"{_who(drive)} is protected and never written: {drive.guard.why}")
+    if drive.guard.state != FREE and unlock is None:
+        raise Refused(
+            f"{_who(drive)} is locked: {drive.guard.why}; "
+            f"if it may be written all the same, add --unlock {drive.code}",
+            field="unlock",
+        )
+
+
+def _open(drive: Drive) -> int:
+    try:
+        return os.open(drive.path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise _open_error(drive, error) from error
+
+
+def _open_error(drive: Drive, error: OSError) -> Refused | DriveLost:
+    if error.errno == errno.EBUSY:
+        return Refused(f"{_who(drive)} is protected: the kernel or another program holds it")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return Refused(f"{drive.path}: {error.strerror}: run as root")
+    return DriveLost(f"{_who(drive)} cannot be opened: {error.strerror}")
+
+
+def _flock(drive: Drive, fd: int) -> None:
+    deadline = time.monotonic() + _FLOCK_PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if is_locked(drive.name) or time.monotonic() > deadline:
+                raise _second_run(drive) from None
+            time.sleep(0.1)
+
+
+def _second_run(drive: Drive) -> Refused:
+    return Refused(f"{_who(drive)} is held by another run or program: wait for it or cancel it")
+
+
+def _lock_file(drive: Drive) -> int:
+    path = locks.lock_path(drive.identity)
+    try:
+        fd = locks.take(path)
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror}: no lock, so no run on this drive") from error
+    if fd is None:
+        raise _second_run(drive)
+    # Written at once, so that a scan from now on does not ask the drive anything.
+    locks.write(fd, _content(drive))
+    return fd
+
+
+def _content(drive: Drive) -> dict[str, object]:
+    return {
+        "name": drive.name,
+        "diskseq": drive.diskseq,
+        "code": drive.code,
+        "pid": os.getpid(),
+        "identity": drive.identity.to_json(),
+        "guard": drive.guard.to_json(),
+    }
+
+
+def _fresh(drive: Drive, fd: int, seen: Collection[int], home: Path | None, query: Query) -> Drive:
+    """Look again, now that nobody can take the name away; the same drive or an error."""
+    fresh = reidentify(drive, query=query, seen=seen, home=home, ignore_run=True)
+    if fresh is None:
+        raise DriveLost(f"{_who(drive)} is gone: plug it in again and choose it anew")
+    if fresh.diskseq != drive.diskseq or not fresh.identity.matches(drive.identity):
+        raise Refused(
+            f"{drive.path} is not the drive that was chosen "
+            f"({_difference(drive, fresh.identity)}): choose it again"
+        )
+    node = os.fstat(fd).st_rdev
+    if f"{os.major(node)}:{os.minor(node)}" != fresh.devno:
+        raise Refused(f"{drive.path} is not the node of the drive that was chosen")
+    return fresh
+
+
+def _difference(drive: Drive, identity: object) -> str:
+    """The first field in which the two identities differ, in words."""
+    for name in ("serial", "model", "capacity", "port", "lun", "bridge", "bridge_serial"):
+        was, now = getattr(drive.identity, name), getattr(identity, name)
+        if was != now:
+            return f"{name} was {was}, is now {now}"
+    return "it was replugged since"
+
+
+def _diskseq_of(fd: int) -> int | None:
+    """The held descriptor's own diskseq; None on kernels before 5.15."""
+    try:
+        answer = fcntl.ioctl(fd, _BLKGETDISKSEQ, bytes(8))
+    except OSError:
+        return None
+    return int(struct.unpack("Q", answer)[0])

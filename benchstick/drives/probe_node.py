@@ -1,0 +1,48 @@
+"""A script, not a module of the package: looks at one device node and prints `key=value` lines.
+
+    probe_node.py /dev/sda [OFFSET:LENGTH ...]
+
+`exclusive` is `ok`, `busy` or the error's name from opening with O_RDONLY|O_EXCL, which fails with
+EBUSY while the kernel itself uses the device (mounted, swap, RAID, LVM), whatever mountinfo says.
+`read` is `ok` or `OFFSET: error` for the first range that cannot be read: tools such as blkid
+answer "nothing found" for an unreadable drive, which must not pass for an empty one. `rdev` is the
+node's device number. It runs in a process of its own because opening a drive that hangs, hangs;
+and it imports next to nothing, because it starts once for every drive of every scan.
+"""
+
+import errno
+import os
+import sys
+
+
+def read_problem(fd: int, ranges: list[str]) -> str:
+    """`ok`, or where and why the first unreadable range cannot be read."""
+    for text in ranges:
+        offset, length = (int(part) for part in text.split(":"))
+        try:
+            if len(os.pread(fd, length, offset)) != length:
+                return f"{offset}: short read"
+        except OSError as error:
+            return f"{offset}: {error.strerror}"
+    return "ok"
+
+
+def main(path: str, ranges: list[str]) -> None:
+    exclusive = "ok"
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
+    except OSError as error:
+        busy = error.errno == errno.EBUSY
+        exclusive = "busy" if busy else errno.errorcode.get(error.errno or 0, str(error))
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as again:
+            print(f"exclusive={exclusive}\nread=cannot be opened: {again.strerror}\nrdev=")
+            return
+    node = os.fstat(fd).st_rdev
+    print(f"exclusive={exclusive}\nread={read_problem(fd, ranges)}")
+    print(f"rdev={os.major(node)}:{os.minor(node)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,130 @@
+"""SMART through smartctl: health, hours, wear, temperature, and the drive inside a bridge.
+
+Only `-i -H -A`: with `-a`, `-x` or `-l selftest` some bridges reset their bus half a minute later
+(smartmontools issue 256). smartctl knows bridges by USB id; an unknown one is tried as SAT.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchstick.drives.model import Fact
+from benchstick.drives.query import Asker
+
+ARGUMENTS = ("-j", "-i", "-H", "-A")
+# Bits 0 to 2 of smartctl's exit status tell that the command failed, 3 to 7 the drive's state.
+_FAILED = 0b011
+_WEAR_ATTRIBUTES = {
+    "Media_Wearout_Indicator", "Wear_Leveling_Count", "SSD_Life_Left",
+    "Percent_Lifetime_Remain", "Remaining_Lifetime_Perc", "Drive_Life_Remaining%",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Smart:
+    """What smartctl told: its JSON, the device type it used; `why` when it told nothing."""
+
+    document: dict[str, Any] = field(default_factory=dict)
+    kind: str = ""
+    why: str = ""
+    unknown_bridge: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.document)
+
+    @property
+    def is_nvme(self) -> bool:
+        return bool(self.document.get("device", {}).get("protocol") == "NVMe")
+
+    def get(self, *path: str) -> Any:
+        """The value at `path`, or None."""
+        here: Any = self.document
+        for key in path:
+            here = here.get(key) if isinstance(here, dict) else None
+        return here
+
+    def text(self, key: str) -> str:
+        value = self.document.get(key)
+        return value.strip() if isinstance(value, str) else ""
+
+
+def read(ask: Asker, name: str) -> Smart:
+    """Ask smartctl about drive `name`, the device type being smartctl's choice."""
+    answer = ask("smartctl", *ARGUMENTS, f"/dev/{name}")
+    found, message = _parse(answer.stdout, answer.exit_code)
+    why = ask.silent_why or message or ask.why_not(answer)
+    return found or Smart(why=why, unknown_bridge="USB bridge" in message)
+
+
+def read_sat(ask: Asker, name: str) -> Smart:
+    """Ask through SAT, for a bridge that smartctl does not know but that passes ATA on."""
+    answer = ask("smartctl", *ARGUMENTS, "-d", "sat", f"/dev/{name}")
+    found, message = _parse(answer.stdout, answer.exit_code)
+    return found or Smart(why=ask.silent_why or message or ask.why_not(answer))
+
+
+def _parse(output: bytes, exit_code: int) -> tuple[Smart, str]:
+    """The answer and smartctl's first error message."""
+    try:
+        document = json.loads(output)
+    except ValueError:
+        return Smart(), ""
+    if not isinstance(document, dict):
+        return Smart(), ""
+    messages = document.get("smartctl", {}).get("messages", [])
+    message = str(messages[0].get("string", "")) if messages else ""
+    # Identity must have come: a device that opens but answers nothing is no answer.
+    told = any(key in document for key in ("model_name", "serial_number", "scsi_model_name"))
+    if exit_code & _FAILED or not told:
+        return Smart(), message
+    return Smart(document, str(document.get("device", {}).get("type", ""))), message
+
+
+def facts(smart: Smart) -> dict[str, Fact]:
+    """Health, hours, wear. Each says why when the drive does not report it."""
+    names = ("health", "power_on_hours", "wear", "bytes_written")
+    if not smart:
+        return {name: Fact.unknown(smart.why) for name in names}
+    source = f"smartctl -d {smart.kind}"
+    passed = smart.get("smart_status", "passed")
+    hours = smart.get("power_on_time", "hours")
+    return {
+        "health": (
+            Fact.unknown("the drive reports no SMART status")
+            if passed is None
+            else Fact("passed" if passed else "failed", source=source)
+        ),
+        "power_on_hours": (
+            Fact.unknown("the drive reports no hours")
+            if hours is None
+            else Fact(hours, "h", source)
+        ),
+        "wear": _wear(smart, source),
+        "bytes_written": _written(smart, source),
+    }
+
+
+def _wear(smart: Smart, source: str) -> Fact:
+    """Percent of the rated endurance used."""
+    used = smart.get("nvme_smart_health_information_log", "percentage_used")
+    if used is None:
+        used = smart.get("endurance_used", "current_percent")
+    if used is not None:
+        return Fact(used, "%", source)
+    for row in smart.get("ata_smart_attributes", "table") or []:
+        if row.get("name") in _WEAR_ATTRIBUTES and isinstance(row.get("value"), int):
+            return Fact(max(0, 100 - row["value"]), "%", f"{source}, {row['name']}")
+    return Fact.unknown("the drive reports no wear")
+
+
+def _written(smart: Smart, source: str) -> Fact:
+    units = smart.get("nvme_smart_health_information_log", "data_units_written")
+    if isinstance(units, int):
+        return Fact(units * 512_000, "B", source)
+    for row in smart.get("ata_smart_attributes", "table") or []:
+        raw = row.get("raw", {}).get("value")
+        if row.get("name") == "Total_LBAs_Written" and isinstance(raw, int):
+            return Fact(raw * int(smart.get("logical_block_size") or 512), "B", source)
+    return Fact.unknown("the drive reports no bytes written")

@@ -1,0 +1,187 @@
+"""Starts other people's programs (fio, smartctl, mkfs, mount) so that none outlives the bench.
+
+Every tool gets the parent-death signal (by util-linux `setpriv --pdeathsig`), a session of its
+own, and, where the caller has one, its run's cgroup. The parent-death signal belongs to the
+thread that starts the tool: start tools from a thread that lives as long as they may.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchstick.plan.errors import BadInput
+
+# Where the tools' packages are, told when one is missing.
+PACKAGES = {
+    "smartctl": "smartmontools",
+    "nvme": "nvme-cli",
+    "mkfs.exfat": "exfatprogs",
+    "mkntfs": "ntfs-3g",
+    "mkfs.ext4": "e2fsprogs",
+    "sfdisk": "fdisk",
+    "sg_vpd": "sg3-utils",
+    "sg_readcap": "sg3-utils",
+    "lsusb": "usbutils",
+    "ntfsls": "ntfs-3g",
+    "debugfs": "e2fsprogs",
+    "blkid": "util-linux",
+    "wipefs": "util-linux",
+    "blkdiscard": "util-linux",
+    "blockdev": "util-linux",
+    "partx": "util-linux",
+    "setpriv": "util-linux",
+    "dmesg": "util-linux",
+    "losetup": "mount",
+    "umount": "mount",
+    "mcopy": "mtools",
+    "mdir": "mtools",
+    "mmd": "mtools",
+    "modprobe": "kmod",
+}
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a tool left: argv, exit code, output, wall seconds; `timed_out` when it was killed."""
+
+    argv: tuple[str, ...]
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    timed_out: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.stdout.decode("utf-8", "replace")
+
+    @property
+    def error_line(self) -> str:
+        """The last line that the tool printed on stderr, or its exit code in words."""
+        lines = [ln for ln in self.stderr.decode("utf-8", "replace").splitlines() if ln.strip()]
+        return lines[-1].strip() if lines else f"exit code {self.exit_code}"
+
+
+def require(tool: str) -> str:
+    """The tool's path. BadInput naming the package when it is missing."""
+    # sbin is missing from the PATH of plain users and of some cron and ssh sessions.
+    path = shutil.which(tool, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if path is None:
+        package = PACKAGES.get(tool, tool)
+        raise BadInput(f"{tool} is not installed: apt-get install {package}")
+    return path
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    cgroup: Path | None = None,
+    stdout: int | None = subprocess.PIPE,
+    stderr: int | None = subprocess.PIPE,
+    cwd: Path | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start `argv` bound to the calling thread's life, in its own session."""
+    command = [require("setpriv"), "--pdeathsig", "KILL", "--", require(argv[0]), *argv[1:]]
+    if cgroup is not None:
+        # The shell moves itself before it becomes the tool, so no child can escape the cgroup.
+        script = 'echo $$ > "$0" || exit 126; exec "$@"'
+        command = ["/bin/sh", "-c", script, str(cgroup / "cgroup.procs"), *command]
+    env = {**os.environ, "LC_ALL": "C.UTF-8"}
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+        env=env,
+        cwd=cwd,
+    )
+
+
+def kill_group(process: subprocess.Popen[bytes], sig: int = signal.SIGKILL) -> None:
+    """Signal the tool and its children (its session is its process group)."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, sig)
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    timeout: float | None = 60.0,
+    cancel: threading.Event | None = None,
+    cgroup: Path | None = None,
+    started: Callable[[subprocess.Popen[bytes]], None] | None = None,
+    grace: float = 5.0,
+) -> Finished:
+    """Run `argv` to its end. On `timeout` or `cancel`: SIGTERM, then SIGKILL after `grace` s.
+
+    A tool stuck in the kernel (a drive that hangs) cannot be killed: after a second SIGKILL wait
+    it is left behind and reported as timed out, so that the bench itself never hangs.
+    """
+    begun = time.monotonic()
+    process = start(argv, cgroup=cgroup)
+    if started is not None:
+        started(process)
+    collected: dict[str, bytes] = {"out": b"", "err": b""}
+    reader = threading.Thread(target=_collect, args=(process, collected), daemon=True)
+    reader.start()
+    stopped = _wait(process, begun, timeout, cancel)
+    if stopped:
+        _stop(process, grace)
+    reader.join(timeout=grace)
+    code = process.poll()
+    return Finished(
+        argv=tuple(argv),
+        exit_code=-signal.SIGKILL if code is None else code,
+        stdout=collected["out"],
+        stderr=collected["err"],
+        seconds=time.monotonic() - begun,
+        timed_out=stopped,
+    )
+
+
+def _collect(process: subprocess.Popen[bytes], into: dict[str, bytes]) -> None:
+    into["out"], into["err"] = process.communicate()
+
+
+def _wait(
+    process: subprocess.Popen[bytes],
+    begun: float,
+    timeout: float | None,
+    cancel: threading.Event | None,
+) -> bool:
+    """Wait for the tool. True when it must be stopped (timeout or cancel)."""
+    pause = 0.005
+    while process.returncode is None:
+        # returncode is set by the collecting thread's communicate(); polling here as well would
+        # race with it for the exit status.
+        if timeout is not None and time.monotonic() - begun > timeout:
+            return True
+        if cancel is not None:
+            if cancel.wait(pause):
+                return True
+        else:
+            time.sleep(pause)
+        pause = min(pause * 2, 0.1)
+    return False
+
+
+def _stop(process: subprocess.Popen[bytes], grace: float) -> None:
+    for sig in (signal.SIGTERM, signal.SIGKILL):
+        kill_group(process, sig)
+        deadline = time.monotonic() + grace
+        while process.returncode is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if process.returncode is not None:
+            # Children of the tool may still hold the drive.
+            kill_group(process, signal.SIGKILL)
+            return

@@ -1,0 +1,1 @@
+"""Carries out plans on drives: runner, fio, copier, sampler, recovery."""

@@ -1,0 +1,205 @@
+"""Each second's IOPS and latency of one fio step: from fio's own logs, or the drive's counters.
+
+fio's logs: METHODS 0.3, and tried with 3.41. With `log_avg_msec=1000` and `log_window_value=both`
+a line is `time in ms, mean, maximum, direction, ...`. An IOPS line is written by a helper thread
+about once a second, and left out for a second in which nothing was completed. A latency line is
+written by the first request that is completed after the second's end, and holds it too: where the
+drive stops for three seconds, one line stands for all of them.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchstick.store.records import Sample
+
+# Up to how late, in ms, a line of fio's can be told from a second without any.
+LATE_MS = 400
+# The seconds of fio's log must add up to its own total.
+TOLERANCE = 0.02
+NO_LOG = "fio left no log"
+
+
+@dataclass(frozen=True)
+class BySecond:
+    """Series with one value a second, the first of which began `start` seconds after the test.
+
+    `source` is `fio` or `counters` (then `why` says why not fio). Latencies are in us; None is a
+    second without any; both lists are empty where `latency_why` says that they were not kept.
+    """
+
+    source: str
+    why: str | None
+    start: int
+    iops: Sequence[float]
+    latency_mean: Sequence[float | None] = ()
+    latency_max: Sequence[float | None] = ()
+    latency_why: str | None = None
+
+    def csv(self) -> str:
+        """All of it, one second a line."""
+        lines = ["second,iops,latency_mean_us,latency_max_us"]
+        for at, iops in enumerate(self.iops):
+            second = self.start + at
+            mean = self.latency_mean[second] if second < len(self.latency_mean) else None
+            most = self.latency_max[second] if second < len(self.latency_max) else None
+            lines.append(f"{second},{iops:.1f},{_cell(mean)},{_cell(most)}")
+        return "\n".join(lines) + "\n"
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+def by_second(
+    folder: Path,
+    *,
+    seconds: int,
+    ios: int | None,
+    block: int,
+    samples: Sequence[Sample],
+    lacking: str | None = None,
+) -> BySecond:
+    """The series of a step of `seconds` whole seconds whose logs lie in `folder`.
+
+    `ios` is fio's own total, None of a step that was cut short; `samples` those that lie wholly
+    between fio's start and end; `lacking` why fio kept no logs.
+    """
+    rates = counter_rates(samples, block)
+    why, iops = lacking, []
+    if lacking is None:
+        try:
+            iops = fio_iops(_text(folder / "iops_iops.1.log"), seconds, ios)
+            _not_late(iops, rates)
+        except ValueError as problem:
+            why = str(problem)
+    means: Sequence[float | None] = ()
+    maxima: Sequence[float | None] = ()
+    latency_why = lacking
+    if lacking is None:
+        try:
+            means, maxima = fio_latency(_text(folder / "latency_lat.1.log"), seconds)
+        except ValueError as problem:
+            latency_why = str(problem)
+    if why is None:
+        # Of a step that was cut short nobody but the log knows the end.
+        count = len(iops) if ios is None else seconds
+        return BySecond("fio", None, 0, iops, means[:count], maxima[:count], latency_why)
+    return BySecond("counters", why, 1, rates, means, maxima, latency_why)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        raise ValueError(NO_LOG) from None
+
+
+def _rows(text: str) -> Iterator[tuple[int, float, float]]:
+    """(time in ms, mean, maximum) of each line. ValueError where that is not what it says."""
+    directions = set()
+    for line in text.splitlines():
+        words = line.split(",")
+        if len(words) < 4:
+            raise ValueError("fio's log has other columns than expected")
+        directions.add(words[3].strip())
+        yield int(words[0]), float(words[1]), float(words[2])
+    if len(directions) > 1:
+        raise ValueError("fio's log has more than one direction")
+
+
+def fio_iops(text: str, seconds: int, ios: int | None) -> list[float]:
+    """IOPS of each of the first `seconds` seconds; 0 where nothing was completed.
+
+    fio's helper takes a little more than a second from line to line, some 2 ms, so that its lines
+    drift: each second has the line that covers its middle. The end that fio did not write any more
+    is left out. ValueError, with the reason, when the log does not tell the seconds apart or does
+    not add up to `ios`.
+    """
+    iops = [0.0] * seconds
+    before, moved, value = 0, 0.0, 0.0
+    for time, value, _ in _rows(text):
+        whole = round((time - before) / 1000)
+        if whole < 1 or abs(time - before - whole * 1000) > LATE_MS:
+            raise ValueError(f"fio's log came late: {time - before} ms after the line before")
+        # A line is of one second; full seconds before it in which nothing was done have none.
+        covers = time - before - (whole - 1) * 1000
+        moved += value * covers / 1000
+        for second in range(seconds_of(time - covers), min(seconds, seconds_of(time))):
+            iops[second] = value
+        before = time
+    if not before:
+        raise ValueError(NO_LOG)
+    if ios is None:
+        return iops[: seconds_of(before)]
+    # What was done after the last line is not known; it is about what was done before it.
+    rest = 2 * max(0.0, seconds - before / 1000) * value
+    slack = max(TOLERANCE * ios, 2)
+    if not moved - slack <= ios <= moved + rest + slack:
+        raise ValueError(f"fio's log adds up to {moved:.0f} requests of {ios}")
+    # Two seconds without a line at the end are the drive's, one is fio's own end.
+    return iops[: max(seconds - 1, seconds_of(before))] if seconds_of(before) < seconds else iops
+
+
+def seconds_of(time: int) -> int:
+    """How many seconds have their middle before `time` (ms)."""
+    return (time + 499) // 1000
+
+
+def fio_latency(text: str, seconds: int) -> tuple[list[float | None], list[float | None]]:
+    """(mean, maximum) latency in us of each of the first `seconds` seconds.
+
+    Every second that a line stands for has its values. What was still outstanding at the end
+    counts to the last second's maximum. ValueError when there is no such log.
+    """
+    if not seconds:
+        raise ValueError(NO_LOG)
+    means: list[float | None] = [None] * seconds
+    maxima: list[float | None] = [None] * seconds
+    begun = 0
+    seen = False
+    for time, mean, most in _rows(text):
+        seen = True
+        for second in range(begun, max(begun + 1, time // 1000)):
+            at = min(second, seconds - 1)
+            before = maxima[at]
+            maxima[at] = most / 1000 if before is None else max(before, most / 1000)
+            if second < seconds and before is None:
+                means[at] = mean / 1000
+        begun = time // 1000
+    if not seen:
+        raise ValueError(NO_LOG)
+    return means, maxima
+
+
+def counter_rates(samples: Sequence[Sample], block: int) -> list[float]:
+    """IOPS in requests of `block` bytes by second, from the drive's counters.
+
+    By bytes, as the kernel may split and join requests. The first and the last sample are left
+    out: fio's own start and end fall into them. A sample that came late stands for the seconds
+    that it covers.
+    """
+    rates: list[float] = []
+    for sample in samples[1:-1]:
+        rate = (sample.read_bytes + sample.write_bytes) / block / sample.dt
+        rates += [rate] * max(1, round(sample.dt))
+    return rates
+
+
+def _not_late(iops: Sequence[float], rates: Sequence[float]) -> None:
+    """ValueError when fio's log lacks seconds in which the drive was busy.
+
+    Of samples that are a second long as well, each second without I/O leaves one at least with
+    half of what is usual.
+    """
+    # The samples of the first and the last seconds are left out, so theirs are as well.
+    empty = sum(1 for value in iops[2:-2] if value == 0)
+    if not empty or not rates:
+        return
+    usual = statistics.median(rates)
+    slow = sum(1 for rate in rates if rate <= usual / 2)
+    if empty > slow:
+        raise ValueError(f"fio's log lacks {empty} seconds, in which the drive was busy")

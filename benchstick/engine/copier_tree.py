@@ -1,0 +1,264 @@
+"""Folders by descriptor: listing, opening and removing without ever following a symlink.
+
+Every step goes from an open folder to a name in it with O_NOFOLLOW. A link that somebody puts
+into the tree is seen as a link and a path longer than PATH_MAX is no problem.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class Found:
+    """A regular file in a listed folder."""
+
+    name: str
+    size: int
+    mtime_ns: int
+    read_only: bool
+
+
+@dataclass(slots=True)
+class Folder:
+    """A listed folder: `path` relative to the tree's root ("" is the root)."""
+
+    path: str
+    mtime_ns: int
+    files: list[Found] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Tree:
+    """A listed tree in directory order: a folder, its files by name, then its subfolders.
+
+    `left_out` tells why anything else in it (links, sockets, devices, mount points) is not there.
+    """
+
+    folders: list[Folder]
+    left_out: dict[str, str]
+
+    @property
+    def bytes(self) -> int:
+        return sum(found.size for folder in self.folders for found in folder.files)
+
+    @property
+    def count(self) -> int:
+        return sum(len(folder.files) for folder in self.folders)
+
+
+def join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def kind_of(mode: int) -> str:
+    """What a file that is neither regular nor a folder is, in words."""
+    for test, word in (
+        (stat.S_ISLNK, "a symbolic link"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISFIFO, "a named pipe"),
+        (stat.S_ISBLK, "a block device"),
+        (stat.S_ISCHR, "a character device"),
+    ):
+        if test(mode):
+            return word
+    return "not a regular file"
+
+
+def open_folder(name: str, parent: int, *, quiet: bool = False) -> int:
+    """Open folder `name` of `parent` without following a link.
+
+    `quiet` keeps its access time where the kernel allows that (own files, or root).
+    """
+    if quiet:
+        with contextlib.suppress(PermissionError):
+            return os.open(name, FOLDER_FLAGS | os.O_NOATIME, dir_fd=parent)
+    return os.open(name, FOLDER_FLAGS, dir_fd=parent)
+
+
+def open_below(root: int, path: str, *, quiet: bool = False) -> int:
+    """A new descriptor of folder `path` below `root`, each part opened without following links."""
+    fd = os.dup(root)
+    for part in path.split("/") if path else ():
+        try:
+            below = open_folder(part, fd, quiet=quiet)
+        finally:
+            os.close(fd)
+        fd = below
+    return fd
+
+
+def list_tree(root: int, *, quiet: bool = False) -> Tree:
+    """List the tree below the open folder `root`. OSError where a folder cannot be read."""
+    tree = Tree([], {})
+    device = os.fstat(root).st_dev
+    _list_into(tree, os.dup(root), "", device, quiet)
+    return tree
+
+
+def _list_into(tree: Tree, start: int, top: str, device: int, quiet: bool) -> None:
+    # An own stack: a tree may be deeper than Python's recursion. Each entry is a folder that is
+    # open, and the names of its subfolders still to visit.
+    stack: list[tuple[int, str, Iterator[str]]] = []
+    try:
+        stack.append(_listed(tree, start, top))
+        while stack:
+            fd, path, below = stack[-1]
+            name = next(below, None)
+            if name is None:
+                os.close(fd)
+                stack.pop()
+                continue
+            child = open_folder(name, fd, quiet=quiet)
+            if os.fstat(child).st_dev != device:
+                os.close(child)
+                tree.left_out[join(path, name)] = "another filesystem is mounted here: not followed"
+                continue
+            stack.append(_listed(tree, child, join(path, name)))
+    finally:
+        for fd, _path, _below in stack:
+            os.close(fd)
+
+
+def _listed(tree: Tree, fd: int, path: str) -> tuple[int, str, Iterator[str]]:
+    """List one folder into `tree`. Takes `fd` over: it is closed when this fails."""
+    try:
+        folder = list_folder(fd, path, tree.left_out)
+    except BaseException:
+        os.close(fd)
+        raise
+    tree.folders.append(folder)
+    return fd, path, iter(folder.folders)
+
+
+def list_folder(fd: int, path: str, left_out: dict[str, str]) -> Folder:
+    """The files and subfolders of one open folder, by name."""
+    folder = Folder(path, os.fstat(fd).st_mtime_ns)
+    with os.scandir(fd) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folder.folders.append(entry.name)
+                continue
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode):
+                folder.files.append(
+                    Found(
+                        entry.name,
+                        status.st_size,
+                        status.st_mtime_ns,
+                        not status.st_mode & 0o222,
+                    )
+                )
+            else:
+                left_out[join(path, entry.name)] = f"{kind_of(status.st_mode)}: not copied"
+    folder.files.sort(key=lambda found: found.name)
+    folder.folders.sort()
+    return folder
+
+
+class _Slot:
+    """One folder's descriptor, opened by the first thread that needs it."""
+
+    __slots__ = ("fd", "lock")
+
+    def __init__(self) -> None:
+        self.fd: int | None = None
+        self.lock = threading.Lock()
+
+
+class Handles:
+    """Open folders of one tree, shared by threads: opened on first use, closed after the last.
+
+    `uses` tells beforehand how many files of each folder will be opened.
+    """
+
+    def __init__(self, root: int, uses: dict[str, int], *, quiet: bool = False) -> None:
+        self._root = root
+        self._quiet = quiet
+        self._left = uses
+        self._slots: dict[str, _Slot] = {}
+        self._lock = threading.Lock()
+
+    def acquire(self, path: str) -> int:
+        """The descriptor of folder `path`; call `release` once for each file."""
+        with self._lock:
+            slot = self._slots.setdefault(path, _Slot())
+        # Opening may wait for the drive: only those who want this very folder wait with it.
+        with slot.lock:
+            if slot.fd is None:
+                slot.fd = open_below(self._root, path, quiet=self._quiet)
+            return slot.fd
+
+    def release(self, path: str) -> None:
+        """One file of the folder is done."""
+        with self._lock:
+            self._left[path] -= 1
+            if self._left[path] > 0:
+                return
+            slot = self._slots.pop(path, None)
+        if slot is not None and slot.fd is not None:
+            os.close(slot.fd)
+
+    def close(self) -> None:
+        with self._lock:
+            for slot in self._slots.values():
+                if slot.fd is not None:
+                    os.close(slot.fd)
+            self._slots.clear()
+
+
+@dataclass
+class Removed:
+    """What was removed: folders, files, and the files' bytes."""
+
+    folders: int = 0
+    files: int = 0
+    bytes: int = 0
+
+
+def remove(parent: int, name: str, device: int, removed: Removed) -> None:
+    """Remove file or folder `name` of the open folder `parent`, counting into `removed`.
+
+    Links are removed, not followed. Read-only files and folders are removed too. A folder on
+    another filesystem (a mount point) is an OSError, its contents stay.
+    """
+    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    if not stat.S_ISDIR(status.st_mode):
+        _permit(parent, lambda: os.unlink(name, dir_fd=parent))
+        removed.files += 1
+        removed.bytes += status.st_size if stat.S_ISREG(status.st_mode) else 0
+        return
+    if status.st_dev != device:
+        raise OSError(errno.EBUSY, "another filesystem is mounted here: not removed", name)
+    try:
+        fd = open_folder(name, parent)
+    except PermissionError:
+        os.chmod(name, 0o700, dir_fd=parent)
+        fd = open_folder(name, parent)
+    try:
+        with os.scandir(fd) as entries:
+            names = [entry.name for entry in entries]
+        for below in names:
+            remove(fd, below, device, removed)
+    finally:
+        os.close(fd)
+    _permit(parent, lambda: os.rmdir(name, dir_fd=parent))
+    removed.folders += 1
+
+
+def _permit(parent: int, act: Callable[[], None]) -> None:
+    """Do `act`; where the folder itself is read-only, make it writable first."""
+    try:
+        act()
+    except PermissionError:
+        os.fchmod(parent, 0o700)
+        act()

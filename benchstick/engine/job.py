@@ -1,0 +1,240 @@
+"""From what somebody asked for to a run: resolve the drive, plan, pass the guard, carry out.
+
+The command line and the agent both come through here, and nothing that they say is believed:
+the drive is looked for anew, the parameters are parsed anew, the guard judges anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sqlite3
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from benchstick.drives import discover, practice, purge
+from benchstick.drives.guard import hold as take_hold
+from benchstick.drives.model import Drive
+from benchstick.engine import fio, purges, recovery, source
+from benchstick.engine.purge import require_tools
+from benchstick.engine.runner import Outcome, Progress, Runner
+from benchstick.plan import fileset
+from benchstick.plan.errors import BadInput, Refused, StoreFailed
+from benchstick.plan.fileset import FileSet
+from benchstick.plan.steps import Fio, Plan
+from benchstick.store import database, records
+from benchstick.suites import registry
+
+# The one suite that takes a drive which can only be purged.
+PURGING = "erase"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What was asked for. `drive` is a selector; `expected` the (identity key, diskseq) of the
+    drive that the asker saw, where he saw it some time ago."""
+
+    suite: str
+    drive: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    target: str | None = None
+    fs: str | None = None
+    scale: float | None = None
+    erase: str | None = None
+    unlock: str | None = None
+    expected: tuple[str, int | None] | None = None
+    request: int | None = None
+    own_folders: bool = True
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A job with its drive found and its plan made."""
+
+    job: Job
+    drive: Drive
+    plan: Plan
+    sets: Mapping[str, FileSet]
+    set_folder: Path | None
+    seen: tuple[int, ...] = ()
+
+
+def find_drive(
+    selector: str, home: Path, seen: Collection[int] = (), *, makes: bool = True
+) -> Drive:
+    """The drive that `selector` means; the practice drive is made where it `makes` things.
+
+    BadInput when there is none.
+    """
+    known = _labels(home)
+    if selector == "practice":
+        if makes:
+            practice.ensure(home)
+        elif practice.find(home) is None:
+            raise BadInput(
+                "practice: not there yet, and a dry run makes nothing; run: benchstick practice",
+                field="drive",
+            )
+    others = _others(selector, home, known)
+    found = discover.scan(labels=known, seen=seen, home=home, identity_only=others)
+    meant = discover.resolve(selector, found, known)
+    return purges.noted(home, [meant])[0]
+
+
+def _others(selector: str, home: Path, known: Mapping[str, str]) -> list[str]:
+    """Kernel names of the drives that `selector` does not mean, by what the kernel alone knows.
+
+    They are asked for their identity only, so that codes are what `benchstick drives` prints: a
+    look at all that is on them can take long. None are left out when the kernel alone cannot tell
+    which is meant.
+    """
+    names = [path.name for path in Path("/sys/block").iterdir()]
+    drives = discover.scan(deep=False, labels=known, home=home, skip_queries=names)
+    try:
+        meant = discover.resolve(selector, drives, known)
+    except BadInput:
+        return []
+    return [name for name in names if name != meant.name]
+
+
+def _labels(home: Path) -> dict[str, str]:
+    if not (home / database.FILE).exists():
+        return {}
+    # A store that cannot be read is the writer's to mend or to refuse; it has no labels to give.
+    with (
+        contextlib.suppress(StoreFailed),
+        contextlib.closing(database.open_reader(home)) as db,
+    ):
+        return records.labels(db)
+    return {}
+
+
+def make_ready(
+    job: Job, home: Path, seen: Collection[int] = (), *, makes: bool = True
+) -> Ready:
+    """Find the drive and make the plan; writes nothing to any drive. BadInput, Refused.
+
+    `makes` as in `find_drive`.
+    """
+    registry.find(job.suite)
+    drive = find_drive(job.drive, home, seen, makes=makes)
+    if job.expected is not None and job.expected != (drive.identity.key(), drive.diskseq):
+        raise Refused(
+            f"{drive.code}: not the drive that was chosen (it was replugged or replaced); "
+            "look at the drives again"
+        )
+    why = None if job.suite == PURGING else purge.unusable(drive.to_json())
+    if why is not None:
+        raise Refused(f"{drive.code}: {why}")
+    own, folder = _own_sets(job)
+    plan = registry.make_plan(
+        job.suite,
+        drive.to_json(),
+        job.params,
+        target=job.target,
+        fs=job.fs,
+        scale=job.scale,
+        sets=own,
+        ram=source.ram_free(),
+    )
+    named = {item.name: item for item in own}
+    for described in plan.sets:
+        name = str(described["name"])
+        if name not in named:
+            named[name] = fileset.builtin(name, plan.scale or 1.0)
+    return Ready(job, drive, plan, named, folder, tuple(seen))
+
+
+def _own_sets(job: Job) -> tuple[list[FileSet], Path | None]:
+    """The user's own set: a folder (read, never changed) or a manifest."""
+    given = job.params.get("set")
+    if job.suite != "das" or not given:
+        return [], None
+    if not job.own_folders:
+        raise BadInput("set: a folder of your own is taken on the command line only", field="set")
+    try:
+        return _own_set(Path(given))
+    except OSError as error:
+        raise BadInput(f"set: {given[:80]}: {error.strerror}", field="set") from None
+
+
+def _own_set(path: Path) -> tuple[list[FileSet], Path | None]:
+    if path.name.encode("utf-8", "replace").decode("utf-8") != path.name:
+        raise BadInput("set: the folder's name is not UTF-8: rename it", field="set")
+    if path.is_dir():
+        return [source.read_tree(path, hashes=False).fileset], path
+    if path.is_file():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"set: {path}: {error}", field="set") from None
+        return [fileset.manifest(text)], None
+    raise BadInput(f"set: {path}: no such folder or manifest file", field="set")
+
+
+def execute(
+    ready: Ready,
+    home: Path,
+    *,
+    cancel: threading.Event,
+    progress: Callable[[Progress], None] | None = None,
+    begun: Callable[[int], None] | None = None,
+) -> Outcome:
+    """Carry out a ready job. Raises Refused, BadInput, StoreFailed before anything is written."""
+    if any(isinstance(step, Fio) for step in ready.plan.steps):
+        fio.check()
+    require_tools(ready.plan)
+    with (
+        take_hold(
+            ready.drive,
+            unlock=ready.job.unlock,
+            erase=ready.job.erase,
+            destructive=ready.plan.destroys,
+            seen=ready.seen,
+            home=home,
+        ) as held,
+        contextlib.closing(_store(home)) as store,
+    ):
+        runner = Runner(
+            store,
+            home,
+            registry.find(ready.job.suite),
+            ready.plan,
+            ready.drive,
+            held,
+            sets=ready.sets,
+            set_folder=ready.set_folder,
+            cancel=cancel,
+            progress=progress,
+            request=ready.job.request,
+            begun=begun,
+        )
+        return runner.carry_out()
+
+
+def _store(home: Path) -> sqlite3.Connection:
+    store = database.open_writer(home)
+    recovery.recover(store)
+    return store
+
+
+@contextlib.contextmanager
+def cancel_on_signals() -> Iterator[threading.Event]:
+    """An event that SIGINT, SIGTERM and SIGHUP set; their handlers are put back after."""
+    event = threading.Event()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        event.set()
+
+    before: dict[signal.Signals, Any] = {}
+    for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        before[which] = signal.signal(which, note)
+    try:
+        yield event
+    finally:
+        for which, handler in before.items():
+            signal.signal(which, handler)

@@ -1,0 +1,144 @@
+"""Clears up after a runner that was killed: tools, mounts, settings, then the run's state.
+
+It touches only runs whose lock is free. The order matters: after a SIGKILL forked tools may go on
+writing (FACTS.md), so they are ended first, then the drive must be idle, then it is unmounted, and
+only then the run is marked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchstick.drives import prepare
+from benchstick.engine import automount, cgroup, host, purges, source_ram
+from benchstick.engine.copier import empty_folder
+from benchstick.engine.retention import UUID
+from benchstick.engine.runner import MARK
+from benchstick.plan.errors import BenchError
+from benchstick.store import home as places
+from benchstick.store import live, locks
+from benchstick.store.records import RunRecord
+
+IDLE_WAIT = 30.0
+
+
+_NAME = re.compile(r"[a-z0-9]+")
+
+
+def recover(db: sqlite3.Connection) -> list[int]:
+    """Recover every run that says running and is not. Returns their numbers."""
+    places.make_run_folder()
+    rows = db.execute(
+        "SELECT running.run, runs.uuid FROM running JOIN runs ON runs.number = running.run"
+    ).fetchall()
+    recovered = []
+    for row in rows:
+        # The store can be written by the page's user: a UUID of another shape names no run of ours.
+        if not UUID.fullmatch(row["uuid"]):
+            continue
+        try:
+            lock = locks.RunLock(row["uuid"])
+        except OSError:
+            continue
+        try:
+            # Asked again under the lock: the run may have ended since the look above.
+            still = db.execute("SELECT * FROM running WHERE run = ?", (row["run"],)).fetchone()
+            if still is not None:
+                _recover_one(db, int(row["run"]), str(row["uuid"]), str(still["device"]))
+                recovered.append(int(row["run"]))
+        finally:
+            lock.release()
+    return recovered
+
+
+def _recover_one(db: sqlite3.Connection, number: int, uuid: str, device: str) -> None:
+    record = RunRecord(db, number)
+    end_marked(uuid)
+    group = cgroup.find(uuid)
+    if group is not None:
+        cgroup.end(group)
+    if _NAME.fullmatch(device) and not wait_idle(device):
+        record.event(None, "recovery", f"{device}: still busy after {IDLE_WAIT:.0f} s")
+    for problem in _unmount(number, uuid):
+        record.event(None, "recovery", problem)
+    automount.release(uuid)
+    host.restore_settings(record)
+    live.remove(uuid)
+    shutil.rmtree(places.staging(uuid), ignore_errors=True)
+    purges.interrupt(record, db)
+    record.finish(
+        "interrupted", 70, seconds=None, why="the bench was killed or lost power during this run"
+    )
+
+
+def _unmount(number: int, uuid: str) -> Iterator[str]:
+    """Remove the run's own folder, unmount what it had mounted; yields what went wrong."""
+    base = places.run_folder()
+    mounted = base / "mnt" / uuid
+    try:
+        folder = mounted / f"benchstick-{number}"
+        if folder.is_dir() and not folder.is_symlink():
+            empty_folder(folder)
+            folder.rmdir()
+    except (BenchError, OSError) as error:
+        yield f"benchstick-{number} stays on the drive: {error}"
+    try:
+        problem = prepare.unmount(mounted)
+        if problem:
+            yield problem
+        source_ram.unmount(base / "ram" / uuid)
+    except (BenchError, OSError) as error:
+        yield str(error)
+
+
+def end_marked(uuid: str) -> None:
+    """Kill every process that carries the run's mark, also where there are no cgroups."""
+    for _ in range(20):
+        found = list(_marked(uuid))
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.1)
+
+
+def _marked(uuid: str) -> list[int]:
+    wanted = f"{MARK}={uuid}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+    return found
+
+
+def wait_idle(device: str, sysfs: Path = Path("/sys")) -> bool:
+    """Wait until the drive has nothing in flight and its counters stand still for a second.
+
+    True as well when the drive is gone. False after IDLE_WAIT seconds.
+    """
+    folder = sysfs / "block" / device
+    deadline = time.monotonic() + IDLE_WAIT
+    before = None
+    while time.monotonic() < deadline:
+        try:
+            inflight = sum(int(word) for word in (folder / "inflight").read_text().split())
+            stat = (folder / "stat").read_text()
+        except OSError:
+            return True
+        if inflight == 0 and stat == before:
+            return True
+        before = stat
+        time.sleep(1.0)
+    return False

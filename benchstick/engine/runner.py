@@ -1,0 +1,483 @@
+"""Carries out one plan on one drive, and keeps every figure."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+import time
+import uuid as uuids
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchstick.appliance import pulled, state
+from benchstick.drives import discover
+from benchstick.drives.guard import Hold
+from benchstick.drives.model import Drive
+from benchstick.engine import automount, cgroup, host, retention, steps
+from benchstick.engine.artefacts import StepFolder, check_room
+from benchstick.engine.remaining import Paces, of_step
+from benchstick.engine.sampler import Sampler
+from benchstick.engine.work import StepOutcome, Work
+from benchstick.plan.errors import (
+    EXIT_CANCELLED,
+    EXIT_DONE,
+    EXIT_INCONCLUSIVE,
+    EXIT_INTERNAL,
+    BenchError,
+    Cancelled,
+    DriveLost,
+    StoreFailed,
+)
+from benchstick.plan.fileset import FileSet
+from benchstick.plan.steps import Fio, Plan, Prepare, Purge, ReadBack, Step
+from benchstick.plan.units import duration_text
+from benchstick.store import home as places
+from benchstick.store import live, locks, settings
+from benchstick.store.records import Figure, RunRecord, samples_of, temperatures_of
+from benchstick.suites.base import Recorded, RecordSuite, Result, RoundSuite, Suite
+
+# In long steps the samples reach the store once a minute (DESIGN.md, Small rules).
+COMMIT_EVERY = 60.0
+# The mark by which recovery finds what a killed runner left; inherited by every tool.
+MARK = "BENCHSTICK_RUN_UUID"
+_CONDITION_FACTS = (
+    "transport", "external", "driver", "usb_speed", "sata_speed", "pcie_speed", "pcie_width",
+    "queue_depth", "ncq", "trim", "trim_kernel", "write_cache", "firmware", "port",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is: step `index` of `total`, `fraction` of that step, seconds left in all, which
+    are the most there can be where `at_most` is set: rounds are to come that may not be needed."""
+
+    number: int
+    index: int
+    total: int
+    name: str
+    fraction: float | None
+    seconds_left: float
+    at_most: bool = False
+
+    @property
+    def left(self) -> str:
+        """`at most 5 h 12 min left`."""
+        return f"{'at most ' if self.at_most else ''}{duration_text(self.seconds_left)} left"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    number: int
+    uuid: str
+    state: str
+    exit_code: int
+    why: str | None
+
+
+class Runner:
+    """One run, from the lock to the last figure. `hold` is the guard's hold on the drive, taken
+    by the caller for the whole run."""
+
+    def __init__(
+        self,
+        store: Any,
+        home: Path,
+        suite: Suite,
+        plan: Plan,
+        drive: Drive,
+        hold: Hold,
+        *,
+        sets: Mapping[str, FileSet],
+        set_folder: Path | None = None,
+        cancel: threading.Event,
+        progress: Callable[[Progress], None] | None = None,
+        request: int | None = None,
+        begun: Callable[[int], None] | None = None,
+    ) -> None:
+        self.begun = begun
+        self._db = store
+        self.home = home
+        self.suite = suite
+        self.plan = plan
+        self.drive = drive
+        self.hold = hold
+        self.sets = sets
+        self.set_folder = set_folder
+        self.cancel = cancel
+        self.progress = progress
+        self.request = request
+        self.uuid = str(uuids.uuid4())
+        self.work_target = plan.target
+        self._step_began = 0.0
+        self._paces = Paces()
+        self._committed = 0.0
+        # (the store, the last sample that it has); a run may go on in another store.
+        self._written: tuple[Any, int] = (None, -1)
+        self._host: dict[str, Any] = {}
+        self._controller = ""
+        self._queue_settings: dict[str, str] = {}
+        self._alongside: set[int] = set()
+        self._on_stick = False
+
+    def carry_out(self) -> Outcome:
+        """Do the plan. Every end is recorded: done, failed, cancelled; never raises BenchError."""
+        places.make_run_folder()
+        kept = settings.load(places.settings_file()).output_mib
+        retention.prune(self._db, self.home, kept << 20)
+        check_room(self.home)
+        os.umask(0o027)
+        os.environ[MARK] = self.uuid
+        lock = locks.RunLock(self.uuid)
+        try:
+            self.record = RunRecord.create(
+                self._db,
+                uuid=self.uuid,
+                suite=self.suite.name,
+                practice=self.drive.is_practice,
+                drive=self.drive.to_json(),
+                plan=self.plan.to_json(),
+                pid=os.getpid(),
+                device=self.drive.name,
+                request=self.request,
+            )
+            self._on_stick = state.on_a_stick()
+            if self._on_stick:
+                self.record.follow(lambda: pulled.other_store(self.home))
+            if self.begun is not None:
+                self.begun(self.record.number)
+            return self._recorded()
+        finally:
+            os.environ.pop(MARK, None)
+            live.remove(self.uuid)
+            shutil.rmtree(places.staging(self.uuid), ignore_errors=True)
+            lock.release()
+
+    def _recorded(self) -> Outcome:
+        state, code, why = "done", EXIT_DONE, None
+        begun = time.monotonic()
+        try:
+            self._run()
+        except Cancelled as stop:
+            state, code, why = "cancelled", EXIT_CANCELLED, stop.message
+        except BenchError as error:
+            state, code, why = "failed", error.exit_code, error.message
+        except BaseException as error:
+            with contextlib.suppress(BenchError):
+                self._finish("failed", EXIT_INTERNAL, begun, f"internal error: {error!r}")
+            raise
+        if state == "done":
+            code, why = self._judge()
+        self._finish(state, code, begun, why)
+        return Outcome(self.record.number, self.uuid, state, code, why)
+
+    def _finish(self, state: str, code: int, begun: float, why: str | None) -> None:
+        figures = [item.to_json() for item in self.record.all_figures()]
+        result = self._result(figures)
+        self.record.figures(
+            [
+                Figure(
+                    step=item["step"], name=item["name"], value=item["value"], unit=item["unit"],
+                    pass_no=None, target=item.get("target") or self.work_target,
+                    state=item["state"], why=item["why"], detail=item["detail"],
+                )
+                for item in result.figures
+            ]
+        )  # fmt: skip
+        for kind, text in result.events:
+            self.record.event(None, kind, text)
+        self.record.finish(
+            state,
+            code,
+            seconds=time.monotonic() - begun,
+            why=why,
+            result=result.document,
+            open_steps=state if state in ("cancelled", "failed") else "interrupted",
+        )
+
+    def _result(self, figures: list[dict[str, Any]]) -> Result:
+        """What the suite makes of the figures, and of the per-second record where it wants it."""
+        if not isinstance(self.suite, RecordSuite):
+            return self.suite.result(self.plan, figures, self.drive.to_json())
+        recorded = Recorded(
+            samples=self.record.read(lambda db: samples_of(db, self.record.number)),
+            temperatures=self.record.read(lambda db: temperatures_of(db, self.record.number)),
+        )
+        return self.suite.result_of_record(self.plan, figures, self.drive.to_json(), recorded)
+
+    def _judge(self) -> tuple[int, str | None]:
+        """(exit code, why) of a plan that came to its end: 5 when no figure of it is valid."""
+        figures = self.record.all_figures()
+        if figures and not any(figure.state == "valid" for figure in figures):
+            first = figures[0]
+            return EXIT_INCONCLUSIVE, f"no valid figure; the first is {first.state}: {first.why}"
+        return EXIT_DONE, None
+
+    def _run(self) -> None:
+        with contextlib.ExitStack() as cleanup:
+            group = cgroup.create(self.uuid)
+            if group is not None:
+                cleanup.callback(cgroup.end, group)
+            cleanup.callback(automount.release, self.uuid)
+            automount.keep_off(self.drive.name, self.uuid)
+            cleanup.callback(host.restore_settings, self.record)
+            refused = host.change_settings(self.drive, self.record)
+            sampler = self._sampler()
+            cleanup.callback(sampler.stop)
+            self.work = Work(
+                uuid=self.uuid,
+                home=self.home,
+                drive=self.drive,
+                plan=self.plan,
+                hold=self.hold,
+                record=self.record,
+                sampler=sampler,
+                cancel=self.cancel,
+                cleanup=cleanup,
+                cgroup=group,
+                sets=self.sets,
+                set_folder=self.set_folder,
+                target=self.plan.target,
+            )
+            cleanup.callback(self._close_source)
+            for text in refused:
+                self.record.event(0.0, "setting", text)
+            self._host = host.facts()
+            self._controller = host.controller(self.drive.name)
+            self._keep_conditions()
+            # However the run ends: what was measured so far has its conditions.
+            cleanup.callback(self._keep_conditions)
+            sampler.start()
+            try:
+                self._steps()
+                self._compare_link()
+            except BenchError as error:
+                # A tool may see the loss, or something else that comes of it, before the sampler.
+                if isinstance(error, DriveLost) or sampler.lost.is_set():
+                    self.record.event(self.work.now, "drive-lost", error.message)
+                raise
+
+    def _steps(self) -> None:
+        """All steps in order, but for rounds that their suite says are over."""
+        judged: tuple[str, int] = ("", 0)
+        over: str | None = None
+        skipped: list[tuple[int, str, str]] = []
+        for index, step in enumerate(self.plan.steps):
+            now = (step.group, step.round) if isinstance(step, Fio) else ("", 0)
+            # Once a group's rounds are over, those that are left are as well.
+            if now != judged and not (over and now[0] == judged[0]):
+                self._skip(skipped, over)
+                skipped, over = [], self._over(step)
+            judged = now
+            if over:
+                skipped.append((index, step.name, step.kind))
+                continue
+            self._step(index, step)
+            if isinstance(step, Prepare | Purge | ReadBack):
+                self._keep_conditions()
+        self._skip(skipped, over)
+
+    def _over(self, step: Step) -> str | None:
+        """Why the round that the step begins is not needed; None when it is, or it begins none."""
+        if not isinstance(step, Fio) or not step.round or not isinstance(self.suite, RoundSuite):
+            return None
+        figures = [item.to_json() for item in self.record.all_figures()]
+        return self.suite.over(self.plan, step, figures)
+
+    def _skip(self, steps: list[tuple[int, str, str]], why: str | None) -> None:
+        """Record steps that are not carried out, all at once: there may be a thousand."""
+        if steps and why:
+            self.record.steps_skipped(steps, self.work.now, why)
+
+    def _sampler(self) -> Sampler:
+        try:
+            return Sampler(self.drive.name, tick=self._tick)
+        except OSError as error:
+            raise DriveLost(f"{self.drive.code}: the drive went away ({error.strerror})") from error
+
+    def _close_source(self) -> None:
+        if self.work.source is not None:
+            self.work.source.close()
+
+    def _keep_conditions(self) -> None:
+        facts = {name: self.drive.facts[name].to_json() for name in _CONDITION_FACTS
+                 if name in self.drive.facts}  # fmt: skip
+        self._note_others()
+        sampler = self.work.sampler
+        self.record.conditions(
+            {
+                "target": self.work.target,
+                "drive": facts,
+                "queue": self._queue(),
+                "host": self._host,
+                "controller": self._controller,
+                "alongside": sorted(self._alongside),
+                "filled": self.work.filled.to_json(),
+                "state": self._state(),
+                "notes": list(self.plan.notes),
+                "sets": [dict(item) for item in self.plan.sets],
+                "scale": self.plan.scale,
+                **self.work.extra_conditions,
+                "sampler": {
+                    "samples_every": sampler.interval,
+                    "cpu_share": sampler.cpu_share(),
+                },
+            }
+        )
+
+    def _state(self) -> str:
+        """The state of the drive before the suite's own work."""
+        purged = self.plan.state_after(self.work.state)
+        if self.plan.fs == "keep":
+            return purged or "as found"
+        return f"{purged}, then newly formatted" if purged else "newly formatted, not purged"
+
+    def _queue(self) -> dict[str, str]:
+        """The block layer's settings; of a drive that has gone, as they were last."""
+        self._queue_settings = host.queue_settings(self.drive.name) or self._queue_settings
+        return self._queue_settings
+
+    def _note_others(self) -> None:
+        """Note which other runs are going on, by their numbers."""
+        rows = self.record.read(
+            lambda db: db.execute(
+                "SELECT runs.number, uuid FROM running JOIN runs ON runs.number = running.run"
+                " WHERE runs.number <> ?",
+                (self.record.number,),
+            ).fetchall()
+        )
+        self._alongside |= {
+            int(row["number"]) for row in rows if locks.holder(row["uuid"]) is not None
+        }
+
+    def _step(self, index: int, step: Step) -> None:
+        work = self.work
+        work.check_cancelled()
+        self._note_others()
+        staging = places.staging(self.uuid) if self._on_stick else None
+        folder = StepFolder(self.home, self.uuid, index, step.name, staging)
+        folder.make()
+        work.artefacts, work.index, work.bytes_done = folder, index, 0
+        work.share = work.partial = None
+        self.record.step_begins(index, step.name, step.kind, work.now, folder.relative)
+        self._step_began = work.now
+        # It stays until the next step begins: what a sample between the two shows is of this one.
+        work.sampler.step = index
+        try:
+            outcome = self._carry_out(step)
+        except BenchError as error:
+            stopped = "cancelled" if isinstance(error, Cancelled) else "failed"
+            if isinstance(error, StoreFailed):
+                raise
+            self._end(index, stopped, work.partial or StepOutcome(), error.message)
+            raise
+        finally:
+            self.work_target = work.target
+            cut = folder.bound()
+            self._keep(folder)
+            if cut:
+                self.record.event(work.now, "artefacts", f"{step.name}: {cut}")
+        self._end(index, "skipped" if outcome.skipped else "done", outcome, outcome.skipped)
+
+    def _keep(self, folder: StepFolder) -> None:
+        try:
+            folder.keep()
+        except StoreFailed:
+            if not self.record.move():
+                raise
+            folder.keep()
+
+    def _carry_out(self, step: Step) -> StepOutcome:
+        """The step; an error of the system that a vanished drive explains is the drive's loss."""
+        try:
+            return steps.carry_out(self.work, step)
+        except OSError as error:
+            if self.work.sampler.lost.is_set() or not self.hold.alive():
+                raise self.work.lost(f"went away ({error.strerror})") from error
+            raise
+
+    def _end(self, index: int, state: str, outcome: StepOutcome, why: str | None) -> None:
+        self.record.step_ends(
+            index,
+            state,
+            self.work.now,
+            why=why,
+            detail=outcome.detail,
+            figures=outcome.figures,
+            samples=self.work.sampler.take(),
+        )
+        self._committed = self.work.now
+
+    def _tick(self) -> None:
+        """After each sample, in the sampler's thread. Must not fail: the record would end there.
+
+        What cannot be shown or committed now is tried again a second later and at the step's end,
+        where a failing store does end the run.
+        """
+        with contextlib.suppress(BenchError, OSError):
+            if self._on_stick and state.moved_to_ram():
+                self.record.move()
+            self._show_progress()
+
+    def _show_progress(self) -> None:
+        work = self.work
+        index = work.index
+        step = self.plan.steps[index]
+        spent = work.now - self._step_began
+        # Taken once: the runner's thread ends a step whenever it likes.
+        tells = work.share
+        share = tells() if tells is not None else None
+        # A copy tells what it has done; of a tool the drive's counters do.
+        moved = work.sampler.moved(index) if isinstance(step, Fio) else work.bytes_done
+        fraction, left = of_step(step, spent, moved, share)
+        self._paces.learn(step, spent, left, moved)
+        to_come = self.plan.steps[index + 1 :]
+        left += self._paces.seconds_of(to_come)
+        at_most = any(isinstance(later, Fio) and later.round for later in to_come)
+        if work.now - self._committed > COMMIT_EVERY:
+            self._commit()
+        live.publish(
+            self.uuid,
+            {
+                "step": index,
+                "name": step.name,
+                "fraction": fraction,
+                "text": step.name,
+                "t": work.now,
+                "seconds_left": left,
+                "at_most": at_most,
+                "samples": [sample.to_json() for sample in work.sampler.newest(180)],
+            },
+        )
+        if self.progress is not None:
+            total = len(self.plan.steps)
+            number = self.record.number
+            self.progress(Progress(number, index, total, step.name, fraction, left, at_most))
+
+    def _commit(self) -> None:
+        """Write the samples that the store does not have yet.
+
+        They stay in memory until the step ends: the in-flight median and the series by second
+        need them, and a store that the run moved to meanwhile gets all of them then.
+        """
+        store = self.record.db
+        fresh = self.work.sampler.pending(self._written[1] if self._written[0] is store else -1)
+        if fresh:
+            self.record.samples(fresh)
+            self._written = (store, fresh[-1].n)
+        self._committed = self.work.now
+
+    def _compare_link(self) -> None:
+        """Tell when the drive came back on another link during the run."""
+        fresh = discover.reidentify(self.drive)
+        if fresh is None:
+            raise self.work.lost("went away")
+        for name in ("usb_speed", "sata_speed", "driver", "queue_depth"):
+            old, new = self.drive.value(name), fresh.value(name)
+            if old is not None and new is not None and old != new:
+                self.record.event(self.work.now, "link", f"{name} changed from {old} to {new}")

@@ -1,0 +1,218 @@
+"""The per-second record of a drive, from the block layer's own counters.
+
+One sampler for every suite: each chart comes from the device and not from the tool. Fields of
+`/sys/block/X/stat`: Linux Documentation/block/stat.rst.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchstick.store.records import Sample
+
+SECTOR = 512
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The drive's counters at one instant `t` (monotonic seconds); sizes in bytes, times in ms."""
+
+    t: float
+    reads: int
+    read_bytes: int
+    read_ms: int
+    writes: int
+    write_bytes: int
+    write_ms: int
+    queue_ms: int
+    discards: int
+    discard_bytes: int
+    flushes: int
+
+    @staticmethod
+    def parse(text: str, t: float) -> Counters:
+        """From the text of `stat`; kernels before 4.18 and 5.5 have no discards and flushes.
+
+        ValueError when it is not that text, as of a drive that is going away.
+        """
+        fields = [int(word) for word in text.split()]
+        if len(fields) < 11:
+            raise ValueError(f"stat: {len(fields)} fields")
+        fields += [0] * (17 - len(fields))
+        return Counters(
+            t=t,
+            reads=fields[0],
+            read_bytes=fields[2] * SECTOR,
+            read_ms=fields[3],
+            writes=fields[4],
+            write_bytes=fields[6] * SECTOR,
+            write_ms=fields[7],
+            queue_ms=fields[10],
+            discards=fields[11],
+            discard_bytes=fields[13] * SECTOR,
+            flushes=fields[15],
+        )
+
+    def since(self, before: Counters) -> dict[str, float]:
+        """What happened from `before` to now, with the mean queue over that time."""
+        seconds = self.t - before.t
+        waited = self.read_ms + self.write_ms - before.read_ms - before.write_ms
+        return {
+            "seconds": seconds,
+            "reads": self.reads - before.reads,
+            "read_bytes": self.read_bytes - before.read_bytes,
+            "writes": self.writes - before.writes,
+            "write_bytes": self.write_bytes - before.write_bytes,
+            "discards": self.discards - before.discards,
+            "discard_bytes": self.discard_bytes - before.discard_bytes,
+            "flushes": self.flushes - before.flushes,
+            "queue_mean": waited / (seconds * 1000) if seconds > 0 else 0.0,
+        }
+
+
+class Sampler:
+    """Reads the counters of block device `name` once a second in a thread of its own.
+
+    `t` of a sample is seconds since `start_time`. `tick` is called after each sample, in the
+    sampler's thread. `lost` is set when the counters can no longer be read. `step` is written into
+    each sample: the step that goes on at the sample's end or, between two, that has ended last.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        interval: float = 1.0,
+        start_time: float | None = None,
+        tick: Callable[[], None] | None = None,
+        sysfs: Path = Path("/sys"),
+    ) -> None:
+        self.interval = interval
+        self.start_time = time.monotonic() if start_time is None else start_time
+        self.step: int | None = None
+        self.lost = threading.Event()
+        self.cpu_seconds = 0.0
+        self.wall_seconds = 0.0
+        self._tick = tick
+        folder = sysfs / "block" / name
+        # Kept open: a path could come to mean another drive after a reset, a descriptor cannot.
+        self._stat = os.open(folder / "stat", os.O_RDONLY | os.O_CLOEXEC)
+        self._inflight = os.open(folder / "inflight", os.O_RDONLY | os.O_CLOEXEC)
+        self._lock = threading.Lock()
+        self._pending: list[Sample] = []
+        # (step, bytes read and written in its samples so far)
+        self._moved: tuple[int | None, int] = (None, 0)
+        self._next = 0
+        self._stop = threading.Event()
+        self._begun = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+
+    def start(self) -> None:
+        """Begin the record."""
+        self._begun = time.monotonic()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the record; a last sample covers the rest."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        os.close(self._stat)
+        os.close(self._inflight)
+
+    def counters(self) -> Counters:
+        """The counters now. OSError when the drive is gone."""
+        return Counters.parse(os.pread(self._stat, 1024, 0).decode("ascii"), time.monotonic())
+
+    def inflight(self) -> int:
+        """Requests that the drive has been given and not yet answered."""
+        return sum(int(word) for word in os.pread(self._inflight, 256, 0).split())
+
+    def pending(self, after: int = -1) -> list[Sample]:
+        """Samples not yet taken with n > `after`; asking for the newest few is cheap."""
+        with self._lock:
+            # They are numbered without a gap.
+            first = self._pending[0].n if self._pending else 0
+            return self._pending[max(0, after + 1 - first) :]
+
+    def newest(self, count: int) -> list[Sample]:
+        """The last `count` of the samples not yet taken."""
+        with self._lock:
+            return self._pending[-count:]
+
+    def moved(self, step: int) -> int:
+        """Bytes read and written in the samples of `step`, the one going on, so far."""
+        with self._lock:
+            found, count = self._moved
+        return count if found == step else 0
+
+    def take(self) -> list[Sample]:
+        """The samples since the last call; they are the caller's to keep."""
+        with self._lock:
+            taken, self._pending = self._pending, []
+        return taken
+
+    def cpu_share(self) -> float | None:
+        """The sampler's own CPU time over the time it has run; None before it began."""
+        if self._thread.ident is None or not self._thread.is_alive():
+            return None
+        used = time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident))
+        passed = time.monotonic() - self._begun
+        return used / passed if passed > 0 else None
+
+    def _run(self) -> None:
+        begun = time.monotonic()
+        try:
+            self._record(begun)
+        except (OSError, ValueError):
+            self.lost.set()
+            if self._tick is not None:
+                self._tick()
+        self.cpu_seconds = time.thread_time()
+        self.wall_seconds = time.monotonic() - begun
+
+    def _record(self, begun: float) -> None:
+        before = self.counters()
+        due = begun
+        stopping = False
+        while not stopping:
+            due += self.interval
+            stopping = self._stop.wait(max(0.0, due - time.monotonic()))
+            step, inflight = self.step, self.inflight()
+            now = self.counters()
+            if now.t - before.t > 0.001:
+                self._add(before, now, step, inflight)
+            before = now
+            # A stalled host must not be answered with a burst of samples.
+            due = max(due, now.t - self.interval)
+            if self._tick is not None:
+                self._tick()
+
+    def _add(self, before: Counters, now: Counters, step: int | None, inflight: int) -> None:
+        change = now.since(before)
+        sample = Sample(
+            n=self._next,
+            t=round(now.t - self.start_time, 4),
+            dt=round(now.t - before.t, 4),
+            step=step,
+            read_bytes=int(change["read_bytes"]),
+            write_bytes=int(change["write_bytes"]),
+            discard_bytes=int(change["discard_bytes"]),
+            reads=int(change["reads"]),
+            writes=int(change["writes"]),
+            discards=int(change["discards"]),
+            flushes=int(change["flushes"]),
+            inflight=inflight,
+            queue=round(change["queue_mean"], 3),
+        )
+        self._next += 1
+        with self._lock:
+            self._pending.append(sample)
+            before_step, moved = self._moved
+            moved = moved if before_step == step else 0
+            self._moved = (step, moved + sample.read_bytes + sample.write_bytes)

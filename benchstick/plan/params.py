@@ -1,0 +1,119 @@
+"""Parameters of suites: each declared once, with its default, its check and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchstick.plan.errors import BadInput
+from benchstick.plan.units import parse_size
+
+Value = str | int | float | bool
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter. `parse` turns the user's text into the value or raises BadInput."""
+
+    name: str
+    default: Value
+    help: str
+    parse: Callable[[str, str], Value]
+    kind: str = "text"
+    choices: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "default": self.default,
+            "help": self.help,
+            "kind": self.kind,
+            "choices": list(self.choices),
+        }
+
+
+def choice(name: str, options: tuple[str, ...], default: str, help: str) -> Param:
+    """One of `options`."""
+
+    def parse(text: str, field: str) -> Value:
+        if text not in options:
+            raise BadInput(f"{field}: {text!r} is not one of {', '.join(options)}", field=field)
+        return text
+
+    return Param(name, default, help, parse, "choice", options)
+
+
+def whole(name: str, low: int, high: int, default: int, help: str) -> Param:
+    """A whole number from `low` to `high`."""
+
+    def parse(text: str, field: str) -> Value:
+        try:
+            number = int(text)
+        except ValueError:
+            number = low - 1
+        if not low <= number <= high:
+            raise BadInput(
+                f"{field}: {text!r} is not a whole number from {low} to {high}", field=field
+            )
+        return number
+
+    return Param(name, default, help, parse, "number")
+
+
+def or_auto(param: Param) -> Param:
+    """`param`, or the word `auto` (the default) where the suite chooses. For parameters of which 0
+    would be a mistake and not a wish."""
+
+    def parse(text: str, field: str) -> Value:
+        return AUTO if text == AUTO else param.parse(text, field)
+
+    return Param(param.name, AUTO, param.help, parse)
+
+
+def size(name: str, low: int, high: int, default: int, help: str) -> Param:
+    """A size in bytes, written as `256MiB`, `1g`."""
+
+    def parse(text: str, field: str) -> Value:
+        number = parse_size(text, field)
+        if not low <= number <= high:
+            raise BadInput(f"{field}: {text!r} is not from {low} to {high} bytes", field=field)
+        if number % 4096:
+            raise BadInput(f"{field}: {text!r} is not a multiple of 4 KiB", field=field)
+        return number
+
+    return Param(name, default, help, parse, "size")
+
+
+def text(name: str, default: str, help: str) -> Param:
+    """Free text."""
+    return Param(name, default, help, lambda value, field: value, "text")
+
+
+def flag(name: str, default: bool, help: str) -> Param:
+    """yes or no."""
+
+    def parse(value: str, field: str) -> Value:
+        if value not in ("yes", "no"):
+            raise BadInput(f"{field}: {value!r} is not yes or no", field=field)
+        return value == "yes"
+
+    return Param(name, default, help, parse, "choice", ("yes", "no"))
+
+
+def read(declared: tuple[Param, ...], given: Mapping[str, str]) -> dict[str, Value]:
+    """All declared parameters with the given texts parsed and the defaults filled in.
+
+    BadInput naming the first unknown or wrong one.
+    """
+    known = {param.name: param for param in declared}
+    for name in given:
+        if name not in known:
+            raise BadInput(
+                f"{name}: no such parameter; there are {', '.join(known) or 'none'}", field=name
+            )
+    return {
+        name: param.parse(given[name], name) if name in given else param.default
+        for name, param in known.items()
+    }

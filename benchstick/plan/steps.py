@@ -1,0 +1,385 @@
+"""Steps and plans: what a run will do, as data that can be printed, costed and tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+from benchstick.plan.errors import BadInput
+
+SCHEMA = "benchstick/plan/1"
+TARGETS = ("block", "file")
+FILESYSTEMS = ("auto", "exfat", "ntfs", "ext4", "keep")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One act of a plan.
+
+    `seconds` is the expected duration; `bytes_written` and `bytes_read` what the drive will be
+    asked to take and give; `destroys` whether data on the drive is lost by it. A `timed` step
+    yields figures: no other command is sent to the drive while it runs.
+    """
+
+    name: str
+    seconds: float = 0.0
+    bytes_written: int = 0
+    bytes_read: int = 0
+    destroys: bool = False
+    kind: ClassVar[str] = "step"
+    timed: ClassVar[bool] = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "timed": self.is_timed, **asdict(self)}
+
+    @property
+    def is_timed(self) -> bool:
+        return self.timed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepare(Step):
+    """Makes the target ready: formats and mounts (`fs`), mounts only (`keep`), or takes the raw
+    drive exclusively (`block`)."""
+
+    target: str
+    fs: str
+    kind: ClassVar[str] = "prepare"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fio(Step):
+    """One fio process.
+
+    `rw` as fio writes it; `block` bytes; `depth` a thread; `threads` jobs; `size` the span in
+    bytes; `runtime` seconds, or None to move `size` once. `mix` is the read share of `rw`/`randrw`
+    in percent. `fill` is `random` (incompressible, new for each block) or `zero`. `test` groups
+    the passes of one test; `pass_no` 0 is the preparing pass, which is recorded and not counted.
+    `needs` names fio options that must exist (probed by `fio --cmdhelp`). `offset` is where the
+    span begins on the target, in bytes. `series` keeps each second's IOPS and latency; for one
+    thread in one direction only.
+
+    `files` above 1: that many files of `size` bytes each (on a raw drive: areas, one behind the
+    other), one for each thread, or filled one after the other by a single thread. `whole_drive`:
+    reads the raw drive, opened read-only, also where the target is a file; `size` is then the
+    drive's. `compress` is how many percent of each block are zeros, the rest of it being random.
+    `write_through`: each write is on the medium before it counts as done.
+
+    `group` and `round`: one of the rounds (from 1) of a group that ends when its suite says so;
+    the rounds that are left are then skipped (`suites.base.RoundSuite`): at steady state, or when
+    `enough` bytes were written in the group. `busy` and `rest`: it
+    works for `busy` seconds and then waits for `rest`, over and over; its rates are those of the
+    time in which it works.
+    """
+
+    test: str
+    rw: str
+    block: int
+    depth: int
+    threads: int
+    size: int
+    runtime: float | None
+    pass_no: int
+    fill: str = "random"
+    mix: int | None = None
+    counted: bool = True
+    latency_log: bool = False
+    needs: tuple[str, ...] = ()
+    files: int = 1
+    whole_drive: bool = False
+    compress: int | None = None
+    write_through: bool = False
+    series: bool = False
+    offset: int = 0
+    group: str = ""
+    round: int = 0
+    enough: int = 0
+    busy: float = 0.0
+    rest: float = 0.0
+    kind: ClassVar[str] = "fio"
+
+    @property
+    def is_timed(self) -> bool:
+        return self.counted
+
+    @property
+    def busy_seconds(self) -> float | None:
+        """How long a step that rests in between works in all; None of another one."""
+        if not self.rest or self.runtime is None:
+            return None
+        return self.runtime * self.busy / (self.busy + self.rest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Idle(Step):
+    """Waits `seconds` with the drive idle; reads the temperature when `temperature` is set."""
+
+    temperature: bool = False
+    kind: ClassVar[str] = "idle"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildSet(Step):
+    """Makes the source of file set `set_name`: in RAM, by a generator, or from a folder."""
+
+    set_name: str
+    source: str
+    kind: ClassVar[str] = "build-set"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Empty(Step):
+    """Empties the bench's folder on the target, outside the clock."""
+
+    kind: ClassVar[str] = "empty"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy(Step):
+    """Copies file set `set_name` to the drive (`write`) or back from it (`read`)."""
+
+    set_name: str
+    direction: str
+    pass_no: int
+    threads: int
+    block: int
+    kind: ClassVar[str] = "copy"
+    timed: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaySet(Step):
+    """Puts file set `set_name` into the folder `FROM` on the target, outside the clock."""
+
+    set_name: str
+    threads: int
+    block: int
+    kind: ClassVar[str] = "lay-set"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyWithin(Step):
+    """Copies the set that `LaySet` laid from folder to folder on the drive itself.
+
+    Through the page cache, which holds nothing of it at the beginning, with the flush in the
+    clock. `bytes_read` and `bytes_written` are both the set's bytes.
+    """
+
+    set_name: str
+    pass_no: int
+    threads: int
+    block: int
+    kind: ClassVar[str] = "copy-within"
+    timed: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify(Step):
+    """Compares what was read back with what was written, outside the clock.
+
+    `folder` is where it lies in the run's folder: its root, or `TO` after a copy within.
+    """
+
+    set_name: str
+    pass_no: int
+    folder: str = ""
+    kind: ClassVar[str] = "verify"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skip(Step):
+    """A test that this drive or target cannot do: recorded as skipped with the reason `why`."""
+
+    test: str
+    why: str
+    unit: str = "MB/s"
+    pass_no: int = 1
+    kind: ClassVar[str] = "skip"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark(Step):
+    """Writes marks of `size` bytes at `samples` places spread over the raw drive, and reads them
+    back, so that a purge can be proved by what became of them."""
+
+    samples: int
+    size: int
+    kind: ClassVar[str] = "mark"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Purge(Step):
+    """Purges the raw drive by one rung of the ladder (`drives.purge`); `asked` is what the user
+    wrote, which may be `auto`. `resumes` is the run whose interrupted purge is gone on with.
+
+    `none` leaves the drive as it is, which is then said on every figure.
+    """
+
+    rung: str
+    asked: str
+    resumes: int | None = None
+    kind: ClassVar[str] = "purge"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadBack(Step):
+    """Reads the places of `Mark` again and tells what is there now. When marks are left, a step
+    that is `required` ends the run; else the figures only say that the purge is not proved."""
+
+    samples: int
+    size: int
+    required: bool = False
+    kind: ClassVar[str] = "read-back"
+
+
+# The two folders of a copy within the drive, in the run's folder.
+FROM, TO = "from", "to"
+
+STEP_KINDS: Mapping[str, type[Step]] = {
+    cls.kind: cls
+    for cls in (
+        Prepare,
+        Fio,
+        Idle,
+        BuildSet,
+        Empty,
+        Copy,
+        LaySet,
+        CopyWithin,
+        Verify,
+        Skip,
+        Mark,
+        Purge,
+        ReadBack,
+    )
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The ordered steps that a suite makes for one drive and one set of parameters.
+
+    `target` is `block` or `file`; `fs` the filesystem asked for; `scale` the factor of the file
+    sets (None where the suite has none); `notes` sentences that belong beside every figure;
+    `states` is the state that the drive is tested in, in parts: how it was before the suite's own
+    work (as found, or purged), then what the suite makes of it. Empty where the target tells it.
+    `departs` is what keeps the plan from being the published method, where that has conditions.
+    """
+
+    suite: str
+    params: Mapping[str, Any]
+    target: str
+    fs: str
+    drive_code: str
+    steps: tuple[Step, ...]
+    scale: float | None = None
+    sets: tuple[Mapping[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    departs: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str | None:
+        """The state in one text; None where the target tells it."""
+        return "; ".join(self.states) or None
+
+    def state_after(self, purged: str | None) -> str:
+        """The state when the plan's purge left the drive as `purged` says, None when it has not
+        been carried out or there is none."""
+        before = purged or (self.states[0] if self.states else None)
+        if purged is None and any(isinstance(step, Purge) for step in self.steps):
+            before = "purge not done"
+        return "; ".join((before, *self.states[1:])) if before else ""
+
+    @property
+    def seconds(self) -> float:
+        return sum(step.seconds for step in self.steps)
+
+    @property
+    def bytes_written(self) -> int:
+        return sum(step.bytes_written for step in self.steps)
+
+    @property
+    def bytes_read(self) -> int:
+        return sum(step.bytes_read for step in self.steps)
+
+    @property
+    def destroys(self) -> bool:
+        return any(step.destroys for step in self.steps)
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether the run may end before `seconds`, which is then the most that it takes."""
+        return any(isinstance(step, Fio) and step.round > 0 for step in self.steps)
+
+    def to_json(self) -> dict[str, Any]:
+        """The `benchstick/plan/1` document."""
+        return {
+            "schema": SCHEMA,
+            "suite": self.suite,
+            "params": dict(self.params),
+            "target": self.target,
+            "fs": self.fs,
+            "scale": self.scale,
+            "drive": self.drive_code,
+            "sets": [dict(item) for item in self.sets],
+            "notes": list(self.notes),
+            "state": self.state,
+            "states": list(self.states),
+            "departs": list(self.departs),
+            "seconds": round(self.seconds, 1),
+            "ends_early": self.ends_early,
+            "bytes_written": self.bytes_written,
+            "bytes_read": self.bytes_read,
+            "destroys": self.destroys,
+            "steps": [step.to_json() for step in self.steps],
+        }
+
+
+def step_from_json(data: Mapping[str, Any]) -> Step:
+    """The step that `Step.to_json` wrote. BadInput when the kind is not known."""
+    cls = STEP_KINDS.get(str(data.get("kind")))
+    if cls is None:
+        raise BadInput(f"plan: unknown step kind {data.get('kind')!r}")
+    names = {item.name for item in fields(cls)}
+    values = {name: value for name, value in data.items() if name in names}
+    if "needs" in values:
+        values["needs"] = tuple(values["needs"])
+    return cls(**values)
+
+
+def plan_from_json(data: Mapping[str, Any]) -> Plan:
+    """The plan that `Plan.to_json` wrote."""
+    return Plan(
+        suite=data["suite"],
+        params=data["params"],
+        target=data["target"],
+        fs=data["fs"],
+        scale=data["scale"],
+        drive_code=data["drive"],
+        sets=tuple(data.get("sets", ())),
+        notes=tuple(data.get("notes", ())),
+        states=_states(data),
+        departs=tuple(data.get("departs", ())),
+        steps=tuple(step_from_json(step) for step in data["steps"]),
+    )
+
+
+def _states(data: Mapping[str, Any]) -> tuple[str, ...]:
+    # A plan of an older bench has the whole in one text.
+    found = data.get("states")
+    if found is None:
+        found = [data["state"]] if data.get("state") else []
+    return tuple(str(item) for item in found)
+
+
+def unique_names(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """The steps, checked to have distinct names: figures refer to steps by name."""
+    made = tuple(steps)
+    seen: set[str] = set()
+    for step in made:
+        if step.name in seen:
+            raise ValueError(f"two steps are named {step.name!r}")
+        seen.add(step.name)
+    return made

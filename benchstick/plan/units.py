@@ -1,0 +1,58 @@
+"""Sizes, rates and durations as people write and read them. MB is 10^6 bytes, MiB is 2^20."""
+
+from __future__ import annotations
+
+import re
+
+from benchstick.plan.errors import BadInput
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+_SUFFIXES = {
+    "": 1, "b": 1,
+    "k": KIB, "m": MIB, "g": GIB, "t": GIB * KIB,
+    "kib": KIB, "mib": MIB, "gib": GIB, "tib": GIB * KIB,
+    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+}  # fmt: skip
+
+
+def parse_size(text: str, field: str) -> int:
+    """`1g`, `256MiB`, `40MB`, `4096` as bytes; k, m, g alone are binary, as in fio."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    factor = _SUFFIXES.get(match[2].lower()) if match else None
+    if match is None or factor is None:
+        raise BadInput(f"{field}: {text!r} is not a size; write 1g, 256MiB or 40MB", field=field)
+    count = float(match[1]) * factor
+    if count >= 1 << 63:
+        raise BadInput(f"{field}: {text[:40]!r} is larger than any drive", field=field)
+    return int(count)
+
+
+def size_text(count: float) -> str:
+    """Bytes in the decimal unit that reads best: `24.03 GB`, `512 B`."""
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.2f} {unit}"
+    return f"{int(count)} B"
+
+
+def binary_text(count: int) -> str:
+    """Bytes in the largest whole binary unit: `1 MiB`, `512 B`, `1000000 B`."""
+    for unit, factor in (("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
+        if count >= factor and count % factor == 0:
+            return f"{count // factor} {unit}"
+    return f"{count} B"
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds as `45 s`, `12 min 5 s`, `3 h 20 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def megabytes_per_second(count: float, seconds: float) -> float:
+    """MB/s (10^6 bytes a second) of `count` bytes in `seconds`; 0 for no time at all."""
+    return count / seconds / 1e6 if seconds > 0 else 0.0

@@ -1,0 +1,336 @@
+"""A run as one file that another bench can read: a zip with a manifest that has the SHA-256 of
+each of its files.
+
+A bundle may come from anywhere. It is checked as a whole before anything of it is kept: names,
+sizes, hashes, and the shape of what is in it. Nothing is unpacked under a name of the bundle's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import sqlite3
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from benchstick import __version__
+from benchstick.plan import strict_json
+from benchstick.plan.errors import BadInput, StoreFailed
+from benchstick.reports import record
+from benchstick.reports.shape import each, fields, one_of, text, whole, wrong
+from benchstick.store import home as places
+from benchstick.store import imports, pages, records
+
+SCHEMA = "benchstick/bundle/1"
+# A day's record has 20 MB unpacked; a step's artefacts are bounded to 64 MiB.
+LARGEST_DOCUMENT = 64 << 20
+LARGEST_UNPACKED = 2 << 30
+LARGEST_FILE = 512 << 20
+MOST_FILES = 20_000
+_ARTEFACT = re.compile(
+    r"artefacts/(?P<folder>[0-9]{2,7}-[a-z0-9-]{0,48})/(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})"
+)
+# What zipfile says of files that are none, or damaged, or encrypted.
+_NO_ZIP = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError, ValueError,
+           OverflowError, NotImplementedError, RuntimeError)  # fmt: skip
+# The same record makes the same file, whenever it is made.
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A checked bundle: the run's document, its samples as rows, the UUID of the bench that
+    measured, and where its artefacts lie in the zip: (name there, folder, file name)."""
+
+    run: Mapping[str, Any]
+    samples: Sequence[Sequence[Any]]
+    bench: str
+    artefacts: Sequence[tuple[str, str, str]]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the record, the same from whichever bench it comes."""
+        return digest(self.run, self.samples)
+
+
+def digest(run: Mapping[str, Any], samples: Sequence[Sequence[Any]]) -> str:
+    """SHA-256 of a run's record."""
+    whole_record = json.dumps([record.plain(run), [list(row) for row in samples]], sort_keys=True)
+    return hashlib.sha256(whole_record.encode("ascii")).hexdigest()
+
+
+# ---- writing
+
+
+def write(db: sqlite3.Connection, number: int, file: IO[bytes], home: Path | None = None) -> None:
+    """Write run `number` as a bundle; with `home` its artefacts as well. BadInput when there is no
+    such run, or it is not over."""
+    run, samples = _of_store(db, number)
+    if run["state"] not in record.ENDED:
+        raise BadInput(f"run {number}: is {run['state']}; only a run that is over can be a bundle")
+    origin = imports.origin(db, number)
+    document = record.plain({**run, "imported": origin})
+    packed = [
+        ("run.json", _json(document)),
+        ("samples.json", _json({"columns": record.COLUMNS, "rows": samples})),
+    ]
+    listed = []
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, data in packed:
+            _put(made, name, data)
+            listed.append(_entry(name, len(data), hashlib.sha256(data).hexdigest()))
+        for name, path in _artefacts(run, home) if home is not None else ():
+            listed.append(_put_file(made, name, path))
+        manifest = {
+            "schema": SCHEMA,
+            "program": f"benchstick {__version__}",
+            "bench": origin["bench"] if origin else pages.bench_id(db),
+            "run": run["uuid"],
+            "files": listed,
+        }
+        _put(made, "manifest.json", _json(manifest))
+
+
+def _of_store(db: sqlite3.Connection, number: int) -> tuple[dict[str, Any], list[list[Any]]]:
+    run = records.run_json(db, number)
+    samples = [
+        [getattr(sample, name) for name in record.COLUMNS]
+        for sample in records.samples_of(db, number)
+    ]
+    return run, samples
+
+
+def _json(document: Any) -> bytes:
+    return (json.dumps(document, ensure_ascii=True, separators=(",", ":")) + "\n").encode("ascii")
+
+
+def _put(made: zipfile.ZipFile, name: str, data: bytes) -> None:
+    made.writestr(_info(name), data)
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _DATE)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = (stat.S_IFREG | 0o644) << 16
+    return info
+
+
+def _entry(name: str, size: int, sha256: str) -> dict[str, Any]:
+    return {"name": name, "bytes": size, "sha256": sha256}
+
+
+def _put_file(made: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
+    found, size = hashlib.sha256(), 0
+    with path.open("rb") as source, made.open(_info(name), "w", force_zip64=True) as target:
+        while part := source.read(1 << 20):
+            found.update(part)
+            size += len(part)
+            target.write(part)
+    return _entry(name, size, found.hexdigest())
+
+
+def _artefacts(run: Mapping[str, Any], home: Path) -> Iterator[tuple[str, Path]]:
+    """(name in the bundle, file) of what the run's steps left and is still there."""
+    for step in run["steps"]:
+        folder = _folder(step, run["uuid"])
+        if folder is None:
+            continue
+        with suppress(FileNotFoundError):
+            for path in sorted((home / "runs" / run["uuid"] / folder).iterdir()):
+                name = f"artefacts/{folder}/{path.name}"
+                if _ARTEFACT.fullmatch(name) and not path.is_symlink() and path.is_file():
+                    yield name, path
+
+
+def _folder(step: Mapping[str, Any], uuid: str) -> str | None:
+    """The name of a step's own folder, None where it has none."""
+    parts = str(step["artefacts"] or "").split("/")
+    return parts[2] if len(parts) == 3 and parts[:2] == ["runs", uuid] else None
+
+
+# ---- reading
+
+
+def read(file: IO[bytes]) -> Bundle:
+    """Check a bundle as a whole. BadInput telling what is wrong with it."""
+    try:
+        with zipfile.ZipFile(file) as found:
+            return _checked(found)
+    except _NO_ZIP as error:
+        text = f"bundle: this is no bundle of Benchstick: {str(error)[:120]}"
+        raise BadInput(text, field="bundle") from None
+
+
+def _checked(found: zipfile.ZipFile) -> Bundle:
+    infos = _infos(found)
+    manifest = _document(found, infos, "manifest.json", None)
+    fields(
+        {
+            "schema": one_of((SCHEMA,)), "program": text, "bench": record.uuid, "run": record.uuid,
+            "files": each(fields({"name": text, "bytes": whole, "sha256": text}), MOST_FILES),
+        }
+    )(manifest, "manifest.json")  # fmt: skip
+    listed = {item["name"]: item for item in manifest["files"]}
+    if len(listed) != len(manifest["files"]) or {*listed, "manifest.json"} != set(infos):
+        raise wrong("manifest.json.files", "the names of the files in the bundle are wanted")
+    for name, item in listed.items():
+        if item["bytes"] != infos[name].file_size:
+            raise wrong(name, f"{item['bytes']} bytes are wanted")
+    run = _document(found, infos, "run.json", listed)
+    record.check_run(run)
+    if run["uuid"] != manifest["run"]:
+        raise wrong("run.json.uuid", "the run of the manifest is wanted")
+    samples = record.check_samples(
+        _document(found, infos, "samples.json", listed), len(run["plan"]["steps"])
+    )
+    artefacts = []
+    for name in sorted(listed):
+        match = _ARTEFACT.fullmatch(name)
+        if match:
+            _check_hash(found, infos[name], listed[name]["sha256"])
+            artefacts.append((name, match["folder"], match["name"]))
+    return Bundle(record.plain(run), samples, manifest["bench"], artefacts)
+
+
+def _infos(found: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The files of the zip by name; none that could be anything else than a file of a bundle."""
+    infos = found.infolist()
+    if len(infos) > MOST_FILES:
+        raise wrong("files", f"at most {MOST_FILES} are wanted")
+    names = {info.filename: info for info in infos}
+    if len(names) != len(infos):
+        raise wrong("files", "each name once is wanted")
+    for name, info in names.items():
+        if name not in ("manifest.json", "run.json", "samples.json") and not _ARTEFACT.fullmatch(
+            name
+        ):
+            raise wrong(ascii(name[:80]), "is no file of a bundle")
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        if info.is_dir() or kind not in (0, stat.S_IFREG) or info.flag_bits & 1:
+            raise wrong(name, "a plain file is wanted")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise wrong(name, "stored or deflated is wanted")
+        if info.file_size > LARGEST_FILE:
+            raise wrong(name, f"at most {LARGEST_FILE >> 20} MiB are wanted")
+    if sum(info.file_size for info in infos) > LARGEST_UNPACKED:
+        raise wrong("files", f"at most {LARGEST_UNPACKED >> 20} MiB unpacked are wanted")
+    return names
+
+
+def _document(
+    found: zipfile.ZipFile, infos: Mapping[str, zipfile.ZipInfo], name: str, listed: Any
+) -> Any:
+    info = infos.get(name)
+    if info is None:
+        raise wrong(name, "is missing")
+    if info.file_size > LARGEST_DOCUMENT:
+        raise wrong(name, f"at most {LARGEST_DOCUMENT >> 20} MiB are wanted")
+    data = b"".join(_parts(found, info))
+    if listed is not None and hashlib.sha256(data).hexdigest() != listed[name]["sha256"]:
+        raise wrong(name, "its SHA-256 is not that of the manifest: the bundle is damaged")
+    try:
+        document = strict_json.loads(data.decode("utf-8"))
+        # Text that is no Unicode, by escapes, could be kept and never be shown.
+        json.dumps(document, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        raise wrong(name, f"JSON is wanted: {str(error)[:100]}") from None
+    return document
+
+
+def _parts(found: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    """What is in a file of the zip. Never more than it says; BadInput when it is not as much."""
+    left = info.file_size
+    with found.open(info) as file:
+        while part := file.read(min(1 << 20, left + 1)):
+            left -= len(part)
+            if left < 0:
+                raise wrong(info.filename, "it is larger than it says")
+            yield part
+    if left:
+        raise wrong(info.filename, "it is smaller than it says")
+
+
+def _check_hash(found: zipfile.ZipFile, info: zipfile.ZipInfo, wanted: str) -> None:
+    made = hashlib.sha256()
+    for part in _parts(found, info):
+        made.update(part)
+    if made.hexdigest() != wanted:
+        raise wrong(info.filename, "its SHA-256 is not that of the manifest: the bundle is damaged")
+
+
+# ---- keeping
+
+
+def keep(db: sqlite3.Connection, home: Path, file: IO[bytes]) -> tuple[int, bool]:
+    """Check the bundle and keep its run as one that was imported: its number here, and whether it
+    is new. A bundle that is here already changes nothing. BadInput when it is no bundle, or the
+    run is here with another record; StoreFailed when it cannot be kept."""
+    found = read(file)
+    here = find(db, found)
+    if here is not None:
+        return here, False
+    folders = {folder for _, folder, _ in found.artefacts}
+    run = {**found.run, "steps": list(_steps_with(found, folders))}
+    base = home / "runs" / found.run["uuid"]
+    if base.is_symlink() or base.exists():
+        raise StoreFailed(f"{base}: is in the way of the run's artefacts; move it")
+    try:
+        if found.artefacts:
+            _unpack(file, found, base)
+        number = imports.add_run(db, run, found.samples, bench=found.bench, digest=found.digest)
+    except BaseException:
+        shutil.rmtree(base, ignore_errors=True)
+        raise
+    return number, True
+
+
+def find(db: sqlite3.Connection, found: Bundle) -> int | None:
+    """The number here of a bundle's run, None when it is not here. BadInput when it is here with
+    another record: one of the two was exported earlier, or changed."""
+    here = imports.find(db, found.run["uuid"])
+    if here is not None and _digest_here(db, here) != found.digest:
+        raise BadInput(
+            f"bundle: run {found.run['uuid']} is here already, as run {here}, with another "
+            "record; nothing was changed",
+            field="bundle",
+        )
+    return here
+
+
+def _digest_here(db: sqlite3.Connection, number: int) -> str:
+    origin = imports.origin(db, number)
+    if origin is not None:
+        return str(origin["digest"])
+    run, samples = _of_store(db, number)
+    return digest(run, samples)
+
+
+def _steps_with(found: Bundle, folders: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """The steps, those whose artefacts came with the bundle with where they will lie."""
+    by_index = {int(folder.split("-")[0]): folder for folder in folders}
+    for step in found.run["steps"]:
+        folder = by_index.get(step["index"])
+        place = None if folder is None else f"runs/{found.run['uuid']}/{folder}"
+        yield {**step, "artefacts": place}
+
+
+def _unpack(file: IO[bytes], found: Bundle, base: Path) -> None:
+    try:
+        with zipfile.ZipFile(file) as packed:
+            for name, folder, own_name in found.artefacts:
+                for path in (base, base / folder):
+                    places.make_folder(path, 0o2750, for_group=True)
+                with (base / folder / own_name).open("xb") as target:
+                    for part in _parts(packed, packed.getinfo(name)):
+                        target.write(part)
+                (base / folder / own_name).chmod(0o640)
+    except OSError as error:
+        raise StoreFailed(f"{base}: {error.strerror}") from None

@@ -1,0 +1,337 @@
+"""A chart as a list of shapes, which `svg` and `pdf` write in their own words.
+
+Places are in pixels from the top left. Lines are told apart by dashes and by the shape of their
+points as well as by colour: reports are printed in black.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchstick.reports import axes
+from benchstick.reports.axes import Axis
+from benchstick.reports.content import Chart
+from benchstick.reports.metrics import shortened, width_of
+
+WIDTH, HEIGHT = 720.0, 300.0
+SIZE = 11.0
+# Browsers may show the texts in a font wider than Helvetica.
+_WIDER = 1.12
+_ROW = 15.0
+
+INK, DIM, GRID, MARK, ABOVE = "#16191d", "#5b6570", "#dfe3e8", "#b3261e", "#5b4b9a"
+# The names are those of the page's stylesheet, the colours those of its light side.
+COLOURS = {
+    "read": "#0072b2", "write": "#d55e00", "temp": "#b3568c", "third": "#009e73",
+    "fifth": "#5b4b9a", "sixth": "#8a6d00", "seventh": "#7b828a", "eighth": "#000000",
+}  # fmt: skip
+DASHES: tuple[tuple[float, ...], ...] = (
+    (), (7, 3), (2, 2.5), (8, 3, 2, 3), (12, 4), (4, 4), (1, 4), (10, 3, 2, 3, 2, 3),
+)  # fmt: skip
+POINTS = ("circle", "square", "triangle", "diamond")
+# More points than that are a record, whose line says enough.
+_FEW = 64
+
+Place = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Path:
+    """A line through places. `line` is the number of the chart's line that it belongs to."""
+
+    places: Sequence[Place]
+    colour: str
+    width: float = 1.0
+    dash: tuple[float, ...] = ()
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Area:
+    """A filled shape, to be seen through."""
+
+    places: Sequence[Place]
+    colour: str
+    opacity: float
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Points of `size` pixels, each a `shape` of `POINTS`."""
+
+    places: Sequence[Place]
+    colour: str
+    size: float
+    shape: str = "circle"
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Words:
+    """One line of text; `anchor` is start, middle or end, `whole` the text before it was cut."""
+
+    x: float
+    y: float
+    text: str
+    anchor: str = "start"
+    colour: str = DIM
+    bold: bool = False
+    whole: str = ""
+
+
+Shape = Path | Area | Dots | Words
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart, drawn. `x`, `y` and `y2` are its axes: their ends are the edges of the plot."""
+
+    chart: Chart
+    width: float
+    height: float
+    shapes: Sequence[Shape]
+    x: Axis
+    y: Axis
+    y2: Axis | None
+
+    def axis_of(self, line: Mapping[str, Any]) -> Axis:
+        """The axis that a line of the chart is drawn on."""
+        return self.y2 if self.y2 is not None and line.get("on") == "y2" else self.y
+
+
+def drawn(
+    chart: Chart, *, width: float = WIDTH, height: float = HEIGHT, legend: bool = True
+) -> Drawing:
+    """The chart in `width` by `height` pixels, its title apart. `legend`: with the lines' names."""
+    names = list(_legend(chart, width)) if legend else []
+    rows = list(_mark_rows(chart))
+    top = 20.0 + _ROW * min(3, len(rows))
+    bottom = height - 22 - (_ROW + 3) * len(names) - (_ROW if _x_label(chart) else 0)
+    ys, y2s = _values(chart)
+    y = axes.y_axis(chart.chart["y"], ys, bottom, top)
+    y2 = axes.right_axis(chart.chart["y2"], y2s, bottom, top) if "y2" in chart.chart else None
+    left = 14 + _widest(y)
+    right = width - (14 + _widest(y2) if y2 else 14)
+    x = _x_axis(chart, left, right)
+    made = Drawing(chart, width, height, (), x, y, y2)
+    shapes: list[Shape] = [*_frame(made, _x_label(chart))]
+    for at in range(len(chart.lines)):
+        shapes += _line(made, at)
+    shapes += _marks(made, rows)
+    for row, entries in enumerate(names):
+        shapes += _names(chart, entries, height - 6 - (_ROW + 3) * (len(names) - 1 - row))
+    told = tuple(one for one in shapes if not isinstance(one, Words) or one.text)
+    return Drawing(chart, width, height, told, x, y, y2)
+
+
+def colour_of(chart: Chart, at: int) -> str:
+    """The colour of a chart's line."""
+    return COLOURS.get(chart.looks[at] if at < len(chart.looks) else "", INK)
+
+
+def dash_of(chart: Chart, at: int) -> tuple[float, ...]:
+    """The dashes of a chart's line: temperatures are dotted, the others by their number."""
+    if chart.lines[at].get("on") == "y2":
+        return (2, 4)
+    return DASHES[at % len(DASHES)]
+
+
+def point_of(at: int) -> str:
+    """The shape of the points of line number `at`."""
+    return POINTS[at % len(POINTS)]
+
+
+def has_points(chart: Chart, at: int) -> bool:
+    """Whether a line's points are drawn: measurements of their own, and no record."""
+    line = chart.lines[at]
+    return bool(chart.chart.get("dots")) or line.get("on") == "y2" or len(line["points"]) <= _FEW
+
+
+def is_joined(chart: Chart) -> bool:
+    """Whether the points of the chart's lines are joined."""
+    return not chart.chart.get("dots")
+
+
+def within(chart: Mapping[str, Any], line: Mapping[str, Any]) -> Iterator[tuple[int, float, Any]]:
+    """(number, x, y) of the points of a line that the chart shows, gaps (y None) included."""
+    low, high = chart.get("from", float("-inf")), chart.get("to", float("inf"))
+    for at, (x, y) in enumerate(line["points"]):
+        if low <= x <= high:
+            yield at, x, y
+
+
+# ---- axes
+
+
+def _values(chart: Chart) -> tuple[list[float], list[float]]:
+    """All values of y, and of y2, bands included."""
+    found: tuple[list[float], list[float]] = ([], [])
+    for line in chart.lines:
+        side = found["y2" in chart.chart and line.get("on") == "y2"]
+        for at, _, y in within(chart.chart, line):
+            ends = [line[end][at] for end in ("low", "high") if end in line]
+            side += [value for value in (y, *ends) if value is not None]
+    return found
+
+
+def _x_axis(chart: Chart, left: float, right: float) -> Axis:
+    found = [x for line in chart.lines for _, x, _ in within(chart.chart, line)]
+    low, high = chart.chart.get("from"), chart.chart.get("to")
+    low = min(found, default=0.0) if low is None else low
+    high = max(found, default=1.0) if high is None else high
+    exact = "from" in chart.chart and is_joined(chart)
+    return axes.x_axis(chart.chart["x"], low, high, left, right, exact=exact)
+
+
+def _x_label(chart: Chart) -> str:
+    label, unit = str(chart.chart["x"]["label"]), str(chart.chart["x"]["unit"])
+    # The ticks of these bear their unit, and say what they are.
+    if unit in ("s", "us", "B", "C", "%"):
+        return ""
+    return f"{label}, {unit}" if unit and unit != label else label
+
+
+def _widest(axis: Axis) -> float:
+    return max((width_of(text, SIZE) * _WIDER for _, text in axis.ticks), default=0.0)
+
+
+def _frame(made: Drawing, x_label: str) -> Iterator[Shape]:
+    x, y = made.x, made.y
+    for value, text in y.ticks:
+        place = y.place(value / y.factor)
+        yield Path(((x.start, place), (x.end, place)), GRID)
+        yield Words(x.start - 7, place + 4, text, "end")
+    for value, text in x.ticks:
+        place = x.place(value / x.factor)
+        yield Path(((place, y.end), (place, y.start)), GRID)
+        yield Path(((place, y.start), (place, y.start + 4)), DIM)
+        yield Words(place, y.start + 16, text, "middle")
+    if made.y2 is not None:
+        for value, text in made.y2.ticks:
+            yield Words(x.end + 7, made.y2.place(value / made.y2.factor) + 4, text)
+        yield Words(made.width - 2, 11, made.y2.label, "end")
+    yield Path(((x.start, y.end), (x.start, y.start), (x.end, y.start)), DIM)
+    yield Words(2, 11, shortened(y.label, made.width / 2, SIZE))
+    if x_label:
+        yield Words((x.start + x.end) / 2, y.start + 31, x_label, "middle")
+
+
+# ---- lines
+
+
+def _line(made: Drawing, at: int) -> Iterator[Shape]:
+    chart = made.chart
+    line, colour = chart.lines[at], colour_of(chart, at)
+    axis = made.axis_of(line)
+    on_right = line.get("on") == "y2"
+    for part in _parts(chart, line):
+        if "low" in line and "high" in line:
+            yield from _band(made, axis, part, line, at)
+        places = [(made.x.place(x), axis.place(y)) for _, x, y in part]
+        if is_joined(chart):
+            width = 1.0 if on_right else 1.6
+            if len(places) > 1:
+                yield Path(places, colour, width, dash_of(chart, at), at)
+            elif not has_points(chart, at):
+                # A single second between two gaps is still to be seen.
+                yield Dots(places, colour, 2.5, "circle", at)
+        if has_points(chart, at):
+            small = len(line["points"]) > 300
+            yield Dots(places, colour, 2.0 if small else 5.0, point_of(at), at)
+
+
+def _parts(chart: Chart, line: Mapping[str, Any]) -> Iterator[list[tuple[int, float, float]]]:
+    """The unbroken parts of a line."""
+    part: list[tuple[int, float, float]] = []
+    for at, x, y in within(chart.chart, line):
+        if y is not None:
+            part.append((at, x, y))
+        elif part:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _band(
+    made: Drawing, axis: Axis, part: Sequence[tuple[int, float, float]], line: Any, number: int
+) -> Iterator[Shape]:
+    ends = [(x, line["low"][at], line["high"][at]) for at, x, _ in part]
+    known = [(x, low, high) for x, low, high in ends if low is not None and high is not None]
+    if len(known) > 1:
+        over = [(made.x.place(x), axis.place(high)) for x, _, high in known]
+        back = [(made.x.place(x), axis.place(low)) for x, low, _ in reversed(known)]
+        yield Area([*over, *back], colour_of(made.chart, number), 0.22, number)
+
+
+# ---- marks
+
+
+def _mark_rows(chart: Chart) -> Iterator[tuple[Mapping[str, Any], bool]]:
+    """The marks of a chart, and whether they hold from there on."""
+    if "mark_above" in chart.chart:
+        yield chart.chart["mark_above"], True
+    for mark in chart.chart.get("marks", ()):
+        yield mark, False
+
+
+def _marks(made: Drawing, rows: Sequence[tuple[Mapping[str, Any], bool]]) -> Iterator[Shape]:
+    ends: list[float] = []
+    x, y = made.x, made.y
+    for mark, above in rows:
+        place = x.place(mark["x"])
+        if place > x.end + 0.5 or (not above and place < x.start - 0.5):
+            continue
+        place, colour = max(place, x.start), ABOVE if above else MARK
+        if above:
+            corners = ((place, y.end), (x.end, y.end), (x.end, y.start), (place, y.start))
+            yield Area(corners, colour, 0.13)
+        text = shortened(str(mark["label"]), (x.end - x.start) * 0.8, SIZE)
+        room = width_of(text, SIZE) * _WIDER + 8
+        flip = place + room > x.end
+        begin = place - room if flip else place
+        # On the first row where it covers no other label.
+        row = next((at for at, end in enumerate(ends) if end <= begin), len(ends))
+        ends[row:] = [begin + room, *ends[row + 1 :]]
+        level = y.end - 4 - _ROW * min(row, 2)
+        yield Path(((place, level - 8), (place, y.start)), colour, 1.4, (5, 3))
+        at = place - 4 if flip else place + 4
+        yield Words(at, level, text, "end" if flip else "start", colour, whole=str(mark["label"]))
+
+
+# ---- legend
+
+
+def _legend(chart: Chart, width: float) -> Iterator[list[tuple[int, float, str]]]:
+    """The names of the lines in rows: (number, left edge, name)."""
+    row: list[tuple[int, float, str]] = []
+    left = 14.0
+    for at, line in enumerate(chart.lines):
+        text = shortened(str(line["name"]), width * 0.6, SIZE)
+        room = 34 + width_of(text, SIZE) * _WIDER + 16
+        if row and left + room > width:
+            yield row
+            row, left = [], 14.0
+        row.append((at, left, text))
+        left += room
+    if row:
+        yield row
+
+
+def _names(chart: Chart, entries: Sequence[tuple[int, float, str]], y: float) -> Iterator[Shape]:
+    for at, left, text in entries:
+        yield from sample(chart, at, left, y - 4)
+        name = str(chart.lines[at]["name"])
+        yield Words(left + 34, y, text, colour=INK, whole=name if name != text else "")
+
+
+def sample(chart: Chart, at: int, left: float, y: float) -> Iterator[Shape]:
+    """28 pixels of a line, as it is drawn in the chart."""
+    if is_joined(chart):
+        places = ((left, y), (left + 28, y))
+        yield Path(places, colour_of(chart, at), 1.6, dash_of(chart, at))
+    if has_points(chart, at):
+        yield Dots(((left + 14, y),), colour_of(chart, at), 5.0, point_of(at))

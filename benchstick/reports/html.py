@@ -1,0 +1,148 @@
+"""A report as one HTML file: it opens from disk with the network off, and asks for nothing.
+
+Everything is in it: the look, the drawings as SVG, and a small script that shows values under the
+pointer and hides lines. Without the script the file is complete as well. Its own policy (CSP) lets
+nothing else run, whatever stands in names that came from a drive.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchstick.reports.axes import Axis
+from benchstick.reports.content import Big, Chart, Heading, Report, Table, Text, Verbatim
+from benchstick.reports.drawing import Drawing, drawn, within
+from benchstick.reports.svg import inline, shown, swatch
+
+_HERE = Path(__file__).resolve().parent
+_LOOKS = {"plain": "", "dim": ' class="dim"', "note": ' class="note"', "bad": ' class="note bad"'}
+
+
+@cache
+def _own(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def page(report: Report) -> str:
+    """The whole file."""
+    style, script = _own("report.css"), _own("report.js")
+    body = "".join(_parts(report))
+    lead = "".join(f"<p>{shown(line)}</p>\n" for line in report.lead)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script)}">\n'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        f'<meta name="generator" content="{shown(report.author)}">\n'
+        f"<title>{shown(report.title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f'<header class="lead">\n<h1>{shown(report.title)}</h1>\n{lead}</header>\n'
+        f"<main>\n{body}</main>\n<footer><p>{shown(report.foot)}</p></footer>\n"
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def policy(style: str, script: str) -> str:
+    """What the file may do: this style and this script, and no request at all."""
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return "sha256-" + base64.b64encode(digest).decode("ascii")
+
+
+def _parts(report: Report) -> Iterator[str]:
+    for part in report.parts:
+        match part:
+            case Heading():
+                yield f"<h2>{shown(part.text)}</h2>\n"
+            case Text():
+                yield f"<p{_LOOKS[part.look]}>{shown(part.text)}</p>\n"
+            case Big():
+                yield _big(part)
+            case Table():
+                yield _table(part)
+            case Chart():
+                yield _chart(part)
+            case Verbatim():
+                yield f"<pre>{shown(part.text)}</pre>\n"
+
+
+def _big(part: Big) -> str:
+    made = []
+    for label, value, unit, why in part.items:
+        told = f"<small>{shown(why)}</small>" if why else ""
+        made.append(
+            f"<div><span>{shown(label)}</span><b>{shown(value)} <i>{shown(unit)}</i></b>{told}"
+            "</div>\n"
+        )
+    return f'<div class="big">\n{"".join(made)}</div>\n'
+
+
+def _table(part: Table) -> str:
+    right = part.right()
+
+    def row(kind: str, cells: Any) -> str:
+        made = []
+        for at, cell in enumerate(cells):
+            # Of a table without a head the first column has the names.
+            name = "th" if kind == "td" and not part.columns and at == 0 else kind
+            look = ' class="num"' if at in right else ""
+            scope = ' scope="row"' if name != kind else ' scope="col"' if kind == "th" else ""
+            made.append(f"<{name}{scope}{look}>{shown(str(cell))}</{name}>")
+        return f"<tr>{''.join(made)}</tr>\n"
+
+    caption = f"<caption>{shown(part.title)}</caption>\n" if part.title else ""
+    head = f"<thead>{row('th', part.columns)}</thead>\n" if part.columns else ""
+    rows = "".join(row("td", line) for line in part.rows)
+    look = "" if part.columns else ' class="facts"'
+    return (
+        f'<div class="scroll"><table{look}>\n{caption}{head}<tbody>\n{rows}</tbody></table></div>\n'
+    )
+
+
+def _chart(part: Chart) -> str:
+    made = drawn(part, legend=False)
+    names = "".join(
+        f'<span data-line="{at}">{swatch(part, at)} {shown(str(line["name"]))} <b></b></span>\n'
+        for at, line in enumerate(part.lines)
+    )
+    notes = "".join(f'<p class="dim">{shown(note)}</p>\n' for note in part.notes)
+    data = shown(json.dumps(_data(made), ensure_ascii=False, separators=(",", ":")))
+    return (
+        f'<figure class="chart" data-chart="{data}">\n'
+        f"<figcaption>{shown(part.title)}</figcaption>\n{inline(made)}\n"
+        f'<div class="legend">\n{names}<span class="at"></span></div>\n{notes}</figure>\n'
+    )
+
+
+def _data(made: Drawing) -> dict[str, Any]:
+    """What the script needs to tell values: the axes and the points."""
+
+    def axis(found: Axis, unit: str) -> dict[str, Any]:
+        return {
+            "log": found.log, "low": found.low, "high": found.high, "start": found.start,
+            "end": found.end, "factor": found.factor, "unit": unit, "label": found.label,
+        }  # fmt: skip
+
+    chart = made.chart.chart
+    return {
+        "x": axis(made.x, str(chart["x"]["unit"])),
+        "y": axis(made.y, str(chart["y"]["unit"])),
+        "y2": None if made.y2 is None else axis(made.y2, str(chart["y2"]["unit"])),
+        "lines": [
+            {
+                "right": made.axis_of(line) is made.y2,
+                "points": [[x, y] for _, x, y in within(chart, line)],
+            }
+            for line in made.chart.lines
+        ],
+    }

@@ -1,0 +1,126 @@
+"""How wide letters are in the fonts that every PDF viewer has: Helvetica, its bold, Courier.
+
+The widths are those of Adobe's font metrics (AFM) for the WinAnsi encoding, in thousandths of the
+letter size, from code 32 on; 0 where the encoding has no letter.
+"""
+
+from __future__ import annotations
+
+import re
+
+FIRST = 32
+
+_HELVETICA = """
+278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278
+556 556 556 556 556 556 556 556 556 556 278 278 584 584 584 556
+1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778
+667 778 722 667 611 722 667 944 667 667 611 278 278 278 469 556
+333 556 556 500 556 556 278 556 556 222 222 500 222 833 556 556
+556 556 333 500 278 556 500 722 500 500 500 334 260 334 584 0
+556 0 222 556 333 1000 556 556 333 1000 667 333 1000 0 611 0
+0 222 222 333 333 350 556 1000 333 1000 500 333 944 0 500 667
+278 333 556 556 556 556 260 556 333 737 370 556 584 333 737 333
+400 584 333 333 333 556 537 278 333 333 365 556 834 834 834 611
+667 667 667 667 667 667 1000 722 667 667 667 667 278 278 278 278
+722 722 778 778 778 778 778 584 778 722 722 722 722 667 667 611
+556 556 556 556 556 556 889 500 556 556 556 556 278 278 278 278
+556 556 556 556 556 556 556 584 611 556 556 556 556 500 556 500
+"""
+_BOLD = """
+278 333 474 556 556 889 722 238 333 333 389 584 278 333 278 278
+556 556 556 556 556 556 556 556 556 556 333 333 584 584 584 611
+975 722 722 722 722 667 611 778 722 278 556 722 611 833 722 778
+667 778 722 667 611 722 667 944 667 667 611 333 278 333 584 556
+333 556 611 556 611 556 333 611 611 278 278 556 278 889 611 611
+611 611 389 556 333 611 556 778 556 556 500 389 280 389 584 0
+556 0 278 556 500 1000 556 556 333 1000 667 333 1000 0 611 0
+0 278 278 500 500 350 556 1000 333 1000 556 333 944 0 500 667
+278 333 556 556 556 556 280 556 333 737 370 556 584 333 737 333
+400 584 333 333 333 611 556 278 333 333 365 556 834 834 834 611
+722 722 722 722 722 722 1000 722 667 667 667 667 278 278 278 278
+722 722 778 778 778 778 778 584 778 722 722 722 722 667 667 611
+556 556 556 556 556 556 889 556 556 556 556 556 278 278 278 278
+611 611 611 611 611 611 611 584 611 611 611 611 611 556 611 556
+"""
+
+WIDTHS: dict[str, tuple[int, ...]] = {
+    "Helvetica": tuple(map(int, _HELVETICA.split())),
+    "Helvetica-Bold": tuple(map(int, _BOLD.split())),
+    "Courier": (600,) * 224,
+}
+
+# The same to the eye: narrow spaces, the minus sign, the Greek letter that stands for micro.
+_ALIKE = str.maketrans({"\u202f": "\u00a0", "\u2009": "\u00a0", "\u2212": "-", "\u03bc": "\u00b5",
+                        "\t": " ", "\n": " ", "\r": " "})  # fmt: skip
+# For what the encoding does not have.
+REPLACEMENT = "?"
+_NO_LETTER = re.compile(rb"[\x00-\x1f\x7f\x81\x8d\x8f\x90\x9d]")
+
+
+def encoded(text: str) -> tuple[bytes, bool]:
+    """`text` in WinAnsi, one byte a letter, and whether letters had to be replaced."""
+    text = text.translate(_ALIKE)
+    try:
+        whole = text.encode("cp1252")
+    except UnicodeEncodeError:
+        pass
+    else:
+        if not _NO_LETTER.search(whole):
+            return whole, False
+    made = bytearray()
+    replaced = False
+    for letter in text:
+        try:
+            code = letter.encode("cp1252")
+        except UnicodeEncodeError:
+            code = b"\0"
+        wrong = bool(_NO_LETTER.search(code))
+        replaced = replaced or wrong
+        made += REPLACEMENT.encode("ascii") if wrong else code
+    return bytes(made), replaced
+
+
+def width_of(text: str, size: float, font: str = "Helvetica") -> float:
+    """How wide `text` stands, in the unit of `size`."""
+    widths = WIDTHS[font]
+    return sum(widths[code - FIRST] for code in encoded(text)[0]) * size / 1000
+
+
+def wrapped(text: str, room: float, size: float, font: str = "Helvetica") -> list[str]:
+    """`text` in lines not wider than `room`: broken at spaces, and inside of words too long."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        tried = f"{line} {word}" if line else word
+        if width_of(tried, size, font) <= room:
+            line = tried
+            continue
+        if line:
+            lines.append(line)
+        *whole, line = _broken(word, room, size, font)
+        lines += whole
+    return [*lines, line]
+
+
+def _broken(word: str, room: float, size: float, font: str) -> list[str]:
+    """A word in pieces not wider than `room`, of one letter at least."""
+    pieces, piece, width = [], "", 0.0
+    for letter in word:
+        more = width_of(letter, size, font)
+        if piece and width + more > room:
+            pieces.append(piece)
+            piece, width = "", 0.0
+        piece += letter
+        width += more
+    return [*pieces, piece]
+
+
+def shortened(text: str, room: float, size: float, font: str = "Helvetica") -> str:
+    """`text`, cut with an ellipsis where it is wider than `room`."""
+    # More letters than that fit nowhere, and need not be measured.
+    text = text if len(text) <= 400 else text[:400] + "…"
+    if width_of(text, size, font) <= room:
+        return text
+    while text and width_of(text + "…", size, font) > room:
+        text = text[:-1]
+    return text + "…"

@@ -1,0 +1,258 @@
+"""A report as PDF, A4, made by our own code: there is no browser on the stick.
+
+Its letters are those of the standard fonts (WinAnsi). What they do not have stands as `?`, which
+is told at the end; the HTML report has everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchstick.reports.content import Big, Chart, Heading, Report, Table, Text, Verbatim
+from benchstick.reports.drawing import drawn
+from benchstick.reports.metrics import shortened, width_of, wrapped
+from benchstick.reports.pdf_file import BOLD, FIXED, HEIGHT, REGULAR, WIDTH, Page, written
+
+LEFT, TOP, BOTTOM = 42.0, 46.0, 52.0
+ROOM = WIDTH - 2 * LEFT
+INK, DIM, LINE = "#000000", "#444b52", "#b8bfc6"
+_CELL, _PAD = 8.0, 5.0
+# A cell is never higher than a page: what it is longer is in the HTML report.
+_LONGEST = 600
+_BIG_ROW = 4
+TOLD = (
+    "Letters that the fonts of a PDF do not have stand as “?” here, and texts of more than "
+    f"{_LONGEST} letters in tables are cut; the HTML report and the JSON have them."
+)
+
+
+def document(report: Report) -> bytes:
+    """The whole file."""
+    return written(
+        _laid_out(report), title=report.title, author=report.author, made_utc=report.made_utc
+    )
+
+
+def _laid_out(report: Report) -> list[Page]:
+    flow = _Flow()
+    flow.lines(wrapped(_cut(report.title), ROOM, 17, BOLD), 17, font=BOLD)
+    for line in report.lead:
+        flow.lines(wrapped(line, ROOM, 9), 9, colour=DIM)
+    flow.rule()
+    for part in report.parts:
+        match part:
+            case Heading():
+                flow.heading(part.text)
+            case Text():
+                flow.paragraph(part)
+            case Big():
+                flow.big(part)
+            case Table():
+                flow.table(part)
+            case Chart():
+                flow.chart(part)
+            case Verbatim():
+                flow.verbatim(part)
+    flow.space(8)
+    if flow.cut or any(page.replaced for page in flow.pages):
+        flow.lines(wrapped(TOLD, ROOM, 8), 8, colour=INK)
+    flow.lines(wrapped(report.foot, ROOM, 8), 8, colour=DIM)
+    for number, page in enumerate(flow.pages, 1):
+        name = shortened(report.title, ROOM * 0.75, 8)
+        page.text(LEFT, HEIGHT - 26, name, 8, colour=DIM)
+        told = f"Page {number} of {len(flow.pages)}"
+        page.text(WIDTH - LEFT, HEIGHT - 26, told, 8, colour=DIM, anchor="end")
+    return flow.pages
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 6] + "… [cut]"
+
+
+class _Flow:
+    """Puts one part under the other, and begins a new page where one is full."""
+
+    def __init__(self) -> None:
+        self.pages = [Page()]
+        self.y = TOP
+        self.cut = False
+
+    @property
+    def page(self) -> Page:
+        return self.pages[-1]
+
+    def take(self, height: float) -> float:
+        """The upper edge of the next `height` points, on a new page if this one has too few."""
+        if self.y + height > HEIGHT - BOTTOM and self.y > TOP:
+            self.pages.append(Page())
+            self.y = TOP
+        begin = self.y
+        self.y += height
+        return begin
+
+    def keep(self, height: float) -> None:
+        """Begin a new page unless this one has `height` points left."""
+        if self.y + height > HEIGHT - BOTTOM and self.y > TOP:
+            self.pages.append(Page())
+            self.y = TOP
+
+    def space(self, height: float) -> None:
+        """Some room, but not at the top of a page."""
+        if self.y > TOP:
+            self.y += height
+
+    def lines(
+        self, lines: Sequence[str], size: float, *, font: str = REGULAR, colour: str = INK,
+        indent: float = 0.0,
+    ) -> None:  # fmt: skip
+        """Lines of text, one under the other."""
+        for line in lines:
+            begin = self.take(size * 1.3)
+            self.page.text(LEFT + indent, begin + size, line, size, font=font, colour=colour)
+
+    def rule(self) -> None:
+        begin = self.take(12)
+        self.page.rule(LEFT, begin + 4, WIDTH - LEFT, colour=INK, width=1.2)
+
+    def heading(self, text: str) -> None:
+        # With the first lines of what it is the heading of.
+        self.keep(90)
+        self.space(12)
+        self.lines(wrapped(text, ROOM, 13, BOLD), 13, font=BOLD)
+        self.y += 3
+
+    def paragraph(self, part: Text) -> None:
+        noted = part.look in ("note", "bad")
+        indent = 8.0 if noted else 0.0
+        for line in wrapped(part.text, ROOM - indent, 9):
+            begin = self.take(12)
+            if noted:
+                self.page.box(LEFT, begin, 2.5, 12, INK if part.look == "bad" else DIM)
+            colour = DIM if part.look == "dim" else INK
+            self.page.text(LEFT + indent, begin + 9, line, 9, colour=colour)
+        self.y += 4
+
+    def big(self, part: Big) -> None:
+        width = ROOM / _BIG_ROW
+        for at in range(0, len(part.items), _BIG_ROW):
+            row = part.items[at : at + _BIG_ROW]
+            whys = [wrapped(_cut(why), width - 8, 7.5) if why else [] for *_, why in row]
+            labels = [wrapped(_cut(label), width - 8, 8) for label, *_ in row]
+            above = 10 * max(map(len, labels))
+            begin = self.take(above + 24 + 9.5 * max(map(len, whys)))
+            for column, (label, value, unit, _) in enumerate(row):
+                x = LEFT + column * width
+                for n, line in enumerate(labels[column]):
+                    self.page.text(x, begin + 8 + 10 * n, line, 8, colour=DIM)
+                base = begin + above + 14
+                self.page.text(x, base, value, 15, font=BOLD)
+                right = x + width_of(value, 15, BOLD) + 3
+                self.page.text(right, base, shortened(unit, width / 2, 8), 8, colour=DIM)
+                for n, line in enumerate(whys[column]):
+                    self.page.text(x, base + 11 + 9.5 * n, line, 7.5, colour=DIM)
+                del label
+        self.y += 4
+
+    def table(self, part: Table) -> None:
+        """The head stands on each page; a row is never broken over two."""
+        self.cut = self.cut or any(len(cell) > _LONGEST for row in part.rows for cell in row)
+        if part.title:
+            self.keep(60)
+            self.space(4)
+            self.lines(wrapped(part.title, ROOM, 9, BOLD), 9, font=BOLD)
+        widths = column_widths(part)
+        right = part.right()
+        head = _Row(part.columns, widths, right, BOLD) if part.columns else None
+        if head is not None and part.rows:
+            first = _Row(part.rows[0], widths, right, REGULAR)
+            self.keep(head.height + first.height)
+        self._row(head)
+        for cells in part.rows:
+            row = _Row(cells, widths, right, REGULAR)
+            before = len(self.pages)
+            self.keep(row.height)
+            if len(self.pages) > before:
+                self._row(head)
+            self._row(row)
+        self.y += 8
+
+    def _row(self, row: _Row | None) -> None:
+        if row is None:
+            return
+        begin = self.take(row.height)
+        row.draw(self.page, begin)
+
+    def chart(self, part: Chart) -> None:
+        made = drawn(part)
+        scale = ROOM / made.width
+        notes = [line for note in part.notes for line in wrapped(note, ROOM, 8)]
+        self.keep(16 + made.height * scale + 10.4 * len(notes) + 10)
+        self.lines([shortened(part.title, ROOM, 9.5, BOLD)], 9.5, font=BOLD)
+        begin = self.take(made.height * scale + 4)
+        self.page.shapes(made.shapes, LEFT, begin + 2, scale)
+        self.lines(notes, 8, colour=DIM)
+        self.y += 8
+
+    def verbatim(self, part: Verbatim) -> None:
+        for text in part.text.splitlines():
+            # Spaces are what makes its columns: pieces of a line, not words.
+            most = int(ROOM / (0.6 * 7.2))
+            pieces = [text[at : at + most] for at in range(0, len(text), most)] or [""]
+            self.lines(pieces, 7.2, font=FIXED)
+        self.y += 6
+
+
+class _Row:
+    """One row of a table, its cells in lines."""
+
+    def __init__(
+        self, cells: Sequence[str], widths: Sequence[float], right: frozenset[int], font: str
+    ) -> None:
+        self.widths, self.right, self.font = widths, right, font
+        self.cells = [
+            wrapped(_cut(cell), width - 2 * _PAD, _CELL, font)
+            for cell, width in zip(cells, widths, strict=False)
+        ]
+        self.height = max(map(len, self.cells), default=0) * 10.2 + 5
+
+    def draw(self, page: Page, top: float) -> None:
+        x = LEFT
+        for at, (lines, width) in enumerate(zip(self.cells, self.widths, strict=False)):
+            on_right = at in self.right
+            # The outer cells stand at the edges of the text.
+            place = x + width - (0 if at == len(self.widths) - 1 else _PAD) if on_right else x
+            place += 0 if on_right or at == 0 else _PAD
+            for n, line in enumerate(lines):
+                page.text(place, top + 10 + 10.2 * n, line, _CELL, font=self.font,
+                          anchor="end" if on_right else "start")  # fmt: skip
+            x += width
+        bold = self.font == BOLD
+        page.rule(LEFT, top + self.height, WIDTH - LEFT, colour=INK if bold else LINE,
+                  width=0.8 if bold else 0.4)  # fmt: skip
+
+
+def column_widths(part: Table) -> list[float]:
+    """How wide each column is, all together as wide as the page's text: narrow columns have what
+    they need, the others share what is left."""
+    count = part.width
+    wanted = []
+    for at in range(count):
+        heads = [width_of(part.columns[at], _CELL, BOLD)] if at < len(part.columns) else []
+        cells = [width_of(_cut(row[at]), _CELL) for row in part.rows if at < len(row)]
+        wanted.append(max([*heads, *cells], default=0.0) + 2 * _PAD + 1)
+    if sum(wanted) <= ROOM:
+        return [*wanted[:-1], wanted[-1] + ROOM - sum(wanted)] if count else []
+    made = [0.0] * count
+    left, open_ = ROOM, set(range(count))
+    while True:
+        share = left / len(open_)
+        small = {at for at in open_ if wanted[at] <= share}
+        if not small:
+            break
+        for at in small:
+            made[at] = wanted[at]
+            left -= wanted[at]
+        open_ -= small
+    for at in open_:
+        made[at] = share
+    return made

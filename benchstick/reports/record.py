@@ -1,0 +1,198 @@
+"""The shape of a run's record in a bundle: what the store takes and the pages show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchstick.reports import shape
+from benchstick.reports.shape import (
+    anything,
+    each,
+    every,
+    fields,
+    flag,
+    maybe,
+    number,
+    one_of,
+    scalar,
+    text,
+    whole,
+    wrong,
+)
+from benchstick.store.records import RUN_SCHEMA, Sample
+
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_STAMP = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(\.\d{1,6})?Z", re.ASCII)
+_SUITE = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+# Runs that are over. One that was refused measured nothing.
+ENDED = ("done", "failed", "cancelled", "interrupted")
+_STEP_STATES = ("done", "failed", "skipped", "cancelled", "interrupted")
+COLUMNS = tuple(Sample.__dataclass_fields__)
+_FRACTIONS = frozenset({"t", "dt", "queue"})
+
+
+def _like(pattern: re.Pattern[str], wanted: str) -> shape.Check:
+    def run(value: Any, where: str) -> None:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise wrong(where, f"{wanted} is wanted")
+
+    return run
+
+
+uuid = _like(UUID, "a UUID")
+stamp = _like(_STAMP, "a time as 2026-01-31T12:00:00.000Z")
+
+_DRIVE = fields(
+    {
+        "code": text,
+        "label": maybe(text),
+        "identity": fields(
+            {"model": text, "capacity": whole, "port": text, "lun": whole, "key": text,
+             "serial": maybe(text)},
+            {"bridge": maybe(text), "bridge_serial": maybe(text)},
+        ),
+    },
+)  # fmt: skip
+_PLAN = fields(
+    {
+        "target": text, "fs": text, "scale": maybe(number), "notes": each(text, 10_000),
+        "params": every(scalar),
+        "steps": each(
+            fields(
+                {"name": text, "kind": text, "seconds": number, "bytes_written": whole,
+                 "bytes_read": whole},
+                {"timed": flag},
+            ),
+            1_000_000,
+        ),
+    },
+)  # fmt: skip
+_CELL = fields(
+    {
+        "mbps": maybe(number), "state": text, "why": maybe(text), "stdev": maybe(number),
+        "iops": maybe(number), "us": maybe(number), "mean": maybe(number),
+        "passes": each(maybe(number), 10_000),
+    },
+)  # fmt: skip
+_SET = fields(
+    {
+        "set": text, "direction": text, "files": whole, "bytes": whole, "scale": number,
+        "mbps": maybe(number), "stdev": maybe(number),
+        "passes": each(
+            fields({"state": text, "mbps": maybe(number), "seconds": maybe(number),
+                    "why": maybe(text)}),
+            10_000,
+        ),
+    },
+    {"why": maybe(text)},
+)  # fmt: skip
+_RESULT = fields(
+    {
+        "headline": each(
+            fields({"label": text, "value": maybe(number), "unit": text}, {"why": maybe(text)}), 100
+        ),
+        "text": maybe(text),
+    },
+    {
+        "tables": each(
+            fields({"title": text, "columns": each(text, 200),
+                    "rows": each(each(scalar, 200), 100_000)}),
+            1000,
+        ),
+        "verdicts": each(
+            fields({"name": text}, {"state": maybe(text), "text": maybe(text)}), 1000
+        ),
+        "grid": each(
+            fields({"test": text, "queue": whole, "threads": whole, "read": maybe(_CELL),
+                    "write": maybe(_CELL), "mix": maybe(_CELL)}),
+            1000,
+        ),
+        "sets": each(_SET, 1000),
+        "verdict": maybe(text),
+    },
+)  # fmt: skip
+_DETAIL = fields(
+    {},
+    {
+        "totals": maybe(fields({}, {
+            "percentiles_us": maybe(every(number)),
+            "histogram_us": maybe(every(each(each(whole, 2), 100_000))),
+        })),
+        "drive_state": maybe(text),
+    },
+)  # fmt: skip
+_RUN = fields(
+    {
+        "schema": one_of((RUN_SCHEMA,)), "number": whole, "uuid": uuid,
+        "suite": _like(_SUITE, "a suite's name"), "practice": flag, "state": one_of(ENDED),
+        "exit_code": maybe(whole), "why": maybe(text), "created_utc": stamp,
+        "ended_utc": maybe(stamp), "seconds": maybe(number), "drive": _DRIVE, "plan": _PLAN,
+        "conditions": fields({}, {"alongside": each(scalar, 1000)}), "result": maybe(_RESULT),
+        "steps": each(fields({
+            "index": whole, "name": text, "kind": text, "state": one_of(_STEP_STATES),
+            "why": maybe(text), "t_start": number, "t_end": maybe(number),
+            "artefacts": maybe(text), "detail": fields({}),
+        })),
+        "figures": each(fields({
+            "step": text, "name": text, "value": maybe(number), "unit": text, "pass": maybe(whole),
+            "target": text, "state": one_of(("valid", "invalid", "skipped")), "why": maybe(text),
+            "detail": _DETAIL,
+        })),
+        "temperatures": each(fields({
+            "t": number, "step": whole, "celsius": maybe(number), "source": maybe(text),
+            "why": maybe(text),
+        })),
+        "events": each(fields({"t": maybe(number), "utc": stamp, "kind": text, "text": text})),
+    },
+)  # fmt: skip
+
+
+def check_run(run: Any) -> None:
+    """BadInput unless this is a `benchstick/run/1` document of a run that is over."""
+    _RUN(run, "run.json")
+    anything(run, "run.json")
+    indexes = [step["index"] for step in run["steps"]]
+    if indexes != sorted(set(indexes)) or any(at >= len(run["plan"]["steps"]) for at in indexes):
+        raise wrong("run.json.steps", "steps of the plan in rising order are wanted")
+    grid = (run["result"] or {}).get("grid") or []
+    if any(line["mix"] for line in grid) and "mix" not in run["plan"]["params"]:
+        raise wrong("run.json.plan.params", "mix is missing")
+    for item in run["figures"]:
+        bins = ((item["detail"].get("totals") or {}).get("histogram_us") or {}).values()
+        if any(len(pair) != 2 for pairs in bins for pair in pairs):
+            raise wrong(f"run.json.figures: {item['name'][:60]}", "pairs are wanted in histograms")
+
+
+def check_samples(found: Any, steps: int) -> list[Sequence[Any]]:
+    """The samples of `samples.json` as rows in the order of `COLUMNS`. `steps` is how many the
+    plan has. BadInput unless they are samples."""
+    fields({"columns": each(text, 100), "rows": each(each(scalar, 100), 10_000_000)})(
+        found, "samples.json"
+    )
+    if tuple(found["columns"]) != COLUMNS:
+        raise wrong("samples.json.columns", f"{', '.join(COLUMNS)} are wanted")
+    before = -1
+    for at, row in enumerate(found["rows"]):
+        where = f"samples.json.rows[{at}]"
+        if len(row) != len(COLUMNS):
+            raise wrong(where, f"{len(COLUMNS)} values are wanted")
+        for name, value in zip(COLUMNS, row, strict=True):
+            if name == "step" and value is None:
+                continue
+            (number if name in _FRACTIONS else whole)(value, f"{where}.{name}")
+        if row[0] <= before or (row[3] is not None and row[3] >= steps) or row[2] < 0:
+            raise wrong(where, "rising numbers n, steps of the plan, and no dt below 0 are wanted")
+        before = row[0]
+    return list(found["rows"])
+
+
+def plain(run: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a run as its own bench has it, without where things lie on a bench."""
+    origin = run.get("imported")
+    made = {name: value for name, value in run.items() if name not in ("imported", "samples")}
+    if origin:
+        made["number"] = origin["number"]
+    made["steps"] = [{**step, "artefacts": None} for step in run["steps"]]
+    return made

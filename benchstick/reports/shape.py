@@ -1,0 +1,137 @@
+"""Whether a document that came from elsewhere has the shape that the bench's own have.
+
+A check is called with a value and where it stands; it raises BadInput, or returns nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from benchstick.plan.errors import BadInput
+
+Check = Callable[[Any, str], None]
+
+# SQLite's whole numbers have 64 bits.
+_LARGEST = 2**63
+_DEPTH = 40
+_LONGEST = 1 << 20
+
+
+def wrong(where: str, wanted: str) -> BadInput:
+    """The error: what stands where, and what should."""
+    return BadInput(f"bundle: {where[:200]}: {wanted}", field="bundle")
+
+
+def text(value: Any, where: str) -> None:
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        raise wrong(where, "text is wanted")
+
+
+def flag(value: Any, where: str) -> None:
+    if not isinstance(value, bool):
+        raise wrong(where, "true or false is wanted")
+
+
+def whole(value: Any, where: str) -> None:
+    """A whole number of 0 or more."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST:
+        raise wrong(where, "a whole number is wanted")
+
+
+def number(value: Any, where: str) -> None:
+    """A number that can be reckoned with."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if not plain or not math.isfinite(value) or abs(value) > 1e18:
+        raise wrong(where, "a number is wanted")
+
+
+def scalar(value: Any, where: str) -> None:
+    """Text, a number, true, false or null."""
+    if value is None or isinstance(value, bool):
+        return
+    (text if isinstance(value, str) else number)(value, where)
+
+
+def anything(value: Any, where: str, depth: int = 0) -> None:
+    """Any JSON whose numbers fit, whose names are no longer than names are, not nested deeply."""
+    if depth > _DEPTH:
+        raise wrong(where, "nested too deeply")
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            if not 0 < len(name) <= 1000:
+                raise wrong(where, "a name of 1 to 1000 letters is wanted")
+            anything(item, where, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            anything(item, where, depth + 1)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise wrong(where, "a number is wanted")
+    elif isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) >= _LARGEST:
+            raise wrong(where, "the number is too large")
+    else:
+        scalar(value, where)
+
+
+def maybe(check: Check) -> Check:
+    """Null, or what `check` takes."""
+
+    def run(value: Any, where: str) -> None:
+        if value is not None:
+            check(value, where)
+
+    return run
+
+
+def one_of(words: Collection[str]) -> Check:
+    """One of these words."""
+
+    def run(value: Any, where: str) -> None:
+        if not isinstance(value, str) or value not in words:
+            raise wrong(where, f"one of {', '.join(sorted(words))} is wanted")
+
+    return run
+
+
+def each(check: Check, most: int = 1_000_000) -> Check:
+    """A list whose items `check` takes."""
+
+    def run(value: Any, where: str) -> None:
+        if not isinstance(value, list) or len(value) > most:
+            raise wrong(where, f"a list of at most {most} is wanted")
+        for at, item in enumerate(value):
+            check(item, f"{where}[{at}]")
+
+    return run
+
+
+def every(check: Check) -> Check:
+    """An object of which `check` takes every value."""
+
+    def run(value: Any, where: str) -> None:
+        anything(value if isinstance(value, Mapping) else {"": 0}, where)
+        for name, item in value.items():
+            check(item, f"{where}.{name[:40]}")
+
+    return run
+
+
+def fields(must: Mapping[str, Check], may: Mapping[str, Check] | None = None) -> Check:
+    """An object that has the fields `must`, and perhaps those of `may`; others may be anything."""
+    known = {**must, **(may or {})}
+
+    def run(value: Any, where: str) -> None:
+        if not isinstance(value, Mapping):
+            raise wrong(where, "an object is wanted")
+        for name in must:
+            if name not in value:
+                raise wrong(where, f"{name} is missing")
+        for name, item in value.items():
+            if not name:
+                raise wrong(where, "a field without a name")
+            known.get(name, anything)(item, f"{where}.{name[:60]}")
+
+    return run

@@ -1,0 +1,1 @@
+"""The SQLite store: the only channel between the bench's processes."""

@@ -1,0 +1,89 @@
+"""Reads what a comparison needs out of the store."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from benchstick.analysis.compare import check_numbers, compare
+from benchstick.plan.errors import BadInput
+from benchstick.store import models, records, references
+from benchstick.suites.models import beside
+
+# Answered by an index alone: see migration 004.
+OTHERS = (
+    "SELECT number, uuid, drive_model, drive_code, state, created_utc FROM runs"
+    " WHERE suite = ? AND practice = ? ORDER BY number DESC LIMIT ?"
+)
+
+
+def comparison(
+    db: sqlite3.Connection,
+    numbers: Sequence[int],
+    *,
+    mark: int | None = None,
+    with_references: bool = True,
+) -> dict[str, Any]:
+    """The `benchstick/comparison/1` document of these runs, with the reference figures of their
+    suite and the drives' model sheets. BadInput when there is no run of a number, or when they
+    cannot be compared."""
+    check_numbers(numbers, mark)
+    labels = records.labels(db)
+    runs = [_run(db, number, labels) for number in numbers]
+    known = references.listed(db, runs[0]["suite"]) if with_references else []
+    document = compare(runs, mark=mark, references=known)
+    document["models"] = []
+    for run in runs:
+        sheet = models.sheet_of(db, run["drive"])
+        if sheet is not None:
+            claims = beside(sheet, run["suite"], run["figures"])
+            told = models.told(sheet, run["drive"], list(claims))
+            document["models"].append({"run": run["number"], **told})
+    return document
+
+
+def _run(db: sqlite3.Connection, number: int, labels: dict[str, str]) -> dict[str, Any]:
+    """A run's document as far as a comparison looks at it: no steps, no events, no details."""
+    row = None
+    # SQLite's numbers have 64 bits.
+    if 0 < number < 1 << 63:
+        row = db.execute(
+            "SELECT number, uuid, suite, practice, state, created_utc, drive_key, drive_json,"
+            " conditions_json, json_remove(plan_json, '$.steps') AS plan_json,"
+            " json_object('charts', json_extract(result_json, '$.charts'),"
+            "  'series', json_extract(result_json, '$.series')) AS result_json"
+            " FROM runs WHERE number = ?",
+            (number,),
+        ).fetchone()
+    if row is None:
+        raise BadInput(f"runs: run {number}: there is no such run", field="runs")
+    drive = json.loads(row["drive_json"])
+    # The label of today: it is how the operator calls the drive.
+    drive["label"] = labels.get(row["drive_key"], drive.get("label"))
+    figures = db.execute(
+        "SELECT name, value, unit, pass, target, state, why FROM figures WHERE run = ? ORDER BY id",
+        (number,),
+    )
+    return {
+        "number": row["number"],
+        "uuid": row["uuid"],
+        "suite": row["suite"],
+        "practice": bool(row["practice"]),
+        "state": records.shown_state(db, row),
+        "created_utc": row["created_utc"],
+        "drive": drive,
+        "plan": json.loads(row["plan_json"]),
+        "conditions": json.loads(row["conditions_json"]),
+        "result": json.loads(row["result_json"]),
+        "figures": [dict(figure) for figure in figures],
+    }
+
+
+def others_of_suite(
+    db: sqlite3.Connection, suite: str, *, practice: bool, leave_out: Sequence[int], limit: int = 30
+) -> list[sqlite3.Row]:
+    """The newest runs of a suite that may be compared with others of it."""
+    rows = db.execute(OTHERS, (suite, int(practice), limit + len(leave_out)))
+    return [row for row in rows if row["number"] not in leave_out][:limit]

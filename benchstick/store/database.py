@@ -1,0 +1,252 @@
+"""Opens the store: migrations, the write-ahead log, who may write what."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import sqlite3
+import stat
+import sys
+import uuid
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+from benchstick.plan.errors import NoStore, StoreFailed
+from benchstick.store import home as places
+
+FILE = "store.db"
+# Only these may the web process write (DESIGN.md, Processes).
+WEB_TABLES = frozenset(
+    {"requests", "sessions", "tokens", "labels", "uploads", "reference_figures", "model_sheets"}
+)
+
+
+def utc_now() -> str:
+    """The time of day in UTC, as kept in the store: `2026-01-31T12:00:00.123Z`."""
+    now = datetime.datetime.now(datetime.UTC)
+    return now.strftime("%Y-%m-%dT%H:%M:%S.") + f"{now.microsecond // 1000:03d}Z"
+
+
+def migrations() -> list[str]:
+    """The numbered migration scripts, in order; script n brings the store to version n."""
+    folder = resources.files("benchstick.store") / "migrations"
+    names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".sql"))
+    return [(folder / name).read_text(encoding="utf-8") for name in names]
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """BEGIN IMMEDIATE to COMMIT; ROLLBACK on any error. Store errors become StoreFailed."""
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+        db.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise StoreFailed(f"the store failed: {error}") from error
+
+
+def has_table(db: sqlite3.Connection, name: str) -> bool:
+    """Whether the store has this table. One that is only read may be of an older program: the
+    next process that writes migrates it."""
+    found = db.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)
+    ).fetchone()
+    return found is not None
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        f"{path.as_uri()}?mode={mode}",
+        uri=True,
+        timeout=30,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    db.row_factory = sqlite3.Row
+    db.execute("PRAGMA foreign_keys = ON")
+    return db
+
+
+def open_writer(home: Path) -> sqlite3.Connection:
+    """Open the store for the bench's own processes; make it, migrate it or replace it as needed.
+
+    A corrupt store is kept aside as `store.db.corrupt-<time>` and a fresh one started, told on
+    stderr and as an event. A store of a newer program is refused and left unchanged.
+    """
+    places.make_home(home)
+    path = home / FILE
+    if path.is_symlink():
+        raise StoreFailed(f"{path}: is a symbolic link; the store must be a file")
+    try:
+        try:
+            db = _checked(path)
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            db = _replace_corrupt(path, str(error))
+        # Each time: the store may have been made before the bench's group was.
+        _share(path)
+        _migrate(db, path)
+    except sqlite3.Error as error:
+        raise StoreFailed(f"{path}: {error}") from error
+    return db
+
+
+def _checked(path: Path) -> sqlite3.Connection:
+    db = _connect(path, "rwc")
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        answer = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if answer != "ok":
+            raise sqlite3.DatabaseError(answer)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _share(path: Path) -> None:
+    """Let the bench's group write the store: the web process inserts its requests.
+
+    The group may write to the folder, so a name in it may have become a link to another file of
+    root's: only a plain file of one name is touched. `O_PATH`, because closing any other
+    descriptor of the store would let go of SQLite's locks on it.
+    """
+    gid = places.bench_group()
+    if os.geteuid() != 0 or gid is None:
+        return
+    for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        try:
+            fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            found = os.fstat(fd)
+            if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+                os.chown(f"/proc/self/fd/{fd}", -1, gid)
+                Path(f"/proc/self/fd/{fd}").chmod(0o660)
+        finally:
+            os.close(fd)
+
+
+def _replace_corrupt(path: Path, why: str) -> sqlite3.Connection:
+    stamp = utc_now().replace(":", "").replace("-", "")
+    aside = Path(f"{path}.corrupt-{stamp}")
+    path.rename(aside)
+    for suffix in ("-wal", "-shm"):
+        part = Path(f"{path}{suffix}")
+        if part.exists():
+            part.rename(f"{aside}{suffix}")
+    text = f"the store was corrupt ({why}): kept as {aside.name}, a fresh one started"
+    print(f"benchstick: {text}", file=sys.stderr)
+    db = _checked(path)
+    _share(path)
+    _migrate(db, path)
+    with transaction(db):
+        db.execute(
+            "INSERT INTO events (run, t, utc, kind, text) VALUES (NULL, NULL, ?, 'store', ?)",
+            (utc_now(), text),
+        )
+    return db
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    scripts = migrations()
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if version > len(scripts):
+        db.close()
+        raise StoreFailed(
+            f"{path}: written by a newer Benchstick (store version {version}, this one knows "
+            f"{len(scripts)}); update the program. The store is unchanged"
+        )
+    if 0 < version < len(scripts):
+        _copy_aside(db, Path(f"{path}.v{version}"))
+    for number in range(version, len(scripts)):
+        _apply(db, scripts[number], number + 1)
+
+
+def _copy_aside(db: sqlite3.Connection, copy: Path) -> None:
+    # The page's user may write to this folder: what lies there already is not written through.
+    if copy.is_symlink() or copy.exists():
+        raise StoreFailed(f"{copy}: is in the way of the copy made before a migration; move it")
+    with contextlib.closing(sqlite3.connect(copy)) as other:
+        db.backup(other)
+
+
+def _apply(db: sqlite3.Connection, script: str, version: int) -> None:
+    # executescript() commits on its own, so the script carries its transaction in its text.
+    text = f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {version};\nCOMMIT;"
+    try:
+        if int(db.execute("PRAGMA user_version").fetchone()[0]) >= version:
+            return
+        db.executescript(text)
+    except sqlite3.OperationalError:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        # Another process may have migrated between the look and the lock.
+        if int(db.execute("PRAGMA user_version").fetchone()[0]) < version:
+            raise
+    if version == 1:
+        db.execute(
+            "INSERT OR IGNORE INTO meta (key, value) VALUES ('bench', ?)", (str(uuid.uuid4()),)
+        )
+
+
+def open_reader(home: Path) -> sqlite3.Connection:
+    """Open the store to read only. StoreFailed when there is none or it cannot be read."""
+    path = home / FILE
+    try:
+        if not path.exists():
+            raise NoStore(f"{path}: no store yet; run a suite first (benchstick run ...)")
+        db = _connect(path, "ro")
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    except (sqlite3.Error, OSError) as error:
+        raise StoreFailed(f"{path}: {error}") from error
+    if version > len(migrations()):
+        db.close()
+        raise StoreFailed(f"{path}: written by a newer Benchstick; update the program")
+    return db
+
+
+def open_for_web(home: Path) -> sqlite3.Connection:
+    """The web process's only writing connection: an authorizer lets it add requests and uploads;
+    add, change and delete rows of the other WEB_TABLES; and nothing else."""
+    path = home / FILE
+    try:
+        db = _connect(path, "rw")
+    except sqlite3.Error as error:
+        raise StoreFailed(f"{path}: {error}") from error
+    db.set_authorizer(_authorize_web)
+    return db
+
+
+_READS = frozenset(
+    {
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_TRANSACTION,
+        sqlite3.SQLITE_RECURSIVE,
+    }
+)
+_WRITES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+
+
+def _authorize_web(
+    action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
+) -> int:
+    if action in _READS:
+        return sqlite3.SQLITE_OK
+    if action in _WRITES and first in WEB_TABLES:
+        # A request, once made, is the agent's: the web process may only add.
+        if first in ("requests", "uploads") and action != sqlite3.SQLITE_INSERT:
+            return sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_DENY

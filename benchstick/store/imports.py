@@ -1,0 +1,180 @@
+"""Runs that came from another bench, and bundles that wait for the agent."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from benchstick.plan.errors import BadInput, StoreFailed
+from benchstick.store.database import transaction, utc_now
+
+# More than that wait only where no agent takes them.
+WAITING = 4
+
+Json = Mapping[str, Any]
+
+
+def add_run(
+    db: sqlite3.Connection, run: Json, samples: Iterable[Sequence[Any]], *, bench: str, digest: str
+) -> int:
+    """Add a checked `benchstick/run/1` document with its samples (values in the order of
+    `records.Sample`); its new number. BadInput when the run is here already."""
+    with transaction(db):
+        here = find(db, run["uuid"])
+        if here is not None:
+            raise BadInput(f"run {run['uuid']} is here already, as run {here}")
+        number = _add_row(db, run)
+        db.executemany(
+            "INSERT INTO steps (run, idx, name, kind, state, why, t_start, t_end, artefacts,"
+            " detail_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (number, step["index"], step["name"], step["kind"], step["state"], step["why"],
+                 step["t_start"], step["t_end"], step["artefacts"], json.dumps(step["detail"]))
+                for step in run["steps"]
+            ],
+        )  # fmt: skip
+        db.executemany(
+            "INSERT INTO figures (run, step, name, value, unit, pass, target, state, why,"
+            " detail_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (number, item["step"], item["name"], item["value"], item["unit"], item["pass"],
+                 item["target"], item["state"], item["why"], json.dumps(item["detail"]))
+                for item in run["figures"]
+            ],
+        )  # fmt: skip
+        db.executemany(
+            "INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(number, *row) for row in samples],
+        )
+        db.executemany(
+            "INSERT INTO temperatures (run, t, step, celsius, source, why)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (number, item["t"], item["step"], item["celsius"], item["source"], item["why"])
+                for item in run["temperatures"]
+            ],
+        )
+        db.executemany(
+            "INSERT INTO events (run, t, utc, kind, text) VALUES (?, ?, ?, ?, ?)",
+            [
+                (number, item["t"], item["utc"], item["kind"], item["text"])
+                for item in run["events"]
+            ],
+        )
+        db.execute(
+            "INSERT INTO imports (run, bench, number, digest, imported_utc)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (number, bench, run["number"], digest, utc_now()),
+        )
+    return number
+
+
+def _add_row(db: sqlite3.Connection, run: Json) -> int:
+    drive = run["drive"]
+    cursor = db.execute(
+        "INSERT INTO runs (uuid, suite, practice, drive_key, drive_code, drive_model, drive_json,"
+        " plan_json, conditions_json, result_json, state, exit_code, why, created_utc, ended_utc,"
+        " seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            run["uuid"], run["suite"], int(run["practice"]), drive["identity"]["key"],
+            drive["code"], drive["identity"]["model"], json.dumps(drive), json.dumps(run["plan"]),
+            json.dumps(run["conditions"]),
+            None if run["result"] is None else json.dumps(run["result"]),
+            run["state"], run["exit_code"], run["why"], run["created_utc"], run["ended_utc"],
+            run["seconds"],
+        ),
+    )  # fmt: skip
+    return int(cursor.lastrowid or 0)
+
+
+def find(db: sqlite3.Connection, uuid: str) -> int | None:
+    """The number of the run with this UUID, None when it is not here."""
+    row = db.execute("SELECT number FROM runs WHERE uuid = ?", (uuid,)).fetchone()
+    return None if row is None else int(row["number"])
+
+
+def origin(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
+    """Where an imported run comes from: `bench`, its `number` there, `imported_utc`, `digest`;
+    None of a run of this bench."""
+    if not _is_there(db):
+        return None
+    row = db.execute(
+        "SELECT bench, number, imported_utc, digest FROM imports WHERE run = ?", (number,)
+    ).fetchone()
+    return None if row is None else dict(row)
+
+
+def _is_there(db: sqlite3.Connection) -> bool:
+    """Whether the store can have imported runs: one that an older program wrote, and that is only
+    read, cannot."""
+    found = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'imports'").fetchone()
+    return found is not None
+
+
+def imported(db: sqlite3.Connection, numbers: Sequence[int]) -> frozenset[int]:
+    """Those of the runs that were imported."""
+    if not _is_there(db):
+        return frozenset()
+    marks = ", ".join("?" * len(numbers))
+    rows = db.execute(f"SELECT run FROM imports WHERE run IN ({marks})", tuple(numbers))
+    return frozenset(int(row["run"]) for row in rows)
+
+
+# ---- through the page
+
+
+def add_upload(db: sqlite3.Connection, bundle: bytes) -> int:
+    """Keep a bundle for the agent; its id. Allowed to the web process. BadInput when too many
+    wait already."""
+    try:
+        if len(waiting(db)) >= WAITING:
+            raise BadInput(
+                f"{WAITING} bundles wait for the agent already; is it running?", field="bundle"
+            )
+        cursor = db.execute(
+            "INSERT INTO uploads (bundle, created_utc) VALUES (?, ?)", (bundle, utc_now())
+        )
+    except sqlite3.Error as error:
+        raise StoreFailed(f"the store failed: {error}") from error
+    return int(cursor.lastrowid or 0)
+
+
+def waiting(db: sqlite3.Connection) -> list[int]:
+    """The bundles that have no answer yet, oldest first."""
+    rows = db.execute(
+        "SELECT id FROM uploads WHERE id NOT IN (SELECT upload FROM upload_answers) ORDER BY id"
+    )
+    return [int(row["id"]) for row in rows]
+
+
+def uploaded(db: sqlite3.Connection, upload: int) -> bytes:
+    """The bundle with this id."""
+    row = db.execute("SELECT bundle FROM uploads WHERE id = ?", (upload,)).fetchone()
+    return bytes(row["bundle"])
+
+
+def answer_upload(db: sqlite3.Connection, upload: int, run: int | None, text: str) -> None:
+    """Record what became of a bundle, and take it away."""
+    with transaction(db):
+        db.execute(
+            "INSERT INTO upload_answers (upload, run, text, utc) VALUES (?, ?, ?, ?)",
+            (upload, run, text, utc_now()),
+        )
+        db.execute("DELETE FROM uploads WHERE id = ?", (upload,))
+
+
+def upload_json(db: sqlite3.Connection, upload: int) -> dict[str, Any] | None:
+    """The `benchstick/import/1` document: `state` is waiting, done (then `run`) or refused, `text`
+    what there is to say; None when there is no such bundle."""
+    row = db.execute(
+        "SELECT run, text, utc FROM upload_answers WHERE upload = ?", (upload,)
+    ).fetchone()
+    found: dict[str, Any] = {"schema": "benchstick/import/1", "id": upload}
+    if row is not None:
+        state = "refused" if row["run"] is None else "done"
+        return {**found, "state": state, "run": row["run"], "text": row["text"]}
+    if db.execute("SELECT 1 FROM uploads WHERE id = ?", (upload,)).fetchone() is None:
+        return None
+    return {**found, "state": "waiting", "run": None, "text": ""}

@@ -1,0 +1,195 @@
+"""What the pages ask of the store beyond a run's own record. Every statement is in the open."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from benchstick.plan.errors import BadInput
+from benchstick.store import locks, records
+from benchstick.store.database import transaction, utc_now
+
+
+def bench_id(db: sqlite3.Connection) -> str:
+    """The bench's own UUID, empty before the store has one."""
+    row = db.execute("SELECT value FROM meta WHERE key = 'bench'").fetchone()
+    return "" if row is None else str(row["value"])
+
+
+def agent_runs() -> bool:
+    """Whether an agent runs on this bench; True where that cannot be told."""
+    return locks.is_alive("agent")
+
+
+def running(db: sqlite3.Connection) -> list[sqlite3.Row]:
+    """Runs in progress, oldest first."""
+    rows = db.execute(
+        "SELECT number, uuid, suite, practice, drive_key, drive_code, drive_model, state"
+        " FROM runs WHERE state = 'running' ORDER BY number"
+    ).fetchall()
+    return [row for row in rows if locks.is_alive(row["uuid"])]
+
+
+def last_runs(db: sqlite3.Connection, count: int = 20) -> list[sqlite3.Row]:
+    """The last runs, newest first, each with its result's `verdict` where it has one."""
+    return db.execute(
+        "SELECT number, uuid, suite, practice, drive_key, drive_model, state, exit_code, why,"
+        " ended_utc, json_array_length(plan_json, '$.steps') AS steps,"
+        " CASE json_type(result_json, '$.verdict') WHEN 'text'"
+        " THEN json_extract(result_json, '$.verdict') END AS verdict FROM runs"
+        # By number: other columns lie behind long ones, which may be on a slow stick.
+        " WHERE number > (SELECT max(number) FROM runs) - ? ORDER BY number DESC",
+        (count,),
+    ).fetchall()
+
+
+def runs_before(
+    db: sqlite3.Connection,
+    *,
+    practice: bool | None = None,
+    drive_key: str | None = None,
+    before: int | None = None,
+    limit: int = 100,
+) -> list[sqlite3.Row]:
+    """Runs with a number below `before`, newest first, of one drive or all."""
+    conditions: list[str] = []
+    values: list[Any] = []
+    if practice is not None:
+        conditions.append("practice = ?")
+        values.append(int(practice))
+    if drive_key is not None:
+        conditions.append("drive_key = ?")
+        values.append(drive_key)
+    if before is not None:
+        conditions.append("number < ?")
+        values.append(before)
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    return db.execute(
+        "SELECT number, uuid, suite, practice, drive_key, drive_code, drive_model, state,"
+        " exit_code, why, created_utc, ended_utc, seconds, result_json FROM runs"
+        f" {where} ORDER BY number DESC LIMIT ?",
+        (*values, limit),
+    ).fetchall()
+
+
+def history(db: sqlite3.Connection) -> dict[str, dict[str, Any]]:
+    """For each drive key its number of runs and its last run."""
+    rows = db.execute(
+        "SELECT drive_key, count(*) AS runs, max(number) AS last FROM runs GROUP BY drive_key"
+    ).fetchall()
+    return {
+        row["drive_key"]: {"runs": row["runs"], "last": records.find_run(db, row["last"])}
+        for row in rows
+    }
+
+
+def last_temperature(db: sqlite3.Connection, drive_key: str) -> sqlite3.Row | None:
+    """The last reading of a drive's temperature in any of its runs."""
+    row: sqlite3.Row | None = db.execute(
+        "SELECT temperatures.celsius, temperatures.source, runs.number, runs.created_utc,"
+        " temperatures.t FROM temperatures JOIN runs ON runs.number = temperatures.run"
+        " WHERE runs.drive_key = ? AND temperatures.celsius IS NOT NULL"
+        " ORDER BY runs.number DESC, temperatures.t DESC LIMIT 1",
+        (drive_key,),
+    ).fetchone()
+    return row
+
+
+def steps_of(db: sqlite3.Connection, number: int, first: int = 0) -> list[sqlite3.Row]:
+    """The begun steps of a run from index `first` on, in order."""
+    return db.execute(
+        "SELECT idx, name, kind, state, why, t_start, t_end, artefacts FROM steps"
+        " WHERE run = ? AND idx >= ? ORDER BY idx",
+        (number, first),
+    ).fetchall()
+
+
+def temperatures_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
+    """The temperature readings of a run in order."""
+    rows = db.execute(
+        "SELECT t, step, celsius, source, why FROM temperatures WHERE run = ? ORDER BY t",
+        (number,),
+    )
+    return [dict(row) for row in rows]
+
+
+def events_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
+    """What happened during a run, in order."""
+    rows = db.execute("SELECT t, utc, kind, text FROM events WHERE run = ? ORDER BY id", (number,))
+    return [dict(row) for row in rows]
+
+
+def samples_page(
+    db: sqlite3.Connection, number: int, after: int, limit: int
+) -> list[records.Sample]:
+    """At most `limit` samples with n > `after`, in order."""
+    rows = db.execute(
+        "SELECT n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
+        " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n LIMIT ?",
+        (number, after, limit),
+    )
+    return [records.Sample(*row) for row in rows]
+
+
+def request_json(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
+    """One request with its answer, None when there is no such request.
+
+    `state` is waiting until the agent took it; then taken, done or refused, with `run` or `error`.
+    """
+    row = db.execute(
+        "SELECT requests.id, requests.kind, requests.body_json, requests.created_utc,"
+        " answers.state, answers.run, answers.answer_json, answers.utc"
+        " FROM requests LEFT JOIN answers ON answers.request = requests.id WHERE requests.id = ?",
+        (number,),
+    ).fetchone()
+    if row is None:
+        return None
+    answer = json.loads(row["answer_json"]) if row["answer_json"] else {}
+    return {
+        "schema": "benchstick/request/1",
+        "id": row["id"],
+        "kind": row["kind"],
+        "created_utc": row["created_utc"],
+        "state": row["state"] or "waiting",
+        "run": row["run"],
+        "answered_utc": row["utc"],
+        "error": answer.get("error"),
+        "body": json.loads(row["body_json"]),
+    }
+
+
+def waiting_requests(db: sqlite3.Connection) -> list[sqlite3.Row]:
+    """Requests to run something that the agent has not answered, oldest first."""
+    return db.execute(
+        "SELECT id, body_json, created_utc FROM requests"
+        " WHERE kind = 'run' AND id NOT IN (SELECT request FROM answers) ORDER BY id LIMIT 20"
+    ).fetchall()
+
+
+def set_label(db: sqlite3.Connection, identity: str, label: str) -> None:
+    """Give a drive the operator's label; an empty one takes it away.
+
+    BadInput when another drive has it. Allowed to the web process.
+    """
+    with transaction(db):
+        taken = db.execute(
+            "SELECT 1 FROM labels WHERE label = ? AND identity <> ?", (label, identity)
+        ).fetchone()
+        if label and taken is not None:
+            raise BadInput(f"label: {label!r} is another drive's label", field="label")
+        db.execute("DELETE FROM labels WHERE identity = ?", (identity,))
+        if label:
+            db.execute(
+                "INSERT INTO labels (identity, label, created_utc) VALUES (?, ?, ?)",
+                (identity, label, utc_now()),
+            )
+
+
+def headline(row: sqlite3.Row) -> Sequence[dict[str, Any]]:
+    """The headline figures of a run's row, empty before there is a result."""
+    if not row["result_json"]:
+        return []
+    found = json.loads(row["result_json"]).get("headline")
+    return found if isinstance(found, list) else []

@@ -1,0 +1,645 @@
+"""What a run leaves, in and out of the store. Every statement is in the open below."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from benchstick.plan.errors import BadInput, StoreFailed
+from benchstick.store import imports, locks
+from benchstick.store.database import transaction, utc_now
+
+RUN_SCHEMA = "benchstick/run/1"
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+# Another store and why it is needed, or None when there is no reason to leave the one in use.
+Elsewhere = Callable[[], "tuple[sqlite3.Connection, str] | None"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One measured number. `pass_no` None means over all passes; `state` is valid, invalid or
+    skipped, with `why` for the last two. `detail` holds what the number rests on."""
+
+    step: str
+    name: str
+    value: float | None
+    unit: str
+    target: str
+    pass_no: int | None = None
+    state: str = "valid"
+    why: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "name": self.name,
+            "value": self.value,
+            "unit": self.unit,
+            "pass": self.pass_no,
+            "target": self.target,
+            "state": self.state,
+            "why": self.why,
+            "detail": dict(self.detail),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One second of a drive's block-layer counters; see the samples table for the fields."""
+
+    n: int
+    t: float
+    dt: float
+    step: int | None
+    read_bytes: int
+    write_bytes: int
+    discard_bytes: int
+    reads: int
+    writes: int
+    discards: int
+    flushes: int
+    inflight: int
+    queue: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def storable(text: str | None) -> str | None:
+    """`text` with what is no Unicode (bytes of odd file names) escaped, as SQLite demands."""
+    return None if text is None else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _told(
+    method: Callable[Concatenate[RunRecord, _P], _T],
+) -> Callable[Concatenate[RunRecord, _P], _T]:
+    """Remember what the record was told, so that another store can be told it again."""
+
+    @functools.wraps(method)
+    def call(self: RunRecord, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with self._lock:
+            try:
+                answer = method(self, *args, **kwargs)
+            except StoreFailed:
+                if not self.move():
+                    raise
+                answer = method(self, *args, **kwargs)
+            if self._elsewhere is not None:
+                self._memory.append(functools.partial(method, self, *args, **kwargs))
+            return answer
+
+    return call
+
+
+class RunRecord:
+    """The writing side of one run. Every method is one transaction: killing the process loses at
+    most the call in flight. StoreFailed when the store cannot take it."""
+
+    def __init__(self, db: sqlite3.Connection, number: int) -> None:
+        self.db = db
+        self.number = number
+        # The sampler's thread commits samples of long steps while the runner waits for a tool.
+        self._lock = threading.RLock()
+        self._elsewhere: Elsewhere | None = None
+        self._born: Mapping[str, Any] = {}
+        self._memory: list[Callable[[], Any]] = []
+
+    def follow(self, elsewhere: Elsewhere) -> None:
+        """Be ready to go on in another store, all that was told included.
+
+        `elsewhere` is asked when the store fails, and by `move`. Right after `create`: what was
+        told before is not remembered.
+        """
+        self._elsewhere = elsewhere
+
+    def move(self) -> bool:
+        """Go on in another store if there is one and a reason to. True when that was done.
+
+        The run keeps its number where that is free. Once only.
+        """
+        with self._lock:
+            found = None if self._elsewhere is None else self._elsewhere()
+            if found is None:
+                return False
+            self.db, why = found
+            memory, self._memory, self._elsewhere = self._memory, [], None
+            self.number = _add_run(self.db, self._born, self.number)
+            for tell_again in memory:
+                tell_again()
+            self.event(None, "store", why)
+            return True
+
+    def read(self, look: Callable[[sqlite3.Connection], _T]) -> _T:
+        """What `look` finds in the store. StoreFailed when the store cannot be read."""
+        with self._lock:
+            try:
+                return look(self.db)
+            except sqlite3.Error as error:
+                if not self.move():
+                    raise StoreFailed(f"the store failed: {error}") from error
+                return look(self.db)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock, transaction(self.db):
+            yield
+
+    @staticmethod
+    def create(
+        db: sqlite3.Connection,
+        *,
+        uuid: str,
+        suite: str,
+        practice: bool,
+        drive: Mapping[str, Any],
+        plan: Mapping[str, Any],
+        pid: int,
+        device: str,
+        request: int | None = None,
+    ) -> RunRecord:
+        """Add a run in state `running` and what recovery must know of it."""
+        identity = drive["identity"]
+        born = {
+            "uuid": uuid, "suite": suite, "practice": int(practice), "key": identity["key"],
+            "code": drive["code"], "model": identity["model"], "drive": json.dumps(drive),
+            "plan": json.dumps(plan), "request": request, "created": utc_now(), "pid": pid,
+            "device": device,
+        }  # fmt: skip
+        record = RunRecord(db, _add_run(db, born))
+        record._born = born
+        return record
+
+    @_told
+    def conditions(self, conditions: Mapping[str, Any]) -> None:
+        """Keep the conditions that every figure of the run carries."""
+        with self._transaction():
+            self.db.execute(
+                "UPDATE runs SET conditions_json = ? WHERE number = ?",
+                (json.dumps(conditions), self.number),
+            )
+
+    @_told
+    def step_begins(self, idx: int, name: str, kind: str, t: float, artefacts: str) -> None:
+        """Add step `idx` in state `running`."""
+        with self._transaction():
+            self.db.execute(
+                "INSERT INTO steps (run, idx, name, kind, state, t_start, artefacts)"
+                " VALUES (?, ?, ?, ?, 'running', ?, ?)",
+                (self.number, idx, name, kind, t, artefacts),
+            )
+
+    @_told
+    def steps_skipped(self, steps: Sequence[tuple[int, str, str]], t: float, why: str) -> None:
+        """Add steps (index, name, kind) that are not begun at all, for the reason `why`."""
+        with self._transaction():
+            self.db.executemany(
+                "INSERT INTO steps (run, idx, name, kind, state, why, t_start, t_end)"
+                " VALUES (?, ?, ?, ?, 'skipped', ?, ?, ?)",
+                [(self.number, idx, name, kind, storable(why), t, t) for idx, name, kind in steps],
+            )
+
+    @_told
+    def step_ends(
+        self,
+        idx: int,
+        state: str,
+        t: float,
+        *,
+        why: str | None = None,
+        detail: Mapping[str, Any] | None = None,
+        figures: Sequence[Figure] = (),
+        samples: Sequence[Sample] = (),
+    ) -> None:
+        """Close step `idx` with its figures and samples, all in one transaction."""
+        with self._transaction():
+            self.db.execute(
+                "UPDATE steps SET state = ?, why = ?, t_end = ?, detail_json = ?"
+                " WHERE run = ? AND idx = ?",
+                (state, storable(why), t, json.dumps(detail or {}), self.number, idx),
+            )
+            self._figures(figures)
+            self._samples(samples)
+
+    @_told
+    def figures(self, figures: Sequence[Figure]) -> None:
+        """Add figures that belong to no single step."""
+        with self._transaction():
+            self._figures(figures)
+
+    def samples(self, samples: Sequence[Sample]) -> None:
+        """Add samples in the middle of a long step; its end gives all of them again."""
+        with self._transaction():
+            self._samples(samples)
+
+    @_told
+    def invalidate_pass(self, prefix: str, pass_no: int, why: str) -> None:
+        """Mark the figures of pass `pass_no` whose name begins with `prefix` as invalid."""
+        with self._transaction():
+            self.db.execute(
+                "UPDATE figures SET state = 'invalid', why = ?"
+                " WHERE run = ? AND pass = ? AND substr(name, 1, length(?) + 1) = ? || ' '",
+                (storable(why), self.number, pass_no, prefix, prefix),
+            )
+
+    def _figures(self, figures: Sequence[Figure]) -> None:
+        self.db.executemany(
+            "INSERT INTO figures (run, step, name, value, unit, pass, target, state, why,"
+            " detail_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    self.number, item.step, item.name, item.value, item.unit, item.pass_no,
+                    item.target, item.state, storable(item.why), json.dumps(item.detail),
+                )
+                for item in figures
+            ],
+        )  # fmt: skip
+
+    def _samples(self, samples: Sequence[Sample]) -> None:
+        self.db.executemany(
+            "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    self.number, s.n, s.t, s.dt, s.step, s.read_bytes, s.write_bytes,
+                    s.discard_bytes, s.reads, s.writes, s.discards, s.flushes, s.inflight, s.queue,
+                )
+                for s in samples
+            ],
+        )  # fmt: skip
+
+    @_told
+    def temperature(
+        self, t: float, step: int, celsius: float | None, source: str | None, why: str | None
+    ) -> None:
+        """Keep one reading, or why there was none."""
+        with self._transaction():
+            self.db.execute(
+                "INSERT INTO temperatures (run, t, step, celsius, source, why)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (self.number, t, step, celsius, source, why),
+            )
+
+    @_told
+    def event(self, t: float | None, kind: str, text: str) -> None:
+        """Keep something that happened: `link`, `drive-lost`, `contradiction`, ..."""
+        with self._transaction():
+            self.db.execute(
+                "INSERT INTO events (run, t, utc, kind, text) VALUES (?, ?, ?, ?, ?)",
+                (self.number, t, utc_now(), kind, storable(text)),
+            )
+
+    @_told
+    def setting_changed(self, path: str, old: str, new: str) -> None:
+        """Note a host setting's old value, before it is changed; once a run for each `path`."""
+        with self._transaction():
+            self.db.execute(
+                "INSERT INTO host_settings (run, path, old, new) VALUES (?, ?, ?, ?)",
+                (self.number, path, old, new),
+            )
+
+    @_told
+    def setting_restored(self, path: str) -> None:
+        """Note that the setting is as it was."""
+        with self._transaction():
+            self.db.execute(
+                "UPDATE host_settings SET restored = 1 WHERE run = ? AND path = ?",
+                (self.number, path),
+            )
+
+    def settings_to_restore(self) -> list[sqlite3.Row]:
+        """Settings not yet put back, the last changed first."""
+        return self.read(
+            lambda db: db.execute(
+                "SELECT * FROM host_settings WHERE run = ? AND restored = 0 ORDER BY id DESC",
+                (self.number,),
+            ).fetchall()
+        )
+
+    @_told
+    def purge_begins(
+        self,
+        step: int,
+        drive_key: str,
+        rung: str,
+        *,
+        marks: str,
+        samples: int,
+        size: int,
+        phase: str = "begun",
+        password: str | None = None,
+        written: int = 0,
+    ) -> None:
+        """Note a purge before its first command. `marks` is the UUID of the run that wrote the
+        marks, `samples` how many there are, `size` their bytes; the rest as in `purge_goes_on`."""
+        with self._transaction():
+            self.db.execute(
+                "INSERT INTO purges (run, step, drive_key, rung, state, phase, password, written,"
+                " marks, samples, mark_size, begun_utc, changed_utc)"
+                " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    self.number, step, drive_key, rung, phase, password, written, marks, samples,
+                    size, utc_now(), utc_now(),
+                ),
+            )  # fmt: skip
+
+    @_told
+    def purge_goes_on(
+        self, step: int, phase: str, *, password: str | None = None, written: int = 0
+    ) -> None:
+        """Note the purge's `phase` (begun, password, erasing), before what belongs to it is done
+        to the drive, and how many bytes from the start are `written`."""
+        with self._transaction():
+            self.db.execute(
+                "UPDATE purges SET phase = ?, password = coalesce(?, password), written = ?,"
+                " changed_utc = ? WHERE run = ? AND step = ?",
+                (phase, password, written, utc_now(), self.number, step),
+            )
+
+    @_told
+    def purge_password_off(self, step: int, phase: str) -> None:
+        """Note that the drive has no password of this purge any more."""
+        with self._transaction():
+            self.db.execute(
+                "UPDATE purges SET password = NULL, phase = ?, changed_utc = ?"
+                " WHERE run = ? AND step = ?",
+                (phase, utc_now(), self.number, step),
+            )
+
+    @_told
+    def purge_ends(self, step: int, state: str, why: str | None = None) -> None:
+        """Note how a purge ended: `done`, `interrupted` (to be gone on with or taken back), or
+        `closed` when the drive is as it was."""
+        with self._transaction():
+            self.db.execute(
+                "UPDATE purges SET state = ?, why = ?, changed_utc = ? WHERE run = ? AND step = ?",
+                (state, storable(why), utc_now(), self.number, step),
+            )
+
+    @_told
+    def close_purges(self, drive_key: str, why: str, *, with_password: bool) -> None:
+        """Close what other runs left unfinished on the drive; those that may have left a password
+        on it only `with_password`."""
+        with self._transaction():
+            self.db.execute(
+                "UPDATE purges SET state = 'closed', why = ?, changed_utc = ?"
+                " WHERE drive_key = ? AND run <> ? AND state IN ('running', 'interrupted')"
+                " AND (password IS NULL OR ?)",
+                (storable(why), utc_now(), drive_key, self.number, int(with_password)),
+            )
+
+    def all_figures(self) -> list[Figure]:
+        """The run's figures so far, in the order measured."""
+        return self.read(lambda db: figures_of(db, self.number))
+
+    @_told
+    def finish(
+        self,
+        state: str,
+        exit_code: int,
+        *,
+        seconds: float | None,
+        why: str | None = None,
+        result: Mapping[str, Any] | None = None,
+        open_steps: str = "interrupted",
+    ) -> None:
+        """Close the run; steps still running become `open_steps`."""
+        with self._transaction():
+            self.db.execute(
+                "UPDATE steps SET state = ?, why = coalesce(why, ?)"
+                " WHERE run = ? AND state = 'running'",
+                (open_steps, storable(why), self.number),
+            )
+            self.db.execute(
+                "UPDATE runs SET state = ?, exit_code = ?, why = ?, seconds = ?, ended_utc = ?,"
+                " result_json = coalesce(?, result_json) WHERE number = ?",
+                (
+                    state, exit_code, storable(why), seconds, utc_now(),
+                    None if result is None else json.dumps(result), self.number,
+                ),
+            )  # fmt: skip
+            self.db.execute("DELETE FROM running WHERE run = ?", (self.number,))
+
+
+def _add_run(db: sqlite3.Connection, born: Mapping[str, Any], wish: int | None = None) -> int:
+    """Add the run; its number, which is `wish` where no other run has that."""
+    with transaction(db):
+        taken = db.execute("SELECT 1 FROM runs WHERE number = ?", (wish,)).fetchone()
+        cursor = db.execute(
+            "INSERT INTO runs (number, uuid, suite, practice, drive_key, drive_code, drive_model,"
+            " drive_json, plan_json, state, request, created_utc) VALUES (:number, :uuid, :suite,"
+            " :practice, :key, :code, :model, :drive, :plan, 'running', :request, :created)",
+            {**born, "number": None if taken else wish},
+        )
+        number = int(cursor.lastrowid or 0)
+        db.execute(
+            "INSERT INTO running (run, pid, device) VALUES (?, ?, ?)",
+            (number, born["pid"], born["device"]),
+        )
+    return number
+
+
+def find_run(db: sqlite3.Connection, number: int) -> sqlite3.Row:
+    """The row of run `number`. BadInput when there is none."""
+    row: sqlite3.Row | None = None
+    # SQLite's numbers have 64 bits; a larger one is an error to it and no run to us.
+    if 0 < number < 1 << 63:
+        row = db.execute("SELECT * FROM runs WHERE number = ?", (number,)).fetchone()
+    if row is None:
+        raise BadInput(f"run {number}: there is no such run (see: benchstick runs)")
+    return row
+
+
+def shown_state(db: sqlite3.Connection, row: sqlite3.Row) -> str:
+    """The state to show: a run called running whose lock is free was interrupted."""
+    state = str(row["state"])
+    if state != "running" or locks.is_alive(row["uuid"]):
+        return state
+    # A runner writes the state before it lets go of the lock, so look again after the lock.
+    again = db.execute("SELECT state FROM runs WHERE number = ?", (row["number"],)).fetchone()
+    return "interrupted" if again["state"] == "running" else str(again["state"])
+
+
+def list_runs(
+    db: sqlite3.Connection, *, practice: bool | None = None, limit: int = 200
+) -> list[sqlite3.Row]:
+    """The newest runs first. `practice` True or False takes only those."""
+    where, values = "", []
+    if practice is not None:
+        where, values = "WHERE practice = ?", [int(practice)]
+    return db.execute(
+        "SELECT number, uuid, suite, practice, drive_key, drive_code, drive_model, state,"
+        " exit_code, why, created_utc, ended_utc, seconds, plan_json FROM runs"
+        f" {where} ORDER BY number DESC LIMIT ?",
+        (*values, limit),
+    ).fetchall()
+
+
+def figures_of(db: sqlite3.Connection, number: int) -> list[Figure]:
+    """All figures of a run in the order measured."""
+    return [
+        Figure(
+            step=row["step"],
+            name=row["name"],
+            value=row["value"],
+            unit=row["unit"],
+            pass_no=row["pass"],
+            target=row["target"],
+            state=row["state"],
+            why=row["why"],
+            detail=json.loads(row["detail_json"]),
+        )
+        for row in db.execute("SELECT * FROM figures WHERE run = ? ORDER BY id", (number,))
+    ]
+
+
+def samples_of(db: sqlite3.Connection, number: int, after: int = -1) -> list[Sample]:
+    """Samples with n > `after`, in order."""
+    rows = db.execute(
+        "SELECT n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
+        " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n",
+        (number, after),
+    )
+    return [Sample(*row) for row in rows]
+
+
+def temperatures_of(db: sqlite3.Connection, number: int) -> list[tuple[float, float | None]]:
+    """(seconds on the run's clock, degrees Celsius or None) of each reading, in order."""
+    rows = db.execute("SELECT t, celsius FROM temperatures WHERE run = ? ORDER BY t", (number,))
+    return [(float(t), None if celsius is None else float(celsius)) for t, celsius in rows]
+
+
+def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
+    """The `benchstick/run/1` document of one run, samples apart."""
+    row = find_run(db, number)
+    steps = db.execute("SELECT * FROM steps WHERE run = ? ORDER BY idx", (number,)).fetchall()
+    temperatures = db.execute(
+        "SELECT t, step, celsius, source, why FROM temperatures WHERE run = ? ORDER BY t",
+        (number,),
+    )
+    events = db.execute(
+        "SELECT t, utc, kind, text FROM events WHERE run = ? ORDER BY id", (number,)
+    )
+    return {
+        "schema": RUN_SCHEMA,
+        "number": row["number"],
+        "uuid": row["uuid"],
+        "suite": row["suite"],
+        "practice": bool(row["practice"]),
+        "state": shown_state(db, row),
+        "exit_code": row["exit_code"],
+        "why": row["why"],
+        "created_utc": row["created_utc"],
+        "ended_utc": row["ended_utc"],
+        "seconds": row["seconds"],
+        "imported": imports.origin(db, number),
+        "drive": json.loads(row["drive_json"]),
+        "plan": json.loads(row["plan_json"]),
+        "conditions": json.loads(row["conditions_json"]),
+        "result": json.loads(row["result_json"]) if row["result_json"] else None,
+        "steps": [
+            {
+                "index": step["idx"],
+                "name": step["name"],
+                "kind": step["kind"],
+                "state": step["state"],
+                "why": step["why"],
+                "t_start": step["t_start"],
+                "t_end": step["t_end"],
+                "artefacts": step["artefacts"],
+                "detail": json.loads(step["detail_json"]),
+            }
+            for step in steps
+        ],
+        "figures": [figure.to_json() for figure in figures_of(db, number)],
+        "temperatures": [dict(item) for item in temperatures],
+        "events": [dict(item) for item in events],
+    }
+
+
+def unfinished_purges(db: sqlite3.Connection) -> list[sqlite3.Row]:
+    """Purges that did not come to their end and that no runner is at, the newest first: the row,
+    and of its run `uuid`, `drive_code`, `drive_model`, `practice`."""
+    rows = db.execute(
+        "SELECT purges.*, runs.uuid, runs.drive_code, runs.drive_model, runs.practice"
+        " FROM purges JOIN runs ON runs.number = purges.run"
+        " WHERE purges.state IN ('running', 'interrupted') ORDER BY purges.run DESC"
+    ).fetchall()
+    return [
+        row for row in rows if row["state"] == "interrupted" or not locks.is_alive(row["uuid"])
+    ]
+
+
+def labels(db: sqlite3.Connection) -> dict[str, str]:
+    """Operators' labels by identity key."""
+    return {row["identity"]: row["label"] for row in db.execute("SELECT * FROM labels")}
+
+
+def keep_drives_seen(db: sqlite3.Connection, document: Mapping[str, Any]) -> None:
+    """Replace the agent's last scan, for the page."""
+    with transaction(db):
+        db.execute(
+            "INSERT INTO drives_seen (id, utc, drives_json) VALUES (1, ?, ?)"
+            " ON CONFLICT (id) DO UPDATE SET utc = excluded.utc,"
+            " drives_json = excluded.drives_json",
+            (utc_now(), json.dumps(document)),
+        )
+
+
+def drives_seen(db: sqlite3.Connection) -> tuple[str, dict[str, Any]] | None:
+    """(UTC time, `benchstick/drives/1` document) of the agent's last scan, None before any."""
+    row = db.execute("SELECT utc, drives_json FROM drives_seen").fetchone()
+    return None if row is None else (row["utc"], json.loads(row["drives_json"]))
+
+
+def open_requests(db: sqlite3.Connection) -> list[sqlite3.Row]:
+    """Requests without an answer, oldest first."""
+    return db.execute(
+        "SELECT * FROM requests WHERE id NOT IN (SELECT request FROM answers) ORDER BY id"
+    ).fetchall()
+
+
+def requests_left_over(db: sqlite3.Connection) -> list[int]:
+    """Requests without an answer, and those taken that never began a run."""
+    rows = db.execute(
+        "SELECT id FROM requests LEFT JOIN answers ON answers.request = requests.id"
+        " WHERE answers.request IS NULL OR (answers.state = 'taken' AND answers.run IS NULL)"
+    )
+    return [int(row["id"]) for row in rows]
+
+
+def answer_request(
+    db: sqlite3.Connection,
+    request: int,
+    state: str,
+    *,
+    run: int | None = None,
+    answer: Mapping[str, Any] | None = None,
+) -> None:
+    """Record the agent's answer: taken, done or refused (then `answer` has the error)."""
+    with transaction(db):
+        db.execute(
+            "INSERT INTO answers (request, state, run, answer_json, utc) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (request) DO UPDATE SET state = excluded.state,"
+            " run = coalesce(excluded.run, run), answer_json = excluded.answer_json,"
+            " utc = excluded.utc",
+            (request, state, run, json.dumps(answer or {}), utc_now()),
+        )
+
+
+def add_request(db: sqlite3.Connection, kind: str, body: Mapping[str, Any]) -> int:
+    """Ask the agent for something. Returns the request's id. Allowed to the web process."""
+    try:
+        cursor = db.execute(
+            "INSERT INTO requests (kind, body_json, created_utc) VALUES (?, ?, ?)",
+            (kind, json.dumps(body), utc_now()),
+        )
+    except sqlite3.Error as error:
+        raise StoreFailed(f"the store failed: {error}") from error
+    return int(cursor.lastrowid or 0)

@@ -1,0 +1,393 @@
+"""AS SSD Benchmark-style suite.
+
+Source: descriptions and published results of AS SSD, collected in METHODS section 3: sequential
+I/O of 16 MiB, 4 KiB at random by one thread and by 64 (64 files of 16 MiB), the access times, the
+formula of the three scores (checked against published results), the compression curve, the copies
+within the drive. Ours: fio in its place, the time of the random tests, block size and depth of the
+compression curve, the order, and number and sizes of the files that are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchstick.plan import fileset
+from benchstick.plan.errors import BadInput
+from benchstick.plan.fileset import COPY_NAMES, FileSet
+from benchstick.plan.params import Param, size, text, whole
+from benchstick.plan.steps import (
+    TO,
+    BuildSet,
+    CopyWithin,
+    Empty,
+    Fio,
+    Idle,
+    LaySet,
+    Plan,
+    Prepare,
+    Skip,
+    Step,
+    Verify,
+    unique_names,
+)
+from benchstick.plan.units import GIB, KIB, MIB, binary_text, size_text
+from benchstick.suites import asssd_result
+from benchstick.suites.asssd_result import (
+    ACCESS,
+    RANDOM,
+    SEQ,
+    SHARES,
+    TESTS,
+    THREADS64,
+    share_name,
+)
+from benchstick.suites.base import Asked, FigureJson, Result, assumed_speed
+from benchstick.suites.single import FILE_SHARE, read_modify_write
+
+PARTS = ("benchmark", "compression", "copy")
+FILES, FILE_SIZE = 64, 16 * MIB
+# Acc.time has no amount to move once: with time=0 it takes as long as it does by default.
+TIME = 10
+# I/Os a second to reckon with before anything is measured; for estimates of duration only.
+_IOPS, _IOPS_64 = 5_000, 50_000
+# Bytes a second at which sets are made and compared, for estimates only.
+_SOURCE_SPEED = 400e6
+_NO_FILES = "the raw drive has no filesystem to copy files on (--target file)"
+
+
+class AsSsd:
+    """The suite `asssd`."""
+
+    name = "asssd"
+    title = "AS SSD-style"
+    summary = "Sequential, 4K, 4K with 64 threads, access times, scores; compression; copies."
+    default_target = "file"
+    default_fs = "keep"
+    targets: tuple[str, ...] = ("file", "block")
+    takes_scale = True
+    params: tuple[Param, ...] = (
+        text("parts", ",".join(PARTS), f"what to do, comma between: {', '.join(PARTS)}"),
+        size("size", 64 * MIB, 64 * GIB, GIB, "the test file; AS SSD offers 1, 3, 5 and 10 GB"),
+        whole("time", 0, 600, TIME, "seconds of each random test; 0: as many I/Os as fill a file"),
+        whole("interval", 0, 600, 0, "idle seconds before each test"),
+    )
+
+    def plan(self, asked: Asked) -> Plan:
+        """Prepare; the tests; the compression curve; each set laid, copied, compared, removed."""
+        wish = _Wish.of(asked)
+        _check_room(asked, wish)
+        return Plan(
+            suite=self.name,
+            params=dict(asked.params),
+            target=asked.target,
+            fs=asked.fs if asked.target == "file" else "keep",
+            scale=wish.scale if wish.sets else None,
+            drive_code=str(asked.drive["code"]),
+            sets=tuple(_describe(item) for item in wish.sets),
+            steps=unique_names(_steps(asked, wish)),
+            notes=tuple(_notes(asked, wish)),
+        )
+
+    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+        """AS SSD's window as a table and as its text, the curve, the copies."""
+        return asssd_result.result(plan, figures, drive, small_write(drive)[1])
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """The parameters, checked. `area` is the size of each of the 64 files, in bytes."""
+
+    parts: tuple[str, ...]
+    size: int
+    area: int
+    time: int
+    interval: int
+    scale: float
+    sets: tuple[FileSet, ...]
+    small: int
+    flag: str | None
+
+    @staticmethod
+    def of(asked: Asked) -> _Wish:
+        given = asked.params
+        parts = tuple(word.strip() for word in str(given["parts"]).split(",") if word.strip())
+        for part in parts:
+            if part not in PARTS:
+                raise BadInput(f"parts: {part!r} is not one of {', '.join(PARTS)}", field="parts")
+        if not parts or len(set(parts)) != len(parts):
+            raise BadInput("parts: name each part once, at least one", field="parts")
+        count = int(given["size"])
+        # So that each of the 64 files is whole, and Seq moves whole blocks.
+        if count % (FILES * MIB):
+            raise BadInput("size: 64 MiB or more, in multiples of 64 MiB", field="size")
+        copies = "copy" in parts and asked.target == "file"
+        if asked.scale is not None and not copies:
+            raise BadInput("scale: only the copied files can be scaled, and none are copied here",
+                           field="scale")  # fmt: skip
+        scale = 1.0 if asked.scale is None else asked.scale
+        small, flag = small_write(asked.drive)
+        return _Wish(
+            parts=parts,
+            size=count,
+            area=min(FILE_SIZE, count // FILES),
+            time=int(given["time"]),
+            interval=int(given["interval"]),
+            scale=scale,
+            sets=tuple(fileset.builtin(name, scale) for name in COPY_NAMES) if copies else (),
+            small=small,
+            flag=flag,
+        )
+
+
+def small_write(drive: Mapping[str, Any]) -> tuple[int, str | None]:
+    """Bytes of a write of the access time, 512 where the drive takes that; and what its figure
+    must say of itself."""
+
+    def fact(name: str, default: int) -> int:
+        return int((drive.get(name) or {}).get("value") or default)
+
+    logical = fact("logical_sector", 512)
+    if logical > 512:
+        return logical, f"writes of {binary_text(logical)}: the drive takes no smaller ones"
+    return 512, read_modify_write(512, fact("physical_sector", logical))
+
+
+def _check_room(asked: Asked, wish: _Wish) -> None:
+    capacity = int(asked.drive["identity"]["capacity"])
+    has = f"the drive ({size_text(capacity)})"
+    if asked.target == "block":
+        if wish.size > capacity:
+            raise BadInput(f"size: {size_text(wish.size)} is more than {has}", field="size")
+        return
+    room = FILE_SHARE * capacity
+    need = 0
+    if "benchmark" in wish.parts:
+        need = wish.size + FILES * wish.area
+    elif "compression" in wish.parts:
+        need = wish.size
+    if need > room:
+        raise BadInput(
+            f"size: the test files, {size_text(need)}, do not fit on {has}", field="size"
+        )
+    for item in wish.sets:
+        if 2 * item.bytes > room:
+            raise BadInput(
+                f"scale: the {item.name} files twice, {size_text(2 * item.bytes)}, do not fit on "
+                f"{has}; take a smaller scale, or leave copy out of parts",
+                field="scale",
+            )
+
+
+def _describe(item: FileSet) -> dict[str, Any]:
+    """What stands beside the figures of a set."""
+    return {
+        "name": item.name,
+        "bytes": item.bytes,
+        "files": item.count,
+        "folders": len(item.folders),
+        "scale": item.scale,
+        "nominal": item.nominal.to_json(),
+        "source": "generated",
+    }
+
+
+def _notes(asked: Asked, wish: _Wish) -> Iterator[str]:
+    yield "AS SSD-style: made with fio, not comparable digit by digit with Windows"
+    if "benchmark" in wish.parts:
+        if wish.size < GIB:
+            yield "a test file below 1 GiB, AS SSD's smallest: caches count for more"
+        if wish.time:
+            yield f"each random test lasts {wish.time} s; AS SSD moves a fixed amount"
+        if asked.target == "file":
+            yield f"{ACCESS} read: over the whole raw drive, opened read-only, not in the file"
+        if wish.flag:
+            yield f"{ACCESS} write: {wish.flag}"
+    if wish.sets:
+        yield "the copied files are our choice in number and size: AS SSD's are not published"
+        if wish.scale < 1:
+            yield "scaled file sets: not comparable with full ones (caches count for more)"
+
+
+# --- the steps -----------------------------------------------------------------------------
+
+
+def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
+    raw = asked.target == "block"
+    formats = not raw and asked.fs != "keep"
+    uses_fio = any(part in wish.parts for part in ("benchmark", "compression"))
+    yield Prepare(
+        name="prepare the target",
+        seconds=5 if formats else 1,
+        destroys=formats or (raw and uses_fio),
+        target=asked.target,
+        fs=asked.fs,
+    )
+    if uses_fio:
+        yield _layout(asked, "lay out the test area", wish.size, 1)
+    if "benchmark" in wish.parts:
+        # On the raw drive the 64 areas lie in the test area.
+        if not raw:
+            yield _layout(asked, "lay out the 64 files", wish.area, FILES)
+        yield from _benchmark(asked, wish)
+    if "compression" in wish.parts:
+        yield from _compression(asked, wish)
+    if "copy" in wish.parts:
+        yield from _copies(asked, wish)
+    yield Idle(name="idle at the end", seconds=0, temperature=True)
+
+
+def _layout(asked: Asked, name: str, count: int, files: int) -> Fio:
+    return Fio(
+        name=name,
+        seconds=count * files / assumed_speed(asked.drive),
+        bytes_written=count * files,
+        destroys=asked.target == "block",
+        test="layout",
+        rw="write",
+        block=MIB,
+        depth=8,
+        threads=1,
+        size=count,
+        files=files,
+        runtime=None,
+        pass_no=0,
+        counted=False,
+    )
+
+
+def _benchmark(asked: Asked, wish: _Wish) -> Iterator[Step]:
+    """Each test written and then read, as AS SSD does; the access times read first."""
+    speed = assumed_speed(asked.drive)
+    few, many = min(speed, _IOPS * 4096.0), min(speed, _IOPS_64 * 4096.0)
+    for test in TESTS:
+        yield Idle(name=f"idle before {test}", seconds=wish.interval, temperature=True)
+        if test == SEQ:
+            for way in ("write", "read"):
+                yield _moved(asked, f"{SEQ} {way}", way, 16 * MIB, wish.size, speed)
+        elif test != ACCESS and wish.small > 4 * KIB:
+            for way in ("write", "read"):
+                why = f"the drive's logical block is {binary_text(wish.small)}"
+                yield Skip(name=f"{test} {way}", test=f"{test} {way}", why=why)
+        elif test == RANDOM:
+            for way in ("write", "read"):
+                yield _random(asked, wish, RANDOM, way, 4 * KIB, wish.size, few)
+        elif test == THREADS64:
+            for way in ("write", "read"):
+                yield _random(asked, wish, THREADS64, way, 4 * KIB, wish.area, many, FILES)
+        else:
+            capacity = int(asked.drive["identity"]["capacity"])
+            block = max(4 * KIB, wish.small)
+            yield _random(
+                asked, wish, ACCESS, "read", block, capacity // block * block, few, whole=True
+            )
+            yield _random(asked, wish, ACCESS, "write", wish.small, wish.size, few)
+
+
+def _random(
+    asked: Asked,
+    wish: _Wish,
+    test: str,
+    way: str,
+    block: int,
+    span: int,
+    speed: float,
+    files: int = 1,
+    *,
+    whole: bool = False,
+) -> Fio:
+    """Random I/O over `span` bytes of each of `files` files, a thread each."""
+    seconds = wish.time or (TIME if test == ACCESS else 0)
+    speed = speed * block / 4096
+    moved = int(speed * seconds) if seconds else span * files
+    return Fio(
+        name=f"{test} {way}",
+        seconds=seconds + 0.5 if seconds else moved / speed,
+        bytes_written=moved if way == "write" else 0,
+        bytes_read=moved if way == "read" else 0,
+        destroys=asked.target == "block" and way == "write",
+        test=f"{test} {way}",
+        rw=f"rand{way}",
+        block=block,
+        depth=1,
+        threads=files,
+        size=span,
+        files=files,
+        whole_drive=whole,
+        runtime=seconds or None,
+        pass_no=1,
+    )
+
+
+def _moved(
+    asked: Asked, test: str, way: str, block: int, count: int, speed: float,
+    compress: int | None = None,
+) -> Fio:  # fmt: skip
+    """`count` bytes once, in order, one I/O at a time."""
+    return Fio(
+        name=test,
+        seconds=count / speed,
+        bytes_written=count if way == "write" else 0,
+        bytes_read=count if way == "read" else 0,
+        destroys=asked.target == "block" and way == "write",
+        test=test,
+        rw=way,
+        block=block,
+        depth=1,
+        threads=1,
+        size=count,
+        runtime=None,
+        pass_no=1,
+        compress=compress,
+    )
+
+
+def _compression(asked: Asked, wish: _Wish) -> Iterator[Step]:
+    speed = assumed_speed(asked.drive)
+    yield Idle(name="idle before the compression curve", seconds=wish.interval, temperature=True)
+    for share in SHARES:
+        for way in ("write", "read"):
+            label = f"{share_name(share)} {way}"
+            yield _moved(asked, label, way, MIB, wish.size, speed, share)
+
+
+def _copies(asked: Asked, wish: _Wish) -> Iterator[Step]:
+    if not wish.sets:
+        for name in COPY_NAMES:
+            yield Skip(name=f"{name} copy", test=f"{name} copy", why=_NO_FILES)
+        return
+    speed = assumed_speed(asked.drive)
+    yield Empty(name="empty the target", seconds=1)
+    for item in wish.sets:
+        yield BuildSet(
+            name=f"{item.name}, make the source", seconds=0.5, set_name=item.name,
+            source="generated",
+        )  # fmt: skip
+        yield LaySet(
+            name=f"{item.name}, lay it on the drive",
+            seconds=item.bytes / min(speed, _SOURCE_SPEED),
+            bytes_written=item.bytes,
+            set_name=item.name,
+            threads=32,
+            block=MIB,
+        )
+        yield Idle(name=f"idle before {item.name}", seconds=wish.interval, temperature=True)
+        yield CopyWithin(
+            name=f"{item.name} copy",
+            seconds=2 * item.bytes / speed,
+            bytes_written=item.bytes,
+            bytes_read=item.bytes,
+            set_name=item.name,
+            pass_no=1,
+            threads=1,
+            block=MIB,
+        )
+        yield Verify(
+            name=f"{item.name}, compare",
+            seconds=item.bytes / min(speed, _SOURCE_SPEED),
+            set_name=item.name,
+            pass_no=1,
+            folder=TO,
+        )
+        yield Empty(name=f"{item.name}, empty the target", seconds=1)

@@ -1,0 +1,347 @@
+"""What the AS SSD-style suite makes of its figures: the scores, the tables, the text, the curve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchstick.plan.steps import CopyWithin, Plan, Skip
+from benchstick.plan.units import MIB, size_text
+from benchstick.suites.base import FigureJson, Result, over_all_passes
+from benchstick.suites.charts import axis, chart, line
+from benchstick.suites.single import (
+    Cell,
+    cell,
+    digits,
+    figures_of,
+    latency_table,
+    padded,
+    state_text,
+    states_text,
+)
+
+WAYS = ("read", "write")
+SEQ, RANDOM, THREADS64, ACCESS = "Seq", "4K", "4K-64Thrd", "Acc.time"
+SCORED = (SEQ, RANDOM, THREADS64)
+TESTS = (*SCORED, ACCESS)
+# Percent of the data that compress, in the curve.
+SHARES = tuple(range(0, 101, 10))
+
+
+def share_name(share: int) -> str:
+    """The test of one point of the compression curve."""
+    return f"Compression {share} %"
+
+
+def side_score(speeds: Mapping[str, float]) -> int:
+    """The score of reading or of writing, from SCORED in AS SSD's MB/s, which are MiB/s.
+
+    Source of both formulas: METHODS section 3, checked there and in the tests against published
+    results. Whole points.
+    """
+    return round(0.1 * speeds[SEQ] + speeds[RANDOM] + speeds[THREADS64])
+
+
+def total_score(read: Mapping[str, float], write: Mapping[str, float]) -> int:
+    """The score of the drive, from the same speeds."""
+    return round(
+        0.15 * write[SEQ]
+        + 0.1 * read[SEQ]
+        + 2 * read[RANDOM]
+        + write[RANDOM]
+        + write[THREADS64]
+        + 1.5 * read[THREADS64]
+    )
+
+
+def result(
+    plan: Plan,
+    figures: Sequence[FigureJson],
+    drive: Mapping[str, Any],
+    small_flag: str | None,
+) -> Result:
+    """The suite's result; `small_flag` is what the figure of the small writes must say."""
+    tests = list(_test_rows(figures, small_flag))
+    points = _scores(tests)
+    curve = list(_curve_rows(figures))
+    copies = [row for name in _copied(plan) if (row := _copy_row(name, figures))]
+    cells = [
+        (f"{row['test']} {way}", row[way]) for row in (*tests, *curve) for way in WAYS if row[way]
+    ]
+    overall = [item for label, found in cells for item in figures_of(label, found)]
+    overall += [item for name, score in points.items() for item in _score_figure(name, score)]
+    overall += [item for row in copies for item in _copy_figures(row)]
+    document = {
+        "headline": _headline(tests, points, copies),
+        "tests": tests,
+        "scores": points,
+        "compression": curve,
+        "copies": copies,
+        "tables": list(_tables(tests, points, curve, copies, cells)),
+        "charts": _charts(curve),
+        "text": report_text(tests, points, curve, copies, drive),
+        "verdicts": [],
+    }
+    return Result(figures=overall, document=document)
+
+
+def _copied(plan: Plan) -> list[str]:
+    """The copies of the plan, those that it skips included."""
+    return [
+        f"{step.set_name} copy" if isinstance(step, CopyWithin) else step.test
+        for step in plan.steps
+        if isinstance(step, CopyWithin) or (isinstance(step, Skip) and step.test.endswith(" copy"))
+    ]
+
+
+def _mib(found: Cell | None) -> float | None:
+    """A cell's speed in AS SSD's unit."""
+    return None if found is None or found["mbps"] is None else float(found["mbps"]) * 1e6 / MIB
+
+
+def _test_rows(figures: Sequence[FigureJson], small_flag: str | None) -> Iterator[dict[str, Any]]:
+    for test in TESTS:
+        read = cell(f"{test} read", figures)
+        write = cell(f"{test} write", figures, small_flag if test == ACCESS else None)
+        if read or write:
+            yield {"test": test, "read": read, "write": write}
+
+
+def _curve_rows(figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
+    for share in SHARES:
+        label = share_name(share)
+        read, write = cell(f"{label} read", figures), cell(f"{label} write", figures)
+        if read or write:
+            yield {"test": label, "percent": share, "read": read, "write": write}
+
+
+def _scores(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """`read`, `write` and `total`, each as soon as all its tests were done: value, state, why."""
+    rows = {row["test"]: row for row in tests}
+    done: dict[str, dict[str, Cell]] = {}
+    for way in WAYS:
+        cells = {test: rows[test][way] for test in SCORED if test in rows and rows[test][way]}
+        if len(cells) == len(SCORED):
+            done[way] = cells
+    speeds = {
+        way: {test: _mib(found) or 0.0 for test, found in cells.items()}
+        for way, cells in done.items()
+    }
+    made = {
+        way: _score(side_score(speeds[way]), _first_bad(way, cells)) for way, cells in done.items()
+    }
+    if len(done) == len(WAYS):
+        bad = next((found for way in WAYS if (found := _first_bad(way, done[way]))), None)
+        made["total"] = _score(total_score(speeds["read"], speeds["write"]), bad)
+    return made
+
+
+def _first_bad(way: str, cells: Mapping[str, Cell]) -> tuple[str, str] | None:
+    """State and reason of the first test that has no speed."""
+    for test, found in cells.items():
+        if found["mbps"] is None:
+            return str(found["state"]), f"{test} {way}: {found['why']}"
+    return None
+
+
+def _score(value: int, bad: tuple[str, str] | None) -> dict[str, Any]:
+    if bad:
+        return {"value": None, "state": bad[0], "why": bad[1]}
+    return {"value": value, "state": "valid", "why": None}
+
+
+def _score_figure(name: str, score: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return over_all_passes(
+        "Score", [(f"Score {name}", score["value"], "points", {})], score["state"], score["why"]
+    )
+
+
+def _copy_row(name: str, figures: Sequence[FigureJson]) -> dict[str, Any] | None:
+    by_name = {one["name"]: one for one in figures if one["pass"] is not None}
+    speed, took = by_name.get(name), by_name.get(f"{name} time")
+    if speed is None:
+        return None
+    valid = speed["state"] == "valid"
+    detail = speed.get("detail") or {}
+    return {
+        "name": name,
+        "mbps": speed["value"] if valid else None,
+        "seconds": took["value"] if took is not None and valid else None,
+        "files": detail.get("files"),
+        "bytes": detail.get("bytes"),
+        "scale": detail.get("scale"),
+        "state": speed["state"],
+        "why": speed["why"],
+    }
+
+
+def _copy_figures(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    detail = {key: row[key] for key in ("files", "bytes", "scale")}
+    return over_all_passes(
+        row["name"],
+        [
+            (row["name"], row["mbps"], "MB/s", detail),
+            (f"{row['name']} time", row["seconds"], "s", detail),
+        ],
+        row["state"],
+        row["why"],
+    )
+
+
+def _headline(
+    tests: Sequence[Mapping[str, Any]],
+    points: Mapping[str, Mapping[str, Any]],
+    copies: Sequence[Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    if points:
+        return [
+            {"label": f"Score {name}", "value": points[name]["value"], "unit": "points",
+             "why": points[name]["why"]}
+            for name in ("total", "read", "write")
+            if name in points
+        ]  # fmt: skip
+    if copies:
+        return [
+            {"label": row["name"], "value": row["mbps"], "unit": "MB/s", "why": row["why"]}
+            for row in copies
+        ]
+    return [
+        {"label": f"{row['test']} {way}", "value": row[way]["mbps"], "unit": "MB/s",
+         "why": row[way]["why"]}
+        for row in tests[:1]
+        for way in WAYS
+        if row[way]
+    ]  # fmt: skip
+
+
+def _shown(test: str, found: Cell | None) -> str:
+    """A cell as AS SSD shows it: MiB/s, or milliseconds of an access time."""
+    if found is None:
+        return ""
+    if test == ACCESS:
+        return "-" if found["us"] is None else f"{found['us'] / 1000:.3f} ms"
+    speed = _mib(found)
+    return "-" if speed is None else f"{speed:.2f} MiB/s"
+
+
+def _tables(
+    tests: Sequence[Mapping[str, Any]],
+    points: Mapping[str, Mapping[str, Any]],
+    curve: Sequence[Mapping[str, Any]],
+    copies: Sequence[Mapping[str, Any]],
+    cells: Sequence[tuple[str, Cell]],
+) -> Iterator[dict[str, Any]]:
+    if tests:
+        yield _test_table(tests, points)
+    if copies:
+        rows = [
+            [
+                row["name"], digits(row["mbps"], 2), digits(row["seconds"], 2),
+                digits(row["files"], 0),
+                "-" if row["bytes"] is None else size_text(row["bytes"]),
+                state_text(row),
+            ]
+            for row in copies
+        ]  # fmt: skip
+        columns = ["copy", "MB/s", "seconds", "files", "bytes", "state"]
+        yield {"title": "Copy within the drive", "columns": columns, "rows": rows}
+    if curve:
+        rows = [
+            [str(row["percent"]), *(digits(row[way] and row[way]["mbps"], 1) for way in WAYS),
+             states_text(row, WAYS)]
+            for row in curve
+        ]  # fmt: skip
+        columns = ["compressible %", "read MB/s", "write MB/s", "state"]
+        yield {"title": "Compression", "columns": columns, "rows": rows}
+    if cells:
+        yield latency_table(cells)
+
+
+def _test_table(
+    tests: Sequence[Mapping[str, Any]], points: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """AS SSD's window: two columns of speeds, then the scores; beside them MB/s and IOPS."""
+    columns = ["test", "read", "write", "read MB/s", "write MB/s", "read IOPS", "write IOPS",
+               "state"]  # fmt: skip
+    rows = [
+        [
+            row["test"],
+            *(_shown(row["test"], row[way]) for way in WAYS),
+            *(digits(row[way] and row[way]["mbps"], 2) for way in WAYS),
+            *(digits(row[way] and row[way]["iops"], 0) for way in WAYS),
+            states_text(row, WAYS),
+        ]
+        for row in tests
+    ]
+    if points:
+        told = [digits((points.get(way) or {}).get("value"), 0) for way in WAYS]
+        total = points.get("total")
+        rows.append(["Score", *told, "", "", "", "", ""])
+        if total:
+            text_ = digits(total["value"], 0)
+            rows.append(["Score total", text_, "", "", "", "", "", total["why"] or ""])
+    return {"title": "AS SSD-style", "columns": columns, "rows": rows}
+
+
+def _charts(curve: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    if not curve:
+        return []
+    return [
+        chart(
+            "Speed over the compressibility of the data",
+            axis("compressible", "%"),
+            axis("speed", "B/s"),
+            [
+                line(
+                    way,
+                    [
+                        (row["percent"], row[way]["mbps"] * 1e6)
+                        for row in curve
+                        if row[way] and row[way]["mbps"] is not None
+                    ],
+                )
+                for way in WAYS
+            ],
+        )
+    ]
+
+
+_RULE = "-" * 30
+_HEADS = {SEQ: "Sequential:", RANDOM: "4K:", THREADS64: "4K-64Threads:", ACCESS: "Access Times:"}
+
+
+def report_text(
+    tests: Sequence[Mapping[str, Any]],
+    points: Mapping[str, Mapping[str, Any]],
+    curve: Sequence[Mapping[str, Any]],
+    copies: Sequence[Mapping[str, Any]],
+    drive: Mapping[str, Any],
+) -> str:
+    """The text that AS SSD puts on the clipboard, in its shape; then the copies and the curve."""
+    identity = drive["identity"]
+    lines = [
+        "AS SSD-style", _RULE, f"Name: {identity['model']}",
+        f"Size: {size_text(int(identity['capacity']))}", _RULE,
+    ]  # fmt: skip
+    for row in tests:
+        lines += [_HEADS[row["test"]], _RULE]
+        lines += [
+            f"{way.capitalize()}: {_text_cell(row['test'], row[way])}" for way in WAYS if row[way]
+        ]
+        lines.append(_RULE)
+    if points:
+        lines += ["Score:", _RULE]
+        lines += [
+            f"{name.capitalize()}: {score['value'] if score['value'] is not None else score['why']}"
+            for name, score in points.items()
+        ]
+        lines.append(_RULE)
+    for table in _tables([], {}, curve, copies, []):
+        lines += ["", f"{table['title']}:", padded(table)]
+    return "\n".join(lines)
+
+
+def _text_cell(test: str, found: Cell) -> str:
+    if found["state"] != "valid":
+        return state_text(found)
+    return _shown(test, found) + (f" ({found['why']})" if found["why"] else "")

@@ -1,0 +1,415 @@
+"""CrystalDiskMark-style suite.
+
+Source: CrystalDiskMark 9.0.1's own code, as collected in METHODS section 1: presets, profiles,
+order (all reads, all writes, all mixes), one discarded preparing pass a test, passes without a
+pause between them, an interval between tests, MB/s as the best pass and latency as the lowest of
+the passes' means. Ours: fio instead of DiskSpd, new random data for every block instead of one
+buffer repeated, and the mean and spread of the passes beside the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchstick.analysis.queueing import QueueingVerdict, judge_queueing
+from benchstick.analysis.spread import deviation, mean
+from benchstick.plan.errors import BadInput
+from benchstick.plan.params import Param, choice, flag, size, whole
+from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
+from benchstick.plan.units import GIB, KIB, MIB, binary_text
+from benchstick.suites.base import (
+    Asked,
+    FigureJson,
+    Result,
+    assumed_speed,
+    link_text,
+    of_fewer,
+    over_all_passes,
+)
+from benchstick.suites.single import digits, state_text
+
+
+@dataclass(frozen=True)
+class Test:
+    """One row of CrystalDiskMark: sequential or random, block in bytes, QnTm."""
+
+    random: bool
+    block: int
+    queue: int
+    threads: int
+
+    @property
+    def name(self) -> str:
+        """`SEQ1M Q8T1`, as CrystalDiskMark writes it."""
+        size = self.block // MIB
+        text = f"{size}M" if size else f"{self.block // KIB}K"
+        return f"{'RND' if self.random else 'SEQ'}{text} Q{self.queue}T{self.threads}"
+
+
+SEQ1M_Q8, SEQ1M_Q1 = Test(False, MIB, 8, 1), Test(False, MIB, 1, 1)
+SEQ128K_Q32 = Test(False, 128 * KIB, 32, 1)
+RND4K_Q32, RND4K_Q32T16 = Test(True, 4 * KIB, 32, 1), Test(True, 4 * KIB, 32, 16)
+RND4K_Q1, RND512K_Q1 = Test(True, 4 * KIB, 1, 1), Test(True, 512 * KIB, 1, 1)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """The tests of a preset with its measuring time, interval, passes and size."""
+
+    tests: tuple[Test, ...]
+    time: int
+    interval: int
+    passes: int
+    size: int
+
+
+PRESETS = {
+    "default": Preset((SEQ1M_Q8, SEQ1M_Q1, RND4K_Q32, RND4K_Q1), 5, 5, 3, GIB),
+    "nvme": Preset((SEQ1M_Q8, SEQ128K_Q32, RND4K_Q32T16, RND4K_Q1), 5, 5, 3, GIB),
+    "flash": Preset((SEQ1M_Q8, SEQ1M_Q1, RND4K_Q32, RND4K_Q1), 1, 30, 3, GIB),
+    # CrystalDiskMark 3 moved 1000 MB a pass; here each pass is timed like the later versions.
+    "cdm3": Preset((SEQ1M_Q1, RND512K_Q1, RND4K_Q1, RND4K_Q32), 5, 5, 5, 1000 * MIB),
+}
+TIMES = ("auto", *(str(number) for number in (*range(1, 11), 20, 30, 60)))
+INTERVALS = ("auto", *(str(number) for number in (0, 1, 3, 5, 10, 30, 60, 180, 300, 600)))
+DIRECTIONS = ("read", "write", "mix")
+
+
+def _profile_tests(preset: str, profile: str) -> tuple[Test, ...]:
+    tests = PRESETS[preset].tests
+    if profile == "default":
+        return tests
+    if profile == "peak":
+        return (SEQ1M_Q8, RND4K_Q32T16 if preset == "nvme" else RND4K_Q32)
+    return (SEQ1M_Q1, RND4K_Q1) if profile == "real" else (SEQ1M_Q8,)
+
+
+class Cdm:
+    """The suite `cdm`."""
+
+    name = "cdm"
+    title = "CrystalDiskMark-style"
+    summary = "Sequential and random reads and writes at several queue depths, best of the passes."
+    default_target = "file"
+    default_fs = "keep"
+    targets: tuple[str, ...] = ("file", "block")
+    takes_scale = False
+    params: tuple[Param, ...] = (
+        choice("preset", tuple(PRESETS), "default", "which tests, as in CrystalDiskMark"),
+        choice(
+            "profile",
+            ("default", "peak", "real", "demo"),
+            "default",
+            "all tests of the preset, peak, real world, or demo",
+        ),
+        choice(
+            "mix",
+            ("no", *(str(share) for share in range(90, 0, -10))),
+            "no",
+            "also a mixed test with this share of reads in percent",
+        ),
+        choice("only", ("both", "read"), "both", "read: no timed writes"),
+        whole("passes", 0, 9, 0, "counted passes a test, 1 to 9; 0: the preset's"),
+        choice("time", TIMES, "auto", "seconds a pass; auto: the preset's"),
+        choice("interval", INTERVALS, "auto", "idle seconds between tests; auto: the preset's"),
+        size("size", 0, 64 * GIB, 0, "size of the test file, 16 MiB to 64 GiB; 0: the preset's"),
+        choice("fill", ("random", "zero"), "random", "what is written"),
+        flag("latency_log", False, "keep each second's mean and maximum latency (fio 3.38)"),
+    )
+
+    def plan(self, asked: Asked) -> Plan:
+        """Prepare, lay out the file, then for each direction each test with its passes."""
+        wish = _Wish.of(asked)
+        if asked.target == "block" and wish.size > asked.drive["identity"]["capacity"]:
+            raise BadInput("size: larger than the drive", field="size")
+        if asked.target == "file" and wish.size > 0.9 * asked.drive["identity"]["capacity"]:
+            raise BadInput("size: does not fit on the drive", field="size")
+        return Plan(
+            suite=self.name,
+            params=dict(asked.params),
+            target=asked.target,
+            fs=asked.fs if asked.target == "file" else "keep",
+            drive_code=str(asked.drive["code"]),
+            steps=unique_names(_steps(asked, wish)),
+            notes=wish.notes(asked),
+        )
+
+    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+        """Best of the passes, CrystalDiskMark's text, the grid and the queueing verdict."""
+        tests = _profile_tests(str(plan.params["preset"]), str(plan.params["profile"]))
+        overall = [
+            item
+            for direction in DIRECTIONS
+            for test in tests
+            for item in _overall(f"{test.name} {direction}", test, figures)
+        ]
+        grid = [_grid_row(test, overall) for test in tests]
+        verdict = _queueing(figures, drive)
+        document = {
+            "headline": _headline(grid),
+            "grid": grid,
+            "tables": [_table(grid)],
+            "text": report_text(grid, plan),
+            "verdicts": [{"name": "Queueing", "state": verdict.state, "text": verdict.text}],
+        }
+        events = [("contradiction", verdict.text)] if verdict.contradiction else []
+        return Result(figures=overall, document=document, events=events)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """The parameters with the preset's values filled in."""
+
+    tests: tuple[Test, ...]
+    passes: int
+    time: int
+    interval: int
+    size: int
+    fill: str
+    directions: tuple[str, ...]
+    mix: int | None
+    latency_log: bool
+    preset: str
+
+    @staticmethod
+    def of(asked: Asked) -> _Wish:
+        given = asked.params
+        preset = PRESETS[str(given["preset"])]
+        mix = None if given["mix"] == "no" else int(given["mix"])
+        if given["only"] == "read" and mix is not None:
+            raise BadInput("mix: writes, and only=read was asked for", field="mix")
+        wanted = int(given["size"]) or preset.size
+        if wanted < 16 * MIB or wanted % MIB:
+            raise BadInput("size: 16 MiB or more, in whole MiB", field="size")
+        directions = ("read",) if given["only"] == "read" else ("read", "write")
+        return _Wish(
+            tests=_profile_tests(str(given["preset"]), str(given["profile"])),
+            passes=int(given["passes"]) or preset.passes,
+            time=preset.time if given["time"] == "auto" else int(given["time"]),
+            interval=preset.interval if given["interval"] == "auto" else int(given["interval"]),
+            size=wanted,
+            fill=str(given["fill"]),
+            directions=(*directions, "mix") if mix is not None else directions,
+            mix=mix,
+            latency_log=bool(given["latency_log"]),
+            preset=str(given["preset"]),
+        )
+
+    def notes(self, asked: Asked) -> tuple[str, ...]:
+        notes = ["CrystalDiskMark-style: made with fio, not comparable digit by digit with Windows"]
+        if self.preset == "cdm3":
+            notes.append("CrystalDiskMark 3 moved a fixed size a pass; here each pass is timed")
+        if asked.target == "block" and self.directions == ("read",):
+            notes.append("nothing was written before: areas never written may answer too fast")
+        return tuple(notes)
+
+
+def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
+    read_only = asked.target == "block" and wish.directions == ("read",)
+    formats = asked.target == "file" and asked.fs != "keep"
+    yield Prepare(
+        name="prepare the target",
+        seconds=5 if formats else 1,
+        destroys=formats or (asked.target == "block" and not read_only),
+        target=asked.target,
+        fs=asked.fs,
+    )
+    speed = assumed_speed(asked.drive)
+    if not read_only:
+        yield Fio(
+            name="lay out the test area",
+            seconds=wish.size / speed,
+            bytes_written=wish.size,
+            destroys=asked.target == "block",
+            test="layout",
+            rw="write",
+            block=MIB,
+            depth=8,
+            threads=1,
+            size=wish.size,
+            runtime=None,
+            pass_no=0,
+            fill=wish.fill,
+            counted=False,
+        )
+    for direction in wish.directions:
+        for test in wish.tests:
+            label = f"{test.name} {direction}"
+            yield Idle(name=f"idle before {label}", seconds=wish.interval, temperature=True)
+            for number in range(wish.passes + 1):
+                yield _pass(asked, wish, test, direction, number, speed)
+    yield Idle(name="idle at the end", seconds=0, temperature=True)
+
+
+def _pass(
+    asked: Asked, wish: _Wish, test: Test, direction: str, number: int, speed: float
+) -> Fio:
+    label = f"{test.name} {direction}"
+    moved = int(wish.time * (min(speed, 20e6 * test.queue) if test.random else speed))
+    written = {"read": 0.0, "write": 1.0, "mix": 1 - (wish.mix or 0) / 100}[direction]
+    pattern = {"read": "read", "write": "write", "mix": "rw"}[direction]
+    return Fio(
+        name=f"{label}, preparing pass" if number == 0 else f"{label}, pass {number}",
+        seconds=wish.time + 0.5,
+        bytes_written=int(moved * written),
+        bytes_read=int(moved * (1 - written)),
+        destroys=asked.target == "block" and direction != "read",
+        test=label,
+        rw=f"rand{pattern}" if test.random else pattern,
+        block=test.block,
+        depth=test.queue,
+        threads=test.threads,
+        size=wish.size,
+        runtime=wish.time,
+        pass_no=number,
+        fill=wish.fill,
+        mix=wish.mix if direction == "mix" else None,
+        counted=number > 0,
+        latency_log=wish.latency_log and number > 0,
+        needs=("log_window_value",) if wish.latency_log and number > 0 else (),
+    )
+
+
+def _values(figures: Sequence[FigureJson], name: str) -> list[float]:
+    """The valid values of the single passes, in order."""
+    return [
+        float(item["value"])
+        for item in figures
+        if item["name"] == name and item["pass"] is not None and item["state"] == "valid"
+    ]
+
+
+def _overall(label: str, test: Test, figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
+    """The figures over all passes: MB/s is the best, latency the lowest mean; with the spread."""
+    passes = [item for item in figures if item["name"] == label and item["pass"] is not None]
+    if not passes:
+        return
+    speeds = _values(figures, label)
+    latencies = _values(figures, f"{label} latency")
+    state, why = "valid", of_fewer(passes)
+    if not speeds:
+        bad = next(item for item in passes if item["state"] != "valid")
+        state, why = str(bad["state"]), bad["why"]
+    best = max(speeds) if speeds else None
+    iops = [speed * 1e6 / test.block for speed in speeds]
+    rows = (
+        (label, best, "MB/s", speeds),
+        (f"{label} IOPS", None if best is None else best * 1e6 / test.block, "IOPS", iops),
+        (f"{label} latency", min(latencies) if latencies else None, "us", latencies),
+    )
+    yield from over_all_passes(
+        label,
+        [
+            (name, value, unit,
+             {"mean": mean(values), "stdev": deviation(values), "passes": values})
+            for name, value, unit, values in rows
+        ],
+        state,
+        why,
+    )  # fmt: skip
+
+
+def _grid_row(test: Test, overall: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    by_name = {item["name"]: item for item in overall}
+
+    def cell(direction: str) -> dict[str, Any] | None:
+        label = f"{test.name} {direction}"
+        if label not in by_name:
+            return None
+        speed = by_name[label]
+        return {
+            "mbps": speed["value"],
+            "mean": speed["detail"]["mean"],
+            "stdev": speed["detail"]["stdev"],
+            "passes": speed["detail"]["passes"],
+            "iops": by_name[f"{label} IOPS"]["value"],
+            "us": by_name[f"{label} latency"]["value"],
+            "state": speed["state"],
+            "why": speed["why"],
+        }
+
+    return {
+        "test": test.name,
+        "random": test.random,
+        "block": test.block,
+        "queue": test.queue,
+        "threads": test.threads,
+        **{direction: cell(direction) for direction in DIRECTIONS},
+    }
+
+
+def _headline(grid: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    if not grid:
+        return []
+    first = grid[0]
+    return [
+        {"label": f"{first['test']} {way}", "value": first[way]["mbps"], "unit": "MB/s",
+         "why": first[way]["why"]}
+        for way in ("read", "write")
+        if first[way] is not None
+    ]
+
+
+def _table(grid: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    rows = [
+        [
+            row["test"], way, digits(cell["mbps"], 1), digits(cell["mean"], 1),
+            digits(cell["stdev"], 1), digits(cell["iops"], 0), digits(cell["us"], 1),
+            state_text(cell),
+        ]
+        for row in grid
+        for way in DIRECTIONS
+        if (cell := row[way]) is not None
+    ]  # fmt: skip
+    columns = ["test", "", "MB/s (best)", "mean", "spread", "IOPS", "latency us", "state"]
+    return {"title": "CrystalDiskMark-style", "columns": columns, "rows": rows}
+
+
+def report_text(grid: Sequence[Mapping[str, Any]], plan: Plan) -> str:
+    """CrystalDiskMark's text output, one line a test in its line shape."""
+    lines = []
+    for direction in DIRECTIONS:
+        cells = [(row, row[direction]) for row in grid if row[direction] is not None]
+        if not cells:
+            continue
+        title = direction.capitalize()
+        if direction == "mix":
+            title = f"Mix: R{plan.params['mix']}%/W{100 - int(plan.params['mix'])}%"
+        lines.append(f"[{title}]")
+        lines += [_text_line(row, cell) for row, cell in cells]
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def _text_line(row: Mapping[str, Any], cell: Mapping[str, Any]) -> str:
+    kind = "RND" if row["random"] else "SEQ"
+    block = binary_text(row["block"]).replace(" ", "")
+    head = f"  {kind} {block:>7} (Q={row['queue']:>3}, T={row['threads']:>2}):"
+    if cell["mbps"] is None:
+        return f"{head} {cell['state']}: {cell['why']}"
+    latency = "-" if cell["us"] is None else f"{cell['us']:.2f}"
+    fewer = f" ({cell['why']})" if cell["why"] else ""
+    return f"{head} {cell['mbps']:>9.3f} MB/s [{cell['iops']:>9.1f} IOPS] <{latency:>9} us>{fewer}"
+
+
+def _queueing(figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> QueueingVerdict:
+    """From random reads, Q32 against Q1; the best passes of both."""
+    deep = _values(figures, f"{RND4K_Q32.name} read IOPS") or _values(
+        figures, f"{RND4K_Q32T16.name} read IOPS"
+    )
+    single = _values(figures, f"{RND4K_Q1.name} read IOPS")
+
+    def fact(name: str) -> Any:
+        found = drive.get(name)
+        return found.get("value") if isinstance(found, Mapping) else None
+
+    depth = fact("queue_depth")
+    return judge_queueing(
+        max(single, default=None),
+        max(deep, default=None),
+        queue_depth=int(depth) if isinstance(depth, int) else None,
+        driver=link_text(drive),
+        rotational=fact("rotational"),
+    )

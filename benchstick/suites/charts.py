@@ -1,0 +1,97 @@
+"""The charts of a result document: one format for all suites. `suites.base.Result` describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Json = dict[str, Any]
+Point = tuple[float, float | None]
+
+
+def axis(label: str, unit: str, scale: str = "linear") -> Json:
+    """What an axis shows. `scale` is linear, log2 (of x) or log (of y)."""
+    return {"label": label, "unit": unit, "scale": scale}
+
+
+def short(value: float | None) -> float | int | None:
+    """Six digits are more than a chart shows, and charts are kept as text. An int stays."""
+    if value is None or isinstance(value, int):
+        return value
+    near = float(f"{value:.6g}")
+    return int(near) if near.is_integer() else near
+
+
+def line(
+    name: str,
+    points: Iterable[Point],
+    *,
+    band: Sequence[tuple[float | None, float | None]] | None = None,
+    on: str = "y",
+) -> Json:
+    """A line of (x, y); with y None it is broken there.
+
+    `band` has the (lowest, highest) that each point stands for, `on` the axis: `y` or `y2`.
+    """
+    made: Json = {"name": name, "points": [[short(x), short(y)] for x, y in points]}
+    if band is not None:
+        made["low"] = [short(low) for low, _ in band]
+        made["high"] = [short(high) for _, high in band]
+    if on != "y":
+        made["on"] = on
+    return made
+
+
+def curve(name: str, points: Iterable[Point], *, on: str = "y") -> Json:
+    """A line through the points that have a value: what is missing between them is passed over."""
+    return line(name, [(x, y) for x, y in points if y is not None], on=on)
+
+
+def by_second(name: str, reduced: Mapping[str, Any]) -> Json:
+    """The line of a series of `analysis.series.reduced`: x is the second, of a point that stands
+    for several seconds the first of them; these have a band."""
+    begin, every = reduced["from"], reduced["every"]
+    points = [(begin + every * at, value) for at, value in enumerate(reduced["mean"])]
+    band = None
+    if "min" in reduced:
+        band = list(zip(reduced["min"], reduced["max"], strict=True))
+    return line(name, points, band=band)
+
+
+def mark(x: float, label: str) -> Json:
+    """Something at one x, such as a knee, with what it is called."""
+    return {"x": short(x), "label": label}
+
+
+def chart(
+    title: str,
+    x: Json,
+    y: Json,
+    series: Sequence[Json | str],
+    *,
+    y2: Json | None = None,
+    dots: bool = False,
+    within: tuple[float, float] | None = None,
+    mark_above: Json | None = None,
+    marks: Sequence[Json] = (),
+) -> Json:
+    """A chart. `series` are lines, or names of lines in the document's own `series`; `within` is
+    the part of x that it shows. What is not asked for is not in it."""
+    made: Json = {"title": title, "x": x, "y": y, "series": list(series)}
+    if y2 is not None:
+        made["y2"] = y2
+    if dots:
+        made["dots"] = True
+    if within is not None:
+        made["from"], made["to"] = (short(end) for end in within)
+    if mark_above is not None:
+        made["mark_above"] = mark_above
+    if marks:
+        made["marks"] = list(marks)
+    return made
+
+
+def lines_of(document: Mapping[str, Any], drawn: Mapping[str, Any]) -> list[Json]:
+    """The lines of a chart of `document`, those that it only names looked up."""
+    shared = {item["name"]: item for item in document.get("series") or ()}
+    return [shared[item] if isinstance(item, str) else item for item in drawn["series"]]

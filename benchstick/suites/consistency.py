@@ -1,0 +1,269 @@
+"""Consistency of random writes, second by second.
+
+Source: AnandTech's performance consistency (seed review 001) and seed review 000, as collected in
+METHODS section 5: all LBAs filled in order, then 2000 s of 4 KiB random writes at QD32, IOPS and
+latency by second; the same with spare area by a limited LBA range, over 75 % of the LBAs, and
+with 128 KiB without preconditioning. Ours: that the random writes stay in the span that was
+filled, the raw NAND that is assumed where it is not told, and the time until half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchstick.analysis.consistency import LAST, LATE
+from benchstick.analysis.queueing import waits_in_kernel
+from benchstick.plan.errors import BadInput
+from benchstick.plan.params import Param, choice, size, whole
+from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
+from benchstick.plan.units import GIB, KIB, MIB, duration_text, size_text
+from benchstick.suites import fresh, raw
+from benchstick.suites.base import Asked, FigureJson, Result
+from benchstick.suites.by_second import BySecond
+from benchstick.suites.charts import axis, chart
+from benchstick.suites.single import digits
+
+# (block, passes of filling) of each preset.
+PRESETS = {"4k": (4 * KIB, 2), "128k": (128 * KIB, 0)}
+
+
+class Consistency:
+    """The suite `consistency`."""
+
+    name = "consistency"
+    title = "Write consistency"
+    summary = "Random writes at QD32 for 2000 s on a filled drive, IOPS and latency by second."
+    default_target = "block"
+    default_fs = "keep"
+    targets: tuple[str, ...] = ("block",)
+    takes_scale = False
+    params: tuple[Param, ...] = (
+        choice("preset", tuple(PRESETS), "4k", "4k: filled twice; 128k: not preconditioned"),
+        whole("span", 1, 100, 100, "percent of the LBAs filled and written, from the first"),
+        whole("spare", 0, 90, 0, "instead of span: percent of the raw NAND to leave as spare area"),
+        size("nand", 0, 1 << 60, 0, "raw NAND of the drive; 0: the next power of two GiB"),
+        choice("fills", ("auto", "0", "1", "2", "3", "4"), "auto",
+               "times the span is filled in order before; auto: the preset's"),
+        whole("time", 1, raw.MOST_SECONDS, 2000, "seconds of random writes"),
+        whole("depth", 1, raw.MOST_DEPTH, 32, "queue depth"),
+        size("block", 0, 16 * MIB, 0, "bytes of each write; 0: the preset's"),
+        *fresh.PARAMS,
+    )  # fmt: skip
+
+    def plan(self, asked: Asked) -> Plan:
+        """Purge and take the raw drive, fill the span, then write at random."""
+        wish, begun = _Wish.of(asked), fresh.beginning(asked)
+        return Plan(
+            suite=self.name,
+            params=begun.params(asked),
+            target="block",
+            fs="keep",
+            drive_code=str(asked.drive["code"]),
+            steps=unique_names((*begun.steps, *_steps(asked, wish))),
+            notes=(*begun.notes, *wish.notes(asked, begun)),
+            states=(begun.state, wish.made),
+        )
+
+    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+        """The derived figures, and the series of the three charts."""
+        step = next(step for step in plan.steps if isinstance(step, Fio) and step.series)
+        told = BySecond.of(step, figures)
+        overall = list(told.figures())
+        tables = [*told.tables(), *raw.fill_tables(figures), *_latency_tables(step, figures)]
+        document = {
+            "headline": _headline(overall),
+            "tables": tables,
+            "text": "\n\n".join(raw.table_text(table) for table in tables),
+            "series": [*told.speed_lines(), *told.latency_lines()],
+            "charts": list(_charts(told, int(step.runtime or 0))),
+            "verdicts": [],
+        }
+        return Result(figures=overall, document=document)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """The parameters with the preset's values filled in; `nand` bytes, None without spare area."""
+
+    block: int
+    fills: int
+    depth: int
+    time: int
+    span: int
+    capacity: int
+    spare: int
+    nand: int | None
+
+    @staticmethod
+    def of(asked: Asked) -> _Wish:
+        given = asked.params
+        preset_block, preset_fills = PRESETS[str(given["preset"])]
+        block = int(given["block"]) or preset_block
+        capacity = raw.capacity(asked)
+        spare = int(given["spare"])
+        nand = _nand(int(given["nand"]), capacity) if spare else None
+        if nand is None:
+            if given["nand"]:
+                raise BadInput("nand: only used with spare", field="nand")
+            span, field = capacity * int(given["span"]) // 100, "span"
+        else:
+            span, field = _limited(asked, capacity, nand, spare), "spare"
+        return _Wish(
+            block=block,
+            fills=preset_fills if given["fills"] == "auto" else int(given["fills"]),
+            depth=int(given["depth"]),
+            time=int(given["time"]),
+            span=raw.whole_blocks(span, block, field),
+            capacity=capacity,
+            spare=spare,
+            nand=nand,
+        )
+
+    @property
+    def test(self) -> str:
+        return raw.label_of(self.block, self.depth, "write")
+
+    @property
+    def made(self) -> str:
+        """What the suite makes of the drive's state."""
+        if not self.fills:
+            return "not preconditioned"
+        return raw.filled_text(self.fills, self.span, self.capacity)
+
+    def notes(self, asked: Asked, begun: fresh.Beginning) -> Iterator[str]:
+        share = 100 * self.span / self.capacity
+        if not begun.fresh:
+            yield "not fresh before: what the drive held counts, above all beyond the span"
+        if self.nand is not None:
+            known = "as given" if asked.params["nand"] else "assumed: the next power of two GiB"
+            yield (
+                f"{self.spare} % spare area of {size_text(self.nand)} raw NAND ({known}): "
+                f"{size_text(self.span)}, {share:.1f} % of the LBAs"
+            )
+        elif share < 99.5:
+            yield f"filled and written within the first {share:.1f} % of the LBAs"
+        depth = raw.device_depth(asked.drive)
+        if waits_in_kernel(self.depth, depth):
+            yield f"QD{self.depth}: the drive takes {depth} requests, the others wait in the kernel"
+        if self.time <= LATE:
+            yield f"{duration_text(self.time)} instead of 2000 s: there is no part from {LATE} s"
+
+
+def _nand(given: int, capacity: int) -> int:
+    """Raw NAND in bytes: as given, else the next power of two GiB (METHODS 5.1, our choice)."""
+    if given:
+        if given < capacity:
+            raise BadInput(
+                f"nand: {size_text(given)} is less than the drive's own {size_text(capacity)}",
+                field="nand",
+            )
+        return given
+    nand = GIB
+    while nand < capacity:
+        nand *= 2
+    return nand
+
+
+def _limited(asked: Asked, capacity: int, nand: int, spare: int) -> int:
+    """Bytes of the LBA range that leaves `spare` % of the NAND unused."""
+    if asked.params["span"] != 100:
+        raise BadInput("span: spare sets the range; give one of the two", field="span")
+    span = nand * (100 - spare) // 100
+    if span > capacity:
+        has = 100 * (1 - capacity / nand)
+        raise BadInput(
+            f"spare: the drive itself leaves {has:.1f} % of {size_text(nand)} unused; "
+            "ask for more, or tell its nand",
+            field="spare",
+        )
+    return span
+
+
+def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
+    yield Prepare(
+        name="prepare the target", seconds=1, destroys=True, target="block", fs=asked.fs
+    )
+    yield Idle(name="idle at the start", seconds=0, temperature=True)
+    if wish.fills:
+        yield from raw.fills(asked, wish.span, wish.fills)
+        yield Idle(name="idle after filling", seconds=0, temperature=True)
+    yield raw.timed(
+        asked,
+        test=wish.test,
+        direction="write",
+        block=wish.block,
+        depth=wish.depth,
+        span=wish.span,
+        seconds=wish.time,
+        series=True,
+    )
+    yield Idle(name="idle at the end", seconds=0, temperature=True)
+
+
+def _charts(told: BySecond, seconds: int) -> Iterator[dict[str, Any]]:
+    """AnandTech's three: all of it, then the steady part in log and linear scale; and seed 000's
+    latency by second. Their lines are the document's series."""
+    speed = [item["name"] for item in told.speed_lines()]
+    latency = [item["name"] for item in told.latency_lines()]
+    latency_axis = axis("latency", "us", "log")
+    for title, names, begin, y in (
+        (f"{told.unit} by second, whole run", speed, 0, told.speed_axis("log")),
+        (f"{told.unit} from {LATE} s", speed, LATE, told.speed_axis("log")),
+        (f"{told.unit} from {LATE} s, linear", speed, LATE, told.speed_axis("linear")),
+        ("Latency by second", latency, 0, latency_axis),
+    ):
+        if names and begin < seconds:
+            yield chart(title, axis("second", "s"), y, names, dots=True, within=(begin, seconds))
+
+
+def _latency_tables(step: Fio, figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
+    """Percentiles and histogram of completion latency, over the whole test."""
+    found = next((item for item in figures if item["name"] == step.test), None)
+    if found is None or "totals" not in found["detail"]:
+        return
+    totals = found["detail"]["totals"]
+    percentiles = totals["percentiles_us"]
+    yield {
+        "title": "Latency of single requests, us",
+        "columns": ["mean", *(f"{name} %" for name in percentiles), "max"],
+        "rows": [
+            [digits(value, 1)
+             for value in (totals["latency_us"], *percentiles.values(), totals["max_us"])]
+        ],
+    }  # fmt: skip
+    histogram = totals["histogram_us"].get("write") or []
+    count = sum(number for _, number in histogram)
+    yield {
+        "title": "Histogram of completion latency",
+        "columns": ["up to us", "requests", "%"],
+        "rows": [
+            [str(bound), str(number), f"{100 * number / count:.4f}"] for bound, number in histogram
+        ],
+    }
+
+
+def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Mean and least of the steady part, or of the whole of a short run, and the evenness."""
+    by_end = {
+        end: next((item for item in overall if item["name"].endswith(end)), None)
+        for end in (f" mean from {LATE} s", f" min from {LATE} s", " mean", " min",
+                    f" consistency of the last {LAST} s")
+    }  # fmt: skip
+
+    def has(end: str) -> bool:
+        item = by_end[end]
+        return item is not None and item["value"] is not None
+
+    ends = [f" mean from {LATE} s", f" min from {LATE} s"]
+    if not has(ends[0]):
+        ends = [" mean", " min"]
+    made = []
+    for end in (*ends, f" consistency of the last {LAST} s"):
+        item = by_end[end]
+        if item is not None and has(end):
+            value = raw.shown(item["value"], item["unit"])
+            made.append({"label": end.strip(), "value": value, "unit": item["unit"],
+                         "why": item["why"]})  # fmt: skip
+    return made

@@ -1,0 +1,267 @@
+"""Purges a drive and proves it: the suite `erase`, and the purge steps for suites that need a
+fresh drive.
+
+Source: METHODS 10.7 (the ladder and its traps), NIST SP 800-88 (verification by reading places
+back). Ours: marks are written before the purge, because a place that read as zeros before tells
+nothing when it reads as zeros after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from benchstick.drives import purge
+from benchstick.drives.purge import AUTO, NONE, RESUME, Offer
+from benchstick.drives.purge_tools import ATA_PASSWORD
+from benchstick.plan.errors import BadInput
+from benchstick.plan.params import Param, choice, whole
+from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, Step, unique_names
+from benchstick.plan.units import binary_text, duration_text, size_text
+from benchstick.suites.base import Asked, FigureJson, Result, assumed_speed
+
+# What a mark takes: a page of most drives, and a sector of all.
+MARK_BYTES = 4096
+# Places for a suite that only wants a fresh drive; a certificate rests on more.
+LEAST_SAMPLES, FEW_SAMPLES, USUAL_SAMPLES = 16, 64, 1000
+# Small random writes and reads, one at a time, for estimates of duration only.
+_SAMPLES_A_SECOND = 100.0
+
+
+def purge_steps(
+    asked: Asked,
+    rung: str,
+    samples: int = FEW_SAMPLES,
+    *,
+    required: bool = False,
+    asked_as: str | None = None,
+    label: str = "",
+    field: str = "rung",
+) -> tuple[Step, ...]:
+    """Mark, purge, read back, for a suite that begins with a fresh drive; they come before
+    `Prepare`. `rung` is a rung's name, `auto`, or `none` for the drive as it is; `asked_as` what
+    the user wrote where a suite chose the rung. `required`: the run ends where the purge is not
+    proved. `label` tells the steps from those of another purge in the plan.
+
+    BadInput when the drive does not offer it; `field` is the parameter's name.
+    """
+    if rung == NONE:
+        return (Purge(name="no purge: the drive as it is", rung=NONE, asked=NONE),)
+    offer = purge.choose(asked.drive, rung, assumed_speed(asked.drive), field)
+    made = _steps(asked, offer, asked_as or rung, samples, required, field)
+    return tuple(replace(step, name=f"{step.name}, {label}") for step in made) if label else made
+
+
+def rung_param(extra: tuple[str, ...], default: str, help: str) -> Param:
+    """The parameter `rung` of a suite that purges."""
+    return choice("rung", (*extra, *purge.NAMES), default, help)
+
+
+def _steps(
+    asked: Asked,
+    offer: Offer,
+    wanted: str,
+    samples: int,
+    required: bool,
+    field: str,
+    resumes: int | None = None,
+) -> tuple[Step, ...]:
+    size, capacity = _mark_size(asked), int(asked.drive["identity"]["capacity"])
+    count = min(samples, capacity // size)
+    if count < LEAST_SAMPLES:
+        raise BadInput(
+            f"{field}: the drive ({size_text(capacity)}) has no room for {LEAST_SAMPLES} marks of "
+            f"{binary_text(size)}, which a purge is proved by",
+            field=field,
+        )
+    seconds = count / _SAMPLES_A_SECOND
+    mark = Mark(
+        name="write marks",
+        seconds=2 * seconds,
+        bytes_written=count * size,
+        bytes_read=count * size,
+        destroys=True,
+        samples=count,
+        size=size,
+    )
+    back = _read_back(count, size, required)
+    return (mark, _purge(offer, wanted, resumes), back)
+
+
+def _read_back(count: int, size: int, required: bool) -> ReadBack:
+    return ReadBack(
+        name="read the places back",
+        seconds=count / _SAMPLES_A_SECOND,
+        bytes_read=count * size,
+        samples=count,
+        size=size,
+        required=required,
+    )
+
+
+def _purge(offer: Offer, wanted: str, resumes: int | None) -> Purge:
+    return Purge(
+        name=f"purge: {offer.rung.title}",
+        seconds=offer.seconds,
+        bytes_written=offer.bytes_written,
+        bytes_read=offer.bytes_read,
+        destroys=True,
+        rung=offer.rung.name,
+        asked=wanted,
+        resumes=resumes,
+    )
+
+
+def _mark_size(asked: Asked) -> int:
+    return max(MARK_BYTES, int(asked.fact("logical_sector", 512)))
+
+
+class Erase:
+    """The suite `erase`."""
+
+    name = "erase"
+    title = "Erase with a certificate"
+    summary = "Purges the drive by the best way it offers, and proves it by reading back marks."
+    default_target = "block"
+    default_fs = "keep"
+    targets: tuple[str, ...] = ("block",)
+    takes_scale = False
+    params: tuple[Param, ...] = (
+        rung_param(
+            (AUTO, RESUME),
+            AUTO,
+            "how; auto: the first of the ladder that the drive offers; resume: go on with a purge "
+            "that was interrupted",
+        ),
+        whole("samples", LEAST_SAMPLES, 100_000, USUAL_SAMPLES,
+              "places that are marked and read back"),
+    )  # fmt: skip
+
+    def plan(self, asked: Asked) -> Plan:
+        """Mark, purge, read back; without marks when an interrupted purge is gone on with."""
+        wanted, samples = str(asked.params["rung"]), int(asked.params["samples"])
+        if wanted == RESUME:
+            steps, notes = _resume(asked)
+        else:
+            why = purge.unusable(asked.drive)
+            if why is not None:
+                raise BadInput(f"rung: {why}", field="rung")
+            steps = purge_steps(asked, wanted, samples, required=True)
+            others = why_not(asked) if wanted == AUTO else ()
+            notes = (*(f"not {name}: {why}" for name, why in others), *of_password(steps))
+        return Plan(
+            suite=self.name,
+            params=dict(asked.params),
+            target="block",
+            fs="keep",
+            drive_code=str(asked.drive["code"]),
+            steps=unique_names(steps),
+            notes=notes,
+        )
+
+    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+        """The verdict, and the headline: how, how long, what was read back."""
+        step = next(step for step in plan.steps if isinstance(step, Purge))
+        by_name = {str(item["name"]): item for item in figures}
+        taken, gone = by_name.get("purge time"), by_name.get("marks gone")
+        proved = gone is not None and gone["state"] == "valid"
+        verdict = "pass" if proved else "fail" if gone is not None else "inconclusive"
+        text = _sentence(purge.find(step.rung).title, taken, gone)
+        headline = [
+            {"label": label, "value": item["value"], "unit": item["unit"], "why": item["why"]}
+            for label, item in (("Purge", taken), ("Marks gone", gone))
+            if item is not None
+        ]
+        document = {
+            "headline": headline,
+            "text": text,
+            "verdict": verdict,
+            "verdicts": [{"name": "Erase", "state": verdict, "text": text}],
+            "tables": [_table(gone)] if gone is not None else [],
+            "certificate": proved,
+        }
+        return Result(figures=[], document=document)
+
+
+def _resume(asked: Asked) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+    """The rest of the purge that the store knows as unfinished."""
+    left = asked.fact(purge.UNFINISHED)
+    if not isinstance(left, Mapping):
+        raise BadInput("rung resume: no purge of this drive was interrupted", field="rung")
+    rung = purge.find(str(left["rung"]))
+    speed = assumed_speed(asked.drive)
+    offer = next(o for o in purge.offers(asked.drive, speed) if o.rung is rung)
+    why = purge.never_on(rung, asked.drive)
+    if why is None and rung.tool == "hdparm" and purge.is_frozen(asked.drive):
+        why = purge.FROZEN
+    if why is not None:
+        raise BadInput(f"rung resume: {rung.name}: {why}", field="rung")
+    size, count, run = int(left["mark_size"]), int(left["samples"]), int(left["run"])
+    note = f"goes on with the purge that was interrupted in run {run}"
+    steps: tuple[Step, ...]
+    if _begins_anew(asked, rung, left):
+        steps = _steps(asked, offer, RESUME, count, True, "rung", run)
+    else:
+        steps = (_purge(offer, RESUME, run), _read_back(count, size, True))
+    return steps, (note, *of_password(steps))
+
+
+def _begins_anew(asked: Asked, rung: purge.Rung, left: Mapping[str, Any]) -> bool:
+    """Whether going on does the whole purge again, on a drive that can be written now.
+
+    It gets marks of its own then: those of the interrupted run may have been written over since,
+    and would be gone without any purge.
+    """
+    if rung.name == "overwrite":
+        # All of it is read back in any case.
+        return False
+    if rung.tool == "hdparm":
+        return not purge.is_locked(asked.drive)
+    if rung.name.startswith("sanitize"):
+        finished = left["written"] and asked.fact("sanitize_state") == "completed"
+        return not finished and purge.unusable(asked.drive) is None
+    return True
+
+
+def why_not(asked: Asked) -> Iterator[tuple[str, str]]:
+    """(rung, why not) of those further up the ladder than the first that the drive offers; those
+    of another bus are no news."""
+    transport = str(asked.fact("transport"))
+    tools = {"nvme": ("nvme",), "sata": ("hdparm",)}.get(transport, ())
+    if transport.startswith("usb"):
+        tools = ("hdparm",)
+    for offer in purge.offers(asked.drive, assumed_speed(asked.drive)):
+        if offer.why_not is None:
+            return
+        if offer.rung.tool in (*tools, "blkdiscard"):
+            yield offer.rung.name, offer.why_not
+
+
+def of_password(steps: Sequence[Step]) -> tuple[str, ...]:
+    """Told before it is set, for whoever finds the drive locked and this bench gone."""
+    rungs = [purge.find(step.rung) for step in steps if isinstance(step, Purge)]
+    if not any(rung.tool == "hdparm" for rung in rungs):
+        return ()
+    return (
+        f"the ATA password {ATA_PASSWORD} is on the drive until the erase is done; "
+        "if that is interrupted: benchstick purges",
+    )
+
+
+def _sentence(title: str, taken: FigureJson | None, gone: FigureJson | None) -> str:
+    if taken is None:
+        return f"{title}: not done"
+    done = f"{title}, done in {duration_text(float(taken['value']))}"
+    if gone is None:
+        return f"{done}; nothing was read back"
+    return f"{done}; {gone['detail']['text']}"
+
+
+_KINDS = ("mark", "zeros", "ones", "one value", "other")
+
+
+def _table(gone: FigureJson) -> dict[str, Any]:
+    found = gone["detail"]["found"]
+    rows = [[kind, str(found[kind])] for kind in _KINDS if found.get(kind)]
+    return {"title": "What the places hold now", "columns": ["content", "places"], "rows": rows}

@@ -1,0 +1,559 @@
+"""What `pts` makes of its rounds: when they are over, the matrix, and the evidence for it.
+
+Source of the rules: METHODS section 4; the judging itself is `analysis.steady`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchstick.analysis.spread import mean
+from benchstick.analysis.steady import (
+    RANGE_LIMIT,
+    SLOPE_LIMIT,
+    WINDOW,
+    SteadyState,
+    Window,
+    judge_steady,
+)
+from benchstick.plan.steps import Fio, Plan, Skip
+from benchstick.plan.units import KIB, binary_text, size_text
+from benchstick.suites.base import FigureJson, Result, of_fewer, over_all_passes
+from benchstick.suites.charts import axis, chart, curve
+from benchstick.suites.raw import shown, table_text
+from benchstick.suites.single import digits, read_modify_write
+
+NOT_CONFORMANT = "not SNIA-conformant"
+REDUCED = "reduced"
+# (what follows the test's name, unit, digits) of the variable that is tracked, by test.
+_TRACKED = {
+    "iops": (" IOPS", "IOPS", 0),
+    "throughput": ("", "MB/s", 1),
+    "latency": (" latency", "us", 1),
+    "wsat": (" IOPS", "IOPS", 0),
+    "hir": (" IOPS", "IOPS", 0),
+}
+_TABLE_ROWS = 24
+
+
+def method(preset: str, departs: Sequence[str]) -> str:
+    """What a run may be called: SNIA's name only where nothing is known to depart from it."""
+    if preset == REDUCED:
+        return "PTS-like, reduced"
+    return "PTS-like, changed" if departs else f"PTS {preset}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rounds of one group, as far as they were measured. `tracked` is the test whose values
+    tell the steady state, `tests` all of a round, in order."""
+
+    name: str
+    tests: tuple[Fio, ...]
+    tracked: Fio
+    most: int
+    values: tuple[float | None, ...]
+    unit: str
+    places: int
+
+    @property
+    def steady(self) -> SteadyState:
+        return judge_steady(self.values, unit=self.unit, most=self.most)
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """(first, last) of the rounds that count: those of the steady state, else the last five."""
+        found = self.steady
+        if found.reached and found.window is not None:
+            return found.window.first, found.window.last
+        last = min(len(self.values), self.most)
+        return max(1, last - WINDOW + 1), last
+
+    @property
+    def why(self) -> tuple[str, str | None]:
+        """(state, why) of what the rounds give as a whole."""
+        found = self.steady
+        if found.reached:
+            return "valid", None
+        if found.state == "not reached":
+            return "valid", f"steady state not reached in {found.rounds} rounds"
+        return "invalid", f"cut short after {found.rounds} rounds, before steady state"
+
+
+Figures = Mapping[tuple[str, Any], FigureJson]
+
+
+def _by_pass(figures: Sequence[FigureJson]) -> Figures:
+    return {(str(item["name"]), item["pass"]): item for item in figures}
+
+
+def groups_of(plan: Plan, figures: Sequence[FigureJson]) -> list[Group]:
+    """Every group of the plan, in order."""
+    found = _by_pass(figures)
+    steps = [step for step in plan.steps if isinstance(step, Fio) and step.round]
+    suffix, unit, places = _TRACKED[str(plan.params["test"])]
+    made = []
+    for name in dict.fromkeys(step.group for step in steps):
+        own = [step for step in steps if step.group == name]
+        tests = tuple(step for step in own if step.round == 1)
+        writes = [step for step in tests if step.rw in ("write", "randwrite")]
+        tracked = next((step for step in writes if step.block == 4 * KIB), writes[-1])
+        most = own[-1].round
+        values = tuple(_values(found, f"{tracked.test}{suffix}", most))
+        made.append(Group(name, tests, tracked, most, values, unit, places))
+    return made
+
+
+def _values(found: Figures, name: str, most: int) -> Iterator[float | None]:
+    """The value of each round measured so far; None where it is not to be believed."""
+    for number in range(1, most + 1):
+        item = found.get((name, number))
+        if item is None:
+            return
+        yield float(item["value"]) if item["state"] == "valid" else None
+
+
+def written_of(group: Group, found: Figures) -> list[int]:
+    """Bytes written up to the end of each round."""
+    done, made = 0, []
+    for number in range(1, len(group.values) + 1):
+        detail = found[(group.tracked.test, number)].get("detail") or {}
+        done += int((detail.get("totals") or {}).get("write_bytes") or 0)
+        made.append(done)
+    return made
+
+
+def over(plan: Plan, step: Fio, figures: Sequence[FigureJson]) -> str | None:
+    """Why the round of `step` is not needed; None when it is."""
+    group = next(item for item in groups_of(plan, figures) if item.name == step.group)
+    if step.enough:
+        done = written_of(group, _by_pass(figures))
+        if done and done[-1] >= step.enough:
+            return f"{size_text(done[-1])} written after round {len(done)}, all that is wanted"
+        return None
+    found = group.steady
+    if found.reached and found.window is not None:
+        return f"steady state after round {found.window.last}"
+    return None
+
+
+def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+    """Figures over the window, tables, charts and verdicts of the test."""
+    called = method(str(plan.params["preset"]), plan.departs)
+    # In a valid figure, what it must say of itself.
+    departs = f"{called}: {NOT_CONFORMANT}" if plan.departs else None
+    test = str(plan.params["test"])
+    found = _by_pass(figures)
+    groups = groups_of(plan, figures)
+    physical = int((drive.get("physical_sector") or {}).get("value") or 512)
+    overall: list[dict[str, Any]] = []
+    tables: list[dict[str, Any]] = []
+    charts: list[dict[str, Any]] = []
+    for group in groups:
+        if not group.values:
+            continue
+        if test == "wsat":
+            overall += _wsat_figures(group, found, departs)
+            tables.append(_wsat_table(group, found, called))
+            charts += _wsat_charts(group, found, called)
+            continue
+        cells = {
+            step.test: _cell(step, group, found, departs, physical) for step in group.tests
+        }
+        overall += [item for cell in cells.values() for item in cell]
+        if test != "hir":
+            tables += _matrices(plan, group, cells, called, test)
+            charts += _cell_charts(group, cells, called, test)
+        tables.append(_evidence_table(group, called))
+        charts.insert(0, _evidence_chart(group, called))
+    if test == "hir" and groups and groups[0].values:
+        rows = list(_waits(plan, groups[0], found))
+        overall += [item for row in rows for item in _wait_figures(row, departs)]
+        tables.insert(0, _wait_table(rows, called))
+        charts += _wait_charts(rows, called)
+    document = {
+        "headline": _headline(overall, groups, test, called),
+        "method": called,
+        "departs": list(plan.departs),
+        "tables": tables,
+        "charts": charts,
+        "text": "\n\n".join([called, *(table_text(table) for table in tables)]),
+        "verdicts": [] if test == "wsat" else list(_verdicts(groups)),
+        "steady": {group.name: group.steady.to_json() for group in groups if group.values},
+    }
+    return Result(figures=overall, document=document)
+
+
+# ---- cells
+
+
+def _joined(*whys: str | None) -> str | None:
+    return "; ".join(why for why in whys if why) or None
+
+
+def _cell(
+    step: Fio, group: Group, found: Figures, departs: str | None, physical: int
+) -> list[dict[str, Any]]:
+    """The figures of one cell over the rounds of the window."""
+    first, last = group.window
+    rounds = [
+        found[(step.test, number)]
+        for number in range(first, last + 1)
+        if (step.test, number) in found
+    ]
+    if not rounds:
+        return []
+    good = {item["pass"] for item in rounds if item["state"] == "valid"}
+    state, why = group.why
+    if not good:
+        state, why = str(rounds[0]["state"]), rounds[0]["why"]
+    flag = read_modify_write(step.block, physical) if step.rw.endswith(("write", "rw")) else None
+    why = _joined(why, of_fewer(rounds) if good else None, flag, departs)
+
+    def values(suffix: str) -> list[float]:
+        names = ((f"{step.test}{suffix}", number) for number in sorted(good))
+        return [float(found[name]["value"]) for name in names if name in found]
+
+    detail = {"rounds": [first, last], "steady": group.steady.state, "of": len(good)}
+    rows: list[tuple[str, float | None, str, Mapping[str, Any]]] = [
+        (f"{step.test}{suffix}", mean(values(suffix)), unit,
+         {**detail, "values": values(suffix)})
+        for suffix, unit in (("", "MB/s"), (" IOPS", "IOPS"), (" latency", "us"))
+    ]  # fmt: skip
+    rows.append((f"{step.test} latency max", max(values(" latency max"), default=None), "us",
+                 detail))  # fmt: skip
+    return over_all_passes(step.test, rows, state, why)
+
+
+Cells = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def _value(cells: Cells, test: str, suffix: str) -> float | None:
+    return next(
+        (item["value"] for item in cells.get(test, ()) if item["name"] == f"{test}{suffix}"), None
+    )
+
+
+def _mix(step: Fio) -> int:
+    if step.mix is not None:
+        return step.mix
+    return 100 if step.rw.endswith("read") else 0
+
+
+def _matrices(
+    plan: Plan, group: Group, cells: Cells, called: str, test: str
+) -> Iterator[dict[str, Any]]:
+    """The matrix of the test: a row for each block size, a column for each mix."""
+    kinds = {
+        "iops": ((" IOPS", "IOPS", 0),),
+        "throughput": (("", "MB/s", 1),),
+        "latency": (
+            (" latency", "mean latency, us", 1),
+            (" latency max", "highest latency, us", 1),
+        ),
+    }[test]
+    mixes = list(dict.fromkeys(_mix(step) for step in group.tests))
+    blocks = list(dict.fromkeys(step.block for step in group.tests))
+    at = {(step.block, _mix(step)): step.test for step in group.tests}
+    for suffix, what, places in kinds:
+        rows = [
+            [
+                binary_text(block),
+                *(digits(_value(cells, at[block, mix], suffix), places) for mix in mixes),
+            ]
+            for block in blocks
+        ]
+        rows += [
+            [f"{skip.test}: skipped", *("-" for _ in mixes)]
+            for skip in plan.steps
+            if isinstance(skip, Skip)
+        ]
+        yield {
+            "title": f"{called}: {what} by read:write, {_rounds_text(group)}",
+            "columns": ["block", *(f"{mix}:{100 - mix}" for mix in mixes)],
+            "rows": rows,
+        }
+
+
+def _rounds_text(group: Group) -> str:
+    first, last = group.window
+    how = {"reached": "steady state", "not reached": "steady state not reached"}
+    return f"rounds {first} to {last} ({how.get(group.steady.state, 'cut short')})"
+
+
+def _cell_charts(
+    group: Group, cells: Cells, called: str, test: str
+) -> Iterator[dict[str, Any]]:
+    """Lines over the block size, one for each mix."""
+    if test == "throughput" or len({step.block for step in group.tests}) < 2:
+        return
+    suffix, unit, _ = _TRACKED[test]
+    mixes = list(dict.fromkeys(_mix(step) for step in group.tests))
+    yield chart(
+        f"{called}: {'latency' if test == 'latency' else unit} by block size",
+        axis("block", "B", "log2"),
+        axis(unit, unit),
+        [
+            curve(
+                f"{mix}:{100 - mix}",
+                sorted(
+                    (float(step.block), _value(cells, step.test, suffix))
+                    for step in group.tests
+                    if _mix(step) == mix
+                ),
+            )
+            for mix in mixes
+        ],
+    )
+
+
+# ---- the evidence
+
+
+def _evidence_table(group: Group, called: str) -> dict[str, Any]:
+    """The rounds of the window against both limits."""
+    found = group.steady
+    window = found.window
+    name = f"{called}: {group.tracked.test}, {group.unit}: steady state {found.state}"
+    columns = ["", group.unit, "of the mean", "best fit"]
+    if window is None:
+        rows = [[f"round {at}", digits(value, group.places), "-", "-"]
+                for at, value in enumerate(group.values, 1)]  # fmt: skip
+        return {"title": name, "columns": columns, "rows": rows}
+    rows = [
+        [
+            f"round {number}",
+            digits(value, group.places),
+            f"{100 * value / window.mean:.1f} %" if window.mean else "-",
+            digits(fit, group.places),
+        ]
+        for number, value, fit in zip(
+            range(window.first, window.last + 1), window.values, window.line, strict=True
+        )
+    ]
+    rows += [
+        ["average", digits(window.mean, group.places), "100.0 %", ""],
+        ["highest - lowest", digits(window.highest - window.lowest, group.places),
+         *_against(window.range_share, RANGE_LIMIT, window.range_met)],
+        ["slope over 4 rounds", digits(abs(window.slope) * (WINDOW - 1), group.places),
+         *_against(window.slope_share, SLOPE_LIMIT, window.slope_met)],
+    ]  # fmt: skip
+    return {"title": name, "columns": columns, "rows": rows}
+
+
+def _against(share: float, limit: float, met: bool) -> tuple[str, str]:
+    return f"{100 * share:.2f} %", f"{'within' if met else 'above'} {100 * limit:.0f} %"
+
+
+def _evidence_chart(group: Group, called: str) -> dict[str, Any]:
+    """All rounds, with the window's average, its limits and its best straight line."""
+    what = "latency" if group.unit == "us" else group.unit
+    lines: dict[str, Sequence[tuple[float, float | None]]] = {
+        what: [(float(at), value) for at, value in enumerate(group.values, 1)]
+    }
+    window = group.steady.window
+    if window is not None:
+        ends = (float(window.first), float(window.last))
+        half = RANGE_LIMIT / 2
+        for name, level in (
+            ("average", window.mean),
+            (f"average + {100 * half:.0f} %", window.mean * (1 + half)),
+            (f"average - {100 * half:.0f} %", window.mean * (1 - half)),
+        ):
+            lines[name] = [(at, level) for at in ends]
+        lines["best fit"] = list(zip(_rounds(window), window.line, strict=True))
+    return chart(
+        f"{called}: {group.tracked.test} by round",
+        axis("round", ""),
+        axis(what, group.unit),
+        [curve(name, points) for name, points in lines.items()],
+    )
+
+
+def _rounds(window: Window) -> Iterator[float]:
+    return (float(number) for number in range(window.first, window.last + 1))
+
+
+def _verdicts(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
+    for group in groups:
+        if group.values:
+            found = group.steady
+            name = "Steady state" if len(groups) == 1 else f"Steady state {group.name}"
+            yield {"name": name, "state": found.state, "text": found.text}
+
+
+# ---- write saturation
+
+
+def _wsat_rows(group: Group, found: Figures) -> list[tuple[int, float, float, Any, Any]]:
+    """(round, seconds, GB written, IOPS, latency in us) at the end of each round."""
+    test = group.tracked.test
+    made = []
+    for number, done in enumerate(written_of(group, found), 1):
+        latency = found.get((f"{test} latency", number))
+        valid = latency is not None and latency["state"] == "valid"
+        made.append(
+            (number, number * float(group.tracked.runtime or 0), done / 1e9,
+             group.values[number - 1], latency["value"] if latency and valid else None)
+        )  # fmt: skip
+    return made
+
+
+def _wsat_figures(group: Group, found: Figures, departs: str | None) -> list[dict[str, Any]]:
+    test = group.tracked.test
+    done = written_of(group, found)
+    rounds = [found[(test, number)] for number in range(1, len(done) + 1)]
+    known = [value for value in group.values if value is not None]
+    last = [value for value in group.values[-WINDOW:] if value is not None]
+    state, why = ("valid", of_fewer(rounds)) if known else (rounds[0]["state"], rounds[0]["why"])
+    cut = few = None
+    if len(done) < group.most and done[-1] < group.tracked.enough:
+        of = f"{size_text(done[-1])} of {size_text(group.tracked.enough)} written"
+        cut = f"cut short after {len(done)} rounds, {of}"
+    elif known and len(last) < WINDOW:
+        few = f"of {len(last)} rounds only"
+    begun = [
+        (f"{test} written", done[-1] / 1e9, "GB", {"rounds": len(done)}),
+        (f"{test} IOPS of the first round", known[0] if known else None, "IOPS", {}),
+    ]
+    # Of a run cut short the last rounds are none of the saturated drive.
+    ended = [(f"{test} IOPS of the last {WINDOW} rounds", mean(last), "IOPS", {"values": last})]
+    return [
+        *over_all_passes(test, begun, state, _joined(cut, why, departs)),
+        *over_all_passes(
+            test, ended, "invalid" if cut and known else state, _joined(cut, why, few, departs)
+        ),
+    ]
+
+
+def _wsat_table(group: Group, found: Figures, called: str) -> dict[str, Any]:
+    rows = _wsat_rows(group, found)
+    each = max(1, -(-len(rows) // _TABLE_ROWS))
+    shown_rows = [row for row in rows if row[0] % each == 0 or row in (rows[0], rows[-1])]
+    return {
+        "title": f"{called}: write saturation, {group.tracked.test}",
+        "columns": ["round", "minutes", "GB written", "IOPS", "latency us"],
+        "rows": [
+            [str(number), f"{seconds / 60:.1f}", f"{gb:.1f}", digits(iops), digits(us, 1)]
+            for number, seconds, gb, iops, us in shown_rows
+        ],
+    }
+
+
+def _wsat_charts(group: Group, found: Figures, called: str) -> Iterator[dict[str, Any]]:
+    rows = _wsat_rows(group, found)
+    for x, at, unit in (("time", 1, "s"), ("written", 2, "GB")):
+        for what, value, of in (("IOPS", 3, "IOPS"), ("latency", 4, "us")):
+            yield chart(
+                f"{called}: write saturation, {what} by {x}",
+                axis(x, unit),
+                axis(what, of),
+                [curve(what, [(row[at], row[value]) for row in rows])],
+            )
+
+
+# ---- host idle recovery
+
+
+def _waits(plan: Plan, group: Group, found: Figures) -> Iterator[dict[str, Any]]:
+    """Each wait with its IOPS, those of the accesses without a wait after it, and how both compare
+    with the steady state."""
+    first, last = group.window
+    base = mean([value for value in group.values[first - 1 : last] if value is not None])
+    steps = [step for step in plan.steps if isinstance(step, Fio) and ", " in step.test]
+    for waiting, without in zip(steps[::2], steps[1::2], strict=True):
+        if (waiting.test, 1) not in found and (without.test, 1) not in found:
+            return
+        yield {
+            "wait": int(waiting.rest),
+            "base": base,
+            "cells": [
+                (step.test, found.get((step.test, 1)), found.get((f"{step.test} IOPS", 1)))
+                for step in (waiting, without)
+            ],
+            "group": group.why,
+        }
+
+
+def _iops(row: Mapping[str, Any], at: int) -> float | None:
+    _, speed, iops = row["cells"][at]
+    if speed is None or iops is None or speed["state"] != "valid":
+        return None
+    return float(iops["value"])
+
+
+def _wait_figures(row: Mapping[str, Any], departs: str | None) -> Iterator[dict[str, Any]]:
+    for at, (test, speed, _) in enumerate(row["cells"]):
+        if speed is None:
+            continue
+        valid = speed["state"] == "valid"
+        state, why = row["group"] if valid else (speed["state"], speed["why"])
+        yield from over_all_passes(
+            test, [(f"{test} IOPS", _iops(row, at), "IOPS", {"steady": row["base"]})], state,
+            _joined(why, departs),
+        )  # fmt: skip
+
+
+def _wait_table(rows: Sequence[Mapping[str, Any]], called: str) -> dict[str, Any]:
+    def share(value: float | None, base: float | None) -> str:
+        return "-" if value is None or not base else f"{100 * value / base:.1f} %"
+
+    return {
+        "title": f"{called}: host idle recovery, IOPS while writing",
+        "columns": ["wait after each 5 s", "IOPS", "of steady state", "without wait after it",
+                    "of steady state"],
+        "rows": [
+            [f"{row['wait']} s", digits(_iops(row, 0)), share(_iops(row, 0), row["base"]),
+             digits(_iops(row, 1)), share(_iops(row, 1), row["base"])]
+            for row in rows
+        ],
+    }  # fmt: skip
+
+
+def _wait_charts(rows: Sequence[Mapping[str, Any]], called: str) -> Iterator[dict[str, Any]]:
+    if rows:
+        yield chart(
+            f"{called}: host idle recovery, IOPS by wait",
+            axis("wait", "s"),
+            axis("IOPS", "IOPS"),
+            [
+                curve(name, [(float(row["wait"]), _iops(row, at)) for row in rows])
+                for at, name in ((0, "with the wait"), (1, "without, after it"))
+            ],
+        )
+
+
+# ---- the headline
+
+
+def _headline(
+    overall: Iterable[Mapping[str, Any]], groups: Sequence[Group], test: str, called: str
+) -> list[dict[str, Any]]:
+    """What the test is known for: the tracked test, all reads beside it; the ends of WSAT."""
+    suffix = _TRACKED[test][0]
+    if test == "wsat":
+        wanted = [
+            f"{group.tracked.test} IOPS of the {end}"
+            for group in groups
+            for end in ("first round", f"last {WINDOW} rounds")
+        ]
+    else:
+        wanted = [
+            f"{step.test}{suffix}"
+            for group in groups
+            for step in group.tests
+            if step.block == group.tracked.block and _mix(step) in (0, 100)
+        ]
+    by_name = {item["name"]: item for item in overall}
+    return [
+        {
+            "label": f"{name} ({called})",
+            "value": shown(by_name[name]["value"], by_name[name]["unit"]),
+            "unit": by_name[name]["unit"],
+            "why": by_name[name]["why"],
+        }
+        for name in wanted
+        if name in by_name and by_name[name]["value"] is not None
+    ]

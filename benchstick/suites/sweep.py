@@ -1,0 +1,419 @@
+"""4 KiB random reads, a 70/30 mix and writes at queue depths from 1 to 256.
+
+Source: seed review 000's FIO tests "FOB" and "steady state", as collected in METHODS section 5.2.
+Ours: 30 s a depth and the order read, mix, write (neither is stated), QD32 for the six hours of
+writing before the steady state, and that a depth above the drive's own is marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchstick.analysis.queueing import waits_in_kernel
+from benchstick.plan.errors import BadInput
+from benchstick.plan.params import Param, Value, choice, size, whole
+from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
+from benchstick.plan.units import KIB, MIB
+from benchstick.suites import fresh, raw
+from benchstick.suites.base import Asked, FigureJson, Result, over_all_passes
+from benchstick.suites.by_second import BySecond
+from benchstick.suites.charts import axis, chart, curve
+from benchstick.suites.single import digits, state_text
+
+# Each writing step leaves its traces for the next one: reads first, all writes last.
+ORDER = ("read", "mix", "write")
+DEPTHS = "1,2,4,8,16,32,64,128,256"
+SOAK_DEPTH = 32
+# Defaults: times filled and seconds of random writes before the steady state, percent of reads.
+FILLS, SOAK, MIX = 2, 6 * 3600, "70"
+BOTH = "both"
+NOT_MADE = "not preconditioned"
+# Figures over all passes of a depth, by what follows the test's name.
+_KINDS = (
+    (" IOPS", "IOPS"), ("", "MB/s"), (" latency", "us"), (" latency p99.9", "us"),
+    (" latency max", "us"),
+)  # fmt: skip
+
+
+def _depths(text: str, field: str) -> Value:
+    """`1,2,4` without blanks. BadInput naming the one that is wrong."""
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if not word.isdecimal() or len(word) > 9 or not 1 <= int(word) <= raw.MOST_DEPTH:
+            raise BadInput(
+                f"{field}: {word[:20]!r} is not a queue depth from 1 to {raw.MOST_DEPTH}; "
+                f"write {DEPTHS}",
+                field=field,
+            )
+    numbers = [int(word) for word in words]
+    if len(set(numbers)) != len(numbers) or len(numbers) > 32:
+        raise BadInput(f"{field}: name each depth once, at most 32", field=field)
+    return ",".join(str(number) for number in numbers)
+
+
+class Sweep:
+    """The suite `sweep`."""
+
+    name = "sweep"
+    title = "Queue depth sweep"
+    summary = "4K random read, 70/30 and write at queue depths 1 to 256, as found or steady."
+    default_target = "block"
+    default_fs = "keep"
+    targets: tuple[str, ...] = ("block",)
+    takes_scale = False
+    params: tuple[Param, ...] = (
+        choice("state", ("fob", "steady", BOTH), "fob",
+               "fob: without preconditioning; steady: filled, then written at random for hours; "
+               "both: one after the other, in the same charts"),
+        choice("only", ("all", "read"), "all", "read: no mix and no writes"),
+        Param("depths", DEPTHS, "queue depths in the order taken, comma between", _depths),
+        whole("time", 1, raw.MOST_SECONDS, 30, "seconds a depth"),
+        choice("mix", tuple(str(share) for share in range(90, 0, -10)), MIX,
+               "share of reads in the mix, in percent"),
+        size("block", 4 * KIB, 16 * MIB, 4 * KIB, "bytes of each read and write"),
+        whole("span", 1, 100, 100, "percent of the LBAs, from the first"),
+        whole("fills", 0, 10, FILLS, "steady: times the span is filled in order"),
+        whole("soak", 0, raw.MOST_SECONDS, SOAK,
+              "steady: seconds of random writes after filling"),
+        *fresh.PARAMS,
+    )  # fmt: skip
+
+    def plan(self, asked: Asked) -> Plan:
+        """Purge and take the raw drive, make its state, then all depths of each direction."""
+        wish = _Wish.of(asked)
+        begun = fresh.beginning(asked, writes=wish.writes)
+        return Plan(
+            suite=self.name,
+            params=begun.params(asked),
+            target="block",
+            fs="keep",
+            drive_code=str(asked.drive["code"]),
+            steps=unique_names((*begun.steps, *_steps(asked, wish))),
+            notes=(*begun.notes, *wish.notes(asked, begun)),
+            states=(begun.state, *wish.made()),
+        )
+
+    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+        """A row for each direction and depth, and the lines of the chart."""
+        rows = [
+            row
+            for step in plan.steps
+            if isinstance(step, Fio) and _direction(step) is not None and not step.series
+            if (row := _row(step, figures, drive)) is not None
+        ]
+        overall = [item for row in rows for item in _overall(row, _state(plan, row, figures))]
+        soaks = [
+            BySecond.of(step, figures)
+            for step in plan.steps
+            if isinstance(step, Fio) and step.series
+        ]
+        tables = [
+            *([_table(rows)] if rows else []),
+            *raw.fill_tables(figures),
+            *(table for soak in soaks for table in soak.tables()),
+        ]
+        charts = list(_charts(rows, drive))
+        for soak in soaks:
+            overall += soak.figures()
+            charts += _soak_charts(soak)
+        document = {
+            "headline": _headline(rows),
+            "tables": tables,
+            "text": "\n\n".join(raw.table_text(table) for table in tables),
+            "charts": charts,
+            "verdicts": [],
+        }
+        return Result(figures=overall, document=document)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """The parameters; `span` in bytes."""
+
+    state_asked: str
+    directions: tuple[str, ...]
+    depths: tuple[int, ...]
+    time: int
+    mix: int
+    block: int
+    span: int
+    capacity: int
+    fills: int
+    soak: int
+
+    @staticmethod
+    def of(asked: Asked) -> _Wish:
+        given = asked.params
+        steady = given["state"] != "fob"
+        for name, default in (("fills", FILLS), ("soak", SOAK)):
+            if not steady and given[name] != default:
+                raise BadInput(f"{name}: only with state=steady or state=both", field=name)
+        if given["only"] == "read" and given["mix"] != MIX:
+            raise BadInput("mix: writes, and only=read was asked for", field="mix")
+        if steady and not given["fills"] and not given["soak"]:
+            raise BadInput("fills: steady without filling and random writes is fob", field="fills")
+        capacity, block = raw.capacity(asked), int(given["block"])
+        return _Wish(
+            state_asked=str(given["state"]),
+            directions=ORDER if given["only"] == "all" else ("read",),
+            depths=tuple(int(word) for word in str(given["depths"]).split(",")),
+            time=int(given["time"]),
+            mix=int(given["mix"]),
+            block=block,
+            span=raw.whole_blocks(capacity * int(given["span"]) // 100, block, "span"),
+            capacity=capacity,
+            fills=int(given["fills"]) if steady else 0,
+            soak=int(given["soak"]) if steady else 0,
+        )
+
+    @property
+    def writes(self) -> bool:
+        return bool(self.fills or self.soak or "write" in self.directions)
+
+    def made(self) -> Iterator[str]:
+        """What the suite makes of the drive's state: for the part in which it is as it was at the
+        beginning, then for the steady one."""
+        if self.state_asked != "steady":
+            yield NOT_MADE
+        if self.fills:
+            yield raw.filled_text(self.fills, self.span, self.capacity)
+        if self.soak:
+            yield raw.soak_text(self.block, SOAK_DEPTH, self.soak)
+
+    def notes(self, asked: Asked, begun: fresh.Beginning) -> Iterator[str]:
+        if self.state_asked != "steady" and not begun.fresh:
+            yield "fob is told as found: the drive was not made fresh, nor was that said"
+        if not self.fills or self.state_asked == BOTH:
+            of = "fob reads" if self.state_asked == BOTH else "reads"
+            yield f"{of} are not of what this run wrote: areas never written may answer too fast"
+        if len(self.directions) > 1:
+            yield "order read, mix, write: each writing step leaves its traces for the next one"
+        depth = raw.device_depth(asked.drive)
+        above = [number for number in self.depths if waits_in_kernel(number, depth)]
+        if above:
+            yield (
+                f"QD{', QD'.join(str(number) for number in above)}: the drive takes {depth} "
+                "requests, the others wait in the kernel"
+            )
+
+
+def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
+    yield Prepare(
+        name="prepare the target", seconds=1, destroys=wish.writes, target="block", fs=asked.fs
+    )
+    yield Idle(name="idle at the start", seconds=0, temperature=True)
+    if wish.state_asked != "steady":
+        yield from _depth_steps(asked, wish, "fob " if wish.state_asked == BOTH else "")
+    if wish.fills:
+        yield from raw.fills(asked, wish.span, wish.fills)
+        yield Idle(name="idle after filling", seconds=0, temperature=True)
+    if wish.soak:
+        yield raw.timed(
+            asked,
+            test=f"precondition {raw.label_of(wish.block, SOAK_DEPTH, 'write')}",
+            direction="write",
+            block=wish.block,
+            depth=SOAK_DEPTH,
+            span=wish.span,
+            seconds=wish.soak,
+            series=True,
+        )
+        yield Idle(name="idle after preconditioning", seconds=0, temperature=True)
+    if wish.state_asked != "fob":
+        yield from _depth_steps(asked, wish, "steady " if wish.state_asked == BOTH else "")
+
+
+def _depth_steps(asked: Asked, wish: _Wish, label: str) -> Iterator[Step]:
+    """All depths of each direction; `label` tells them from those of another state."""
+    for direction in wish.directions:
+        for depth in wish.depths:
+            yield raw.timed(
+                asked,
+                test=label + raw.label_of(wish.block, depth, direction),
+                direction=direction,
+                block=wish.block,
+                depth=depth,
+                span=wish.span,
+                seconds=wish.time,
+                mix=wish.mix,
+            )
+        yield Idle(name=f"idle after {label}{direction}", seconds=0, temperature=True)
+
+
+def _part(test: str) -> str | None:
+    """`fob` or `steady` of a test in a run with both; None in a run with one."""
+    first = test.split(" ", 1)[0]
+    return first if first in ("fob", "steady") else None
+
+
+def _state(plan: Plan, row: Mapping[str, Any], figures: Sequence[FigureJson]) -> str:
+    """The drive's state in which the row was measured."""
+    begun, *made = plan.states
+    if row["part"] == "fob":
+        made = [NOT_MADE]
+    elif row["part"] == "steady":
+        made.remove(NOT_MADE)
+    return fresh.state_told(replace(plan, states=(begun, *made)), figures)
+
+
+def _direction(step: Fio) -> str | None:
+    """read, mix or write of a step of the sweep itself; None of filling."""
+    last = step.test.rsplit(" ", 1)[-1]
+    return last if step.runtime is not None and last in ORDER else None
+
+
+def _row(
+    step: Fio, figures: Sequence[FigureJson], drive: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """What was measured at one depth; None before it was."""
+    by_name = {item["name"]: item for item in figures if item["step"] == step.name}
+    speed = by_name.get(step.test)
+    if speed is None:
+        return None
+    depth = raw.device_depth(drive)
+    return {
+        "test": step.test,
+        "direction": _direction(step),
+        "part": _part(step.test),
+        "depth": step.depth,
+        "drive_depth": depth,
+        "waits_in_kernel": waits_in_kernel(step.depth, depth),
+        "inflight": speed["detail"].get("inflight_median"),
+        "state": speed["state"],
+        "why": speed["why"],
+        "values": {
+            kind: by_name[f"{step.test}{kind}"]["value"]
+            for kind, _ in _KINDS
+            if f"{step.test}{kind}" in by_name
+        },
+    }
+
+
+def _overall(row: Mapping[str, Any], state: str) -> Iterator[dict[str, Any]]:
+    detail = {
+        "queue": {
+            "asked": row["depth"],
+            "drive": row["drive_depth"],
+            "waits_in_kernel": row["waits_in_kernel"],
+        },
+        "inflight_median": row["inflight"],
+        "drive_state": state,
+    }
+    valid = row["state"] == "valid"
+    yield from over_all_passes(
+        row["test"],
+        [
+            (f"{row['test']}{kind}", row["values"][kind] if valid else None, unit, detail)
+            for kind, unit in _KINDS
+            if kind in row["values"]
+        ],
+        row["state"],
+        row["why"],
+    )
+
+
+def _queue_text(row: Mapping[str, Any]) -> str:
+    if row["waits_in_kernel"] is None:
+        return "drive's depth not known"
+    if row["waits_in_kernel"]:
+        return f"in the kernel above {row['drive_depth']}"
+    return "in the drive"
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    places = {"": 1, " IOPS": 0}
+    lines = [
+        [
+            row["test"],
+            *(digits(row["values"].get(kind), places.get(kind, 1)) for kind, _ in _KINDS),
+            digits(row["inflight"]),
+            _queue_text(row),
+            state_text(row),
+        ]
+        for row in rows
+    ]
+    columns = ["test", "IOPS", "MB/s", "latency us", "99.9 %", "max", "in flight", "queued",
+               "state"]  # fmt: skip
+    return {"title": "Queue depth sweep", "columns": columns, "rows": lines}
+
+
+def _points(
+    rows: Sequence[Mapping[str, Any]], direction: str, kind: str
+) -> list[tuple[int, float, str]]:
+    """(depth, value, test) of the valid rows of a direction."""
+    return [
+        (row["depth"], row["values"][kind], row["test"])
+        for row in rows
+        if row["direction"] == direction and row["state"] == "valid" and kind in row["values"]
+    ]
+
+
+def _parts(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """The rows of each state."""
+    names = dict.fromkeys(row["part"] for row in rows)
+    return [[row for row in rows if row["part"] == name] for name in names]
+
+
+def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The highest IOPS of each direction and state, with the depth that gave it."""
+    made = []
+    for part in _parts(rows):
+        for direction in ORDER:
+            found = _points(part, direction, " IOPS")
+            if found:
+                _, value, test = max(found, key=lambda point: point[1])
+                best = raw.shown(value, "IOPS")
+                made.append({"label": test, "value": best, "unit": "IOPS", "why": None})
+    return made
+
+
+def _charts(
+    rows: Sequence[Mapping[str, Any]], drive: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """IOPS and latency over the queue depth: a line for each direction; in a run with both states a
+    chart for each direction, with a line for each state."""
+    most = raw.device_depth(drive)
+    for kind, title, y in (
+        (" IOPS", "IOPS by queue depth", axis("IOPS", "IOPS")),
+        (" latency", "Latency by queue depth", axis("latency", "us", "log")),
+    ):
+        points = {
+            (direction, part[0]["part"]): sorted(
+                (depth, value) for depth, value, _ in _points(part, direction, kind)
+            )
+            for direction in ORDER
+            for part in _parts(rows)
+        }
+        drawn: dict[str, dict[str, list[tuple[int, float]]]] = {}
+        for (direction, name), found in points.items():
+            if found:
+                of = title if name is None else f"{title}, {direction}"
+                drawn.setdefault(of, {})[name or direction] = found
+        for heading, lines in drawn.items():
+            depths = [depth for found in lines.values() for depth, _ in found]
+            above = None
+            if any(waits_in_kernel(depth, most) for depth in depths):
+                above = {"x": most, "label": f"above {most}: waiting in the kernel"}
+            yield chart(
+                heading,
+                axis("queue depth", "", "log2"),
+                y,
+                [curve(name, found) for name, found in lines.items()],
+                mark_above=above,
+            )
+
+
+def _soak_charts(soak: BySecond) -> Iterator[dict[str, Any]]:
+    """The way to the steady state, second by second."""
+    lines = soak.speed_lines()
+    if lines:
+        yield chart(
+            f"{soak.unit} by second, preconditioning",
+            axis("second", "s"),
+            soak.speed_axis("log"),
+            lines,
+            dots=True,
+            within=(0, int(soak.step.runtime or 0)),
+        )

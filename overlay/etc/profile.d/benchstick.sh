@@ -1,0 +1,2 @@
+PS1='benchstick# '
+export LANG=C.UTF-8

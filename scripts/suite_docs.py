@@ -1,0 +1,176 @@
+"""The fio commands on the suites' pages in docs/, made from the suites' plans.
+
+    scripts/suite-docs [--write] [SUITE ...]
+
+Prints the blocks that the page of each suite (of all without a name) should hold, to be pasted;
+`--write` puts them in. Exit codes: 0 the pages are right (with --write: are now), 1 they were not,
+2 bad input.
+
+A block on a page begins with ```fio and the parameters that are not the default, as in
+```fio state=steady, and has a line for each test that it shows, such as "4 KiB write:". What stands
+under these lines, and under "all of these:", comes from the plan for a drive of 1 TB. FILE is the
+test file, DRIVE the raw drive, STEP the step's folder. A page without a block gets one with all
+tests of the plan: leave in those that are worth reading, and call this again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import re
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchstick.engine import fio
+from benchstick.plan.errors import BadInput
+from benchstick.plan.steps import Fio, Plan
+from benchstick.suites import registry
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+WIDTH = 100
+ALL = "all of these"
+# The drive for which the pages' plans are made.
+EXAMPLE = {
+    "code": "EXAMPLE",
+    "identity": {"capacity": 10**12, "model": "Example", "key": "EXAMPLE|Example"},
+    "transport": {"value": "usb-uas", "unit": None, "source": "docs"},
+    "usb_speed": {"value": 10000, "unit": None, "source": "docs"},
+    "queue_depth": {"value": 30, "unit": None, "source": "docs"},
+    "rotational": {"value": False, "unit": None, "source": "docs"},
+}
+_BLOCK = re.compile(r"^```fio([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TEST = re.compile(r"^(\S.*):$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a page: the parameters as `name=value`, and the tests that it shows."""
+
+    params: tuple[str, ...]
+    tests: tuple[str, ...]
+
+    @staticmethod
+    def of(params: str, body: str) -> Block:
+        """From its first line behind ```fio, and what stands in it."""
+        tests = tuple(name for name in _TEST.findall(body) if name != ALL)
+        return Block(tuple(params.split()), tests)
+
+    def text(self, commands: Mapping[str, Sequence[str]]) -> str:
+        """The block as the commands of its tests make it. BadInput when it names no such test."""
+        for test in self.tests:
+            if test not in commands:
+                raise BadInput(f"{test!r} is no test of the plan: {', '.join(commands)}")
+        shown = {test: commands[test] for test in self.tests}
+        first = next(iter(shown.values()), ())
+        common = [word for word in first if all(word in words for words in shown.values())]
+        lines = [" ".join(("```fio", *self.params))]
+        if len(shown) > 1:
+            lines += [f"{ALL}:", *_wrapped(common)]
+        for test, words in shown.items():
+            own = [word for word in words if len(shown) == 1 or word not in common]
+            lines += [f"{test}:", *_wrapped(own)]
+        return "\n".join([*lines, "```"])
+
+
+def _wrapped(words: Sequence[str]) -> list[str]:
+    return textwrap.wrap(
+        " ".join(words),
+        WIDTH,
+        initial_indent="    ",
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def blocks(page: str) -> list[Block]:
+    """The blocks of a page."""
+    return [Block.of(params, body) for params, body in _BLOCK.findall(page)]
+
+
+def commands_of(plan: Plan) -> dict[str, list[str]]:
+    """What follows `fio` for each test of the plan, by the test's name.
+
+    Passes of one test have one command; layouts and preparing passes are left out.
+    """
+    made: dict[str, list[str]] = {}
+    for step in plan.steps:
+        if not isinstance(step, Fio) or not step.counted:
+            continue
+        raw = plan.target == "block" or step.whole_drive
+        argv = fio.command(step, "DRIVE" if raw else "FILE", Path("STEP"), raw=raw)[1:]
+        if made.setdefault(step.test, argv) != argv:
+            raise ValueError(f"{step.test}: its passes differ in their commands")
+    return made
+
+
+@functools.cache
+def plan_of(suite: str, params: tuple[str, ...] = ()) -> Plan:
+    """The suite's plan for the example drive. BadInput naming what is wrong with `params`."""
+    given = {}
+    for word in params:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise BadInput(f"{word!r}: parameters are written as name=value")
+        given[name] = value
+    return registry.make_plan(suite, EXAMPLE, given)
+
+
+def whole_block(plan: Plan) -> str:
+    """The block with all tests of the plan, none of it without any; its parameters are not told."""
+    commands = commands_of(plan)
+    return Block((), tuple(commands)).text(commands) if commands else ""
+
+
+def wanted(suite: str, page: str) -> list[str]:
+    """The blocks that the page should hold instead of its own, in order; of a page that has none
+    one with all tests. Empty where the suite starts no fio."""
+    found = [block.text(commands_of(plan_of(suite, block.params))) for block in blocks(page)]
+    whole = whole_block(plan_of(suite))
+    return found or ([whole] if whole else [])
+
+
+def renewed(suite: str, page: str) -> str:
+    """The page with its blocks as they should be; without any, with one at its end."""
+    made = iter(wanted(suite, page))
+    text = _BLOCK.sub(lambda _: next(made), page)
+    return "\n\n".join([text.rstrip("\n"), *made]) + "\n"
+
+
+def main(argv: Sequence[str]) -> int:
+    """The exit code of the command."""
+    parser = argparse.ArgumentParser(
+        prog="suite-docs",
+        description=__doc__.split("\n\n", 1)[0],
+        epilog=__doc__.split("\n\n", 2)[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--write", action="store_true", help="put the blocks into the pages")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help="all without a name")
+    given = parser.parse_args(argv)
+    stale = False
+    try:
+        for suite in given.suites or registry.all_suites():
+            registry.find(suite)
+            path = DOCS / f"{suite}.md"
+            page = path.read_text(encoding="utf-8")
+            made = renewed(suite, page)
+            for text in wanted(suite, page):
+                print(f"docs/{suite}.md:\n\n{text}\n")
+            if made == page:
+                continue
+            stale = True
+            print(f"docs/{suite}.md: {'renewed' if given.write else 'differs'}", file=sys.stderr)
+            if given.write:
+                path.write_text(made, encoding="utf-8")
+    except (BadInput, OSError) as error:
+        print(f"suite-docs: {error}", file=sys.stderr)
+        return 2
+    return 1 if stale and not given.write else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,44 @@
+"""What all levels share: an invented drive, and folders of the bench's own for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DriveJson = dict[str, Any]
+
+
+@pytest.fixture
+def drive_json() -> Callable[..., DriveJson]:
+    """Makes a drive's JSON as `drives` gives it; keywords replace facts."""
+
+    def make(code: str = "SERIAL1", capacity: int = 10**12, **facts: object) -> DriveJson:
+        values = {
+            "transport": "usb-uas",
+            "usb_speed": 10000,
+            "queue_depth": 30,
+            "driver": "uas",
+            "rotational": False,
+            **facts,
+        }
+        return {
+            "code": code,
+            "identity": {"capacity": capacity, "model": "Model X", "key": f"{code}|Model X"},
+            **{
+                name: {"value": value, "unit": None, "source": "test"}
+                for name, value in values.items()
+            },
+        }
+
+    return make
+
+
+@pytest.fixture
+def bench_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder and a run folder that nobody else uses."""
+    monkeypatch.setenv("BENCHSTICK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
+    return tmp_path / "home"

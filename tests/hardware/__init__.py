@@ -1,0 +1,1 @@
+"""Recorded drives; see README.md here."""

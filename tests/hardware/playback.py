@@ -1,0 +1,76 @@
+"""Plays a recorded case back: the manifest becomes a file tree, the answers come from files.
+
+python -m tests.hardware.playback --expect NAME     (writes NAME/expected.json)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchstick.drives import discover, query
+from benchstick.drives.model import Drive
+
+CASES = Path(__file__).parent
+
+
+def case_names() -> list[str]:
+    """All recorded cases."""
+    return sorted(path.parent.name for path in CASES.glob("*/tree.json"))
+
+
+def expand(manifest: Mapping[str, Any], root: Path) -> None:
+    """Write the manifest's files, folders and symlinks below `root`."""
+    for path, content in manifest.items():
+        target = root / path
+        if content is None:
+            target.mkdir(parents=True, exist_ok=True)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            target.write_text(content, encoding="utf-8")
+        elif "hex" in content:
+            target.write_bytes(bytes.fromhex(content["hex"]))
+        else:
+            target.symlink_to(content["link"])
+
+
+def play(case: Path, root: Path, **arguments: Any) -> list[Drive]:
+    """The drives of a case, as a scan finds them; `arguments` go to the scan."""
+    expand(json.loads((case / "tree.json").read_text(encoding="utf-8")), root)
+    return discover.scan(root=root, query=query.recorded(case / "tools"), **arguments)
+
+
+def expectation(drives: list[Drive]) -> dict[str, Any]:
+    """What expected.json holds of each drive; `unknown` are facts that cannot be had, and why."""
+    return {
+        drive.name: {
+            "code": drive.code,
+            "guard": drive.guard.state,
+            "why": drive.guard.why,
+            "facts": {n: f.value for n, f in drive.facts.items() if f.value is not None},
+            "unknown": {n: f.why for n, f in drive.facts.items() if f.value is None},
+        }
+        for drive in drives
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write expected.json of a recorded case.")
+    parser.add_argument("--expect", metavar="NAME", required=True, choices=case_names())
+    case = CASES / parser.parse_args().expect
+    with tempfile.TemporaryDirectory() as root:
+        found = expectation(play(case, Path(root)))
+    text = json.dumps(found, indent=1, ensure_ascii=False)
+    (case / "expected.json").write_text(text + "\n", encoding="utf-8")
+    print(f"{case / 'expected.json'}: check every line of it", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

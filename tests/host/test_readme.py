@@ -1,0 +1,46 @@
+"""Every command in the README is run, or is a target of the Makefile that exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+from tests.host.bench import Bench
+
+CLONE = Path(__file__).resolve().parents[2]
+
+
+def commands() -> list[str]:
+    """The lines of the README's shell blocks."""
+    blocks = re.findall(r"```sh\n(.*?)```", (CLONE / "README.md").read_text(), re.S)
+    return [line for block in blocks for line in block.splitlines() if line]
+
+
+def test_every_command_of_the_readme_works(own_bench: Bench) -> None:
+    benchstick = []
+    for line in commands():
+        words = shlex.split(line)
+        if words[0] == "make":
+            done = subprocess.run(
+                ["make", "--dry-run", *words[1:]], cwd=CLONE, capture_output=True, text=True
+            )
+            assert done.returncode == 0, line
+        elif words[0] == "benchstick":
+            benchstick.append(words[1:])
+        else:
+            assert line in (". .venv/bin/activate", "export BENCHSTICK_HOME=$PWD/.benchstick")
+    assert len(benchstick) > 8
+    for argv in benchstick:
+        done = own_bench.run(*argv)
+        assert done.returncode == 0, (argv, done.stderr)
+        assert done.stdout, argv
+
+
+def test_the_pages_that_the_readme_links_are_there() -> None:
+    text = (CLONE / "README.md").read_text()
+    links = re.findall(r"\]\(([^)#]+)\)", text)
+    assert len(links) > 6
+    for link in links:
+        assert (CLONE / link).is_file(), link

@@ -1,0 +1,73 @@
+"""Sequential fills with known answers, as a sampler once a second would have seen them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from benchstick.analysis.fill import Interval
+
+GB = 10**9
+# MB/s at (seconds since the start, bytes written so far).
+Speed = Callable[[float, float], float]
+_FINE = 0.01
+
+
+def zones(*parts: tuple[float, float]) -> Speed:
+    """A drive with zones: (GB at the end of the zone, MB/s in it); the last one goes on."""
+
+    def speed(t: float, done: float) -> float:
+        for end, mbps in parts[:-1]:
+            if done < end * GB:
+                return mbps
+        return parts[-1][1]
+
+    return speed
+
+
+def falling(first: float, last: float, gb: float) -> Speed:
+    """A hard disk: MB/s from `first` to `last`, linear by position."""
+    return lambda t, done: first + (last - first) * done / (gb * GB)
+
+
+def constant(mbps: float) -> Speed:
+    return lambda t, done: mbps
+
+
+def slowed(inner: Speed, begin: float, end: float, factor: float) -> Speed:
+    """`inner`, times `factor` from second `begin` to second `end`."""
+    return lambda t, done: inner(t, done) * (factor if begin <= t < end else 1.0)
+
+
+def fill(
+    speed: Speed,
+    gb: float,
+    *,
+    noise: float = 0.0,
+    seed: int = 0,
+    wait: float = 0.0,
+    pause_every: float | None = None,
+    pause: float = 2.0,
+) -> list[Interval]:
+    """What the sampler sees of a fill of `gb`.
+
+    `noise` is the standard deviation of each second's speed as a share. The writing begins `wait`
+    seconds after the sampler; after every `pause_every` GB it rests for `pause` seconds.
+    """
+    source = random.Random(seed)
+    total, done, t, resting = gb * GB, 0.0, 0.0, wait
+    due = (pause_every or gb) * GB
+    made: list[Interval] = []
+    while done < total:
+        before, factor = done, max(0.02, source.gauss(1.0, noise))
+        for _ in range(round(1 / _FINE)):
+            if resting > 0:
+                resting -= _FINE
+            elif done < total:
+                done = min(total, done + speed(t, done) * 1e6 * _FINE * factor)
+                if done >= due:
+                    due += (pause_every or gb) * GB
+                    resting = pause if pause_every else 0.0
+            t += _FINE
+        made.append(Interval(round(done), 1.0, round(done) - round(before), round(t, 3)))
+    return made

@@ -1,0 +1,115 @@
+"""Which internal drives count as plugged in while the agent watched: few, and never by mistake."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from benchstick.drives.model import Drive, Fact, Guard, Identity
+from benchstick.engine import plugged
+from benchstick.engine.agent import Agent
+from benchstick.store import access, database, locks, records
+from benchstick.store import home as places
+
+
+def drive(serial: str, diskseq: int, transport: str = "sata") -> Drive:
+    return Drive(
+        name="sdx",
+        path="/dev/sdx",
+        devno="8:0",
+        diskseq=diskseq,
+        code=serial,
+        identity=Identity(serial, "M", None, None, 10**9, "ata1", 0),
+        guard=Guard("locked", "internal"),
+        facts={"transport": Fact(transport, source="test")},
+    )
+
+
+@pytest.fixture
+def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
+    """An agent that has looked once, on a machine that has been up for long."""
+    made = Agent(tmp_path, threading.Event())
+    monkeypatch.setattr(made, "_settled", lambda: True)
+    made._note_plugged([drive("HERE", 1)])
+    return made
+
+
+def test_a_drive_that_comes_later_was_plugged_in(agent: Agent) -> None:
+    agent._note_plugged([drive("HERE", 1), drive("NEW", 2)])
+    assert agent.seen == {2}
+
+
+def test_a_drive_that_was_here_and_was_reset_was_not(agent: Agent) -> None:
+    agent._note_plugged([drive("HERE", 3)])
+    assert agent.seen == set()
+
+
+@pytest.mark.parametrize("transport", ["other", "virtio", "scsi"])
+def test_what_is_made_and_not_plugged_does_not_count(agent: Agent, transport: str) -> None:
+    agent._note_plugged([drive("HERE", 1), drive("NEW", 2, transport)])
+    assert agent.seen == set()
+
+
+def test_what_comes_while_the_machine_boots_does_not_count(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "_settled", lambda: False)
+    agent._note_plugged([drive("LATE", 2)])
+    monkeypatch.setattr(agent, "_settled", lambda: True)
+    agent._note_plugged([drive("LATE", 4)])
+    assert agent.seen == set()
+
+
+def test_the_commands_believe_the_running_agent_and_no_other(
+    bench_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places.make_run_folder()
+    plugged.publish({7, 9})
+    # Left over from an agent that has ended.
+    assert plugged.believed() == ()
+    lock = locks.RunLock("agent")
+    try:
+        assert plugged.believed() == (7, 9)
+        path = places.run_folder() / "seen.json"
+        path.write_text('{"seen": "all"}')
+        assert plugged.believed() == ()
+        path.unlink()
+        path.symlink_to("/etc/hostname")
+        assert plugged.believed() == ()
+        path.unlink()
+        plugged.publish({7})
+        # Somebody else's file makes no drive free.
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fstat", lambda _fd: SimpleNamespace(st_uid=os.geteuid() + 4711))
+            assert plugged.believed() == ()
+    finally:
+        lock.release()
+
+
+def test_a_request_for_the_clock_is_carried_out_and_nobody_is_signed_out(
+    bench_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    year = 365 * 86400.0
+    bodies: list[object] = []
+
+    def carry_out(body: object) -> float:
+        bodies.append(body)
+        return year
+
+    monkeypatch.setattr("benchstick.appliance.clock.carry_out", carry_out)
+    agent = Agent(bench_home, threading.Event())
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        access.open_session(db)
+        (expires,) = db.execute("SELECT expires FROM sessions").fetchone()
+        number = records.add_request(db, "clock", {"time": 1.0})
+        agent._answer(db, records.open_requests(db)[0])
+        assert bodies == [{"time": 1.0}]
+        (later,) = db.execute("SELECT expires FROM sessions").fetchone()
+        assert later == expires + year
+        answer = db.execute("SELECT state FROM answers WHERE request = ?", (number,)).fetchone()
+        assert answer["state"] == "done"

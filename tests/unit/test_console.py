@@ -1,0 +1,236 @@
+"""The bench's screen: what it shows on which size, in which characters, and what is no PASS."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchstick.appliance import letters, network, qr, screen
+from benchstick.appliance.console import frame
+from benchstick.appliance.ending import Ending, ending
+from benchstick.appliance.network import Port
+from benchstick.appliance.page import Page
+from benchstick.appliance.view import Ended, Line, Running, View
+
+VIEW = View(
+    version="0.1.0",
+    now="2026-11-21 13:10 UTC",
+    ports=(
+        Port("eth0", True, ("192.168.100.123", "169.254.3.4")),
+        Port("eth1", False),
+        Port("enp5s0", True),
+    ),
+    page=Page(1, "0.0.0.0", 80, "482 913"),
+    name="benchstick.local",
+    drives=(
+        Line("sda", "SanDisk Ultra", 32 * 10**9, "usb-bot", "protected"),
+        Line("sdb", "Samsung Portable SSD T7 Shield", 10**12, "usb-uas", "free", "run 12 PASS"),
+        Line("nvme0n1", "WD_BLACK SN850X", 2 * 10**12, "nvme", "locked"),
+    ),
+)
+RUNNING = Running(13, "das", "Samsung Portable SSD T7 Shield", "Videos, pass 1", 0.42, 512.0)
+PASS = Ended(12, "das", "Samsung Portable SSD T7 Shield", Ending("PASS", "good", ""))
+FAIL = replace(PASS, ending=Ending("FAIL", "bad", "write 312 MB/s, wanted at least 900"))
+
+
+def text(view: View, width: int = 80, height: int = 25) -> str:
+    return "\n".join(frame(view, width, height, colours=False))
+
+
+def test_the_usual_screen_shows_all_of_it() -> None:
+    shown = text(VIEW)
+    for words in (
+        "http://192.168.100.123/",
+        "http://169.254.3.4/",
+        "http://benchstick.local/",
+        "no cable",
+        "waiting for an address",
+        "482 913",
+        "SanDisk Ultra",
+        "protected",
+        "run 12 PASS",
+        "locked",
+        "Benchstick 0.1.0",
+    ):
+        assert words in shown, shown
+    for line in qr.code("http://192.168.100.123/"):
+        assert line in shown
+
+
+@pytest.mark.parametrize(
+    "view", [VIEW, replace(VIEW, ended=FAIL), replace(VIEW, running=(RUNNING,))]
+)
+@pytest.mark.parametrize("size", [(80, 25), (128, 48), (80, 24), (40, 12), (20, 5), (240, 67)])
+def test_nothing_leaves_the_screen_or_the_font(view: View, size: tuple[int, int]) -> None:
+    odd = replace(view, notices=("Results will not last: " + "the stick is write-protected. " * 5,))
+    rows = frame(odd, *size, colours=False)
+    assert len(rows) == size[1]
+    assert all(len(row) < size[0] for row in rows)
+    "\n".join(rows).encode("cp437")
+
+
+def test_the_code_is_dropped_before_anything_that_must_be_seen() -> None:
+    small = text(VIEW, 60, 16)
+    assert "█" not in small
+    assert "482 913" in small
+    shown = text(replace(VIEW, ended=FAIL, notices=("Results will not last: x.",)))
+    assert "wanted at least 900" in shown
+    assert "Results will not last" in shown
+    assert "482 913" in shown
+
+
+def test_the_code_is_what_the_library_made() -> None:
+    """Read back from the characters, margin included."""
+    import segno
+
+    url = "http://192.168.1.20/"
+    halves = {" ": (1, 1), "▀": (0, 1), "▄": (1, 0), "█": (0, 0)}
+    rows: list[list[int]] = []
+    for line in qr.code(url):
+        rows.append([halves[letter][0] for letter in line])
+        rows.append([halves[letter][1] for letter in line])
+    wanted = [list(row) for row in segno.make_qr("HTTP://192.168.1.20").matrix_iter(border=4)]
+    assert rows[: len(wanted)] == wanted
+    assert not any(any(row) for row in rows[len(wanted) :])
+
+
+@pytest.mark.parametrize(
+    "url", ["http://255.255.255.255/", "http://169.254.255.255:8080/", "http://[fe80::1]:65535/"]
+)
+def test_every_code_fits_beside_the_addresses(url: str) -> None:
+    lines = qr.code(url)
+    assert len(lines) <= 17
+    assert len(lines[0]) <= 79 - 40
+
+
+def test_a_progress_line_tells_step_share_and_time() -> None:
+    shown = text(replace(VIEW, running=(RUNNING,) * 5, ended=PASS))
+    assert "Run 13  das on Samsung" in shown
+    assert "42%  8 min 32 s left  Videos, pass 1" in shown
+    assert "and 2 more running" in shown
+    assert "████  " not in shown.splitlines()[-9], "a run that is on hides how the last one ended"
+
+
+@pytest.mark.parametrize(("ended", "style"), [(PASS, "42"), (FAIL, "41")])
+def test_the_verdict_is_big_and_coloured_only_where_asked(ended: Ended, style: str) -> None:
+    view = replace(VIEW, ended=ended)
+    for line in letters.big(ended.ending.word, 78):
+        assert line.strip() in text(view)
+    assert "\x1b" not in text(view)
+    assert f"\x1b[0;1;37;{style}m" in "\n".join(frame(view, 80, 25, colours=True))
+
+
+def test_every_word_has_letters_and_fits() -> None:
+    states = ("done", "failed", "cancelled", "interrupted", "refused")
+    words = {ending(state, code, None, None).word for state in states for code in (0, 1, 4, 5, 6)}
+    words |= {ending("done", 0, verdict, None).word for verdict in ("pass", "fail", "inconclusive")}
+    for word in words:
+        lines = letters.big(word, 78)
+        assert len(lines) == letters.HEIGHT, word
+        assert len(lines[0]) <= 78
+    assert letters.big("PASS", 10) == ["PASS"]
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "verdict", "word"),
+    [
+        ("done", 0, None, "DONE"),
+        ("done", 0, "pass", "PASS"),
+        ("done", 1, "fail", "FAIL"),
+        ("failed", 1, None, "FAIL"),
+        ("done", 5, None, "INCONCLUSIVE"),
+        ("failed", 4, None, "DRIVE LOST"),
+        ("failed", 6, None, "ERROR"),
+        ("failed", 70, None, "ERROR"),
+        ("cancelled", 130, None, "CANCELLED"),
+        ("interrupted", None, None, "INTERRUPTED"),
+        ("refused", 3, None, "REFUSED"),
+    ],
+)
+def test_pass_and_fail_are_verdicts_and_nothing_else(
+    state: str, code: int | None, verdict: str | None, word: str
+) -> None:
+    assert ending(state, code, verdict, None).word == word
+
+
+def test_a_model_name_cannot_steer_the_terminal() -> None:
+    line = Line("sda", "Evil\x1b[2J\x07\u202e\u4e2d", 1, "usb-bot", "free")
+    shown = text(replace(VIEW, drives=(line,)))
+    assert "\x1b" not in shown
+    assert "Evil?[2J??" in shown
+
+
+@pytest.mark.parametrize(
+    ("page", "url"),
+    [
+        (Page(1, "0.0.0.0", 80, None), "http://192.168.100.123/"),
+        (Page(1, "0.0.0.0", 8080, None), "http://192.168.100.123:8080/"),
+        (Page(1, "169.254.3.4", 80, None), "http://169.254.3.4/"),
+        (Page(1, "127.0.0.1", 80, None), None),
+        (None, None),
+    ],
+)
+def test_the_code_leads_where_the_page_answers(page: Page | None, url: str | None) -> None:
+    assert screen.best_url(replace(VIEW, page=page)) == url
+
+
+def test_only_wired_ports_are_listed(tmp_path: Path) -> None:
+    net = tmp_path / "class/net"
+    for name, kind, device, wireless, carrier in (
+        ("eth0", "1", True, False, "1"),
+        ("eth1", "1", True, False, "0"),
+        ("lo", "772", False, False, "1"),
+        ("wlan0", "1", True, True, "1"),
+        ("br0", "1", False, False, "1"),
+    ):
+        (net / name).mkdir(parents=True)
+        (net / name / "type").write_text(kind + "\n")
+        (net / name / "carrier").write_text(carrier + "\n")
+        if device:
+            (net / name / "device").mkdir()
+        if wireless:
+            (net / name / "wireless").mkdir()
+    have = [("lo", "127.0.0.1"), ("eth0", "169.254.1.1"), ("eth0", "10.0.0.2")]
+    found = network.ports(tmp_path, lambda: have)
+    assert found == [Port("eth0", True, ("10.0.0.2", "169.254.1.1")), Port("eth1", False)]
+
+
+def test_the_kernel_is_asked_for_addresses() -> None:
+    assert ("lo", "127.0.0.1") in network.addresses()
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        (b"+ 2 0 benchstick.local\n", "benchstick.local"),
+        (b"+ 2 0 Benchstick-2.local\n", "benchstick-2.local"),
+        (b"+ 2 0 somebody.local\n", None),
+        (b"-15 Timeout reached\n", None),
+        (b"", None),
+    ],
+)
+def test_avahi_is_asked_for_the_name(tmp_path: Path, answer: bytes, name: str | None) -> None:
+    asked: list[bytes] = []
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind(str(tmp_path / "socket"))
+        daemon.listen(1)
+
+        def serve() -> None:
+            link, _ = daemon.accept()
+            with link:
+                asked.append(link.recv(100))
+                link.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert network.mdns_name("10.0.0.2", tmp_path / "socket") == name
+        thread.join()
+    assert asked == [b"RESOLVE-ADDRESS 10.0.0.2\n"]
+
+
+def test_without_avahi_there_is_no_name(tmp_path: Path) -> None:
+    assert network.mdns_name("10.0.0.2", tmp_path / "socket") is None

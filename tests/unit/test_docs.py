@@ -1,0 +1,44 @@
+"""The pages of docs/: links lead somewhere, and the glossary has the words that the code uses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchstick.drives.model import TRANSPORTS
+from benchstick.suites import registry
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_other_pages_lead_somewhere(page: Path) -> None:
+    found = re.findall(r"\]\(([^():#\s]+\.md)(?:#[^)\s]*)?\)", page.read_text(encoding="utf-8"))
+    lacking = [name for name in found if not (page.parent / name).is_file()]
+    assert lacking == []
+
+
+def states_of(table: str) -> set[str]:
+    """The states that the store allows a row of this table."""
+    sql = (ROOT / "benchstick/store/migrations/001.sql").read_text(encoding="utf-8")
+    body = sql.split(f"CREATE TABLE {table} (")[1]
+    found = re.search(r"state IN\s*\(([^)]*)\)", body)
+    assert found is not None
+    return set(re.findall(r"'(\w+)'", found[1]))
+
+
+def test_the_glossary_has_the_words_of_the_code() -> None:
+    words = set(re.findall(r"[\w-]+", (ROOT / "docs/glossary.md").read_text(encoding="utf-8")))
+    wanted = {*TRANSPORTS, "free", "locked", "protected", "inconclusive", "waiting", "taken"}
+    wanted |= states_of("runs") | states_of("figures") | states_of("answers")
+    assert sorted(wanted - words) == []
+
+
+def test_the_page_on_charts_tells_of_each_suite_with_charts_of_its_own_kind() -> None:
+    text = (ROOT / "docs/charts.md").read_text(encoding="utf-8")
+    for name in ("sustained", "consistency", "sweep"):
+        assert name in registry.all_suites()
+        assert f"({name}.md)" in text

@@ -1,0 +1,438 @@
+"""Facts, codes, selectors, sentences, temperature, plug events: the parts without a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from benchstick.drives import (
+    ata,
+    contents,
+    discover,
+    locks,
+    places,
+    practice,
+    prepare,
+    query,
+    systems,
+    temperature,
+    tree,
+    usb,
+    watch,
+    words,
+)  # fmt: skip
+from benchstick.drives.model import Drive, Fact, Guard, Identity
+from benchstick.drives.tool import Finished
+from benchstick.plan.errors import BadInput
+from tests.hardware import playback
+from tests.hardware.documented import nvme_ssd
+from tests.hardware.shapes import ata_words, bos, descriptors
+
+
+def drive(
+    name: str = "sda",
+    serial: str | None = "SER1",
+    port: str = "2-1",
+    label: str | None = None,
+    **facts: object,
+) -> Drive:
+    """A made-up drive; keywords are facts."""
+    identity = Identity(serial, "Model", None, None, 10**12, port, 0)
+    values = {"transport": "usb-uas", "external": True, **facts}
+    return Drive(
+        name,
+        f"/dev/{name}",
+        "8:0",
+        5,
+        "",
+        identity,
+        Guard("free", "test"),
+        {key: Fact(value, source="test") for key, value in values.items()},
+        label,
+    )
+
+
+# --- codes and selectors -----------------------------------------------------------------------
+
+
+def test_the_code_is_the_serial_where_it_is_the_only_one() -> None:
+    coded = discover._with_codes(
+        [
+            drive("sda", "A", "2-1"),
+            drive("sdb", "A", "2-2.1"),
+            drive("sdc", "B", "2-3"),
+            drive("sdd", None, "2-4"),
+            drive("sde", "practice", "2-5"),
+            drive("sdf", "port:2-1:0", "2-6"),
+        ],
+        {},
+    )
+    assert [d.code for d in coded] == [
+        "port:2-1:0", "port:2-2.1:0", "B", "port:2-4:0", "port:2-5:0@8:0", "port:2-6:0",
+    ]  # fmt: skip
+    assert len({d.code for d in coded}) == len(coded)
+
+
+def test_two_drives_that_the_kernel_puts_in_one_place_still_have_two_codes() -> None:
+    first, second = drive("sda", None), drive("sdb", None)
+    coded = discover._with_codes([first, second], {})
+    assert len({d.code for d in coded}) == 2
+
+
+def some_drives() -> list[Drive]:
+    return discover._with_codes(
+        [drive("sda", "A", "2-1"), drive("sdb", "A", "2-2.1"), drive("sdc", "B", "2-3")],
+        {drive("sdc", "B", "2-3").identity.key(): "shelf 4"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("selector", "name"),
+    [
+        ("/dev/sdb", "sdb"),
+        ("B", "sdc"),
+        (" B ", "sdc"),
+        ("port:2-2.1:0", "sdb"),
+        ("2-2.1", "sdb"),
+        ("port:2-3:0", "sdc"),
+        ("shelf 4", "sdc"),
+    ],
+)
+def test_a_selector_finds_its_drive(selector: str, name: str) -> None:
+    assert discover.resolve(selector, some_drives()).name == name
+
+
+def test_an_ambiguous_selector_names_the_candidates() -> None:
+    with pytest.raises(BadInput, match=r"names 2 drives.*port:2-1:0.*port:2-2\.1:0") as caught:
+        discover.resolve("A", some_drives())
+    assert caught.value.field == "drive"
+
+
+def test_a_label_that_is_another_drives_code_is_ambiguous() -> None:
+    drives = [drive("sda", "A", "2-1"), drive("sdb", "B", "2-2")]
+    coded = discover._with_codes(drives, {drives[0].identity.key(): "B"})
+    with pytest.raises(BadInput, match="names 2 drives"):
+        discover.resolve("B", coded)
+
+
+@pytest.mark.parametrize("selector", ["nothing", "/dev/sdz", "sda", ""])
+def test_an_unknown_selector_lists_the_drives_there_are(selector: str) -> None:
+    with pytest.raises(BadInput, match=r"B \(/dev/sdc\)"):
+        discover.resolve(selector, some_drives())
+
+
+def test_without_drives_the_message_says_so() -> None:
+    with pytest.raises(BadInput, match="no drives are plugged in"):
+        discover.resolve("X", [])
+
+
+def test_labels_given_to_resolve_count() -> None:
+    drives = discover._with_codes([drive("sda", "A")], {})
+    assert discover.resolve("desk", drives, {drives[0].identity.key(): "desk"}).name == "sda"
+
+
+# --- USB ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gigabits", "lanes", "megabits"), [(5, 1, 5000), (10, 1, 10000), (20, 2, 20000)]
+)
+def test_the_bos_descriptor_tells_the_best_speed(gigabits: int, lanes: int, megabits: int) -> None:
+    assert usb.bos_speed(bos(gigabits=gigabits, lanes=lanes)) == megabits
+
+
+@pytest.mark.parametrize("raw", [b"", b"\5", bytes(64), bos(gigabits=10)[:9], b"\xff" * 40])
+def test_a_broken_bos_descriptor_gives_none(raw: bytes) -> None:
+    assert usb.bos_speed(raw) in (None, 5000)
+
+
+def test_every_alternate_setting_counts(tmp_path: Path) -> None:
+    folder = tmp_path / "dev"
+    folder.mkdir()
+    for protocols, wanted in (
+        ([0x50], ["BOT"]), ([0x50, 0x62], ["BOT", "UAS"]), ([0x62], ["UAS"]),
+        ([0x01], ["protocol 0x01"]),
+    ):  # fmt: skip
+        (folder / "descriptors").write_bytes(descriptors("1234:5678", protocols))
+        assert usb.offered(tree.Tree(tmp_path), Path("dev"))[0] == wanted
+
+
+def test_lsusb_is_understood() -> None:
+    output = """
+  SuperSpeed USB Device Capability:
+      Device can operate at SuperSpeed (5Gbps)
+  SuperSpeedPlus USB Device Capability:
+      Speed Attribute ID: 0 5Gb/s Symmetric RX SuperSpeed
+      Speed Attribute ID: 1 10Gb/s Symmetric RX SuperSpeedPlus
+"""
+    assert usb.lsusb_speed(output) == 10000
+    assert usb.lsusb_speed("nothing") is None
+
+
+def test_the_quirk_parameter_is_read_by_id() -> None:
+    assert usb.quirk_for("152d:0578:u,0BC2:2321:tu", "0bc2:2321") == "tu"
+    assert usb.quirk_for("152d:0578:u", "152d:0579") is None
+    assert usb.quirk_for("", "152d:0579") is None
+
+
+# --- ATA ---------------------------------------------------------------------------------------
+
+
+def test_identify_words_are_read_from_hdparm_and_from_the_vpd_page() -> None:
+    text = ata_words(serial="SN42", model="Model 7", firmware="FW1")
+    found = ata.parse_hdparm(text)
+    page = bytes(60) + b"".join(word.to_bytes(2, "little") for word in found)
+    assert ata.parse_page_89(page) == found
+    known = ata.Words(found, "test")
+    assert (known.serial, known.model, known.firmware) == ("SN42", "Model 7", "FW1")
+
+
+@pytest.mark.parametrize("text", ["", "0000 " * 256, "/dev/sda: 0040", "8000 " * 256, "zz"])
+def test_what_is_no_ata_drive_is_not_taken_for_one(text: str) -> None:
+    assert not ata.plausible(ata.parse_hdparm(text))
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        (0x00, "not supported"),
+        (0x21, "disabled, not frozen"),
+        (0x29, "disabled, frozen"),
+        (0x2F, "enabled, locked, frozen"),
+        (0x33, "enabled, count expired, not frozen"),
+    ],
+)
+def test_the_security_word(word: int, text: str) -> None:
+    assert ata.security(word) == text
+
+
+# --- other facts -------------------------------------------------------------------------------
+
+
+def test_what_is_no_drive_is_left_out(tmp_path: Path) -> None:
+    names = (
+        "sda", "sdaa", "nvme0n1", "nvme0c0n1", "mmcblk0", "mmcblk0boot0", "mmcblk0rpmb", "vda",
+        "xvda", "nbd0", "nullb0", "dm-0", "loop0", "sr0", "fd0", "zram0", "ram0", "md0", "sdb",
+        "nvme1n1", "dm-1",
+    )  # fmt: skip
+    for name in names:
+        folder = tmp_path / "sys/block" / name
+        folder.mkdir(parents=True)
+        (folder / "size").write_text("0\n" if name == "sdb" else "2048\n")
+    (tmp_path / "sys/block/nvme1n1/hidden").write_text("1\n")
+    (tmp_path / "sys/block/dm-1/dm").mkdir()
+    (tmp_path / "sys/block/dm-1/dm/uuid").write_text("LVM-abc\n")
+    assert set(tree.disk_names(tree.Tree(tmp_path))) == {
+        "sda", "sdaa", "nvme0n1", "mmcblk0", "vda", "xvda", "nbd0", "nullb0", "dm-0", "loop0",
+    }  # fmt: skip
+
+
+def test_blkids_escapes_are_undone() -> None:
+    found = contents.parse_blkid("LABEL=My\\ Disk\\'s\nTYPE=exfat\nUSAGE=filesystem\n")
+    assert (found.label, found.type, found.usage) == ("My Disk's", "exfat", "filesystem")
+
+
+def test_a_mountpoint_with_blanks_and_the_right_columns() -> None:
+    from benchstick.drives import claims
+
+    line = "36 35 98:0 /mnt1 /mnt/a\\040b rw,noatime master:1 - ext3 /dev/my\\134root rw,errors=x"
+    assert claims.parse_mountinfo(line) == [("98:0", "/mnt/a b", "ext3", "/dev/my\\root")]
+
+
+def test_every_gpt_type_is_written_as_sfdisk_writes_it() -> None:
+    for kind in systems.GPT_TYPES:
+        assert kind == kind.upper()
+        assert len(kind) == 36
+
+
+@pytest.mark.parametrize(
+    ("fs", "size", "cluster"),
+    [
+        ("exfat", 200 << 20, 4096),
+        ("exfat", 32 << 30, 32768),
+        ("exfat", 64 << 30, 131072),
+        ("ntfs", 4 * 10**12, 4096),
+        ("ntfs", 20 << 40, 8192),
+        ("ext4", 4 * 10**12, 4096),
+    ],
+)
+def test_clusters_are_those_that_windows_takes(fs: str, size: int, cluster: int) -> None:
+    assert prepare.cluster_size(fs, size) == cluster
+
+
+def test_the_practice_drive_takes_at_most_a_quarter() -> None:
+    gib = 1 << 30
+    assert practice.size_for(16 * gib) == 4 * gib
+    assert practice.size_for(20 * gib) == 5 * gib
+    assert practice.size_for(1000 * gib) == 8 * gib
+    assert practice.size_for(12 * gib, allocated=4 * gib) == 4 * gib
+    with pytest.raises(BadInput, match=r"17\.2 GB.*BENCHSTICK_HOME"):
+        practice.size_for(16 * gib - 1)
+
+
+# --- sentences ---------------------------------------------------------------------------------
+
+
+def test_the_summary_and_what_the_port_gives_away(tmp_path: Path) -> None:
+    found = playback.play(playback.CASES / "uas-on-usb2", tmp_path)[0]
+    assert words.summary_line(found) == "USB 480 Mb/s · UASP · queue 30 · TRIM no"
+    assert words.worse_than_possible(found) == [
+        "the drive offers 10 Gb/s and UASP; this port gives 480 Mb/s"
+    ]
+
+
+def test_trim_that_the_kernel_leaves_alone_is_told(tmp_path: Path) -> None:
+    found = playback.play(playback.CASES / "uas-bridge-sat", tmp_path)[0]
+    assert words.summary_line(found).endswith("TRIM offered, not used by the kernel")
+    assert any("provisioning mode full" in text for text in words.worse_than_possible(found))
+
+
+def test_a_slow_slot_and_a_slow_link_are_told(tmp_path: Path) -> None:
+    nvme = playback.play(playback.CASES / "nvme-ssd", tmp_path / "a")[0]
+    assert words.summary_line(nvme) == "NVMe PCIe 8 GT/s x4 · queue 1023 · TRIM yes"
+    assert words.worse_than_possible(nvme) == [
+        "the drive can do PCIe 16 GT/s x4; the slot gives 8 GT/s x4"
+    ]
+    sata = playback.play(playback.CASES / "sata-frozen", tmp_path / "b")[0]
+    assert words.worse_than_possible(sata) == [
+        "the drive can do SATA 6 Gb/s; the link runs at 1.5 Gb/s"
+    ]
+
+
+# --- quick scans, queries ----------------------------------------------------------------------
+
+
+def test_a_quick_scan_sends_no_smart_and_asks_again_only_after_writes(tmp_path: Path) -> None:
+    case = nvme_ssd()
+    case.write(tmp_path)
+    root = tmp_path / "root"
+    playback.expand(case.tree, root)
+    answers = query.recorded(tmp_path / case.name / "tools")
+    asked: list[str] = []
+
+    def ask(argv: Sequence[str]) -> Finished:
+        asked.append(argv[0])
+        return answers(argv)
+
+    first = discover.scan(root=root, query=ask, deep=False)[0]
+    assert {"smartctl", "nvme", "hdparm"}.isdisjoint(asked)
+    assert "blkid" in asked
+    assert first.facts["health"].why == "not asked: quick look"
+    assert first.guard.state == "locked"
+    asked.clear()
+    assert discover.scan(root=root, query=ask, deep=False)[0].guard == first.guard
+    assert asked == []
+    stat = root / "sys/block/nvme0n1/stat"
+    stat.write_text("0 0 0 0 1 0 8 0 0 0 0 0 0 0 0 0 0\n")
+    discover.scan(root=root, query=ask, deep=False)
+    assert "blkid" in asked
+
+
+def test_a_drive_under_test_is_not_asked(tmp_path: Path) -> None:
+    case = nvme_ssd()
+    case.write(tmp_path)
+    playback.expand(case.tree, tmp_path / "root")
+
+    def ask(argv: Sequence[str]) -> Finished:
+        raise AssertionError(f"asked {argv}")
+
+    found = discover.scan(root=tmp_path / "root", query=ask, skip_queries=["nvme0n1"])[0]
+    assert (found.guard.state, found.guard.why) == ("locked", "not asked while a test runs")
+    assert found.facts["health"].why == "not asked while a test runs"
+    assert found.value("pcie_speed") == 8
+
+
+def test_a_missing_tool_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = query.ask_live(["no-such-tool-here", "-x"])
+    assert answer.exit_code == query.NOT_INSTALLED
+    assert "no-such-tool-here is not installed" in answer.error_line
+
+
+def test_a_tool_that_hangs_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query, "TIMEOUT_SECONDS", 0.2)
+    asker = query.Asker(query.ask_live)
+    assert asker("sleep", "20").timed_out
+    assert asker.silent_why is not None
+    assert "did not answer sleep" in asker.silent_why
+    assert asker("true").exit_code == query.NOT_INSTALLED
+
+
+# --- temperature -------------------------------------------------------------------------------
+
+
+def test_temperature_is_read_from_hwmon_first(tmp_path: Path) -> None:
+    case = nvme_ssd()
+    case.write(tmp_path)
+    playback.expand(case.tree, tmp_path / "root")
+    found = drive("nvme0n1", transport="nvme")
+    answers = query.recorded(tmp_path / case.name / "tools")
+    fact = temperature.read(found, answers, tree=tree.Tree(tmp_path / "root"))
+    assert (fact.value, fact.unit, fact.source) == (43.85, "C", "hwmon nvme")
+
+
+def test_temperature_gives_up_after_two_failures(tmp_path: Path) -> None:
+    case = playback.CASES / "uas-bridge-sat"
+    playback.play(case, tmp_path)
+    asked = []
+
+    def fails(argv: Sequence[str]) -> Finished:
+        asked.append(argv)
+        return Finished(tuple(argv), 1, b"", b"no answer", 0.0)
+
+    found = drive("sda", "give-up")
+    where = tree.Tree(tmp_path)
+    temperature._failures.clear()
+    for _ in range(temperature.GIVE_UP_AFTER):
+        assert temperature.read(found, fails, tree=where).value is None
+    count = len(asked)
+    fact = temperature.read(found, fails, tree=where)
+    assert fact.why == "given up after 2 failed readings"
+    assert len(asked) == count > 0
+    temperature._failures.clear()
+
+
+def test_a_drive_without_sensor_says_why(tmp_path: Path) -> None:
+    temperature._failures.clear()
+    fact = temperature.read(drive("loop99", transport="virtual"), tree=tree.Tree(tmp_path))
+    assert fact.why == "a virtual drive has no sensor"
+
+
+# --- plug events, locks ------------------------------------------------------------------------
+
+
+def test_changes_tell_plugs_unplugs_and_another_disk_of_the_same_name() -> None:
+    assert watch.changes({"sda": 1}, {"sda": 1}) == []
+    assert watch.changes({}, {"sda": 1}) == [watch.Event("plug", "sda", 1)]
+    assert watch.changes({"sda": 1}, {}) == [watch.Event("unplug", "sda", 1)]
+    assert watch.changes({"sda": 1}, {"sda": 2}) == [
+        watch.Event("unplug", "sda", 1),
+        watch.Event("plug", "sda", 2),
+    ]
+
+
+def test_a_drive_lock_is_seen_without_being_taken(bench_home: Path) -> None:
+    path = locks.lock_path(drive().identity)
+    assert locks.running() == []
+    fd = locks.take(path)
+    assert fd is not None
+    locks.write(fd, {"name": "sda", "diskseq": 5})
+    assert locks.is_locked("sda")
+    assert not locks.is_locked("sdb")
+    assert locks.take(path) is None
+    assert locks.is_locked("sda"), "looking and trying must not free the lock"
+    locks.release(fd)
+    assert not locks.is_locked("sda")
+    again = locks.take(path)
+    assert again is not None
+    locks.release(again)
+
+
+def test_lock_names_are_safe_and_told_apart() -> None:
+    odd = locks.lock_path(drive(serial="../../etc/pass wd").identity)
+    assert "/" not in odd.name
+    assert odd.parent == places.locks()
+    assert locks.lock_path(drive(port="2-1").identity) != locks.lock_path(
+        drive(port="2-2").identity
+    )

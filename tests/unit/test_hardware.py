@@ -1,0 +1,90 @@
+"""Recorded drives give the facts that are expected of them (tests/hardware)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchstick.drives.model import Drive
+from tests.hardware import documented, playback
+
+
+@pytest.fixture(params=playback.case_names())
+def case(request: pytest.FixtureRequest) -> Path:
+    return playback.CASES / str(request.param)
+
+
+def test_each_drive_has_the_expected_facts(case: Path, tmp_path: Path) -> None:
+    expected = json.loads((case / "expected.json").read_text(encoding="utf-8"))
+    drives = {drive.name: drive for drive in playback.play(case, tmp_path)}
+    assert set(drives) == set(expected)
+    for name, wanted in expected.items():
+        _compare(drives[name], wanted)
+
+
+def _compare(drive: Drive, wanted: dict[str, Any]) -> None:
+    assert drive.code == wanted["code"]
+    assert (drive.guard.state, drive.guard.why) == (wanted["guard"], drive.guard.why)
+    assert wanted["why"] in drive.guard.why
+    for name, value in wanted["facts"].items():
+        found = drive.facts[name]
+        if isinstance(value, dict) and "contains" in value:
+            assert value["contains"] in str(found.value), name
+        else:
+            assert found.value == value, f"{name}: {found}"
+    for name, why in wanted["unknown"].items():
+        found = drive.facts[name]
+        assert found.value is None, f"{name}: {found}"
+        assert why in (found.why or ""), f"{name}: {found}"
+
+
+def test_no_fact_is_blank(case: Path, tmp_path: Path) -> None:
+    for drive in playback.play(case, tmp_path):
+        for name, fact in drive.facts.items():
+            document = fact.to_json()
+            if document["value"] is None:
+                assert document["why"], name
+                assert document["why"] != "not reported", name
+            else:
+                assert document["source"], name
+
+
+def test_codes_are_unique_in_each_case(case: Path, tmp_path: Path) -> None:
+    codes = [drive.code for drive in playback.play(case, tmp_path)]
+    assert len(codes) == len(set(codes))
+    assert all(codes)
+
+
+def test_a_look_at_one_drive_alone_gives_it_the_same_code(case: Path, tmp_path: Path) -> None:
+    """A run looks at its own drive only; what it takes as the code must be what was printed."""
+    expected = json.loads((case / "expected.json").read_text(encoding="utf-8"))
+    for number, name in enumerate(expected):
+        others = set(expected) - {name}
+        drives = playback.play(case, tmp_path / str(number), identity_only=others)
+        assert {drive.name: drive.code for drive in drives} == {
+            other: wanted["code"] for other, wanted in expected.items()
+        }
+        assert {drive.name for drive in drives if drive.guard.state == "free"} <= {name}
+
+
+@pytest.mark.parametrize("build", documented.BUILDERS, ids=lambda build: build.__name__)
+def test_documented_cases_are_as_their_builder_makes_them(build: Any, tmp_path: Path) -> None:
+    made = build()
+    made.write(tmp_path)
+    for fresh in sorted((tmp_path / made.name).rglob("*")):
+        if fresh.is_file():
+            kept = playback.CASES / fresh.relative_to(tmp_path)
+            assert kept.read_bytes() == fresh.read_bytes(), kept
+
+
+def test_the_kinds_of_hardware_asked_for_are_there() -> None:
+    wanted = {
+        "sata-ssd", "nvme-ssd", "uas-bridge-sat", "bot-stick", "bridge-without-pass-through",
+        "sata-frozen", "enclosure-two-luns", "two-with-one-serial", "uas-by-usb-storage",
+        "vm-sata", "vm-nvme", "vm-uas", "vm-bot", "vm-pc-mounted", "vm-pc-windows",
+        "vm-enclosure", "two-with-one-inner-serial",
+    }  # fmt: skip
+    assert wanted <= set(playback.case_names())

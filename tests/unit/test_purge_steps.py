@@ -1,0 +1,799 @@
+"""How each rung is carried out and recorded, on drives simulated here by the rules of ACS-4 and
+the NVM Express specification: no real drive was at hand that has these features."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from benchstick.analysis.marks import Marks
+from benchstick.drives import tool
+from benchstick.drives.guard import Hold
+from benchstick.drives.model import Drive, Fact, Guard, Identity
+from benchstick.drives.purge import find
+from benchstick.drives.tool import Finished
+from benchstick.engine import purge, purges
+from benchstick.engine.purge import do_purge
+from benchstick.engine.sampler import Counters, Sampler
+from benchstick.engine.work import Work
+from benchstick.plan.errors import BadInput, BenchError, Cancelled, DriveLost, Inconclusive
+from benchstick.plan.steps import Plan, Purge
+from benchstick.store import database, locks, records
+from benchstick.store import home as places
+from tests.unit.test_purge import recorded
+
+UUID = "12345678-1234-1234-1234-{:012d}"
+CAPACITY = 1 << 30
+
+
+class PowerCut(BaseException):
+    """The bench dies here: nothing of it gets another word in."""
+
+
+class AtaDrive:
+    """A drive's security by ACS-4: states SEC1 (no password), SEC5 (unlocked), SEC4 (locked)."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.password: str | None = None
+        self.locked = self.frozen = False
+        self.erased = self.refused = 0
+        self.dies_at = ""
+        self.aborts = ""
+        self.in_store: list[str | None] = []
+        self.before: Callable[[str], None] = lambda act: None
+
+    def power_cycle(self) -> None:
+        self.locked, self.frozen = self.password is not None, False
+
+    def __call__(self, argv: Sequence[str], **_: Any) -> Finished:
+        if argv[0] != "hdparm" or argv[1] == "-V":
+            return said(argv, f"{argv[0]} v9.65\n")
+        if argv[1] == "-I":
+            return said(argv, recorded(f"hdparm-I-{self.state()}.txt"))
+        act, password = argv[3].removeprefix("--security-"), argv[4]
+        assert argv[1:3] == ["--user-master", "u"]
+        self.before(act)
+        if act == self.dies_at:
+            raise PowerCut
+        ok = act != self.aborts and not self.frozen and self.takes(act, password)
+        return said(argv, code=0 if ok else 5, err="" if ok else "SECURITY: Input/output error")
+
+    def state(self) -> str:
+        if self.locked:
+            return "locked-and-frozen" if self.frozen else "locked"
+        if self.password is not None:
+            return "password"
+        return "frozen" if self.frozen else "ready"
+
+    def takes(self, act: str, password: str) -> bool:
+        if act == "set-pass":
+            # What a bench that died right here would find at its next start.
+            with contextlib.closing(database.open_reader(self.home)) as db:
+                self.in_store = [row["password"] for row in db.execute("SELECT * FROM purges")]
+            self.password = password
+            return True
+        if password != self.password:
+            self.refused += 1
+            return False
+        if act == "unlock":
+            self.locked = False
+        elif act == "disable":
+            self.password = None
+        else:
+            self.erased += 1
+            self.password, self.locked = None, False
+        return True
+
+
+class NvmeDrive:
+    """A controller with Sanitize and Format; the log as nvme-cli 2.3 prints it."""
+
+    def __init__(self) -> None:
+        self.log = "nvme-2.3-sanitize-log-never.json"
+        self.after: list[str] = []
+        self.sent: list[list[str]] = []
+        self.namespaces = [1]
+        self.format_gives = "2.3-id-ns-4k"
+        self.lba = "2.3-id-ns-4k"
+        self.polls = 0
+        self.when_polled: Callable[[int], None] = lambda number: None
+
+    def __call__(self, argv: Sequence[str], **_: Any) -> Finished:
+        act = argv[1] if argv[0] == "nvme" else ""
+        if act == "id-ctrl":
+            return said(argv, json.dumps({"oacs": 0xA, "fna": 4, "sanicap": 3}))
+        if act == "list-ns":
+            return said(argv, json.dumps({"nsid_list": [{"nsid": n} for n in self.namespaces]}))
+        if act == "sanitize-log":
+            self.polls += 1
+            self.when_polled(self.polls)
+            text = recorded(self.log)
+            if self.after:
+                self.log = self.after.pop(0)
+            return said(argv, text)
+        if act == "id-ns":
+            return said(argv, recorded(f"nvme-{self.lba}.json"))
+        if act in ("sanitize", "format"):
+            self.sent.append(list(argv))
+        if act == "sanitize":
+            self.log = "nvme-2.3-sanitize-log-progress.json"
+            self.after = [*self.after, "nvme-2.3-sanitize-log-progress.json",
+                          "nvme-2.3-sanitize-log-done.json"]  # fmt: skip
+        if act == "format":
+            self.lba = self.format_gives
+            return said(argv, recorded("nvme-2.3-format.txt"))
+        return said(argv, "nvme version 2.3 (git 2.3)\n")
+
+
+def said(argv: Sequence[str], out: str = "", code: int = 0, err: str = "") -> Finished:
+    return Finished(tuple(argv), code, out.encode(), err.encode(), 0.0)
+
+
+class Held:
+    """The guard's hold, which is tested elsewhere; counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.checked = 0
+        self.gone = False
+        self.is_exclusive = False
+
+    def check_before_write(self, **_: Any) -> None:
+        self.checked += 1
+
+    def check_same(self, **_: Any) -> None:
+        self.checked += 1
+        if self.gone:
+            raise DriveLost("gone")
+
+    def alive(self) -> bool:
+        return not self.gone
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        self.is_exclusive = True
+        yield
+        self.is_exclusive = False
+
+
+@pytest.fixture(autouse=True)
+def no_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is killed or loses power does not note how it ended."""
+    plain = purge._ended_badly
+
+    def ended_badly(work: Work, step: int, why: str) -> None:
+        if not why.startswith("PowerCut"):
+            plain(work, step, why)
+
+    monkeypatch.setattr(purge, "_ended_badly", ended_badly)
+
+
+@pytest.fixture
+def db(bench_home: Path) -> Iterator[Any]:
+    places.make_run_folder()
+    with contextlib.closing(database.open_writer(bench_home)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purge, "_POLL_SECONDS", 0.01)
+
+
+def a_drive(transport: str, **more: object) -> Drive:
+    identity = Identity("S1", "Model X", None, None, CAPACITY, "ata3", 0)
+    facts = {
+        name: Fact(value, source="test")
+        for name, value in {"transport": transport, **more}.items()
+    }
+    return Drive("nosuch", "/dev/nosuch", "8:0", 1, "S1", identity, Guard("free", ""), facts)
+
+
+def start(db: Any, number: int, transport: str = "sata") -> Work:
+    """A run that is about to purge, with its marks on the drive."""
+    drive = a_drive(transport)
+    plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
+    record = records.RunRecord.create(
+        db, uuid=UUID.format(number), suite="erase", practice=False, drive=drive.to_json(),
+        plan=plan, pid=1, device="nosuch",
+    )  # fmt: skip
+    still = Counters(0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    sampler = SimpleNamespace(
+        lost=threading.Event(), start_time=0.0, counters=lambda: still, pending=list
+    )
+    work = Work(
+        uuid=UUID.format(number), home=Path("/nonexistent"), drive=drive,
+        plan=Plan(suite="erase", params={}, target="block", fs="keep", drive_code="S1", steps=()),
+        hold=cast(Hold, Held()), record=record, sampler=cast(Sampler, sampler),
+        cancel=threading.Event(), cleanup=contextlib.ExitStack(), cgroup=None, sets={},
+        target="block",
+    )  # fmt: skip
+    work.marks = Marks(work.uuid, CAPACITY, 4096, 64)
+    return work
+
+
+def step(rung: str, resumes: int | None = None) -> Purge:
+    return Purge(name="purge", rung=rung, asked=rung, resumes=resumes, destroys=True)
+
+
+def rows(db: Any) -> list[tuple[str, str, str | None]]:
+    found = db.execute("SELECT state, phase, password FROM purges ORDER BY run")
+    return [(row["state"], row["phase"], row["password"]) for row in found]
+
+
+def events(db: Any) -> str:
+    return "\n".join(row["text"] for row in db.execute("SELECT text FROM events ORDER BY id"))
+
+
+# ---- ATA
+
+
+@pytest.fixture
+def ata(bench_home: Path, monkeypatch: pytest.MonkeyPatch) -> AtaDrive:
+    made = AtaDrive(bench_home)
+    monkeypatch.setattr(tool, "run", made)
+    return made
+
+
+@pytest.mark.parametrize("rung", ["security-erase", "security-erase-enhanced"])
+def test_the_password_is_in_the_store_before_it_is_on_the_drive(
+    db: Any, ata: AtaDrive, rung: str
+) -> None:
+    work = start(db, 1)
+    outcome = do_purge(work, step(rung))
+    assert ata.in_store == ["benchstick"]
+    assert (ata.erased, ata.password) == (1, None)
+    assert rows(db) == [("done", "erasing", "benchstick")]
+    assert purges.unfinished(db) == []
+    assert work.state is not None
+    assert work.state.startswith("purged by ATA security erase")
+    assert [figure.name for figure in outcome.figures] == ["purge time"]
+    assert outcome.detail["told"] == "hdparm -I after it: not enabled, not frozen"
+    assert "the drive's ATA password is benchstick until" in events(db)
+    assert cast(Held, work.hold).checked >= 1
+
+
+def test_frozen_is_refused_before_anything_is_set(db: Any, ata: AtaDrive) -> None:
+    ata.frozen = True
+    with pytest.raises(BadInput, match="suspend the machine"):
+        do_purge(start(db, 1), step("security-erase"))
+    assert (ata.password, ata.in_store) == (None, [])
+    assert rows(db) == [("closed", "begun", None)]
+    assert purges.unfinished(db) == []
+
+
+def test_a_password_that_is_not_ours_is_left_alone(db: Any, ata: AtaDrive) -> None:
+    ata.password = "somebody"
+    with pytest.raises(BadInput, match="protected by an ATA password"):
+        do_purge(start(db, 1), step("security-erase"))
+    assert (ata.password, ata.erased) == ("somebody", 0)
+
+
+@pytest.mark.parametrize("dies_at", ["set-pass", "erase"])
+@pytest.mark.parametrize("cycled", [False, True])
+def test_an_erase_cut_off_is_told_and_gone_on_with(
+    db: Any, ata: AtaDrive, dies_at: str, cycled: bool
+) -> None:
+    ata.dies_at = dies_at
+    with pytest.raises(PowerCut):
+        do_purge(start(db, 1), step("security-erase"))
+    if cycled:
+        ata.power_cycle()
+    (left,) = purges.unfinished(db)
+    assert left.password == "benchstick"
+    assert "locked with the ATA password benchstick" in left.told()
+    assert "--param rung=resume" in left.told()
+    assert "purges --undo S1" in left.told()
+    ata.dies_at = ""
+    work = start(db, 2)
+    work.marks = None
+    do_purge(work, step("security-erase", resumes=1))
+    assert (ata.erased, ata.password, ata.locked) == (1, None, False)
+    # The marks that prove it are those of the first run.
+    assert work.marks == Marks(UUID.format(1), CAPACITY, 4096, 64)
+    assert [state for state, _, _ in rows(db)] == ["closed", "done"]
+    assert purges.unfinished(db) == []
+
+
+@pytest.mark.parametrize("cycled", [False, True])
+def test_a_cut_off_erase_is_taken_back_password_and_all(
+    db: Any, ata: AtaDrive, cycled: bool
+) -> None:
+    ata.dies_at = "erase"
+    with pytest.raises(PowerCut):
+        do_purge(start(db, 1), step("security-erase"))
+    if cycled:
+        ata.power_cycle()
+        assert ata.state() == "locked"
+    (left,) = purges.unfinished(db)
+    held = cast(Hold, SimpleNamespace(drive=a_drive("sata"), check_same=lambda **_: None))
+    text = purges._take_back(left, held)
+    assert text.startswith("the ATA password is off: the drive is not enabled, not frozen")
+    assert (ata.password, ata.locked, ata.erased) == (None, False, 0)
+
+
+def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_and_says_why(
+    db: Any, ata: AtaDrive
+) -> None:
+    ata.password, ata.locked, ata.frozen = "benchstick", True, True
+    with pytest.raises(BadInput, match="suspend the machine"):
+        purges.Ask("/dev/nosuch").take_password_off("benchstick")
+    assert ata.password == "benchstick"
+
+
+def test_a_wrong_password_is_told_and_changes_nothing(db: Any, ata: AtaDrive) -> None:
+    ata.password, ata.locked = "somebody", True
+    with pytest.raises(Inconclusive, match="did not take the password"):
+        purges.Ask("/dev/nosuch").take_password_off("benchstick")
+    assert (ata.password, ata.locked) == ("somebody", True)
+    # It counts against the drive's five tries.
+    assert ata.refused == 1
+
+
+def test_an_erase_that_the_drive_aborts_leaves_no_password(db: Any, ata: AtaDrive) -> None:
+    ata.aborts = "erase"
+    with pytest.raises(BenchError, match="its password is off again"):
+        do_purge(start(db, 1), step("security-erase"))
+    assert (ata.password, ata.erased) == (None, 0)
+    assert rows(db) == [("interrupted", "erasing", None)]
+
+
+def test_a_cancel_waits_for_the_drive_and_says_so(db: Any, ata: AtaDrive) -> None:
+    work = start(db, 1)
+    plain = ata.takes
+
+    def slow(act: str, password: str) -> bool:
+        if act == "erase":
+            work.cancel.set()
+            threading.Event().wait(0.6)
+        return plain(act, password)
+
+    ata.takes = slow  # type: ignore[method-assign]
+    with pytest.raises(Cancelled, match="came to its end"):
+        do_purge(work, step("security-erase"))
+    assert (ata.erased, ata.password) == (1, None)
+    assert "cannot be stopped" in events(db)
+    # It was asked for the drive's state all the same: nothing is left to be told.
+    assert rows(db) == [("done", "erasing", "benchstick")]
+    assert purges.unfinished(db) == []
+    assert work.partial is not None
+    assert work.partial.detail["told"] == "hdparm -I after it: not enabled, not frozen"
+
+
+@pytest.mark.parametrize("when", ["set-pass", "after"])
+def test_a_cancel_before_the_erase_leaves_no_password(
+    db: Any, ata: AtaDrive, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = start(db, 1)
+    if when == "set-pass":
+        ata.before = lambda act: work.cancel.set() if act == "set-pass" else None
+    else:
+        monkeypatch.setattr(AtaDrive, "state", cancels_when_set(work, AtaDrive.state))
+    with pytest.raises(Cancelled, match="its password is off again"):
+        do_purge(work, step("security-erase"))
+    assert ata.in_store == ["benchstick"]
+    assert (ata.erased, ata.password) == (0, None)
+    assert rows(db) == [("closed", "begun", None)]
+
+
+def cancels_when_set(work: Work, plain: Callable[[AtaDrive], str]) -> Callable[[AtaDrive], str]:
+    def state(self: AtaDrive) -> str:
+        if self.password is not None:
+            work.cancel.set()
+        return plain(self)
+
+    return state
+
+
+def test_a_cancel_before_anything_was_sent_sends_nothing(db: Any, ata: AtaDrive) -> None:
+    work = start(db, 1)
+    work.cancel.set()
+    with pytest.raises(Cancelled):
+        do_purge(work, step("security-erase"))
+    assert (ata.in_store, ata.password, ata.erased) == ([], None, 0)
+    assert rows(db) == [("closed", "begun", None)]
+
+
+def test_an_aborted_erase_leaves_no_password_when_it_was_cancelled_too(
+    db: Any, ata: AtaDrive
+) -> None:
+    work = start(db, 1)
+    ata.aborts = "erase"
+    ata.before = lambda act: work.cancel.set() if act == "erase" else None
+    with pytest.raises(BenchError, match="its password is off again"):
+        do_purge(work, step("security-erase"))
+    assert (ata.password, ata.erased) == (None, 0)
+    assert rows(db) == [("interrupted", "erasing", None)]
+
+
+def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_told(
+    db: Any, ata: AtaDrive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = start(db, 1)
+
+    def unplugged(argv: Sequence[str], **more: Any) -> Finished:
+        if "--security-erase" in argv:
+            cast(Held, work.hold).gone = True
+        if cast(Held, work.hold).gone:
+            return said(argv, code=19, err="/dev/nosuch: No such device")
+        return ata(argv, **more)
+
+    monkeypatch.setattr(tool, "run", unplugged)
+    with pytest.raises(DriveLost, match="went away"):
+        do_purge(work, step("security-erase"))
+    assert rows(db) == [("interrupted", "erasing", "benchstick")]
+    assert "--unlock S1; or take the password off" in events(db)
+
+
+def test_a_drive_that_was_replaced_gets_no_command(db: Any, ata: AtaDrive) -> None:
+    work = start(db, 1)
+    held = cast(Held, work.hold)
+    held.check_before_write = lambda **_: setattr(held, "gone", True)  # type: ignore[method-assign]
+    with pytest.raises(DriveLost):
+        do_purge(work, step("security-erase"))
+    assert (ata.password, ata.in_store) == (None, [])
+
+
+def test_an_erase_is_not_gone_on_with_behind_a_bridge(db: Any, ata: AtaDrive) -> None:
+    """The drive's key is the same there: serial, model and capacity are those inside."""
+    ata.dies_at = "erase"
+    with pytest.raises(PowerCut):
+        do_purge(start(db, 1), step("security-erase"))
+    ata.dies_at = ""
+    ata.power_cycle()
+    with pytest.raises(BadInput, match="USB bridge"):
+        do_purge(start(db, 2, "usb-uas"), step("security-erase", resumes=1))
+    assert (ata.erased, ata.password) == (0, "benchstick")
+    (left,) = purges.unfinished(db)
+    assert (left.run, left.password) == (2, "benchstick")
+
+
+def test_going_on_with_a_purge_keeps_the_password_of_another(
+    db: Any, nvme: NvmeDrive
+) -> None:
+    key = a_drive("nvme").identity.key()
+    for number, rung, password in ((1, "security-erase", "benchstick"), (2, "format", None)):
+        record = start(db, number).record
+        record.purge_begins(
+            0, key, rung, marks=UUID.format(number), samples=64, size=4096, phase="erasing",
+            password=password,
+        )  # fmt: skip
+    # What is locked must be unlocked before anything else.
+    first = purges.of_drive(db, a_drive("nvme"))
+    assert first is not None
+    assert first.run == 1
+    db.execute("UPDATE purges SET state = 'closed' WHERE run = 1")
+    left = purges.of_drive(db, a_drive("nvme"))
+    db.execute("UPDATE purges SET state = 'interrupted' WHERE run = 1")
+    with purge._recorded(start(db, 3, "nvme"), find("format"), left):
+        pass
+    assert [found.run for found in purges.unfinished(db)] == [1]
+
+
+# ---- NVMe
+
+
+@pytest.fixture
+def nvme(quick: None, monkeypatch: pytest.MonkeyPatch) -> NvmeDrive:
+    made = NvmeDrive()
+    monkeypatch.setattr(tool, "run", made)
+    return made
+
+
+def test_a_sanitize_is_followed_to_its_end(db: Any, nvme: NvmeDrive) -> None:
+    work = start(db, 1, "nvme")
+    outcome = do_purge(work, step("sanitize-block"))
+    assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "2", "--ause"]]
+    assert nvme.polls == 4
+    assert outcome.detail["told"] == "sanitize-log: completed, action 2"
+    assert rows(db) == [("done", "erasing", None)]
+
+
+def test_a_sanitize_goes_on_by_itself_after_a_kill_and_is_not_sent_again(
+    db: Any, nvme: NvmeDrive
+) -> None:
+    def dies(number: int) -> None:
+        if number == 2:
+            raise PowerCut
+
+    nvme.when_polled = dies
+    with pytest.raises(PowerCut):
+        do_purge(start(db, 1, "nvme"), step("sanitize-block"))
+    (left,) = purges.unfinished(db)
+    assert "goes on with the sanitize by itself" in left.told()
+    nvme.when_polled = lambda number: None
+    do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
+    assert len(nvme.sent) == 1
+    assert purges.unfinished(db) == []
+
+
+def test_a_sanitize_that_ended_meanwhile_is_not_sent_again(db: Any, nvme: NvmeDrive) -> None:
+    nvme.when_polled = power_cut_at(2)
+    with pytest.raises(PowerCut):
+        do_purge(start(db, 1, "nvme"), step("sanitize-block"))
+    nvme.when_polled = lambda number: None
+    nvme.log, nvme.after = "nvme-2.3-sanitize-log-done.json", []
+    outcome = do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
+    assert len(nvme.sent) == 1
+    assert outcome.detail["told"].endswith("; the command was sent in run 1")
+    assert outcome.detail["resumes"] == 1
+
+
+def test_an_older_sanitize_is_not_taken_for_one_that_was_never_sent(
+    db: Any, nvme: NvmeDrive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between the store and the command; the drive's log tells of last year's."""
+    nvme.log = "nvme-2.3-sanitize-log-done.json"
+
+    def dies(argv: Sequence[str], **more: Any) -> Finished:
+        if argv[:2] == ["nvme", "sanitize"]:
+            raise PowerCut
+        return nvme(argv, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tool, "run", dies)
+        with pytest.raises(PowerCut):
+            do_purge(start(db, 1, "nvme"), step("sanitize-block"))
+    assert rows(db) == [("running", "erasing", None)]
+    assert nvme.sent == []
+    do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
+    assert len(nvme.sent) == 1
+
+
+@pytest.mark.parametrize("rung", ["sanitize-block", "format", "security-erase", "discard"])
+def test_what_was_only_begun_is_told_so(db: Any, rung: str) -> None:
+    work = start(db, 1)
+    work.record.purge_begins(0, "key", rung, marks=work.uuid, samples=64, size=4096)
+    (left,) = purges.unfinished(db)
+    assert "nothing was erased yet" in left.told()
+
+
+@pytest.mark.parametrize("rung", ["sanitize-block", "sanitize-crypto"])
+def test_a_namespace_that_was_added_meanwhile_is_not_erased_along(
+    db: Any, nvme: NvmeDrive, rung: str
+) -> None:
+    nvme.namespaces = [1, 2]
+    with pytest.raises(BadInput, match="all 2 namespaces"):
+        do_purge(start(db, 1, "nvme"), step(rung))
+    assert nvme.sent == []
+    assert rows(db) == [("closed", "begun", None)]
+    do_purge(start(db, 2, "nvme"), step("format"))
+    assert len(nvme.sent) == 1
+
+
+def test_a_cancelled_format_waits_and_its_end_is_known(db: Any, nvme: NvmeDrive) -> None:
+    work = start(db, 1, "nvme")
+
+    def cancelled(argv: Sequence[str], **more: Any) -> Finished:
+        if argv[:2] == ["nvme", "format"]:
+            work.cancel.set()
+        return nvme(argv, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tool, "run", cancelled)
+        with pytest.raises(Cancelled, match="came to its end"):
+            do_purge(work, step("format"))
+    assert rows(db) == [("done", "erasing", None)]
+
+
+def test_a_sanitize_that_failed_meanwhile_is_sent_again(db: Any, nvme: NvmeDrive) -> None:
+    with pytest.raises(PowerCut):
+        nvme.when_polled = power_cut_at(2)
+        do_purge(start(db, 1, "nvme"), step("sanitize-block"))
+    nvme.when_polled = lambda number: None
+    nvme.log, nvme.after = "nvme-2.3-sanitize-log-failed.json", []
+    do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
+    assert len(nvme.sent) == 2
+
+
+def power_cut_at(poll: int) -> Callable[[int], None]:
+    def dies(number: int) -> None:
+        if number == poll:
+            raise PowerCut
+
+    return dies
+
+
+def test_somebody_elses_sanitize_is_not_taken_for_ours(db: Any, nvme: NvmeDrive) -> None:
+    nvme.log = "nvme-2.3-sanitize-log-progress.json"
+    with pytest.raises(BadInput, match="sanitized already"):
+        do_purge(start(db, 1, "nvme"), step("sanitize-block"))
+    assert nvme.sent == []
+
+
+def test_a_failed_sanitize_is_no_purge(db: Any, nvme: NvmeDrive) -> None:
+    nvme.when_polled = lambda number: None
+    work = start(db, 1, "nvme")
+    nvme.after = ["nvme-2.3-sanitize-log-failed.json"]
+    plain = NvmeDrive.__call__
+
+    def failing(argv: Sequence[str], **more: Any) -> Finished:
+        answer = plain(nvme, argv, **more)
+        if argv[:2] == ["nvme", "sanitize"]:
+            nvme.log, nvme.after = "nvme-2.3-sanitize-log-failed.json", []
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tool, "run", failing)
+        with pytest.raises(Inconclusive, match="the drive says failed"):
+            do_purge(work, step("sanitize-block"))
+    assert rows(db) == [("interrupted", "erasing", None)]
+    assert work.state is None
+
+
+def test_a_cancelled_sanitize_says_that_the_drive_goes_on(db: Any, nvme: NvmeDrive) -> None:
+    work = start(db, 1, "nvme")
+
+    def cancels(number: int) -> None:
+        if number == 2:
+            work.cancel.set()
+
+    nvme.when_polled = cancels
+    with pytest.raises(Cancelled):
+        do_purge(work, step("sanitize-block"))
+    assert rows(db)[0][0] == "interrupted"
+    assert "goes on with the sanitize by itself" in events(db)
+
+
+def test_the_progress_of_a_sanitize_is_the_drives_own() -> None:
+    assert purge._share_since([0.25]) is None
+    assert purge._share_since([0.25, 0.625]) == 0.5
+    assert purge._share_since([0.0, 0.1, 0.9]) == 0.9
+
+
+def test_a_format_keeps_its_lba_format(db: Any, nvme: NvmeDrive) -> None:
+    outcome = do_purge(start(db, 1, "nvme"), step("format"))
+    (argv,) = nvme.sent
+    assert argv[argv.index("--lbaf") + 1] == "1"
+    assert argv[argv.index("--ses") + 1] == "1"
+    assert "LBA format kept (1: 4096 B + 0 B metadata)" in outcome.detail["told"]
+
+
+def test_a_format_that_changed_the_lba_format_is_told_and_no_purge(
+    db: Any, nvme: NvmeDrive
+) -> None:
+    nvme.format_gives = "2.3-id-ns-512"
+    work = start(db, 1, "nvme")
+    with pytest.raises(Inconclusive, match="changed the LBA format from 1: 4096 B"):
+        do_purge(work, step("format-crypto"))
+    assert work.state is None
+    assert rows(db)[0][0] == "interrupted"
+
+
+def test_a_failed_sanitize_is_left_without_a_record_of_it(
+    bench_home: Path, db: Any, nvme: NvmeDrive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store that knew of it may be lost, and without this the drive stays unusable."""
+    held = SimpleNamespace(drive=a_drive("nvme"), check_same=lambda **_: None)
+    monkeypatch.setattr(purges, "take_hold", lambda *_, **__: contextlib.nullcontext(held))
+    nvme.log = "nvme-2.3-sanitize-log-failed.json"
+    well, failed = a_drive("nvme"), a_drive("nvme", sanitize_state="failed")
+    with pytest.raises(BadInput, match="no purge of this drive was interrupted"):
+        purges.undo(db, bench_home, well, unlock=None)
+    assert nvme.sent == []
+    assert "was left" in purges.undo(db, bench_home, failed, unlock=None)
+    assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]]
+
+
+@pytest.mark.parametrize(
+    ("log", "part", "sent"),
+    [
+        ("2.3-sanitize-log-failed", "the failed sanitize was left", 1),
+        ("2.3-sanitize-log-done", "the drive says of its sanitize: completed", 0),
+    ],
+)
+def test_a_failed_sanitize_is_left_again(
+    db: Any, nvme: NvmeDrive, log: str, part: str, sent: int
+) -> None:
+    left, held = cut_off_sanitize(db, nvme)
+    nvme.sent.clear()
+    nvme.log, nvme.after = f"nvme-{log}.json", []
+    assert part in purges._take_back(left, held)
+    assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]][:sent]
+
+
+def test_a_sanitize_that_goes_on_cannot_be_taken_back(db: Any, nvme: NvmeDrive) -> None:
+    left, held = cut_off_sanitize(db, nvme)
+    nvme.log, nvme.after = "nvme-2.3-sanitize-log-progress.json", []
+    with pytest.raises(BadInput, match="25 % of its sanitize, which nothing can stop"):
+        purges._take_back(left, held)
+
+
+def cut_off_sanitize(db: Any, nvme: NvmeDrive) -> tuple[purges.Unfinished, Hold]:
+    nvme.when_polled = power_cut_at(2)
+    with pytest.raises(PowerCut):
+        do_purge(start(db, 1, "nvme"), step("sanitize-block"))
+    nvme.when_polled = lambda number: None
+    (left,) = purges.unfinished(db)
+    return left, cast(Hold, SimpleNamespace(drive=a_drive("nvme"), check_same=lambda **_: None))
+
+
+# ---- the record
+
+
+def test_none_is_said_and_sends_nothing(db: Any, nvme: NvmeDrive) -> None:
+    work = start(db, 1)
+    do_purge(work, step("none"))
+    assert work.state == "as found, not purged"
+    assert nvme.sent == []
+    assert rows(db) == []
+
+
+def test_a_run_that_lives_is_not_unfinished(db: Any, ata: AtaDrive) -> None:
+    lock = locks.RunLock(UUID.format(1))
+    try:
+        work = start(db, 1)
+        work.record.purge_begins(0, "key", "discard", marks=work.uuid, samples=64, size=4096)
+        assert purges.unfinished(db) == []
+    finally:
+        lock.release()
+    assert [left.rung for left in purges.unfinished(db)] == ["discard"]
+
+
+def test_another_purge_closes_what_was_left_but_not_a_password(
+    db: Any, nvme: NvmeDrive
+) -> None:
+    key = a_drive("nvme").identity.key()
+    for number, password in ((1, None), (2, "benchstick")):
+        record = start(db, number).record
+        record.purge_begins(
+            0, key, "security-erase", marks=UUID.format(number), samples=64, size=4096,
+            password=password,
+        )  # fmt: skip
+    do_purge(start(db, 3, "nvme"), step("format"))
+    assert [left.run for left in purges.unfinished(db)] == [2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["password = '--yes'", "rung = 'rm'", "marks = '../x'", "written = -1", "mark_size = 1"],
+)
+def test_a_row_that_this_program_could_not_have_written_is_left_out(
+    db: Any, nvme: NvmeDrive, change: str
+) -> None:
+    work = start(db, 1)
+    work.record.purge_begins(0, "key", "discard", marks=work.uuid, samples=64, size=4096)
+    assert len(purges.unfinished(db)) == 1
+    db.execute(f"UPDATE purges SET {change}")
+    assert purges.unfinished(db) == []
+
+
+def test_what_is_unfinished_is_a_fact_of_the_drive(
+    bench_home: Path, db: Any, nvme: NvmeDrive
+) -> None:
+    drive = a_drive("nvme")
+    work = start(db, 1, "nvme")
+    work.record.purge_begins(
+        0, drive.identity.key(), "overwrite", marks=work.uuid, samples=64, size=4096,
+        phase="erasing", written=1 << 28,
+    )  # fmt: skip
+    (noted,) = purges.noted(bench_home, [drive])
+    told = noted.to_json()["unfinished_purge"]
+    assert told["value"]["written"] == 1 << 28
+    assert "--param rung=resume" in told["value"]["advice"]
+    assert told["source"] == "run 1"
+    json.dumps(told)
+    other = Drive(**{**drive.__dict__, "identity": Identity("S2", "Y", None, None, 1, "x", 0)})
+    assert "unfinished_purge" not in purges.noted(bench_home, [other])[0].to_json()
+
+
+# ---- the block layer
+
+
+@pytest.mark.parametrize("end", [4096, 1 << 30, 500_107_862_016, 1_000_204_886_016, 20 * 10**12])
+def test_the_pieces_of_a_discard_begin_where_any_drives_blocks_do(end: int) -> None:
+    pieces = list(purge._chunks(0, end))
+    assert all(offset % (256 << 20) == 0 for offset, _ in pieces)
+    assert [0, *(offset + length for offset, length in pieces)] == [
+        *(offset for offset, _ in pieces), end
+    ]  # fmt: skip
+    # The end of the drive is no piece of its own.
+    assert len(pieces) == 1 or pieces[-1][1] > 1 << 20 or end % (256 << 20) == 0
+    assert max(length for _, length in pieces) <= 32 << 30

@@ -1,0 +1,123 @@
+"""The HTML report: complete in one file, asks for nothing, and hostile names stay text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+from benchstick.reports import html
+from benchstick.reports.content import Big, Chart, Heading, Report, Table, Text, Verbatim
+from benchstick.suites.charts import axis, chart, line
+
+HOSTILE = "</h1><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u202e\x00" + 10_000 * "x"
+
+
+class Tags(HTMLParser):
+    """The tags with their attributes, and the text of scripts, styles and cells."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._open.append(tag)
+        self.texts.setdefault(tag, []).append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self.texts[self._open[-1]][-1] += data
+
+
+def report(word: str) -> Report:
+    lines = [line(word, [(0, 1.0), (1, None), (2, 3.5)])]
+    drawing = chart(word, axis("time", "s"), axis("speed", "B/s"), lines)
+    return Report(
+        title=word,
+        lead=[word],
+        parts=[
+            Text(word, "note"), Heading(word), Big([(word, word, word, word)]),
+            Table([[word, "1.5"]], [word, "value"], word), Table([[word, word]]),
+            Chart(drawing, lines, ["read"], word, [word]), Verbatim(word),
+        ],
+        foot=word,
+        author=word,
+    )  # fmt: skip
+
+
+def test_everything_is_in_the_file_and_nothing_is_asked_for() -> None:
+    made = Tags(html.page(report("fine")))
+    names = {name for _, attributes in made.tags for name in attributes}
+    assert not names & {"src", "href", "srcset", "action", "data", "background", "style"}
+    assert {tag for tag, _ in made.tags} & {"link", "img", "iframe", "object", "form"} == set()
+    style = made.texts["style"][0]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "fetch(" not in made.texts["script"][0]
+    assert {"svg", "table", "h1", "h2", "figure", "pre"} <= {tag for tag, _ in made.tags}
+
+
+def test_its_policy_lets_only_its_own_style_and_script_run() -> None:
+    made = Tags(html.page(report(HOSTILE)))
+    metas = [one for tag, one in made.tags if tag == "meta"]
+    (policy,) = [one["content"] for one in metas if "http-equiv" in one]
+    assert policy is not None
+    parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert parts["default-src"] == "'none'"
+    assert set(parts) == {"default-src", "style-src", "script-src", "base-uri", "form-action"}
+    for name in ("style", "script"):
+        (text,) = made.texts[name]
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert parts[f"{name}-src"] == f"'sha256-{digest}'"
+
+
+def test_hostile_text_stays_text() -> None:
+    made, fine = Tags(html.page(report(HOSTILE))), Tags(html.page(report("fine")))
+    # The tags are those of a report with fine names, and a script is only in its own place;
+    # only the drawing of a longer legend may have a tag more.
+    drawn = {"title", "text", "path", "g"}
+    assert [tag for tag, _ in made.tags if tag not in drawn] == [
+        tag for tag, _ in fine.tags if tag not in drawn
+    ]
+    assert not any(name.startswith("on") for _, one in made.tags for name in one)
+    shown = HOSTILE.replace("\x00", "\ufffd")
+    assert made.texts["h1"] == [shown]
+    assert made.texts["pre"] == [shown]
+    assert shown in made.texts["td"]
+
+
+def test_the_script_has_the_points_of_each_chart() -> None:
+    made = Tags(html.page(report("fine")))
+    (data,) = [one["data-chart"] for tag, one in made.tags if tag == "figure"]
+    assert data is not None
+    found: dict[str, Any] = json.loads(data)
+    assert found["lines"] == [{"right": False, "points": [[0, 1], [1, None], [2, 3.5]]}]
+    assert found["y"]["factor"] == 1e-6
+    assert found["y2"] is None
+
+
+def test_numbers_stand_on_the_right_and_names_on_the_left() -> None:
+    rows = [["AV", "837.0"], ["BR", "invalid: data differ"], ["ISOs", "–"], ["Home", "982.0 (2 s)"]]
+    assert Table(rows, ("set", "MB/s")).right() == {1}
+    assert Table(rows).right() == frozenset()
+
+
+def test_print_breaks_no_chart_and_no_row_over_pages() -> None:
+    style = html.page(report("fine")).split("<style>")[1].split("</style>")[0]
+    assert re.search(r"figure \{[^}]*break-inside: avoid", style)
+    printed = style.split("@media print {")[1]
+    assert re.search(r"tr, [^{]*\{ break-inside: avoid", printed)
+    assert "table-header-group" in printed
+    # A4 and Letter: the printer's own.
+    assert "size:" not in style.split("@page")[1].split("}")[0]

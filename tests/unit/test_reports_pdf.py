@@ -1,0 +1,166 @@
+"""PDF reports, read back by a reader of others."""
+
+from __future__ import annotations
+
+import io
+import re
+import zlib
+from typing import Any
+
+import pypdf
+import pytest
+from pypdf._codecs.core_font_metrics import CORE_FONT_METRICS
+
+from benchstick.reports import metrics, pdf
+from benchstick.reports.content import Big, Chart, Heading, Part, Report, Table, Text, Verbatim
+from benchstick.reports.drawing import drawn
+from benchstick.suites.charts import axis, chart, line
+
+HOSTILE = ") Tj ET (\\ <</JS>> \u202e\x00\x1b漢字 " + 10_000 * "x"
+
+
+def report(*parts: Part, title: str = "Run 1") -> Report:
+    return Report(title=title, parts=parts, made_utc="2026-01-31T12:00:00.123Z")
+
+
+def read(data: bytes) -> pypdf.PdfReader:
+    return pypdf.PdfReader(io.BytesIO(data), strict=True)
+
+
+def texts(found: pypdf.PdfReader) -> list[str]:
+    return [page.extract_text() for page in found.pages]
+
+
+def test_each_object_is_where_the_table_says() -> None:
+    data = pdf.document(report(Text("one"), Table([["a", "1"]] * 200, ("name", "value"))))
+    begin = int(re.findall(rb"startxref\n(\d+)\n%%EOF\n\Z", data)[0])
+    head, first, *rows = data[begin:].split(b"trailer")[0].splitlines()
+    assert head == b"xref"
+    count = int(first.split()[1])
+    assert len(rows) == count
+    assert all(len(row) == 19 for row in rows)  # 20 with the end of the line
+    for number, row in enumerate(rows[1:], 1):
+        place = int(row[:10])
+        assert data[place:].startswith(b"%d 0 obj\n" % number)
+    assert b"/Size %d " % count in data[begin:]
+    streams = re.findall(rb"/Length (\d+) /Filter /FlateDecode >>\nstream\n", data)
+    for length, found in zip(
+        streams, re.finditer(rb"stream\n(.*?)\nendstream", data, re.S), strict=True
+    ):
+        assert len(found[1]) == int(length)
+        assert zlib.decompress(found[1]).startswith(b"BT ")
+
+
+def test_title_author_pages_and_their_numbers() -> None:
+    found = read(pdf.document(report(Table([["x", "1"]] * 300, ("n", "v")), title="Run 5 · 漢字")))
+    assert found.metadata is not None
+    assert (found.metadata.title, found.metadata.author) == ("Run 5 · 漢字", "Benchstick")
+    assert str(found.metadata.creation_date) == "2026-01-31 12:00:00+00:00"
+    count = len(found.pages)
+    assert count > 3
+    assert [float(side) for side in found.pages[0].mediabox[2:]] == [595.28, 841.89]
+    for number, text in enumerate(texts(found), 1):
+        assert f"Page {number} of {count}" in text
+
+
+def test_a_long_table_has_its_head_on_every_page_and_each_row_once() -> None:
+    rows = [[f"row {at}", str(at), "why " * (at % 40)] for at in range(150)]
+    found = texts(read(pdf.document(report(Table(rows, ("Figure", "Value", "State"))))))
+    assert len(found) > 3
+    assert all(text.count("Figure Value State") == 1 for text in found)
+    for at in range(150):
+        assert sum(len(re.findall(rf"\brow {at}\b", text)) for text in found) == 1
+
+
+def test_nothing_lies_outside_of_the_page() -> None:
+    rows = [[HOSTILE, "1.5", "w" * 80], ["a", "2", "b c"]]
+    found = read(pdf.document(report(
+        Table(rows, ("Figure", "Value", "State")), Table(rows), Text(HOSTILE, "bad"),
+        Verbatim(HOSTILE + "\nx"), Heading(HOSTILE), Big([(HOSTILE, "1.5", HOSTILE, HOSTILE)] * 5),
+    )))  # fmt: skip
+    for page in found.pages:
+        places: list[tuple[str, float, float, float]] = []
+
+        def seen(
+            text: str, cm: Any, tm: Any, font: Any, size: float,
+            places: list[tuple[str, float, float, float]] = places,
+        ) -> None:  # fmt: skip
+            if text.strip() and tm[4]:
+                name = str(font["/BaseFont"])[1:]
+                places.append((text.strip(), tm[4], tm[5], metrics.width_of(text, size, name)))
+
+        page.extract_text(visitor_text=seen)
+        assert len(places) > 1
+        for text, x, y, width in places:
+            assert x >= 41, text
+            assert 20 <= y <= 842 - 40, text
+            assert x + width <= 595.28 - 41 + 3, text
+
+
+def test_letters_that_the_fonts_lack_are_replaced_and_it_is_told() -> None:
+    (plain,) = texts(read(pdf.document(report(Text("µs ±5 °C – 57\u202f739")))))
+    assert "µs ±5 °C – 57" in plain
+    assert pdf.TOLD[:40] not in plain
+    (odd,) = texts(read(pdf.document(report(Text("model 漢字 \u202e end")))))
+    assert "model ?? ? end" in odd
+    assert "Letters that the fonts of a PDF do not have" in odd
+
+
+def test_hostile_text_is_text_and_no_operator() -> None:
+    data = pdf.document(report(Text(HOSTILE[:40]), Table([[HOSTILE, "2"]]), title=HOSTILE))
+    found = read(data)
+    assert ") Tj ET (\\ <</JS>> " in texts(found)[0]
+    assert b"/JS" not in data
+    assert b"/JavaScript" not in data
+
+
+def test_charts_are_drawn_with_the_geometry_of_the_svg() -> None:
+    lines = [line("read", [(0, 1.0), (1, 2.0), (2, None), (3, 1.0)], band=[(0.5, 3.0)] * 4)]
+    drawing = chart("Speed", axis("time", "s"), axis("IOPS", "IOPS"), lines)
+    wanted = Chart(drawing, lines, ["read"], "told", ["a note"])
+    page = read(pdf.document(report(wanted))).pages[0]
+    content = page.get_contents()
+    assert content is not None
+    made, shown = drawn(wanted), content.get_data().decode("latin-1")
+    first, second = ((made.x.place(x), made.y.place(y)) for x, y in ((0, 1), (1, 2)))
+    numbers = "{:g} {:g} m {:g} {:g} l S".format(
+        *(round(value, 2) for value in (*first, *second))
+    )  # fmt: skip
+    assert numbers in shown
+    assert "/A22 gs" in shown
+    states = page["/Parent"]["/Resources"]["/ExtGState"]  # type: ignore[index]
+    assert float(states["/A22"]["/ca"]) == 0.22
+    text = page.extract_text()
+    assert all(word in text for word in ("Speed", "IOPS", "read", "a note"))
+
+
+@pytest.mark.parametrize("font", list(metrics.WIDTHS))
+def test_the_letters_are_as_wide_as_the_fonts_have_them(font: str) -> None:
+    checked = 0
+    for code in range(32, 256):
+        try:
+            letter = bytes([code]).decode("cp1252")
+        except UnicodeDecodeError:
+            continue
+        wanted = CORE_FONT_METRICS[font].character_widths.get(letter)
+        if wanted is not None:
+            assert metrics.WIDTHS[font][code - 32] == wanted, letter
+            checked += 1
+    assert checked > 180
+
+
+def test_lines_are_broken_at_spaces_and_inside_of_long_words() -> None:
+    lines = metrics.wrapped("one two " + 50 * "x" + " three", 60, 8)
+    assert lines[0] == "one two"
+    assert "".join(lines[1:-1]).replace(" ", "").startswith("x" * 40)
+    assert all(metrics.width_of(text, 8) <= 60 for text in lines)
+    assert metrics.wrapped("", 60, 8) == [""]
+    assert metrics.shortened("abcdef", 20, 8).endswith("…")
+
+
+def test_columns_share_what_narrow_ones_leave() -> None:
+    rows = [["a", "1", "long " * 100], ["b", "2", "longer " * 100]]
+    widths = pdf.column_widths(Table(rows, ("x", "y", "z")))
+    assert sum(widths) == pytest.approx(pdf.ROOM)
+    assert widths[0] < 25
+    assert widths[2] > 400

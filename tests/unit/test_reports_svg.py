@@ -1,0 +1,192 @@
+"""Charts as SVG: read back as XML, with points at the places that their values have."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from benchstick.reports import axes
+from benchstick.reports.content import Chart
+from benchstick.reports.drawing import COLOURS, drawn
+from benchstick.reports.svg import inline, standalone
+from benchstick.suites.charts import axis, chart, line, mark
+
+NAME = "{http://www.w3.org/2000/svg}"
+HOSTILE = "</text><script>alert(1)</script>\"'&\u202e\x00\x1b" + 10_000 * "x"
+
+
+def made(
+    lines: Sequence[dict[str, Any]], *, x: Any = None, y: Any = None, **more: Any
+) -> Chart:  # fmt: skip
+    drawing = chart("Title", x or axis("n", ""), y or axis("IOPS", "IOPS"), lines, **more)
+    looks = ["read", "write", "third", "fifth", "sixth", "seventh", "eighth", "temp"]
+    return Chart(drawing, lines, looks[: len(lines)], "told")
+
+
+def read(text: str) -> ElementTree.Element:
+    # The comment before the root is not wanted, and an entity would be refused by this parser.
+    return ElementTree.fromstring(text)
+
+
+def groups(root: ElementTree.Element, at: int) -> list[ElementTree.Element]:
+    return [one for one in root.iter(f"{NAME}g") if one.get("data-line") == str(at)]
+
+
+def paths(root: ElementTree.Element, at: int) -> list[list[tuple[float, float]]]:
+    """The places of each unbroken part of a line; its sample in the legend is not among them."""
+    found = []
+    for path in groups(root, at)[0].iter(f"{NAME}path"):
+        if path.get("stroke-linecap") is None and path.get("fill") == "none":
+            pairs = re.findall(r"[ML]([-\d.]+) ([-\d.]+)", path.get("d", ""))
+            found.append([(float(x), float(y)) for x, y in pairs])
+    return found
+
+
+def test_points_lie_where_linear_axes_have_them() -> None:
+    wanted = made([line("read", [(0, 0), (50, 100), (100, 200)])])
+    drawing = drawn(wanted)
+    (((x0, y0), (x1, y1), (x2, y2)),) = paths(read(standalone(wanted)), 0)
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.02)
+    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.02)
+    # 0 is the lower edge, and 200 of an axis up to 216 is so far above it.
+    assert y0 == pytest.approx(drawing.y.start, abs=0.01)
+    assert y0 - y2 == pytest.approx((drawing.y.start - drawing.y.end) * 200 / 216, abs=0.02)
+    # One hundredth of the width is left at both ends.
+    span = drawing.x.end - drawing.x.start
+    assert x0 == pytest.approx(drawing.x.start + span / 102, abs=0.02)
+    assert x2 == pytest.approx(drawing.x.end - span / 102, abs=0.02)
+
+
+def test_points_lie_where_log_axes_have_them() -> None:
+    points = [(512, 10.0), (1024, 100.0), (1 << 20, 1000.0), (1 << 21, 0.0)]
+    wanted = made([line("read", points)], x=axis("block", "B", "log2"), y=axis("t", "us", "log"))
+    drawing = drawn(wanted)
+    ((a, b, c, d),) = paths(read(standalone(wanted)), 0)
+    # Ten times as much is as far from 10 as from 100; ten doublings are ten times as far as one.
+    assert a[1] - b[1] == pytest.approx(b[1] - c[1], abs=0.02)
+    assert c[0] - b[0] == pytest.approx(10 * (b[0] - a[0]), abs=0.1)
+    # There is no 0: it lies at the lower edge, inside of the drawing.
+    assert d[1] == pytest.approx(drawing.y.start, abs=0.01)
+    ticks = [text for _, text in drawing.x.ticks]
+    assert ticks[0] == "512 B"
+    assert "1 MiB" in ticks
+    assert {"100 µs", "1 ms"} <= {text for _, text in drawing.y.ticks}
+
+
+def test_a_gap_breaks_the_line_and_a_lone_second_is_a_dot() -> None:
+    points = [(at, None if at in (70, 72) else 5.0) for at in range(100)]
+    wanted = made([line("write", points)])
+    root = read(standalone(wanted))
+    assert [len(part) for part in paths(root, 0)] == [70, 27]
+    dots = [one for one in groups(root, 0)[0] if one.get("stroke-linecap") == "round"]
+    assert len(dots) == 1
+
+
+def test_only_the_wanted_part_of_x_is_drawn() -> None:
+    wanted = made([line("read", [(at, 1.0) for at in range(100)])], within=(10, 19))
+    ((*places,),) = paths(read(standalone(wanted)), 0)
+    assert len(places) == 10
+    assert places[0][0] == pytest.approx(drawn(wanted).x.start, abs=0.01)
+    assert places[-1][0] == pytest.approx(drawn(wanted).x.end, abs=0.01)
+
+
+def test_dots_bands_marks_and_the_right_axis() -> None:
+    banded = line("read", [(0, 5.0), (10, 6.0)], band=[(1.0, 9.0), (2.0, 10.0)])
+    warm = line("temperature", [(0, 31.0), (10, 45.0)], on="y2")
+    wanted = made(
+        [banded, warm], x=axis("time", "s"), y=axis("speed", "B/s"), y2=axis("t", "C"),
+        mark_above=mark(6, "above"), marks=[mark(2, "knee"), mark(2.1, "slow")],
+    )  # fmt: skip
+    root, drawing = read(standalone(wanted)), drawn(wanted)
+    assert drawing.y2 is not None
+    areas = [one for one in root.iter(f"{NAME}path") if one.get("fill-opacity")]
+    assert len(areas) == 2
+    words = {one.text or one[0].tail: one for one in root.iter(f"{NAME}text")}
+    assert {"Title", "knee", "slow", "above", "MB/s", "20 °C", "read", "temperature"} <= set(words)
+    # Labels that would cover each other stand on rows of their own.
+    assert words["knee"].get("y") != words["slow"].get("y")
+    dotted = made([line("read", [(at, 1.0 + at) for at in range(400)])], dots=True)
+    assert paths(read(standalone(dotted)), 0) == []
+    (dots,) = [one for one in groups(read(standalone(dotted)), 0)[0]
+               if one.get("stroke-linecap")]  # fmt: skip
+    assert dots.get("d", "").count("M") == 400
+
+
+def test_lines_are_told_apart_without_colour() -> None:
+    lines = [line(f"line {at}", [(0, at), (1, at + 1.0)]) for at in range(8)]
+    root = read(standalone(made(lines)))
+    dashes = {groups(root, at)[0][0].get("stroke-dasharray") for at in range(8)}
+    assert len(dashes) == 8
+    assert len({groups(root, at)[0][0].get("stroke") for at in range(8)}) == 8
+
+
+def test_hostile_text_stays_text() -> None:
+    lines = [line(HOSTILE, [(0, 1.0), (1, 2.0)])]
+    drawing = chart(HOSTILE, axis(HOSTILE, HOSTILE), axis(HOSTILE, HOSTILE), lines,
+                    marks=[mark(0.5, HOSTILE)])  # fmt: skip
+    for look in ('"><script>', "read"):
+        wanted = Chart(drawing, lines, [look], HOSTILE)
+        for text in (standalone(wanted), inline(drawn(wanted))):
+            assert "<script" not in text
+            root = read(text)
+            tags = {one.tag.removeprefix(NAME) for one in root.iter()}
+            assert tags <= {"svg", "title", "desc", "rect", "text", "g", "path"}
+            names = {name for one in root.iter() for name in one.attrib}
+            assert not any(name.startswith("on") or name in ("style", "href") for name in names)
+            titles = ["".join(one.itertext()) for one in root.iter()]
+            assert any("<script>alert(1)</script>\"'&" in title for title in titles)
+
+
+def test_the_same_chart_gives_the_same_file() -> None:
+    wanted = made([line("read", [(0, 1.0), (1, math.pi)])])
+    assert standalone(wanted) == standalone(wanted)
+
+
+@pytest.mark.parametrize(
+    ("points", "scale"),
+    [
+        ([(0, 0.0), (0, 0.0)], "linear"),
+        ([(0, 0.0), (1, 0.0)], "log"),
+        ([(5, -3.0), (6, -1.0)], "linear"),
+        ([(5, -3.0), (6, -1.0)], "log"),
+        ([(1e-9, 1e-12), (1e12, 1e15)], "log"),
+        ([(0, None), (1, None)], "linear"),
+        ([], "linear"),
+        ([(-5, 1.0), (0, 2.0), (8, 3.0)], "log2 of x"),
+        ([(1, 1e-300), (2, 1e300)], "linear"),
+    ],
+)
+def test_odd_values_are_drawn_inside(points: list[Any], scale: str) -> None:
+    x = axis("n", "", "log2") if scale == "log2 of x" else None
+    y = axis("v", "IOPS", "linear" if x else scale)
+    wanted = made([line("read", points)], x=x, y=y)
+    root = read(standalone(wanted))
+    for path in root.iter(f"{NAME}path"):
+        for number in re.findall(r"[-\d.]+", path.get("d", "")):
+            assert -1 <= float(number) <= 721
+    assert len(list(root.iter(f"{NAME}text"))) < 60
+
+
+def test_ticks() -> None:
+    assert axes.steps(0, 216, 6) == [0, 50, 100, 150, 200]
+    assert axes.decades(20, 2000) == [20, 50, 100, 200, 500, 1000, 2000]
+    assert axes.decades(1, 1e6) == [1, 10, 100, 1000, 1e4, 1e5, 1e6]
+    assert axes.doublings(1 / 1.12, 256 * 1.12, 20) == [1, 2, 4, 8, 16, 32, 64, 128, 256]
+    assert axes.doublings(1, 256, 3) == [1, 8, 64]
+    assert axes.times(0, 9000, 6) == [0, 1800, 3600, 5400, 7200, 9000]
+    assert [axes.clock(3725), axes.plain(57_739), axes.plain(1061.4)] == [
+        "1:02:05", "57\u202f739", "1061",
+    ]  # fmt: skip
+    assert [axes.micros(146), axes.micros(7900), axes.micros(2.5e6)] == [
+        "146 µs", "7.9 ms", "2.5 s",
+    ]  # fmt: skip
+    assert [axes.binary(512), axes.binary(131_072)] == ["512 B", "128 KiB"]
+
+
+def test_the_colours_are_those_of_the_page() -> None:
+    assert set(COLOURS) >= {"read", "write", "third", "fifth", "sixth", "seventh", "eighth", "temp"}

@@ -1,0 +1,56 @@
+"""Each room imports only from rooms to its left (DESIGN.md, The way through the house)."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOMS = (
+    "plan", "drives", "analysis", "suites", "store", "reports", "appliance", "engine", "recipes",
+    "cli",
+)  # fmt: skip
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def imported_rooms(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "benchstick" and len(parts) > 1 and parts[1] in ROOMS:
+                found.add(parts[1])
+            if parts[0] == "webui":
+                found.add("webui")
+    return found
+
+
+def test_rooms_import_only_from_their_left() -> None:
+    checked = 0
+    wrong = []
+    for place, room in enumerate(ROOMS):
+        for path in (ROOT / "benchstick" / room).rglob("*.py"):
+            checked += 1
+            allowed = {*ROOMS[: place + 1]} | ({"webui"} if room == "cli" else set())
+            for found in imported_rooms(path) - allowed:
+                wrong.append(f"{path.relative_to(ROOT)} imports from {found}")
+    assert checked > 30
+    assert wrong == []
+
+
+def test_suites_and_plan_do_no_input_or_output() -> None:
+    forbidden = {"subprocess", "socket", "sqlite3", "shutil", "threading"}
+    for room in ("plan", "suites", "analysis"):
+        for path in (ROOT / "benchstick" / room).rglob("*.py"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            modules = {
+                alias.name.split(".")[0]
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Import)
+                for alias in node.names
+            }
+            assert not modules & forbidden, path

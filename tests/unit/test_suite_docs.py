@@ -1,0 +1,120 @@
+"""The fio commands in docs/ are those that the plans make."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import suite_docs
+
+from benchstick.engine import fio
+from benchstick.plan.errors import BadInput
+from benchstick.plan.steps import Fio
+from benchstick.suites import registry
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def page_of(suite: str) -> str:
+    return (DOCS / f"{suite}.md").read_text(encoding="utf-8")
+
+
+def told(page: str) -> list[tuple[list[str], dict[str, set[str]]]]:
+    """(parameters, the options of each test by its name) of a page's blocks, read as a user does:
+    those of all tests and its own."""
+    made = []
+    for params, body in re.findall(r"^```fio([^\n]*)\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        options: dict[str, set[str]] = {}
+        name = ""
+        for line in body.splitlines():
+            if line.startswith(" "):
+                options[name] |= set(line.split())
+            else:
+                name = line.removesuffix(":")
+                options[name] = set()
+        common = options.pop("all of these", set())
+        made.append((params.split(), {name: own | common for name, own in options.items()}))
+    return made
+
+
+def starts_fio(suite: str) -> bool:
+    """Whether the suite's plan has fio in it: what only copies or erases has no command to show."""
+    return any(isinstance(step, Fio) for step in suite_docs.plan_of(suite).steps)
+
+
+@pytest.mark.parametrize("suite", list(registry.all_suites()))
+def test_the_commands_of_a_page_are_the_plans(
+    drive_json: Callable[..., dict[str, Any]], suite: str
+) -> None:
+    page = page_of(suite)
+    wanted = "\n\n".join(suite_docs.wanted(suite, page))
+    assert suite_docs.renewed(suite, page) == page, (
+        f"docs/{suite}.md should hold (scripts/suite-docs --write {suite} puts it in):\n\n{wanted}"
+    )
+    blocks = told(page)
+    assert bool(blocks) == starts_fio(suite)
+    for params, tests in blocks:
+        assert tests, f"a block of docs/{suite}.md shows no test"
+        given = dict(word.split("=", 1) for word in params)
+        plan = registry.make_plan(suite, drive_json(), given)
+        steps = {s.test: s for s in plan.steps if isinstance(s, Fio) and s.counted}
+        for name, options in tests.items():
+            step = steps[name]
+            raw = plan.target == "block" or step.whole_drive
+            argv = fio.command(step, "DRIVE" if raw else "FILE", Path("STEP"), raw=raw)
+            assert options == set(argv[1:]), name
+    if starts_fio(suite):
+        # No command stands where nothing checks it.
+        prose = re.sub(r"^```fio.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)
+        assert not re.search(r"--(rw|bs|filename|ioengine)=", prose)
+
+
+def test_a_stale_page_is_told_with_what_it_should_hold() -> None:
+    page = page_of("sustained")
+    stale = page.replace("--iodepth=8", "--iodepth=9")
+    assert stale != page
+    assert suite_docs.renewed("sustained", stale) == page
+    (block,) = suite_docs.wanted("sustained", stale)
+    assert block in page
+    assert shlex.split(block)[:2] == ["```fio", "recovery=yes"]
+    with pytest.raises(BadInput, match="'part 21 of 20' is no test of the plan: part 1 of 20, "):
+        suite_docs.wanted("sustained", page.replace("part 2 of 20:", "part 21 of 20:"))
+    with pytest.raises(BadInput, match="name=value"):
+        suite_docs.wanted("sustained", page.replace("```fio recovery=yes", "```fio recovery"))
+
+
+def test_a_page_without_a_block_gets_one_with_all_tests() -> None:
+    assert suite_docs.blocks(suite_docs.renewed("erase", "# erase: x\n")) == []
+    (block,) = suite_docs.blocks(suite_docs.renewed("consistency", "# consistency: x\n"))
+    assert block == suite_docs.Block((), ("fill SEQ128K Q32T1 write", "RND4K Q32T1 write"))
+
+
+def test_the_script_tells_stale_pages_and_renews_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = page_of("atto")
+    path = tmp_path / "atto.md"
+    monkeypatch.setattr(suite_docs, "DOCS", tmp_path)
+    path.write_text(page.replace("--bs=4096", "--bs=8192"), encoding="utf-8")
+    assert suite_docs.main(["atto"]) == 1
+    said = capsys.readouterr()
+    assert "--bs=4096" in said.out
+    assert said.err == "docs/atto.md: differs\n"
+    assert suite_docs.main(["--write", "atto"]) == 0
+    assert path.read_text(encoding="utf-8") == page
+    assert suite_docs.main(["atto"]) == 0
+    capsys.readouterr()
+    assert suite_docs.main(["nix"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_every_suite_has_its_page() -> None:
+    for name in registry.all_suites():
+        text = page_of(name)
+        assert text.startswith(f"# {name}: ")
+        for heading in ("## Source", "## Steps", "## What differs from the original"):
+            assert heading in text, (name, heading)

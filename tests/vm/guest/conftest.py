@@ -1,0 +1,50 @@
+"""Inside the guest: a bench of its own for each module, and the drives by their serials."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.host.bench import Bench
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A bench with an empty store."""
+    yield Bench(tmp_path_factory.mktemp("bench"))
+
+
+@pytest.fixture(scope="session")
+def node() -> Callable[[str], str]:
+    """node(SERIAL) is the drive's path now; names may move after a reset."""
+
+    def find(serial: str) -> str:
+        listed = sh("lsblk", "-J", "-d", "-o", "PATH,SERIAL")
+        for drive in json.loads(listed)["blockdevices"]:
+            if drive["serial"] == serial:
+                return str(drive["path"])
+        raise AssertionError(f"{serial} is not there: {listed}")
+
+    return find
+
+
+def sh(*argv: str) -> str:
+    """Run a command that must succeed; its stdout."""
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{argv}: {done.stderr}"
+    return done.stdout
+
+
+def written_sectors(path: str) -> int:
+    """The drive's own count of written sectors."""
+    return int(Path(f"/sys/block/{Path(path).name}/stat").read_text().split()[6])
+
+
+def by_pass(document: Any) -> dict[tuple[str, int | None], Any]:
+    """The figures of a run by name and pass."""
+    return {(item["name"], item["pass"]): item for item in document["figures"]}

@@ -1,0 +1,104 @@
+"""Small helpers for the tests of drives and guard inside the VM."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchstick.drives import discover
+from benchstick.drives.model import Drive
+from benchstick.drives.tree import Tree, disk_names
+
+
+def call(*argv: str | Path) -> str:
+    """Run a tool that must succeed; its output."""
+    done = subprocess.run([str(word) for word in argv], capture_output=True, text=True)
+    assert done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
+    return done.stdout.strip()
+
+
+def by_serial() -> dict[str, Drive]:
+    """The drives of this boot that have a serial."""
+    return {d.identity.serial: d for d in discover.scan() if d.identity.serial}
+
+
+def names_by_serial() -> dict[str, str]:
+    """Kernel names by serial, without asking any drive: under emulation a question takes long."""
+    silent = discover.scan(skip_queries=disk_names(Tree()))
+    return {d.identity.serial: d.name for d in silent if d.identity.serial}
+
+
+def drive(serial: str) -> Drive:
+    """One drive with all its facts, the others not being asked."""
+    name = names_by_serial()[serial]
+    others = [other for other in disk_names(Tree()) if other != name]
+    return next(d for d in discover.scan(skip_queries=others) if d.name == name)
+
+
+def checksum(path: str, most: int | None = None) -> str:
+    """Of a whole device or its first bytes, read past the page cache.
+
+    Chunks of zeroes count by their absence.
+    """
+    call("blockdev", "--flushbufs", path)
+    digest = hashlib.sha256()
+    size = 4 << 20
+    zeroes = bytes(size)
+    at = 0
+    with open(path, "rb", buffering=0) as raw:  # noqa: PTH123  (a device node)
+        while (most is None or at < most) and (data := raw.read(size)):
+            if data != zeroes:
+                digest.update(b"%d:" % at + data)
+            at += len(data)
+    return f"{at}:{digest.hexdigest()}"
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.1)
+
+
+def usb_folder(found: Drive) -> Path:
+    """The USB device's folder in sysfs, which has `authorized`."""
+    return Path("/sys/bus/usb/devices") / found.identity.port
+
+
+def unplug(found: Drive) -> None:
+    """What pulling the cable does to the kernel's devices."""
+    (usb_folder(found) / "authorized").write_text("0")
+    wait_for(lambda: not Path(f"/sys/block/{found.name}").exists())
+
+
+def plug(found: Drive) -> None:
+    """Plug the drive in again, and wait until it is a disk with a capacity."""
+    port = found.identity.port
+    (Path("/sys/bus/usb/devices") / port / "authorized").write_text("1")
+
+    def there() -> bool:
+        for disk in Path("/sys/block").iterdir():
+            inside = f"/{port}/" in str(disk.resolve())
+            if inside and (disk / "size").read_text().strip() != "0":
+                return True
+        return False
+
+    wait_for(there)
+    call("udevadm", "settle")
+
+
+@contextlib.contextmanager
+def scsi_debug(*options: str) -> Iterator[list[str]]:
+    """The kernel's SCSI test drive; gives the names of its disks."""
+    before = set(Path("/sys/block").iterdir())
+    call("modprobe", "scsi_debug", *options)
+    call("udevadm", "settle")
+    try:
+        yield sorted(path.name for path in set(Path("/sys/block").iterdir()) - before)
+    finally:
+        call("udevadm", "settle")
+        call("modprobe", "-r", "scsi_debug")

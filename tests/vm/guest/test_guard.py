@@ -1,0 +1,272 @@
+"""The guard on real drivers: the PC's own disks stay as they are, whatever is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchstick.drives import discover, prepare, watch
+from benchstick.drives.guard import hold
+from benchstick.plan.errors import DriveLost, Refused
+from tests.vm.guest.drive_help import (
+    by_serial,
+    call,
+    checksum,
+    drive,
+    names_by_serial,
+    plug,
+    scsi_debug,
+    unplug,
+)
+
+RUN = "0c52ae10-0000-4000-8000-000000000002"
+GUARDED = ("BSPCEXT4", "BSPCWIN", "BSSATA0001")
+
+
+@pytest.fixture(autouse=True)
+def usb_drives_blank() -> Iterator[None]:
+    """The USB drives are blank before and after each test."""
+    _wipe()
+    yield
+    _wipe()
+
+
+def _wipe() -> None:
+    names = names_by_serial()
+    for serial in ("BSUAS0001", "BSBOT0001"):
+        node = f"/dev/{names[serial]}"
+        subprocess.run(["partx", "-d", node], capture_output=True)
+        call("wipefs", "--all", "--quiet", node)
+    call("udevadm", "settle")
+
+
+def test_the_state_of_each_drive_and_why() -> None:
+    found = by_serial()
+    states = {serial: one.guard.state for serial, one in found.items()}
+    assert states == {
+        "BSPCEXT4": "protected",
+        "BSPCWIN": "locked",
+        "BSSATA0001": "locked",
+        "BSNVME0001": "locked",
+        "BSUAS0001": "free",
+        "BSBOT0001": "free",
+    }
+    assert "mounted at /mnt/pc" in found["BSPCEXT4"].guard.why
+    windows = found["BSPCWIN"].guard.why
+    assert "partition 1 holds LVM" in windows
+    assert "partition 2 is a Windows root (windows)" in windows
+    assert found["BSSATA0001"].guard.why.startswith("internal")
+
+
+def test_an_internal_drive_that_the_agent_saw_coming_is_free_but_a_system_stays_locked() -> None:
+    seen = [seq for seq in watch.present().values() if seq is not None]
+    states = {d.code: d.guard.state for d in discover.scan(seen=seen)}
+    assert states["BSSATA0001"] == states["BSNVME0001"] == "free"
+    assert states["BSPCWIN"] == "locked"
+    assert states["BSPCEXT4"] == "protected"
+
+
+def test_active_lvm_protects() -> None:
+    options = ("--config", "devices{use_devicesfile=0}", "-qq")
+    call("vgchange", *options, "-ay", "-K", "pc")
+    try:
+        found = drive("BSPCWIN")
+        assert found.guard.state == "protected"
+        assert "LVM volume pc-root is active" in found.guard.why
+        with pytest.raises(Refused, match="protected"):
+            hold(found, erase=found.code, unlock=found.code, destructive=True)
+    finally:
+        call("vgchange", *options, "-an", "pc")
+    assert drive("BSPCWIN").guard.state == "locked"
+
+
+def test_wrong_codes_and_guarded_drives_write_nothing_and_the_right_code_does() -> None:
+    """The scan in the middle is part of it: looking must not touch LVM or NTFS either."""
+    nodes = {serial: f"/dev/{name}" for serial, name in names_by_serial().items()}
+    before = {serial: checksum(nodes[serial]) for serial in GUARDED}
+    usb = checksum(nodes["BSUAS0001"], 64 << 20)
+    found = by_serial()
+    with pytest.raises(Refused, match="the code of"):
+        hold(found["BSUAS0001"], erase="BSUAS0002", destructive=True)
+    for serial in GUARDED:
+        with pytest.raises(Refused):
+            hold(found[serial], erase=serial, destructive=True)
+        with pytest.raises(Refused):
+            hold(found[serial], erase=serial, unlock="BSUAS0001", destructive=True)
+    with pytest.raises(Refused, match="protected"):
+        hold(found["BSPCEXT4"], erase="BSPCEXT4", unlock="BSPCEXT4", destructive=True)
+    assert checksum(nodes["BSUAS0001"], 64 << 20) == usb
+    with hold(found["BSUAS0001"], erase="BSUAS0001", destructive=True) as held:
+        prepare.make_filesystem(held, "exfat")
+    assert checksum(nodes["BSUAS0001"], 64 << 20) != usb
+    assert {serial: checksum(nodes[serial]) for serial in GUARDED} == before
+
+
+@pytest.mark.parametrize("serial", ["BSSATA0001", "BSNVME0001"])
+def test_a_locked_drive_is_taken_with_its_unlock_code(serial: str) -> None:
+    found = drive(serial)
+    with hold(found, unlock=serial, erase=serial, destructive=True) as held:
+        held.check_before_write()
+        with held.exclusive():
+            held.check_before_write()
+
+
+@pytest.mark.parametrize(
+    ("serial", "fs"),
+    [("BSUAS0001", "exfat"), ("BSUAS0001", "ntfs"), ("BSUAS0001", "ext4"), ("BSBOT0001", "auto")],
+)
+def test_every_filesystem_is_made_and_mounted_by_the_kernel(serial: str, fs: str) -> None:
+    drivers = {"exfat": "exfat", "ntfs": "ntfs3", "ext4": "ext4", "auto": "exfat"}
+    name = "Umlaut ä, 空白 and\u00a0blanks.txt"
+    with hold(drive(serial), erase=serial, destructive=True) as held:
+        made = prepare.make_filesystem(held, fs)
+        assert made.start == 1 << 20
+        mounted = prepare.mount(made.path, made.fs, RUN)
+        try:
+            rows = Path("/proc/self/mountinfo").read_text().splitlines()
+            row = next(row for row in rows if RUN in row)
+            assert row.split(" - ")[1].split()[0] == drivers[fs]
+            held.check_before_write(mounted_by_bench=True)
+            folder = prepare.new_folder(mounted, 1, RUN)
+            (folder / name).write_bytes(b"x" * 5000)
+        finally:
+            assert prepare.unmount(mounted) is None
+        mounted = prepare.mount(made.path, made.fs, RUN)
+        try:
+            assert [path.name for path in (mounted / "benchstick-1").iterdir()] == [name]
+        finally:
+            prepare.unmount(mounted)
+        assert prepare.find_filesystem(held.drive).fs == made.fs
+
+
+def test_keep_leaves_a_users_files_alone() -> None:
+    with hold(drive("BSUAS0001"), erase="BSUAS0001", destructive=True) as held:
+        made = prepare.make_filesystem(held, "exfat")
+    mounted = prepare.mount(made.path, made.fs, RUN)
+    for number in range(20):
+        (mounted / f"photo {number}.jpg").write_bytes(bytes([number]) * 100_000)
+    prepare.unmount(mounted)
+    with hold(drive("BSUAS0001"), destructive=False) as held:
+        found = prepare.find_filesystem(held.drive)
+        mounted = prepare.mount(found.path, found.fs, RUN)
+        before = _files(mounted)
+        folder = prepare.new_folder(mounted, 5, RUN)
+        (folder / "test").write_bytes(b"y" * 1_000_000)
+        with pytest.raises(Refused, match="benchstick-5 exists"):
+            prepare.new_folder(mounted, 5, RUN)
+        (folder / "test").unlink()
+        folder.rmdir()
+        prepare.unmount(mounted)
+        mounted = prepare.mount(found.path, found.fs, RUN)
+        assert _files(mounted) == before
+        prepare.unmount(mounted)
+
+
+def _files(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.iterdir()
+        if path.is_file()
+    }
+
+
+def test_a_drive_that_somebody_mounted_meanwhile_is_refused() -> None:
+    with hold(drive("BSBOT0001"), erase="BSBOT0001", destructive=True) as held:
+        made = prepare.make_filesystem(held, "ext4")
+        point = Path("/run/somebody")
+        point.mkdir(exist_ok=True)
+        call("mount", made.path, point)
+        try:
+            with pytest.raises(Refused, match="/run/somebody"):
+                held.check_before_write()
+            with pytest.raises(Refused, match="/run/somebody"):
+                prepare.find_filesystem(held.drive)
+            with pytest.raises(Refused):
+                prepare.make_filesystem(held, "exfat")
+        finally:
+            call("umount", point)
+
+
+def test_a_drive_swapped_between_choice_and_run_is_refused() -> None:
+    """Replugged: the same name, perhaps, but the kernel counts another disk."""
+    chosen = drive("BSUAS0001")
+    unplug(chosen)
+    plug(chosen)
+    node = f"/dev/{names_by_serial()['BSUAS0001']}"
+    before = checksum(node, 64 << 20)
+    with pytest.raises((Refused, DriveLost)):
+        hold(chosen, erase=chosen.code, destructive=True)
+    assert checksum(node, 64 << 20) == before
+
+
+def test_a_drive_swapped_during_a_run_is_not_written() -> None:
+    chosen = drive("BSUAS0001")
+    with hold(chosen, erase=chosen.code, destructive=True) as held:
+        held.check_before_write()
+        unplug(chosen)
+        assert not held.alive()
+        with pytest.raises(DriveLost, match="nothing was written"):
+            held.check_before_write()
+        plug(chosen)
+        name = names_by_serial()["BSUAS0001"]
+        before = checksum(f"/dev/{name}", 64 << 20)
+        # The held descriptor keeps the old name from being given to the new disk.
+        assert name != chosen.name
+        assert not held.alive()
+        with pytest.raises(DriveLost):
+            held.check_before_write()
+        with pytest.raises(DriveLost):
+            prepare.make_filesystem(held, "ext4")
+        assert checksum(f"/dev/{name}", 64 << 20) == before
+
+
+def test_another_drive_of_the_same_model_in_its_place_is_refused() -> None:
+    """scsi_debug's disk removed and found again: same model, same place, another disk."""
+    with scsi_debug("dev_size_mb=64") as names:
+        chosen = next(d for d in discover.scan() if d.name == names[0])
+        host = Path(f"/sys/block/{chosen.name}/device").resolve().parents[1].name
+        Path(f"/sys/block/{chosen.name}/device/delete").write_text("1")
+        Path(f"/sys/class/scsi_host/{host}/scan").write_text("- - -")
+        call("udevadm", "settle")
+        again = next(d for d in discover.scan() if d.code == chosen.code)
+        assert again.diskseq != chosen.diskseq
+        with pytest.raises((Refused, DriveLost)):
+            hold(chosen, erase=chosen.code, unlock=chosen.code, destructive=True)
+        with hold(again, erase=again.code, unlock=again.code, destructive=True) as held:
+            held.check_before_write()
+
+
+def test_device_mapper_over_a_drive_protects_it() -> None:
+    with scsi_debug("dev_size_mb=64") as names:
+        table = f"0 {64 * 2048} linear /dev/{names[0]} 0"
+        call("dmsetup", "create", "overit", "--table", table)
+        try:
+            call("udevadm", "settle")
+            below = next(d for d in discover.scan() if d.name == names[0])
+            assert below.guard.state == "protected"
+            assert "device-mapper device overit is active" in below.guard.why
+        finally:
+            call("dmsetup", "remove", "--retry", "overit")
+
+
+def test_an_exclusive_opener_unknown_to_mountinfo_protects() -> None:
+    found = drive("BSBOT0001")
+    script = (
+        "import os, sys, time; os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL); "
+        "print('x', flush=True); time.sleep(99)"
+    )
+    argv = ["python3", "-c", script, found.path]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        try:
+            now = drive("BSBOT0001")
+            assert now.guard.state == "protected"
+            assert "exclusive" in now.guard.why
+        finally:
+            other.kill()
+    assert drive("BSBOT0001").guard.state == "free"

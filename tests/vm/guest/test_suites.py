@@ -1,0 +1,212 @@
+"""Both suites on each real driver, with the guard in the way."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchstick.drives import discover
+from tests.host.bench import Bench, mounts_below
+
+from .conftest import by_pass, sh, written_sectors
+from .drive_help import checksum, scsi_debug
+
+CDM = ("--param", "passes=1", "--param", "time=1", "--param", "interval=0",
+       "--param", "size=16MiB")  # fmt: skip
+DAS = ("--scale", "0.0005", "--param", "passes=1", "--param", "idle=0",
+       "--param", "sets=Home,ISOs")  # fmt: skip
+DRIVES = {
+    "BSUAS0001": ("usb-uas", "free", "file on exfat"),
+    "BSBOT0001": ("usb-bot", "free", "file on exfat"),
+    "BSSATA0001": ("sata", "locked", "file on exfat"),
+    "BSNVME0001": ("nvme", "locked", "file on exfat"),
+}
+
+
+def unlocked(serial: str) -> tuple[str, ...]:
+    return ("--unlock", serial) if DRIVES[serial][1] == "locked" else ()
+
+
+@pytest.mark.parametrize("serial", DRIVES)
+def test_both_suites_run_on_each_driver(bench: Bench, serial: str) -> None:
+    transport, state, target = DRIVES[serial]
+    drive = bench.json("drive", serial)
+    assert drive["transport"]["value"] == transport
+    assert drive["guard"]["state"] == state
+    codes = ("--erase", serial, *unlocked(serial))
+    document = bench.json("run", "das", "--drive", serial, *codes, *DAS)
+    assert document["state"] == "done"
+    assert document["conditions"]["target"] == target
+    assert {item["state"] for item in document["figures"]} == {"valid"}, document["figures"]
+    document = bench.json("run", "cdm", "--drive", serial, "--fs", "auto", *codes, *CDM)
+    speeds = [item for item in document["figures"] if item["pass"] == 1]
+    assert {item["state"] for item in speeds} == {"valid"}, speeds
+    assert len([item for item in speeds if item["unit"] == "MB/s"]) == 8
+    verdict = document["result"]["verdicts"][0]
+    assert f"queue depth {drive['queue_depth']['value']}" in verdict["text"]
+    warm = [item["celsius"] for item in document["temperatures"]]
+    if serial == "BSNVME0001":
+        assert all(40 < value < 60 for value in warm)
+    else:
+        assert all(item["why"] for item in document["temperatures"] if item["celsius"] is None)
+    assert mounts_below(bench.root) == []
+
+
+@pytest.mark.parametrize("serial", ["BSSATA0001", "BSNVME0001"])
+def test_a_locked_drive_is_refused_without_its_unlock_code(
+    bench: Bench, node: Callable[[str], str], serial: str
+) -> None:
+    before = written_sectors(node(serial))
+    done = bench.run("run", "cdm", "--drive", serial, "--fs", "auto", "--erase", serial, *CDM)
+    assert done.returncode == 3, done.stderr
+    assert written_sectors(node(serial)) == before
+
+
+def test_protected_locked_and_wrong_code_leave_every_byte(
+    bench: Bench, node: Callable[[str], str]
+) -> None:
+    serials = ("BSPCEXT4", "BSPCWIN", "BSUAS0001")
+    sh("sync")
+    before = [checksum(node(serial)) for serial in serials]
+    raw = ("--target", "block")
+    for suite, argv in (
+        ("das", ("--drive", "BSPCEXT4", "--erase", "BSPCEXT4", "--unlock", "BSPCEXT4", *DAS)),
+        ("cdm", ("--drive", "BSPCWIN", "--erase", "BSPCWIN", *raw, *CDM)),
+        ("das", ("--drive", "BSUAS0001", "--erase", "BSUAS0002", *DAS)),
+        ("cdm", ("--drive", "BSUAS0001", *raw, *CDM)),
+    ):
+        done = bench.run("run", suite, *argv)
+        assert done.returncode == 3, (argv, done.stderr)
+        assert "Traceback" not in done.stderr
+    assert [checksum(node(serial)) for serial in serials] == before
+    done = bench.run("run", "das", "--drive", "BSUAS0001", "--erase", "BSUAS0001", *DAS)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_drive_that_answers_with_read_errors_is_told_as_lost(bench: Bench) -> None:
+    """It stays plugged in, so that nothing but the failing reads tells."""
+    # 2: reads of the sectors from 0x1234 on end in a medium error.
+    with scsi_debug("dev_size_mb=64", "opts=2") as names:
+        code = next(drive.code for drive in discover.scan() if drive.name == names[0])
+        document = bench.json(
+            "run", "cdm", "--drive", code, "--target", "block", "--erase", code, "--unlock", code,
+            *CDM, "--param", "profile=demo", code=4,
+        )  # fmt: skip
+    assert document["state"] == "failed"
+    assert "answers with I/O errors" in document["why"]
+    assert [event["kind"] for event in document["events"]] == ["drive-lost"]
+
+
+def test_raw_writes_are_incompressible_on_the_drive(
+    bench: Bench, node: Callable[[str], str]
+) -> None:
+    document = bench.json(
+        "run", "cdm", "--drive", "BSUAS0001", "--target", "block", "--erase", "BSUAS0001", *CDM,
+        "--param", "profile=demo",
+    )  # fmt: skip
+    figure = by_pass(document)["SEQ1M Q8T1 write", 1]
+    assert figure["state"] == "valid", figure["why"]
+    counters, totals = figure["detail"]["counters"], figure["detail"]["totals"]
+    assert abs(counters["write_bytes"] - totals["write_bytes"]) <= 0.005 * totals["write_bytes"]
+    data = subprocess.run(
+        ["dd", f"if={node('BSUAS0001')}", "bs=1M", "count=16", "iflag=direct", "status=none"],
+        capture_output=True,
+        check=True,
+    ).stdout
+    assert len(gzip.compress(data, 6)) >= 0.98 * len(data)
+
+
+def test_ntfs_by_the_kernels_own_driver(bench: Bench) -> None:
+    document = bench.json(
+        "run", "das", "--drive", "BSUAS0001", "--erase", "BSUAS0001", "--fs", "ntfs", *DAS
+    )
+    assert document["conditions"]["target"] == "file on ntfs"
+    states = {(i["name"], i["pass"]): (i["state"], i["why"]) for i in document["figures"]}
+    assert {state for state, _ in states.values()} == {"valid"}, states
+
+
+def test_keep_leaves_a_users_files_as_they_were(
+    bench: Bench, node: Callable[[str], str], tmp_path: Path
+) -> None:
+    path = node("BSUAS0001")
+    sh("wipefs", "-q", "-a", path)
+    sh("mkfs.exfat", path)
+    sh("mount", "-t", "exfat", path, str(tmp_path))
+    (tmp_path / "Photos").mkdir()
+    for number in range(20):
+        (tmp_path / "Photos" / f"p{number}.jpg").write_bytes(bytes([number]) * 100_001)
+    mounted = bench.run("run", "cdm", "--drive", "BSUAS0001", *CDM)
+    assert mounted.returncode == 3
+    assert str(tmp_path) in mounted.stderr
+    sh("umount", str(tmp_path))
+    done = bench.json("run", "cdm", "--drive", "BSUAS0001", *CDM, "--param", "profile=demo")
+    assert done["plan"]["destroys"] is False
+    assert done["conditions"]["target"] == "file on exfat"
+    done = bench.json("run", "das", "--drive", "BSUAS0001", "--fs", "keep", *DAS)
+    assert {item["state"] for item in done["figures"]} == {"valid"}, done["figures"]
+    sh("mount", "-t", "exfat", "-o", "ro", path, str(tmp_path))
+    try:
+        assert [item.name for item in tmp_path.iterdir()] == ["Photos"]
+        for number in range(20):
+            data = (tmp_path / "Photos" / f"p{number}.jpg").read_bytes()
+            assert data == bytes([number]) * 100_001
+    finally:
+        sh("umount", str(tmp_path))
+
+
+def test_keep_without_a_filesystem_names_the_way(
+    bench: Bench, node: Callable[[str], str]
+) -> None:
+    sh("wipefs", "-q", "-a", node("BSUAS0001"))
+    done = bench.run("run", "cdm", "--drive", "BSUAS0001", *CDM)
+    assert done.returncode == 2
+    assert "--fs auto --erase BSUAS0001" in done.stderr
+
+
+def test_a_full_filesystem_is_told(
+    bench: Bench, node: Callable[[str], str], tmp_path: Path
+) -> None:
+    path = node("BSUAS0001")
+    sh("wipefs", "-q", "-a", path)
+    sh("mkfs.exfat", path)
+    sh("mount", "-t", "exfat", path, str(tmp_path))
+    subprocess.run(["dd", "if=/dev/zero", f"of={tmp_path}/fill", "bs=1M", "status=none",
+                    "oflag=direct"], check=False, capture_output=True)  # fmt: skip
+    with (tmp_path / "fill").open("r+b") as file:
+        file.truncate((tmp_path / "fill").stat().st_size - (8 << 20))
+    sh("umount", str(tmp_path))
+    for suite, more in (("cdm", CDM), ("das", ("--fs", "keep", *DAS))):
+        done = bench.run("run", suite, "--drive", "BSUAS0001", *more)
+        assert done.returncode == 2, done.stderr
+        assert "full" in done.stderr or "No space" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert mounts_below(bench.root) == []
+
+
+def test_journalled_data_is_invalid_buffered_and_no_figure(
+    bench: Bench, node: Callable[[str], str]
+) -> None:
+    path = node("BSUAS0001")
+    sh("wipefs", "-q", "-a", path)
+    sh("mkfs.ext4", "-q", "-F", path)
+    sh("tune2fs", "-o", "journal_data", path)
+    for suite, more in (
+        ("cdm", (*CDM, "--param", "profile=demo")),
+        ("das", ("--fs", "keep", *DAS)),
+    ):
+        done = bench.run("run", suite, "--drive", "BSUAS0001", *more, "--json")
+        document = json.loads(done.stdout)
+        assert done.returncode == 5, done.stderr
+        single = [item for item in document["figures"] if item["pass"] == 1]
+        for way in (" write", " read"):
+            found = [item for item in single if way in item["name"]]
+            assert found, way
+            for item in found:
+                assert item["state"] == "invalid", item
+                assert item["why"].startswith("buffered: "), item["why"]
+        assert [i["value"] for i in document["figures"] if i["pass"] is None and i["value"]] == []

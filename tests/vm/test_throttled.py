@@ -1,0 +1,92 @@
+"""Truth of the file-set copy: USB drives of a known bandwidth, beside raw fio on the same."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from .conftest import LiveVm, StartVm, once_more_when_lost
+
+# Bytes a second; a pass takes more than 20 s of it.
+LIMITS = {"BSUAS0001": 6_000_000, "BSBOT0001": 8_000_000}
+DRIVES = {"BSUAS0001": "uas", "BSBOT0001": "bot"}
+
+
+def throttle(vm: LiveVm) -> None:
+    """Sets the limits as soon as QEMU is there."""
+    deadline = time.monotonic() + 60
+    while not vm.qmp_path.exists():
+        assert time.monotonic() < deadline, "QEMU made no control socket"
+        time.sleep(0.1)
+    qmp = vm.qmp()
+    for serial, name in DRIVES.items():
+        qmp.execute(
+            "qom-set",
+            path=f"/objects/throttle-{name}",
+            property="limits",
+            value={"bps-total": LIMITS[serial]},
+        )
+    qmp.close()
+
+
+@pytest.fixture(scope="module")
+def measured(live_vms: StartVm) -> Any:
+    """All of throttled_runs.py, in one boot."""
+
+    def measure() -> Any:
+        vm = live_vms("python3 tests/vm/throttled_runs.py")
+        throttle(vm)
+        answer = vm.wait_line(b"answer ")
+        assert vm.finish().code == 0
+        return json.loads(answer.split(b" ", 1)[1])
+
+    return once_more_when_lost(measure)
+
+
+# How many requests each drive takes at once, and each test gives it more.
+DEPTHS = {"BSUAS0001": 14, "BSBOT0001": 1}
+
+
+def test_a_copy_on_a_throttled_usb_drive_is_its_limit_and_raw_fios(measured: Any) -> None:
+    for serial, transport in (("BSUAS0001", "usb-uas"), ("BSBOT0001", "usb-bot")):
+        entry = measured[serial]
+        assert (entry["transport"], entry["target"]) == (transport, "file on exfat")
+        figures = {figure["name"].split()[-1]: figure for figure in entry["figures"]}
+        for way in ("write", "read"):
+            figure = figures[way]
+            assert figure["state"] == "valid", figure
+            detail = figure["detail"]
+            # 32 threads keep the drive full, until fewer files than it takes at once are left.
+            held = detail["inflight_median"]
+            assert 0.7 * DEPTHS[serial] <= held <= DEPTHS[serial], (serial, way, detail)
+            given = detail["counters"][f"{way}_bytes"]
+            # A filesystem's own blocks come on top; a file's last block is filled up.
+            assert detail["bytes"] <= given <= 1.02 * detail["bytes"], (serial, way, detail)
+            rate = figure["value"] * 1e6
+            assert 0.94 * LIMITS[serial] <= rate <= 1.02 * LIMITS[serial], (serial, way, entry)
+            assert rate == pytest.approx(entry["raw"][way], rel=0.02), (
+                serial, way, entry,
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("serial", DRIVES)
+def test_a_sequential_test_of_a_throttled_usb_drive_is_its_limit_and_raw_fios(
+    measured: Any, serial: str
+) -> None:
+    entry = measured[serial]["cdm"]
+    for way in ("read", "write"):
+        name = f"SEQ1M Q8T1 {way}"
+        figure, raw = entry["figures"][name], entry["raw"][name]
+        assert figure["state"] == "valid", figure
+        rate = figure["iops"] * 2**20
+        assert 0.94 * LIMITS[serial] <= rate <= 1.02 * LIMITS[serial], (way, entry)
+        assert raw["share"] > 0, raw
+        assert figure["iops"] == pytest.approx(raw["iops"], rel=0.02), (way, entry)
+        assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)
+        # A request of 1 MiB comes in two on UAS, whole on BOT.
+        assert figure["inflight"] == pytest.approx(min(16, DEPTHS[serial]), rel=0.1), entry
+    # What fio wrote, and the run before it, does not compress.
+    assert entry["packed"] >= 0.98

@@ -1,0 +1,93 @@
+"""Truth: on drives with a known service time the figures must be what they have to be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .conftest import RunVm
+
+# So long that emulation weighs little beside it.
+DELAY_MS = 100
+
+
+@pytest.fixture(scope="module")
+def measured(vm: RunVm) -> Any:
+    """All runs of delayed_runs.py, in one boot."""
+    return vm(
+        "python3 tests/vm/delayed_runs.py",
+        BENCHSTICK_VM_BACKEND="null",
+        BENCHSTICK_VM_DELAY_MS=str(DELAY_MS),
+        BENCHSTICK_VM_TIMEOUT="1500",
+    ).json()
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [
+        ("BSUAS0001", "works"),
+        ("BSSATA0001", "works"),
+        ("BSNVME0001", "works"),
+        ("BSBOT0001", "ineffective"),
+        ("sata-queue-depth-1", "ineffective"),
+    ],
+)
+def test_the_queueing_verdict_is_definite_and_agrees_with_sysfs(
+    measured: Any, name: str, state: str
+) -> None:
+    entry = measured[name]
+    assert entry["verdict"]["state"] == state, entry
+    assert entry["events"] == [], entry
+
+
+def assert_as_raw_fio(entry: Any, name: str) -> None:
+    """Within 2 % of raw fio, which had the drive to itself."""
+    raw = entry["raw"][name]
+    assert raw["share"] > 0.99, (name, raw)
+    assert entry["figures"][name]["iops"] == pytest.approx(raw["iops"], rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["truth-uas", "truth-bot"])
+def test_a_usb_drives_figure_is_its_limit_and_raw_fios(measured: Any, name: str) -> None:
+    entry = measured[name]
+    figure = entry["figures"]["RND4K Q32T1 read"]
+    assert figure["state"] == "valid", figure
+    held = min(32, entry["queue_depth"])
+    limit = held * 1000 / DELAY_MS
+    assert 0.94 * limit <= figure["iops"] <= 1.02 * limit, (figure, limit)
+    assert_as_raw_fio(entry, "RND4K Q32T1 read")
+    assert figure["inflight"] == held
+    assert figure["queue"] <= 1.1 * min(32, entry["nr_requests"])
+    assert figure["request"] == 4096
+    assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)
+
+
+@pytest.mark.parametrize("way", ["read", "write"])
+def test_a_null_blk_with_fixed_completion_time(measured: Any, way: str) -> None:
+    entry = measured["truth-null"]
+    assert entry["transport"] == "other"
+    figure = entry["figures"][f"RND4K Q32T1 {way}"]
+    assert figure["state"] == "valid", figure
+    # 32 in flight, 40 ms each.
+    assert 0.94 * 800 <= figure["iops"] <= 1.02 * 800, figure
+    assert_as_raw_fio(entry, f"RND4K Q32T1 {way}")
+    assert figure["request"] == 4096
+    assert figure["inflight"] == pytest.approx(32, rel=0.1)
+    assert figure["queue"] <= 1.1 * 32
+    assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)
+    # 8 of 1 MiB in flight, all their parts at once.
+    large = entry["figures"][f"SEQ1M Q8T1 {way}"]
+    assert large["state"] == "valid"
+    assert 0.94 * 200 <= large["iops"] <= 1.02 * 200, large
+    assert large["device_bytes"] == pytest.approx(large["tool_bytes"], rel=0.005)
+
+
+def test_a_throttled_drive_gives_its_limit(measured: Any) -> None:
+    figure = measured["truth-throttled"]["figures"]["RND4K Q32T1 read"]
+    assert figure["state"] == "valid", figure
+    assert figure["request"] == pytest.approx(4096, rel=0.01)
+    assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)
+    limit = 4 * 2**20 / 4096
+    assert 0.94 * limit <= figure["iops"] <= 1.02 * limit, figure
+    assert_as_raw_fio(measured["truth-throttled"], "RND4K Q32T1 read")

@@ -1,0 +1,106 @@
+"""Runs inside a guest whose USB drives are throttled from outside; prints one JSON document.
+
+Started by test_throttled.py. On each drive one `das` pass of 20 s and more each way, then raw fio
+with files of the same sizes on the same filesystem; then `cdm` on the raw drive for 20 s each way,
+and its own fio command by hand.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+CLONE = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(CLONE / "scripts"), str(CLONE)]
+
+import bench_tools  # noqa: E402 - scripts, found by the path above
+
+from benchstick.engine.copier_io import syncfs  # noqa: E402
+from benchstick.plan.fileset import builtin  # noqa: E402
+from tests.vm.delayed_runs import figures, raw_fio, run, settle  # noqa: E402
+
+SCALE = 0.007
+# Many files on the one, few large ones on the other.
+WANTED = {"BSUAS0001": "Home", "BSBOT0001": "ISOs"}
+
+
+def das(serial: str) -> Any:
+    print("das on", serial, file=sys.stderr, flush=True)
+    done = subprocess.run(
+        ["benchstick", "run", "das", "--drive", serial, "--erase", serial, "--json",
+         "--scale", str(SCALE), "--param", "passes=1", "--param", "idle=0",
+         "--param", f"sets={WANTED[serial]}"],
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    if done.returncode:
+        sys.exit(f"{serial}: exit {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def raw(serial: str, document: Any) -> dict[str, float]:
+    """Raw fio on the filesystem that the run made, under the same scheduler: bytes a second."""
+    print("raw fio on", serial, file=sys.stderr, flush=True)
+    Path(f"/sys/block/{document['drive']['name']}/queue/scheduler").write_text("none")
+    made = document["conditions"]["filesystem"]
+    point, scratch = Path(tempfile.mkdtemp()), Path(tempfile.mkdtemp())
+    subprocess.run(["mount", "-t", made["fs"], made["path"], str(point)], check=True)
+    try:
+        files = builtin(WANTED[serial], SCALE)
+        folder = point / "fio"
+        folder.mkdir()
+        write = bench_tools.replayed(files, folder, scratch, "write")
+        begun = time.monotonic()
+        fd = os.open(point, os.O_RDONLY)
+        syncfs(fd)
+        os.close(fd)
+        write += time.monotonic() - begun
+        read = bench_tools.replayed(files, folder, scratch, "read")
+    finally:
+        subprocess.run(["umount", str(point)], check=True)
+    # fio's files end at a whole block.
+    size = sum(-(-entry.size // bench_tools.ALIGNED) * bench_tools.ALIGNED for entry in files.files)
+    return {"write": size / write, "read": size / read}
+
+
+def cdm(serial: str) -> Any:
+    """A sequential test on the raw drive each way, beside fio; and what was written last."""
+    sequential = ("SEQ1M Q8T1 read", "SEQ1M Q8T1 write")
+    document = run(serial, "--param", "profile=demo", "--param", "time=20")
+    settle()
+    raw = {name: raw_fio(document, name) for name in sequential}
+    with Path(f"/dev/{document['drive']['name']}").open("rb") as drive:
+        data = drive.read(8 << 20)
+    packed = len(gzip.compress(data, 6)) / len(data)
+    return {"figures": figures(document), "raw": raw, "packed": packed}
+
+
+def main() -> None:
+    with ThreadPoolExecutor(len(WANTED)) as pool:
+        documents = dict(zip(WANTED, pool.map(das, WANTED), strict=True))
+        settle()
+        measured = dict(zip(WANTED, pool.map(raw, WANTED, documents.values()), strict=True))
+        blocks = dict(zip(WANTED, pool.map(cdm, WANTED), strict=True))
+    answer = {
+        serial: {
+                "transport": document["drive"]["transport"]["value"],
+            "target": document["conditions"]["target"],
+            "figures": [f for f in document["figures"] if f["pass"] == 1 and f["unit"] == "MB/s"],
+            "raw": measured[serial],
+            "cdm": blocks[serial],
+        }
+        for serial, document in documents.items()
+    }
+    print("answer", json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""A bench with invented runs, and the page on it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import expect, sync_playwright
+from werkzeug.serving import make_server
+
+from benchstick.appliance import clock, state
+from benchstick.store import access, home, locks
+from benchstick.store.database import open_reader, open_writer
+from tests.web import sample
+from tests.web.watched import ARGS, Watched
+from webui import create_app
+from webui.gate import COOKIE
+from webui.pin import LoginKey, Pin
+
+# A Flask test client; the JSON of its answers may be anything.
+Browser = Any
+
+
+def browser(app: Flask) -> Browser:
+    """A visitor that nobody knows."""
+    return app.test_client()
+
+
+@dataclass
+class Bench:
+    """The sample bench: its folder and the numbers of its runs by what they show."""
+
+    home: Path
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+    def count(self, table: str) -> int:
+        with contextlib.closing(open_reader(self.home)) as db:
+            return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+    def last_request(self) -> dict[str, Any]:
+        with contextlib.closing(open_reader(self.home)) as db:
+            row = db.execute("SELECT * FROM requests ORDER BY id DESC LIMIT 1").fetchone()
+        return dict(row)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Drives of every kind and runs in every state, one of them running. Shared by a module."""
+    folder = tmp_path_factory.mktemp("bench")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCHSTICK_HOME", str(folder / "home"))
+        patch.setenv("BENCHSTICK_RUN", str(folder / "run"))
+        numbers = sample.full_bench(folder / "home")
+        # What tells the page that an agent is there to take its requests.
+        agent = locks.RunLock("agent")
+        yield Bench(folder / "home", numbers)
+        agent.release()
+        numbers["lock"].release()
+
+
+@pytest.fixture(scope="module")
+def key() -> LoginKey:
+    return LoginKey()
+
+
+@pytest.fixture(scope="module")
+def app(bench: Bench, key: LoginKey) -> Flask:
+    """The page as it is on loopback. Shared by a module: its templates are compiled once."""
+    return create_app(bench.home, key=key)
+
+
+@pytest.fixture
+def pin() -> Pin:
+    return Pin()
+
+
+@pytest.fixture
+def network_app(bench: Bench, pin: Pin, key: LoginKey) -> Flask:
+    """The page as it is on the network, with a PIN."""
+    return create_app(bench.home, private=True, pin=pin, key=key)
+
+
+@pytest.fixture
+def client(app: Flask) -> Browser:
+    """A visitor that nobody knows."""
+    return browser(app)
+
+
+@dataclass
+class SignedIn:
+    """A signed-in browser and its token against forged requests."""
+
+    client: Browser
+    csrf: str
+
+    def post(self, path: str, form: dict[str, Any]) -> Any:
+        return self.client.post(path, data={"csrf": self.csrf, **form})
+
+    def api(self, path: str, body: Any) -> Any:
+        return self.client.post(path, json=body, headers={"X-CSRF-Token": self.csrf})
+
+
+@pytest.fixture
+def signed_in(app: Flask, key: LoginKey) -> SignedIn:
+    found = browser(app)
+    answer = found.post("/api/v1/login", json={"key": key.current})
+    assert answer.status_code == 200
+    assert found.get_cookie(COOKIE) is not None
+    return SignedIn(found, answer.json["csrf"])
+
+
+@pytest.fixture
+def token(bench: Bench) -> str:
+    """A bearer token for scripts."""
+    with contextlib.closing(open_writer(bench.home)) as db:
+        return access.new_token(db, "test")
+
+
+@pytest.fixture
+def booted_stick(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The bench is a booted stick whose clock nobody keeps right."""
+    home.make_run_folder()
+    state.write({"schema": state.SCHEMA, "persistent": True, "why": None, "stick": None})
+    monkeypatch.setattr(clock, "is_kept", lambda: False)
+    yield
+    (home.run_folder() / "appliance/state.json").unlink()
+
+
+@contextlib.contextmanager
+def served(app: Flask) -> Iterator[str]:
+    """The page on a port of its own; its address. (`test_web_serve` has the real server.)"""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join(timeout=60)
+        server.server_close()
+        assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Chromium]:
+    """Debian's Chromium, for the tests of a module."""
+    # The default of 5 s is little on a busy machine.
+    expect.set_options(timeout=30_000)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def base(app: Flask) -> Iterator[str]:
+    """The address at which the page is served."""
+    with served(app) as address:
+        yield address
+
+
+@pytest.fixture
+def watched(chromium: Chromium, base: str) -> Iterator[Watched]:
+    """A page in a browser, which must not have complained when the test ends."""
+    context = chromium.new_context(viewport={"width": 1240, "height": 900})
+    found = Watched(context.new_page(), base)
+    yield found
+    context.close()
+    assert found.problems == []

@@ -1,0 +1,409 @@
+"""A bench with invented drives and runs, made through the store's own functions. Tests only."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import sqlite3
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchstick.drives.model import Drive, Fact, Guard, Identity
+from benchstick.plan.steps import Copy, Fio, Idle, Plan
+from benchstick.store import live, records
+from benchstick.store.database import open_writer
+from benchstick.store.home import make_run_folder
+from benchstick.store.locks import RunLock
+from benchstick.store.records import Figure, RunRecord, Sample
+from benchstick.suites import registry
+
+NOT_THERE = "behind this bridge: no ATA pass-through"
+
+
+def _drive(
+    name: str,
+    code: str,
+    identity: Identity,
+    guard: Guard,
+    facts: Mapping[str, Fact],
+    diskseq: int,
+) -> Drive:
+    return Drive(
+        name=name,
+        path=f"/dev/{name}",
+        devno="8:0",
+        diskseq=diskseq,
+        code=code,
+        identity=identity,
+        guard=guard,
+        facts=facts,
+    )
+
+
+def fast() -> Drive:
+    """A portable SSD on UASP: free."""
+    return _drive(
+        "sdb",
+        "2318E6C0A1F2",
+        Identity("2318E6C0A1F2", "Crucial X9 Pro", "ASMedia ASM236X", "0000", 10**12, "2-1", 0),
+        Guard("free", "external, nothing on it is mounted"),
+        {
+            "transport": Fact("usb-uas", source="driver uas"),
+            "external": Fact(True, source="on USB"),
+            "driver": Fact("uas", source="sysfs driver"),
+            "driver_why": Fact.unknown("the driver is the best that the interface offers"),
+            "usb_id": Fact("0634:5605", source="sysfs idVendor, idProduct"),
+            "usb_speed": Fact(10000, "Mb/s", "sysfs speed"),
+            "usb_capable_speed": Fact(10000, "Mb/s", "BOS descriptor"),
+            "usb_lanes": Fact(1, source="sysfs rx_lanes, tx_lanes"),
+            "usb_hubs": Fact(0, source="port path"),
+            "usb_interfaces": Fact(["BOT", "UAS"], source="interface descriptors in sysfs"),
+            "queue_depth": Fact(30, source="sysfs queue_depth"),
+            "ncq": Fact("supported, depth 32", source="IDENTIFY DEVICE, words 75 and 76"),
+            "trim": Fact(True, source="VPD B2h: LBPU=1, LBPWS=0, LBPWS10=0"),
+            "provisioning_mode": Fact("unmap", source="sysfs provisioning_mode"),
+            "write_cache": Fact("enabled", source="IDENTIFY DEVICE, word 85"),
+            "logical_block_size": Fact(512, "B", "sysfs"),
+            "physical_block_size": Fact(4096, "B", "sysfs"),
+            "rotational": Fact(False, source="IDENTIFY DEVICE, word 217"),
+            "firmware": Fact("M6CR040", source="IDENTIFY DEVICE"),
+            "smart": Fact("enabled", source="IDENTIFY DEVICE, word 85"),
+            "apm": Fact("not supported", source="IDENTIFY DEVICE, words 86 and 91"),
+            "security": Fact("disabled, not frozen", source="IDENTIFY DEVICE, word 128"),
+            "opal": Fact.unknown("the drive does not report trusted computing"),
+            "health": Fact("passed", source="smartctl"),
+            "temperature": Fact(41, "C", "smartctl, attribute 194"),
+        },
+        11,
+    )
+
+
+def slow() -> Drive:
+    """The same kind of drive on a USB 2 port, by BOT, without a serial: free."""
+    return _drive(
+        "sdc",
+        "port:1-4:0",
+        Identity(None, "SanDisk Extreme Portable SSD 500GB with a rather long name that wraps",
+                 "SanDisk 55AE", None, 500 * 10**9, "1-4", 0),
+        Guard("free", "external, nothing on it is mounted"),
+        {
+            "transport": Fact("usb-bot", source="driver usb-storage"),
+            "external": Fact(True, source="on USB"),
+            "driver": Fact("usb-storage", source="sysfs driver"),
+            "driver_why": Fact("offers UAS, but the USB controller has no streams, which UAS needs",
+                               source="descriptors against the bound driver"),
+            "usb_speed": Fact(480, "Mb/s", "sysfs speed"),
+            "usb_capable_speed": Fact(10000, "Mb/s", "BOS descriptor"),
+            "queue_depth": Fact(1, source="sysfs queue_depth"),
+            "trim": Fact(False, source="no VPD B2h; LBPME=0"),
+            "temperature": Fact.unknown(NOT_THERE),
+            "smart": Fact.unknown(NOT_THERE),
+        },
+        12,
+    )  # fmt: skip
+
+
+def internal() -> Drive:
+    """Somebody's internal SSD: locked."""
+    return _drive(
+        "sda",
+        "S6PUNX0T312345A",
+        Identity(
+            "S6PUNX0T312345A", "Samsung SSD 870 EVO 500GB", None, None, 500107862016, "ata1", 0
+        ),
+        Guard("locked", "internal, was here at start; holds an EFI system partition and BitLocker"),
+        {
+            "transport": Fact("sata", source="sysfs"),
+            "external": Fact(False, source="on an internal SATA port"),
+            "driver": Fact("ahci", source="sysfs driver"),
+            "sata_speed": Fact(6000, "Mb/s", "IDENTIFY DEVICE, word 77"),
+            "sata_capable_speed": Fact(6000, "Mb/s", "IDENTIFY DEVICE, word 76"),
+            "queue_depth": Fact(32, source="sysfs queue_depth"),
+            "trim": Fact(True, source="IDENTIFY DEVICE, word 169"),
+            "security": Fact("disabled, frozen", source="IDENTIFY DEVICE, word 128"),
+            "temperature": Fact(33, "C", "hwmon drivetemp"),
+        },
+        3,
+    )
+
+
+def system() -> Drive:
+    """The drive that the system runs from: protected."""
+    return _drive(
+        "nvme0n1",
+        "S4EWNX0R654321B",
+        Identity(
+            "S4EWNX0R654321B", "WD_BLACK SN850X 1000GB", None, None, 10**12, "0000:01:00.0", 1
+        ),
+        Guard("protected", "/dev/nvme0n1p2 is mounted on /"),
+        {
+            "transport": Fact("nvme", source="sysfs"),
+            "external": Fact(False, source="PCIe, not Thunderbolt"),
+            "queue_depth": Fact(1023, source="sysfs nr_requests"),
+            "trim": Fact(True, source="sysfs discard_max_bytes"),
+            "temperature": Fact(48, "C", "hwmon nvme"),
+        },
+        1,
+    )
+
+
+def practice() -> Drive:
+    """The practice drive."""
+    return _drive(
+        "loop0",
+        "practice",
+        Identity("practice", "Practice drive", None, None, 8 << 30, "practice", 0),
+        Guard("free", "the bench's own practice file"),
+        {
+            "transport": Fact("virtual", source="a loop device on the bench's own file"),
+            "external": Fact(False, source="virtual"),
+            "temperature": Fact.unknown("a loop device has no sensor"),
+        },
+        20,
+    )
+
+
+ALL = (fast, slow, internal, system, practice)
+
+
+def keep_drives(db: sqlite3.Connection) -> None:
+    """As the agent does after a scan."""
+    document = {"schema": "benchstick/drives/1", "drives": [make().to_json() for make in ALL]}
+    records.keep_drives_seen(db, document)
+
+
+HOST = {
+    "kernel": "6.12.48", "cpu": "12th Gen Intel(R) Core(TM) i7-12700", "cpus": 20,
+    "ram": 33_500_000_000, "governor": "performance", "load": 0.12, "python": "3.11.2",
+    "benchstick": "0.1.0", "fio": "fio-3.39",
+}  # fmt: skip
+
+_READ = {"SEQ1M Q8T1": 1061.4, "SEQ1M Q1T1": 912.7, "SEQ128K Q32T1": 1059.0,
+         "RND4K Q32T1": 231.9, "RND4K Q32T16": 236.5, "RND4K Q1T1": 27.9}  # fmt: skip
+
+
+class Story:
+    """A run told step by step with invented but steady numbers."""
+
+    def __init__(self, home: Path, db: sqlite3.Connection, plan: Plan, drive: Drive) -> None:
+        self.plan, self.drive = plan, drive
+        self.uuid = str(uuid.uuid4())
+        self.home = home
+        self.record = RunRecord.create(
+            db,
+            uuid=self.uuid,
+            suite=plan.suite,
+            practice=drive.is_practice,
+            drive=drive.to_json(),
+            plan=plan.to_json(),
+            pid=1,
+            device=drive.path,
+        )
+        self.record.conditions(
+            {
+                "host": HOST,
+                "filesystem": {"fs": "exfat", "device": f"{drive.path}1"},
+                "queue": {"scheduler": "none", "nr_requests": "60", "max_sectors_kb": "1024"},
+                "drive_state": "fresh: blkdiscard, 12 % filled",
+            }
+        )
+        self.random = random.Random(7)
+        self.t = 0.0
+        self.n = 0
+        self.figures: list[Figure] = []
+
+    def tell(self, steps: int | None = None, spoil: str | None = None) -> None:
+        """The first `steps` steps, all without it. `spoil` makes that step's figures invalid."""
+        for index, step in enumerate(self.plan.steps[:steps]):
+            folder = f"runs/{self.uuid}/{index:02d}-step"
+            self.record.step_begins(index, step.name, step.kind, self.t, folder)
+            begun = self.t
+            figures: list[Figure] = []
+            if isinstance(step, Fio | Copy):
+                self._artefacts(folder, step.name)
+            if isinstance(step, Idle) and step.temperature:
+                celsius = 38 + min(22.0, self.t / 60) + self.random.random()
+                self.record.temperature(
+                    self.t, index, round(celsius, 1), "smartctl, attribute 194", None
+                )
+            samples = list(self._samples(index, step))
+            self.t = begun + max(0.3, step.seconds)
+            if isinstance(step, Fio) and step.counted:
+                figures = self._fio(step, step.name == spoil)
+            elif isinstance(step, Copy):
+                figures = self._copy(step, step.name == spoil)
+            self.figures += figures
+            self.record.step_ends(index, "done", self.t, figures=figures, samples=samples)
+
+    def _artefacts(self, folder: str, name: str) -> None:
+        path = self.home / folder
+        path.mkdir(parents=True)
+        (path / "command").write_text(f"fio --thread --output-format=json '--name={name}' <&>\n")
+        (path / "stdout").write_text("")
+        (path / "fio.json").write_text(json.dumps({"fio version": "fio-3.39"}))
+
+    def _rate(self, step: Fio | Copy) -> tuple[float, bool]:
+        """MB/s and whether it is a read."""
+        if isinstance(step, Copy):
+            base = 982.0 if step.direction == "read" else 861.0 - 12 * step.pass_no
+            return base, step.direction == "read"
+        test, _, direction = step.test.rpartition(" ")
+        base = _READ.get(test, 500.0)
+        return (base if direction == "read" else base * 0.93), direction == "read"
+
+    def _samples(self, index: int, step: Any) -> Iterator[Sample]:
+        seconds = max(1, round(step.seconds))
+        for second in range(seconds):
+            rate, is_read = self._rate(step) if isinstance(step, Fio | Copy) else (0.0, True)
+            wave = rate * (1 - 0.02 * self.random.random() - (0.15 if second % 17 == 16 else 0))
+            moved = int(wave * 1e6)
+            block = getattr(step, "block", 1 << 20)
+            yield Sample(
+                n=self.n,
+                t=self.t + second + 1,
+                dt=1.0,
+                step=index,
+                read_bytes=moved if is_read else 0,
+                write_bytes=0 if is_read else moved,
+                discard_bytes=0,
+                reads=moved // block if is_read else 0,
+                writes=0 if is_read else moved // block,
+                discards=0,
+                flushes=0,
+                inflight=min(30, getattr(step, "depth", 8)) if moved else 0,
+                queue=4.0 if moved else 0.0,
+            )
+            self.n += 1
+
+    def _fio(self, step: Fio, bad: bool) -> list[Figure]:
+        rate, is_read = self._rate(step)
+        rate *= 1 - 0.004 * self.random.random()
+        state, why = (
+            ("invalid", "buffered: 37 % of the bytes went through the page cache")
+            if bad
+            else ("valid", None)
+        )
+        moved = int(rate * 5e6)
+        sides = {"read_bytes": moved if is_read else 0, "write_bytes": 0 if is_read else moved}
+        counters = {key: int(value * 1.0008) for key, value in sides.items()}
+        latency = step.depth * step.threads * step.block / rate
+        totals = {
+            **sides,
+            "ios": 1_000_000, "seconds": 5.0, "latency_us": latency, "max_us": 40 * latency,
+            "percentiles_us": {"50": 0.9 * latency, "99": 2 * latency, "99.9": 4 * latency,
+                               "99.99": 9 * latency, "99.999": 20 * latency},
+            "histogram_us": {"read" if is_read else "write":
+                             [[20, 250_000], [50, 500_000], [100, 249_999], [200, 1]]},
+        }  # fmt: skip
+        rest = {"counters": counters, "totals": totals}
+
+        def one(name: str, value: float, unit: str) -> Figure:
+            return Figure(step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
+                          target="file on exfat", state=state, why=why,
+                          detail=rest if unit == "MB/s" else {})  # fmt: skip
+
+        return [
+            one(step.test, rate, "MB/s"),
+            one(f"{step.test} IOPS", rate * 1e6 / step.block, "IOPS"),
+            one(f"{step.test} latency", latency, "us"),
+        ]
+
+    def _copy(self, step: Copy, bad: bool) -> list[Figure]:
+        rate, _ = self._rate(step)
+        size = next(item["bytes"] for item in self.plan.sets if item["name"] == step.set_name)
+        label = f"{step.set_name} {step.direction}"
+        state, why = ("invalid", "data differ: 00012.jpg") if bad else ("valid", None)
+
+        def one(name: str, value: float, unit: str) -> Figure:
+            return Figure(step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
+                          target="file on exfat", state=state, why=why)  # fmt: skip
+
+        return [one(label, rate, "MB/s"), one(f"{label} time", size / rate / 1e6, "s")]
+
+    def finish(self, state: str = "done", exit_code: int = 0, why: str | None = None) -> int:
+        """Close the run with the suite's own result; its number."""
+        suite = registry.find(self.plan.suite)
+        result = suite.result(
+            self.plan, [item.to_json() for item in self.figures], self.drive.to_json()
+        )
+        self.record.figures(
+            [
+                Figure(step=item["step"], name=item["name"], value=item["value"], unit=item["unit"],
+                       target="file on exfat", state=item["state"], why=item["why"])
+                for item in result.figures
+            ]
+        )  # fmt: skip
+        for kind, text in result.events:
+            self.record.event(self.t, kind, text)
+        self.record.finish(
+            state, exit_code, seconds=self.t, why=why, result=result.document, open_steps=state
+            if state in ("failed", "cancelled", "interrupted") else "interrupted",
+        )  # fmt: skip
+        return self.record.number
+
+    def publish(self, index: int, fraction: float) -> None:
+        """The live record in the middle of step `index`."""
+        step = self.plan.steps[index]
+        pending = [sample.to_json() for sample in self._samples(index, step)]
+        pending = pending[: max(1, math.ceil(len(pending) * fraction))]
+        live.publish(
+            self.uuid,
+            {
+                "step": index,
+                "name": step.name,
+                "fraction": fraction,
+                "text": "14.2 of 47.9 GB written in this set",
+                "t": self.t,
+                "seconds_left": sum(item.seconds for item in self.plan.steps[index:]),
+                "samples": pending,
+            },
+        )
+
+
+def start(home: Path, db: sqlite3.Connection, suite: str, drive: Drive, **wishes: Any) -> Story:
+    """A run that has begun. `params`, `fs`, `scale`, `target` as `make_plan` takes them."""
+    params = wishes.pop("params", {})
+    plan = registry.make_plan(suite, drive.to_json(), params, ram=32 << 30, **wishes)
+    return Story(home, db, plan, drive)
+
+
+def full_bench(home: Path) -> dict[str, Any]:
+    """Drives of every kind, finished, failed, cancelled, practice runs and one that is running.
+
+    Returns their numbers, and the lock that keeps the running one alive.
+    """
+    make_run_folder()
+    db = open_writer(home)
+    keep_drives(db)
+    numbers: dict[str, Any] = {}
+    story = start(home, db, "cdm", practice(), params={"time": "1", "passes": "1", "size": "64MiB"})
+    story.tell()
+    numbers["practice"] = story.finish()
+    story = start(home, db, "das", fast(), fs="exfat", scale=0.05)
+    story.tell(spoil="BR, pass 2, read")
+    numbers["das"] = story.finish()
+    story = start(home, db, "cdm", fast(), params={"preset": "nvme"}, fs="exfat")
+    story.tell()
+    numbers["cdm"] = story.finish()
+    story = start(home, db, "cdm", slow(), fs="exfat", params={"mix": "70"})
+    story.tell(spoil="RND4K Q1T1 read, pass 1")
+    story.record.event(story.t, "link", "the drive was reset by its host")
+    numbers["slow"] = story.finish()
+    story = start(home, db, "das", slow(), fs="exfat", scale=0.02)
+    story.tell(9)
+    story.record.event(story.t, "drive-lost", "went away in the middle of the test")
+    numbers["lost"] = story.finish("failed", 4, "SanDisk Extreme (port:1-4:0): the drive went away")
+    story = start(home, db, "das", fast(), fs="exfat", scale=0.1)
+    lock = RunLock(story.uuid)
+    story.tell(12)
+    step = story.plan.steps[12]
+    story.record.step_begins(12, step.name, step.kind, story.t, f"runs/{story.uuid}/12-step")
+    story.publish(12, 0.62)
+    numbers["running"] = story.record.number
+    numbers["lock"] = lock
+    numbers["story"] = story
+    db.close()
+    return numbers

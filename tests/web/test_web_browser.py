@@ -1,0 +1,333 @@
+"""The page in a real browser: from a drive to a result, keyboard, console, narrow screens."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import expect
+
+from benchstick.appliance import clock, state
+from benchstick.store import home, live, locks, records
+from benchstick.store.database import open_writer
+from tests.web import sample
+from tests.web.conftest import Bench
+from tests.web.watched import Watched
+from webui.pin import LoginKey
+
+PAGES = ("/drives", "/drives/2318E6C0A1F2", "/runs", "/runs/new?drive=practice", "/methods",
+         "/licences", "/suites/cdm", "/login", "/compare?runs=3,4", "/references",
+         "/models")  # fmt: skip
+RUNS = ("das", "cdm", "slow", "lost", "practice", "running")
+
+
+def sign_in(watched: Watched, key: LoginKey) -> None:
+    watched.go(f"/login?key={key.current}")
+    assert "key" not in watched.page.url
+    expect(watched.page.get_by_role("button", name="Sign out")).to_be_visible()
+
+
+class Agent:
+    """Stands for the agent: takes requests and tells a run, in a thread of its own."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.stop = threading.Event()
+        self.go_on = threading.Event()
+        self.cancelled: list[int] = []
+        self.thread = threading.Thread(target=self._loop)
+
+    def __enter__(self) -> Agent:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self.go_on.set()
+        self.thread.join(timeout=60)
+        assert not self.thread.is_alive()
+
+    def _loop(self) -> None:
+        with contextlib.closing(open_writer(self.home)) as db:
+            while not self.stop.wait(0.1):
+                for row in records.open_requests(db):
+                    body = json.loads(row["body_json"])
+                    if row["kind"] == "cancel":
+                        self.cancelled.append(body["run"])
+                        records.answer_request(db, row["id"], "done")
+                    else:
+                        self._run(db, row["id"], body)
+
+    def _run(self, db: Any, request: int, body: dict[str, Any]) -> None:
+        # As the real one: taken at once, and some time later a run has begun.
+        records.answer_request(db, request, "taken")
+        self.stop.wait(1.5)
+        make = next(one for one in sample.ALL if one().code == body["drive"])
+        story = sample.start(
+            self.home, db, body["suite"], make(), params=body["params"], fs=body["fs"],
+            scale=body["scale"], target=body["target"],
+        )  # fmt: skip
+        lock = locks.RunLock(story.uuid)
+        records.answer_request(db, request, "taken", run=story.record.number)
+        story.tell(5)
+        step = story.plan.steps[5]
+        story.record.step_begins(5, step.name, step.kind, story.t, f"runs/{story.uuid}/05-step")
+        story.publish(5, 0.5)
+        self.go_on.wait(30)
+        if self.cancelled:
+            story.finish("cancelled", 130, "cancelled")
+        else:
+            story.record.step_ends(5, "done", story.t + 1)
+            story.finish()
+        live.remove(story.uuid)
+        lock.release()
+
+
+def test_from_a_drive_to_its_result(watched: Watched, key: LoginKey, bench: Bench) -> None:
+    sign_in(watched, key)
+    page = watched.go("/drives")
+    card = page.get_by_role("article").filter(has_text="Practice drive")
+    card.get_by_role("link", name="Test").click()
+    page.get_by_role("link", name="CrystalDiskMark-style").first.click()
+    written = page.locator('[data-cost="written"]')
+    before = written.inner_text()
+    page.get_by_label("Size").fill("64MiB")
+    expect(written).not_to_have_text(before)
+    page.get_by_label("Passes").fill("99")
+    expect(page.locator("#cost-problem")).to_contain_text("whole number from 0 to 9")
+    page.get_by_label("Passes").fill("1")
+    expect(page.locator("#cost-list")).to_be_visible()
+    expect(page.locator('[data-cost="destroys"]')).to_have_text("destroyed")
+    # A wrong code is refused with a message beside the field, and what was typed is still there.
+    page.get_by_label("Code of the drive to erase").fill("practise")
+    page.get_by_role("button", name="Erase and start").click()
+    expect(page.get_by_role("alert").filter(has_text="is not this drive's code")).to_be_visible()
+    expect(page.get_by_label("Size")).to_have_value("64MiB")
+    requests = bench.count("requests")
+    with Agent(bench.home) as agent:
+        page.get_by_label("Code of the drive to erase").fill("practice")
+        page.get_by_role("button", name="Erase and start").click()
+        expect(page).to_have_url(re.compile(r"/runs/\d+$"), timeout=15000)
+        assert bench.count("requests") == requests + 1
+        expect(page.locator("#now-text")).to_contain_text("step 6 of")
+        expect(page.locator("#part")).not_to_have_attribute("width", "0")
+        expect(page.locator("#chart canvas")).to_be_visible()
+        expect(page.locator("#steps rect.done")).to_have_count(5)
+        agent.go_on.set()
+        expect(page.get_by_role("heading", name="What the figures rest on")).to_be_visible()
+        expect(page.locator(".tag", has_text="done").first).to_be_visible(timeout=15000)
+    expect(page.locator(".cdm")).to_contain_text("SEQ1M")
+    expect(page.locator("#chart canvas")).to_be_visible()
+
+
+def test_cancel_takes_two_clicks_and_reaches_the_agent(
+    watched: Watched, key: LoginKey, bench: Bench
+) -> None:
+    sign_in(watched, key)
+    page = watched.go("/runs/new?drive=practice&suite=cdm&p.size=64MiB&p.passes=1")
+    page.get_by_label("Code of the drive to erase").fill("practice")
+    with Agent(bench.home) as agent:
+        page.get_by_role("button", name="Erase and start").click()
+        expect(page).to_have_url(re.compile(r"/runs/\d+$"), timeout=15000)
+        number = int(page.url.rsplit("/", 1)[1])
+        button = page.get_by_role("button", name=f"Cancel run {number}")
+        expect(button).to_be_hidden()
+        page.locator("summary", has_text="Cancel").click()
+        button.click()
+        expect(page.get_by_role("status")).to_contain_text("asked to cancel")
+        assert records_of_cancel(bench) == {"run": number}
+        agent.cancelled.append(number)
+        agent.go_on.set()
+        expect(page.get_by_role("alert")).to_contain_text("cancelled", timeout=15000)
+
+
+def records_of_cancel(bench: Bench) -> Any:
+    row = bench.last_request()
+    assert row["kind"] == "cancel"
+    return json.loads(row["body_json"])
+
+
+def test_a_locked_drive_takes_two_pages(watched: Watched, key: LoginKey, bench: Bench) -> None:
+    sign_in(watched, key)
+    page = watched.go("/drives")
+    card = page.get_by_role("article").filter(has_text="Samsung SSD 870 EVO")
+    card.get_by_role("link", name="Unlock and test").click()
+    expect(page.locator("#lock-part")).to_contain_text("BitLocker")
+    page.get_by_label("Scale").fill("0.01")
+    page.get_by_label("Code of the drive to erase").fill("S6PUNX0T312345A")
+    before = bench.count("requests")
+    page.get_by_role("button", name="Go on to unlock").click()
+    expect(page.get_by_role("heading", name="Unlock this drive?")).to_be_visible()
+    page.get_by_label("once more").fill("no")
+    page.get_by_role("button", name="Unlock, erase and start").click()
+    expect(page.get_by_role("alert")).to_contain_text("is not this drive's code")
+    assert bench.count("requests") == before
+    page.get_by_role("link", name="Leave it alone").click()
+    expect(page).to_have_url(re.compile("/drives$"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [420, 1240])
+def test_no_page_is_wider_than_the_screen(
+    chromium: Chromium, base: str, bench: Bench, width: int, scheme: Any
+) -> None:
+    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    watched = Watched(context.new_page(), base)
+    for path in (*PAGES, *(f"/runs/{bench.numbers[name]}" for name in RUNS)):
+        page = watched.go(path)
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, f"{path} is {wide} px too wide"
+    context.close()
+    assert watched.problems == []
+
+
+# The contrast of every text with what lies behind it, after WCAG 2.2, 1.4.3.
+CONTRAST = """() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+    .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const [r, g, b, a = 1] = parse(getComputedStyle(at).backgroundColor);
+      if (a > 0.99) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const own = [...node.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim());
+    const box = node.getBoundingClientRect();
+    if (!own || !box.width) continue;
+    if (node.closest("svg, :disabled, .sr, .skip, noscript, option")) continue;
+    const style = getComputedStyle(node);
+    if (style.visibility === "hidden") continue;
+    const [a, b] = [light(parse(style.color)), light(behind(node))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    const large = parseFloat(style.fontSize) >= 24;
+    const said = node.textContent.trim().slice(0, 40);
+    if (ratio < (large ? 3 : 4.5)) poor.push(`${said}: ${ratio.toFixed(2)}`);
+  }
+  return poor;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(chromium: Chromium, base: str, bench: Bench, scheme: Any) -> None:
+    context = chromium.new_context(color_scheme=scheme)
+    page = context.new_page()
+    for path in (*PAGES, *(f"/runs/{bench.numbers[name]}" for name in ("das", "slow", "running"))):
+        page.goto(base + path)
+        assert page.evaluate(CONTRAST) == [], path
+    context.close()
+
+
+def test_the_keyboard_reaches_everything_in_order(watched: Watched, key: LoginKey) -> None:
+    sign_in(watched, key)
+    page = watched.go("/runs/new?drive=practice&suite=cdm")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "To the content"
+    seen = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate("document.activeElement.id"))
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none" or seen[-1] == ""
+        if seen[-1] == "go":
+            break
+    assert seen[-1] == "go"
+    order = [
+        name for name in seen if name in ("target", "fs", "p-preset", "p-passes", "erase", "go")
+    ]
+    assert order == ["target", "fs", "p-preset", "p-passes", "erase", "go"]
+
+
+def test_the_chart_can_show_other_things_and_tells_values(watched: Watched, bench: Bench) -> None:
+    page = watched.go(f"/runs/{bench.numbers['cdm']}")
+    chart = page.locator("#chart .u-over")
+    expect(chart).to_be_visible()
+    chart.hover(position={"x": 120, "y": 60})
+    expect(page.locator("#v-time")).to_have_text(re.compile(r"at \d+:\d\d"))
+    expect(page.locator("#v-read")).not_to_be_empty()
+    page.get_by_role("button", name="IOPS").click()
+    expect(page.get_by_role("button", name="IOPS")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".u-axis").first).to_be_attached()
+    page.get_by_role("button", name="In flight").click()
+    expect(page.locator("#l-write")).to_be_hidden()
+
+
+def test_without_scripts_the_figures_are_there(chromium: Chromium, base: str, bench: Bench) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{base}/runs/{bench.numbers['cdm']}")
+    expect(page.locator(".cdm")).to_contain_text("1060.8")
+    expect(page.get_by_role("link", name="CSV of samples")).to_be_visible()
+    bar = page.locator(".cdm .bar rect").first.bounding_box()
+    assert bar is not None
+    assert bar["width"] > 20
+    context.close()
+
+
+def test_a_result_prints_in_dark_ink_on_white(chromium: Chromium, base: str, bench: Bench) -> None:
+    context = chromium.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{base}/runs/{bench.numbers['cdm']}")
+    page.emulate_media(media="print")
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert colour == "rgb(255, 255, 255)"
+    expect(page.locator("header.top")).to_be_hidden()
+    expect(page.locator(".cdm")).to_be_visible()
+    context.close()
+
+
+def test_an_injected_script_does_not_run(watched: Watched) -> None:
+    page = watched.go("/drives")
+    page.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.bad = 1\">')"
+    )
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.bad") is None
+    # The policy's own refusals are what is expected here, and nothing else.
+    assert watched.problems
+    assert all("Content Security Policy" in problem for problem in watched.problems)
+    watched.problems.clear()
+
+
+@pytest.fixture
+def stick(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A booted stick that runs from RAM, whose clock nobody keeps right."""
+    home.make_run_folder()
+    state.write(
+        {"schema": state.SCHEMA, "persistent": False, "why": "no stick is plugged in",
+         "stick": None}
+    )  # fmt: skip
+    monkeypatch.setattr(clock, "is_kept", lambda: False)
+    yield
+    (home.run_folder() / "appliance/state.json").unlink()
+
+
+@pytest.mark.parametrize(("minutes", "offered"), [(0, False), (1, False), (3, True), (-3, True)])
+def test_this_computers_clock_is_offered_when_the_benchs_is_off(
+    watched: Watched, stick: None, key: LoginKey, bench: Bench, minutes: int, offered: bool
+) -> None:
+    sign_in(watched, key)
+    there = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=minutes)
+    watched.page.clock.set_system_time(there)
+    page = watched.go("/drives")
+    expect(page.get_by_text("Results will not last: no stick is plugged in.")).to_be_visible()
+    button = page.get_by_role("button", name="Set the bench's clock")
+    if not offered:
+        expect(button).to_be_hidden()
+        return
+    button.click()
+    expect(page.get_by_text("The agent sets the clock.")).to_be_visible()
+    asked = json.loads(bench.last_request()["body_json"])
+    assert abs(asked["time"] - there.timestamp()) < 20

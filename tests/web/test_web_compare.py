@@ -1,0 +1,229 @@
+"""Comparing runs in the page, its JSON twin and the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from benchstick import cli
+from benchstick.store.database import open_writer
+from tests.web import sample
+from tests.web.conftest import Bench, Browser
+from tests.web.test_web_browser import CONTRAST
+from tests.web.test_web_pages import words
+from tests.web.watched import Watched
+
+EVIL = "<script>alert(1)</script>\"'>\u202e"
+
+
+@pytest.fixture(scope="module")
+def atto(bench: Bench) -> list[int]:
+    """Three runs of atto: of two drives, one of them with a name that is an attack."""
+    numbers = []
+    with contextlib.closing(open_writer(bench.home)) as db:
+        for make, model in ((sample.fast, None), (sample.slow, None), (sample.internal, EVIL)):
+            wishes = {"from": "4KiB", "to": "64KiB", "length": "1MiB"}
+            story = sample.start(bench.home, db, "atto", make(), fs="exfat", params=wishes)
+            story.tell(spoil="16 KiB read" if model is None else None)
+            number = story.finish()
+            if model is not None:
+                db.execute(
+                    "UPDATE runs SET drive_model = ?, drive_json = json_set(drive_json,"
+                    " '$.identity.model', ?) WHERE number = ?",
+                    (model, model, number),
+                )
+            numbers.append(number)
+    return numbers
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A bench of its own whose runs 1 and 2 are of cdm; the folder in which one stands."""
+    monkeypatch.setenv("BENCHSTICK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
+    monkeypatch.chdir(tmp_path)
+    with contextlib.closing(open_writer(tmp_path / "home")) as db:
+        for make in (sample.fast, sample.slow):
+            story = sample.start(tmp_path / "home", db, "cdm", make(), fs="exfat")
+            story.tell()
+            story.finish()
+    return tmp_path
+
+
+def test_the_page_ranks_marks_and_tells_what_differs(client: Browser, bench: Bench) -> None:
+    first, second = bench.numbers["cdm"], bench.numbers["slow"]
+    page = client.get(f"/compare?runs={first}&runs={second}&mark={second}")
+    text = words(page.text)
+    assert "These runs differ in more than the drive" in text
+    assert "USB 10 Gb/s USB 480 Mb/s" in text
+    assert "UASP, driver uas BOT, driver usb-storage" in text
+    assert "Parameter preset nvme default" in text
+    document = client.get(f"/api/v1/compare?runs={first},{second}&mark={second}").json
+    assert document["schema"] == "benchstick/comparison/1"
+    assert document["marked"] == second
+    # Each bar of the marked drive says so in words too; the chosen one stands in the form.
+    lists = re.findall(r'<ol class="rank">(.*?)</ol>', page.text, re.S)
+    assert len(lists) == len(document["figures"]) > 8
+    for ranked in lists:
+        (mine,) = re.findall(r'<li class="mine">(.*?)</li>', ranked, re.S)
+        assert "under test" in mine
+        assert ranked.count("under test") == 1
+    (speed,) = [item for item in document["figures"] if item["name"] == "SEQ1M Q8T1 read"]
+    assert [row["rank"] for row in speed["rows"]] == [1, 2]
+    assert speed["rows"][0]["value"] >= speed["rows"][1]["value"]
+    low, high = (f"{speed['rows'][0][end]:.1f}" for end in ("min", "max"))
+    assert f"{low} to {high} in 3 passes" in text
+    assert f'<option value="{second}" selected>' in page.text
+
+
+def test_a_pass_that_does_not_count_is_told(client: Browser, bench: Bench) -> None:
+    text = words(client.get(f"/compare?runs={bench.numbers['slow']},{bench.numbers['cdm']}").text)
+    assert "in 2 of 3 passes · 2 of 3 passes; pass 1 invalid: buffered" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("", "runs: none is named"),
+        ("?runs=", "runs: none is named"),
+        ("?runs=das", "'das' is no run's number"),
+        ("?runs=2,3", "only runs of one suite"),
+        ("?runs=3,999999", "run 999999: there is no such run"),
+        ("?runs=3,3", "run 3 is named twice"),
+        ("?runs=3&mark=4", "mark: run 4 is not one of those compared"),
+        ("?runs=3&mark=x", "mark: a whole number"),
+        ("?runs=1,3", "run 1 is on the practice drive"),
+        ("?runs=" + ",".join(str(n) for n in range(1, 20)), "at most 12"),
+    ],
+)
+def test_what_cannot_be_compared_is_told_in_one_line(
+    client: Browser, query: str, said: str
+) -> None:
+    answer = client.get(f"/api/v1/compare{query}")
+    assert answer.status_code == 400
+    assert said in answer.json["error"]["message"]
+    assert answer.json["error"]["field"] in ("runs", "mark")
+    page = client.get(f"/compare{query}")
+    assert page.status_code == 400
+    assert said in words(page.text)
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 400, "%00", "%ff", "-1", "1e3", "'", "0", "1;2", "a" * 3000]
+)
+def test_garbage_is_told(client: Browser, text: str) -> None:
+    for query in (f"runs={text}", f"runs=3&mark={text}"):
+        assert client.get(f"/compare?{query}").status_code in (200, 400)
+        answer = client.get(f"/api/v1/compare?{query}")
+        assert answer.status_code in (200, 400)
+        assert "Traceback" not in answer.text
+
+
+def test_hostile_names_are_text(client: Browser, atto: list[int]) -> None:
+    for path in (f"/compare?runs={','.join(map(str, atto))}", f"/runs/{atto[0]}", "/runs"):
+        page = client.get(path)
+        assert page.status_code == 200
+        assert "<script>alert" not in page.text
+        if path.startswith("/compare"):
+            assert "\u202e" not in re.sub(r'<span class="sub">.*?</span>', "", page.text)
+
+
+def test_the_list_and_a_run_lead_to_it_without_scripts(client: Browser, bench: Bench) -> None:
+    html = client.get("/runs").text
+    (form,) = re.findall(r'<form method="get" action="/compare">.*?</form>', html, re.S)
+    cdm, slow = bench.numbers["cdm"], bench.numbers["slow"]
+    for number in (cdm, slow):
+        assert f'name="runs" value="{number}"' in form
+    html = client.get(f"/runs/{cdm}").text
+    (form,) = re.findall(r'<form method="get" action="/compare">.*?</form>', html, re.S)
+    assert f'type="hidden" name="runs" value="{cdm}"' in form
+    boxes = re.findall(r'type="checkbox" id="pick-\d+" name="runs" value="(\d+)"', form)
+    # Of this suite only, and not the practice drive's.
+    assert boxes == [str(slow)]
+    assert client.get(f"/compare?runs={cdm}&mark={cdm}&runs={slow}").status_code == 200
+
+
+def test_the_command_line_prints_the_same(
+    bench: Bench, client: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cdm, slow = str(bench.numbers["cdm"]), str(bench.numbers["slow"])
+    assert cli.invoke(["compare", cdm, slow, "--mark", slow, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == client.get(f"/api/v1/compare?runs={cdm},{slow}&mark={slow}").json
+    assert cli.invoke(["compare", cdm, slow, "--mark", slow]) == 0
+    text = capsys.readouterr().out
+    assert "Link: Crucial X9 Pro: USB 10 Gb/s; SanDisk" in text
+    assert re.search(r"SEQ1M Q8T1 read +1 .* \d+\.\d +MB/s +[\d.]+ to [\d.]+ in 3 passes", text)
+    assert re.search(r"\* SanDisk Extreme", text)
+    for argv, said in ((["compare"], "none is named"), (["compare", cdm, "77"], "no such run"),
+                       (["compare", cdm, "2"], "only runs of one suite"),
+                       (["compare", cdm, "x"], "'x'")):  # fmt: skip
+        assert cli.invoke(argv) == 2
+        captured = capsys.readouterr()
+        assert said in captured.err
+        assert captured.out == ""
+        assert len(captured.err.splitlines()) == 1
+
+
+def test_a_button_switches_a_drives_lines_and_the_marked_bar_is_seen(
+    watched: Watched, atto: list[int]
+) -> None:
+    page = watched.go("/runs")
+    for number in atto:
+        page.get_by_role("checkbox", name=f"Compare run {number}", exact=True).check()
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_label("Drive under test").select_option(str(atto[0]))
+    page.get_by_role("button", name="Mark").click()
+    mine = page.locator(".rank li.mine").first
+    expect(mine).to_contain_text("under test")
+    fills = [
+        page.locator(f".rank li.{look} .fill").first.evaluate("e => getComputedStyle(e).fill")
+        for look in ("mine", "other")
+    ]
+    accent = page.evaluate(
+        "(() => { const d = document.createElement('i'); d.className = 'dot accent';"
+        " document.body.append(d); const c = getComputedStyle(d).backgroundColor; d.remove();"
+        " return c; })()"
+    )
+    assert fills[0] == accent != fills[1]
+    expect(page.locator("#charts canvas")).to_have_count(2)
+    shown = "() => document.querySelector('[data-runs]').lines.plot.series.map((s) => s.show)"
+    # The x axis first, then write and read of each drive.
+    assert page.evaluate(shown) == [True] * 7
+    button = page.locator(f'#switches button[data-run="{atto[1]}"]')
+    expect(button).to_have_attribute("aria-pressed", "true")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    assert page.evaluate(shown) == [True, True, True, False, False, True, True]
+    # Also after the chart was drawn anew.
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"({shown})()[3] === false")
+    assert page.evaluate(CONTRAST) == []
+    button.click()
+    assert page.evaluate(shown) == [True] * 7
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(CONTRAST) == []
+    for width in (390, 1240):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_commands_of_the_docs_work(two_runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs/compare.md").read_text(encoding="utf-8")
+    for name, content in re.findall(r"^```(?:toml|csv) (\S+)\n(.*?)^```", text, re.S | re.M):
+        (two_runs / name).write_text(content, encoding="utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
+    lines = [line for block in blocks for line in block.splitlines() if line]
+    assert len(lines) > 6
+    for line in lines:
+        name, *argv = shlex.split(line)
+        assert name == "benchstick"
+        assert cli.invoke(argv) == 0, (line, capsys.readouterr().err)
+        assert capsys.readouterr().out, line

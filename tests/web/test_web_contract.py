@@ -1,0 +1,105 @@
+"""schemathesis makes requests of the OpenAPI document, right ones and wrong ones, and sends them to
+the real server: none may fail inside, and every answer must be in the document.
+
+Nothing here reaches a drive: the bench is the sample, whose requests no agent takes. What the run
+asks for ends as rows of a store that is thrown away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from waitress.server import create_server  # type: ignore[import-untyped]
+
+from benchstick.store.database import open_writer
+from tests.web import every_page
+from tests.web.conftest import Bench, SignedIn
+from tests.web.test_web_bundle import packed
+from webui.gate import COOKIE
+from webui.operations import OPERATIONS
+
+PROGRAM = Path(sys.executable).parent / "schemathesis"
+CHECKS = (
+    "not_a_server_error", "status_code_conformance", "content_type_conformance",
+    "response_headers_conformance", "response_schema_conformance",
+)  # fmt: skip
+# Of each operation, beside those that the document's own examples and limits give. The generator
+# is deterministic: the same document is always asked the same.
+EXAMPLES = 5
+LEFT_OUT = {"logout": "it ends the session with which all others are asked"}
+
+# What schemathesis sends as a bundle: a run that is here, parts of it, nothing.
+BUNDLES = """
+import schemathesis
+from hypothesis import strategies
+
+WHOLE = open("run.zip", "rb").read()
+BODIES = (WHOLE, WHOLE[:-9], WHOLE[9:], b"PK", b"")
+schemathesis.serializer.alias("application/zip", "application/octet-stream")
+schemathesis.openapi.media_type("application/zip", strategies.sampled_from(BODIES))
+"""
+
+
+@pytest.fixture
+def live(app: Flask) -> Iterator[str]:
+    """The address of the page under waitress, as `benchstick web` serves it."""
+    server = create_server(
+        app, host="127.0.0.1", port=0, threads=4, clear_untrusted_proxy_headers=True
+    )
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.is_set():
+            server.asyncore.loop(timeout=0.2, map=server._map, count=1)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    yield f"http://127.0.0.1:{server.effective_port}"
+    stop.set()
+    thread.join(timeout=60)
+    server.task_dispatcher.shutdown()
+    server.close()
+    assert not thread.is_alive()
+
+
+def test_the_server_answers_as_the_document_says(
+    live: str, bench: Bench, signed_in: SignedIn, booted_stick: None, tmp_path: Path
+) -> None:
+    with contextlib.closing(open_writer(bench.home)) as db:
+        ids = every_page.furnish(db)
+    assert set(ids.values()) == {1}, "the examples of the document"
+    cookie = signed_in.client.get_cookie(COOKIE).value
+    for name, why in LEFT_OUT.items():
+        print(f"left out: {name}: {why}")
+    # Only a running run can be cancelled; the document's own example is another.
+    (tmp_path / "schemathesis.toml").write_text(
+        "[[operations]]\ninclude-operation-id = 'cancel'\n"
+        f"parameters = {{ 'path.number' = {bench.numbers['running']} }}\n"
+    )
+    (tmp_path / "run.zip").write_bytes(packed(bench.home, bench.numbers["practice"]))
+    (tmp_path / "bundles.py").write_text(BUNDLES)
+    ended = subprocess.run(
+        [PROGRAM, "run", f"{live}/openapi.json", "--header", f"Cookie: {COOKIE}={cookie}",
+         "--header", f"X-CSRF-Token: {signed_in.csrf}", "--checks", ",".join(CHECKS),
+         *(part for name in LEFT_OUT for part in ("--exclude-operation-id", name)),
+         "--phases", "examples,coverage,fuzzing", "--max-examples", str(EXAMPLES),
+         "--generation-deterministic", "--no-shrink",
+         "--generation-with-security-parameters", "false", "--continue-on-failure", "--no-color"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": ".", "SCHEMATHESIS_HOOKS": "bundles"},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    print(ended.stdout, ended.stderr)
+    assert ended.returncode == 0
+    tested = len(OPERATIONS) - len(LEFT_OUT)
+    assert f"Selected: {tested}/{len(OPERATIONS)}" in ended.stdout
+    assert f"Tested: {tested}\n" in ended.stdout
+    # What every answer of an operation refused would not have been tested.
+    assert "Authentication failed" not in ended.stdout

@@ -1,0 +1,89 @@
+"""The charts over I/O size and compressibility, and the tables of the suites that have them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from markupsafe import Markup
+from playwright.sync_api import expect
+
+from benchstick.store.database import open_writer
+from tests.web import sample
+from tests.web.conftest import Bench, Browser
+from tests.web.watched import Watched
+
+
+@pytest.fixture(scope="module")
+def atto(bench: Bench) -> int:
+    """A run of atto, its 16 KiB read invalid."""
+    db = open_writer(bench.home)
+    wishes = {"from": "4KiB", "to": "1MiB", "length": "64MiB"}
+    story = sample.start(bench.home, db, "atto", sample.fast(), fs="exfat", params=wishes)
+    story.tell(spoil="16 KiB read")
+    number = story.finish()
+    db.close()
+    return number
+
+
+@pytest.fixture(scope="module")
+def asssd(bench: Bench) -> int:
+    """A run of asssd without the copies."""
+    db = open_writer(bench.home)
+    wishes = {"parts": "benchmark,compression", "time": "1"}
+    story = sample.start(bench.home, db, "asssd", sample.fast(), fs="exfat", params=wishes)
+    story.tell()
+    number = story.finish()
+    db.close()
+    return number
+
+
+def charts_in(html: str) -> list[dict[str, object]]:
+    return [
+        json.loads(Markup(text).unescape()) for text in re.findall(r'data-lines="([^"]*)"', html)
+    ]
+
+
+def test_the_list_has_the_scores_with_their_unit_once(client: Browser, asssd: int) -> None:
+    (row,) = re.findall(rf'<tr[^>]*>(?:(?!</tr>).)*/runs/{asssd}".*?</tr>',
+                        client.get("/runs").text, re.S)  # fmt: skip
+    (cell,) = re.findall(r'data-label="Result"[^>]*>(.*?)</td>', row, re.S)
+    assert re.fullmatch(r"\s*[\d\u202f]+ points / [\d\u202f]+ points\s*", cell), cell
+
+
+def test_the_page_has_the_charts_of_the_document(client: Browser, atto: int) -> None:
+    html = client.get(f"/runs/{atto}").text
+    document = client.get(f"/api/v1/runs/{atto}").json["result"]
+    assert charts_in(html) == document["charts"]
+    lines = {line["name"]: line["points"] for line in document["charts"][0]["series"]}
+    assert [at for at, _ in lines["write"]] == [4096 << n for n in range(9)]
+    # What is not to be believed is not drawn.
+    assert [at for at, _ in lines["read"]] == [4096 << n for n in (0, 1, *range(3, 9))]
+    assert "16 KiB" in html and "invalid: buffered: 37 %" in html
+
+
+def test_charts_are_drawn_and_tell_the_value_under_the_pointer(watched: Watched, atto: int) -> None:
+    page = watched.go(f"/runs/{atto}")
+    boxes = page.locator("[data-lines]")
+    expect(boxes.locator("canvas")).to_have_count(2)
+    boxes.first.locator(".u-over").hover(position={"x": 2, "y": 60})
+    legend = page.locator("[data-lines] + .legend").first
+    expect(legend.locator(".at")).to_have_text("at 4 KiB")
+    write = page.evaluate(
+        "JSON.parse(document.querySelector('[data-lines]').dataset.lines).series[0].points[0][1]"
+    )
+    expect(legend.locator("b").first).to_have_text(f"{write / 1e6:.0f} MB/s")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_timeout(300)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_scores_are_whole_points_and_the_curve_is_drawn(watched: Watched, asssd: int) -> None:
+    page = watched.go(f"/runs/{asssd}")
+    # 500 MB/s for each read and 465 for each write, in MiB/s.
+    read = round(2.1 * 500e6 * 0.998 / 2**20)
+    shown = page.locator(".big b").nth(1).inner_text().split()[0].replace("\u202f", "")
+    assert abs(int(shown) - read) <= 4
+    expect(page.locator("[data-lines] canvas")).to_have_count(1)
+    expect(page.get_by_role("heading", name="Compression")).to_be_visible()

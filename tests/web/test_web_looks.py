@@ -1,0 +1,63 @@
+"""The charts of `pts` on the page: all of them are drawn, each line in a colour of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchstick.plan.steps import Fio
+from benchstick.suites import registry
+from webui import charts
+
+STYLE = Path(charts.__file__).parent / "static/style.css"
+
+
+def result_of(drive: dict[str, Any], **params: str) -> dict[str, Any]:
+    """Of seven rounds that rise by little: each test has figures of its own."""
+    plan = registry.make_plan("pts", drive, params)
+    figures = []
+    for at, step in enumerate(plan.steps):
+        if not isinstance(step, Fio) or step.round > 7 or step.name.startswith("fill"):
+            continue
+        base = {"step": step.name, "pass": step.pass_no, "target": "block", "state": "valid",
+                "why": None, "detail": {"totals": {"write_bytes": 10**10}}}  # fmt: skip
+        figures += [
+            {**base, "name": f"{step.test}{suffix}", "value": 1000.0 + at / 100, "unit": unit}
+            for suffix, unit in (("", "MB/s"), (" IOPS", "IOPS"), (" latency", "us"),
+                                 (" latency max", "us"))
+        ]  # fmt: skip
+    return dict(registry.find("pts").result(plan, figures, drive).document)
+
+
+@pytest.mark.parametrize("preset", ["client", "enterprise", "reduced"])
+@pytest.mark.parametrize("test", ["iops", "throughput", "latency", "wsat", "hir"])
+def test_every_chart_is_drawn_and_no_two_lines_look_alike(
+    drive_json: Callable[..., dict[str, Any]], test: str, preset: str
+) -> None:
+    document = result_of(drive_json(trim=True, trim_kernel=1 << 30), test=test, preset=preset)
+    drawn = list(charts.drawn(document))
+    assert [item.chart["title"] for item in drawn] == [c["title"] for c in document["charts"]]
+    assert drawn
+    for item in drawn:
+        looks = item.looks.split()
+        assert len(looks) == len(set(looks)) == len(item.chart["series"]), item.chart["title"]
+        assert "temp" not in looks
+    if (test, preset) == ("iops", "client"):
+        assert max(len(item.lines) for item in drawn) == 7
+
+
+def test_every_look_has_its_colour_in_light_dark_and_print() -> None:
+    text = STYLE.read_text(encoding="utf-8")
+    themes = re.findall(r":root \{(.*?)\}", text, re.DOTALL)
+    assert len(themes) == 3
+    for look in charts._LOOKS:
+        colours = [re.findall(rf"--{look}: (#[0-9a-f]+);", theme) for theme in themes]
+        assert all(len(found) == 1 for found in colours), (look, colours)
+        assert f".legend i.{look} {{" in text
+    for theme in themes:
+        shown = [re.findall(rf"--{look}: (#[0-9a-f]+);", theme)[0] for look in charts._LOOKS]
+        assert len(set(shown)) == len(shown)

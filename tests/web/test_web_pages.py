@@ -1,0 +1,317 @@
+"""What the pages show."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from benchstick.store import locks, records
+from benchstick.store.database import open_writer
+from tests.web import sample
+from tests.web.conftest import Bench, Browser, SignedIn, browser
+from webui import create_app, present
+
+LOCKED = "S6PUNX0T312345A"
+
+
+def words(html: str) -> str:
+    """The text of a page, tags taken out, spaces made one."""
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", html)))
+
+
+def test_a_card_tells_state_link_code_and_temperature(client: Browser) -> None:
+    text = words(client.get("/drives").text)
+    assert "USB 10 Gb/s · UASP · queue 30 · TRIM yes" in text
+    assert "41 °C" in text
+    assert "code port:1-4:0" in text
+    assert "temperature: behind this bridge: no ATA pass-through" in text
+    assert "the drive can do 10 Gb/s, the link runs at 480 Mb/s" in text
+    assert "holds an EFI system partition and BitLocker" in text
+    assert "/dev/nvme0n1p2 is mounted on /" in text
+    assert "Practice drive" in text
+
+
+def test_a_protected_drive_has_no_way_to_a_test(client: Browser) -> None:
+    html = client.get("/drives").text
+    assert "/runs/new?drive=S4EWNX0R654321B" not in html
+    page = client.get("/runs/new?drive=S4EWNX0R654321B").text
+    assert "No run can be started on it" in page
+    assert 'id="go"' not in page
+
+
+def test_every_fact_has_its_source_or_its_reason(client: Browser) -> None:
+    html = client.get("/drives/port:1-4:0").text
+    text = words(html)
+    assert "none that can be read" in text
+    assert "behind this bridge: no ATA pass-through" in text
+    for make in sample.ALL:
+        drive = make()
+        page = words(client.get(f"/drives/{drive.code}").text)
+        for name, fact in drive.facts.items():
+            wanted = fact.why if fact.value is None else fact.source
+            assert str(wanted) in page, (drive.code, name)
+
+
+def test_without_a_scan_the_page_says_what_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
+    open_writer(tmp_path / "home").close()
+    client = browser(create_app(tmp_path / "home"))
+    assert "benchstick agent" in client.get("/drives").text
+    assert "No runs yet" in client.get("/runs").text
+    assert client.get("/api/v1/drives").json["drives"] == []
+
+
+def test_without_a_store_it_says_so(tmp_path: Path) -> None:
+    client = browser(create_app(tmp_path))
+    for path in ("/drives", "/api/v1/drives"):
+        answer = client.get(path)
+        assert answer.status_code == 503
+        assert "no store yet" in answer.text
+    (tmp_path / "store.db").write_bytes(b"this is not a database, whatever its name says" * 100)
+    answer = client.get("/drives")
+    assert answer.status_code == 503
+    assert "Traceback" not in answer.text
+
+
+def test_hostile_names_are_shown_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
+    with contextlib.closing(open_writer(tmp_path / "home")) as db:
+        drive = sample.fast().to_json()
+        evil = "<script>alert(1)</script>\"'>"
+        drive["identity"]["model"] = drive["identity"]["serial"] = drive["code"] = evil
+        drive["temperature"] = {"value": None, "why": evil}
+        document = {"schema": "benchstick/drives/1", "drives": [drive]}
+        records.keep_drives_seen(db, document)
+    client = browser(create_app(tmp_path / "home"))
+    link = client.get("/drives").text
+    assert "<script>alert" not in link
+    path = re.search(r'href="(/drives/[^"]+)"', link)
+    assert path is not None
+    page = client.get(unescape(path[1]))
+    assert page.status_code == 200
+    assert "<script>alert" not in page.text
+    form = client.get("/runs/new", query_string={"drive": evil, "suite": "cdm"})
+    assert form.status_code == 200
+    assert "<script>alert" not in form.text
+
+
+def test_a_suite_of_the_raw_drive_asks_for_no_filesystem(client: Browser) -> None:
+    html = client.get("/runs/new?drive=practice&suite=consistency").text
+    assert 'name="fs"' not in html
+    assert "The raw drive" in html
+    assert 'name="fs"' in client.get("/runs/new?drive=practice&suite=cdm").text
+    form = {"drive": "practice", "suite": "consistency", "p.span": "50", "p.time": "60"}
+    cost = client.get("/api/v1/runs/new", query_string=form).json["plan"]
+    assert (cost["target"], cost["destroys"]) == ("block", True)
+
+
+def test_the_start_form_shows_the_cost_and_what_is_lost(client: Browser) -> None:
+    text = words(client.get("/runs/new?drive=port:1-4:0&suite=das&scale=0.01").text)
+    assert "Written to the drive" in text
+    assert "destroyed" in text
+    assert "type its code: port:1-4:0" in text
+    kept = client.get(f"/runs/new?drive={LOCKED}&suite=cdm").text
+    assert re.search(r'id="erase-part"[^>]* hidden', kept)
+    assert "Go on to unlock" in kept
+
+
+def test_a_wrong_code_is_told_beside_its_field_and_nothing_is_asked(
+    signed_in: SignedIn, bench: Bench
+) -> None:
+    before = bench.count("requests")
+    form = {"drive": "practice", "suite": "cdm", "erase": "practise", "p.passes": "2"}
+    answer = signed_in.post("/runs", form)
+    assert answer.status_code == 403
+    assert "&#39;practise&#39; is not this drive&#39;s code" in answer.text
+    assert 'value="2"' in answer.text
+    assert 'aria-invalid="true"' in answer.text
+    assert bench.count("requests") == before
+
+
+def test_a_bad_parameter_is_told_and_the_rest_is_kept(signed_in: SignedIn) -> None:
+    form = {"drive": "practice", "suite": "cdm", "p.passes": "77", "p.time": "3"}
+    answer = signed_in.post("/runs", form)
+    assert answer.status_code == 400
+    assert "is not a whole number from 0 to 9" in answer.text
+    assert re.search(r"<option selected>3</option>", answer.text)
+
+
+def test_a_suite_of_the_raw_drive_alone_starts_from_its_form(
+    signed_in: SignedIn, bench: Bench
+) -> None:
+    """Its form must not name a filesystem, also for the practice drive, which else takes one."""
+    page = signed_in.client.get("/runs/new?drive=practice&suite=erase").text
+    assert 'id="p-rung"' in page
+    assert 'name="fs"' not in page
+    assert "destroyed" in page
+    before = bench.count("requests")
+    form = {"drive": "practice", "suite": "erase", "erase": "practice", "p.rung": "overwrite"}
+    assert signed_in.post("/runs", form).status_code == 303
+    assert bench.count("requests") == before + 1
+
+
+def test_unlocking_is_an_act_of_its_own(signed_in: SignedIn, bench: Bench) -> None:
+    before = bench.count("requests")
+    form = {"drive": LOCKED, "suite": "cdm", "fs": "ext4", "erase": LOCKED}
+    first = signed_in.post("/runs", form)
+    assert first.status_code == 200
+    assert "Unlock this drive?" in first.text
+    assert "EFI system partition" in first.text
+    wrong = signed_in.post("/runs", {**form, "unlock": "x"})
+    assert wrong.status_code == 403
+    assert bench.count("requests") == before
+    assert signed_in.post("/runs", {**form, "erase": "x", "unlock": LOCKED}).status_code == 403
+    assert bench.count("requests") == before
+    right = signed_in.post("/runs", {**form, "unlock": LOCKED})
+    assert right.status_code == 303
+    assert right.location.startswith("/requests/")
+    assert bench.count("requests") == before + 1
+
+
+def test_the_request_page_tells_the_agents_answer(signed_in: SignedIn, bench: Bench) -> None:
+    form = {"drive": "practice", "suite": "cdm", "erase": "practice", "p.size": "32MiB"}
+    asked = signed_in.post("/runs", form).location
+    assert "Asking the agent" in signed_in.client.get(asked).text
+    number = int(asked.rsplit("/", 1)[1])
+    with contextlib.closing(open_writer(bench.home)) as db:
+        error = {"code": "refused", "message": "the drive is <busy>", "field": "drive"}
+        records.answer_request(db, number, "refused", answer={"error": error})
+        page = signed_in.client.get(asked).text
+        assert "the drive is &lt;busy&gt;" in page
+        assert "p.size=32MiB" in page
+        assert signed_in.client.get(f"/api/v1{asked}").json["error"]["code"] == "refused"
+        records.answer_request(db, number, "taken", run=1)
+    answer = signed_in.client.get(asked)
+    assert answer.status_code == 303
+    assert answer.location == "/runs/1"
+
+
+def test_real_and_practice_runs_are_never_mixed(client: Browser, bench: Bench) -> None:
+    practice = f'href="/runs/{bench.numbers["practice"]}"'
+    assert practice not in client.get("/runs").text
+    page = client.get("/runs?kind=practice").text
+    assert practice in page
+    assert f'href="/runs/{bench.numbers["das"]}"' not in page.split("<main")[1]
+    assert (
+        "not the figures of a real drive" in client.get(f"/runs/{bench.numbers['practice']}").text
+    )
+
+
+def test_a_das_result_has_each_pass_in_mb_and_seconds(client: Browser, bench: Bench) -> None:
+    text = words(client.get(f"/runs/{bench.numbers['das']}").text)
+    for name in ("AV", "Home", "BR", "ISOs"):
+        assert name in text
+    assert "849.0 1.42 s" in text
+    assert "scale 0.05" in text
+    assert "data differ: 00012.jpg" in text
+    assert "Figures not to be believed" in text
+
+
+def test_a_cdm_result_has_grid_passes_verdict_and_commands(client: Browser, bench: Bench) -> None:
+    html = client.get(f"/runs/{bench.numbers['cdm']}").text
+    text = words(html)
+    assert "SEQ128K Q32T1" in text
+    assert "1060.8" in text
+    assert "works Q32 is 8.5 times Q1" in text
+    assert "device and tool within 0.08 %" in text
+    assert "fio --thread --output-format=json" in text
+    assert "SEQ 1MiB (Q= 8, T= 1):" in text
+    assert f"/runs/{bench.numbers['cdm']}/steps/1/fio.json" in html
+
+
+def test_a_mixed_result_has_its_column_and_its_contradiction(client: Browser, bench: Bench) -> None:
+    text = words(client.get(f"/runs/{bench.numbers['slow']}").text)
+    assert "Mix 70/30 MB/s" in text
+    assert "the two contradict each other" in text
+    assert "buffered: 37 % of the bytes went through the page cache" in text
+
+
+def test_a_failed_run_says_why_and_shows_what_was_measured(client: Browser, bench: Bench) -> None:
+    text = words(client.get(f"/runs/{bench.numbers['lost']}").text)
+    assert "the drive went away" in text
+    assert "drive-lost" in text
+    assert "9 of 78 steps" in text
+
+
+def test_a_running_run_whose_runner_died_is_interrupted(client: Browser, bench: Bench) -> None:
+    number = bench.numbers["running"]
+    assert client.get(f"/api/v1/runs/{number}").json["state"] == "running"
+    assert number in client.get("/api/v1/status").json["running"]
+    bench.numbers["lock"].release()
+    try:
+        assert client.get(f"/api/v1/runs/{number}").json["state"] == "interrupted"
+        assert client.get(f"/api/v1/runs/{number}/samples").json["state"] == "interrupted"
+        assert number not in client.get("/api/v1/status").json["running"]
+        assert "runner of this run has died" in client.get(f"/runs/{number}").text
+    finally:
+        bench.numbers["lock"] = locks.RunLock(bench.numbers["story"].uuid)
+
+
+def test_labels_are_shown_and_unique(signed_in: SignedIn) -> None:
+    assert signed_in.post("/labels", {"drive": "practice", "label": "blue box"}).status_code == 303
+    assert "blue box" in signed_in.client.get("/drives").text
+    assert signed_in.client.get("/drives/blue box").status_code == 200
+    taken = signed_in.post("/labels", {"drive": LOCKED, "label": "blue box"})
+    assert taken.status_code == 400
+    assert signed_in.post("/labels", {"drive": "practice", "label": ""}).status_code == 303
+
+
+def test_pages_carry_title_language_headings_and_labels(client: Browser, bench: Bench) -> None:
+    paths = ["/drives", "/drives/practice", "/runs", "/runs/new", "/runs/new?drive=practice",
+             "/methods", "/licences", "/suites/cdm", "/login", "/nowhere", "/compare?runs=3,4",
+             "/references", "/models"]  # fmt: skip
+    paths += [f"/runs/{bench.numbers[name]}" for name in ("das", "cdm", "running", "lost")]
+    for path in paths:
+        html = client.get(path).text
+        assert '<html lang="en">' in html, path
+        assert re.search(r"<title>[^<]+ · Benchstick</title>", html), path
+        assert html.count("<h1") == 1, path
+        ids = re.findall(r' id="([^"]+)"', html)
+        assert len(ids) == len(set(ids)), path
+        labelled = set(re.findall(r'<label[^>]* for="([^"]+)"', html))
+        for field in re.findall(r"<(?:input|select)([^>]*)>", html):
+            if 'type="hidden"' not in field:
+                found = re.search(r'id="([^"]+)"', field)
+                assert found is not None and found[1] in labelled, (path, field)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (10000, "Mb/s", "10 Gb/s"), (480, "Mb/s", "480 Mb/s"), (41, "C", "41 °C"),
+        (True, None, "yes"), (["BOT", "UAS"], None, "BOT, UAS"), ([], None, "none"),
+        (1 << 30, "B", "1.07 GB"), (512, "B", "512 B"), (8057.4, "us", "8.1 ms"),
+        (146.2, "us", "146 µs"), (57739, "IOPS", "57\u202f739 IOPS"), (None, None, "–"),
+        (float("nan"), None, "–"), ("x", "y", "x y"), ({"a": 1}, None, "a 1"),
+    ],
+)  # fmt: skip
+def test_values_are_shown_for_people(value: object, unit: str | None, text: str) -> None:
+    assert present.value_with_unit(value, unit) == text
+
+
+def test_times_are_told_as_people_do() -> None:
+    now = present.parse_utc("2026-01-31T12:00:00.000Z")
+    assert present.ago("2026-01-31T11:59:30.000Z", now) == "30 s ago"
+    assert present.ago("2026-01-31T11:30:00.000Z", now) == "30 min ago"
+    assert present.ago("2026-01-29T12:00:00.000Z", now) == "2 days ago"
+    # The clock was put back: not "in 3 days".
+    assert present.ago("2026-02-03T12:00:00.000Z", now) == "2026-02-03 12:00 UTC"
+    assert present.ago("nonsense", now) == "–"
+    assert present.clock(3723) == "1:02:03"
+
+
+def test_glossary_and_charts_are_linked_where_they_are_needed(
+    client: Browser, bench: Bench
+) -> None:
+    for name, title in (("glossary", "Glossary"), ("charts", "How to read a chart")):
+        page = client.get(f"/methods/{name}").text
+        assert f">{title}</h1>" in page
+        assert f'href="/methods/{name}"' in client.get("/methods").text
+    assert 'href="/methods/charts"' in client.get(f"/runs/{bench.numbers['cdm']}").text
+    assert 'href="/methods/glossary"' in client.get("/drives").text

@@ -1,0 +1,336 @@
+"""Reports of a run: as files, opened from disk in a browser, and beside its charts on the page."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pypdf
+import pytest
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import expect
+
+from benchstick import cli
+from benchstick.drives.model import Drive, Fact, Guard, Identity
+from benchstick.store.database import open_reader, open_writer
+from benchstick.store.export import figures_csv
+from benchstick.store.records import Sample, run_json
+from tests.web import made_charts, sample
+from tests.web.conftest import Bench, Browser
+from tests.web.watched import Watched
+from webui import report
+
+HOSTILE = "=1+1</td><script>alert(1)</script>\"'\u202e漢" + 10_000 * "x"
+
+
+@pytest.fixture(scope="module")
+def runs(bench: Bench) -> dict[str, int]:
+    """Runs with charts, and one on a drive with a name that somebody thought about."""
+    db = open_writer(bench.home)
+    keep = partial(made_charts.kept, bench.home, db)
+    made = {
+        "sweep": keep("sweep", {}, made_charts.sweep),
+        "sustained": keep("sustained", {}, made_charts.sustained),
+    }
+    drive = Drive(
+        name="sdx", path="/dev/sdx", devno="8:0", diskseq=99, code="HOSTILE",
+        identity=Identity("HOSTILE", HOSTILE, HOSTILE, None, 10**12, "2-9", 0),
+        guard=Guard("free", HOSTILE), facts={"transport": Fact("usb-uas"),
+                                             "odd": Fact(HOSTILE, source=HOSTILE)},
+    )  # fmt: skip
+    story = sample.start(bench.home, db, "cdm", drive, fs="exfat", params={"passes": "1"})
+    story.tell()
+    story.record.event(1.0, HOSTILE, HOSTILE)
+    made["hostile"] = story.finish(why=HOSTILE)
+    db.close()
+    return made
+
+
+def document(bench: Bench, number: int) -> dict[str, Any]:
+    with contextlib.closing(open_reader(bench.home)) as db:
+        return run_json(db, number)
+
+
+# ---- files
+
+
+@pytest.mark.parametrize("way", ["", "/api/v1"])
+def test_each_file_is_attached_under_a_name_of_ours(
+    client: Browser, runs: dict[str, int], way: str
+) -> None:
+    number = runs["hostile"]
+    for path, kind, name in (
+        ("report.html", "text/html; charset=utf-8", f"run-{number}.html"),
+        ("report.pdf", "application/pdf", f"run-{number}.pdf"),
+        ("figures.csv", "text/csv; charset=utf-8", f"run-{number}-figures.csv"),
+        ("charts/1.svg", "image/svg+xml", f"run-{number}-chart-1.svg"),
+    ):
+        with client.get(f"{way}/runs/{number}/{path}") as answer:
+            assert answer.status_code == 200
+            assert answer.content_type.split(";")[0] == kind.split(";")[0]
+            wanted = f'attachment; filename="benchstick-{name}"'
+            assert answer.headers["Content-Disposition"] == wanted
+            assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+
+
+def test_what_is_not_there_is_404(client: Browser, runs: dict[str, int]) -> None:
+    for path in ("99999/report.html", "99999/report.pdf", "x/report.html", "99999/figures.csv",
+                 f"{runs['sweep']}/charts/0.svg", f"{runs['sweep']}/charts/3.svg",
+                 f"{runs['sweep']}/charts/x.svg", "99999/charts/1.svg"):  # fmt: skip
+        for way in ("", "/api/v1"):
+            assert client.get(f"{way}/runs/{path}").status_code == 404, path
+
+
+def test_a_chart_is_that_of_the_page(client: Browser, runs: dict[str, int], bench: Bench) -> None:
+    found = document(bench, runs["sweep"])
+    for at, chart in enumerate(found["result"]["charts"], 1):
+        root = ElementTree.fromstring(client.get(f"/runs/{runs['sweep']}/charts/{at}.svg").data)
+        assert root.findtext("{http://www.w3.org/2000/svg}title") == chart["title"]
+
+
+def test_the_pdf_has_every_figure_of_the_json(client: Browser, bench: Bench) -> None:
+    for name in ("das", "cdm", "slow"):
+        number = bench.numbers[name]
+        data = client.get(f"/api/v1/runs/{number}/report.pdf").data
+        rows = list(figure_rows(data))
+        figures = client.get(f"/api/v1/runs/{number}").json["figures"]
+        assert len(rows) == len(figures) > 20
+        for row, figure in zip(rows, figures, strict=True):
+            wanted = "all" if figure["pass"] is None else str(figure["pass"])
+            assert (row[0], row[1], row[3], row[4]) == (
+                figure["name"], wanted, figure["unit"], figure["target"],
+            )  # fmt: skip
+            assert row[5].startswith(figure["state"])
+            if figure["value"] is None:
+                assert row[2] == "–"
+            else:
+                assert math.isclose(float(row[2]), figure["value"], rel_tol=1e-5)
+            for word in (figure["why"] or "").split():
+                assert word in row[5]
+
+
+def figure_rows(data: bytes) -> Iterator[list[str]]:
+    """The cells of each row under "All figures": a row begins at the left edge, and each of its
+    cells under the one that has its column's name."""
+    pieces: list[tuple[float, float, str]] = []
+
+    def seen(text: str, cm: Any, tm: Any, font: Any, size: Any) -> None:
+        if text.strip() and tm[4]:
+            pieces.append((tm[4], tm[5], text.strip()))
+
+    reader = pypdf.PdfReader(io.BytesIO(data), strict=True)
+    for page in reader.pages:
+        page.extract_text(visitor_text=seen)
+    texts = [text for _, _, text in pieces]
+    begin, end = texts.index("All figures") + 1, texts.index("Steps")
+    row: list[str] = []
+    last = math.inf
+    for x, y, text in pieces[begin:end]:
+        if text.startswith(("Page ", "Run ")):
+            continue
+        # The first line of the first cell is above all others of its row, and below the last row.
+        if x == 42 and not (row and len(row) == 1):
+            if row and row[0] != "Figure":
+                yield row
+            row = [text]
+        elif y == last or len(row) < 6:
+            row.append(text)
+        else:
+            row[-1] += f" {text}"
+        last = y
+    yield row
+
+
+def test_no_cell_of_the_csv_is_a_formula(
+    client: Browser, runs: dict[str, int], bench: Bench
+) -> None:
+    text = client.get(f"/runs/{runs['hostile']}/figures.csv").text
+    rows = list(csv.reader(io.StringIO(text)))
+    assert {row[3][:3] for row in rows[1:]} == {"'=1"}
+    assert rows[1][3] == f"'{HOSTILE}"
+    assert [row[3][:3] for row in csv.reader(io.StringIO(figures_csv(
+        document(bench, runs["hostile"])
+    )))][1] == "'=1"  # fmt: skip
+    for row in rows[1:]:
+        for cell in row:
+            assert not re.match(r"[=+\-@\t\r]", cell) or float(cell) is not None
+
+
+def test_hostile_names_are_text_in_every_file(client: Browser, runs: dict[str, int]) -> None:
+    number = runs["hostile"]
+    page = client.get(f"/runs/{number}/report.html").text
+    assert page.count("<script") == 1
+    assert "=1+1&lt;/td&gt;&lt;script&gt;" in page
+    data = client.get(f"/runs/{number}/report.pdf").data
+    found = pypdf.PdfReader(io.BytesIO(data), strict=True)
+    assert "=1+1</td><script>alert(1)</script>" in found.pages[0].extract_text()
+    ElementTree.fromstring(client.get(f"/runs/{number}/charts/1.svg").data)
+
+
+def test_a_run_without_result_or_samples_has_a_report(client: Browser, bench: Bench) -> None:
+    for name in ("lost", "running", "practice"):
+        number = bench.numbers[name]
+        assert client.get(f"/runs/{number}/report.html").status_code == 200
+        assert client.get(f"/runs/{number}/report.pdf").status_code == 200
+
+
+# ---- the chart over the session
+
+
+def test_the_session_has_gaps_where_nothing_was_measured() -> None:
+    def one(n: int, moved: int, step: int) -> dict[str, Any]:
+        return Sample(n, n + 1.0, 1.0, step, moved, 0, 0, 1, 0, 0, 0, 1, 1.0).to_json()
+
+    samples = [one(0, 5, 0), one(1, 7, 0), one(2, 0, 0), one(3, 0, 1), one(4, 9, 0), one(20, 3, 0)]
+    run = {
+        "plan": {"steps": [{"timed": True}, {"timed": False}]},
+        "temperatures": [{"t": 4.0, "celsius": 40.0}, {"t": 5.0, "celsius": None}],
+    }
+    made = report.session_chart(run, samples)
+    assert made is not None
+    # Nothing was written: there is no such line.
+    read, warm = made.lines
+    assert read["points"] == [[1, 5], [2, 7], [3, 0], [4, None], [5, 9], [5.01, None], [21, 3]]
+    assert warm["points"] == [[4, 40]]
+    assert report.session_chart({**run, "temperatures": []}, []) is None
+
+
+def test_a_long_session_is_reduced_and_keeps_its_extremes() -> None:
+    samples = [
+        Sample(n, n + 1.0, 1.0, 0, 10 if n != 7000 else 999, 0, 0, 1, 0, 0, 0, 1, 1.0).to_json()
+        for n in range(9000)
+    ]
+    run = {"plan": {"steps": [{"timed": True}]}, "temperatures": []}
+    made = report.session_chart(run, samples)
+    assert made is not None
+    line = made.lines[0]
+    assert 1000 < len(line["points"]) <= report.POINTS
+    assert max(line["high"]) == 999
+    assert "band" in made.notes[0]
+
+
+# ---- in a browser
+
+
+def test_from_disk_it_asks_for_nothing_and_shows_all_charts(
+    chromium: Chromium, client: Browser, runs: dict[str, int], tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_bytes(client.get(f"/runs/{runs['sustained']}/report.html").data)
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+    asked: list[str] = []
+    said: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(file.as_uri())
+    expect(page.locator("figure svg[role=img]")).to_have_count(2)
+    for at in range(2):
+        box = page.locator("figure svg[role=img]").nth(at).bounding_box()
+        assert box is not None
+        assert box["width"] > 600
+        assert box["height"] > 200
+    assert page.locator("figure").nth(1).locator("g[data-line='1'] path").count() >= 2
+    # Its script: values under the keys, and a line that goes and comes back.
+    page.locator("figure svg[role=img]").first.focus()
+    page.keyboard.press("End")
+    expect(page.locator("figure .at").first).to_contain_text("at 4")
+    expect(page.locator("figure .legend b").first).to_contain_text("MB/s")
+    button = page.locator("figure .legend button").first
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("figure").first.locator("g[data-line='0']").first).to_be_hidden()
+    button.click()
+    expect(page.locator("figure").first.locator("g[data-line='0']").first).to_be_visible()
+    context.close()
+    assert asked == [file.as_uri()]
+    assert said == []
+
+
+def test_a_hostile_report_runs_nothing(
+    chromium: Chromium, client: Browser, runs: dict[str, int], tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    text = client.get(f"/runs/{runs['hostile']}/report.html").text
+    # Even if escaping failed: its own policy stops what is put in.
+    file.write_text(text.replace("</main>", "<img src='x' onerror='document.title=1'></main>"))
+    context = chromium.new_context(java_script_enabled=True, offline=True)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    expect(page.locator("h1")).to_contain_text("<script>alert(1)</script>")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.title().startswith("Run ")
+    context.close()
+
+
+def test_a_chart_is_saved_as_png_by_the_browser(watched: Watched, runs: dict[str, int]) -> None:
+    page = watched.go(f"/runs/{runs['sweep']}")
+    with page.expect_download() as waited:
+        page.get_by_role("button", name="PNG").first.click()
+    saved = waited.value
+    assert saved.suggested_filename == f"benchstick-run-{runs['sweep']}-chart-1.png"
+    data = Path(saved.path()).read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert (int.from_bytes(data[16:20]), int.from_bytes(data[20:24])) == (1440, 660)
+    expect(page.get_by_role("link", name="SVG").first).to_have_attribute(
+        "href", f"/runs/{runs['sweep']}/charts/1.svg"
+    )
+
+
+# ---- the command
+
+
+def test_the_command_writes_the_same(
+    bench: Bench, runs: dict[str, int], client: Browser, tmp_path: Path
+) -> None:
+    number = str(runs["sweep"])
+    for form in ("html", "pdf"):
+        file = tmp_path / f"report.{form}"
+        assert cli.invoke(["export", number, "--format", form, "--output", str(file)]) == 0
+        assert file.read_bytes() == client.get(f"/runs/{number}/report.{form}").data
+    folder = tmp_path / "charts"
+    assert cli.invoke(["export", number, "--format", "svg", "--output", str(folder)]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"benchstick-run-{number}-chart-{at}.svg" for at in (1, 2)
+    ]
+    first = sorted(folder.iterdir())[0]
+    assert first.read_bytes() == client.get(f"/runs/{number}/charts/1.svg").data
+
+
+def test_every_command_of_its_page_works(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:  # fmt: skip
+    text = (Path(__file__).parents[2] / "docs" / "reports.md").read_text()
+    commands = re.findall(r"(?:`|^    )benchstick ([^`\n]+)", text, re.M)
+    assert len(commands) > 7
+    assert bench.numbers["practice"] == 1
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        if command.startswith("import"):
+            monkeypatch.setenv("BENCHSTICK_HOME", str(tmp_path / "other"))
+        assert cli.invoke(command.split()) == 0, command
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "report.html", "report.pdf", "charts", "run.zip", "other",
+    }  # fmt: skip
+
+
+def test_what_cannot_be_written_is_bad_input(
+    bench: Bench, runs: dict[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("kept")
+    for form, place in (("html", "nowhere/r.html"), ("svg", "file"), ("html", ".")):
+        argv = ["export", str(runs["sweep"]), "--format", form, "--output", str(tmp_path / place)]
+        assert cli.invoke(argv) == 2
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "kept"

@@ -1,0 +1,40 @@
+"""A page in Chromium, with what went wrong on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from playwright.sync_api import Page
+
+ARGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@dataclass
+class Watched:
+    """A page, and what went wrong on it: script errors, console errors, requests to elsewhere."""
+
+    page: Page
+    base: str
+    problems: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        self.page.on("console", self._said)
+        self.page.on("request", self._asked)
+
+    def _said(self, message: Any) -> None:
+        # The browser itself reports each answer of 400 and above, which some tests ask for.
+        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+            self.problems.append(f"console: {message.text}")
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith((self.base, "data:", "blob:")):
+            self.problems.append(f"outside: {request.url}")
+
+    def go(self, path: str) -> Page:
+        self.page.goto(self.base + path)
+        return self.page

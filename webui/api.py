@@ -1,0 +1,82 @@
+"""The API's own pages: its index and the bench's state; and how a document is sent."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from flask import Blueprint, Response, current_app
+
+from benchstick import __doc__ as _about
+from benchstick.appliance import state
+from benchstick.store import pages, records
+from webui.bench import reader, the_bench, visitor
+from webui.errors import not_found
+
+bp = Blueprint("api", __name__)
+
+
+def reply(document: Any, status: int = 200) -> Response:
+    """A JSON answer. What is not a number in JSON (NaN, infinite) becomes null."""
+    try:
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(document), ensure_ascii=False, allow_nan=False)
+    return Response(text + "\n", status, content_type="application/json")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def status() -> dict[str, Any]:
+    """What the head of every page tells: the bench, its running runs, how one signs in."""
+    db = reader()
+    seen = records.drives_seen(db)
+    return {
+        "schema": "benchstick/status/1",
+        "bench": pages.bench_id(db),
+        "running": [row["number"] for row in pages.running(db)],
+        "scanned_utc": None if seen is None else seen[0],
+        "pin": the_bench().pin is not None,
+        "signed_in": visitor().known,
+        "notices": state.notices(),
+    }
+
+
+@bp.get("/api/v1/")
+def api_index() -> Response:
+    """Every address of the API with its methods."""
+    rules = [
+        {"path": rule.rule, "methods": sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})}
+        for rule in current_app.url_map.iter_rules()
+        if rule.rule.startswith("/api/")
+    ]
+    rules.sort(key=lambda item: str(item["path"]))
+    return reply(
+        {
+            "schema": "benchstick/api/1",
+            "about": _about,
+            "openapi": "/openapi.json",
+            "paths": rules,
+        }
+    )
+
+
+@bp.get("/api/v1/appliance")
+def api_appliance() -> Response:
+    """What the booted stick found: itself, its settings' error, whether results last."""
+    found = state.read()
+    if found is None:
+        raise not_found("This bench is not a booted stick.")
+    return reply(found)
+
+
+@bp.get("/api/v1/status")
+def api_status() -> Response:
+    return reply(status())

@@ -1,0 +1,114 @@
+"""The application factory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from flask import Flask, redirect
+from jinja2 import StrictUndefined
+from werkzeug.wrappers import Response
+
+from benchstick.appliance import state
+from benchstick.store import settings as settings_module
+from benchstick.store.settings import Settings
+from webui import (
+    api,
+    bench,
+    clock,
+    compare,
+    drives,
+    errors,
+    gate,
+    licences,
+    methods,
+    models,
+    openapi,
+    present,
+    references,
+    reports,
+    runs,
+    session,
+    start,
+    tokens,
+    twins,
+)
+from webui.pin import LoginKey, Pin
+
+# A body holds a few parameters: 64 KiB is a hundred times enough. `gate.LARGER_BODIES` may be more.
+LARGEST_BODY = 64 << 10
+
+
+def create_app(
+    home: Path,
+    settings: Settings | None = None,
+    *,
+    private: bool = False,
+    pin: Pin | None = None,
+    key: LoginKey | None = None,
+) -> Flask:
+    """The page of the bench whose data folder is `home`.
+
+    `private` shows nothing without a session; `pin` is what one signs in with on the network, and
+    `key` the one-time key of the link in the terminal.
+    """
+    app = Flask(__name__, static_url_path="/static")
+    app.config["MAX_CONTENT_LENGTH"] = LARGEST_BODY
+    app.config["MAX_FORM_MEMORY_SIZE"] = LARGEST_BODY
+    app.config["MAX_FORM_PARTS"] = 200
+    # A slash too many is another address; no redirect that a script would follow with a new method.
+    app.url_map.strict_slashes = False
+    app.jinja_env.undefined = StrictUndefined
+    app.jinja_env.trim_blocks = True
+    app.jinja_env.lstrip_blocks = True
+    bench.register(
+        app,
+        bench.Bench(
+            home=home,
+            settings=settings or settings_module.read("", "defaults"),
+            private=private,
+            pin=pin,
+            key=key or LoginKey(),
+        ),
+    )
+    gate.register(app)
+    errors.register(app)
+    present.register(app)
+    for blueprint in (
+        api.bp, session.bp, drives.bp, start.bp, runs.bp, methods.bp, licences.bp, clock.bp,
+        compare.bp, references.bp, models.bp,
+        openapi.bp, tokens.bp, reports.bp,
+    ):  # fmt: skip
+        app.register_blueprint(blueprint)
+    app.context_processor(_context)
+
+    @app.get("/")
+    def index() -> Response:
+        return redirect("/drives", 303)
+
+    return app
+
+
+def _context() -> dict[str, Any]:
+    """What the head of every page shows."""
+    from flask import g
+
+    found = bench.visitor()
+    shown: dict[str, Any] = {
+        "visitor": found,
+        "csrf": found.session.csrf if found.session else "",
+        "private": bench.the_bench().private,
+        "pin_on": bench.the_bench().pin is not None,
+        "running_now": [],
+        "notices": [],
+        "clock_ms": None,
+        "twin": twins.of_this_page(),
+    }
+    # An error page must not fail over the store that failed.
+    if not g.get("bare") and (found.known or not bench.the_bench().private):
+        from benchstick.store import pages
+
+        shown["running_now"] = pages.running(bench.reader())
+        shown["notices"] = state.notices()
+        shown["clock_ms"] = clock.offered()
+    return shown

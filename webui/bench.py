@@ -1,0 +1,110 @@
+"""What every request needs: the store's connections and the page's own state."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flask import Flask, current_app, g
+
+from benchstick.store import access, records
+from benchstick.store.database import open_for_web, open_reader
+from benchstick.store.settings import Settings
+from webui.errors import WebError, not_found
+from webui.pin import LoginKey, Pin
+
+
+@dataclass
+class Bench:
+    """The page's state. `private`: nothing is shown without a session (listening on the LAN)."""
+
+    home: Path
+    settings: Settings
+    private: bool
+    pin: Pin | None
+    key: LoginKey = field(default_factory=LoginKey)
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Who asks: a signed-in browser (`session`), a script with a token (`token`), or nobody."""
+
+    session: access.Session | None = None
+    token: str | None = None
+
+    @property
+    def known(self) -> bool:
+        return self.session is not None or self.token is not None
+
+
+def the_bench() -> Bench:
+    bench: Bench = current_app.extensions["benchstick"]
+    return bench
+
+
+def visitor() -> Visitor:
+    found: Visitor = g.get("visitor", Visitor())
+    return found
+
+
+def reader() -> sqlite3.Connection:
+    """The store, read only, one connection a request."""
+    return _connection("reader", open_reader)
+
+
+def writer() -> sqlite3.Connection:
+    """The store as far as the page may write it: `database.WEB_TABLES`."""
+    return _connection("writer", open_for_web)
+
+
+def _connection(name: str, opener: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
+    if name not in g:
+        setattr(g, name, opener(the_bench().home))
+    connection: sqlite3.Connection = getattr(g, name)
+    return connection
+
+
+def register(app: Flask, bench: Bench) -> None:
+    """Attach the state, and close each request's connections."""
+    app.extensions["benchstick"] = bench
+
+    @app.teardown_appcontext
+    def close(_: BaseException | None) -> None:
+        for name in ("reader", "writer"):
+            connection = g.pop(name, None)
+            if connection is not None:
+                connection.close()
+
+
+def drives_seen() -> tuple[str | None, list[dict[str, Any]]]:
+    """The time of the agent's last scan and its drives, the operators' labels filled in."""
+    seen = records.drives_seen(reader())
+    if seen is None:
+        return None, []
+    labels = records.labels(reader())
+    drives: list[dict[str, Any]] = seen[1].get("drives", [])
+    for drive in drives:
+        drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
+    return seen[0], drives
+
+
+def find_drive(wanted: str) -> dict[str, Any]:
+    """The drive with this code (or label, or node). WebError 404 when it is not there."""
+    drives = drives_seen()[1]
+    for name in ("code", "label", "path"):
+        found = [drive for drive in drives if drive.get(name) == wanted]
+        if len(found) == 1:
+            return found[0]
+    raise not_found(f"Drive {wanted[:120]}: not plugged in, or not seen by the agent yet.")
+
+
+def find_run(number: int) -> sqlite3.Row:
+    """The row of a run. WebError 404 when there is none."""
+    row = reader().execute("SELECT * FROM runs WHERE number = ?", (number,)).fetchone()
+    if row is None:
+        raise WebError(404, "not_found", f"Run {number}: there is no such run.")
+    found: sqlite3.Row = row
+    return found

@@ -1,0 +1,193 @@
+"""The charts of a run's result as the page draws them. Pure functions; the drawing is `lines.js`.
+
+A document may come from another version or another bench: a chart that is not in the format of
+`benchstick.suites.charts` is left out, and the rest of the page is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from webui import present
+
+# Names of colours in style.css. The first two are told apart by everybody. As many as the mixes of
+# SNIA's matrix have lines, before the one that stands for temperatures.
+_LOOKS = ("read", "write", "third", "fifth", "sixth", "seventh", "eighth", "temp")
+_OF_WORD = {"read": "read", "write": "write", "mix": "third", "temperature": "temp"}
+_SCALES = {"x": ("linear", "log2"), "y": ("linear", "log"), "y2": ("linear", "log")}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One chart: its JSON, (name, look) of its lines, what it says without being seen."""
+
+    chart: Mapping[str, Any]
+    lines: Sequence[tuple[str, str]]
+    told: str
+    notes: Sequence[str]
+
+    @property
+    def looks(self) -> str:
+        """The lines' colours in order, for the script."""
+        return " ".join(look for _, look in self.lines)
+
+    @property
+    def long(self) -> bool:
+        """Takes the page's whole width: a record, and no curve of a few points."""
+        return self.chart["x"]["unit"] in ("s", "GB")
+
+
+def shared(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The lines that charts only name."""
+    found = result.get("series")
+    return [item for item in found if _is_line(item)] if isinstance(found, list) else []
+
+
+def drawn(result: Mapping[str, Any]) -> Iterator[Drawn]:
+    """The charts of a result document that have something to draw."""
+    by_name = {item["name"]: item for item in shared(result)}
+    charts = result.get("charts")
+    for chart in charts if isinstance(charts, list) else ():
+        if not _is_chart(chart):
+            continue
+        named = [by_name.get(item) if isinstance(item, str) else item for item in chart["series"]]
+        lines = [line for line in named if _is_line(line)]
+        if len(lines) < len(named) or not _has_points(chart, lines):
+            continue
+        # A line without a point in the chart is not drawn, nor told: the script reads its ends.
+        kept = [at for at, line in enumerate(lines) if _within(chart, line)]
+        lines = [lines[at] for at in kept]
+        chart = {**chart, "series": [chart["series"][at] for at in kept]}
+        names = [str(line["name"]) for line in lines]
+        yield Drawn(
+            chart=chart,
+            lines=list(zip(names, _looks(names), strict=True)),
+            told=told(chart, lines),
+            notes=list(notes(chart, lines)),
+        )
+
+
+def _is_axis(found: Any, name: str) -> bool:
+    return (
+        isinstance(found, Mapping)
+        and isinstance(found.get("label"), str)
+        and isinstance(found.get("unit"), str)
+        and found.get("scale") in _SCALES[name]
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_mark(found: Any) -> bool:
+    return isinstance(found, Mapping) and _is_number(found.get("x")) and "label" in found
+
+
+def _is_chart(found: Any) -> bool:
+    if not isinstance(found, Mapping) or not isinstance(found.get("title"), str):
+        return False
+    if not _is_axis(found.get("x"), "x") or not _is_axis(found.get("y"), "y"):
+        return False
+    if "y2" in found and not _is_axis(found["y2"], "y2"):
+        return False
+    marks = found.get("marks", [])
+    if not isinstance(marks, list) or not all(_is_mark(item) for item in marks):
+        return False
+    if "mark_above" in found and not _is_mark(found["mark_above"]):
+        return False
+    if not all(_is_number(found[end]) for end in ("from", "to") if end in found):
+        return False
+    return isinstance(found.get("series"), list) and bool(found["series"])
+
+
+def _is_line(found: Any) -> TypeGuard[Mapping[str, Any]]:
+    if not isinstance(found, Mapping) or not isinstance(found.get("name"), str):
+        return False
+    points = found.get("points")
+    if not isinstance(points, list) or found.get("on", "y2") != "y2":
+        return False
+    for side in ("low", "high"):
+        ends = found.get(side, [None] * len(points))
+        if not isinstance(ends, list) or len(ends) != len(points):
+            return False
+        if not all(end is None or _is_number(end) for end in ends):
+            return False
+    return all(
+        isinstance(point, list) and len(point) == 2 and _is_number(point[0])
+        and (point[1] is None or _is_number(point[1]))
+        for point in points
+    )  # fmt: skip
+
+
+def _within(chart: Mapping[str, Any], line: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """The points of a line that the chart shows."""
+    low, high = chart.get("from", float("-inf")), chart.get("to", float("inf"))
+    return [(x, y) for x, y in line["points"] if y is not None and low <= x <= high]
+
+
+def _lows(chart: Mapping[str, Any], line: Mapping[str, Any]) -> list[float]:
+    """The least values that a line, or its band, shows."""
+    if "low" not in line:
+        return [value for _, value in _within(chart, line)]
+    shown = {x for x, _ in _within(chart, line)}
+    pairs = zip(line["points"], line["low"], strict=True)
+    return [low for (x, _), low in pairs if x in shown and low is not None]
+
+
+def _has_points(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> bool:
+    """Something to draw: two points of a line at least, all at places that the axis has."""
+    shown = [_within(chart, line) for line in lines]
+    if chart["x"]["scale"] == "log2" and any(x <= 0 for points in shown for x, _ in points):
+        return False
+    return max(map(len, shown)) > 1
+
+
+def _looks(names: Sequence[str]) -> Iterator[str]:
+    """A colour for each line: by a word in its name, else the next that none has."""
+    wanted = [next((_OF_WORD[w] for w in name.split() if w in _OF_WORD), None) for name in names]
+    free = [look for look in _LOOKS if look not in wanted]
+    for look in wanted:
+        yield look or (free.pop(0) if free else _LOOKS[-1])
+
+
+def told(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> str:
+    """What the chart shows, in words."""
+    said = []
+    for line in lines:
+        values = [value for _, value in _within(chart, line)]
+        unit = chart["y2" if "on" in line and "y2" in chart else "y"]["unit"]
+        if values:
+            said.append(
+                f"{line['name']} from {_quantity(min(values), unit)} "
+                f"to {_quantity(max(values), unit)}"
+            )
+    marks = [*chart.get("marks", ())]
+    if "mark_above" in chart:
+        marks.append(chart["mark_above"])
+    said += [str(item["label"]) for item in marks]
+    return f"{chart['title']} over {chart['x']['label']}: {'; '.join(said)}"
+
+
+def _quantity(value: float, unit: str) -> str:
+    if unit == "us":
+        return present.latency(value)
+    if unit == "B/s":
+        value, unit = value / 1e6, "MB/s"
+    unit = {"C": "°C"}.get(unit, unit)
+    return f"{present.number(value, 0 if abs(value) >= 100 else 1)} {unit}".rstrip()
+
+
+def notes(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What must be known of the lines and is not seen."""
+    if any("low" in line and "high" in line for line in lines):
+        yield "Each point is a mean over several seconds; the band reaches from the lowest of " \
+            "them to the highest."  # fmt: skip
+    on_log = [line for line in lines if chart["y"]["scale"] == "log" and "on" not in line]
+    if any(low <= 0 for line in on_log for low in _lows(chart, line)):
+        yield "On this scale there is no 0: it is drawn at the lower edge."
+    for line in lines:
+        if line.get("source") == "counters" and line.get("why"):
+            yield f"{line['name']} from the drive's counters: {line['why']}."

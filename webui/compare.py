@@ -1,0 +1,206 @@
+"""Runs of one suite beside each other: ranked figures, overlaid charts, differing conditions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Blueprint, Response, render_template, request
+from werkzeug.datastructures import MultiDict
+
+from benchstick.plan.errors import BadInput
+from benchstick.store import comparisons
+from webui import charts, present
+from webui.api import reply
+from webui.bench import reader
+from webui.inputs import LARGEST, plain_text, whole
+from webui.runs import suite_title
+
+bp = Blueprint("compare", __name__)
+
+# Colours of style.css for the runs that are not marked; the marked one has the accent.
+_LOOKS = ("write", "third", "fifth", "sixth", "temp", "eighth", "seventh")
+MARKED = "accent"
+
+
+def numbers_of(form: MultiDict[str, str]) -> list[int]:
+    """The run numbers of a query: `runs=1,2,3`, or one `runs=N` for each box that was ticked."""
+    texts = [part.strip() for text in form.getlist("runs") for part in text.split(",")]
+    numbers = []
+    for text in filter(None, texts):
+        if not re.fullmatch(r"[0-9]{1,15}", text):
+            shown = plain_text(text[:40], "runs")
+            raise BadInput(f"runs: {shown!r} is no run's number; write them as 3,5", field="runs")
+        numbers.append(int(text))
+    return numbers
+
+
+def document() -> dict[str, Any]:
+    """The comparison that the query asks for."""
+    numbers = numbers_of(request.args)
+    mark = whole(request.args.get("mark"), "mark", low=1, high=LARGEST, default=0)
+    wanted = request.args.get("references", "yes")
+    if wanted not in ("yes", "no"):
+        raise BadInput("references: yes or no is wanted", field="references")
+    return comparisons.comparison(
+        reader(), numbers, mark=mark or None, with_references=wanted == "yes"
+    )
+
+
+@bp.get("/api/v1/compare")
+def api_compare() -> Response:
+    """The `benchstick/comparison/1` document: `?runs=1,2,3&mark=2`; with `&references=no` of the
+    runs alone."""
+    return reply(document())
+
+
+@bp.get("/compare")
+def compare() -> str:
+    found = document()
+    numbers = [item["run"] for item in found["runs"]]
+    looks = looks_of(found["runs"])
+    return render_template(
+        "compare.html",
+        compared=found,
+        title=suite_title(found["suite"]),
+        looks=looks,
+        labels={item["run"]: item["label"] for item in found["runs"]},
+        groups=list(groups(found["figures"])),
+        charts=[overlay(item, looks) for item in charts.drawn({"charts": found["charts"]})],
+        others=comparisons.others_of_suite(
+            reader(), found["suite"], practice=found["runs"][0]["practice"], leave_out=numbers
+        ),
+        numbers=numbers,
+        left_out=request.args.get("references") == "no",
+        referenced=any(row["reference"] for item in found["figures"] for row in item["rows"]),
+    )
+
+
+def looks_of(runs: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """A colour for each run, the same in all charts."""
+    others = [item["run"] for item in runs if not item["marked"]]
+    looks = {number: _LOOKS[at % len(_LOOKS)] for at, number in enumerate(others)}
+    return {item["run"]: MARKED if item["marked"] else looks[item["run"]] for item in runs}
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """An overlaid chart as the page draws it: `lines` are (name, look, run, dash), where dash
+    counts the lines of a run, which have its colour."""
+
+    drawn: charts.Drawn
+    lines: Sequence[tuple[str, str, int, int]]
+
+    @property
+    def looks(self) -> str:
+        return " ".join(look for _, look, _, _ in self.lines)
+
+    @property
+    def dashes(self) -> str:
+        return " ".join(str(dash) for _, _, _, dash in self.lines)
+
+    @property
+    def runs(self) -> str:
+        return " ".join(str(run) for _, _, run, _ in self.lines)
+
+
+def overlay(drawn: charts.Drawn, looks: Mapping[int, str]) -> Overlay:
+    """The chart with each line in the colour of its run."""
+    seen: dict[int, int] = {}
+    lines = []
+    for line in drawn.chart["series"]:
+        run = line["run"]
+        lines.append((line["name"], looks[run], run, seen.setdefault(run, 0)))
+        seen[run] += 1
+    return Overlay(drawn, lines)
+
+
+# ---- ranked bars
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One row of a ranked figure. `width`, `low` and `high` are in percent of the longest."""
+
+    row: Mapping[str, Any]
+    width: float
+    low: float | None
+    high: float | None
+
+    @property
+    def look(self) -> str:
+        if self.row["state"] == "reference":
+            return "ref"
+        return "mine" if self.row["marked"] else "other"
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One figure with its bars."""
+
+    figure: Mapping[str, Any]
+    bars: Sequence[Bar]
+
+
+def ranked(figure: Mapping[str, Any]) -> Ranked:
+    """The bars of a figure, drawn against the largest value or pass."""
+    rows = figure["rows"]
+    longest = max(
+        (row[name] for row in rows for name in ("value", "max") if row[name] is not None),
+        default=0,
+    )
+
+    # Some room at the end, so that the last whisker is seen whole.
+    longest *= 1.02
+
+    def bar(row: Mapping[str, Any]) -> Bar:
+        spread = len(row["passes"]) > 1
+        return Bar(
+            row=row,
+            width=present.share(row["value"], longest) if _shown(row) else 0.0,
+            low=present.share(row["min"], longest) if spread else None,
+            high=present.share(row["max"], longest) if spread else None,
+        )
+
+    return Ranked(figure, [bar(row) for row in rows])
+
+
+def _shown(row: Mapping[str, Any]) -> bool:
+    return row["state"] in ("valid", "reference")
+
+
+def groups(figures: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Ranked]]]:
+    """The figures by unit, in the order in which the units come first."""
+    units = dict.fromkeys(figure["unit"] for figure in figures)
+    for unit in units:
+        yield unit, [ranked(figure) for figure in figures if figure["unit"] == unit]
+
+
+@bp.app_template_global("spread_text")
+def spread_text(row: Mapping[str, Any], unit: str) -> str:
+    """`1058.3 to 1061.4 in 3 passes`: what the whisker shows."""
+    count, every = len(row["passes"]), row["passes_all"]
+    if not every:
+        return ""
+    if not count:
+        return f"no valid pass of {every}"
+    if every == 1:
+        return "1 pass"
+    of = f"{count} of {every}" if count < every else str(every)
+    return f"{value_text(row['min'], unit)} to {value_text(row['max'], unit)} in {of} passes"
+
+
+@bp.app_template_global("value_text")
+def value_text(value: Any, unit: str) -> str:
+    """A figure without its unit where the heading has it, as its kind is shown elsewhere."""
+    if value is None:
+        return "–"
+    if unit == "us":
+        return present.latency(value)
+    if unit == "MB/s":
+        return present.speed(value)
+    if unit in ("IOPS", "points"):
+        return present.number(value, 0 if abs(value) >= 100 else 1)
+    return present.value_with_unit(value, None)

@@ -1,0 +1,139 @@
+"""What went wrong, as a page or as the API's `{"error": {"code", "message", "field"}}`."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Flask, Response, current_app, g, render_template, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as BaseResponse
+
+from benchstick.plan.errors import BadInput, BenchError, Refused, StoreFailed
+
+log = logging.getLogger("benchstick.web")
+
+_TITLES = {
+    400: "That cannot be right",
+    401: "Sign in first",
+    403: "Refused",
+    404: "Not here",
+    405: "Not like this",
+    409: "Not now",
+    413: "Too large",
+    415: "Wrong kind of content",
+    421: "This name is not mine",
+    429: "Too many attempts",
+    500: "The page failed",
+    503: "The store cannot be read",
+}
+_CODES = {404: "not_found", 405: "method", 413: "too_large", 415: "content_type"}
+_SENTENCES = {
+    404: "There is nothing at this address.",
+    405: "This address does not take that method.",
+    413: "The request is larger than 64 KiB.",
+}
+
+
+class WebError(BenchError):
+    """An error with an HTTP status of its own."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, field=field)
+        self.status = status
+        self.code = code
+        self.headers = dict(headers or {})
+
+
+def not_found(message: str) -> WebError:
+    return WebError(404, "not_found", message)
+
+
+def status_of(error: BenchError) -> int:
+    """The HTTP status for an error of the bench."""
+    if isinstance(error, WebError):
+        return error.status
+    if isinstance(error, BadInput):
+        return 400
+    if isinstance(error, Refused):
+        return 403
+    return 503 if isinstance(error, StoreFailed) else 500
+
+
+def error_document(code: str, message: str, field: str | None = None) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message, "field": field}}
+
+
+def asks_for_json() -> bool:
+    """Whether the address is a script's, whose errors are JSON."""
+    return request.path.startswith("/api/") or request.path == "/openapi.json"
+
+
+def answer(
+    status: int,
+    code: str,
+    message: str,
+    field: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """The error as JSON where a script asks, else as a page."""
+    # A refused request has no session to show and must not touch the store again.
+    if status in (421, 503):
+        g.bare = True
+    if asks_for_json():
+        from webui.api import reply
+
+        response = reply(error_document(code, message, field), status)
+    else:
+        title = _TITLES.get(status, "This did not work")
+        page = render_template(
+            "error.html", title=title, message=message, status=status, twin=None
+        )
+        response = Response(page, status)
+    response.headers.update(dict(headers or {}))
+    return response
+
+
+def register(app: Flask) -> None:
+    """Make every failure an answer: never a traceback."""
+
+    @app.errorhandler(BenchError)
+    def bench_error(error: BenchError) -> Response:
+        headers = error.headers if isinstance(error, WebError) else None
+        return answer(status_of(error), error.code, error.message, error.field, headers)
+
+    @app.errorhandler(sqlite3.Error)
+    def store_error(error: sqlite3.Error) -> Response:
+        log.error("store: %s", error)
+        return answer(503, "store", f"the store failed: {error}; see the agent's log")
+
+    @app.errorhandler(HTTPException)
+    def http_error(error: HTTPException) -> BaseResponse:
+        status = error.code or 500
+        if error.response is not None or 300 <= status < 400:
+            return error.get_response()
+        message = _SENTENCES.get(status) or error.description or error.name
+        if status == 413 and request.max_content_length != current_app.config["MAX_CONTENT_LENGTH"]:
+            size = (request.max_content_length or 0) >> 20
+            message = f"The bundle is larger than {size} MiB; on the bench: benchstick import FILE"
+        kept = {
+            name: value
+            for name, value in error.get_headers(request.environ)
+            if name in ("Allow", "Retry-After")
+        }
+        return answer(status, _CODES.get(status, "http"), message, headers=kept)
+
+    @app.errorhandler(Exception)
+    def unexpected(error: Exception) -> Response:
+        log.exception("%s %s failed", request.method, request.path)
+        return answer(500, "internal", "an error inside the page; the page's log has the details")

@@ -1,0 +1,95 @@
+"""The latency of each fio step of a run: percentiles and histogram. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+# Steps with their histogram on the page: a day of rounds has more than a thousand steps, which
+# would make a page of 10 MB.
+HISTOGRAMS = 120
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Requests that took up to `us` microseconds, and more than the bucket before; `percent` of
+    all of the direction, `of_most` of the fullest bucket."""
+
+    us: int
+    count: int
+    percent: float
+    of_most: float
+
+
+@dataclass(frozen=True)
+class Latency:
+    """One step's latency in us: `percentiles` by their text, `histogram` by read and write."""
+
+    name: str
+    pass_no: int | None
+    state: str
+    mean: float | None
+    percentiles: Mapping[str, float]
+    most: float | None
+    histogram: Mapping[str, Sequence[Bucket]]
+
+
+def of_steps(run: Mapping[str, Any]) -> list[Latency]:
+    """The steps of a run's document whose figures kept what fio said of latency, in order. Those
+    before the last `HISTOGRAMS` are without their histogram."""
+    found = list(_of_steps(run))
+    early = max(0, len(found) - HISTOGRAMS)
+    return [*(replace(item, histogram={}) for item in found[:early]), *found[early:]]
+
+
+def columns(found: Sequence[Latency]) -> list[str]:
+    """The percentiles that any of them has, in rising order."""
+    return sorted({name for item in found for name in item.percentiles}, key=float)
+
+
+def _of_steps(run: Mapping[str, Any]) -> Iterator[Latency]:
+    for figure in run["figures"]:
+        totals = (figure.get("detail") or {}).get("totals")
+        if figure["pass"] is None or not isinstance(totals, Mapping):
+            continue
+        percentiles = _percentiles(totals.get("percentiles_us"))
+        if not percentiles:
+            continue
+        histogram = totals.get("histogram_us")
+        yield Latency(
+            name=str(figure["name"]),
+            pass_no=figure["pass"],
+            state=str(figure["state"]),
+            mean=totals.get("latency_us"),
+            percentiles=percentiles,
+            most=totals.get("max_us"),
+            histogram={
+                str(way): made
+                for way, bins in (histogram.items() if isinstance(histogram, Mapping) else ())
+                if (made := _buckets(bins))
+            },
+        )
+
+
+def _percentiles(found: Any) -> dict[str, float]:
+    """Those whose name is a number. An older record has none."""
+    if not isinstance(found, Mapping):
+        return {}
+    return {
+        str(name): float(value)
+        for name, value in found.items()
+        if str(name).replace(".", "", 1).isdecimal() and isinstance(value, int | float)
+    }
+
+
+def _buckets(bins: Any) -> list[Bucket]:
+    pairs = [(int(bound), int(count)) for bound, count in bins] if isinstance(bins, list) else []
+    total = sum(count for _, count in pairs)
+    if not total:
+        return []
+    most = max(count for _, count in pairs)
+    return [
+        Bucket(bound, count, 100 * count / total, round(100 * count / most, 2))
+        for bound, count in pairs
+    ]

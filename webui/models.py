@@ -1,0 +1,224 @@
+"""Model sheets in the page: listed, filled in or taken out of a file, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from flask import Blueprint, Response, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as BaseResponse
+
+from benchstick.plan.errors import BadInput
+from benchstick.plan.units import binary_text
+from benchstick.store import models
+from benchstick.suites import models as sheets
+from benchstick.suites import registry
+from benchstick.suites.models import Sheet
+from benchstick.suites.references import UNITS
+from webui import present
+from webui.api import reply
+from webui.bench import reader, writer
+from webui.errors import not_found, status_of
+from webui.inputs import LARGEST, json_body, no_body, number_in_path, plain_text, whole
+
+bp = Blueprint("models", __name__)
+
+# What a field of the form is called, and a hint of what to write.
+LABELS: Mapping[str, tuple[str, str]] = {
+    "model": ("Drives' model", "as the drive tells it; * stands for any text, as Crucial X9 Pro*"),
+    "name": ("Name of the sheet", "the model's own where it is empty"),
+    "capacity": ("Capacity", "as 1TB; only drives of about that size then have this sheet"),
+    "seq_read_mbps": ("Sequential read, MB/s", "held against SEQ1M Q8T1 read of cdm"),
+    "seq_write_mbps": ("Sequential write, MB/s", "held against SEQ1M Q8T1 write of cdm"),
+    "rand_read_iops": ("Random read, IOPS", "held against RND4K Q32 read of cdm"),
+    "rand_write_iops": ("Random write, IOPS", "held against RND4K Q32 write of cdm"),
+    "raw_nand": ("Raw NAND", "all flash in it, as 1024GiB"),
+    "nand": ("Kind of NAND", "as Micron 176 layers TLC"),
+    "controller": ("Controller", "as SM2320"),
+    "warranty_years": ("Warranty, years", ""),
+    "price": ("Price", "as 89.90"),
+    "currency": ("Currency", "three letters, as EUR"),
+    "price_date": ("Date of the price", "as 2026-01-31"),
+    "source": ("Source", "where the claims are from"),
+}
+_ROWS = 4
+
+
+def _json(number: int, sheet: Sheet) -> dict[str, Any]:
+    return {"id": number, **sheet.to_json()}
+
+
+@bp.get("/api/v1/models")
+def api_index() -> Response:
+    """All model sheets."""
+    found = [_json(number, sheet) for number, sheet in models.listed(reader())]
+    return reply({"schema": "benchstick/models/1", "models": found})
+
+
+@bp.get("/models")
+def index() -> str:
+    """The sheets and the form, with `?edit=ID` that sheet in it."""
+    edit = whole(request.args.get("edit"), "edit", low=0, high=LARGEST, default=0)
+    if not edit:
+        model = plain_text(request.args.get("model", ""), "model")
+        return _page({"model": model}, [], 0, None)
+    for number, sheet in models.listed(reader()):
+        if number == edit:
+            data = sheet.to_json()
+            values = {name: _typed(name, data[name]) for name in LABELS}
+            claims = [{**item, "value": _typed("value", item["value"])} for item in data["claims"]]
+            return _page(values, claims, number, None)
+    raise not_found(f"Model sheet {edit}: there is none.")
+
+
+def _typed(name: str, value: Any) -> str:
+    """A field's value as one would type it."""
+    if value is None:
+        return ""
+    if name in ("capacity", "raw_nand"):
+        whole_gb = isinstance(value, int) and value % 10**9 == 0
+        return f"{value // 10**9}GB" if whole_gb else binary_text(value).replace(" ", "")
+    return str(value).removesuffix(".0")
+
+
+def _page(
+    values: Mapping[str, str],
+    claims: Sequence[Mapping[str, Any]],
+    edit: int,
+    problem: BadInput | None,
+) -> str:
+    empty = {"suite": "", "figure": "", "value": "", "unit": ""}
+    rows = [{**empty, **item} for item in claims]
+    rows += [empty] * max(2 if rows else 0, _ROWS - len(rows))
+    return render_template(
+        "models.html",
+        found=models.listed(reader()),
+        labels=LABELS,
+        values=values,
+        rows=rows,
+        edit=edit,
+        problem=problem,
+        suites=list(registry.all_suites()),
+        units=list(UNITS),
+    )
+
+
+def _tell(name: str | None, at: int | None, said: str) -> NoReturn:
+    where = "" if at is None else f"claim {at + 1}: "
+    field = name if at is None else f"claim.{at}.{name}"
+    raise BadInput(f"{where}{said}", field=field)
+
+
+@bp.post("/api/v1/models")
+def api_add() -> Response:
+    """A sheet with the fields of the TOML file; `claim` is a list of objects. One of the same name
+    is replaced."""
+    body = json_body((*sheets.FIELDS, "claim"))
+    claims = body.pop("claim", [])
+    if not isinstance(claims, list) or not all(isinstance(item, dict) for item in claims):
+        raise BadInput("claim: a list of objects is wanted", field="claim")
+    sheet = sheets.checked(_storable(body), [_storable(item) for item in claims], _tell)
+    number = models.save(writer(), sheet)
+    return reply({"schema": "benchstick/model/1", **_json(number, sheet)}, 201)
+
+
+def _storable(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record, its texts checked to be Unicode of one line."""
+    return {
+        plain_text(name, "body", most=60): plain_text(value, name, most=1000)
+        if isinstance(value, str)
+        else value
+        for name, value in record.items()
+    }
+
+
+@bp.post("/models")
+def add() -> BaseResponse:
+    """Keep the sheet of the form, or of an uploaded file."""
+    edit = whole(request.form.get("edit"), "edit", low=0, high=LARGEST, default=0)
+    values: dict[str, str] = {}
+    claims: list[dict[str, str]] = []
+    try:
+        values = {
+            name: plain_text(request.form.get(name, ""), name, most=1000).strip() for name in LABELS
+        }
+        claims = _claims()
+        sent = request.files.get("file")
+        if sent is not None and sent.filename:
+            sheet = sheets.read(sent.read(), plain_text(sent.filename, "file", most=100))
+        else:
+            given = {name: text for name, text in values.items() if text}
+            sheet = sheets.checked(given, claims, _tell)
+        models.save(writer(), sheet, replaces=edit or None)
+    except BadInput as error:
+        page = _page(values, claims, edit, error)
+        return Response(page, status_of(error), content_type="text/html; charset=utf-8")
+    return redirect(url_for("models.index"), 303)
+
+
+def _claims() -> list[dict[str, str]]:
+    """The rows of claims that have anything but a suite and a unit, which are chosen already."""
+    names = ("suite", "figure", "value", "unit")
+    columns = [request.form.getlist(f"claim_{name}") for name in names]
+    rows = [
+        {name: plain_text(text, f"claim_{name}", most=1000).strip()
+         for name, text in zip(names, row, strict=True)}
+        for row in zip(*columns, strict=False)
+    ]  # fmt: skip
+    return [row for row in rows if row["figure"] or row["value"]]
+
+
+def _remove(number: str) -> int:
+    wanted = number_in_path(number, "Model sheet")
+    try:
+        models.remove(writer(), wanted)
+    except BadInput as error:
+        raise not_found(f"Model sheet {wanted}: there is none.") from error
+    return wanted
+
+
+@bp.post("/models/<number>/remove")
+def remove(number: str) -> BaseResponse:
+    _remove(number)
+    return redirect(url_for("models.index"), 303)
+
+
+@bp.post("/api/v1/models/<number>/remove")
+def api_remove(number: str) -> Response:
+    """Remove one; the body is empty or `{}`."""
+    no_body()
+    return reply({"schema": "benchstick/model-removed/1", "id": _remove(number)})
+
+
+@bp.app_template_global("sheet_facts")
+def sheet_facts(sheet: Mapping[str, Any], price: float | None) -> list[tuple[str, str]]:
+    """(title, text) of what a sheet tells beside its claims."""
+    made: list[tuple[str, str]] = []
+    raw, capacity = sheet["raw_nand"], sheet["capacity"]
+    if raw is not None:
+        text = binary_text(raw)
+        if capacity is not None and raw > capacity:
+            text += f", {100 * (raw - capacity) / capacity:.1f} % more than its capacity"
+        made.append(("Raw NAND", text))
+    for name, title in (("nand", "Kind of NAND"), ("controller", "Controller")):
+        if sheet[name] is not None:
+            made.append((title, sheet[name]))
+    if sheet["warranty_years"] is not None:
+        made.append(("Warranty", f"{sheet['warranty_years']:g} years"))
+    if sheet["price"] is not None:
+        text = f"{sheet['price']:.2f} {sheet['currency']} on {sheet['price_date']}"
+        made.append(("Price", text))
+    if price is not None:
+        made.append(("Price per GB", f"{price:.3f} {sheet['currency']}"))
+    if sheet["source"] is not None:
+        made.append(("Source", sheet["source"]))
+    return made
+
+
+@bp.app_template_global("claimed_share")
+def claimed_share(claim: Mapping[str, Any]) -> str:
+    """`101 %` of the claim, or why there is nothing to compare."""
+    if claim["percent"] is None:
+        return str(claim["why"])
+    less = "; less is better" if claim["better"] == "lower" else ""
+    return f"{present.number(claim['percent'], 0)} %{less}"

@@ -1,0 +1,414 @@
+"""Every operation of the API, one entry a route and method: what it takes and what it answers.
+
+A new route below /api/v1 needs an entry here; `tests/web/test_web_openapi.py` names those that
+lack one, and entries without a route. `webui.openapi` makes the document of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from webui.inputs import LARGEST
+from webui.shapes import FS, SCALE, TARGET, Schema, ref, text, whole
+
+JSON = "application/json"
+ZIP = "application/zip"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What stands in the address: `place` is path or query."""
+
+    name: str
+    place: str
+    schema: Schema
+    told: str
+    example: Any = None
+    required: bool = False
+    # Takes every `p.NAME` of the query.
+    is_map: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer: its content by type, and the headers that come with it."""
+
+    told: str
+    content: Mapping[str, Schema] = field(default_factory=dict)
+    headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One method of one address.
+
+    `reads` is False for what needs a session or a token, `open_to_all` for what nobody needs to
+    be known for. `answers` are those of success; `errors` the statuses of its own that stand
+    beside those which follow from the rest (401, 404 where the address has a name in it, ...).
+    `session_only`: a token is refused.
+    """
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    answers: Mapping[int, Answer]
+    parameters: tuple[Parameter, ...] = ()
+    body: str | None = None
+    body_type: str = JSON
+    body_example: Any = None
+    body_needed: bool = True
+    errors: tuple[int, ...] = ()
+    reads: bool = True
+    open_to_all: bool = False
+    session_only: bool = False
+
+
+def ok(schema: str, told: str = "the document", *headers: str) -> dict[int, Answer]:
+    """200 with a document."""
+    return {200: Answer(told, {JSON: ref(schema)}, headers)}
+
+
+def a_file(told: str, *kinds: str) -> dict[int, Answer]:
+    """200 with a file to keep, of one of these media types."""
+    return {200: Answer(told, {kind: text() for kind in kinds}, ("Content-Disposition",))}
+
+
+_ASKED = {202: Answer("the request to look at", {JSON: ref("Asked")}, ("Location",))}
+_ASKED_BARE = {202: Answer("the request to look at", {JSON: ref("Asked")})}
+_NUMBER = Parameter("number", "path", whole(high=10**15 - 1), "the run's number", 1)
+_STEP_INDEX = Parameter("index", "path", whole(high=10**15 - 1), "the step's index", 1)
+_CODE = Parameter(
+    "code", "path", text(minLength=1), "the drive's code, label or node; slashes stand as they are",
+    "practice",
+)  # fmt: skip
+_SUITE = Parameter("name", "path", text(minLength=1), "the suite's name", "cdm")
+_PAGE = Parameter("name", "path", text(minLength=1), "the page's name", "web")
+_FORMATS = ("json", "csv", "samples", "certificate", "certificate-text")
+
+
+def _query(name: str, schema: Schema, told: str, example: Any = None, **more: Any) -> Parameter:
+    return Parameter(name, "query", schema, told, example, **more)
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    # ---- the bench
+    Operation(
+        method="GET", path="/api/v1/", name="index", answers=ok("Index"),
+        summary="Every address of the API with its methods",
+    ),
+    Operation(
+        method="GET", path="/api/v1/status", name="status", answers=ok("Status"),
+        summary="Running runs, the time of the last scan, what a booted stick has to tell",
+    ),
+    Operation(
+        method="GET", path="/api/v1/appliance", name="appliance", answers=ok("Appliance"),
+        errors=(404,), summary="What a booted stick found: itself, whether results last",
+    ),
+    Operation(
+        method="GET", path="/api/v1/licences", name="licences", answers=ok("Licences"),
+        summary="What the bench is made of, with versions and licences",
+    ),
+    Operation(
+        method="GET", path="/api/v1/clock", name="clock", answers=ok("Clock"),
+        summary="The bench's time, and whether it may be set from here",
+    ),
+    Operation(
+        method="POST", path="/api/v1/clock", name="set_clock", answers=_ASKED, reads=False,
+        body="ClockBody", body_example={"ms": 1_800_000_000_000}, errors=(409,),
+        summary="Ask the agent to set the clock of a booted stick",
+    ),
+    # ---- signing in
+    Operation(
+        method="GET", path="/api/v1/login", name="session", answers=ok("Session"),
+        summary="Whether one is signed in, and how",
+    ),
+    Operation(
+        method="POST", path="/api/v1/login", name="login", reads=False, open_to_all=True,
+        answers=ok("SignedIn", "signed in", "Set-Cookie"), body="LoginBody",
+        body_example={"pin": "482913"}, errors=(403, 409, 429),
+        summary="Sign in with the PIN or a one-time key: a session's cookie and its CSRF token",
+    ),
+    Operation(
+        method="POST", path="/api/v1/logout", name="logout", reads=False,
+        answers=ok("SignedOut", "signed out", "Set-Cookie"), summary="End the session",
+    ),
+    Operation(
+        method="GET", path="/api/v1/settings/tokens", name="tokens", answers=ok("Tokens"),
+        summary="The tokens of scripts, without their secrets",
+    ),
+    Operation(
+        method="POST", path="/api/v1/settings/tokens", name="make_token", reads=False,
+        answers={201: Answer("the token, told this once", {JSON: ref("NewToken")})},
+        body="TokenBody", body_example={"name": "nightly"}, errors=(409,), session_only=True,
+        summary="Make a token. 409 where there is one of this name",
+    ),
+    Operation(
+        method="POST", path="/api/v1/settings/tokens/{name}/revoke", name="revoke_token",
+        reads=False, answers=ok("Tokens", "the tokens that are left"), session_only=True,
+        parameters=(
+            Parameter("name", "path", text(minLength=1), "the token's name", "nightly"),
+        ),
+        body="NoBody", body_example={}, body_needed=False,
+        summary="Make a token worthless at once",
+    ),
+    # ---- drives
+    Operation(
+        method="GET", path="/api/v1/drives", name="drives", answers=ok("Drives"),
+        summary="The drives of the agent's last scan",
+    ),
+    Operation(
+        method="GET", path="/api/v1/drives/{code}", name="drive", answers=ok("DriveDocument"),
+        parameters=(_CODE,), summary="One drive with all that is known about it",
+    ),
+    Operation(
+        method="GET", path="/api/v1/labels", name="labels", answers=ok("Labels"),
+        summary="The operators' labels",
+    ),
+    Operation(
+        method="POST", path="/api/v1/labels", name="set_label", reads=False,
+        answers=ok("Label", "the label as it is now"), body="LabelBody",
+        body_example={"drive": "practice", "label": "left bay"}, errors=(404,),
+        summary="Label a drive, or take its label away",
+    ),
+    # ---- runs
+    Operation(
+        method="GET", path="/api/v1/runs", name="runs", answers=ok("Runs"),
+        parameters=(
+            _query("kind", text(enum=["real", "practice"]), "`real` where not given", "practice"),
+            _query("before", whole(low=1, high=LARGEST), "runs with a number below this"),
+            _query("limit", whole(low=1, high=500), "how many, 50 where not given", 5),
+        ),
+        summary="The newest runs first",
+    ),
+    Operation(
+        method="POST", path="/api/v1/runs", name="start", answers=_ASKED, reads=False,
+        body="StartBody",
+        body_example={
+            "drive": "practice", "suite": "cdm", "params": {"size": "64MiB", "passes": 1},
+            "erase": "practice",
+        },
+        errors=(404, 409),
+        summary="Ask the agent to start a run. 403 without the codes that it needs",
+    ),
+    Operation(
+        method="GET", path="/api/v1/runs/new", name="cost", answers=ok("Start"),
+        parameters=(
+            _query("drive", text(maxLength=200), "its code", "practice", required=True),
+            _query("suite", text(maxLength=60), "its name", "cdm", required=True),
+            _query("target", TARGET, "the suite's own where not given"),
+            _query("fs", FS, "the suite's own where not given"),
+            _query("scale", SCALE, "1 where not given"),
+            _query(
+                "params",
+                {
+                    "type": "object",
+                    "additionalProperties": {"type": "string", "maxLength": 200},
+                    "propertyNames": {"pattern": r"^p\.[a-z_]{1,20}$"},
+                    "maxProperties": 20,
+                },
+                "parameters of the suite, each as `p.NAME=VALUE`", {"p.passes": "1"}, is_map=True,
+            ),
+        ),
+        errors=(404,), summary="What a run would cost",
+    ),
+    Operation(
+        method="GET", path="/api/v1/runs/{number}", name="run", answers=ok("Run"),
+        parameters=(_NUMBER,), summary="Plan, conditions, figures, events and temperatures",
+    ),
+    Operation(
+        method="GET", path="/api/v1/runs/{number}/samples", name="samples", answers=ok("Samples"),
+        parameters=(
+            _NUMBER,
+            _query("after", whole("", -1, LARGEST), "the cursor: samples with a greater n", 3),
+            _query("steps", whole(high=LARGEST), "steps from this index on", 1),
+        ),
+        summary="The per-second record from a cursor on, while it runs too",
+    ),
+    Operation(
+        method="POST", path="/api/v1/runs/{number}/cancel", name="cancel", answers=_ASKED_BARE,
+        reads=False, parameters=(_NUMBER,), body="NoBody", body_example={}, body_needed=False,
+        errors=(409,), summary="Ask the agent to cancel a run",
+    ),
+    Operation(
+        method="GET", path="/api/v1/runs/{number}/export", name="export",
+        answers={
+            200: Answer(
+                "one file",
+                {
+                    JSON: {"oneOf": [ref("RunExport"), ref("Certificate")]},
+                    "text/csv": text("figures or samples"),
+                    "text/plain": text("the certificate"),
+                },
+                ("Content-Disposition",),
+            )
+        },
+        parameters=(
+            _NUMBER,
+            _query("format", text(enum=list(_FORMATS)), "`json` where not given", "csv"),
+        ),
+        summary="The run as one file",
+    ),
+    Operation(
+        method="GET", path="/api/v1/runs/{number}/steps/{index}", name="step", answers=ok("Step"),
+        parameters=(_NUMBER, _STEP_INDEX), summary="The files that a step left",
+    ),
+    Operation(
+        method="GET", path="/api/v1/runs/{number}/steps/{index}/{name}", name="artefact",
+        answers={
+            200: Answer(
+                "the file as it is",
+                {"text/plain": text(), JSON: {"description": "what the tool wrote"}},
+            )
+        },
+        parameters=(
+            _NUMBER, _STEP_INDEX,
+            Parameter("name", "path", text(minLength=1), "the file's name", "command"),
+        ),
+        summary="One file that a step left",
+    ),
+    Operation(
+        method="GET", path="/api/v1/requests/{number}", name="request", answers=ok("Request"),
+        parameters=(
+            Parameter("number", "path", whole(high=10**15 - 1), "the request's id", 1),
+        ),
+        summary="The agent's answer to a wish",
+    ),
+    # ---- reports and bundles
+    Operation(
+        method="GET", path="/api/v1/runs/{number}/report.html", name="report_html",
+        answers=a_file("the report", "text/html"), parameters=(_NUMBER,),
+        summary="The report as one HTML file, which needs no network",
+    ),
+    Operation(
+        method="GET", path="/api/v1/runs/{number}/report.pdf", name="report_pdf",
+        answers=a_file("the report", "application/pdf"), parameters=(_NUMBER,),
+        summary="The report as PDF, A4",
+    ),
+    Operation(
+        method="GET", path="/api/v1/runs/{number}/figures.csv", name="figures",
+        answers=a_file("the figures", "text/csv"), parameters=(_NUMBER,),
+        summary="The figures, one a line, as the export's `csv`",
+    ),
+    Operation(
+        method="GET", path="/api/v1/runs/{number}/charts/{which}.svg", name="chart",
+        answers=a_file("the chart", "image/svg+xml"),
+        parameters=(
+            _NUMBER,
+            Parameter(
+                "which", "path", whole(low=1, high=10**15 - 1),
+                "1, 2, ... as on the run's page, the one over the whole session last", 1,
+            ),
+        ),
+        summary="One chart of the run",
+    ),
+    Operation(
+        method="GET", path="/api/v1/runs/{number}/bundle", name="bundle",
+        answers=a_file("the bundle", ZIP), parameters=(_NUMBER,), errors=(400,),
+        summary="The run as a bundle that another bench imports. 400 while it runs",
+    ),
+    Operation(
+        method="POST", path="/api/v1/imports", name="import", reads=False,
+        answers={
+            200: Answer("it is here already", {JSON: ref("Import")}),
+            202: Answer("the agent will take it", {JSON: ref("Import")}),
+        },
+        body="BundleBody", body_type=ZIP, errors=(409,),
+        summary="Import a bundle of another bench. 409 while a run is on",
+    ),
+    Operation(
+        method="GET", path="/api/v1/imports/{number}", name="imported", answers=ok("Import"),
+        parameters=(
+            Parameter("number", "path", whole(high=10**15 - 1), "the import's id", 1),
+        ),
+        summary="What became of a bundle",
+    ),
+    # ---- comparisons
+    Operation(
+        method="GET", path="/api/v1/compare", name="compare", answers=ok("Comparison"),
+        parameters=(
+            _query(
+                "runs", text(pattern=r"^[0-9]{1,15}(,[0-9]{1,15})*$", maxLength=200),
+                "runs of one suite by their numbers, 12 at most", "3,4", required=True,
+            ),
+            _query("mark", whole(low=1, high=LARGEST), "the run on the drive under test; the "
+                   "first where not given", 3),
+            _query("references", text(enum=["yes", "no"]), "`yes` where not given", "yes"),
+        ),
+        summary="Runs of one suite beside each other",
+    ),
+    Operation(
+        method="GET", path="/api/v1/references", name="references", answers=ok("References"),
+        parameters=(_query("suite", text(maxLength=60), "of one suite alone"),),
+        summary="Figures that were not measured on this bench",
+    ),
+    Operation(
+        method="POST", path="/api/v1/references", name="add_references", reads=False,
+        answers={201: Answer("how many are kept", {JSON: ref("ReferencesKept")})},
+        body="ReferencesBody",
+        body_example={
+            "file": "my.csv",
+            "text": "drive,suite,figure,value,unit,source\n"
+                    "Crucial X9 Pro,cdm,SEQ1M Q8T1 read,1050,MB/s,maker\n",
+        },
+        summary="Keep the reference figures of a file: all or none",
+    ),
+    Operation(
+        method="POST", path="/api/v1/references/{number}/remove", name="remove_reference",
+        reads=False, answers=ok("ReferenceRemoved", "it is gone"), parameters=(
+            Parameter("number", "path", whole(high=10**15 - 1), "the figure's id", 1),
+        ),
+        body="NoBody", body_example={}, body_needed=False,
+        summary="Remove a reference figure",
+    ),
+    Operation(
+        method="GET", path="/api/v1/models", name="models", answers=ok("Models"),
+        summary="The model sheets: what makers claim",
+    ),
+    Operation(
+        method="POST", path="/api/v1/models", name="add_model", reads=False,
+        answers={201: Answer("the sheet as it is kept", {JSON: ref("ModelDocument")})},
+        body="ModelBody",
+        body_example={
+            "model": "Samsung*", "capacity": "2TB", "seq_read_mbps": 1050, "price": 189.9,
+            "currency": "EUR", "price_date": "2026-01-31",
+            "claim": [{"suite": "das", "figure": "Photos write", "value": 900, "unit": "MB/s"}],
+        },
+        summary="Keep a model sheet; one of the same name is replaced",
+    ),
+    Operation(
+        method="POST", path="/api/v1/models/{number}/remove", name="remove_model",
+        reads=False, answers=ok("ModelRemoved", "it is gone"), parameters=(
+            Parameter("number", "path", whole(high=10**15 - 1), "the sheet's id", 1),
+        ),
+        body="NoBody", body_example={}, body_needed=False,
+        summary="Remove a model sheet",
+    ),
+    # ---- suites and docs
+    Operation(
+        method="GET", path="/api/v1/suites", name="suites", answers=ok("Suites"),
+        summary="The suites with their parameters",
+    ),
+    Operation(
+        method="GET", path="/api/v1/suites/{name}", name="suite", answers=ok("SuiteDocument"),
+        parameters=(_SUITE,), summary="One suite",
+    ),
+    Operation(
+        method="GET", path="/api/v1/methods", name="methods", answers=ok("Methods"),
+        summary="The pages of the documentation",
+    ),
+    Operation(
+        method="GET", path="/api/v1/methods/{name}", name="method", answers=ok("Method"),
+        parameters=(_PAGE,), summary="One page of the documentation as Markdown",
+    ),
+)  # fmt: skip
+
+# Texts of the headers that answers carry.
+HEADERS: Mapping[str, Schema] = {
+    "Location": text("where the request's answer will be", format="uri-reference"),
+    "Content-Disposition": text("the file's name"),
+    "Set-Cookie": text("the session"),
+    "Retry-After": whole("seconds", low=1),
+}

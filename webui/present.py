@@ -1,0 +1,416 @@
+"""How values are shown: numbers, times, facts. Pure functions, used by the templates."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Flask
+
+from benchstick.plan.units import binary_text, duration_text, size_text
+
+# Between the thousands: narrow and not broken over lines.
+_THIN = "\u202f"
+
+
+def capacity(count: Any) -> str:
+    """Bytes as a drive's box says it: `1 TB`, `500 GB`, `8.59 GB`."""
+    if not isinstance(count, int | float):
+        return "–"
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        # 999.9 GB is sold as 1 TB.
+        if count >= 0.9995 * factor:
+            return f"{count / factor:.3g} {unit}"
+    return size_text(count)
+
+
+def number(value: Any, digits: int = 1) -> str:
+    """`57 739`, `1061.4`; a dash for nothing."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return "–"
+    text = f"{value:,.{digits}f}"
+    whole, _, rest = text.partition(".")
+    if len(whole) > 5:
+        whole = whole.replace(",", _THIN)
+    return whole.replace(",", "") + (f".{rest}" if rest else "")
+
+
+def speed(value: Any) -> str:
+    """MB/s as CrystalDiskMark shows it; two digits behind the point below 10."""
+    small = isinstance(value, int | float) and abs(value) < 10
+    return number(value, 2 if small else 1)
+
+
+def latency(us: Any) -> str:
+    """Microseconds, as milliseconds from 1000: `146 µs`, `7.9 ms`."""
+    if not isinstance(us, int | float) or not math.isfinite(us):
+        return "–"
+    if us < 1000:
+        return f"{number(us, 0 if us >= 100 else 1)} µs"
+    return f"{number(us / 1000, 1)} ms"
+
+
+def value_with_unit(value: Any, unit: str | None) -> str:
+    """Any figure or fact for people: bytes in GB, Mb/s in Gb/s, lists with commas."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(value_with_unit(item, unit) for item in value) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {value_with_unit(item, None)}" for key, item in value.items())
+    if not isinstance(value, int | float):
+        return f"{value} {unit}" if unit else str(value)
+    if not math.isfinite(value):
+        return "–"
+    if unit == "B":
+        return size_text(value) if value >= 100_000 else f"{number(value, 0)} B"
+    if unit == "Mb/s":
+        return f"{value / 1000:g} Gb/s" if value >= 1000 else f"{value:g} Mb/s"
+    if unit in ("C", "°C"):
+        return f"{value:g} °C"
+    if unit == "us":
+        return latency(value)
+    text = number(value, 0) if float(value).is_integer() else f"{value:.4g}"
+    return f"{text} {unit}" if unit else text
+
+
+def parse_utc(text: str | None) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+def utc(text: str | None) -> str:
+    """`2026-01-31 12:00 UTC`."""
+    when = parse_utc(text)
+    return when.strftime("%Y-%m-%d %H:%M UTC") if when else "–"
+
+
+def ago(text: str | None, now: datetime.datetime | None = None) -> str:
+    """`4 min ago`; a time that lies ahead (a clock was set) is told as the time itself."""
+    when = parse_utc(text)
+    if when is None:
+        return "–"
+    seconds = ((now or datetime.datetime.now(datetime.UTC)) - when).total_seconds()
+    if seconds < -60:
+        return utc(text)
+    for limit, size, unit in ((90, 1, "s"), (5400, 60, "min"), (129600, 3600, "h")):
+        if seconds < limit:
+            return f"{max(0, round(seconds / size))} {unit} ago"
+    days = round(seconds / 86400)
+    return f"{days} days ago"
+
+
+def clock(seconds: Any) -> str:
+    """Seconds of a run's clock as `1:02:03` or `2:03`."""
+    if not isinstance(seconds, int | float):
+        return "–"
+    whole = int(seconds)
+    hours, rest = divmod(whole, 3600)
+    minutes, last = divmod(rest, 60)
+    return f"{hours}:{minutes:02d}:{last:02d}" if hours else f"{minutes}:{last:02d}"
+
+
+def fact(drive: Mapping[str, Any], name: str) -> Any:
+    """The value of a drive's fact, None where it is not known."""
+    found = drive.get(name)
+    return found.get("value") if isinstance(found, Mapping) else None
+
+
+def why_not(drive: Mapping[str, Any], name: str) -> str:
+    """Why a fact is not known."""
+    found = drive.get(name)
+    if not isinstance(found, Mapping):
+        return "not read"
+    return str(found.get("why") or "not reported")
+
+
+def drive_title(drive: Mapping[str, Any]) -> str:
+    """The drive's name on a card: its label, else its model."""
+    return str(drive.get("label") or drive["identity"]["model"] or drive["name"])
+
+
+def is_practice(drive: Mapping[str, Any]) -> bool:
+    return bool(fact(drive, "transport") == "virtual")
+
+
+def link_line(drive: Mapping[str, Any]) -> list[str]:
+    """`USB 10 Gb/s`, `UASP`, `queue 30`, `TRIM yes`: how the drive is really connected."""
+    transport = fact(drive, "transport")
+    line = [_connection(drive, transport)]
+    if transport in ("usb-uas", "usb-bot"):
+        line.append("UASP" if transport == "usb-uas" else "BOT")
+    depth = fact(drive, "queue_depth")
+    if depth is not None:
+        line.append(f"NCQ {depth}" if transport == "sata" and depth != 1 else f"queue {depth}")
+    trim = fact(drive, "trim")
+    if isinstance(trim, bool):
+        line.append("TRIM yes" if trim else "TRIM no")
+    return line
+
+
+def _connection(drive: Mapping[str, Any], transport: Any) -> str:
+    if transport == "virtual":
+        return "File on a loop device"
+    if str(transport).startswith("usb"):
+        rate = fact(drive, "usb_speed")
+        return f"USB {value_with_unit(rate, 'Mb/s')}" if rate else "USB, speed not known"
+    if transport == "sata":
+        rate = fact(drive, "sata_speed")
+        return f"SATA {value_with_unit(rate, 'Mb/s')}" if rate else "SATA, speed not known"
+    if transport == "nvme":
+        link = pcie_link(drive, "pcie")
+        return f"NVMe · {link}" if link else "NVMe"
+    return {"mmc": "SD/MMC", "scsi": "SCSI", "virtio": "virtio"}.get(str(transport), str(transport))
+
+
+def worse_than_possible(drive: Mapping[str, Any]) -> str | None:
+    """A sentence when the drive could be connected better than it is, None when not."""
+    said = []
+    for bus in ("usb", "sata"):
+        now, best = fact(drive, f"{bus}_speed"), fact(drive, f"{bus}_capable_speed")
+        if isinstance(now, int | float) and isinstance(best, int | float) and best > now:
+            said.append(
+                f"the drive can do {value_with_unit(best, 'Mb/s')}, "
+                f"the link runs at {value_with_unit(now, 'Mb/s')}"
+            )
+    now, best = pcie_link(drive, "pcie"), pcie_link(drive, "pcie_capable")
+    if now and best and now != best:
+        said.append(f"the drive can do {best}, the link runs at {now}")
+    reason = fact(drive, "driver_why")
+    if reason:
+        said.append(str(reason))
+    if not said:
+        return None
+    how = "; ".join(said)
+    return f"Connected worse than it can be: {how}. Figures from here tell about the port."
+
+
+def pcie_link(drive: Mapping[str, Any], prefix: str) -> str | None:
+    """`PCIe 16 GT/s x4` from the facts `<prefix>_speed` and `<prefix>_width`."""
+    rate, width = fact(drive, f"{prefix}_speed"), fact(drive, f"{prefix}_width")
+    if rate is None or width is None:
+        return None
+    return f"PCIe {value_with_unit(rate, 'GT/s')} x{width}"
+
+
+@dataclass(frozen=True)
+class ShownFact:
+    """One row of a drive's page. `lines` has the parts of a list, one a line."""
+
+    title: str
+    text: str | None
+    source: str
+    why: str | None
+    lines: tuple[str, ...] = ()
+
+
+# Groups of facts in the order shown, with the titles of those whose name does not say enough.
+_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Connection", ("lun", "transport", "external", "driver", "driver_why", "usb_", "sata_", "pcie",
+                    "link", "hub", "port", "slot", "controller", "bridge")),
+    ("Queueing", ("queue", "ncq", "scheduler", "nr_requests", "max_sectors")),
+    ("TRIM and cache", ("trim", "discard", "unmap", "provisioning", "write_cache", "fua")),
+    ("Medium", ("capacity", "size", "sector", "rotational", "logical", "physical", "removable",
+                "firmware", "form", "partition", "filesystem", "contents", "holds", "mounted",
+                "vendor", "read_only")),
+    ("Features", ("smart", "apm", "devsleep", "aam", "security", "erase_time", "sanitize",
+                  "format_scope", "lba_format", "namespaces", "unfinished_purge", "frozen", "opal",
+                  "tcg", "hpa", "nvme")),
+    ("Health and temperature", ("health", "temperature", "hours", "wear", "life", "error",
+                                "reallocated", "pending", "media", "power_on", "bytes_written")),
+)  # fmt: skip
+_FIRST = ("health", "temperature", "smart_health")
+_TITLES = {
+    "apm": "APM",
+    "devsleep": "DevSleep",
+    "driver": "Driver bound",
+    "driver_why": "Why not a better driver",
+    "external": "External",
+    "fua": "FUA",
+    "ncq": "NCQ",
+    "opal": "TCG Opal",
+    "lun": "LUN",
+    "nr_requests": "Requests the kernel keeps",
+    "pcie_capable_speed": "PCIe speed, best",
+    "pcie_capable_width": "PCIe width, best",
+    "pcie_speed": "PCIe speed, negotiated",
+    "pcie_width": "PCIe width, negotiated",
+    "queue_depth": "Queue depth in effect",
+    "sata_capable_speed": "SATA speed, best",
+    "sata_port_limit": "SATA speed, the port's limit",
+    "sata_speed": "SATA speed, negotiated",
+    "security": "ATA security",
+    "security_erase": "ATA security erase",
+    "erase_time": "ATA security erase takes",
+    "erase_time_enhanced": "Enhanced security erase takes",
+    "format": "NVMe Format erases",
+    "format_scope": "NVMe Format takes",
+    "lba_format": "LBA format in use",
+    "sanitize": "NVMe Sanitize can do",
+    "sanitize_state": "Last sanitize",
+    "sanitize_block_time": "Sanitize, block erase takes",
+    "sanitize_crypto_time": "Sanitize, crypto erase takes",
+    "smart": "SMART",
+    "trim": "TRIM/UNMAP at the device",
+    "trim_kernel": "TRIM, the kernel's largest request",
+    "trim_drive": "TRIM of the drive inside",
+    "usb_capable_speed": "USB speed, best",
+    "usb_hubs": "Hubs between",
+    "usb_id": "USB id",
+    "usb_interfaces": "USB interface offers",
+    "usb_lanes": "USB lanes",
+    "usb_speed": "USB speed, negotiated",
+}
+_WORDS = {"usb": "USB", "sata": "SATA", "pcie": "PCIe", "nvme": "NVMe", "smart": "SMART",
+          "ncq": "NCQ", "trim": "TRIM", "ata": "ATA", "tcg": "TCG", "hpa": "HPA", "bos": "BOS",
+          "lba": "LBA", "uas": "UAS", "id": "id"}  # fmt: skip
+
+
+def fact_title(name: str) -> str:
+    """`sector_size` as `Sector size`."""
+    if name in _TITLES:
+        return _TITLES[name]
+    words = [_WORDS.get(word, word) for word in name.split("_") if word]
+    text = " ".join(words) or name
+    return text[0].upper() + text[1:]
+
+
+def is_fact(value: Any) -> bool:
+    return isinstance(value, Mapping) and "value" in value
+
+
+# The card "Identity" shows these already.
+_IN_IDENTITY = frozenset({"model", "serial", "capacity", "port", "lun"})
+# Facts of another kind of drive: told apart, because they are not news.
+_OTHER_KIND = re.compile(r"not (on|an?) (USB|PCIe|ATA|SATA|SCSI|NVMe)\b")
+
+
+def fact_groups(drive: Mapping[str, Any]) -> Iterator[tuple[str, list[ShownFact]]]:
+    """A drive's facts in groups; those that no group knows come last, and at the very end, under
+    `Does not apply`, those of other kinds of drives."""
+    grouped: dict[str, list[ShownFact]] = {title: [] for title, _ in _GROUPS}
+    grouped["More"] = []
+    apart: list[ShownFact] = []
+    for name, value in drive.items():
+        if not is_fact(value) or name in _IN_IDENTITY:
+            continue
+        other = value["value"] is None and _OTHER_KIND.match(str(value.get("why") or ""))
+        (apart if other else grouped[_group_of(name)]).append(_shown(name, value))
+    for title, facts in grouped.items():
+        if facts:
+            yield title, facts
+    if apart:
+        yield "Does not apply", apart
+
+
+def _group_of(name: str) -> str:
+    if name in _FIRST:
+        return "Health and temperature"
+    for title, prefixes in _GROUPS:
+        if any(name.startswith(prefix) for prefix in prefixes):
+            return title
+    return next((title for title, parts in _GROUPS if any(part in name for part in parts)), "More")
+
+
+def _shown(name: str, found: Mapping[str, Any]) -> ShownFact:
+    if found.get("value") is None:
+        return ShownFact(fact_title(name), None, "", str(found.get("why") or "not reported"))
+    value, source = found["value"], str(found.get("source") or "")
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        return ShownFact(fact_title(name), "", source, None, tuple(_listed(item) for item in value))
+    text = value_with_unit(value, found.get("unit"))
+    return ShownFact(fact_title(name), text, source, None)
+
+
+def _listed(item: Any) -> str:
+    """One entry of a fact that is a list, as a filesystem: its known parts side by side."""
+    if not isinstance(item, Mapping):
+        return value_with_unit(item, None)
+    parts = []
+    for name, value in item.items():
+        if value in (None, "") or name == "uuid":
+            continue
+        if name == "size":
+            parts.append(capacity(value))
+        elif name in ("label", "mounted"):
+            parts.append(f"{name} {value}" if name == "label" else f"mounted on {value}")
+        else:
+            parts.append(str(value))
+    return " · ".join(parts)
+
+
+def condition(value: Any) -> str:
+    """A kept condition in one line: facts with their unit or why, objects as `name value · ...`."""
+    if is_fact(value):
+        if value["value"] is None:
+            return f"not known: {value.get('why') or 'not reported'}"
+        return value_with_unit(value["value"], value.get("unit"))
+    if isinstance(value, Mapping):
+        return " · ".join(
+            f"{str(name).replace('_', ' ')} {condition(item)}" for name, item in value.items()
+        )
+    if isinstance(value, list):
+        return "; ".join(condition(item) for item in value) or "none"
+    return value_with_unit(value, None)
+
+
+def share(part: Any, whole: Any) -> float:
+    """`part` of `whole` in percent, between 0 and 100; for bars."""
+    if not isinstance(part, int | float) or not isinstance(whole, int | float) or whole <= 0:
+        return 0.0
+    return round(min(100.0, max(0.0, 100.0 * part / whole)), 2)
+
+
+TAG_OF_STATE = {
+    "free": "ok", "locked": "lock", "protected": "bad",
+    "running": "run", "done": "ok", "failed": "bad", "cancelled": "warn", "interrupted": "warn",
+    "refused": "bad", "skipped": "warn", "invalid": "bad", "valid": "ok",
+    "works": "ok", "agree": "ok", "pass": "ok", "ineffective": "warn", "unclear": "warn",
+    "unknown": "plain", "inconclusive": "warn", "differ": "bad", "fail": "bad",
+    "waiting": "plain", "taken": "run",
+}  # fmt: skip
+
+
+def tag_of(state: Any) -> str:
+    """The look of a state's tag."""
+    return TAG_OF_STATE.get(str(state), "plain")
+
+
+def share_text(percent: Any) -> str:
+    """`12.3 %`; small shares with as many digits as they need: one request of a million counts."""
+    if not isinstance(percent, int | float):
+        return "–"
+    if percent >= 1 or percent == 0:
+        return f"{percent:.1f} %"
+    return f"{percent:.4f} %" if percent >= 0.0001 else "< 0.0001 %"
+
+
+def best_speed(grid: Sequence[Mapping[str, Any]]) -> float:
+    """The largest MB/s of a grid; bars are drawn against it."""
+    found = [
+        cell["mbps"]
+        for row in grid
+        for cell in (row.get("read"), row.get("write"), row.get("mix"))
+        if isinstance(cell, Mapping) and isinstance(cell.get("mbps"), int | float)
+    ]
+    return max(found, default=0.0)
+
+
+def register(app: Flask) -> None:
+    """Give the templates these functions."""
+    own = (capacity, number, speed, latency, share_text, utc, ago, clock)
+    for filter_ in (*own, size_text, binary_text, duration_text):
+        app.add_template_filter(filter_)
+    app.add_template_filter(value_with_unit, "with_unit")
+    app.add_template_filter(tag_of)
+    for name in (fact, why_not, drive_title, is_practice, link_line, worse_than_possible,
+                 fact_groups, share, best_speed):  # fmt: skip
+        app.add_template_global(name)

@@ -1,0 +1,97 @@
+"""Reference figures in the page: listed, taken out of a file, removed."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as BaseResponse
+
+from benchstick.plan.errors import BadInput
+from benchstick.store import references
+from benchstick.suites import references as files
+from benchstick.suites import registry
+from webui.api import reply
+from webui.bench import reader, writer
+from webui.errors import not_found, status_of
+from webui.inputs import json_body, no_body, number_in_path, optional_text, plain_text
+
+bp = Blueprint("references", __name__)
+# What a request may carry, told to who types more into the API.
+_MOST_TEXT = 60_000
+
+
+def _suite() -> str | None:
+    return optional_text(request.args.get("suite"), "suite", most=60)
+
+
+@bp.get("/api/v1/references")
+def api_index() -> Response:
+    """The reference figures, of one suite with `?suite=NAME`."""
+    found = references.listed(reader(), _suite())
+    return reply({"schema": "benchstick/references/1", "references": found})
+
+
+@bp.get("/references")
+def index() -> str:
+    return _page(None)
+
+
+def _page(problem: BadInput | None) -> str:
+    return render_template(
+        "references.html",
+        found=references.listed(reader()),
+        suites=registry.all_suites(),
+        units=list(files.UNITS),
+        fields=files.FIELDS,
+        kept=request.args.get("kept"),
+        problem=problem,
+    )
+
+
+@bp.post("/api/v1/references")
+def api_add() -> Response:
+    """`{"file": "x.toml" or "x.csv", "text": what is in it}`; what is kept is told by number."""
+    body = json_body(("file", "text"))
+    name = plain_text(body.get("file"), "file", most=100)
+    text = body.get("text")
+    if not isinstance(text, str) or len(text) > _MOST_TEXT:
+        raise BadInput("text: what is in the file is wanted, up to 60000 characters", field="text")
+    found = files.read(text.encode("utf-8", "surrogatepass"), name)
+    kept = references.add(writer(), found)
+    return reply({"schema": "benchstick/references-kept/1", "kept": kept}, 201)
+
+
+@bp.post("/references")
+def add() -> BaseResponse:
+    """Take the figures out of an uploaded file; what is wrong with it is told on the page."""
+    try:
+        sent = request.files.get("file")
+        if sent is None or not sent.filename:
+            raise BadInput("file: choose a TOML or CSV file first", field="file")
+        name = plain_text(sent.filename, "file", most=100)
+        kept = references.add(writer(), files.read(sent.read(), name))
+    except BadInput as error:
+        page = _page(error)
+        return Response(page, status_of(error), content_type="text/html; charset=utf-8")
+    return redirect(url_for("references.index", kept=kept), 303)
+
+
+def _remove(number: str) -> int:
+    wanted = number_in_path(number, "Reference figure")
+    try:
+        references.remove(writer(), [wanted])
+    except BadInput as error:
+        raise not_found(f"Reference figure {wanted}: there is none.") from error
+    return wanted
+
+
+@bp.post("/references/<number>/remove")
+def remove(number: str) -> BaseResponse:
+    _remove(number)
+    return redirect(url_for("references.index"), 303)
+
+
+@bp.post("/api/v1/references/<number>/remove")
+def api_remove(number: str) -> Response:
+    """Remove one; the body is empty or `{}`."""
+    no_body()
+    return reply({"schema": "benchstick/reference-removed/1", "id": _remove(number)})

@@ -1,0 +1,329 @@
+"""What stands in the report of a run: what its page shows, without links. Pure functions.
+
+`benchstick.reports` writes it as HTML or PDF.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchstick import __version__
+from benchstick.plan.units import duration_text
+from benchstick.reports.content import Big, Chart, Heading, Part, Report, Table, Text, Verbatim
+from benchstick.suites import registry
+from benchstick.suites.charts import axis, chart, line
+from webui import charts, present, resting
+
+# A chart has no room for more; several seconds become one point with a band.
+POINTS = 1200
+
+Json = Mapping[str, Any]
+
+
+def of_run(run: Json, samples: Sequence[Json], bench: str = "") -> Report:
+    """The report of a `benchstick/run/1` document. `samples` is its per-second record, `bench`
+    the UUID of the bench that tells."""
+    suite = registry.all_suites().get(run["suite"])
+    title = run["suite"] if suite is None else suite.title
+    drive = run["drive"]
+    name = drive.get("label") or drive["identity"]["model"]
+    return Report(
+        title=f"Run {run['number']} · {title} on {name}",
+        lead=list(_lead(run)),
+        parts=[*_head(run), *_results(run), *_charts(run, samples), *_rest(run)],
+        foot=_foot(run, bench),
+        made_utc=run["ended_utc"] or run["created_utc"],
+    )
+
+
+def charts_of(run: Json, samples: Sequence[Json]) -> list[Chart]:
+    """The charts of a run in the order of its page, at the end the one over the whole session."""
+    result = run["result"] or {}
+    shared = {item["name"]: item for item in charts.shared(result)}
+    found = [
+        Chart(
+            item.chart,
+            [shared[one] if isinstance(one, str) else one for one in item.chart["series"]],
+            [look for _, look in item.lines],
+            item.told,
+            item.notes,
+        )
+        for item in charts.drawn(result)
+    ]
+    session = session_chart(run, samples)
+    return [*found, session] if session is not None else found
+
+
+# ---- the parts
+
+
+def _lead(run: Json) -> Iterator[str]:
+    drive = run["drive"]
+    yield " · ".join([*present.link_line(drive), present.capacity(drive["identity"]["capacity"])])
+    said = [f"code {drive['code']}", f"started {present.utc(run['created_utc'])}"]
+    if run["seconds"] is not None:
+        said.append(f"took {duration_text(run['seconds'])}")
+    said.append(f"run {run['state']}")
+    yield " · ".join(said)
+
+
+def _head(run: Json) -> Iterator[Part]:
+    if run["practice"]:
+        yield Text("Practice drive: a file on the bench. These are not the figures of a real "
+                   "drive.", "note")  # fmt: skip
+    origin = run.get("imported")
+    if origin:
+        yield Text(
+            f"Imported {present.utc(origin['imported_utc'])} from bench {origin['bench']}, where "
+            f"it was run {origin['number']}.",
+            "note",
+        )
+    if run["why"]:
+        yield Text(str(run["why"]), "note" if run["state"] == "done" else "bad")
+    worse = present.worse_than_possible(run["drive"])
+    if worse:
+        yield Text(worse, "note")
+    for note in run["plan"].get("notes") or ():
+        yield Text(str(note), "note")
+
+
+def _results(run: Json) -> Iterator[Part]:
+    result = run["result"] or {}
+    headline = result.get("headline") or []
+    tables = [table for table in result.get("tables") or () if table.get("rows")]
+    if not headline and not tables:
+        return
+    yield Heading("Result")
+    if headline:
+        yield Big([_headline(item) for item in headline])
+    for table in tables:
+        yield Table(
+            rows=[[_cell(cell) for cell in row] for row in table["rows"]],
+            columns=[str(name) for name in table["columns"]],
+            title=str(table.get("title") or ""),
+        )
+
+
+def _headline(item: Json) -> tuple[str, str, str, str]:
+    unit = str(item.get("unit") or "")
+    digits = 0 if unit in ("points", "IOPS") else 1
+    value = item.get("value")
+    shown = present.speed(value) if unit == "MB/s" else present.number(value, digits)
+    return str(item.get("label") or ""), shown, unit, str(item.get("why") or "")
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _charts(run: Json, samples: Sequence[Json]) -> Iterator[Part]:
+    found = charts_of(run, samples)
+    if found:
+        yield Heading("Charts")
+    yield from found
+
+
+def _rest(run: Json) -> Iterator[Part]:
+    yield Heading("What the figures rest on")
+    yield Table(
+        [[row.name, f"{row.state}: {row.text}" if row.state else row.text]
+         for row in resting.rows(run)]
+    )  # fmt: skip
+    yield Heading("The drive")
+    yield Table(list(_identity(run["drive"])))
+    for title, facts in present.fact_groups(run["drive"]):
+        if title != "Does not apply":
+            yield Table([[fact.title, _fact(fact)] for fact in facts], title=title)
+    yield from _temperatures(run)
+    yield from _events(run)
+    yield from _figures(run)
+    yield from _steps(run)
+    text = (run["result"] or {}).get("text")
+    if text:
+        yield Heading("The suite's own words")
+        yield Verbatim(str(text))
+
+
+def _identity(drive: Json) -> Iterator[Sequence[str]]:
+    identity = drive["identity"]
+    yield "Code", str(drive["code"])
+    if drive.get("label"):
+        yield "Label", str(drive["label"])
+    yield "Model", str(identity["model"])
+    yield "Serial", str(identity["serial"] or "none that can be read")
+    if identity.get("bridge"):
+        yield "Bridge", str(identity["bridge"])
+    size = identity["capacity"]
+    yield "Capacity", f"{present.capacity(size)} ({present.number(size, 0)} bytes)"
+    yield "Place", f"port {identity['port']}, LUN {identity['lun']}"
+
+
+def _fact(found: present.ShownFact) -> str:
+    if found.text is None:
+        return f"not known: {found.why}"
+    told = "; ".join(part for part in (found.text, *found.lines) if part)
+    return f"{told} ({found.source})" if found.source else told
+
+
+def _temperatures(run: Json) -> Iterator[Part]:
+    if not run["temperatures"]:
+        return
+    yield Heading("Temperatures")
+    yield Table(
+        [
+            [
+                present.clock(item["t"]),
+                "–" if item["celsius"] is None else f"{item['celsius']:g}",
+                str(item["source"] or item["why"] or ""),
+            ]
+            for item in run["temperatures"]
+        ],
+        ("Time of the run", "°C", "Source, or why it is not known"),
+    )
+
+
+def _events(run: Json) -> Iterator[Part]:
+    if not run["events"]:
+        return
+    yield Heading("What happened")
+    yield Table(
+        [
+            [
+                present.utc(item["utc"]) if item["t"] is None else present.clock(item["t"]),
+                str(item["kind"]),
+                str(item["text"]),
+            ]
+            for item in run["events"]
+        ],
+        ("Time", "Kind", "What"),
+    )
+
+
+def _figures(run: Json) -> Iterator[Part]:
+    if not run["figures"]:
+        return
+    yield Heading("All figures")
+    yield Table(
+        [
+            [
+                str(item["name"]),
+                "all" if item["pass"] is None else str(item["pass"]),
+                exact(item["value"]),
+                str(item["unit"]),
+                str(item["target"]),
+                f"{item['state']}: {item['why']}" if item["why"] else str(item["state"]),
+            ]
+            for item in run["figures"]
+        ],
+        ("Figure", "Pass", "Value", "Unit", "Target", "State"),
+    )
+
+
+def _steps(run: Json) -> Iterator[Part]:
+    if not run["steps"]:
+        return
+    yield Heading("Steps")
+    yield Table(
+        [
+            [
+                str(item["index"] + 1),
+                str(item["name"]),
+                f"{item['state']}: {item['why']}" if item["why"] else str(item["state"]),
+                present.clock(item["t_start"]),
+                "–" if item["t_end"] is None else present.clock(item["t_end"]),
+            ]
+            for item in run["steps"]
+        ],
+        ("No.", "Step", "State", "From", "To"),
+    )
+
+
+def _foot(run: Json, bench: str) -> str:
+    told = [f"Benchstick {__version__}", f"run {run['uuid']}"]
+    if bench:
+        told.append(f"bench {bench}")
+    return (
+        " · ".join(told) + ". MB/s is 10^6 bytes a second, GB is 10^9 bytes. Times are UTC, "
+        "those of the run are h:mm:ss from its start."
+    )
+
+
+def exact(value: Any) -> str:
+    """A figure with six digits at least, of large ones all before the point: to be compared."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return "–"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.1f}" if abs(value) >= 1e6 else f"{value:.6g}"
+
+
+# ---- the whole session
+
+
+def session_chart(run: Json, samples: Sequence[Json]) -> Chart | None:
+    """Throughput by second over the whole run, with the temperatures of its idle intervals.
+
+    None where less than two seconds were recorded. Outside of timed steps a second without I/O is
+    a gap, in them it is 0.
+    """
+    steps = run["plan"].get("steps") or ()
+    timed = {at for at, step in enumerate(steps) if step.get("timed")}
+    lines, looks = [], []
+    for way in ("read", "write"):
+        found = _reduced(_speeds(samples, f"{way}_bytes", timed))
+        if sum(value is not None for _, value, _ in found) > 1:
+            several = any(ends[0] != ends[1] for _, _, ends in found)
+            band = [ends for _, _, ends in found] if several else None
+            lines.append(line(way, [(t, value) for t, value, _ in found], band=band))
+            looks.append(way)
+    if not lines:
+        return None
+    read = [(item["t"], item["celsius"]) for item in run["temperatures"]]
+    warm = [(t, celsius) for t, celsius in read if celsius is not None]
+    if warm:
+        lines.append(line("temperature", warm, on="y2"))
+        looks.append("temp")
+    made = chart(
+        "Throughput by second, whole run",
+        axis("time", "s"),
+        axis("throughput", "B/s"),
+        lines,
+        y2=axis("temperature", "C") if warm else None,
+    )
+    told = charts.told(made, lines)
+    return Chart(made, lines, looks, told, list(charts.notes(made, lines)))
+
+
+def _speeds(
+    samples: Sequence[Json], counter: str, timed: set[int]
+) -> Iterator[tuple[float, float | None]]:
+    """(time, bytes a second or None) of each sample; a pause of the record is a gap as well."""
+    before = None
+    for item in samples:
+        if before is not None and item["t"] - item["dt"] > before + 1.5:
+            yield before + 0.01, None
+        before = item["t"]
+        moved = item[counter]
+        still = not item["read_bytes"] and not item["write_bytes"]
+        counts = item["dt"] and (moved or (still and item["step"] in timed))
+        yield item["t"], moved / item["dt"] if counts else None
+
+
+def _reduced(
+    found: Iterator[tuple[float, float | None]],
+) -> list[tuple[float, float | None, tuple[float | None, float | None]]]:
+    """(time, mean, (lowest, highest)) in at most about `POINTS` points."""
+    points = list(found)
+    every = max(1, math.ceil(len(points) / POINTS))
+    made: list[tuple[float, float | None, tuple[float | None, float | None]]] = []
+    for at in range(0, len(points), every):
+        part = points[at : at + every]
+        values = [value for _, value in part if value is not None]
+        if values:
+            mean = sum(values) / len(values)
+            made.append((part[0][0], mean, (min(values), max(values))))
+        else:
+            made.append((part[0][0], None, (None, None)))
+    return made

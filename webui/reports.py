@@ -1,0 +1,158 @@
+"""Reports of a run to take away: HTML, PDF, figures, each chart as SVG."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from flask import Blueprint, Response, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as BaseResponse
+
+from benchstick.plan.errors import BadInput
+from benchstick.reports import bundle, html, pdf, svg
+from benchstick.reports.content import Report
+from benchstick.store import imports, pages, records
+from webui import report
+from webui.api import reply
+from webui.bench import find_run, reader, writer
+from webui.errors import WebError, not_found
+from webui.inputs import number_in_path
+from webui.runs import document, figures_csv
+
+bp = Blueprint("reports", __name__)
+
+
+def attached(body: str | bytes, kind: str, name: str) -> Response:
+    """A file that the browser saves under `name`, which is ours and not a drive's."""
+    made = Response(body, content_type=kind)
+    made.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return made
+
+
+def _run(number: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The document of a run and its samples. WebError 404 when there is no such run."""
+    found = document(number_in_path(number, "Run"))
+    samples = records.samples_of(reader(), found["number"])
+    return found, [sample.to_json() for sample in samples]
+
+
+def _report(number: str) -> tuple[Report, str]:
+    """The report of a run, and the name of its file without an end."""
+    found, samples = _run(number)
+    made = report.of_run(found, samples, pages.bench_id(reader()))
+    return made, f"benchstick-run-{found['number']}"
+
+
+@bp.get("/runs/<number>/report.html")
+@bp.get("/api/v1/runs/<number>/report.html", endpoint="api_html")
+def as_html(number: str) -> Response:
+    """The report as one HTML file, which needs no network."""
+    made, name = _report(number)
+    return attached(html.page(made), "text/html; charset=utf-8", f"{name}.html")
+
+
+@bp.get("/runs/<number>/report.pdf")
+@bp.get("/api/v1/runs/<number>/report.pdf", endpoint="api_pdf")
+def as_pdf(number: str) -> Response:
+    """The report as PDF, A4."""
+    made, name = _report(number)
+    return attached(pdf.document(made), "application/pdf", f"{name}.pdf")
+
+
+@bp.get("/runs/<number>/figures.csv")
+@bp.get("/api/v1/runs/<number>/figures.csv", endpoint="api_figures")
+def figures(number: str) -> Response:
+    """The figures, one a line, as the export's `csv`."""
+    row = find_run(number_in_path(number, "Run"))
+    name = f"benchstick-run-{row['number']}-figures.csv"
+    return attached(figures_csv(row), "text/csv; charset=utf-8", name)
+
+
+@bp.get("/runs/<number>/charts/<which>.svg")
+@bp.get("/api/v1/runs/<number>/charts/<which>.svg", endpoint="api_chart")
+def chart(number: str, which: str) -> Response:
+    """One chart: 1, 2, ... as on the run's page, the one over the whole session last."""
+    found, samples = _run(number)
+    at = number_in_path(which, "Chart")
+    charts = report.charts_of(found, samples)
+    if not 1 <= at <= len(charts):
+        raise not_found(f"Run {found['number']} has {len(charts)} charts: no {which[:20]}.")
+    name = f"benchstick-run-{found['number']}-chart-{at}.svg"
+    return attached(svg.standalone(charts[at - 1]), "image/svg+xml", name)
+
+
+# ---- bundles
+
+
+@bp.get("/runs/<number>/bundle")
+@bp.get("/api/v1/runs/<number>/bundle", endpoint="api_bundle")
+def as_bundle(number: str) -> Response:
+    """The run as a bundle that another bench imports, without what its steps left."""
+    row = find_run(number_in_path(number, "Run"))
+    file = io.BytesIO()
+    bundle.write(reader(), row["number"], file)
+    name = f"benchstick-run-{row['number']}-{row['uuid'][:8]}.zip"
+    return attached(file.getvalue(), "application/zip", name)
+
+
+def _take(data: bytes) -> dict[str, Any]:
+    """Check a bundle and hand it to the agent: the `benchstick/import/1` document. The run is in
+    it at once where it is here already."""
+    found = bundle.read(io.BytesIO(data))
+    here = bundle.find(reader(), found)
+    if here is not None:
+        text = f"it was here, as run {here}"
+        return {"schema": "benchstick/import/1", "id": None, "state": "done", "run": here,
+                "text": text}  # fmt: skip
+    running = pages.running(reader())
+    if running:
+        raise WebError(
+            409,
+            "busy",
+            f"Run {running[0]['number']} is on: nothing is imported while a drive is timed. "
+            "Try again when it is over.",
+        )
+    made = imports.upload_json(reader(), imports.add_upload(writer(), data))
+    assert made is not None
+    return made
+
+
+@bp.post("/imports")
+def upload() -> BaseResponse:
+    """The form of the runs' list: a file."""
+    file = request.files.get("bundle")
+    if file is None or not file.filename:
+        raise BadInput("bundle: choose a file that another bench made", field="bundle")
+    with file.stream:
+        data = file.read()
+    made = _take(data)
+    if made["id"] is None:
+        return redirect(url_for("runs.run", number=made["run"], here=1), 303)
+    return redirect(url_for("reports.import_", number=made["id"]), 303)
+
+
+@bp.post("/api/v1/imports")
+def api_upload() -> Response:
+    """The bundle is the body: `Content-Type: application/zip`."""
+    if request.mimetype != "application/zip":
+        raise WebError(415, "content_type", "the body must be a bundle: application/zip")
+    made = _take(request.get_data(cache=False))
+    return reply(made, 202 if made["state"] == "waiting" else 200)
+
+
+def _import(number: str) -> dict[str, Any]:
+    found = imports.upload_json(reader(), number_in_path(number, "Import"))
+    if found is None:
+        raise not_found(f"Import {number[:20]}: there is no such import.")
+    return found
+
+
+@bp.get("/imports/<number>")
+def import_(number: str) -> str:
+    return render_template("import.html", found=_import(number), agent=pages.agent_runs())
+
+
+@bp.get("/api/v1/imports/<number>")
+def api_import(number: str) -> Response:
+    """What became of a bundle: `state` is waiting, done or refused."""
+    return reply(_import(number))

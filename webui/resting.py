@@ -1,0 +1,143 @@
+"""What the figures of a run rest on, as rows for the result page. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchstick.plan.units import binary_text, size_text
+from webui import present
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: a name, a state for its tag (or None), a sentence."""
+
+    name: str
+    state: str | None
+    text: str
+
+
+def rows(run: Mapping[str, Any]) -> Iterator[Row]:
+    """Verdicts, counters, target, link, host: what somebody asks before believing a figure."""
+    result = run["result"] or {}
+    told = set()
+    for verdict in result.get("verdicts") or []:
+        told.add(verdict["name"])
+        yield Row(str(verdict["name"]), verdict.get("state"), str(verdict.get("text") or ""))
+    if "Counters" not in told:
+        counters = _counters(run)
+        if counters is not None:
+            yield counters
+    yield Row("Target", None, _target(run))
+    yield Row("Link", None, " · ".join(present.link_line(run["drive"])))
+    for row in _conditions(run):
+        if row.name not in told:
+            yield row
+
+
+def deviation(figure: Mapping[str, Any]) -> float | None:
+    """How far the drive's counters are from the tool's total, as a share; None where not kept."""
+    detail = figure.get("detail") or {}
+    counters = detail.get("counters")
+    totals = detail.get("totals") or _copy_totals(figure)
+    if not isinstance(counters, Mapping) or not isinstance(totals, Mapping):
+        return None
+    found = []
+    for side in ("read_bytes", "write_bytes"):
+        tool, device = totals.get(side), counters.get(side)
+        if isinstance(tool, int | float) and isinstance(device, int | float) and tool > 0:
+            found.append((device - tool) / tool)
+    return max(found, key=abs, default=None)
+
+
+def _copy_totals(figure: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a copy moved, on the side that its name tells."""
+    moved = (figure.get("detail") or {}).get("bytes")
+    if not isinstance(moved, int):
+        return None
+    return {f"{str(figure['name']).rsplit(' ', 1)[-1]}_bytes": moved}
+
+
+def _counters(run: Mapping[str, Any]) -> Row | None:
+    passes = [figure for figure in run["figures"] if figure["unit"] == "MB/s" and figure["pass"]]
+    if not passes:
+        return None
+    bad = [figure for figure in passes if figure["state"] == "invalid"]
+    if bad:
+        text = f"{len(bad)} of {len(passes)} passes, see below: {bad[0]['why']}"
+        return Row("Figures", "invalid", text)
+    found = [share for figure in passes if (share := deviation(figure)) is not None]
+    if not found:
+        return Row("Counters", "agree", f"all {len(passes)} passes were checked against the drive")
+    worst = max(found, key=abs)
+    return Row("Counters", "agree", f"device and tool within {abs(worst) * 100:.2g} %")
+
+
+def _target(run: Mapping[str, Any]) -> str:
+    targets = sorted({figure["target"] for figure in run["figures"]})
+    if targets:
+        return ", ".join(targets)
+    plan = run["plan"]
+    return str(plan["target"]) if plan["target"] == "block" else f"file, filesystem {plan['fs']}"
+
+
+def _in_force(text: Any) -> str:
+    """The one in brackets of `[none] mq-deadline`."""
+    found = re.search(r"\[([^]]+)\]", str(text))
+    return found[1] if found else str(text)
+
+
+def _filesystem(made: Mapping[str, Any]) -> str:
+    parts = [f"{made.get('fs')} on {made.get('path') or made.get('device')}"]
+    if isinstance(made.get("size"), int):
+        parts.append(size_text(made["size"]))
+    if isinstance(made.get("cluster"), int):
+        parts.append(f"clusters of {binary_text(made['cluster'])}")
+    return " · ".join(parts)
+
+
+_HOST_PARTS = (
+    ("cpu", ""),
+    ("ram", ""),
+    ("kernel", "Linux "),
+    ("fio", ""),
+    ("smartctl", ""),
+    ("nvme", ""),
+    ("hdparm", ""),
+    ("governor", "governor "),
+)
+# What the head of the page, the verdicts or the rows above tell already.
+_TOLD = frozenset({"host", "drive", "target", "notes", "sets", "scale", "sampler"})
+_QUEUE_PARTS = ("scheduler", "nr_requests", "max_sectors_kb", "write_cache")
+
+
+def _conditions(run: Mapping[str, Any]) -> Iterator[Row]:
+    """The host in one line, then every other condition as it was kept."""
+    conditions = run["conditions"] or {}
+    host = conditions.get("host")
+    if isinstance(host, Mapping):
+        told = dict(host)
+        if isinstance(host.get("ram"), int):
+            told["ram"] = f"{size_text(host['ram'])} RAM"
+        parts = [f"{before}{told[name]}" for name, before in _HOST_PARTS if told.get(name)]
+        yield Row("Host", None, " · ".join(parts))
+    for name, value in conditions.items():
+        if name in _TOLD:
+            continue
+        if name == "alongside":
+            others = ", ".join(f"run {number}" for number in value) if value else "no other run"
+            yield Row("Alongside", None, others)
+            continue
+        if name == "queue" and isinstance(value, Mapping):
+            value = {part: _in_force(value[part]) for part in _QUEUE_PARTS if part in value}
+        if name == "filesystem" and isinstance(value, Mapping):
+            yield Row("Filesystem", None, _filesystem(value))
+            continue
+        if name == "filled" and isinstance(value, Mapping):
+            yield Row("Filled before the run", None, present.condition(value))
+            continue
+        if value not in (None, "", [], {}):
+            yield Row(present.fact_title(str(name)), None, present.condition(value))

@@ -1,0 +1,415 @@
+"""Runs: the list, the live run, the result, its exports and what each step left."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import re
+import sqlite3
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from flask import Blueprint, Response, redirect, render_template, request, send_file, url_for
+from werkzeug.wrappers import Response as BaseResponse
+
+from benchstick.plan.errors import BadInput
+from benchstick.store import comparisons, imports, live, pages, records
+from benchstick.store.export import drive_state, safe_cell
+from benchstick.suites import registry
+from benchstick.suites.certificate import certificate
+from webui import charts, latencies, resting
+from webui.api import reply
+from webui.bench import find_run, reader, the_bench, writer
+from webui.errors import WebError, not_found
+from webui.inputs import LARGEST, no_body, number_in_path, whole
+
+bp = Blueprint("runs", __name__)
+
+PAGE = 50
+SAMPLES_AT_ONCE = 5000
+
+
+def _number(text: str) -> int:
+    return number_in_path(text, "Run")
+
+
+# ---- the list
+
+
+def _kind(text: str | None) -> bool:
+    """Whether practice runs are asked for: they are never mixed with real ones."""
+    if text in (None, "", "real", "practice"):
+        return text == "practice"
+    raise BadInput("kind: real or practice is wanted", field="kind")
+
+
+def _page_of_runs(practice: bool) -> list[Any]:
+    before = whole(request.args.get("before"), "before", low=1, high=LARGEST, default=LARGEST)
+    limit = whole(request.args.get("limit"), "limit", low=1, high=500, default=PAGE)
+    return pages.runs_before(reader(), practice=practice, before=before, limit=limit)
+
+
+@bp.get("/runs")
+def index() -> str:
+    practice = _kind(request.args.get("kind"))
+    rows = _page_of_runs(practice)
+    from_others = imports.imported(reader(), [row["number"] for row in rows])
+    shown = [
+        {
+            "row": row,
+            "imported": row["number"] in from_others,
+            "state": records.shown_state(reader(), row),
+            "headline": list(pages.headline(row))[:2],
+            "title": suite_title(row["suite"]),
+        }
+        for row in rows
+    ]
+    other = pages.runs_before(reader(), practice=not practice, limit=1)
+    return render_template(
+        "runs.html",
+        runs=shown,
+        practice=practice,
+        other=bool(other),
+        waiting=pages.waiting_requests(reader()),
+        more=rows[-1]["number"] if len(rows) == PAGE else None,
+    )
+
+
+@bp.get("/api/v1/runs")
+def api_index() -> Response:
+    """The newest runs first: `?kind=real|practice&before=N&limit=N`."""
+    rows = _page_of_runs(_kind(request.args.get("kind")))
+    from_others = imports.imported(reader(), [row["number"] for row in rows])
+    shown = [
+        {
+            **{key: row[key] for key in ("number", "uuid", "suite", "exit_code", "why",
+                                         "created_utc", "ended_utc", "seconds")},
+            "practice": bool(row["practice"]),
+            "imported": row["number"] in from_others,
+            "drive": {"code": row["drive_code"], "model": row["drive_model"],
+                      "key": row["drive_key"]},
+            "state": records.shown_state(reader(), row),
+            "headline": list(pages.headline(row)),
+        }
+        for row in rows
+    ]  # fmt: skip
+    return reply({"schema": "benchstick/runs/1", "runs": shown})
+
+
+def suite_title(name: str) -> str:
+    """What a suite is called; the name of one that this bench does not know."""
+    suite = registry.all_suites().get(name)
+    return suite.title if suite is not None else name
+
+
+# ---- one run
+
+
+def document(number: int) -> dict[str, Any]:
+    """The `benchstick/run/1` document with the state as it is shown."""
+    row = find_run(number)
+    found = records.run_json(reader(), number)
+    found["state"] = records.shown_state(reader(), row)
+    return found
+
+
+@bp.get("/runs/<number>")
+def run(number: str) -> str:
+    found = document(_number(number))
+    result = found["result"] or {}
+    steps = latencies.of_steps(found)
+    return render_template(
+        "run.html",
+        run=found,
+        title=suite_title(found["suite"]),
+        live=live.read(found["uuid"]) if found["state"] == "running" else None,
+        bar=steps_bar(found),
+        timed=[at for at, step in enumerate(found["plan"]["steps"]) if step.get("timed")],
+        grid=result.get("grid") or [],
+        passes=most_passes(result.get("grid") or []),
+        sets=result.get("sets") or [],
+        tables=result.get("tables") or [],
+        charts=list(charts.drawn(result)),
+        shared=charts.shared(result),
+        latencies=steps,
+        percentiles=latencies.columns(steps),
+        histograms=latencies.HISTOGRAMS,
+        rests=list(resting.rows(found)),
+        untrusted=[figure for figure in found["figures"] if figure["state"] != "valid"],
+        commands=commands_of(found),
+        others=comparisons.others_of_suite(
+            reader(), found["suite"], practice=found["practice"], leave_out=[found["number"]]
+        ),
+        has_samples=bool(pages.samples_page(reader(), found["number"], -1, 1)),
+    )
+
+
+@bp.get("/api/v1/runs/<number>")
+def api_run(number: str) -> Response:
+    return reply(document(_number(number)))
+
+
+def most_passes(grid: Sequence[Mapping[str, Any]]) -> int:
+    """The largest number of passes in a cell of the grid."""
+    cells = [line.get(way) for line in grid for way in ("read", "write", "mix")]
+    return max((len(cell.get("passes") or []) for cell in cells if cell), default=0)
+
+
+def steps_bar(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The plan's steps side by side in 1000 units: `x`, `width`, the look, the bytes to move."""
+    planned = found["plan"].get("steps") or []
+    begun = {step["index"]: step for step in found["steps"]}
+    total = sum(max(0.0, float(step["seconds"])) for step in planned) or 1.0
+    # A step of no time at all is still to be seen.
+    weights = [max(float(step["seconds"]), total / 400) for step in planned]
+    scale = 1000.0 / (sum(weights) or 1.0)
+    bar, x = [], 0.0
+    for index, (step, weight) in enumerate(zip(planned, weights, strict=True)):
+        state = begun[index]["state"] if index in begun else "pending"
+        width = weight * scale
+        bar.append(
+            {
+                "index": index,
+                "name": step["name"],
+                "look": "" if step.get("timed") else "idle" if step["kind"] == "idle" else "aside",
+                "state": "interrupted" if _left(found, state) else state,
+                "why": begun[index]["why"] if index in begun else None,
+                "x": round(x, 2),
+                "width": round(max(1.0, width - min(1.6, width / 4)), 2),
+                "bytes": int(step["bytes_written"] or step["bytes_read"]),
+            }
+        )
+        x += width
+    return bar
+
+
+def _left(found: Mapping[str, Any], state: str) -> bool:
+    return state == "running" and found["state"] != "running"
+
+
+@bp.get("/api/v1/runs/<number>/samples")
+def api_samples(number: str) -> Response:
+    """Samples with n > `after`, and how far the run is. `next` is the cursor for the next call;
+    `more` tells that there are more already. `steps` of the query: those from that index on."""
+    row = find_run(_number(number))
+    after = whole(request.args.get("after"), "after", low=-1, high=LARGEST, default=-1)
+    first = whole(request.args.get("steps"), "steps", low=0, high=LARGEST, default=0)
+    # The live record first: what leaves it in between is in the store by then.
+    now = live.read(row["uuid"]) if row["state"] == "running" else None
+    samples = [
+        sample.to_json()
+        for sample in pages.samples_page(reader(), row["number"], after, SAMPLES_AT_ONCE)
+    ]
+    more = len(samples) == SAMPLES_AT_ONCE
+    if now is not None and not more:
+        last = samples[-1]["n"] if samples else after
+        samples += [item for item in _live_samples(now) if item["n"] > last]
+    # The state is read last: a run that ended meanwhile is asked once more for its last samples.
+    steps = [
+        {key: step[key] for key in ("idx", "name", "kind", "state", "why", "t_start", "t_end")}
+        for step in pages.steps_of(reader(), row["number"], first)
+    ]
+    return reply(
+        {
+            "schema": "benchstick/samples/1",
+            "run": row["number"],
+            "state": records.shown_state(reader(), row),
+            "after": after,
+            "next": samples[-1]["n"] if samples else after,
+            "more": more,
+            "samples": samples,
+            "live": {key: value for key, value in now.items() if key != "samples"} if now else None,
+            "steps": steps,
+            "temperatures": pages.temperatures_of(reader(), row["number"]),
+            "events": pages.events_of(reader(), row["number"]),
+        }
+    )
+
+
+def _live_samples(now: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = now.get("samples")
+    if not isinstance(found, list):
+        return []
+    good = [item for item in found if isinstance(item, dict) and isinstance(item.get("n"), int)]
+    return sorted(good, key=lambda item: int(item["n"]))
+
+
+# ---- cancel
+
+
+def _cancel(number: int) -> int:
+    row = find_run(number)
+    state = records.shown_state(reader(), row)
+    if state != "running":
+        raise WebError(409, "not_running", f"Run {number} is not running: it is {state}.")
+    return records.add_request(writer(), "cancel", {"run": number})
+
+
+@bp.post("/runs/<number>/cancel")
+def cancel(number: str) -> BaseResponse:
+    wanted = _number(number)
+    _cancel(wanted)
+    return redirect(url_for("runs.run", number=wanted, cancelling=1), 303)
+
+
+@bp.post("/api/v1/runs/<number>/cancel")
+def api_cancel(number: str) -> Response:
+    """Ask the agent to cancel the run; the body is empty or `{}`."""
+    no_body()
+    made = _cancel(_number(number))
+    href = url_for("start.api_request", number=str(made))
+    document = {"schema": "benchstick/request/1", "id": made, "state": "waiting", "href": href}
+    return reply(document, 202)
+
+
+# ---- exports
+
+
+@bp.get("/runs/<number>/export")
+@bp.get("/api/v1/runs/<number>/export", endpoint="api_export")
+def export(number: str) -> Response:
+    """The run as one file: `?format=json` with its samples, `csv` its figures, `samples` the
+    per-second record as CSV, `certificate` and `certificate-text` of an erase its certificate."""
+    wanted = _number(number)
+    row = find_run(wanted)
+    form = request.args.get("format", "json")
+    name = f"benchstick-run-{wanted}"
+    if form == "json":
+        samples = [sample.to_json() for sample in records.samples_of(reader(), wanted)]
+        response = reply({**document(wanted), "samples": samples})
+        name += ".json"
+    elif form == "csv":
+        response = Response(figures_csv(row), content_type="text/csv; charset=utf-8")
+        name += "-figures.csv"
+    elif form == "samples":
+        found = [sample.to_json() for sample in records.samples_of(reader(), wanted)]
+        columns = list(records.Sample.__dataclass_fields__)
+        text = _csv(columns, ([item[key] for key in columns] for item in found))
+        response = Response(text, content_type="text/csv; charset=utf-8")
+        name += "-samples.csv"
+    elif form == "certificate":
+        response = reply(certificate(document(wanted)))
+        name += "-certificate.json"
+    elif form == "certificate-text":
+        text = certificate(document(wanted))["text"]
+        response = Response(text, content_type="text/plain; charset=utf-8")
+        name += "-certificate.txt"
+    else:
+        raise BadInput("format: json, csv, samples, certificate or certificate-text is wanted",
+                       field="format")  # fmt: skip
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+_FIGURE_COLUMNS = (
+    "run", "suite", "drive", "model", "step", "figure", "pass", "value", "unit", "target", "state",
+    "why", "drive_state",
+)  # fmt: skip
+
+
+def _figure_rows(row: sqlite3.Row) -> Iterator[Sequence[Any]]:
+    conditions = json.loads(row["conditions_json"]) or {}
+    for figure in records.figures_of(reader(), row["number"]):
+        yield (
+            row["number"], row["suite"], row["drive_code"], row["drive_model"], figure.step,
+            figure.name, figure.pass_no, figure.value, figure.unit, figure.target, figure.state,
+            figure.why, drive_state(figure.detail, conditions),
+        )  # fmt: skip
+
+
+def figures_csv(row: sqlite3.Row) -> str:
+    """The figures of a run, one a line."""
+    return _csv(_FIGURE_COLUMNS, _figure_rows(row))
+
+
+def _csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> str:
+    file = io.StringIO()
+    made = csv.writer(file, lineterminator="\r\n")
+    made.writerow(columns)
+    for row in rows:
+        made.writerow([safe_cell(value) for value in row])
+    return file.getvalue()
+
+
+# ---- what a step left
+
+
+def _folder(row: sqlite3.Row, index: int) -> Path:
+    """The folder of one step's artefacts. WebError 404 when there is none."""
+    for step in pages.steps_of(reader(), row["number"]):
+        if step["idx"] == index and step["artefacts"]:
+            relative = Path(step["artefacts"])
+            if relative.parts[:2] == ("runs", row["uuid"]) and ".." not in relative.parts:
+                return the_bench().home / relative
+    raise not_found(f"Run {row['number']}, step {index}: it left nothing (yet).")
+
+
+def artefacts(folder: Path) -> list[dict[str, Any]]:
+    """Name and size of the plain files in a step's folder."""
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                found.append({"name": entry.name, "bytes": entry.stat().st_size})
+    return sorted(found, key=lambda item: str(item["name"]))
+
+
+def _open(path: Path) -> io.BufferedReader:
+    """Open a plain file for reading; a link is not followed."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        raise not_found(f"{path.name}: there is no such file.") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise not_found(f"{path.name}: there is no such file.")
+    return os.fdopen(fd, "rb")
+
+
+def commands_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """For each begun step its exact commands and its files."""
+    made = []
+    for step in found["steps"]:
+        text, files = "", []
+        relative = step["artefacts"]
+        if relative and Path(relative).parts[:2] == ("runs", found["uuid"]):
+            folder = the_bench().home / relative
+            files = artefacts(folder)
+            with contextlib.suppress(WebError), _open(folder / "command") as file:
+                text = file.read(16384).decode("utf-8", "replace").strip()
+        made.append({"step": step, "command": text, "files": files})
+    return made
+
+
+@bp.get("/api/v1/runs/<number>/steps/<index>")
+def api_step(number: str, index: str) -> Response:
+    """What one step left: its files with their sizes."""
+    row = find_run(_number(number))
+    folder = _folder(row, number_in_path(index, "Step"))
+    return reply(
+        {
+            "schema": "benchstick/step/1",
+            "run": row["number"],
+            "step": int(index),
+            "files": artefacts(folder),
+        }
+    )
+
+
+@bp.get("/runs/<number>/steps/<index>/<name>")
+@bp.get("/api/v1/runs/<number>/steps/<index>/<name>", endpoint="api_artefact")
+def artefact(number: str, index: str, name: str) -> Response:
+    """One file that a step left, as it is."""
+    row = find_run(_number(number))
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
+        raise not_found("There is no such file.")
+    file = _open(_folder(row, number_in_path(index, "Step")) / name)
+    kind = "application/json" if name.endswith(".json") else "text/plain"
+    response = send_file(file, mimetype=kind, etag=False, conditional=False)
+    response.content_length = os.fstat(file.fileno()).st_size
+    return response

@@ -1,0 +1,834 @@
+"""The documents of the API as JSON Schema (2020-12, as OpenAPI 3.1 takes it). Data only.
+
+An object may hold more than its schema says: a later version adds fields without becoming another
+document. The tests close every object, so that no field of today is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchstick.appliance import clock
+from benchstick.drives.model import TRANSPORTS
+from benchstick.plan.steps import FILESYSTEMS
+from benchstick.suites import models as sheets
+from benchstick.suites.references import UNITS
+from webui.inputs import LARGEST
+
+Schema = dict[str, Any]
+
+
+def text(told: str = "", **more: Any) -> Schema:
+    """A string; `told` is its description."""
+    return _described({"type": "string", **more}, told)
+
+
+def whole(told: str = "", low: int | None = 0, high: int | None = None) -> Schema:
+    """A whole number from `low` to `high`."""
+    found: Schema = {"type": "integer"}
+    if low is not None:
+        found["minimum"] = low
+    if high is not None:
+        found["maximum"] = high
+    return _described(found, told)
+
+
+def number(told: str = "", **more: Any) -> Schema:
+    """A number, whole or not."""
+    return _described({"type": "number", **more}, told)
+
+
+def flag(told: str = "") -> Schema:
+    """true or false."""
+    return _described({"type": "boolean"}, told)
+
+
+def or_null(schema: Schema) -> Schema:
+    """The schema, or null."""
+    if isinstance(schema.get("type"), str) and "enum" not in schema:
+        return {**schema, "type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def several(item: Schema, told: str = "") -> Schema:
+    """An array."""
+    return _described({"type": "array", "items": item}, told)
+
+
+def table(value: Schema, told: str = "") -> Schema:
+    """An object of names that are not fixed, each with such a value."""
+    return _described({"type": "object", "additionalProperties": value}, told)
+
+
+def anything(told: str = "") -> Schema:
+    """An object of its own kind, described elsewhere."""
+    return table({}, told)
+
+
+def record(
+    fields: Mapping[str, Schema],
+    told: str = "",
+    *,
+    may_lack: Sequence[str] = (),
+    rest: Schema | None = None,
+) -> Schema:
+    """An object with these fields, all of them but `may_lack`. `rest`: what any other holds."""
+    found: Schema = {"type": "object", "properties": dict(fields)}
+    required = [name for name in fields if name not in may_lack]
+    if required:
+        found["required"] = required
+    if rest is not None:
+        found["additionalProperties"] = rest
+    return _described(found, told)
+
+
+def document(
+    name: str, fields: Mapping[str, Schema], told: str = "", *, may_lack: Sequence[str] = ()
+) -> Schema:
+    """A document that begins with its `schema`, as `benchstick/runs/1`."""
+    schema = {"schema": {"type": "string", "const": f"benchstick/{name}"}}
+    return record({**schema, **fields}, told, may_lack=may_lack)
+
+
+def ref(name: str) -> Schema:
+    """One of the schemas below by its name."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _described(schema: Schema, told: str) -> Schema:
+    return {**schema, "description": told} if told else schema
+
+
+UTC = text("time in UTC, as 2026-01-31T12:00:00.123Z")
+STATE = text("what became of it", enum=["valid", "invalid", "skipped"])
+# What a start and its cost take.
+TARGET = text("on what the suite does its I/O", enum=["block", "file"])
+FS = text("`auto` takes the suite's own, `keep` the drive's own", enum=list(FILESYSTEMS))
+SCALE = number("how much of the file sets", exclusiveMinimum=0, maximum=1)
+# One line of text: nothing of the bench takes control characters.
+LINE = r"^[^\x00-\x1f\x7f]*$"
+_TARGET = text("where it was measured: `block`, or `file on` a filesystem")
+_SECONDS = number("seconds on the run's own clock")
+_WHY = or_null(text("the reason, in words"))
+_FIGURE_VALUE = or_null(number("null where there is none"))
+
+_IDENTITY = record(
+    {
+        "serial": or_null(text("of the drive, where it can be read")),
+        "model": text(),
+        "bridge": or_null(text("the USB bridge's own name")),
+        "bridge_serial": or_null(text()),
+        "capacity": whole("bytes"),
+        "port": text("USB port path, SATA port or PCI address"),
+        "lun": whole(),
+        "key": text("labels and history are kept under this"),
+    },
+    "who a drive is",
+)
+_GUARD = record(
+    {"state": text(enum=["free", "locked", "protected"]), "why": text()},
+    "may it be written, and why not",
+)
+_DRIVE_FIELDS: dict[str, Schema] = {
+    "code": text("what is typed to destroy its data; names the drive in addresses"),
+    "label": or_null(text("the operator's")),
+    "name": text("the kernel's, as sdb"),
+    "path": text("its node"),
+    "diskseq": or_null(whole("the kernel's count of disks")),
+    "identity": _IDENTITY,
+    "guard": _GUARD,
+    "transport": {**ref("Fact"), "description": f"one of {', '.join(TRANSPORTS)}"},
+}
+_LINE_OF_HEADLINE = record(
+    {
+        "label": text(), "value": _FIGURE_VALUE, "unit": text(), "state": text(), "why": _WHY,
+    },
+    may_lack=("state", "why"),
+    rest={},
+)  # fmt: skip
+_PARAM = record(
+    {
+        "name": text(),
+        "default": {"type": ["string", "number", "boolean"]},
+        "help": text(),
+        "kind": text(),
+        "choices": several(text()),
+    }
+)
+_SUITE_FIELDS: dict[str, Schema] = {
+    "name": text(),
+    "title": text(),
+    "summary": text(),
+    "targets": several(text(enum=["block", "file"])),
+    "default_target": text(enum=["block", "file"]),
+    "default_fs": text(),
+    "takes_scale": flag("whether its file sets can be made smaller"),
+    "params": several(_PARAM),
+}
+_STEP = record(
+    {"name": text(), "seconds": number("expected"), "kind": text(), "timed": flag(),
+     "bytes_written": whole(), "bytes_read": whole(), "destroys": flag()},
+    "one step of a plan; the rest depends on its kind",
+    rest={},
+)  # fmt: skip
+_TEMPERATURE = record(
+    {
+        "t": _SECONDS,
+        "step": whole(),
+        "celsius": or_null(number("degrees Celsius; null where it could not be read")),
+        "source": or_null(text()),
+        "why": _WHY,
+    }
+)
+_EVENT = record({"t": or_null(_SECONDS), "utc": UTC, "kind": text(), "text": text()})
+_STEP_STATE = text(enum=["running", "done", "failed", "skipped", "cancelled", "interrupted"])
+_RUN_STATE = text(enum=["running", "done", "failed", "cancelled", "interrupted", "refused"])
+_SAMPLE_FIELDS: dict[str, Schema] = {
+    "n": whole("0, 1, 2, ...: the cursor"),
+    "t": number("end of the interval, seconds on the run's own clock"),
+    "dt": number("length of the interval in seconds"),
+    "step": or_null(whole("index of the step")),
+    **{
+        name: whole()
+        for name in ("read_bytes", "write_bytes", "discard_bytes", "reads", "writes", "discards",
+                     "flushes")
+    },
+    "inflight": whole("requests that the drive held at the instant t"),
+    "queue": number("mean of requests, those waiting in the kernel included"),
+}  # fmt: skip
+_REQUEST_STATE = text(enum=["waiting", "taken", "done", "refused"])
+_RUN_FIELDS: dict[str, Schema] = {
+    "number": whole("on this bench"),
+    "uuid": text("everywhere else", format="uuid"),
+    "suite": text(),
+    "practice": flag("on the practice drive: never mixed with real ones"),
+    "state": _RUN_STATE,
+    "exit_code": or_null(whole("as of `benchstick run`")),
+    "why": _WHY,
+    "created_utc": UTC,
+    "ended_utc": or_null(UTC),
+    "seconds": or_null(number("what it took")),
+    "imported": or_null(
+        record(
+            {
+                "bench": text("the bench that measured", format="uuid"),
+                "number": whole("of the run there"),
+                "imported_utc": UTC,
+                "digest": text("SHA-256 of the record as it came"),
+            }
+        )
+    ) | {"description": "where it was measured; null on the bench itself"},
+    "drive": record(_DRIVE_FIELDS, "as it was when the run began", rest=ref("Fact")),
+    "plan": ref("Plan"),
+    "conditions": anything("what the figures rest on: host, filesystem, queue, drive state"),
+    "result": or_null(ref("Result")),
+    "steps": several(
+        record(
+            {
+                "index": whole(),
+                "name": text(),
+                "kind": text(),
+                "state": _STEP_STATE,
+                "why": _WHY,
+                "t_start": _SECONDS,
+                "t_end": or_null(_SECONDS),
+                "artefacts": or_null(text("folder of what it left, in the data folder")),
+                "detail": anything(),
+            }
+        ),
+        "the steps that have begun",
+    ),
+    "figures": several(ref("Figure")),
+    "temperatures": several(_TEMPERATURE),
+    "events": several(_EVENT),
+}
+# A figure that other drives' are held against: what is better where more of them are ranked.
+_BETTER = {
+    "type": ["string", "null"], "enum": ["higher", "lower", None],
+    "description": "which figures are better; null where that is not known",
+}
+_CLAIM_FIELDS: dict[str, Schema] = {
+    "suite": text(), "figure": text(), "value": number(), "unit": text(),
+}  # fmt: skip
+_CLAIM = record(_CLAIM_FIELDS)
+# Of a model sheet: what it may say, and how it is given.
+_SIZE: Schema = {"type": ["string", "integer"], "description": "bytes, or a size as 1TB, 1024GiB"}
+_SHEET_FIELDS: dict[str, Schema] = {
+    "model": text("of drives, * for any text"),
+    "name": text("the sheet's; the model's own where it is not given"),
+    "capacity": whole("bytes; only drives of about that size then have this sheet"),
+    **{
+        name: number(f"{unit}, held against {' or '.join(names)} of cdm")
+        for name, (names, unit) in sheets.PLAIN.items()
+    },
+    "raw_nand": whole("bytes"),
+    "nand": text("its kind"),
+    "controller": text(),
+    "warranty_years": number(),
+    "price": number(),
+    "currency": text("three letters"),
+    "price_date": text("YYYY-MM-DD"),
+    "source": text("where the claims are from"),
+}
+_SHEET: dict[str, Schema] = {
+    **{
+        name: schema if name in ("model", "name") else or_null(schema)
+        for name, schema in _SHEET_FIELDS.items()
+    },
+    "claims": several(_CLAIM, "of other figures than those above"),
+}
+_CLAIMED: dict[str, Schema] = {
+    "suite": text(),
+    "figure": text(),
+    "unit": text(),
+    "better": _BETTER,
+    "claimed": number(),
+    "measured": _FIGURE_VALUE,
+    "percent": or_null(number("measured in percent of claimed")),
+    "why": _WHY,
+}
+
+
+def _beside(told: str, claimed: Mapping[str, Schema], **more: Schema) -> Schema:
+    """A sheet beside a drive."""
+    return record(
+        {
+            **more,
+            "sheet": record(_SHEET),
+            "price_per_gb": or_null(number("of 10^9 bytes, in the sheet's currency")),
+            "claims": several(record(claimed), "each claim beside what was measured"),
+        },
+        told,
+    )
+
+
+_AXIS = record({"label": text(), "unit": text(), "scale": text(enum=["linear", "log2", "log"])})
+_COMPARED_CHART = record(
+    {
+        "title": text(),
+        "x": _AXIS,
+        "y": _AXIS,
+        "y2": _AXIS,
+        "dots": flag(),
+        "series": several(
+            record(
+                {
+                    "run": whole(),
+                    "name": text(),
+                    "points": several(several(or_null(number())), "(x, y); null: no value"),
+                    "low": several(or_null(number())),
+                    "high": several(or_null(number())),
+                    "on": text(enum=["y2"]),
+                },
+                "a line of a run",
+                may_lack=("low", "high", "on"),
+                rest={},
+            )
+        ),
+        "from": number(),
+        "to": number(),
+        "marks": several(record({"x": number(), "label": text(), "run": whole()})),
+    },
+    "a chart that several of the runs have",
+    may_lack=("y2", "dots", "from", "to", "marks"),
+)
+_COMPARED_ROW = record(
+    {
+        "run": or_null(whole("null: a reference")),
+        "label": text(),
+        "marked": flag("on the drive under test"),
+        "reference": or_null(whole("id of the reference figure")),
+        "rank": or_null(whole("1 is the best; null where it is not ranked", low=1)),
+        "value": _FIGURE_VALUE,
+        "min": or_null(number("of the valid passes")),
+        "max": or_null(number("of the valid passes")),
+        "passes": several(number(), "values of the valid passes"),
+        "passes_all": whole("how many passes there are, valid or not"),
+        "target": or_null(_TARGET),
+        "state": text(enum=["valid", "invalid", "skipped", "missing", "reference"]),
+        "why": _WHY,
+        "source": or_null(text("of a reference figure")),
+    },
+    "one run or reference, the best first",
+)
+
+# Every schema that has a name. A document's field `schema` tells which one it is.
+SCHEMAS: dict[str, Schema] = {
+    "Error": record(
+        {
+            "error": record(
+                {
+                    "code": text("a word for programs, as bad_input"),
+                    "message": text("one line for people: what is wrong and what to do"),
+                    "field": or_null(text("the field, parameter or header that is wrong")),
+                }
+            )
+        }
+    ),
+    "Fact": {
+        "description": "one thing known about a drive with its source, or the reason why not",
+        "oneOf": [
+            record({"value": {"type": "null"}, "why": text()}),
+            record(
+                {
+                    "value": {"type": ["string", "number", "boolean", "array", "object"]},
+                    "unit": or_null(text("as Mb/s, B, C; null where it has none")),
+                    "source": text("where it was read"),
+                }
+            ),
+        ],
+    },
+    "Drive": record(_DRIVE_FIELDS, "a drive; what else is known stands by name", rest=ref("Fact")),
+    "DriveDocument": record(
+        {
+            "schema": {"type": "string", "const": "benchstick/drive/1"},
+            **_DRIVE_FIELDS,
+            "model_sheet": or_null(ref("DriveSheet")),
+        },
+        rest=ref("Fact"),
+    ),
+    "Drives": document(
+        "drives/1",
+        {
+            "scanned_utc": {**or_null(UTC), "description": "the agent's last scan, null before"},
+            "drives": several(ref("Drive")),
+        },
+    ),
+    "DriveSheet": _beside(
+        "what the drive's maker claims beside the drive's last complete run of each suite",
+        {**_CLAIMED, "run": or_null(whole("null: there is none"))},
+    ),
+    "Labels": document("labels/1", {"labels": table(text(), "labels by the drive's key")}),
+    "Label": document("label/1", {"drive": text(), "label": or_null(text())}),
+    "Figure": record(
+        {
+            "step": text(),
+            "name": text(),
+            "value": _FIGURE_VALUE,
+            "unit": text(),
+            "pass": or_null(whole("null: over all passes")),
+            "target": _TARGET,
+            "state": STATE,
+            "why": _WHY,
+            "detail": anything("what the number rests on"),
+        },
+        "one measured number",
+    ),
+    "Result": record(
+        {"headline": several(_LINE_OF_HEADLINE)},
+        "the suite's own tables and charts: `headline`, `text`, `tables`, `charts`, ...",
+        may_lack=("headline",),
+        rest={},
+    ),
+    "Plan": document(
+        "plan/1",
+        {
+            "suite": text(),
+            "params": anything("every parameter with its value"),
+            "target": text(enum=["block", "file"]),
+            "fs": text(),
+            "scale": or_null(number()),
+            "drive": text("its code"),
+            "sets": several(anything()),
+            "notes": several(text()),
+            "state": or_null(text("in which state the drive is tested")),
+            "states": several(text()),
+            "departs": several(text(), "where it departs from the published method"),
+            "seconds": number("what it will take"),
+            "ends_early": flag("`seconds` is the most that it can take"),
+            "bytes_written": whole("to the drive"),
+            "bytes_read": whole("from the drive"),
+            "destroys": flag("whether the drive's data is lost"),
+            "steps": several(_STEP),
+        },
+        "what a run does, in order",
+    ),
+    "Runs": document(
+        "runs/1",
+        {
+            "runs": several(
+                record(
+                    {
+                        **{
+                            name: _RUN_FIELDS[name]
+                            for name in ("number", "uuid", "suite", "exit_code", "why",
+                                         "created_utc", "ended_utc", "seconds", "practice", "state")
+                        },
+                        "imported": flag("measured on another bench"),
+                        "drive": record({"code": text(), "model": text(), "key": text()}),
+                        "headline": several(_LINE_OF_HEADLINE),
+                    }
+                )
+            )
+        },
+    ),
+    "Run": document("run/1", _RUN_FIELDS),
+    "RunExport": document(
+        "run/1",
+        {**_RUN_FIELDS, "samples": several(ref("Sample"))},
+        "the run with its per-second record",
+    ),
+    "Sample": record(_SAMPLE_FIELDS, "one second of the drive's block-layer counters"),
+    "Samples": document(
+        "samples/1",
+        {
+            "run": whole(),
+            "state": _RUN_STATE,
+            "after": whole("the cursor that was asked for", low=-1),
+            "next": whole("the cursor for the next call", low=-1),
+            "more": flag("there are more already"),
+            "samples": several(ref("Sample")),
+            "live": or_null(
+                record(
+                    {
+                        "step": or_null(whole()),
+                        "name": or_null(text()),
+                        "fraction": or_null(number("of this step, 0 to 1")),
+                        "text": or_null(text()),
+                        "t": _SECONDS,
+                        "seconds_left": or_null(number("of the whole run")),
+                    },
+                    "how far a running run is",
+                    may_lack=("step", "name", "fraction", "text", "t", "seconds_left"),
+                    rest={},
+                )
+            ),
+            "steps": several(
+                record(
+                    {
+                        "idx": whole(),
+                        "name": text(),
+                        "kind": text(),
+                        "state": _STEP_STATE,
+                        "why": _WHY,
+                        "t_start": _SECONDS,
+                        "t_end": or_null(_SECONDS),
+                    }
+                )
+            ),
+            "temperatures": several(_TEMPERATURE),
+            "events": several(_EVENT),
+        },
+    ),
+    "Start": document(
+        "start/1",
+        {
+            "drive": text(),
+            "identity_key": text("send it with the start: a drive swapped meanwhile is refused"),
+            "diskseq": or_null(whole("send it with the start")),
+            "guard": _GUARD,
+            "suite": text(),
+            "needs": record(
+                {"erase": flag("the drive's code"), "unlock": flag("the code once more")},
+                "which codes must be sent",
+            ),
+            "plan": ref("Plan"),
+        },
+        "what a run would cost",
+    ),
+    "Request": document(
+        "request/1",
+        {
+            "id": whole(),
+            "kind": text(enum=["run", "cancel", "clock"]),
+            "created_utc": UTC,
+            "state": _REQUEST_STATE,
+            "run": or_null(whole("the run's number, once it has begun")),
+            "answered_utc": or_null(UTC),
+            "error": {
+                "description": "why the agent refused it",
+                "anyOf": [
+                    record({"code": text(), "message": text(), "field": or_null(text())}, rest={}),
+                    {"type": "null"},
+                ],
+            },
+            "body": anything("what was asked for"),
+        },
+        "a wish to the agent and its answer",
+    ),
+    "Asked": document(
+        "request/1",
+        {
+            "id": whole(),
+            "state": {"type": "string", "const": "waiting"},
+            "href": text("where the agent's answer will be", format="uri-reference"),
+        },
+        "a wish that the agent will take",
+    ),
+    "Step": document(
+        "step/1",
+        {
+            "run": whole(),
+            "step": whole(),
+            "files": several(record({"name": text(), "bytes": whole()})),
+        },
+        "what a step left",
+    ),
+    "Certificate": document(
+        "certificate/1",
+        {
+            "run": record({"number": whole(), "uuid": text()}),
+            "practice": flag(),
+            "drive": anything(),
+            "purge": anything("how it was purged"),
+            "verification": anything("what proves it"),
+            "times": anything(),
+            "made_with": anything(),
+            "is_not": several(text()),
+            "warning": text(),
+            "text": text("the same as plain text"),
+        },
+        "of a run of `erase`",
+        may_lack=("warning",),
+    ),
+    "Import": document(
+        "import/1",
+        {
+            "id": or_null(whole("null: the run was here, and nothing waits for the agent")),
+            "state": text(enum=["waiting", "done", "refused"]),
+            "run": or_null(whole("the run's number here")),
+            "text": text("what there is to say"),
+        },
+        "what became of a bundle",
+    ),
+    "Comparison": document(
+        "comparison/1",
+        {
+            "suite": text(),
+            "marked": whole("the run on the drive under test"),
+            "runs": several(
+                record(
+                    {
+                        "run": whole(),
+                        "uuid": text(),
+                        "label": text(),
+                        "marked": flag(),
+                        "state": _RUN_STATE,
+                        "practice": flag(),
+                        "created_utc": UTC,
+                        "drive": record(
+                            {"code": text(), "model": text(), "capacity": or_null(whole("bytes"))}
+                        ),
+                    }
+                )
+            ),
+            "differ": several(
+                record(
+                    {
+                        "name": text(),
+                        "title": text(),
+                        "values": several(record({"run": whole(), "text": text()})),
+                    }
+                ),
+                "conditions that are not the same in all runs",
+            ),
+            "figures": several(
+                record(
+                    {
+                        "name": text(),
+                        "unit": text(),
+                        "better": _BETTER,
+                        "rows": several(_COMPARED_ROW),
+                    }
+                ),
+                "those that at least two of the runs have",
+            ),
+            "apart": several(
+                record({"name": text(), "unit": text(), "run": whole()}),
+                "figures that one of the runs alone has",
+            ),
+            "charts": several(_COMPARED_CHART),
+            "models": several(
+                _beside("claims beside a run", _CLAIMED, run=whole()),
+                "of the runs whose drive has a model sheet",
+            ),
+        },
+        "runs of one suite beside each other",
+    ),
+    "References": document(
+        "references/1",
+        {
+            "references": several(
+                record(
+                    {
+                        "id": whole(),
+                        "drive": text(),
+                        "suite": text(),
+                        "figure": text(),
+                        "value": number(),
+                        "unit": text(),
+                        "source": text("where it is from"),
+                        "created_utc": UTC,
+                    }
+                )
+            )
+        },
+        "figures that were not measured on this bench",
+    ),
+    "ReferencesKept": document("references-kept/1", {"kept": whole("how many")}),
+    "ReferenceRemoved": document("reference-removed/1", {"id": whole()}),
+    "Models": document("models/1", {"models": several(record({"id": whole(), **_SHEET}))}),
+    "ModelDocument": document("model/1", {"id": whole(), **_SHEET}),
+    "ModelRemoved": document("model-removed/1", {"id": whole()}),
+    "Suite": record(_SUITE_FIELDS),
+    "SuiteDocument": document("suite/1", _SUITE_FIELDS),
+    "Suites": document("suites/1", {"suites": several(ref("Suite"))}),
+    "Methods": document(
+        "methods/1", {"pages": several(record({"name": text(), "title": text()}))}
+    ),
+    "Method": document("method/1", {"name": text(), "title": text(), "markdown": text()}),
+    "Licences": document(
+        "licences/1",
+        {
+            "note": text(),
+            "packages": several(
+                record(
+                    {
+                        "name": text(),
+                        "version": or_null(text()),
+                        "licence": or_null(text("an SPDX expression")),
+                        "said": or_null(text("what the package itself says")),
+                    }
+                )
+            ),
+        },
+    ),
+    "Clock": document(
+        "clock/1",
+        {
+            "utc": UTC,
+            "kept": flag("NTP keeps it right"),
+            "may_be_set": flag("on a booted stick that no NTP keeps right"),
+        },
+    ),
+    "Appliance": {
+        **anything("what a booted stick says of itself"),
+        "required": ["schema", "persistent", "why", "stick"],
+    },
+    "Status": document(
+        "status/1",
+        {
+            "bench": text("the bench's own UUID"),
+            "running": several(whole()),
+            "scanned_utc": or_null(UTC),
+            "pin": flag("whether one signs in with a PIN"),
+            "signed_in": flag(),
+            "notices": several(text()),
+        },
+    ),
+    "Index": document(
+        "api/1",
+        {
+            "about": text(),
+            "openapi": text("where this document is", format="uri-reference"),
+            "paths": several(record({"path": text(), "methods": several(text())})),
+        },
+    ),
+    "SignedIn": document("session/1", {"csrf": text("for the header X-CSRF-Token")}),
+    "SignedOut": document("session/1", {"signed_in": {"type": "boolean", "const": False}}),
+    "Session": document(
+        "session/1",
+        {
+            "signed_in": flag(),
+            "token": or_null(text("name of the token that came with the request")),
+            "csrf": or_null(text("of a browser's session")),
+        },
+    ),
+    "Tokens": document(
+        "tokens/1",
+        {
+            "tokens": several(
+                record(
+                    {
+                        "name": text(),
+                        "created_utc": UTC,
+                        "used_utc": {**or_null(UTC), "description": "last used, to the hour"},
+                    }
+                )
+            )
+        },
+        "without the tokens themselves, which nobody can read again",
+    ),
+    "NewToken": document(
+        "token/1", {"name": text(), "token": text("told this once, then never again")}
+    ),
+    # ---- bodies
+    "TokenBody": record(
+        {
+            "name": text(
+                "letters, digits, spaces, dots, hyphens",
+                pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$",
+            )
+        }
+    ),
+    "StartBody": record(
+        {
+            "drive": text("its code, label or node", maxLength=200),
+            "suite": text(maxLength=60),
+            "params": or_null(
+                {
+                    "type": "object",
+                    "additionalProperties": {"type": ["string", "number", "boolean"]},
+                    "maxProperties": 100,
+                    "description": "parameters of the suite; what is not given has its default",
+                }
+            ),
+            "target": or_null(TARGET),
+            "fs": or_null(FS),
+            "scale": or_null(SCALE),
+            "erase": or_null(text("the drive's code, where data is lost", maxLength=200)),
+            "unlock": or_null(text("the code once more, of a locked drive", maxLength=200)),
+            "identity_key": or_null(text("as `runs/new` told it", maxLength=600)),
+            "diskseq": or_null(whole("as `runs/new` told it", high=LARGEST)),
+        },
+        may_lack=("params", "target", "fs", "scale", "erase", "unlock", "identity_key", "diskseq"),
+    ),
+    "LabelBody": record(
+        {
+            "drive": text("its code", maxLength=200, pattern=LINE),
+            "label": text("empty: take it away", maxLength=60, pattern=LINE),
+        }
+    ),
+    "ClockBody": record(
+        {
+            "ms": whole(
+                "Unix time in milliseconds", int(clock.EARLIEST * 1000), int(clock.LATEST * 1000)
+            )
+        }
+    ),
+    "LoginBody": record(
+        {
+            "pin": text("six digits, spaces do not count", maxLength=200),
+            "key": text("of the link that the terminal shows", maxLength=200),
+        },
+        "one of the two; `key` goes first",
+        may_lack=("pin", "key"),
+    )
+    | {"anyOf": [{"required": ["pin"]}, {"required": ["key"]}]},
+    "ReferencesBody": record(
+        {
+            "file": text("its name, which ends in .toml or .csv", maxLength=100, pattern=LINE),
+            "text": text("what is in it", maxLength=60_000),
+        }
+    ),
+    "ModelBody": record(
+        {
+            **_SHEET_FIELDS,
+            "capacity": _SIZE,
+            "raw_nand": _SIZE,
+            "claim": several(
+                record({**_CLAIM_FIELDS, "unit": text(enum=list(UNITS))})
+                | {"additionalProperties": False}
+            ),
+        },
+        "the fields of the TOML file",
+        may_lack=[name for name in (*_SHEET_FIELDS, "claim") if name != "model"],
+    ),
+    "BundleBody": text("a bundle, as `runs/N/bundle` makes it", contentMediaType="application/zip"),
+    "NoBody": {"type": "object", "maxProperties": 0, "description": "nothing is asked for"},
+}
+# What is sent in has no other fields.
+for _name, _schema in SCHEMAS.items():
+    if _name.endswith("Body") and "properties" in _schema:
+        _schema["additionalProperties"] = False

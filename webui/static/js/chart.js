@@ -1,0 +1,133 @@
+// One chart over a whole session: throughput (or IOPS, or requests in flight) by second, and the
+// temperatures of the idle intervals as points on an axis of their own.
+
+import uPlot from "../vendor/uPlot.esm.js";
+
+const SHOWN = {
+  mbps: { label: "MB/s", read: (s) => s.read_bytes / s.dt / 1e6, write: (s) => s.write_bytes / s.dt / 1e6 },
+  iops: { label: "IOPS", read: (s) => s.reads / s.dt, write: (s) => s.writes / s.dt },
+  inflight: { label: "requests in flight", read: (s) => s.inflight, write: () => null },
+};
+
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// How wide a chart is drawn in its box: on paper, whose layout comes later, no wider than A4.
+export const widthOf = (box) => (matchMedia("print").matches ? Math.min(box.clientWidth, 700) : box.clientWidth);
+
+export const clock = (t) => {
+  const whole = Math.round(t), hours = Math.floor(whole / 3600);
+  const rest = `${String(Math.floor((whole % 3600) / 60)).padStart(hours ? 2 : 1, "0")}:${String(whole % 60).padStart(2, "0")}`;
+  return hours ? `${hours}:${rest}` : rest;
+};
+
+export const plain = (v) => (v == null ? "" : v >= 10000 ? Math.round(v).toLocaleString("en").replaceAll(",", "\u202f") : v >= 100 ? v.toFixed(0) : v.toFixed(1));
+
+// Seconds between the ticks of the time axis: whole ones, as the labels are.
+export const TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+
+export class SessionChart {
+  // `timed`: indexes of the steps that yield figures; elsewhere a second without I/O is a gap.
+  constructor(box, timed, outputs) {
+    this.box = box;
+    this.timed = timed;
+    this.outputs = outputs;
+    this.samples = [];
+    this.temperatures = [];
+    this.show = "mbps";
+    this.plot = null;
+    new ResizeObserver(() => this.resize()).observe(box);
+    for (const query of ["(prefers-color-scheme: dark)", "print"]) {
+      matchMedia(query).addEventListener("change", () => this.draw(true));
+    }
+  }
+
+  add(samples, temperatures) {
+    this.samples.push(...samples);
+    this.temperatures = temperatures.filter((item) => item.celsius !== null);
+    this.draw(false);
+  }
+
+  choose(show) {
+    this.show = show;
+    this.draw(true);
+  }
+
+  data() {
+    const { read, write } = SHOWN[this.show];
+    const side = (of, counter) => (s) => (s.dt && (s[counter] || (this.timed.has(s.step) && !s.read_bytes && !s.write_bytes)) ? of(s) : null);
+    const values = [side(read, this.show === "inflight" ? "inflight" : "read_bytes"), side(write, "write_bytes")];
+    const rows = [];
+    let last = { t: -Infinity, shown: [null, null] };
+    for (const s of this.samples) {
+      const shown = values.map((of) => of(s));
+      // A sample stands for the second before it: a lone one is a line of that length, not a dot.
+      const begins = shown.map((v, side) => (v !== null && last.shown[side] === null ? v : undefined));
+      if (begins.some((v) => v !== undefined)) rows.push([Math.max(s.t - s.dt, last.t + 0.01), ...begins, null]);
+      rows.push([s.t, ...shown, null]);
+      last = { t: s.t, shown };
+    }
+    for (const item of this.temperatures) rows.push([item.t, undefined, undefined, item.celsius]);
+    rows.sort((a, b) => a[0] - b[0]);
+    // A temperature between two samples is no gap in the speed: undefined, not null.
+    return [0, 1, 2, 3].map((column) => rows.map((row) => row[column]));
+  }
+
+  draw(anew) {
+    const data = this.data();
+    if (anew && this.plot) {
+      this.plot.destroy();
+      this.plot = null;
+    }
+    if (!data[0].length) return;
+    if (this.plot) this.plot.setData(data);
+    else this.plot = new uPlot(this.options(), data, this.box);
+  }
+
+  resize() {
+    if (this.plot && this.box.clientWidth) this.plot.setSize({ width: widthOf(this.box), height: this.height() });
+  }
+
+  height() {
+    return this.box.clientWidth < 600 ? 220 : 280;
+  }
+
+  options() {
+    const dim = colour("--dim"), line = colour("--line");
+    const font = '12px system-ui, "DejaVu Sans", sans-serif';
+    const axis = { stroke: dim, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1, size: 4 } };
+    const narrow = this.box.clientWidth < 600;
+    return {
+      width: widthOf(this.box),
+      height: this.height(),
+      legend: { show: false },
+      cursor: { drag: { x: true, y: false }, points: { size: 7 } },
+      scales: {
+        x: { time: false },
+        y: { range: (_, low, high) => [0, Math.max(1, high ?? 1) * 1.08] },
+        temp: { range: (_, low, high) => (high == null ? [20, 60] : [Math.min(20, Math.floor(low / 10) * 10), Math.max(60, Math.ceil((high + 5) / 10) * 10)]) },
+      },
+      axes: [
+        { ...axis, values: (_, ticks) => ticks.map(clock), incrs: TICKS, space: 70, size: 32 },
+        { ...axis, values: (_, ticks) => ticks.map((v) => plain(v).replace(/\.0$/, "")), size: narrow ? 46 : 58, label: narrow ? undefined : SHOWN[this.show].label, labelSize: 18, labelFont: font },
+        { ...axis, scale: "temp", side: 1, grid: { show: false }, size: narrow ? 50 : 54, values: (_, ticks) => ticks.map((v) => `${v} °C`), show: this.temperatures.length > 0 },
+      ],
+      series: [
+        {},
+        { label: "read", stroke: colour("--read"), width: 1.6, spanGaps: false, points: { show: false } },
+        { label: "write", stroke: colour("--write"), width: 1.6, spanGaps: false, points: { show: false } },
+        { label: "temperature", scale: "temp", stroke: colour("--temp"), width: 1, dash: [2, 4], spanGaps: true, points: { show: true, size: 7, fill: colour("--temp"), stroke: colour("--temp") } },
+      ],
+      hooks: { setCursor: [(plot) => this.tell(plot)] },
+    };
+  }
+
+  // The values under the pointer, or the last ones, beside the legend.
+  tell(plot) {
+    const at = plot.cursor.idx;
+    const [t, read, write, temp] = at == null ? [null, null, null, null] : plot.data.map((column) => column[at]);
+    this.outputs.time.textContent = t == null ? "" : `at ${clock(t)}`;
+    this.outputs.read.textContent = plain(read);
+    this.outputs.write.textContent = plain(write);
+    this.outputs.temp.textContent = temp == null ? "" : `${temp} °C`;
+  }
+}

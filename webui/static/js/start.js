@@ -1,0 +1,91 @@
+// The cost of a run as it is typed in. The server reckons; this only asks and shows.
+
+const form = document.getElementById("start");
+if (form) {
+  const by = (id) => document.getElementById(id);
+  let asked = 0;
+  let timer = 0;
+
+  const duration = (seconds) => {
+    const whole = Math.round(seconds);
+    if (whole < 60) return `${whole} s`;
+    if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+    return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+  };
+  const size = (count) => {
+    for (const [unit, factor] of [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) {
+      if (count >= factor) return `${(count / factor).toFixed(2)} ${unit}`;
+    }
+    return `${count} B`;
+  };
+  const cell = (name) => form.querySelector(`[data-cost="${name}"]`);
+  const item = (text, dim) => {
+    const made = document.createElement("li");
+    made.append(text);
+    if (dim) {
+      const small = document.createElement("span");
+      small.className = "dim";
+      small.textContent = ` ${dim}`;
+      made.append(small);
+    }
+    return made;
+  };
+
+  const query = () => {
+    const wanted = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) {
+      if (!["csrf", "erase", "identity_key", "diskseq"].includes(name) && value !== "") wanted.append(name, value);
+    }
+    return wanted;
+  };
+
+  const mark = (name) => {
+    for (const field of form.querySelectorAll(".field.wrong")) field.classList.remove("wrong");
+    const input = name && (form.elements.namedItem(`p.${name}`) ?? form.elements.namedItem(name));
+    input?.closest?.(".field")?.classList.add("wrong");
+  };
+
+  const showPlan = ({ plan, needs }) => {
+    cell("seconds").textContent = (plan.ends_early ? "at most " : "") + duration(plan.seconds);
+    cell("written").textContent = size(plan.bytes_written);
+    cell("read").textContent = size(plan.bytes_read);
+    cell("steps").textContent = String(plan.steps.length);
+    const tag = document.createElement("span");
+    tag.className = `tag ${plan.destroys ? "bad" : "ok"}`;
+    tag.textContent = plan.destroys ? "destroyed" : "kept";
+    cell("destroys").replaceChildren(tag);
+    by("cost-notes").replaceChildren(...plan.notes.map((note) => item(note)));
+    by("step-names").replaceChildren(...plan.steps.map((step) => item(step.name, step.seconds ? duration(step.seconds) : "")));
+    by("erase-part").hidden = !needs.erase;
+    by("lock-part").hidden = !needs.unlock;
+    by("go").className = plan.destroys ? "erase" : "primary";
+    by("go").textContent = needs.unlock ? "Go on to unlock…" : plan.destroys ? "Erase and start" : "Start";
+  };
+
+  const show = (answer, good) => {
+    by("cost-problem").hidden = good;
+    by("cost-list").hidden = !good;
+    by("cost-steps").hidden = !good;
+    by("cost-notes").hidden = !good;
+    mark(good ? null : answer.error?.field);
+    if (good) showPlan(answer);
+    else by("cost-problem").textContent = answer.error?.message ?? "The cost cannot be reckoned.";
+  };
+
+  const reckon = async () => {
+    const mine = ++asked;
+    try {
+      const answer = await fetch(`${by("cost").dataset.url}?${query()}`);
+      const found = await answer.json();
+      if (mine === asked) show(found, answer.ok);
+    } catch {
+      if (mine === asked) show({ error: { message: "The bench does not answer." } }, false);
+    }
+  };
+
+  form.addEventListener("input", (event) => {
+    if (event.target.id === "erase") return;
+    clearTimeout(timer);
+    timer = setTimeout(reckon, event.target.tagName === "SELECT" ? 0 : 250);
+  });
+}
