@@ -1,8 +1,10 @@
 """Runs every test, level by level, and says at the end what was run (scripts/run-tests).
 
 The levels are lint, unit (pure), host (loop drives), web (browser), guest (inside the VM, one
-boot), vm (driving the VM) and image (the booted stick, when `make image` has built one). Each is a
-process with a time limit and a result file in .cache/results.
+boot for each file), vm (driving the VM) and image (the booted stick, when `make image` has built
+one). Each is a process with a time limit and a result file in .cache/results. The level host waits
+for its drives most of the time: lint, unit and web run beside it, and what it says comes after
+them. The others have the machine to themselves.
 tests/required.txt names the tests that must have run: one that did not, or was skipped, is a
 failure, as is a level in which nothing was collected.
 
@@ -22,8 +24,10 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 CLONE = Path(__file__).resolve().parent.parent
 RESULTS = CLONE / ".cache/results"
@@ -58,6 +62,12 @@ LEVELS = (
     Level("image", 3000, ("tests/image",)),
 )
 VM_LEVELS = ("guest", "vm", "image")
+# These run one after the other, beside `host`.
+BESIDE_HOST = ("lint", "unit", "web")
+# Processes that share the level host, a file of tests at a time.
+HOST_WORKERS = 4
+# What is running, to be ended with this program.
+RUNNING: set[subprocess.Popen[bytes]] = set()
 IMAGE = CLONE / "output/images/benchstick-x86_64.img"
 
 
@@ -94,6 +104,9 @@ def command_of(level: Level, report: Path) -> list[str]:
     if level.name == "lint":
         return [str(CLONE / "scripts/lint")]
     pytest = ["python", "-m", "pytest", f"--junitxml={report}", "-o", "junit_family=xunit1"]
+    if level.name == "host":
+        # Most of a test's time is waiting for its drive; a file's tests share one.
+        pytest += ["-n", str(HOST_WORKERS), "--dist", "loadfile"]
     pytest += [folder for folder in level.folders if any((CLONE / folder).rglob("test_*.py"))]
     return pytest
 
@@ -105,17 +118,51 @@ def environment() -> dict[str, str]:
     return env | {"PATH": ":".join(path)}
 
 
-def run_level(level: Level) -> list[Result]:
-    """Runs one level and gives its results; a level that breaks is a failure itself."""
+def run_levels(levels: list[Level]) -> list[Result]:
+    """Runs them all, what can run beside `host` beside it."""
+    host = next((level for level in levels if level.name == "host"), None)
+    beside = [level for level in levels if host is not None and level.name in BESIDE_HOST]
+    results = []
+    if host is not None and beside:
+        results += run_beside(host, beside)
+    for level in levels:
+        if not beside or level not in (host, *beside):
+            results += run_level(level)
+    return results
+
+
+def run_beside(slow: Level, others: list[Level]) -> list[Result]:
+    """`slow` beside the others; what it says is kept and printed after them, whatever happens."""
+    said = RESULTS / f"{slow.name}.log"
+    print(f"\n=== {slow.name} runs beside the next; what it says comes after them", flush=True)
+    with said.open("w") as log, ThreadPoolExecutor(1) as pool:
+        kept = pool.submit(run_level, slow, log)
+        try:
+            results = [result for level in others for result in run_level(level)]
+            return results + kept.result()
+        except BaseException:
+            end_all()
+            raise
+        finally:
+            wait([kept])
+            log.flush()
+            print(said.read_text(errors="replace"), flush=True)
+
+
+def run_level(level: Level, log: TextIO | None = None) -> list[Result]:
+    """Runs one level and gives its results; a level that breaks is a failure itself.
+
+    What it says goes to `log`, where there is one.
+    """
     report = RESULTS / f"{level.name}.xml"
     report.unlink(missing_ok=True)
-    print(f"\n=== {level.name} (at most {level.limit_s} s)", flush=True)
+    print(f"\n=== {level.name} (at most {level.limit_s} s)", file=log, flush=True)
     if level.folders and not any(any((CLONE / f).rglob("test_*.py")) for f in level.folders):
         return [Result(level.name, "failed", why="there is no test in it")]
     if level.name == "guest":
         return run_guest(level)
     begin = time.monotonic()
-    code = run_limited(command_of(level, report), level.limit_s)
+    code = run_limited(command_of(level, report), level.limit_s, log)
     seconds = time.monotonic() - begin
     if not level.folders:
         state = "failed" if code else "passed"
@@ -160,27 +207,42 @@ def judged(name: str, report: Path, code: int | None, limit_s: float) -> list[Re
     return results
 
 
-def run_limited(command: list[str], limit_s: float) -> int | None:
+def run_limited(command: list[str], limit_s: float, log: TextIO | None = None) -> int | None:
     """The command's exit code; None when it had to be ended after `limit_s`."""
     process = subprocess.Popen(
         command,
         cwd=CLONE,
         env=environment(),
         stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
         start_new_session=True,
     )
+    RUNNING.add(process)
     try:
         return process.wait(limit_s)
     except subprocess.TimeoutExpired:
         return None
     finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(GRACE_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        end(process)
+        RUNNING.discard(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a level's process and all that belongs to it."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def end_all() -> None:
+    """Ends every level that is running, whichever thread waits for it."""
+    for process in list(RUNNING):
+        end(process)
 
 
 def read_report(report: Path) -> Iterable[Result]:
@@ -270,7 +332,7 @@ def main() -> int:
         print(f"image: not run: {IMAGE.relative_to(CLONE)} is not there; make image builds it")
         levels = [level for level in levels if level.name != "image"]
     begin = time.monotonic()
-    results = [result for level in levels for result in run_level(level)]
+    results = run_levels(levels)
     results += missing_required(levels, results)
     return summarise(results, prefix, time.monotonic() - begin)
 

@@ -8,6 +8,7 @@ thread that starts the tool: start tools from a thread that lives as long as the
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import signal
@@ -20,6 +21,8 @@ from pathlib import Path
 
 from benchstick.plan.errors import BadInput
 
+# How often a wait for a tool looks whether it is cancelled.
+CANCEL_LOOK_S = 0.05
 # Where the tools' packages are, told when one is missing.
 PACKAGES = {
     "smartctl": "smartmontools",
@@ -132,9 +135,10 @@ def run(
     if started is not None:
         started(process)
     collected: dict[str, bytes] = {"out": b"", "err": b""}
-    reader = threading.Thread(target=_collect, args=(process, collected), daemon=True)
+    ended = threading.Event()
+    reader = threading.Thread(target=_collect, args=(process, collected, ended), daemon=True)
     reader.start()
-    stopped = _wait(process, begun, timeout, cancel)
+    stopped = _wait(ended, begun, timeout, cancel)
     if stopped:
         _stop(process, grace)
     reader.join(timeout=grace)
@@ -149,30 +153,27 @@ def run(
     )
 
 
-def _collect(process: subprocess.Popen[bytes], into: dict[str, bytes]) -> None:
-    into["out"], into["err"] = process.communicate()
+def _collect(
+    process: subprocess.Popen[bytes], into: dict[str, bytes], ended: threading.Event
+) -> None:
+    try:
+        into["out"], into["err"] = process.communicate()
+    finally:
+        ended.set()
 
 
 def _wait(
-    process: subprocess.Popen[bytes],
-    begun: float,
-    timeout: float | None,
-    cancel: threading.Event | None,
+    ended: threading.Event, begun: float, timeout: float | None, cancel: threading.Event | None
 ) -> bool:
     """Wait for the tool. True when it must be stopped (timeout or cancel)."""
-    pause = 0.005
-    while process.returncode is None:
-        # returncode is set by the collecting thread's communicate(); polling here as well would
-        # race with it for the exit status.
-        if timeout is not None and time.monotonic() - begun > timeout:
+    # The end wakes us at once: a look at a drive asks many tools that answer within milliseconds.
+    # Polling the process here as well would race with communicate() for the exit status.
+    while True:
+        left = math.inf if timeout is None else begun + timeout - time.monotonic()
+        if ended.wait(max(0.0, min(CANCEL_LOOK_S, left))):
+            return False
+        if left <= 0 or (cancel is not None and cancel.is_set()):
             return True
-        if cancel is not None:
-            if cancel.wait(pause):
-                return True
-        else:
-            time.sleep(pause)
-        pause = min(pause * 2, 0.1)
-    return False
 
 
 def _stop(process: subprocess.Popen[bytes], grace: float) -> None:

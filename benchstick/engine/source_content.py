@@ -1,6 +1,6 @@
 """The contents of synthetic files: made from a seed at memory speed, and checked against it.
 
-A file is a run of 1 MiB chunks. Each chunk is a slice of a pool (64 MiB of SHAKE-128 output for
+A file is a run of 1 MiB chunks. Each chunk is a slice of a pool (16 MiB of SHAKE-128 output for
 `random`, 2 MiB of words for `text`) that begins at a place drawn from the file's path and the
 chunk's number. Into the first 8 bytes of every 4 KiB goes a stamp: a number of the file's own
 plus the block's number. So every 4 KiB block of a set is unique, a block that lands in the wrong
@@ -18,7 +18,7 @@ from benchstick.plan.fileset import FileEntry
 
 CHUNK = 1 << 20
 BLOCK = 4096
-RANDOM_POOL = 64 << 20
+RANDOM_POOL = 16 << 20
 TEXT_POOL = 2 << 20
 _WORD = (1 << 64) - 1
 

@@ -10,6 +10,7 @@ on every machine and Python.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import mmap
@@ -204,6 +205,7 @@ class _Item:
     fill: str
 
 
+@functools.lru_cache(maxsize=32)
 def builtin(name: str, scale: float = 1.0) -> FileSet:
     """The built-in set `name` (of BUILTIN_NAMES or COPY_NAMES) at `scale`, 0 < scale <= 1.
 

@@ -12,11 +12,13 @@ import pytest
 
 from tests.host.bench import Bench
 
+from .forked import ForkedBench
+
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """A bench with an empty store."""
-    yield Bench(tmp_path_factory.mktemp("bench"))
+    yield ForkedBench(tmp_path_factory.mktemp("bench"))
 
 
 @pytest.fixture(scope="session")
