@@ -25,8 +25,8 @@ from benchstick.suites.sustained import fill_series  # noqa: E402
 from tests.vm.delayed_runs import settle  # noqa: E402
 
 # By its serial: how much of each drive is written, and how many seconds each pause takes.
-ALONE = {"BSNVME0001": ("2750MB", 0)}
-TOGETHER = {"BSSATA0001": ("2750MB", 2), "BSUAS0001": ("1600MB", 0), "BSBOT0001": ("600MB", 0)}
+ALONE = {"BSNVME0001": ("2450MB", 0)}
+TOGETHER = {"BSSATA0001": ("2450MB", 2), "BSUAS0001": ("1600MB", 0), "BSBOT0001": ("600MB", 0)}
 
 
 def run(serial: str, span: str, pause: int) -> Any:

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from .conftest import LiveVm, StartVm, once_more_when_lost
+from .conftest import LiveVm, Qmp, StartVm, once_more_when_lost
 
 # Bytes a second; a pass takes more than 20 s of it.
 LIMITS = {"BSUAS0001": 6_000_000, "BSBOT0001": 8_000_000}
+# Of the sequential tests, which take 20 s whatever the limit: so high that one request of 1 MiB
+# more or less counts for little.
+FAST = {"BSUAS0001": 24_000_000, "BSBOT0001": 32_000_000}
 DRIVES = {"BSUAS0001": "uas", "BSBOT0001": "bot"}
 
 
@@ -21,13 +24,16 @@ def throttle(vm: LiveVm) -> None:
     while not vm.qmp_path.exists():
         assert time.monotonic() < deadline, "QEMU made no control socket"
         time.sleep(0.1)
-    qmp = vm.qmp()
+    limit(vm.qmp(), LIMITS)
+
+
+def limit(qmp: Qmp, limits: dict[str, int]) -> None:
     for serial, name in DRIVES.items():
         qmp.execute(
             "qom-set",
             path=f"/objects/throttle-{name}",
             property="limits",
-            value={"bps-total": LIMITS[serial]},
+            value={"bps-total": limits[serial]},
         )
     qmp.close()
 
@@ -39,6 +45,8 @@ def measured(live_vms: StartVm) -> Any:
     def measure() -> Any:
         vm = live_vms("python3 tests/vm/throttled_runs.py")
         throttle(vm)
+        vm.wait_line(b"copies measured")
+        limit(vm.qmp(), FAST)
         answer = vm.wait_line(b"answer ")
         assert vm.finish().code == 0
         return json.loads(answer.split(b" ", 1)[1])
@@ -82,7 +90,7 @@ def test_a_sequential_test_of_a_throttled_usb_drive_is_its_limit_and_raw_fios(
         figure, raw = entry["figures"][name], entry["raw"][name]
         assert figure["state"] == "valid", figure
         rate = figure["iops"] * 2**20
-        assert 0.94 * LIMITS[serial] <= rate <= 1.02 * LIMITS[serial], (way, entry)
+        assert 0.94 * FAST[serial] <= rate <= 1.02 * FAST[serial], (way, entry)
         assert raw["share"] > 0, raw
         assert figure["iops"] == pytest.approx(raw["iops"], rel=0.02), (way, entry)
         assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)

@@ -1,8 +1,8 @@
 """Runs inside a guest whose USB drives are throttled from outside; prints one JSON document.
 
 Started by test_throttled.py. On each drive one `das` pass of 20 s and more each way, then raw fio
-with files of the same sizes on the same filesystem; then `cdm` on the raw drive for 20 s each way,
-and its own fio command by hand.
+with files of the same sizes on the same filesystem; then, with limits that the host sets meanwhile,
+`cdm` on the raw drive for 20 s each way, and its own fio command by hand.
 """
 
 from __future__ import annotations
@@ -71,16 +71,33 @@ def raw(serial: str, document: Any) -> dict[str, float]:
     return {"write": size / write, "read": size / read}
 
 
+SEQUENTIAL = ("SEQ1M Q8T1 read", "SEQ1M Q8T1 write")
+
+
 def cdm(serial: str) -> Any:
-    """A sequential test on the raw drive each way, beside fio; and what was written last."""
-    sequential = ("SEQ1M Q8T1 read", "SEQ1M Q8T1 write")
-    document = run(serial, "--param", "profile=demo", "--param", "time=20")
-    settle()
-    raw = {name: raw_fio(document, name) for name in sequential}
+    """A sequential test on the raw drive each way; the run's document."""
+    return run(serial, "--param", "profile=demo", "--param", "time=20")
+
+
+def beside_raw_fio(document: Any, raw: dict[str, dict[str, float]]) -> dict[str, Any]:
+    """The figures of a run beside raw fio's, and what was written last."""
     with Path(f"/dev/{document['drive']['name']}").open("rb") as drive:
         data = drive.read(8 << 20)
     packed = len(gzip.compress(data, 6)) / len(data)
     return {"figures": figures(document), "raw": raw, "packed": packed}
+
+
+def cdm_on_all() -> dict[str, Any]:
+    """Both drives at once, and step by step: while fio runs, nothing else does anywhere."""
+    with ThreadPoolExecutor(len(WANTED)) as pool:
+        documents = dict(zip(WANTED, pool.map(cdm, WANTED), strict=True))
+        raw: dict[str, dict[str, dict[str, float]]] = {serial: {} for serial in WANTED}
+        for name in SEQUENTIAL:
+            settle()
+            rates = pool.map(raw_fio, (documents[s] for s in WANTED), [name] * len(WANTED))
+            for serial, rate in zip(WANTED, rates, strict=True):
+                raw[serial][name] = rate
+    return {serial: beside_raw_fio(documents[serial], raw[serial]) for serial in WANTED}
 
 
 def main() -> None:
@@ -88,10 +105,12 @@ def main() -> None:
         documents = dict(zip(WANTED, pool.map(das, WANTED), strict=True))
         settle()
         measured = dict(zip(WANTED, pool.map(raw, WANTED, documents.values()), strict=True))
-        blocks = dict(zip(WANTED, pool.map(cdm, WANTED), strict=True))
+    # The host sets other limits now, within the second that the next command needs at least.
+    print("copies measured", flush=True)
+    blocks = cdm_on_all()
     answer = {
         serial: {
-                "transport": document["drive"]["transport"]["value"],
+            "transport": document["drive"]["transport"]["value"],
             "target": document["conditions"]["target"],
             "figures": [f for f in document["figures"] if f["pass"] == 1 and f["unit"] == "MB/s"],
             "raw": measured[serial],

@@ -47,6 +47,12 @@ def written_sectors(path: str) -> int:
     return int(Path(f"/sys/block/{Path(path).name}/stat").read_text().split()[6])
 
 
+def changes(path: str) -> tuple[int, ...]:
+    """The drive's own count of writes, written sectors, discards and discarded sectors."""
+    words = Path(f"/sys/block/{Path(path).name}/stat").read_text().split()
+    return tuple(int(words[at]) for at in (4, 6, 11, 13))
+
+
 def by_pass(document: Any) -> dict[tuple[str, int | None], Any]:
     """The figures of a run by name and pass."""
     return {(item["name"], item["pass"]): item for item in document["figures"]}

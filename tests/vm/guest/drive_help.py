@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import mmap
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -44,16 +46,25 @@ def checksum(path: str, most: int | None = None) -> str:
 
     Chunks of zeroes count by their absence.
     """
+    # Direct: what the device delivers goes past the emulated processor, which copies slowly.
     call("blockdev", "--flushbufs", path)
     digest = hashlib.sha256()
     size = 4 << 20
     zeroes = bytes(size)
     at = 0
-    with open(path, "rb", buffering=0) as raw:  # noqa: PTH123  (a device node)
-        while (most is None or at < most) and (data := raw.read(size)):
-            if data != zeroes:
-                digest.update(b"%d:" % at + data)
-            at += len(data)
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        with mmap.mmap(-1, size) as memory:
+            while most is None or at < most:
+                length = os.preadv(fd, [memory], at)
+                if not length:
+                    break
+                data = memory[:length]
+                if data != zeroes[:length]:
+                    digest.update(b"%d:" % at + data)
+                at += length
+    finally:
+        os.close(fd)
     return f"{at}:{digest.hexdigest()}"
 
 

@@ -18,7 +18,7 @@ import benchstick.cli.drives
 import benchstick.cli.export
 import benchstick.cli.purges
 import benchstick.cli.run
-import benchstick.cli.runs
+import benchstick.cli.runs  # noqa: F401 - imported for the forks
 from benchstick.cli import invoke
 from tests.host.bench import Bench
 
@@ -54,7 +54,7 @@ def _become(argv: tuple[str, ...], environment: dict[str, str]) -> NoReturn:
         os.environ.clear()
         os.environ.update(environment)
         sys.argv = ["benchstick", *argv]
-        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: PTH123, SIM115
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
         code = invoke(list(argv))
         sys.stdout.flush()
         sys.stderr.flush()
