@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -66,6 +67,8 @@ VM_LEVELS = ("guest", "vm", "image")
 BESIDE_HOST = ("lint", "unit", "web")
 # Processes that share the level host, a file of tests at a time.
 HOST_WORKERS = 4
+# Processes that share a guest file's drives where it says which test has which (LANES).
+GUEST_WORKERS = 3
 # What is running, to be ended with this program.
 RUNNING: set[subprocess.Popen[bytes]] = set()
 IMAGE = CLONE / "output/images/benchstick-x86_64.img"
@@ -183,6 +186,8 @@ def run_guest(level: Level) -> list[Result]:
         report = RESULTS / f"{level.name}-{file.stem}.xml"
         command = [str(CLONE / "scripts/vm"), "python", "-m", "pytest", f"--junitxml={report}",
                    "-o", "junit_family=xunit1", str(file.relative_to(CLONE))]  # fmt: skip
+        if "\nLANES = " in file.read_text():
+            command += ["-n", str(GUEST_WORKERS), "--dist", "loadgroup"]
         for attempt in (1, 2):
             report.unlink(missing_ok=True)
             left = max(1.0, deadline - time.monotonic())
@@ -266,6 +271,8 @@ def _result_of(case: ElementTree.Element) -> Result:
         module = file.removesuffix(".py").replace("/", ".")
         classes = classname.removeprefix(module).strip(".")
         test = "::".join(filter(None, (file, classes.replace(".", "::"), name)))
+        # The group by which workers shared the tests.
+        test = re.sub(r"@[A-Za-z0-9]+$", "", test)
     seconds = float(case.get("time", 0))
     for kind in ("failure", "error", "skipped"):
         child = case.find(kind)

@@ -1,4 +1,9 @@
-"""Inside the guest: a bench of its own for each module, and the drives by their serials."""
+"""Inside the guest: a bench of its own for each module, and the drives by their serials.
+
+A module with LANES is run by several workers (scripts/run_tests.py): a test has one drive to
+itself, which its parameter `serial` or `short` names, or else LANES; `made` stands for what
+scsi_debug and null_blk make. All workers see the same locks of running drives.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +23,25 @@ from .forked import ForkedBench
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """A bench with an empty store."""
-    yield ForkedBench(tmp_path_factory.mktemp("bench"))
+    bench = ForkedBench(tmp_path_factory.mktemp("bench"))
+    shared = Path("/run/benchstick-locks")
+    shared.mkdir(exist_ok=True)
+    (bench.root / "run").mkdir()
+    (bench.root / "run/drives").symlink_to(shared)
+    yield bench
 
 
-@pytest.fixture(scope="session")
-def node() -> Callable[[str], str]:
-    """node(SERIAL) is the drive's path now; names may move after a reset."""
-
-    def find(serial: str) -> str:
-        listed = sh("lsblk", "-J", "-d", "-o", "PATH,SERIAL")
-        for drive in json.loads(listed)["blockdevices"]:
-            if drive["serial"] == serial:
-                return str(drive["path"])
-        raise AssertionError(f"{serial} is not there: {listed}")
-
-    return find
+# Before the workers' own, which puts the group into the test's name.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        lanes: dict[str, str] | None = getattr(getattr(item, "module", None), "LANES", None)
+        if lanes is None or not isinstance(item, pytest.Function):
+            continue
+        given = getattr(item, "callspec", None)
+        values = given.params if given is not None else {}
+        lane = values.get("serial") or getattr(values.get("short"), "serial", None)
+        item.add_marker(pytest.mark.xdist_group(lane or lanes[item.originalname]))
 
 
 def sh(*argv: str) -> str:

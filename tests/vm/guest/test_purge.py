@@ -22,6 +22,19 @@ from .drive_help import checksum, scsi_debug
 NVME = ("--drive", "BSNVME0001", "--erase", "BSNVME0001", "--unlock", "BSNVME0001")
 BOT = ("--drive", "BSBOT0001", "--erase", "BSBOT0001")
 SAMPLES = ("--param", "samples=200")
+# Which drive a test has to itself, where no parameter tells (conftest.py).
+LANES = {
+    "test_an_nvme_drive_says_what_it_offers": "BSNVME0001",
+    "test_an_nvme_format_erases_and_keeps_the_lba_format": "BSNVME0001",
+    "test_unmap_of_scsi_debug": "made",
+    "test_without_unmap_the_overwrite_is_left": "made",
+    "test_an_overwrite_over_bot_is_the_whole_drive_by_its_counters": "BSBOT0001",
+    "test_a_purge_killed_in_the_middle_is_told_and_gone_on_with": "BSBOT0001",
+    "test_a_purge_killed_in_the_middle_is_taken_back": "BSBOT0001",
+    "test_a_cancelled_format_is_waited_for_and_its_end_is_known": "BSNVME0001",
+    "test_a_format_killed_in_the_middle_is_told_and_done_anew": "BSNVME0001",
+    "test_protected_and_wrong_code_leave_every_byte": "BSUAS0001",
+}
 
 
 def figures(document: Any) -> dict[str, Any]:
