@@ -31,17 +31,29 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     yield bench
 
 
-# Before the workers' own, which puts the group into the test's name.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        lanes: dict[str, str] | None = getattr(getattr(item, "module", None), "LANES", None)
-        if lanes is None or not isinstance(item, pytest.Function):
-            continue
-        given = getattr(item, "callspec", None)
-        values = given.params if given is not None else {}
-        lane = values.get("serial") or getattr(values.get("short"), "serial", None)
-        item.add_marker(pytest.mark.xdist_group(lane or lanes[item.originalname]))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tells the workers which lane a test belongs to."""
+    lanes: dict[str, str] | None = getattr(getattr(item, "module", None), "LANES", None)
+    if lanes is None or not isinstance(item, pytest.Function):
+        return
+    given = getattr(item, "callspec", None)
+    values = given.params if given is not None else {}
+    lane = values.get("serial") or getattr(values.get("short"), "serial", None)
+    item.add_marker(pytest.mark.xdist_group(lane or lanes[item.originalname]))
+
+
+@pytest.fixture(scope="session")
+def node() -> Callable[[str], str]:
+    """node(SERIAL) is the drive's path now; names may move after a reset."""
+
+    def find(serial: str) -> str:
+        listed = sh("lsblk", "-J", "-d", "-o", "PATH,SERIAL")
+        for drive in json.loads(listed)["blockdevices"]:
+            if drive["serial"] == serial:
+                return str(drive["path"])
+        raise AssertionError(f"{serial} is not there: {listed}")
+
+    return find
 
 
 def sh(*argv: str) -> str:
