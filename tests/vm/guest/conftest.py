@@ -18,17 +18,14 @@ import pytest
 from tests.host.bench import Bench
 
 from .forked import ForkedBench
+# One for all: so each sees which drives are in use.
+RUN = Path("/run/benchstick")
 
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """A bench with an empty store."""
-    bench = ForkedBench(tmp_path_factory.mktemp("bench"))
-    shared = Path("/run/benchstick-locks")
-    shared.mkdir(exist_ok=True)
-    (bench.root / "run").mkdir()
-    (bench.root / "run/drives").symlink_to(shared)
-    yield bench
+    yield ForkedBench(tmp_path_factory.mktemp("bench"), {"BENCHSTICK_RUN": str(RUN)})
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -72,6 +69,12 @@ def changes(path: str) -> tuple[int, ...]:
     """The drive's own count of writes, written sectors, discards and discarded sectors."""
     words = Path(f"/sys/block/{Path(path).name}/stat").read_text().split()
     return tuple(int(words[at]) for at in (4, 6, 11, 13))
+
+
+def mounts_of(mark: str) -> list[str]:
+    """Mounts whose device or mount point holds `mark`: a drive's path, a run's uuid."""
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if mark in line]
 
 
 def by_pass(document: Any) -> dict[tuple[str, int | None], Any]:

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from benchstick.drives import discover
-from tests.host.bench import Bench, mounts_below
+from tests.host.bench import Bench
 from tests.vm.delayed_runs import null_blk
 
-from .conftest import by_pass
+from .conftest import by_pass, mounts_of
 from .drive_help import scsi_debug
 
 MIB = 1 << 20
@@ -376,7 +376,7 @@ def test_as_ssd_on_files_with_copies(bench: Bench, name_of: Callable[[str], str]
             assert detail["bytes"] <= detail["counters"][side] <= most, (step["name"], side)
     assert found.written >= found.sum("write_bytes") + sum(s["bytes_written"] for s in copies)
     assert single["Acc.time read", 1]["target"] == "block"
-    assert mounts_below(bench.root) == []
+    assert mounts_of(document["uuid"]) == []
 
 
 @contextlib.contextmanager

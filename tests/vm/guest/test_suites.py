@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from benchstick.drives import discover
-from tests.host.bench import Bench, mounts_below
+from tests.host.bench import Bench
 
-from .conftest import by_pass, changes, sh, written_sectors
+from .conftest import by_pass, changes, mounts_of, sh, written_sectors
 from .drive_help import checksum, scsi_debug
 
 CDM = ("--param", "passes=1", "--param", "time=1", "--param", "interval=0",
@@ -55,6 +55,7 @@ def test_both_suites_run_on_each_driver(bench: Bench, serial: str) -> None:
     assert document["state"] == "done"
     assert document["conditions"]["target"] == target
     assert {item["state"] for item in document["figures"]} == {"valid"}, document["figures"]
+    assert mounts_of(document["uuid"]) == []
     document = bench.json("run", "cdm", "--drive", serial, "--fs", "auto", *codes, *CDM)
     speeds = [item for item in document["figures"] if item["pass"] == 1]
     assert {item["state"] for item in speeds} == {"valid"}, speeds
@@ -66,7 +67,7 @@ def test_both_suites_run_on_each_driver(bench: Bench, serial: str) -> None:
         assert all(40 < value < 60 for value in warm)
     else:
         assert all(item["why"] for item in document["temperatures"] if item["celsius"] is None)
-    assert mounts_below(bench.root) == []
+    assert mounts_of(document["uuid"]) == []
 
 
 @pytest.mark.parametrize("serial", ["BSSATA0001", "BSNVME0001"])
@@ -198,7 +199,7 @@ def test_a_full_filesystem_is_told(
         assert done.returncode == 2, done.stderr
         assert "full" in done.stderr or "No space" in done.stderr
         assert "Traceback" not in done.stderr
-    assert mounts_below(bench.root) == []
+    assert mounts_of(path) == []
 
 
 def test_journalled_data_is_invalid_buffered_and_no_figure(
