@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -187,7 +186,7 @@ def run_guest(level: Level) -> list[Result]:
         command = [str(CLONE / "scripts/vm"), "python", "-m", "pytest", f"--junitxml={report}",
                    "-o", "junit_family=xunit1", str(file.relative_to(CLONE))]  # fmt: skip
         if "\nLANES = " in file.read_text():
-            command += ["-n", str(GUEST_WORKERS), "--dist", "loadgroup"]
+            command += ["-n", str(GUEST_WORKERS), "--dist", "loadscope"]
         for attempt in (1, 2):
             report.unlink(missing_ok=True)
             left = max(1.0, deadline - time.monotonic())
@@ -271,8 +270,6 @@ def _result_of(case: ElementTree.Element) -> Result:
         module = file.removesuffix(".py").replace("/", ".")
         classes = classname.removeprefix(module).strip(".")
         test = "::".join(filter(None, (file, classes.replace(".", "::"), name)))
-        # The group by which workers shared the tests.
-        test = re.sub(r"@[A-Za-z0-9]+$", "", test)
     seconds = float(case.get("time", 0))
     for kind in ("failure", "error", "skipped"):
         child = case.find(kind)

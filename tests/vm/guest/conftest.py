@@ -1,23 +1,28 @@
 """Inside the guest: a bench of its own for each module, and the drives by their serials.
 
 A module with LANES is run by several workers (scripts/run_tests.py): a test has one drive to
-itself, which its parameter `serial` or `short` names, or else LANES; `made` stands for what
+itself, which is the serial in its parameters, or what LANES says; `made` stands for what
 scsi_debug and null_blk make. All workers see the same locks of running drives.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.host.bench import Bench
 
 from .forked import ForkedBench
+
 # One for all: so each sees which drives are in use.
 RUN = Path("/run/benchstick")
 
@@ -28,15 +33,18 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     yield ForkedBench(tmp_path_factory.mktemp("bench"), {"BENCHSTICK_RUN": str(RUN)})
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tells the workers which lane a test belongs to."""
-    lanes: dict[str, str] | None = getattr(getattr(item, "module", None), "LANES", None)
-    if lanes is None or not isinstance(item, pytest.Function):
-        return
-    given = getattr(item, "callspec", None)
-    values = given.params if given is not None else {}
-    lane = values.get("serial") or getattr(values.get("short"), "serial", None)
-    item.add_marker(pytest.mark.xdist_group(lane or lanes[item.originalname]))
+class Lanes(LoadScopeScheduling):
+    """Gives all tests of a lane to one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        lanes: dict[str, str] = importlib.import_module(f"{__package__}.{Path(file).stem}").LANES
+        named = re.search(r"BS[A-Z]+\d+", test)
+        return named[0] if named else lanes[test.partition("[")[0]]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:
+    return Lanes(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -217,7 +217,7 @@ def name_of(node: Callable[[str], str]) -> Callable[[str], str]:
     return lambda serial: Path(node(serial)).name
 
 
-@pytest.mark.parametrize("short", RAW, ids=lambda short: short.suite)
+@pytest.mark.parametrize("short", RAW, ids=lambda short: f"{short.suite}-{short.serial}")
 def test_a_raw_drive_is_given_what_the_plan_says(
     bench: Bench, name_of: Callable[[str], str], short: Short
 ) -> None:
