@@ -33,7 +33,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     yield ForkedBench(tmp_path_factory.mktemp("bench"), {"BENCHSTICK_RUN": str(RUN)})
 
 
-class Lanes(LoadScopeScheduling):
+class Lanes(LoadScopeScheduling):  # type: ignore[misc]
     """Gives all tests of a lane to one worker."""
 
     def _split_scope(self, nodeid: str) -> str:
