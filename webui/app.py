@@ -25,6 +25,7 @@ from webui import (
     models,
     openapi,
     present,
+    queues,
     references,
     reports,
     runs,
@@ -75,8 +76,8 @@ def create_app(
     errors.register(app)
     present.register(app)
     for blueprint in (
-        api.bp, session.bp, drives.bp, start.bp, runs.bp, methods.bp, licences.bp, clock.bp,
-        compare.bp, references.bp, models.bp,
+        api.bp, session.bp, drives.bp, start.bp, queues.bp, runs.bp, methods.bp, licences.bp,
+        clock.bp, compare.bp, references.bp, models.bp,
         openapi.bp, tokens.bp, reports.bp,
     ):  # fmt: skip
         app.register_blueprint(blueprint)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchstick.plan.queue import MOST
 from webui.inputs import LARGEST
 from webui.shapes import FS, SCALE, TARGET, Schema, ref, text, whole
 
@@ -79,6 +80,7 @@ def a_file(told: str, *kinds: str) -> dict[int, Answer]:
 _ASKED = {202: Answer("the request to look at", {JSON: ref("Asked")}, ("Location",))}
 _ASKED_BARE = {202: Answer("the request to look at", {JSON: ref("Asked")})}
 _NUMBER = Parameter("number", "path", whole(high=10**15 - 1), "the run's number", 1)
+_QUEUE = Parameter("number", "path", whole(high=10**15 - 1), "the queue's number", 1)
 _STEP_INDEX = Parameter("index", "path", whole(high=10**15 - 1), "the step's index", 1)
 _CODE = Parameter(
     "code", "path", text(minLength=1), "the drive's code, label or node; slashes stand as they are",
@@ -211,8 +213,14 @@ OPERATIONS: tuple[Operation, ...] = (
                 },
                 "parameters of the suite, each as `p.NAME=VALUE`", {"p.passes": "1"}, is_map=True,
             ),
+            _query(
+                "q",
+                {"type": "array", "items": text(maxLength=2000), "maxItems": MOST},
+                "each a run of a queue, as a query of its own: `suite=cdm&p.passes=1`",
+                ["suite=cdm&p.passes=1"],
+            ),
         ),
-        errors=(404,), summary="What a run would cost",
+        errors=(404,), summary="What a run would cost, or a queue",
     ),
     Operation(
         method="GET", path="/api/v1/runs/{number}", name="run", answers=ok("Run"),
@@ -275,6 +283,44 @@ OPERATIONS: tuple[Operation, ...] = (
             Parameter("number", "path", whole(high=10**15 - 1), "the request's id", 1),
         ),
         summary="The agent's answer to a wish",
+    ),
+    # ---- queues
+    Operation(
+        method="GET", path="/api/v1/queues", name="queues", answers=ok("Queues"),
+        parameters=(_query("limit", whole(low=1, high=100), "how many, 20 where not given", 5),),
+        summary="The newest queues first",
+    ),
+    Operation(
+        method="POST", path="/api/v1/queues", name="start_queue", answers=_ASKED, reads=False,
+        body="QueueBody",
+        body_example={
+            "drive": "practice",
+            "runs": [
+                {"suite": "cdm", "params": {"size": "64MiB", "passes": 1}},
+                {"suite": "das", "scale": 0.01},
+            ],
+            "erase": "practice",
+        },
+        errors=(404, 409),
+        summary="Ask the agent to carry out several suites on a drive, one after the other",
+    ),
+    Operation(
+        method="GET", path="/api/v1/queues/{number}", name="queue", answers=ok("Queue"),
+        parameters=(_QUEUE,), summary="What of a queue runs and what waits",
+    ),
+    Operation(
+        method="POST", path="/api/v1/queues/{number}/cancel", name="cancel_queue",
+        answers=_ASKED, reads=False, parameters=(_QUEUE,), body="NoBody", body_example={},
+        body_needed=False, errors=(409,), summary="Ask the agent to cancel a queue",
+    ),
+    Operation(
+        method="POST", path="/api/v1/queues/{number}/entries/{place}/remove", name="take_out",
+        answers=_ASKED, reads=False,
+        parameters=(
+            _QUEUE, Parameter("place", "path", whole(high=10**15 - 1), "from 0 on", 1),
+        ),
+        body="NoBody", body_example={}, body_needed=False, errors=(409,),
+        summary="Ask the agent to take a run that waits out of a queue",
     ),
     # ---- reports and bundles
     Operation(

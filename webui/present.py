@@ -375,7 +375,8 @@ TAG_OF_STATE = {
     "refused": "bad", "skipped": "warn", "invalid": "bad", "valid": "ok",
     "works": "ok", "agree": "ok", "pass": "ok", "ineffective": "warn", "unclear": "warn",
     "unknown": "plain", "inconclusive": "warn", "differ": "bad", "fail": "bad",
-    "waiting": "plain", "taken": "run",
+    "waiting": "plain", "taken": "run", "open": "run", "starting": "run", "stopped": "bad",
+    "taken_out": "plain", "not_started": "plain",
 }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from benchstick.store import comparisons, imports, live, pages, records
 from benchstick.store.export import drive_state, safe_cell
 from benchstick.suites import registry
 from benchstick.suites.certificate import certificate
-from webui import charts, latencies, resting
+from webui import charts, latencies, queues, resting
 from webui.api import reply
 from webui.bench import find_run, reader, the_bench, writer
 from webui.errors import WebError, not_found
@@ -76,6 +76,7 @@ def index() -> str:
         practice=practice,
         other=bool(other),
         waiting=pages.waiting_requests(reader()),
+        queues=queues.open_now(),
         more=rows[-1]["number"] if len(rows) == PAGE else None,
     )
 
@@ -129,6 +130,7 @@ def run(number: str) -> str:
         title=suite_title(found["suite"]),
         live=live.read(found["uuid"]) if found["state"] == "running" else None,
         bar=steps_bar(found),
+        queue=queues.of_run(found["number"]),
         timed=[at for at, step in enumerate(found["plan"]["steps"]) if step.get("timed")],
         grid=result.get("grid") or [],
         passes=most_passes(result.get("grid") or []),

@@ -11,6 +11,7 @@ from typing import Any
 
 from benchstick.appliance import clock
 from benchstick.drives.model import TRANSPORTS
+from benchstick.plan.queue import MOST
 from benchstick.plan.steps import FILESYSTEMS
 from benchstick.suites import models as sheets
 from benchstick.suites.references import UNITS
@@ -165,6 +166,36 @@ _SUITE_FIELDS: dict[str, Schema] = {
     "default_fs": text(),
     "takes_scale": flag("whether its file sets can be made smaller"),
     "params": several(_PARAM),
+    "presets": several(
+        record(
+            {
+                "name": text(),
+                "title": text(),
+                "told": text("in a few words"),
+                "params": table(text()),
+                "target": or_null(TARGET),
+                "fs": or_null(FS),
+                "scale": or_null(SCALE),
+            }
+        ),
+        "named sets of parameters; what is null or not given has the suite's default",
+    ),
+}
+_COST = record(
+    {
+        "seconds": number("expected"),
+        "bytes_written": whole(),
+        "bytes_read": whole(),
+        "destroys": flag("the drive's data is lost"),
+        "at_most": flag("it may end before `seconds`"),
+    }
+)
+_OF_RUN: dict[str, Schema] = {
+    "suite": text(),
+    "params": table(text()),
+    "target": or_null(TARGET),
+    "fs": or_null(FS),
+    "scale": or_null(number("how much of the file sets")),
 }
 _STEP = record(
     {"name": text(), "seconds": number("expected"), "kind": text(), "timed": flag(),
@@ -197,7 +228,59 @@ _SAMPLE_FIELDS: dict[str, Schema] = {
     "inflight": whole("requests that the drive held at the instant t"),
     "queue": number("mean of requests, those waiting in the kernel included"),
 }  # fmt: skip
+_QUEUE_FIELDS: dict[str, Schema] = {
+    "number": whole("that of the request which asked for it"),
+    "drive": record({"code": text(), "key": text("its identity")}),
+    "state": text(
+        "waiting: for the agent; refused: nothing of it was begun; stopped: a run did not come to "
+        "its end, or the agent ended",
+        enum=["waiting", "open", "done", "stopped", "cancelled", "refused"],
+    ),
+    "why": _WHY,
+    "created_utc": UTC,
+    "ended_utc": or_null(UTC),
+    "total": or_null(_COST)
+    | {"description": "of all but those taken out or not started; null: the drive is not there"},
+    "entries": several(
+        record(
+            {
+                "place": whole("0, 1, 2, ..."),
+                **_OF_RUN,
+                "state": text(
+                    "of its run, once that has begun",
+                    enum=["waiting", "starting", "taken_out", "not_started", "refused", "running",
+                          "done", "failed", "cancelled", "interrupted"],
+                ),
+                "run": or_null(whole("the run's number, once it has begun")),
+                "exit_code": or_null(whole("of the run, as of `benchstick run`")),
+                "why": _WHY,
+                "cost": or_null(_COST),
+            }
+        ),
+        "its runs in order",
+    ),
+}  # fmt: skip
 _REQUEST_STATE = text(enum=["waiting", "taken", "done", "refused"])
+# What a start takes.
+_START_FIELDS: dict[str, Schema] = {
+    "drive": text("its code, label or node", maxLength=200),
+    "suite": text(maxLength=60),
+    "params": or_null(
+        {
+            "type": "object",
+            "additionalProperties": {"type": ["string", "number", "boolean"]},
+            "maxProperties": 100,
+            "description": "parameters of the suite; what is not given has its default",
+        }
+    ),
+    "target": or_null(TARGET),
+    "fs": or_null(FS),
+    "scale": or_null(SCALE),
+    "erase": or_null(text("the drive's code, where data is lost", maxLength=200)),
+    "unlock": or_null(text("the code once more, of a locked drive", maxLength=200)),
+    "identity_key": or_null(text("as `runs/new` told it", maxLength=600)),
+    "diskseq": or_null(whole("as `runs/new` told it", high=LARGEST)),
+}
 _RUN_FIELDS: dict[str, Schema] = {
     "number": whole("on this bench"),
     "uuid": text("everywhere else", format="uuid"),
@@ -524,8 +607,17 @@ SCHEMAS: dict[str, Schema] = {
                 "which codes must be sent",
             ),
             "plan": ref("Plan"),
+            "queue": or_null(
+                record({"runs": several(record({**_OF_RUN, "cost": _COST})), "total": _COST})
+            ) | {"description": "the runs of the query's `q`; null where it has none"},
         },
         "what a run would cost",
+    ),
+    "Queue": document("queue/1", _QUEUE_FIELDS, "several suites for one drive"),
+    "Queues": document(
+        "queues/1",
+        {"queues": several(document("queue/1", _QUEUE_FIELDS))},
+        "those that the agent has taken, the newest first",
     ),
     "Request": document(
         "request/1",
@@ -763,26 +855,25 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "StartBody": record(
-        {
-            "drive": text("its code, label or node", maxLength=200),
-            "suite": text(maxLength=60),
-            "params": or_null(
-                {
-                    "type": "object",
-                    "additionalProperties": {"type": ["string", "number", "boolean"]},
-                    "maxProperties": 100,
-                    "description": "parameters of the suite; what is not given has its default",
-                }
-            ),
-            "target": or_null(TARGET),
-            "fs": or_null(FS),
-            "scale": or_null(SCALE),
-            "erase": or_null(text("the drive's code, where data is lost", maxLength=200)),
-            "unlock": or_null(text("the code once more, of a locked drive", maxLength=200)),
-            "identity_key": or_null(text("as `runs/new` told it", maxLength=600)),
-            "diskseq": or_null(whole("as `runs/new` told it", high=LARGEST)),
-        },
+        _START_FIELDS,
         may_lack=("params", "target", "fs", "scale", "erase", "unlock", "identity_key", "diskseq"),
+    ),
+    "QueueBody": record(
+        {
+            **{name: schema for name, schema in _START_FIELDS.items() if name not in _OF_RUN},
+            "runs": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MOST,
+                "items": record(
+                    {name: _START_FIELDS[name] for name in _OF_RUN},
+                    may_lack=("params", "target", "fs", "scale"),
+                )
+                | {"additionalProperties": False},
+                "description": "in the order in which they are carried out",
+            },
+        },
+        may_lack=("erase", "unlock", "identity_key", "diskseq"),
     ),
     "LabelBody": record(
         {

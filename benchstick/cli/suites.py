@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from benchstick.cli.common import print_json
-from benchstick.suites import registry
+from benchstick.suites import presets, registry
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/suites/1 document")
 def suites(as_json: bool) -> None:
-    """List the suites with their parameters."""
+    """List the suites with their parameters and presets."""
     found = registry.all_suites().values()
     if as_json:
         listed = [registry.suite_json(suite) for suite in found]
@@ -25,3 +25,5 @@ def suites(as_json: bool) -> None:
             if isinstance(default, bool):
                 default = "yes" if default else "no"
             print(f"    --param {param.name}={default}  {param.help}")
+        for preset in presets.of_suite(suite.name):
+            print(f"    {suite.name}:{preset.name}  {preset.title}: {preset.told}")

@@ -173,6 +173,21 @@ class Hold:
             os.close(fd)
 
 
+def check(
+    drive: Drive,
+    *,
+    unlock: str | None = None,
+    erase: str | None = None,
+    destructive: bool,
+    query: Query = ask_live,
+    over_stick: bool = False,
+) -> None:
+    """What `hold` checks before it touches anything: Refused for a wrong or missing code, a
+    protected drive, a locked one without `unlock`. The parameters are those of `hold`."""
+    _check_codes(drive, unlock, erase, destructive, over_stick)
+    _check_guard(drive, unlock, over_stick, query)
+
+
 def hold(
     drive: Drive,
     *,
@@ -192,8 +207,14 @@ def hold(
     it is gone. `over_stick`: a bench stick that is not in use may be written, which is otherwise
     protected; for the program that writes sticks, and for no run.
     """
-    _check_codes(drive, unlock, erase, destructive, over_stick)
-    _check_guard(drive, unlock, over_stick, query)
+    check(
+        drive,
+        unlock=unlock,
+        erase=erase,
+        destructive=destructive,
+        query=query,
+        over_stick=over_stick,
+    )
     fd = _open(drive)
     lock_fd: int | None = None
     try:

@@ -27,7 +27,7 @@ from benchstick.appliance.state import note_sticks
 from benchstick.drives import discover
 from benchstick.drives.judge import STICK_WHY
 from benchstick.drives.model import Drive
-from benchstick.engine import plugged, purges, recovery
+from benchstick.engine import plugged, purges, queues, recovery
 from benchstick.engine.artefacts import check_room
 from benchstick.plan.errors import BadInput, BenchError, Refused, StoreFailed
 from benchstick.reports import bundle
@@ -84,7 +84,13 @@ class Agent:
                 for left in purges.unfinished(db):
                     print(f"benchstick agent: {left.told()}", file=sys.stderr)
                 self._refuse_old(db)
-                self._loop(db)
+                queues.close_all(db)
+                try:
+                    self._loop(db)
+                finally:
+                    # Before its runs are cancelled: nothing of a queue begins after that.
+                    with contextlib.suppress(BenchError, sqlite3.Error):
+                        queues.close_all(db)
         finally:
             self._end_children()
             lock.release()
@@ -184,7 +190,11 @@ class Agent:
             elif row["kind"] == "clock":
                 access.keep_sessions(db, clock.carry_out(body))
                 records.answer_request(db, row["id"], "done")
+            elif queues.is_queue(body):
+                records.answer_request(db, row["id"], "taken")
+                queues.take(db, int(row["id"]), body, self._start)
             else:
+                queues.check_free(db, body)
                 records.answer_request(db, row["id"], "taken")
                 self._start(int(row["id"]))
         except BenchError as error:
@@ -215,11 +225,13 @@ class Agent:
                 text = f"run {number} was imported" if new else f"it was here, as run {number}"
                 imports.answer_upload(db, upload, number, text)
 
-    def _start(self, request: int) -> None:
+    def _start(self, request: int, place: int | None = None, first: bool = False) -> None:
+        """Start the worker of a request, or of the entry of a queue at `place`."""
+        entry = [] if place is None else [str(place), *(["first"] if first else [])]
         environment = {**os.environ, "BENCHSTICK_HOME": str(self.home)}
         self.children[request] = subprocess.Popen(
             [sys.executable, "-m", "benchstick.engine.worker", str(request),
-             ",".join(str(number) for number in sorted(self.seen))],
+             ",".join(str(number) for number in sorted(self.seen)), *entry],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             # Of its own session: a run outlives an agent that is killed and restarted.
@@ -228,6 +240,11 @@ class Agent:
         )  # fmt: skip
 
     def _cancel(self, db: sqlite3.Connection, body: Mapping[str, Any]) -> None:
+        if "queue" in body:
+            child = self.children.get(queues.cancel(db, body) or -1)
+            if child is not None:
+                child.send_signal(signal.SIGTERM)
+            return
         number = body.get("run")
         if not isinstance(number, int) or isinstance(number, bool):
             raise BadInput("run: a run's number is needed", field="run")
@@ -238,15 +255,15 @@ class Agent:
             if child.poll() is None:
                 continue
             del self.children[request]
-            state = db.execute(
-                "SELECT state FROM answers WHERE request = ?", (request,)
-            ).fetchone()
-            if state is None or state["state"] == "taken":
+            answer = records.answer_of(db, request)
+            # A run may have formatted its drive: what was known of it is old.
+            self._last = None
+            if queues.is_of_queue(db, request):
+                queues.ended(db, request, child.returncode, self._start)
+            elif answer is None or answer["state"] == "taken":
                 text = f"the run's process ended with exit code {child.returncode}"
                 error = {"code": "internal", "message": text, "field": None}
                 records.answer_request(db, request, "refused", answer={"error": error})
-            # A run may have formatted its drive: what was known of it is old.
-            self._last = None
 
     def _end_children(self) -> None:
         for child in self.children.values():

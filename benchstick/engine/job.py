@@ -10,20 +10,19 @@ import contextlib
 import signal
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from benchstick.drives import discover, practice, purge
-from benchstick.drives.guard import hold as take_hold
+from benchstick.drives import discover, guard, practice, purge
 from benchstick.drives.model import Drive
 from benchstick.engine import fio, purges, recovery, source
 from benchstick.engine.purge import require_tools
 from benchstick.engine.runner import Outcome, Progress, Runner
-from benchstick.plan import fileset
-from benchstick.plan.errors import BadInput, Refused, StoreFailed
+from benchstick.plan import fileset, queue
+from benchstick.plan.errors import BadInput, DriveLost, Refused, StoreFailed
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.steps import Fio, Plan
 from benchstick.store import database, records
@@ -36,7 +35,8 @@ PURGING = "erase"
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """What was asked for. `drive` is a selector; `expected` the (identity key, diskseq) of the
-    drive that the asker saw, where he saw it some time ago."""
+    drive that the asker saw, where he saw it some time ago. `follows`: a run of the same queue has
+    ended on the drive, so that a drive which is not there has gone away."""
 
     suite: str
     drive: str
@@ -49,6 +49,7 @@ class Job:
     expected: tuple[str, int | None] | None = None
     request: int | None = None
     own_folders: bool = True
+    follows: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,25 @@ def _labels(home: Path) -> dict[str, str]:
 
 
 def make_ready(
-    job: Job, home: Path, seen: Collection[int] = (), *, makes: bool = True
+    job: Job,
+    home: Path,
+    seen: Collection[int] = (),
+    *,
+    makes: bool = True,
+    drive: Drive | None = None,
 ) -> Ready:
-    """Find the drive and make the plan; writes nothing to any drive. BadInput, Refused.
+    """Find the drive and make the plan; writes nothing to any drive. BadInput, Refused, DriveLost.
 
-    `makes` as in `find_drive`.
+    `makes` as in `find_drive`; `drive` where it was found just now.
     """
     registry.find(job.suite)
-    drive = find_drive(job.drive, home, seen, makes=makes)
+    if drive is None:
+        try:
+            drive = find_drive(job.drive, home, seen, makes=makes)
+        except BadInput as error:
+            if not job.follows:
+                raise
+            raise DriveLost(f"{job.drive}: the drive went away after the run before") from error
     if job.expected is not None and job.expected != (drive.identity.key(), drive.diskseq):
         raise Refused(
             f"{drive.code}: not the drive that was chosen (it was replugged or replaced); "
@@ -147,6 +159,39 @@ def make_ready(
         if name not in named:
             named[name] = fileset.builtin(name, plan.scale or 1.0)
     return Ready(job, drive, plan, named, folder, tuple(seen))
+
+
+def make_all_ready(
+    jobs: Sequence[Job], home: Path, seen: Collection[int] = (), *, makes: bool = True
+) -> list[Ready]:
+    """Make all jobs of a queue ready, on one and the same drive; writes nothing. BadInput, also
+    where they cannot follow each other; Refused."""
+    found: list[Ready] = []
+    for job in jobs:
+        drive = found[0].drive if found else None
+        found.append(make_ready(job, home, seen, makes=makes, drive=drive))
+    queue.check([ready.plan for ready in found])
+    return found
+
+
+def check_queue(jobs: Sequence[Job], home: Path, seen: Collection[int] = ()) -> list[Ready]:
+    """`make_all_ready`, with the tools, codes and guard of each checked before the first begins."""
+    found = make_all_ready(jobs, home, seen)
+    for ready in found:
+        _check_tools(ready.plan)
+        guard.check(
+            ready.drive,
+            unlock=ready.job.unlock,
+            erase=ready.job.erase,
+            destructive=ready.plan.destroys,
+        )
+    return found
+
+
+def _check_tools(plan: Plan) -> None:
+    if any(isinstance(step, Fio) for step in plan.steps):
+        fio.check()
+    require_tools(plan)
 
 
 def _own_sets(job: Job) -> tuple[list[FileSet], Path | None]:
@@ -185,11 +230,9 @@ def execute(
     begun: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Carry out a ready job. Raises Refused, BadInput, StoreFailed before anything is written."""
-    if any(isinstance(step, Fio) for step in ready.plan.steps):
-        fio.check()
-    require_tools(ready.plan)
+    _check_tools(ready.plan)
     with (
-        take_hold(
+        guard.hold(
             ready.drive,
             unlock=ready.job.unlock,
             erase=ready.job.erase,

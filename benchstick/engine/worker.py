@@ -1,4 +1,9 @@
-"""The agent's child: carries out one request. Started as `python -m benchstick.engine.worker`."""
+"""The agent's child: carries out one request, or one entry of a queue.
+
+Started as `python -m benchstick.engine.worker REQUEST SEEN [PLACE [first]]`. Before the `first`
+entry of a queue is begun, all of them are checked: a mistake in the last one must not be found
+hours later.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,23 @@ import json
 import sqlite3
 import sys
 import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from benchstick.appliance import state
-from benchstick.engine.job import Job, cancel_on_signals, execute, make_ready
+from benchstick.engine.job import (
+    Job,
+    Ready,
+    cancel_on_signals,
+    check_queue,
+    execute,
+    make_ready,
+)
 from benchstick.plan.errors import EXIT_INTERNAL, BadInput, BenchError
-from benchstick.store import database, records
+from benchstick.plan.queue import entries_of
+from benchstick.store import database, queues, records
 from benchstick.store.home import data_folder
 
 _TEXTS = ("target", "fs", "erase", "unlock")
@@ -64,42 +80,66 @@ def _expected(body: dict[str, Any]) -> tuple[str, int | None]:
     return key, diskseq
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What this process is to carry out: request `number`, of a queue the entry at `place`."""
+
+    db: sqlite3.Connection
+    number: int
+    place: int | None = None
+    first: bool = False
+
+    def ready(self, home: Path, seen: Sequence[int]) -> Ready:
+        """The run, ready to be carried out. BadInput, Refused, DriveLost."""
+        row = self.db.execute(
+            "SELECT body_json FROM requests WHERE id = ?", (self.number,)
+        ).fetchone()
+        if row is None:
+            raise BadInput(f"request {self.number}: there is no such request")
+        body = json.loads(row["body_json"])
+        if self.place is None:
+            return make_ready(job_from_request(self.number, body), home, seen)
+        jobs = [job_from_request(self.number, entry) for entry in entries_of(body)]
+        if self.first:
+            waiting = queues.waits(self.db, self.number)
+            return check_queue([jobs[at] for at in (self.place, *waiting)], home, seen)[0]
+        return make_ready(replace(jobs[self.place], follows=True), home, seen)
+
+    def begun(self, run: int) -> None:
+        records.answer_request(self.db, self.number, "taken", run=run)
+        if self.place is not None:
+            queues.entry_runs(self.db, self.number, self.place, run)
+
+    def refused(self, code: str, message: str, field: str | None) -> None:
+        # Of a queue that has begun the asker learns it from the queue.
+        if self.place is not None and not self.first:
+            queues.entry_refused(self.db, self.number, self.place, message)
+            return
+        answer = {"error": {"code": code, "message": message, "field": field}}
+        records.answer_request(self.db, self.number, "refused", answer=answer)
+
+
 def main(argv: list[str]) -> int:
-    number = int(argv[0])
     seen = [int(word) for word in argv[1].split(",") if word] if len(argv) > 1 else []
     home = data_folder()
     with contextlib.closing(database.open_writer(home)) as db, cancel_on_signals() as cancel:
+        place = int(argv[2]) if len(argv) > 2 else None
+        asked = _Asked(db, int(argv[0]), place, argv[3:] == ["first"])
         try:
-            row = db.execute("SELECT body_json FROM requests WHERE id = ?", (number,)).fetchone()
-            if row is None:
-                raise BadInput(f"request {number}: there is no such request")
-            job = job_from_request(number, json.loads(row["body_json"]))
-            ready = make_ready(job, home, seen)
-            outcome = execute(
-                ready, home, cancel=cancel, begun=lambda run: _begun(db, number, run)
-            )
+            ready = asked.ready(home, seen)
+            outcome = execute(ready, home, cancel=cancel, begun=asked.begun)
         except BenchError as error:
-            _refuse(db, number, error.code, error.message, error.field)
+            asked.refused(error.code, error.message, error.field)
             return error.exit_code
         except Exception:  # noqa: BLE001 - told to the asker, whatever it is
             traceback.print_exc()
-            _refuse(db, number, "internal", "internal error: see the agent's log", None)
+            asked.refused("internal", "internal error: see the agent's log", None)
             return EXIT_INTERNAL
-        # The request was left behind with a stick that was pulled out.
-        if not state.moved_to_ram():
-            records.answer_request(db, number, "done", run=outcome.number)
+        # The request was left behind with a stick that was pulled out. A queue's is the agent's to
+        # answer: more of it may follow.
+        if place is None and not state.moved_to_ram():
+            records.answer_request(db, asked.number, "done", run=outcome.number)
         return outcome.exit_code
-
-
-def _begun(db: sqlite3.Connection, request: int, run: int) -> None:
-    records.answer_request(db, request, "taken", run=run)
-
-
-def _refuse(
-    db: sqlite3.Connection, request: int, code: str, message: str, field: str | None
-) -> None:
-    answer = {"error": {"code": code, "message": message, "field": field}}
-    records.answer_request(db, request, "refused", answer=answer)
 
 
 if __name__ == "__main__":

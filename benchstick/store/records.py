@@ -614,6 +614,14 @@ def requests_left_over(db: sqlite3.Connection) -> list[int]:
     return [int(row["id"]) for row in rows]
 
 
+def answer_of(db: sqlite3.Connection, request: int) -> sqlite3.Row | None:
+    """The answer to a request: `state`, `run`, `answer_json`, `utc`; None before there is one."""
+    row: sqlite3.Row | None = db.execute(
+        "SELECT state, run, answer_json, utc FROM answers WHERE request = ?", (request,)
+    ).fetchone()
+    return row
+
+
 def answer_request(
     db: sqlite3.Connection,
     request: int,

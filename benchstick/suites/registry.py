@@ -9,6 +9,7 @@ from benchstick.plan import params as parameters
 from benchstick.plan.errors import BadInput
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.steps import FILESYSTEMS, Plan
+from benchstick.suites import presets
 from benchstick.suites.asssd import AsSsd
 from benchstick.suites.atto import Atto
 from benchstick.suites.base import Asked, Suite
@@ -59,6 +60,7 @@ def suite_json(suite: Suite) -> dict[str, Any]:
         "default_fs": suite.default_fs,
         "takes_scale": suite.takes_scale,
         "params": [param.to_json() for param in suite.params],
+        "presets": [preset.to_json() for preset in presets.of_suite(suite.name)],
     }
 
 

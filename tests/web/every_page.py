@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchstick.store import access, imports, models, references
+from benchstick.store import access, imports, models, queues, references
 from benchstick.store.database import open_writer
-from benchstick.store.records import add_request
+from benchstick.store.records import add_request, answer_request
 from benchstick.suites.models import Claim, Sheet
 from benchstick.suites.references import Reference
-from tests.web import made_charts
+from tests.web import made_charts, sample
 
 # Runs of the sample bench by what they show.
 RUNS = ("das", "cdm", "slow", "lost", "practice", "running")
@@ -31,6 +31,28 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
                 home, db, suite, {}, getattr(made_charts, suite)
             )
         numbers |= furnish(db)
+        numbers["queue"] = add_queue(db, numbers)
+        numbers["stopped"] = add_queue(db, {"das": numbers["lost"], "running": None})
+        queues.end(db, numbers["stopped"], "stopped", queues.NO_AGENT)
+
+
+def add_queue(db: sqlite3.Connection, numbers: Mapping[str, Any]) -> int:
+    """A queue on the fast drive: one run is done, one is running, two wait. Its number."""
+    drive = sample.fast().to_json()
+    runs = [
+        {"suite": "das", "scale": 0.05}, {"suite": "das", "params": {"passes": "1"}, "scale": 0.1},
+        {"suite": "cdm", "params": {"preset": "nvme"}, "fs": "exfat"}, {"suite": "sustained"},
+    ]  # fmt: skip
+    body = {"drive": drive["code"], "identity_key": drive["identity"]["key"],
+            "diskseq": drive["diskseq"], "erase": drive["code"], "runs": runs}  # fmt: skip
+    number = add_request(db, "run", body)
+    queues.begin(db, number, body["identity_key"], len(runs))
+    for place, name in enumerate(("das", "running")):
+        if numbers[name] is not None:
+            queues.entry_starts(db, number, place)
+            queues.entry_runs(db, number, place, numbers[name])
+    answer_request(db, number, "taken", run=numbers["das"])
+    return number
 
 
 def furnish(db: sqlite3.Connection) -> dict[str, int]:
@@ -67,6 +89,10 @@ def paths(numbers: Mapping[str, Any]) -> dict[str, str]:
         "start-drive": "/runs/new",
         "start-locked": "/runs/new?drive=S6PUNX0T312345A&suite=das",
         "start-wrong": "/runs/new?drive=practice&suite=cdm&p.passes=99",
+        "start-queue": "/runs/new?drive=practice&suite=cdm&q=suite%3Dcdm%26p.profile%3Dpeak"
+        "&q=suite%3Ddas%26scale%3D0.05%26p.passes%3D1&q=suite%3Dsustained%26p.block%3D128k",
+        "queue": f"/queues/{numbers['queue']}",
+        "queue-stopped": f"/queues/{numbers['stopped']}",
         "request": f"/requests/{numbers['request']}",
         "methods": "/methods",
         "charts": "/methods/charts",

@@ -16,7 +16,8 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import expect
 
 from benchstick.appliance import clock, state
-from benchstick.store import home, live, locks, records
+from benchstick.engine import queues as agents
+from benchstick.store import home, live, locks, queues, records
 from benchstick.store.database import open_writer
 from tests.web import sample
 from tests.web.conftest import Bench
@@ -126,6 +127,62 @@ def test_from_a_drive_to_its_result(watched: Watched, key: LoginKey, bench: Benc
         expect(page.locator(".tag", has_text="done").first).to_be_visible(timeout=15000)
     expect(page.locator(".cdm")).to_contain_text("SEQ1M")
     expect(page.locator("#chart canvas")).to_be_visible()
+
+
+def test_from_presets_to_a_queue_and_its_end(
+    watched: Watched, key: LoginKey, bench: Bench
+) -> None:
+    sign_in(watched, key)
+    page = watched.go("/runs/new?drive=practice&suite=cdm")
+    preset = page.get_by_role("link", name=re.compile("^Peak performance"))
+    told = preset.inner_text()
+    preset.click()
+    expect(page.get_by_label("Profile")).to_have_value("peak")
+    expect(preset).to_have_attribute("aria-current", "true")
+    assert page.locator('[data-cost="seconds"]').inner_text() in told
+    page.get_by_role("button", name="Add to a queue").click()
+    page.get_by_role("link", name=re.compile("^DAS suite")).click()
+    page.get_by_role("link", name=re.compile("^Quick")).click()
+    page.get_by_role("button", name="Add to the queue").click()
+    page.get_by_role("button", name="Add to the queue").click()
+    rows = page.locator("#queue tbody tr")
+    expect(rows).to_have_count(3)
+    page.get_by_role("link", name=re.compile("Take out number 3")).click()
+    expect(rows).to_have_count(2)
+    expect(page.locator("#queue")).to_contain_text("In all:")
+    # Nothing is asked for without the code of this drive.
+    before = bench.count("requests")
+    for wrong in ("", "practise"):
+        page.get_by_label("Code of the drive to erase").fill(wrong)
+        page.get_by_role("button", name="Erase and start the queue").click()
+        expect(page.locator("#queue-problem")).to_contain_text("this queue destroys")
+        expect(rows).to_have_count(2)
+    assert bench.count("requests") == before
+    page.get_by_label("Code of the drive to erase").fill("practice")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/queues/\d+$"))
+    number = int(page.url.rsplit("/", 1)[1])
+    body = json.loads(bench.last_request()["body_json"])
+    assert [run["suite"] for run in body["runs"]] == ["cdm", "das"]
+    assert (body["erase"], body["diskseq"]) == ("practice", 20)
+    with contextlib.closing(open_writer(bench.home)) as db:
+        records.answer_request(db, number, "taken")
+        agents.take(db, number, body, lambda *_: None)
+        expect(page.locator("#queue-state")).to_have_text("open")
+        queues.entry_runs(db, number, 0, bench.numbers["practice"])
+        expect(page.get_by_role("link", name=f"Run {bench.numbers['practice']}")).to_be_visible()
+        page.get_by_role("button", name="Take out number 2").click()
+        expect(page.get_by_role("status").filter(has_text="was asked")).to_be_visible()
+        assert json.loads(bench.last_request()["body_json"]) == {"queue": number, "place": 1}
+        page.get_by_text("Cancel the queue…").click()
+        page.get_by_role("button", name=f"Cancel queue {number}").click()
+        expect(page).to_have_url(re.compile(r"asked=1$"))
+        assert json.loads(bench.last_request()["body_json"]) == {"queue": number}
+        queues.end(db, number, "stopped", "run 1 failed: the drive went away")
+        expect(page.locator("#queue-why")).to_have_text("run 1 failed: the drive went away")
+        expect(page.locator('[data-place="1"]')).to_contain_text("not started")
+        for row in records.open_requests(db):
+            records.answer_request(db, row["id"], "done")
 
 
 def test_cancel_takes_two_clicks_and_reaches_the_agent(

@@ -134,6 +134,9 @@ def test_each_operation_answers_as_it_is_told(
         given["number"] = signed_in.api("/api/v1/runs", find("start").body_example).json["id"]
     elif name == "cancel":
         given["number"] = bench.numbers["running"]
+    elif name in ("queue", "cancel_queue", "take_out"):
+        with contextlib.closing(open_writer(bench.home)) as db:
+            given = {"number": every_page.add_queue(db, bench.numbers), "place": 2}
     elif name in ("imported", "remove_reference", "remove_model"):
         given["number"] = furnish(bench)[name]
     elif name == "revoke_token":
@@ -250,6 +253,15 @@ FAILURES: list[tuple[str, str, dict[str, Any], int]] = [
     ("start", "/api/v1/runs", {"data": b"{}"}, 415),
     ("cancel", "/api/v1/runs/1/cancel", {"json": {}}, 409),
     ("cancel", "/api/v1/runs/1/cancel", {"json": {"x": 1}}, 400),
+    ("cost", "/api/v1/runs/new?drive=practice&suite=cdm&q=x", {}, 400),
+    ("start_queue", "/api/v1/queues", {"json": {"drive": "practice", "runs": []}}, 400),
+    ("start_queue", "/api/v1/queues", {"json": {"drive": "practice",
+                                                "runs": [{"suite": "cdm"}]}}, 403),
+    ("start_queue", "/api/v1/queues", {"json": {"drive": "x", "runs": [{"suite": "cdm"}]}}, 404),
+    ("queue", "/api/v1/queues/999999", {}, 404),
+    ("queues", "/api/v1/queues?limit=0", {}, 400),
+    ("cancel_queue", "/api/v1/queues/999999/cancel", {"json": {}}, 404),
+    ("take_out", "/api/v1/queues/999999/entries/1/remove", {"json": {}}, 404),
     ("login", "/api/v1/login", {"json": {"pin": "123456"}}, 409),
     ("login", "/api/v1/login", {"json": {"key": "x"}}, 403),
     ("compare", "/api/v1/compare", {}, 400),
@@ -329,12 +341,13 @@ ASKED = ("", "?kind=practice", "?drive=practice", "?drive=practice&suite=das&p.p
          "?drive=port:1-4:0&suite=cdm&fs=exfat&p.size=1GiB")  # fmt: skip
 
 
-def page_of(rule: str, bench: Bench, request: int, upload: int) -> str:
+def page_of(rule: str, bench: Bench, request: int, upload: int, queue: int) -> str:
     """An address of this rule on the sample bench."""
     values = {
         "/drives/<path:code>": "/drives/port:1-4:0",
         "/runs/<number>": f"/runs/{bench.numbers['das']}",
         "/requests/<number>": f"/requests/{request}",
+        "/queues/<number>": f"/queues/{queue}",
         "/compare": f"/compare?runs={bench.numbers['cdm']},{bench.numbers['slow']}",
         "/imports/<number>": f"/imports/{upload}",
         "/suites/<name>": "/suites/cdm",
@@ -349,13 +362,15 @@ def test_every_page_names_its_twin_which_answers(
 ) -> None:
     upload = furnish(bench)["imported"]
     request = signed_in.api("/api/v1/runs", find("start").body_example).json["id"]
+    with contextlib.closing(open_writer(bench.home)) as db:
+        queue = every_page.add_queue(db, bench.numbers)
     walked = 0
     for rule in app.url_map.iter_rules():
         skipped = rule.rule.startswith("/api/") or rule.rule in ("/", "/openapi.json")
         if skipped or "GET" not in (rule.methods or ()) or rule.endpoint in ("static", *FILES):
             continue
         for asked in ASKED:
-            path = page_of(rule.rule, bench, request, upload)
+            path = page_of(rule.rule, bench, request, upload, queue)
             path += asked.replace("?", "&") if "?" in path else asked
             page = signed_in.client.get(path)
             assert page.status_code == 200, path

@@ -34,7 +34,7 @@ if (form) {
   const query = () => {
     const wanted = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
-      if (!["csrf", "erase", "identity_key", "diskseq"].includes(name) && value !== "") wanted.append(name, value);
+      if (!["csrf", "erase", "identity_key", "diskseq", "q"].includes(name) && value !== "") wanted.append(name, value);
     }
     return wanted;
   };
@@ -56,6 +56,8 @@ if (form) {
     cell("destroys").replaceChildren(tag);
     by("cost-notes").replaceChildren(...plan.notes.map((note) => item(note)));
     by("step-names").replaceChildren(...plan.steps.map((step) => item(step.name, step.seconds ? duration(step.seconds) : "")));
+    // While a queue is put together its own form asks for the code.
+    if (!by("go")) return;
     by("erase-part").hidden = !needs.erase;
     by("lock-part").hidden = !needs.unlock;
     by("go").className = plan.destroys ? "erase" : "primary";

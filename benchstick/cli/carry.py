@@ -1,0 +1,99 @@
+"""Carrying out a run in the foreground: its cost before, its progress meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchstick.cli.common import print_json
+from benchstick.engine.job import Ready, execute
+from benchstick.engine.runner import Outcome, Progress
+from benchstick.plan import queue
+from benchstick.plan.steps import Plan
+from benchstick.plan.units import duration_text, size_text
+from benchstick.store import database, records
+
+
+def carry_out(ready: Ready, home: Path, cancel: threading.Event) -> Outcome:
+    """Carry out a ready run, with its progress on stderr."""
+    show = _Meter() if sys.stderr.isatty() else _Lines()
+    try:
+        return execute(ready, home, cancel=cancel, progress=show)
+    finally:
+        show.close()
+
+
+def document_of(home: Path, number: int) -> dict[str, Any]:
+    """The `benchstick/run/1` document of a run."""
+    with contextlib.closing(database.open_reader(home)) as db:
+        return records.run_json(db, number)
+
+
+def cost_text(plans: Sequence[Plan]) -> str:
+    """What the plans take, in words."""
+    cost = queue.cost(plans)
+    effect = "destroys the data on the drive" if cost.destroys else "keeps the data on the drive"
+    most = "at most about" if cost.at_most else "about"
+    return (
+        f"{most} {duration_text(cost.seconds)}, writes about {size_text(cost.bytes_written)}, "
+        f"{effect}"
+    )
+
+
+def print_plan(plan: Plan, as_json: bool) -> None:
+    """The plan and its cost on stdout."""
+    if as_json:
+        print_json(plan.to_json())
+        return
+    print(f"{plan.suite} on {plan.drive_code}: {cost_text([plan])}")
+    for number, step in enumerate(plan.steps):
+        marks = " DESTROYS" if step.destroys else ""
+        written = f", writes {size_text(step.bytes_written)}" if step.bytes_written else ""
+        print(f"{number:4}  {step.name} ({duration_text(step.seconds)}{written}){marks}")
+    for note in plan.notes:
+        print(f"note: {note}")
+
+
+def tell_cost(ready: Ready) -> None:
+    """What the run takes, on stderr."""
+    model = ready.drive.identity.model
+    print(f"{ready.plan.suite} on {model}: {cost_text([ready.plan])}", file=sys.stderr)
+    for note in ready.plan.notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+class _Meter:
+    """One line on a terminal, rewritten once a second."""
+
+    def __call__(self, at: Progress) -> None:
+        done = at.index + (at.fraction or 0.0)
+        filled = int(24 * done / max(at.total, 1))
+        bar = "█" * filled + "░" * (24 - filled)
+        share = "" if at.fraction is None else f" {100 * at.fraction:.0f} %"
+        text = f"run {at.number} {bar} {at.name}{share} · {at.left}"
+        sys.stderr.write(f"\r\x1b[K{text[:110]}")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
+class _Lines:
+    """One line a step, for logs."""
+
+    def __init__(self) -> None:
+        self._last: Any = None
+
+    def __call__(self, at: Progress) -> None:
+        if at.index != self._last:
+            self._last = at.index
+            print(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.left}",
+                  file=sys.stderr, flush=True)  # fmt: skip
+
+    def close(self) -> None:
+        """Nothing to put right."""

@@ -1,0 +1,201 @@
+"""Several suites in one command: `benchstick run das:quick,cdm --drive D`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from benchstick.cli.carry import carry_out, cost_text, document_of, print_plan
+from benchstick.cli.common import print_json
+from benchstick.cli.runs import print_run
+from benchstick.engine.job import (
+    Job,
+    Ready,
+    cancel_on_signals,
+    check_queue,
+    make_all_ready,
+    make_ready,
+)
+from benchstick.plan import queue
+from benchstick.plan.errors import EXIT_CANCELLED, BadInput, BenchError
+from benchstick.store.records import storable
+from benchstick.suites import presets, registry
+from benchstick.suites.base import Suite
+
+
+@dataclass(frozen=True)
+class Given:
+    """The options that say how suites are run; `params` may be `NAME` or `SUITE.NAME`."""
+
+    params: Mapping[str, str] = field(default_factory=dict)
+    target: str | None = None
+    fs: str | None = None
+    scale: float | None = None
+
+
+def read_suites(job: Job, given: Given) -> list[Job]:
+    """The jobs that `SUITE[:PRESET][,SUITE...]` in `job.suite` means, else as `job`.
+
+    Of several suites each takes the options that it knows. BadInput naming what none knows.
+    """
+    words = [word.partition(":") for word in job.suite.split(",")]
+    suites = [registry.find(name.strip()) for name, _, _ in words]
+    if len(suites) > 1:
+        _check_used(suites, given)
+    return [
+        _job(job, suite, presets.find(suite.name, name.strip()) if mark else None, given,
+             alone=len(suites) == 1)
+        for suite, (_, mark, name) in zip(suites, words, strict=True)
+    ]  # fmt: skip
+
+
+def _job(
+    job: Job, suite: Suite, preset: presets.Preset | None, given: Given, *, alone: bool
+) -> Job:
+    own = preset or presets.Preset("", "", "")
+    target = given.target if alone or given.target in suite.targets else None
+    fs = given.fs if alone or ("file" in suite.targets and target != "block") else None
+    scale = given.scale if alone or suite.takes_scale else None
+    return replace(
+        job,
+        suite=suite.name,
+        params={**own.params, **dict(_params_of(suite, given, alone=alone))},
+        target=target or own.target,
+        fs=fs or own.fs,
+        scale=scale if scale is not None else own.scale,
+    )
+
+
+def _params_of(suite: Suite, given: Given, *, alone: bool) -> Iterator[tuple[str, str]]:
+    names = {param.name for param in suite.params}
+    for name, value in given.params.items():
+        which, dot, rest = name.partition(".")
+        if dot and which == suite.name:
+            yield rest, value
+        elif alone or name in names:
+            yield name, value
+
+
+def _check_used(suites: Sequence[Suite], given: Given) -> None:
+    """BadInput for an option that none of the suites takes."""
+    listed = ", ".join(suite.name for suite in suites)
+    for name in given.params:
+        which = name.partition(".")[0]
+        taken = any(
+            name in {param.name for param in suite.params}
+            or ("." in name and which == suite.name)
+            for suite in suites
+        )
+        if not taken:
+            raise BadInput(f"--param {name}: none of {listed} takes it", field=name)
+    for option, value, taken in (
+        ("target", given.target, any(given.target in suite.targets for suite in suites)),
+        ("fs", given.fs, any("file" in suite.targets for suite in suites)),
+        ("scale", given.scale, any(suite.takes_scale for suite in suites)),
+    ):
+        if value is not None and not taken:
+            raise BadInput(f"--{option} {value}: none of {listed} takes it", field=option)
+
+
+def queue_of(
+    jobs: Sequence[Job], home: Path, seen: Collection[int], *, dry_run: bool, as_json: bool
+) -> int:
+    """Carry out all jobs, one after the other, and print their results; the exit code.
+
+    All are checked before the first begins. One that does not come to its end is the last.
+    """
+    if dry_run:
+        _print_plans(make_all_ready(jobs, home, seen, makes=False), as_json)
+        return 0
+    readies = check_queue(jobs, home, seen)
+    for ready in readies:
+        print(f"{ready.plan.suite}: {cost_text([ready.plan])}", file=sys.stderr)
+        for note in ready.plan.notes:
+            print(f"note: {note}", file=sys.stderr)
+    drive = readies[0].drive
+    total = cost_text([ready.plan for ready in readies])
+    print(f"{len(readies)} runs on {drive.identity.model}: {total}", file=sys.stderr)
+    done = _carry_out_all(readies, home, seen)
+    documents = [document_of(home, number) for number in done.numbers]
+    left = [job.suite for job in jobs[len(documents) :]]
+    code, why = queue.exit_code(done.codes), done.why
+    if as_json:
+        print_json(_document(documents, left, code, why))
+    else:
+        for at, document in enumerate(documents):
+            if at:
+                print()
+            print_run(document)
+    if why:
+        print(f"benchstick: {storable(why)}", file=sys.stderr)
+    if left:
+        print(f"benchstick: not started: {', '.join(left)}", file=sys.stderr)
+    return code
+
+
+@dataclass
+class _Done:
+    """Exit codes, numbers of the runs that began, and what is to be said of the last one."""
+
+    codes: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    why: str | None = None
+
+
+def _carry_out_all(
+    readies: Sequence[Ready], home: Path, seen: Collection[int]
+) -> _Done:
+    done = _Done()
+    drive = readies[0].drive
+    # The drive as it is then, and no other than the one that was confirmed.
+    same = (drive.identity.key(), drive.diskseq)
+    with cancel_on_signals() as cancel:
+        for ready in readies:
+            if cancel.is_set():
+                done.codes.append(EXIT_CANCELLED)
+                done.why = "cancelled"
+                break
+            try:
+                if done.numbers:
+                    job = replace(ready.job, expected=same, follows=True)
+                    ready = make_ready(job, home, seen)
+                outcome = carry_out(ready, home, cancel)
+            except BenchError as error:
+                if not done.numbers:
+                    raise
+                done.codes.append(error.exit_code)
+                done.why = f"{ready.plan.suite} was not begun: {error.message}"
+                break
+            done.codes.append(outcome.exit_code)
+            done.numbers.append(outcome.number)
+            done.why = outcome.why
+            if not queue.goes_on(outcome.exit_code):
+                break
+    return done
+
+
+def _print_plans(readies: Sequence[Ready], as_json: bool) -> None:
+    plans = [ready.plan for ready in readies]
+    if as_json:
+        total = queue.cost(plans).to_json()
+        documents = [plan.to_json() for plan in plans]
+        print_json({"schema": "benchstick/plans/1", "total": total, "plans": documents})
+        return
+    for plan in plans:
+        print_plan(plan, as_json=False)
+    print(f"{len(plans)} runs on {plans[0].drive_code}: {cost_text(plans)}")
+
+
+def _document(
+    runs: Sequence[Mapping[str, Any]], left: Sequence[str], code: int, why: str | None
+) -> dict[str, Any]:
+    return {
+        "schema": "benchstick/queue-run/1",
+        "exit_code": code,
+        "why": why,
+        "runs": list(runs),
+        "not_started": list(left),
+    }

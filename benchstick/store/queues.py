@@ -1,0 +1,225 @@
+"""Queues: several suites for one drive, one after the other. Written by the agent alone.
+
+A queue's number is that of the request which asked for it, so that the page can name it before the
+agent has taken it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from benchstick.plan.errors import BadInput
+from benchstick.plan.queue import entries_of
+from benchstick.store import locks, records
+from benchstick.store.database import has_table, transaction, utc_now
+
+SCHEMA = "benchstick/queue/1"
+NO_AGENT = "the agent ended; what waited was not started, and does not start by itself"
+# What an entry asks for, as a start takes it.
+_WISH = ("suite", "params", "target", "fs", "scale")
+
+
+def begin(db: sqlite3.Connection, number: int, drive_key: str, count: int) -> None:
+    """Open the queue that request `number` asks for, with `count` entries that wait."""
+    with transaction(db):
+        db.execute(
+            "INSERT INTO queues (number, drive_key, state) VALUES (?, ?, 'open')",
+            (number, drive_key),
+        )
+        db.executemany(
+            "INSERT INTO queue_entries (queue, place, state) VALUES (?, ?, 'waiting')",
+            [(number, place) for place in range(count)],
+        )
+
+
+def exists(db: sqlite3.Connection, number: int) -> bool:
+    """Whether there is a queue of this number, open or not."""
+    found = db.execute("SELECT 1 FROM queues WHERE number = ?", (number,)).fetchone()
+    return found is not None
+
+
+def waits(db: sqlite3.Connection, number: int) -> list[int]:
+    """The places of the entries that wait, in order."""
+    rows = db.execute(
+        "SELECT place FROM queue_entries WHERE queue = ? AND state = 'waiting' ORDER BY place",
+        (number,),
+    )
+    return [int(row["place"]) for row in rows]
+
+
+def entry_starts(db: sqlite3.Connection, number: int, place: int) -> None:
+    """The agent starts the entry's worker; a run follows, or a refusal."""
+    _entry(db, number, place, "state = 'started'")
+
+
+def entry_runs(db: sqlite3.Connection, number: int, place: int, run: int) -> None:
+    """The entry's run has begun."""
+    _entry(db, number, place, "run = ?", run)
+
+
+def entry_refused(db: sqlite3.Connection, number: int, place: int, why: str) -> None:
+    """No run of the entry will begin."""
+    _entry(db, number, place, "state = 'refused', why = ?", why)
+
+
+def _entry(
+    db: sqlite3.Connection, number: int, place: int, change: str, *values: object
+) -> None:
+    with transaction(db):
+        db.execute(
+            f"UPDATE queue_entries SET {change} WHERE queue = ? AND place = ?",
+            (*values, number, place),
+        )
+
+
+def take_out(db: sqlite3.Connection, number: int, place: int) -> None:
+    """Take an entry out of an open queue. BadInput when it does not wait."""
+    with transaction(db):
+        changed = db.execute(
+            "UPDATE queue_entries SET state = 'taken_out' WHERE queue = ? AND place = ?"
+            " AND state = 'waiting'",
+            (number, place),
+        ).rowcount
+    if not changed:
+        raise BadInput(f"queue {number}, place {place}: no run waits there", field="place")
+
+
+def end(db: sqlite3.Connection, number: int, state: str, why: str | None = None) -> None:
+    """Close the queue; what still waits is told as not started."""
+    with transaction(db):
+        db.execute(
+            "UPDATE queue_entries SET state = 'not_started' WHERE queue = ? AND state = 'waiting'",
+            (number,),
+        )
+        db.execute(
+            "UPDATE queues SET state = ?, why = ?, ended_utc = ? WHERE number = ?",
+            (state, records.storable(why), utc_now(), number),
+        )
+
+
+def started(db: sqlite3.Connection, number: int) -> sqlite3.Row | None:
+    """The entry that was started last: `place`, `state`, `run`, `why`."""
+    row: sqlite3.Row | None = db.execute(
+        "SELECT place, state, run, why FROM queue_entries WHERE queue = ?"
+        " AND state IN ('started', 'refused') ORDER BY place DESC LIMIT 1",
+        (number,),
+    ).fetchone()
+    return row
+
+
+def open_queues(db: sqlite3.Connection) -> list[int]:
+    """The numbers of the queues that are not closed, oldest first."""
+    if not has_table(db, "queues"):
+        return []
+    rows = db.execute("SELECT number FROM queues WHERE state = 'open' ORDER BY number")
+    return [int(row["number"]) for row in rows]
+
+
+def open_of_drive(db: sqlite3.Connection, drive_key: str) -> int | None:
+    """The open queue of this drive, None when it has none."""
+    if not has_table(db, "queues"):
+        return None
+    row = db.execute(
+        "SELECT number FROM queues WHERE state = 'open' AND drive_key = ?", (drive_key,)
+    ).fetchone()
+    return None if row is None else int(row["number"])
+
+
+def of_run(db: sqlite3.Connection, run: int) -> int | None:
+    """The queue that the run belongs to, None when it was started alone."""
+    if not has_table(db, "queues"):
+        return None
+    row = db.execute("SELECT queue FROM queue_entries WHERE run = ?", (run,)).fetchone()
+    return None if row is None else int(row["queue"])
+
+
+def newest(db: sqlite3.Connection, count: int) -> list[int]:
+    """The numbers of the newest queues that the agent has taken, newest first."""
+    if not has_table(db, "queues"):
+        return []
+    rows = db.execute("SELECT number FROM queues ORDER BY number DESC LIMIT ?", (count,))
+    return [int(row["number"]) for row in rows]
+
+
+def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
+    """The `benchstick/queue/1` document; None when request `number` is not for a queue.
+
+    `state` is waiting until the agent took it, then open, done, stopped or cancelled; refused when
+    nothing of it was begun. An entry that has a run has that run's state.
+    """
+    row = db.execute(
+        "SELECT requests.body_json, requests.created_utc, answers.state, answers.answer_json"
+        " FROM requests LEFT JOIN answers ON answers.request = requests.id"
+        " WHERE requests.id = ? AND requests.kind = 'run'",
+        (number,),
+    ).fetchone()
+    if row is None:
+        return None
+    body = json.loads(row["body_json"])
+    try:
+        wishes = entries_of(body if isinstance(body, dict) else {})
+    except BadInput:
+        return None
+    kept = None
+    if has_table(db, "queues"):
+        kept = db.execute("SELECT * FROM queues WHERE number = ?", (number,)).fetchone()
+    state, why = _state(row, kept)
+    return {
+        "schema": SCHEMA,
+        "number": number,
+        "drive": {"code": str(body.get("drive")), "key": str(body.get("identity_key"))},
+        "state": state,
+        "why": why,
+        "created_utc": row["created_utc"],
+        "ended_utc": None if kept is None else kept["ended_utc"],
+        "entries": _entries(db, number, wishes, state),
+    }
+
+
+def _state(row: sqlite3.Row, kept: sqlite3.Row | None) -> tuple[str, str | None]:
+    """(state, why) as they are shown."""
+    if row["state"] == "refused":
+        error = json.loads(row["answer_json"]).get("error") or {}
+        return "refused", error.get("message")
+    if kept is None:
+        return "waiting", None
+    if kept["state"] == "open" and not locks.is_alive("agent"):
+        return "stopped", NO_AGENT
+    return kept["state"], kept["why"]
+
+
+def _entries(
+    db: sqlite3.Connection, number: int, wishes: Sequence[dict[str, Any]], state: str
+) -> list[dict[str, Any]]:
+    rows = {}
+    if has_table(db, "queues"):
+        found = db.execute("SELECT * FROM queue_entries WHERE queue = ?", (number,))
+        rows = {int(row["place"]): row for row in found}
+    shown = []
+    for place, wish in enumerate(wishes):
+        row = rows.get(place)
+        entry_state = "waiting" if row is None else str(row["state"])
+        run, why, code = (None, None, None) if row is None else (row["run"], row["why"], None)
+        if run is not None:
+            run_row = records.find_run(db, run)
+            entry_state = records.shown_state(db, run_row)
+            why, code = run_row["why"], run_row["exit_code"]
+        elif entry_state == "started":
+            entry_state = "starting"
+        if entry_state in ("waiting", "starting") and state not in ("waiting", "open"):
+            entry_state = "not_started"
+        shown.append(
+            {
+                "place": place,
+                **{name: wish.get(name) for name in _WISH},
+                "params": wish.get("params") or {},
+                "state": entry_state,
+                "run": run,
+                "exit_code": code,
+                "why": why,
+            }
+        )
+    return shown

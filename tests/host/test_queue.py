@@ -1,0 +1,135 @@
+"""A queue on the practice drive, carried out by the agent."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from benchstick.store import database, queues
+from tests.host.bench import Bench, wait_for
+from tests.host.test_agent import PARAMS, ask, final, seen, wish
+
+QUICK = {"suite": "cdm", "params": {**PARAMS, "only": "read"}}
+LONG = {"suite": "cdm", "params": {**PARAMS, "time": "30"}}
+
+
+@pytest.fixture(scope="module")
+def agent(bench: Bench) -> Iterator[subprocess.Popen[str]]:
+    bench.run("practice")
+    process = bench.start("agent")
+    wait_for(lambda: seen(bench))
+    with pytest.MonkeyPatch.context() as patch:
+        # What tells whether the agent and a run are alive.
+        patch.setenv("BENCHSTICK_RUN", bench.environment["BENCHSTICK_RUN"])
+        yield process
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=120)
+
+
+def queued(bench: Bench, *runs: object, **changes: object) -> int:
+    body = {**wish(bench, **changes), "runs": list(runs)}
+    for name in ("suite", "params"):
+        body.pop(name)
+    return ask(bench, "run", body)
+
+
+def shown(bench: Bench, number: int) -> dict[str, Any]:
+    with contextlib.closing(database.open_reader(bench.home)) as db:
+        found = queues.document(db, number)
+    assert found is not None
+    return found
+
+
+def when(bench: Bench, number: int, is_so: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """The queue as soon as `is_so` holds of it."""
+
+    def look() -> dict[str, Any] | None:
+        found = shown(bench, number)
+        return found if is_so(found) else None
+
+    found: dict[str, Any] = wait_for(look, 90)
+    return found
+
+
+def states(document: dict[str, Any]) -> list[str]:
+    return [entry["state"] for entry in document["entries"]]
+
+
+def running(document: dict[str, Any]) -> bool:
+    return "running" in states(document)
+
+
+def runs_of(bench: Bench) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = bench.json("runs", "--practice")["runs"]
+    return found
+
+
+def test_runs_follow_one_another_until_one_is_cancelled(
+    bench: Bench, agent: subprocess.Popen[str]
+) -> None:
+    number = queued(bench, QUICK, LONG, LONG, QUICK)
+    when(bench, number, lambda found: found["state"] == "open")
+    assert final(bench, ask(bench, "cancel", {"queue": number, "place": 1}))["state"] == "done"
+    # The drive is the queue's, between its runs too.
+    assert final(bench, ask(bench, "run", wish(bench)))["state"] == "refused"
+    third = when(bench, number, lambda found: found["entries"][2]["state"] == "running")
+    assert states(third) == ["done", "taken_out", "running", "waiting"]
+    run = third["entries"][2]["run"]
+    ask(bench, "cancel", {"run": run})
+    ended = when(bench, number, lambda found: found["state"] == "stopped")
+    assert states(ended) == ["done", "taken_out", "cancelled", "not_started"]
+    assert f"run {run} cancelled" in ended["why"]
+    assert [found["number"] for found in runs_of(bench)] == [run, ended["entries"][0]["run"]]
+
+
+def test_a_mistake_in_the_last_one_is_found_before_the_first_begins(
+    bench: Bench, agent: subprocess.Popen[str]
+) -> None:
+    before = len(runs_of(bench))
+    numbers = []
+    for runs, changes in (
+        ((QUICK, {"suite": "cdm", "params": {"passes": "99"}}), {}),
+        ((QUICK, {"suite": "cdm"}), {"erase": None}),
+        ((), {}),
+    ):  # fmt: skip
+        numbers.append(queued(bench, *runs, **changes))
+        assert final(bench, numbers[-1])["state"] == "refused"
+    found = shown(bench, numbers[0])
+    assert (found["state"], states(found)) == ("refused", ["not_started"] * 2)
+    assert "passes" in found["why"]
+    assert len(runs_of(bench)) == before
+
+
+def test_a_killed_agent_leaves_its_run_and_the_next_starts_nothing(
+    bench: Bench, agent: subprocess.Popen[str]
+) -> None:
+    number = queued(bench, LONG, QUICK)
+    when(bench, number, running)
+    agent.kill()
+    agent.wait(timeout=60)
+    # Whoever looks before the next agent begins is told the same. The run itself goes on.
+    told = shown(bench, number)
+    assert (told["state"], told["why"]) == ("stopped", queues.NO_AGENT)
+    assert states(told) == ["running", "not_started"]
+    again = bench.start("agent")
+    try:
+        kept = wait_for(lambda: closed(bench, number))
+        assert kept == ("stopped", queues.NO_AGENT)
+        run = str(shown(bench, number)["entries"][0]["run"])
+        assert bench.run("cancel", run).returncode == 0
+        when(bench, number, lambda found: states(found) == ["cancelled", "not_started"])
+    finally:
+        again.send_signal(signal.SIGTERM)
+        again.communicate(timeout=120)
+
+
+def closed(bench: Bench, number: int) -> tuple[str, str] | None:
+    with contextlib.closing(database.open_reader(bench.home)) as db:
+        row = db.execute("SELECT state, why FROM queues WHERE number = ?", (number,)).fetchone()
+    return None if row["state"] == "open" else (row["state"], row["why"])

@@ -1,0 +1,263 @@
+"""Queues without a drive: what may follow what, when the agent goes on, what it tells."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from benchstick.cli import queue as commands
+from benchstick.cli.queue import Given, read_suites
+from benchstick.engine import queues as agents
+from benchstick.engine.job import Job
+from benchstick.plan import queue
+from benchstick.plan.errors import PRECEDENCE, BadInput, Refused
+from benchstick.plan.steps import Plan
+from benchstick.store import database, locks, queues, records
+from benchstick.store import home as places
+from benchstick.suites import presets, registry
+
+Make = Callable[..., dict[str, Any]]
+
+
+def plans(drive: dict[str, Any], *wanted: tuple[str, str]) -> list[Plan]:
+    return [registry.make_plan(suite, drive, {}, fs=fs or None) for suite, fs in wanted]
+
+
+def test_the_cost_of_a_queue_is_that_of_its_runs(drive_json: Make) -> None:
+    made = plans(drive_json(), ("cdm", "keep"), ("sustained", ""))
+    whole = queue.cost(made)
+    assert whole.seconds == made[0].seconds + made[1].seconds
+    assert whole.bytes_written == made[0].bytes_written + made[1].bytes_written
+    assert whole.destroys and not queue.cost(made[:1]).destroys
+
+
+def test_what_leaves_no_filesystem_is_not_followed_by_what_keeps_one(drive_json: Make) -> None:
+    drive = drive_json()
+    queue.check(plans(drive, ("cdm", "keep"), ("sustained", ""), ("das", "auto"), ("cdm", "keep")))
+    with pytest.raises(BadInput, match="put cdm first") as refused:
+        queue.check(plans(drive, ("sustained", ""), ("cdm", "keep")))
+    assert refused.value.field == "fs"
+    with pytest.raises(BadInput, match="1 to 20"):
+        queue.check([])
+
+
+def test_only_a_run_that_came_to_its_end_is_followed_by_another() -> None:
+    assert [code for code in (*PRECEDENCE, 2, -9) if queue.goes_on(code)] == [1, 5, 0]
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"), [((0, 0), 0), ((0, 5), 5), ((5, 2), 2), ((0, 3), 3), ((0, 130), 130)]
+)
+def test_the_exit_code_is_the_worst(codes: tuple[int, ...], code: int) -> None:
+    assert queue.exit_code(codes) == code
+
+
+def test_an_entry_brings_no_drive_and_no_code_of_its_own() -> None:
+    body = {"drive": "D", "erase": None, "runs": [{"suite": "cdm", "drive": "X", "erase": "X"}]}
+    (entry,) = queue.entries_of(body)
+    assert (entry["drive"], entry["erase"], entry["suite"]) == ("D", None, "cdm")
+    wrongs: tuple[Any, ...] = (None, 5, [], [5], [{}] * 21)
+    for wrong in wrongs:
+        with pytest.raises(BadInput):
+            queue.entries_of({"runs": wrong})
+
+
+# ---- presets, and suites as the command line takes them
+
+
+@pytest.mark.parametrize("suite", list(presets.PRESETS))
+def test_every_preset_of_every_suite_makes_a_plan_of_its_own(suite: str, drive_json: Make) -> None:
+    drive = drive_json(write_cache="enabled", trim=True)
+    listed = presets.of_suite(suite)
+    assert listed[0].name == "default" and not listed[0].params
+    assert len({preset.name for preset in listed}) == len(listed)
+    steps = set()
+    for preset in listed:
+        plan = registry.make_plan(
+            suite, drive, preset.params, target=preset.target, fs=preset.fs, scale=preset.scale
+        )
+        steps.add(str(plan.to_json()["steps"]))
+    assert len(steps) == len(listed)
+
+
+def test_several_suites_each_take_the_options_that_they_know() -> None:
+    job = Job(suite="das:quick, cdm,sustained", drive="D", erase="D")
+    given = Given(params={"passes": "2", "cdm.size": "64MiB"}, fs="exfat", scale=0.1)
+    das, cdm, sustained = read_suites(job, given)
+    assert (das.suite, das.params, das.fs, das.scale) == ("das", {"passes": "2"}, "exfat", 0.1)
+    assert (cdm.params, cdm.scale) == ({"passes": "2", "size": "64MiB"}, None)
+    assert (sustained.params, sustained.fs) == ({}, None)
+    assert {found.erase for found in (das, cdm, sustained)} == {"D"}
+    for suite, wrong in (
+        ("das,cdm", Given(params={"nosuch": "1"})), ("cdm,atto", Given(scale=0.5)),
+        ("sustained,pts", Given(fs="exfat")), ("das,", Given()), ("das:nosuch", Given()),
+        ("das,cdm", Given(params={"pts.depth": "1"})),
+    ):  # fmt: skip
+        with pytest.raises(BadInput):
+            read_suites(Job(suite=suite, drive="D"), wrong)
+
+
+@pytest.mark.parametrize(
+    ("ends", "code", "began", "why"),
+    [
+        ((0, 5, 0), 5, 3, None),
+        ((0, 4, 0), 4, 2, "why of 4"),
+        ((0, Refused("another drive"), 0), 3, 1, "cdm was not begun: another drive"),
+    ],
+)
+def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], drive_json: Make,
+    ends: tuple[Any, ...], code: int, began: int, why: str | None,
+) -> None:  # fmt: skip
+    (plan,) = plans(drive_json(), ("cdm", "keep"))
+    identity = SimpleNamespace(key=lambda: "key", model="Model X")
+    drive = SimpleNamespace(identity=identity, diskseq=7)
+    jobs = [Job(suite="cdm", drive="D") for _ in ends]
+    readies = [SimpleNamespace(job=job, drive=drive, plan=plan) for job in jobs]
+    asked: list[Job] = []
+    ending = iter(ends)
+
+    def again(job: Job, home: Path, seen: object) -> object:
+        asked.append(job)
+        return readies[0]
+
+    def carried(ready: object, home: Path, cancel: object) -> object:
+        end = next(ending)
+        if isinstance(end, Refused):
+            raise end
+        number = len(asked) + 1
+        return SimpleNamespace(number=number, exit_code=end, why=f"why of {end}" if end > 3 else "")
+
+    for name, stand_in in (
+        ("check_queue", lambda *_: readies), ("make_ready", again), ("carry_out", carried),
+        ("document_of", lambda home, number: {"number": number}),
+    ):  # fmt: skip
+        monkeypatch.setattr(commands, name, stand_in)
+    assert commands.queue_of(jobs, Path(), (), dry_run=False, as_json=True) == code
+    told = json.loads(capsys.readouterr().out)
+    assert [run["number"] for run in told["runs"]] == list(range(1, began + 1))
+    assert len(told["not_started"]) == len(ends) - began
+    assert why is None or told["why"] == why
+    assert {(job.expected, job.follows) for job in asked} == {(("key", 7), True)}
+
+
+# ---- the agent's part, with workers that are only told
+
+
+@pytest.fixture
+def db(bench_home: Path) -> Iterator[sqlite3.Connection]:
+    places.make_run_folder()
+    lock = locks.RunLock("agent")
+    with contextlib.closing(database.open_writer(bench_home)) as found:
+        yield found
+    lock.release()
+
+
+class Workers:
+    """Stands for the agent: notes which workers it was to start, and tells how they end."""
+
+    def __init__(self, db: sqlite3.Connection, drive: dict[str, Any]) -> None:
+        self.db = db
+        self.drive = drive
+        self.started: list[tuple[int, int, bool]] = []
+
+    def start(self, number: int, place: int, first: bool) -> None:
+        self.started.append((number, place, first))
+
+    def take(self, *suites: str) -> int:
+        body = {
+            "drive": "D", "identity_key": "key", "diskseq": 1, "erase": "D",
+            "runs": [{"suite": suite} for suite in suites],
+        }  # fmt: skip
+        number = records.add_request(self.db, "run", body)
+        records.answer_request(self.db, number, "taken")
+        agents.take(self.db, number, body, self.start)
+        return number
+
+    def ends(self, number: int, code: int, why: str | None = None) -> None:
+        """The run that was started last ends."""
+        place = self.started[-1][1]
+        run = records.RunRecord.create(
+            self.db, uuid=f"u{number}{place}", suite="cdm", practice=False, drive=self.drive,
+            plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
+        )  # fmt: skip
+        queues.entry_runs(self.db, number, place, run.number)
+        records.answer_request(self.db, number, "taken", run=run.number)
+        run.finish("done" if code in (0, 5) else "failed", code, seconds=1.0, why=why)
+        agents.ended(self.db, number, code, self.start)
+
+    def told(self, number: int) -> tuple[str, str | None, list[str]]:
+        found = queues.document(self.db, number)
+        assert found is not None
+        return found["state"], found["why"], [entry["state"] for entry in found["entries"]]
+
+
+@pytest.fixture
+def workers(db: sqlite3.Connection, drive_json: Make) -> Workers:
+    return Workers(db, drive_json())
+
+
+def test_runs_follow_one_another_without_the_one_taken_out(workers: Workers) -> None:
+    number = workers.take("cdm", "das", "atto")
+    assert workers.told(number) == ("open", None, ["starting", "waiting", "waiting"])
+    with pytest.raises(Refused, match=f"queue {number} has this drive"):
+        workers.take("cdm")
+    assert agents.cancel(workers.db, {"queue": number, "place": 1}) is None
+    with pytest.raises(BadInput, match="no run waits"):
+        agents.cancel(workers.db, {"queue": number, "place": 0})
+    workers.ends(number, 5)
+    workers.ends(number, 0)
+    assert workers.started == [(number, 0, True), (number, 2, False)]
+    assert workers.told(number) == ("done", None, ["done", "taken_out", "done"])
+    answer = records.answer_of(workers.db, number)
+    assert answer is not None and answer["state"] == "done"
+
+
+def test_a_drive_that_is_lost_or_replaced_stops_the_queue(workers: Workers) -> None:
+    lost = workers.take("cdm", "das")
+    workers.ends(lost, 4, "the drive went away")
+    state, why, entries = workers.told(lost)
+    assert (state, entries) == ("stopped", ["failed", "not_started"])
+    assert why is not None and why.endswith("failed: the drive went away")
+    other = workers.take("cdm", "das", "atto")
+    workers.ends(other, 0)
+    queues.entry_refused(workers.db, other, 1, "D: not the drive that was chosen")
+    agents.ended(workers.db, other, 3, workers.start)
+    state, why, entries = workers.told(other)
+    assert (state, entries) == ("stopped", ["done", "refused", "not_started"])
+    assert why == "number 2 of the queue was not begun: D: not the drive that was chosen"
+
+
+def test_a_cancelled_queue_begins_nothing_more(workers: Workers) -> None:
+    number = workers.take("cdm", "das")
+    assert agents.cancel(workers.db, {"queue": number}) == number
+    workers.ends(number, 0)
+    assert len(workers.started) == 1
+    assert workers.told(number) == ("cancelled", "cancelled", ["done", "not_started"])
+    for wrong in ({"queue": number}, {"queue": "1"}, {"queue": True}, {"queue": -1}):
+        with pytest.raises(BadInput):
+            agents.cancel(workers.db, wrong)
+
+
+def test_what_is_refused_at_the_start_is_told_as_refused(workers: Workers) -> None:
+    number = workers.take("cdm", "das")
+    error = {"code": "bad_input", "message": "passes: wrong", "field": "passes"}
+    records.answer_request(workers.db, number, "refused", answer={"error": error})
+    agents.ended(workers.db, number, 2, workers.start)
+    assert workers.told(number) == ("refused", "passes: wrong", ["not_started"] * 2)
+    assert queues.open_queues(workers.db) == []
+
+
+def test_the_next_agent_starts_nothing(workers: Workers) -> None:
+    number = workers.take("cdm", "das")
+    agents.close_all(workers.db)
+    assert workers.told(number) == ("stopped", queues.NO_AGENT, ["not_started"] * 2)
+    workers.ends(number, 0)
+    assert len(workers.started) == 1

@@ -1,0 +1,257 @@
+"""Queues: several suites for one drive. Started here, carried out by the agent.
+
+The page only asks: the agent checks every run again before the first one begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from flask import Blueprint, Response, redirect, render_template, request, url_for
+from werkzeug.datastructures import MultiDict
+from werkzeug.wrappers import Response as BaseResponse
+
+from benchstick.plan.errors import BadInput, BenchError
+from benchstick.plan.queue import Cost
+from benchstick.store import pages, queues, records
+from benchstick.suites import registry
+from webui.api import reply
+from webui.bench import drives_seen, find_drive, reader, visitor, writer
+from webui.errors import WebError, not_found
+from webui.inputs import no_body, number_in_path, plain_text, whole
+from webui.present import drive_title
+from webui.start import start_form, unlock_page
+from webui.wishes import (
+    OWN,
+    Wish,
+    ask_agent,
+    check_codes,
+    check_possible,
+    cost_of,
+    draft,
+    drafts_in,
+    needs_unlock,
+    plans_of,
+    queue_from_json,
+    queue_request,
+    wish_from_form,
+    wish_text,
+)
+
+bp = Blueprint("queues", __name__)
+
+# Of them something is still to come.
+_OPEN = ("waiting", "open")
+_LEFT_OUT = ("taken_out", "not_started")
+
+
+def document(number: int) -> dict[str, Any]:
+    """The `benchstick/queue/1` document with the cost of each run. WebError 404."""
+    found = queues.document(reader(), number)
+    if found is None:
+        raise not_found(f"Queue {number}: there is no such queue.")
+    drive = _drive_of(found)
+    for entry in found["entries"]:
+        wish = _wish_of(entry, found["drive"]["code"])
+        cost = cost_of(wish, drive) if wish is not None and drive is not None else None
+        entry["cost"] = cost.to_json() if isinstance(cost, Cost) else None
+    counted = [item for item in found["entries"] if item["state"] not in _LEFT_OUT]
+    found["total"] = _total([entry["cost"] for entry in counted])
+    return found
+
+
+def _drive_of(found: dict[str, Any]) -> dict[str, Any] | None:
+    """The queue's drive if it is there: its costs are reckoned with what is known of it."""
+    for drive in drives_seen()[1]:
+        if drive["identity"]["key"] == found["drive"]["key"]:
+            return drive
+    return None
+
+
+def _wish_of(entry: dict[str, Any], code: str) -> Wish | None:
+    """The wish of an entry, which a program other than the page may have written; None where it
+    cannot be read."""
+    form = [(name, entry[name]) for name in OWN if name != "params" and entry[name] is not None]
+    params = entry["params"] if isinstance(entry["params"], dict) else {}
+    try:
+        given = [("drive", code), *form, *((f"p.{name}", value) for name, value in params.items())]
+        return wish_from_form(MultiDict([(name, str(value)) for name, value in given]))
+    except BadInput:
+        return None
+
+
+def _total(costs: list[dict[str, Any] | None]) -> dict[str, Any] | None:
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    return {
+        **{name: sum(cost[name] for cost in known) for name in
+           ("seconds", "bytes_written", "bytes_read")},
+        **{name: any(cost[name] for cost in known) for name in ("destroys", "at_most")},
+    }  # fmt: skip
+
+
+def shown(number: int) -> dict[str, Any]:
+    """The document with what the page says beside it."""
+    found = document(number)
+    drive = _drive_of(found)
+    rest = []
+    for entry in found["entries"]:
+        wish = _wish_of(entry, found["drive"]["code"])
+        if wish is not None and entry["state"] in ("not_started", "refused"):
+            rest.append(wish)
+        suite = registry.all_suites().get(str(entry["suite"]))
+        entry["title"] = suite.title if suite is not None else entry["suite"]
+        entry["text"] = wish_text(wish, drive) if suite and wish and drive else ""
+    found["title"] = found["drive"]["code"]
+    if drive is not None:
+        found["title"] = drive_title(drive)
+    found["open"] = found["state"] in _OPEN
+    # To be put together and confirmed anew.
+    found["again"] = None
+    if rest and drive is not None and not found["open"]:
+        found["again"] = url_for(
+            "start.new",
+            drive=found["drive"]["code"],
+            suite=rest[-1].suite,
+            q=[draft(wish) for wish in rest],
+        )
+    return found
+
+
+def of_run(run: int) -> dict[str, Any] | None:
+    """The queue of a run, as the run's page shows it; None for one that was started alone."""
+    number = queues.of_run(reader(), run)
+    return None if number is None else shown(number)
+
+
+def open_now() -> list[dict[str, Any]]:
+    """The queues of which something is still to come, oldest first."""
+    if not pages.agent_runs():
+        return []
+    return [shown(number) for number in queues.open_queues(reader())]
+
+
+# ---- the API
+
+
+@bp.get("/api/v1/queues")
+def api_index() -> Response:
+    """The newest queues first: `?limit=N`."""
+    limit = whole(request.args.get("limit"), "limit", low=1, high=100, default=20)
+    listed = [document(number) for number in queues.newest(reader(), limit)]
+    return reply({"schema": "benchstick/queues/1", "queues": listed})
+
+
+@bp.post("/api/v1/queues")
+def api_start() -> Response:
+    """Ask the agent to carry out several suites; answers 202 with the queue to look at."""
+    wishes = queue_from_json()
+    number = _ask(wishes, find_drive(wishes[0].drive))
+    return _asked(number, url_for("queues.api_queue", number=str(number)))
+
+
+def _ask(wishes: list[Wish], drive: dict[str, Any]) -> int:
+    """Ask the agent for a queue; its number. BadInput, Refused, WebError."""
+    check_possible(wishes[0], drive)
+    check_codes(wishes[0], drive, plans_of(wishes, drive), "this queue")
+    return ask_agent(queue_request(wishes, drive))
+
+
+def _asked(number: int, href: str) -> Response:
+    document = {"schema": "benchstick/request/1", "id": number, "state": "waiting", "href": href}
+    response = reply(document, 202)
+    response.headers["Location"] = href
+    return response
+
+
+@bp.get("/api/v1/queues/<number>")
+def api_queue(number: str) -> Response:
+    return reply(document(number_in_path(number, "Queue")))
+
+
+@bp.post("/api/v1/queues/<number>/cancel")
+def api_cancel(number: str) -> Response:
+    """Ask the agent to cancel the queue: its run is cancelled, what waits is not started."""
+    no_body()
+    made = _cancel(number_in_path(number, "Queue"))
+    return _asked(made, url_for("start.api_request", number=str(made)))
+
+
+@bp.post("/api/v1/queues/<number>/entries/<place>/remove")
+def api_remove(number: str, place: str) -> Response:
+    """Ask the agent to take a run that waits out of the queue."""
+    no_body()
+    made = _remove(number_in_path(number, "Queue"), number_in_path(place, "Place"))
+    return _asked(made, url_for("start.api_request", number=str(made)))
+
+
+def _cancel(number: int) -> int:
+    state = document(number)["state"]
+    if state not in _OPEN:
+        raise WebError(409, "not_open", f"Queue {number} has ended: it is {state}.")
+    return records.add_request(writer(), "cancel", {"queue": number})
+
+
+def _remove(number: int, place: int) -> int:
+    found = document(number)
+    if place >= len(found["entries"]):
+        raise not_found(f"Queue {number} has no place {place}.")
+    state = found["entries"][place]["state"]
+    if state != "waiting":
+        raise WebError(
+            409, "not_waiting", f"Queue {number}: run {place + 1} does not wait, it is {state}."
+        )
+    return records.add_request(writer(), "cancel", {"queue": number, "place": place})
+
+
+# ---- the pages
+
+
+@bp.post("/queues")
+def start() -> BaseResponse:
+    """Take the queue that the form has put together: ask for the unlocking, or start."""
+    drive = find_drive(plain_text(request.form.get("drive", ""), "drive"))
+    drafts = drafts_in(request.form, drive["code"])
+    if not drafts:
+        raise BadInput("q: the queue is empty; add a suite first", field="q")
+    one = drafts[0]
+    try:
+        check_possible(one, drive)
+        plans = plans_of(drafts, drive)
+        # The first act is complete before the second one is asked for.
+        check_codes(replace(one, unlock=drive["code"]), drive, plans, "this queue")
+        if needs_unlock(drive) and one.unlock != drive["code"]:
+            return unlock_page(one, drive, plans, drafts)
+        number = _ask(drafts, drive)
+    except BenchError as error:
+        last = drafts[-1]
+        suite = registry.find(last.suite)
+        return start_form(last, drive, suite, drafts, error, of_queue=True)
+    return redirect(url_for("queues.page", number=number), 303)
+
+
+@bp.get("/queues/<number>")
+def page(number: str) -> str:
+    """What runs and what waits."""
+    return render_template(
+        "queue.html",
+        queue=shown(number_in_path(number, "Queue")),
+        asked=request.args.get("asked"),
+        may_write=visitor().known,
+    )
+
+
+@bp.post("/queues/<number>/cancel")
+def cancel(number: str) -> BaseResponse:
+    wanted = number_in_path(number, "Queue")
+    _cancel(wanted)
+    return redirect(url_for("queues.page", number=wanted, asked=1), 303)
+
+
+@bp.post("/queues/<number>/entries/<place>/remove")
+def remove(number: str, place: str) -> BaseResponse:
+    wanted = number_in_path(number, "Queue")
+    _remove(wanted, number_in_path(place, "Place"))
+    return redirect(url_for("queues.page", number=wanted, asked=1), 303)

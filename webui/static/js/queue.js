@@ -1,0 +1,55 @@
+// A queue while the agent carries it out: what runs, what waits. A new state is shown in place.
+
+const box = document.getElementById("queue");
+const LOOK = {
+  running: "run", starting: "run", open: "run", done: "ok", failed: "bad", refused: "bad",
+  stopped: "bad", cancelled: "warn", interrupted: "warn",
+};
+let misses = 0;
+
+const tag = (element, state) => {
+  element.textContent = state.replace("_", " ");
+  element.className = `tag ${LOOK[state] ?? "plain"}`;
+};
+
+function showEntry(entry) {
+  const row = box.querySelector(`[data-place="${entry.place}"]`);
+  const part = (name) => row.querySelector(`[data-part="${name}"]`);
+  tag(part("state"), entry.state);
+  part("why").textContent = entry.why ?? "";
+  if (entry.run !== null) {
+    const link = part("run");
+    link.hidden = false;
+    link.href = `/runs/${entry.run}`;
+    link.textContent = `Run ${entry.run}`;
+  }
+  if (entry.state !== "waiting" && part("out")) part("out").hidden = true;
+}
+
+function show(queue) {
+  queue.entries.forEach(showEntry);
+  tag(document.getElementById("queue-state"), queue.state);
+  const why = document.getElementById("queue-why");
+  why.hidden = queue.why === null;
+  why.textContent = queue.why ?? "";
+  why.classList.toggle("bad", ["stopped", "refused"].includes(queue.state));
+  const open = ["waiting", "open"].includes(queue.state);
+  document.getElementById("queue-cancel").hidden = !open;
+  return open;
+}
+
+async function poll() {
+  let wait = 2000;
+  try {
+    const answer = await fetch(box.dataset.url, { headers: { Accept: "application/json" } });
+    if (!answer.ok) throw new Error(String(answer.status));
+    misses = 0;
+    if (!show(await answer.json())) return;
+  } catch {
+    misses += 1;
+    wait = Math.min(30000, 2000 * 2 ** misses);
+  }
+  setTimeout(poll, wait);
+}
+
+poll();

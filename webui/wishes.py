@@ -1,0 +1,347 @@
+"""What somebody wants to run: read from a form, a query or JSON; its plan, its cost, its codes."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from werkzeug.datastructures import MultiDict
+
+from benchstick.engine.source_ram import ram_free
+from benchstick.plan import queue
+from benchstick.plan.errors import BadInput, Refused
+from benchstick.plan.params import Param
+from benchstick.plan.queue import Cost
+from benchstick.plan.steps import Plan
+from benchstick.plan.units import binary_text
+from benchstick.store import pages, queues, records
+from benchstick.suites import presets, registry
+from webui import present
+from webui.bench import reader, writer
+from webui.errors import WebError
+from webui.inputs import (
+    json_body,
+    optional_number,
+    optional_text,
+    optional_whole,
+    plain_text,
+    text_map,
+)
+
+FIELDS = (
+    "drive", "suite", "params", "target", "fs", "scale", "erase", "unlock", "identity_key",
+    "diskseq",
+)  # fmt: skip
+# Of a queue, what each of its runs has of its own; the rest holds for all.
+OWN = ("suite", "params", "target", "fs", "scale")
+# Names files of the bench's own host, which only its own user may name: command line only.
+NOT_IN_THE_PAGE = frozenset({"set"})
+
+# The practice drive is too small for whole file sets; the form starts with what `make run` does.
+PRACTICE_SCALE = 0.01
+LONGEST_DRAFT = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What somebody wants to run, as it came in. `params` holds only what differs from defaults."""
+
+    drive: str
+    suite: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    target: str | None = None
+    fs: str | None = None
+    scale: float | None = None
+    erase: str | None = None
+    unlock: str | None = None
+    identity_key: str | None = None
+    diskseq: int | None = None
+
+    def to_request(self, drive: Mapping[str, Any]) -> dict[str, Any]:
+        """The body of the request to the agent, with the identity of the drive as it was shown."""
+        return {
+            "suite": self.suite,
+            "drive": drive["code"],
+            "identity_key": drive["identity"]["key"],
+            "diskseq": drive.get("diskseq"),
+            "params": dict(self.params),
+            "target": self.target,
+            "fs": self.fs,
+            "scale": self.scale,
+            "erase": self.erase,
+            "unlock": self.unlock,
+        }
+
+
+def queue_request(wishes: Sequence[Wish], drive: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of the request to the agent for several runs on one drive: codes and identity once,
+    and for each run what is its own."""
+    one = wishes[0].to_request(drive)
+    runs = [{name: wish.to_request(drive)[name] for name in OWN} for wish in wishes]
+    return {**{name: value for name, value in one.items() if name not in OWN}, "runs": runs}
+
+
+def _from_fields(fields: Mapping[str, Any], params: Mapping[str, str]) -> Wish:
+    return Wish(
+        drive=plain_text(fields.get("drive"), "drive"),
+        suite=plain_text(fields.get("suite"), "suite", most=60),
+        params=_checked(params),
+        target=optional_text(fields.get("target"), "target", most=20),
+        fs=optional_text(fields.get("fs"), "fs", most=20),
+        scale=optional_number(fields.get("scale"), "scale"),
+        erase=optional_text(fields.get("erase"), "erase"),
+        unlock=optional_text(fields.get("unlock"), "unlock"),
+        identity_key=optional_text(fields.get("identity_key"), "identity_key", most=600),
+        diskseq=optional_whole(fields.get("diskseq"), "diskseq"),
+    )
+
+
+def _checked(params: Mapping[str, str]) -> dict[str, str]:
+    """The parameters, none of them the command line's own."""
+    for name in params:
+        if name in NOT_IN_THE_PAGE:
+            raise BadInput(
+                f"{name}: names files of the bench itself; use the command line for it", field=name
+            )
+    return dict(params)
+
+
+def wish_from_json() -> Wish:
+    """The wish in a JSON body. `drive` and `suite` must be there."""
+    body = json_body(FIELDS)
+    return _from_fields(body, text_map(body.get("params"), "params"))
+
+
+def queue_from_json() -> list[Wish]:
+    """The wishes in a JSON body that asks for a queue."""
+    body = json_body([name for name in FIELDS if name not in OWN] + ["runs"])
+    entries = queue.entries_of(body)
+    for at, run in enumerate(body["runs"]):
+        for name in run:
+            if name not in OWN:
+                shown = name[:60].encode("ascii", "backslashreplace").decode()
+                raise BadInput(
+                    f"runs.{at}.{shown}: no such field; there are {', '.join(OWN)}", field="runs"
+                )
+    return [_from_fields(item, text_map(item.get("params"), "params")) for item in entries]
+
+
+def drafts_in(form: MultiDict[str, str], drive: str) -> list[Wish]:
+    """The runs that the page has put together so far: its fields `q`, each a query of its own.
+    They take the form's codes and identity. BadInput for what the page has not made."""
+    texts = form.getlist("q")
+    if len(texts) > queue.MOST:
+        raise BadInput(f"q: a queue has at most {queue.MOST} suites", field="q")
+    shared = [(name, form[name]) for name in FIELDS if name in form and name not in OWN]
+    found = []
+    for text in texts:
+        try:
+            own = parse_qsl(plain_text(text, "q", most=LONGEST_DRAFT), max_num_fields=100)
+        except ValueError:
+            raise BadInput("q: not a run as the page writes it", field="q") from None
+        kept = [(name, value) for name, value in own if name in OWN or name.startswith("p.")]
+        wish = wish_from_form(MultiDict([*shared, ("drive", drive), *kept]))
+        registry.find(wish.suite)
+        found.append(wish)
+    return found
+
+
+def draft(wish: Wish) -> str:
+    """The wish as a field `q`."""
+    own = [("suite", wish.suite), ("target", wish.target), ("fs", wish.fs), ("scale", wish.scale)]
+    given = [(name, str(value)) for name, value in own if value is not None]
+    return urlencode([*given, *((f"p.{name}", value) for name, value in wish.params.items())])
+
+
+def wish_from_form(form: MultiDict[str, str]) -> Wish:
+    """The wish in a form or query; suite parameters are the fields `p.NAME`."""
+    given: dict[str, str] = {}
+    for name in form:
+        if name.startswith("p."):
+            text = plain_text(form[name], name[2:], most=1000).strip()
+            if text:
+                given[plain_text(name[2:], "params", most=60)] = text
+    suite = registry.all_suites().get(form.get("suite", ""))
+    if suite is not None:
+        default = {param.name: shown_default(param) for param in suite.params}
+        given = {name: text for name, text in given.items() if default.get(name) != text}
+    return _from_fields({name: form.get(name) for name in FIELDS if name in form}, given)
+
+
+def shown_default(param: Param) -> str:
+    """A parameter's default as its field shows it."""
+    if isinstance(param.default, bool):
+        return "yes" if param.default else "no"
+    if param.kind == "size" and isinstance(param.default, int):
+        return binary_text(param.default) if param.default else "0"
+    return str(param.default)
+
+
+def plan_of(wish: Wish, drive: Mapping[str, Any]) -> Plan:
+    """The plan of the wish. BadInput with the field."""
+    for name, text in wish.params.items():
+        # Numbers of a thousand digits are not worth an attempt.
+        if len(text) > 200:
+            raise BadInput(f"{name}: longer than 200 characters", field=name)
+    try:
+        return registry.make_plan(
+            wish.suite,
+            drive,
+            wish.params,
+            target=wish.target,
+            fs=wish.fs,
+            scale=wish.scale,
+            ram=ram_free(),
+        )
+    except (OverflowError, ArithmeticError):
+        raise BadInput("a number is far too large", field="params") from None
+
+
+def cost_of(wish: Wish, drive: Mapping[str, Any]) -> Cost | str:
+    """The cost of the wish, or why it cannot be met. Remembered: a page asks for many."""
+    return _cost(
+        json.dumps(drive, sort_keys=True),
+        draft(wish),
+        # To the GiB: it changes all the time, and only large steps count.
+        ram_free() >> 30,
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _cost(drive_text: str, text: str, ram_gib: int) -> Cost | str:
+    drive = json.loads(drive_text)
+    try:
+        wish = wish_from_form(MultiDict([("drive", drive["code"]), *parse_qsl(text)]))
+        return queue.cost([plan_of(wish, drive)])
+    except BadInput as error:
+        return error.message
+
+
+def plans_of(wishes: Sequence[Wish], drive: Mapping[str, Any]) -> list[Plan]:
+    """The plans of a queue. BadInput with the field, also where they cannot follow each other."""
+    plans = [plan_of(wish, drive) for wish in wishes]
+    queue.check(plans)
+    return plans
+
+
+def preset_wish(preset: presets.Preset, suite: str, drive: Mapping[str, Any]) -> Wish:
+    """What a preset asks for on this drive."""
+    wish = Wish(
+        drive=drive["code"],
+        suite=suite,
+        params=preset.params,
+        target=preset.target,
+        fs=preset.fs,
+        scale=preset.scale,
+    )
+    return scaled(wish, drive)
+
+
+def scaled(wish: Wish, drive: Mapping[str, Any]) -> Wish:
+    """The wish, on the practice drive with the scale that fits there unless it has one."""
+    takes = registry.find(wish.suite).takes_scale and present.is_practice(drive)
+    return replace(wish, scale=PRACTICE_SCALE) if takes and wish.scale is None else wish
+
+
+def same_run(one: Wish, other: Wish, drive: Mapping[str, Any]) -> bool:
+    """Whether both ask for the same run, defaults written out or not."""
+    return _whole_wish(one, drive) == _whole_wish(other, drive)
+
+
+def _whole_wish(wish: Wish, drive: Mapping[str, Any]) -> tuple[Any, ...]:
+    suite = registry.find(wish.suite)
+    target = wish.target or suite.default_target
+    kept = wish.fs or suite.default_fs
+    fs = "auto" if kept == "keep" and present.is_practice(drive) else kept
+    given = {item.name: wish.params.get(item.name, shown_default(item)) for item in suite.params}
+    return suite.name, given, target, fs if target == "file" else None, wish.scale or 1.0
+
+
+def preset_of(wish: Wish, drive: Mapping[str, Any]) -> presets.Preset | None:
+    """The preset that asks for the same run, None when none does."""
+    for preset in presets.of_suite(wish.suite):
+        if same_run(wish, preset_wish(preset, wish.suite, drive), drive):
+            return preset
+    return None
+
+
+def wish_text(wish: Wish, drive: Mapping[str, Any]) -> str:
+    """What a line of a queue says of a run: its preset, or what differs from the defaults."""
+    preset = preset_of(wish, drive)
+    if preset is not None:
+        return preset.title
+    suite = registry.find(wish.suite)
+    words = [f"{name.replace('_', ' ')} {value}" for name, value in wish.params.items()]
+    if wish.target not in (None, suite.default_target):
+        words.append("raw drive" if wish.target == "block" else "file")
+    if wish.fs not in (None, suite.default_fs):
+        words.append(str(wish.fs))
+    if wish.scale not in (None, 1.0):
+        words.append(f"scale {wish.scale:g}")
+    return ", ".join(words) or "defaults"
+
+
+def needs_unlock(drive: Mapping[str, Any]) -> bool:
+    """A locked drive is unlocked for every run, as the guard demands."""
+    return bool(drive["guard"]["state"] == "locked")
+
+
+def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
+    """Refused or 409 when no run may start on this drive now, whatever is typed."""
+    guard = drive["guard"]
+    name = f"{drive['identity']['model']} ({drive['code']})"
+    if guard["state"] not in ("free", "locked"):
+        raise Refused(f"{name} is protected: {guard['why']}. It is never written.", field="drive")
+    same = (None, drive["identity"]["key"])
+    if wish.identity_key not in same or wish.diskseq not in (None, drive.get("diskseq")):
+        raise WebError(
+            409,
+            "drive_changed",
+            f"{name}: the drive was unplugged or replaced since this page was loaded; load it "
+            "again and look.",
+            field="drive",
+        )
+    for row in pages.running(reader()):
+        if row["drive_key"] == drive["identity"]["key"]:
+            raise WebError(
+                409, "busy", f"{name}: run {row['number']} is using this drive.", field="drive"
+            )
+    # Between two runs of a queue nothing runs, and the drive is not free.
+    waits = queues.open_of_drive(reader(), drive["identity"]["key"])
+    if waits is not None and pages.agent_runs():
+        raise WebError(409, "busy", f"{name}: queue {waits} has this drive.", field="drive")
+
+
+def check_codes(
+    wish: Wish, drive: Mapping[str, Any], plans: Sequence[Plan], what: str = "this run"
+) -> None:
+    """Refused unless the code was typed for erasing, and again for unlocking, where needed."""
+    code = drive["code"]
+    if any(plan.destroys for plan in plans) and wish.erase != code:
+        said = f"{wish.erase!r} is not this drive's code" if wish.erase else "not typed"
+        raise Refused(
+            f"erase: {said}; {what} destroys the drive's data, type its code {code} to confirm",
+            field="erase",
+        )
+    if needs_unlock(drive) and wish.unlock != code:
+        said = f"{wish.unlock!r} is not this drive's code" if wish.unlock else "not typed"
+        raise Refused(
+            f"unlock: {said}; the drive is locked ({drive['guard']['why']}), type its code {code} "
+            f"once more to unlock it for {what}",
+            field="unlock",
+        )
+
+
+def ask_agent(body: Mapping[str, Any]) -> int:
+    """Put the request into the store for the agent; its id. 409 when there is none: a request to
+    destroy data must not wait for somebody to start one."""
+    if not pages.agent_runs():
+        said = "no agent is running, so no run can start: benchstick agent"
+        raise WebError(409, "no_agent", said)
+    return records.add_request(writer(), "run", body)
+
+
