@@ -107,9 +107,9 @@ def null_blk(label: str, **settings: int) -> str:
     if "mbps" in settings:
         # A request larger than what a tick hands out would wait for ever.
         Path(f"/sys/block/{name}/queue/max_sectors_kb").write_text("64")
-    shown = subprocess.run(
-        ["benchstick", "drive", f"/dev/{name}", "--json"], capture_output=True, check=True
-    )
+    shown = subprocess.run(["benchstick", "drive", f"/dev/{name}", "--json"], capture_output=True)
+    if shown.returncode:
+        raise RuntimeError(f"{name}: exit {shown.returncode}: {shown.stderr.decode()}")
     return str(json.loads(shown.stdout)["code"])
 
 
