@@ -73,9 +73,17 @@ def compare() -> str:
             reader(), found["suite"], practice=found["runs"][0]["practice"], leave_out=numbers
         ),
         numbers=numbers,
-        left_out=request.args.get("references") == "no",
+        # What its files are asked for with.
+        query=f"runs={','.join(map(str, numbers))}&mark={found['marked']}"
+        + ("&references=no" if request.args.get("references") == "no" else ""),
+        file_name=name_of(found),
         referenced=any(row["reference"] for item in found["figures"] for row in item["rows"]),
     )
+
+
+def name_of(document: Mapping[str, Any]) -> str:
+    """The name of a comparison's files, without an end: `benchstick-compare-3-4`."""
+    return "-".join(["benchstick-compare", *(str(item["run"]) for item in document["runs"])])
 
 
 def looks_of(runs: Sequence[Mapping[str, Any]]) -> dict[int, str]:
@@ -130,6 +138,11 @@ class Bar:
     high: float | None
 
     @property
+    def counts(self) -> bool:
+        """Whether its value is one to compare with."""
+        return self.row["state"] in ("valid", "reference")
+
+    @property
     def look(self) -> str:
         if self.row["state"] == "reference":
             return "ref"
@@ -138,14 +151,15 @@ class Bar:
 
 @dataclass(frozen=True)
 class Ranked:
-    """One figure with its bars."""
+    """One figure with its bars; `at` is its place in the document's figures, from 1 on."""
 
     figure: Mapping[str, Any]
     bars: Sequence[Bar]
+    at: int
 
 
-def ranked(figure: Mapping[str, Any]) -> Ranked:
-    """The bars of a figure, drawn against the largest value or pass."""
+def ranked(figure: Mapping[str, Any], at: int) -> Ranked:
+    """The bars of figure number `at`, drawn against the largest value or pass."""
     rows = figure["rows"]
     longest = max(
         (row[name] for row in rows for name in ("value", "max") if row[name] is not None),
@@ -164,7 +178,7 @@ def ranked(figure: Mapping[str, Any]) -> Ranked:
             high=present.share(row["max"], longest) if spread else None,
         )
 
-    return Ranked(figure, [bar(row) for row in rows])
+    return Ranked(figure, [bar(row) for row in rows], at)
 
 
 def _shown(row: Mapping[str, Any]) -> bool:
@@ -175,7 +189,9 @@ def groups(figures: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Ran
     """The figures by unit, in the order in which the units come first."""
     units = dict.fromkeys(figure["unit"] for figure in figures)
     for unit in units:
-        yield unit, [ranked(figure) for figure in figures if figure["unit"] == unit]
+        yield unit, [
+            ranked(figure, at) for at, figure in enumerate(figures, 1) if figure["unit"] == unit
+        ]
 
 
 @bp.app_template_global("spread_text")

@@ -88,11 +88,26 @@ _CODE = Parameter(
 )  # fmt: skip
 _SUITE = Parameter("name", "path", text(minLength=1), "the suite's name", "cdm")
 _PAGE = Parameter("name", "path", text(minLength=1), "the page's name", "web")
+_WHICH = Parameter(
+    "which", "path", whole(low=1, high=10**15 - 1), "1, 2, ... as on the comparison's page", 1,
+)  # fmt: skip
 _FORMATS = ("json", "csv", "samples", "certificate", "certificate-text")
 
 
 def _query(name: str, schema: Schema, told: str, example: Any = None, **more: Any) -> Parameter:
     return Parameter(name, "query", schema, told, example, **more)
+
+
+# Of a comparison and of each of its files.
+_COMPARED = (
+    _query(
+        "runs", text(pattern=r"^[0-9]{1,15}(,[0-9]{1,15})*$", maxLength=200),
+        "runs of one suite by their numbers, 12 at most", "3,4", required=True,
+    ),
+    _query("mark", whole(low=1, high=LARGEST), "the run on the drive under test; the first where "
+           "not given", 3),
+    _query("references", text(enum=["yes", "no"]), "`yes` where not given", "yes"),
+)  # fmt: skip
 
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -374,16 +389,32 @@ OPERATIONS: tuple[Operation, ...] = (
     # ---- comparisons
     Operation(
         method="GET", path="/api/v1/compare", name="compare", answers=ok("Comparison"),
-        parameters=(
-            _query(
-                "runs", text(pattern=r"^[0-9]{1,15}(,[0-9]{1,15})*$", maxLength=200),
-                "runs of one suite by their numbers, 12 at most", "3,4", required=True,
-            ),
-            _query("mark", whole(low=1, high=LARGEST), "the run on the drive under test; the "
-                   "first where not given", 3),
-            _query("references", text(enum=["yes", "no"]), "`yes` where not given", "yes"),
-        ),
-        summary="Runs of one suite beside each other",
+        parameters=_COMPARED, summary="Runs of one suite beside each other",
+    ),
+    Operation(
+        method="GET", path="/api/v1/compare/report.html", name="compared_html",
+        answers=a_file("the report", "text/html"), parameters=_COMPARED,
+        summary="The comparison as one HTML file, which needs no network",
+    ),
+    Operation(
+        method="GET", path="/api/v1/compare/report.pdf", name="compared_pdf",
+        answers=a_file("the report", "application/pdf"), parameters=_COMPARED,
+        summary="The comparison as PDF, A4",
+    ),
+    Operation(
+        method="GET", path="/api/v1/compare/figures.csv", name="compared_figures",
+        answers=a_file("the figures", "text/csv"), parameters=_COMPARED,
+        summary="The compared figures, one a line for each run and reference",
+    ),
+    Operation(
+        method="GET", path="/api/v1/compare/ranks/{which}.svg", name="compared_ranks",
+        answers=a_file("the bars", "image/svg+xml"), parameters=(_WHICH, *_COMPARED),
+        summary="One figure as ranked bars",
+    ),
+    Operation(
+        method="GET", path="/api/v1/compare/charts/{which}.svg", name="compared_chart",
+        answers=a_file("the chart", "image/svg+xml"), parameters=(_WHICH, *_COMPARED),
+        summary="One chart of the runs laid over each other",
     ),
     Operation(
         method="GET", path="/api/v1/references", name="references", answers=ok("References"),

@@ -35,6 +35,7 @@ def of_run(run: Json, samples: Sequence[Json], bench: str = "") -> Report:
         parts=[*_head(run), *_results(run), *_charts(run, samples), *_rest(run)],
         foot=_foot(run, bench),
         made_utc=run["ended_utc"] or run["created_utc"],
+        name=f"benchstick-run-{run['number']}",
     )
 
 

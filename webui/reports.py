@@ -1,8 +1,9 @@
-"""Reports of a run to take away: HTML, PDF, figures, each chart as SVG."""
+"""Reports of a run or a comparison to take away: HTML, PDF, figures, each chart as SVG."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Blueprint, Response, redirect, render_template, request, url_for
@@ -10,9 +11,10 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.errors import BadInput
 from benchstick.reports import bundle, html, pdf, svg
-from benchstick.reports.content import Report
+from benchstick.reports.content import Chart, Ranks, Report
 from benchstick.store import imports, pages, records
-from webui import report
+from benchstick.store.export import comparison_csv
+from webui import compare, comparison_report, report
 from webui.api import reply
 from webui.bench import find_run, reader, writer
 from webui.errors import WebError, not_found
@@ -79,6 +81,62 @@ def chart(number: str, which: str) -> Response:
         raise not_found(f"Run {found['number']} has {len(charts)} charts: no {which[:20]}.")
     name = f"benchstick-run-{found['number']}-chart-{at}.svg"
     return attached(svg.standalone(charts[at - 1]), "image/svg+xml", name)
+
+
+# ---- comparisons: the same query as the page's, `?runs=1,2&mark=2&references=no`
+
+
+@bp.get("/compare/report.html")
+@bp.get("/api/v1/compare/report.html", endpoint="api_compared_html")
+def compared_html() -> Response:
+    """The report of a comparison as one HTML file, which needs no network."""
+    found = compare.document()
+    made = comparison_report.of_comparison(found, pages.bench_id(reader()))
+    name = f"{compare.name_of(found)}.html"
+    return attached(html.page(made), "text/html; charset=utf-8", name)
+
+
+@bp.get("/compare/report.pdf")
+@bp.get("/api/v1/compare/report.pdf", endpoint="api_compared_pdf")
+def compared_pdf() -> Response:
+    """The report of a comparison as PDF, A4."""
+    found = compare.document()
+    made = comparison_report.of_comparison(found, pages.bench_id(reader()))
+    return attached(pdf.document(made), "application/pdf", f"{compare.name_of(found)}.pdf")
+
+
+@bp.get("/compare/figures.csv")
+@bp.get("/api/v1/compare/figures.csv", endpoint="api_compared_figures")
+def compared_figures() -> Response:
+    """The compared figures, one a line for each run and reference."""
+    found = compare.document()
+    name = f"{compare.name_of(found)}-figures.csv"
+    return attached(comparison_csv(found), "text/csv; charset=utf-8", name)
+
+
+@bp.get("/compare/ranks/<which>.svg")
+@bp.get("/api/v1/compare/ranks/<which>.svg", endpoint="api_compared_ranks")
+def compared_ranks(which: str) -> Response:
+    """The bars of one figure: 1, 2, ... in the order of the document's figures."""
+    found = compare.document()
+    return _drawing(which, comparison_report.ranks_of(found), "rank", compare.name_of(found))
+
+
+@bp.get("/compare/charts/<which>.svg")
+@bp.get("/api/v1/compare/charts/<which>.svg", endpoint="api_compared_chart")
+def compared_chart(which: str) -> Response:
+    """One overlaid chart: 1, 2, ... as on the page."""
+    found = compare.document()
+    return _drawing(which, comparison_report.charts_of(found), "chart", compare.name_of(found))
+
+
+def _drawing(which: str, found: Sequence[Chart | Ranks], kind: str, name: str) -> Response:
+    """Drawing number `which`. WebError 404 when there are fewer."""
+    at = number_in_path(which, "Chart")
+    if not 1 <= at <= len(found):
+        words = {"rank": "ranked figures", "chart": "charts"}[kind]
+        raise not_found(f"This comparison has {len(found)} {words}: no {which[:20]}.")
+    return attached(svg.standalone(found[at - 1]), "image/svg+xml", f"{name}-{kind}-{at}.svg")
 
 
 # ---- bundles

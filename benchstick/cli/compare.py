@@ -2,29 +2,92 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from benchstick.analysis.compare import summary
-from benchstick.cli.common import print_json, print_table, reader
-from benchstick.store import comparisons
+from benchstick.cli.common import print_table, reader
+from benchstick.cli.export import check_place, put, put_drawings
+from benchstick.plan.errors import BadInput
+from benchstick.store import comparisons, pages
+from benchstick.store.export import comparison_csv
+
+FORMATS = ("text", "json", "csv", "html", "pdf", "svg")
 
 
 @click.command()
 @click.argument("numbers", type=int, nargs=-1, metavar="RUN RUN...")
 @click.option("--mark", type=int, metavar="RUN", help="the drive under test; the first run's else")
 @click.option("--no-references", is_flag=True, help="leave out figures measured elsewhere")
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/comparison/1 document")
-def compare(numbers: tuple[int, ...], mark: int | None, no_references: bool, as_json: bool) -> None:
-    """Compare runs of one suite: each figure ranked, and the conditions that differ."""
+@click.option("--format", "form", type=click.Choice(FORMATS), default=None,
+              help="text where not given")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="the same as --format json")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE",
+              help="write there instead of to stdout; of svg a folder")  # fmt: skip
+def compare(
+    numbers: tuple[int, ...], mark: int | None, no_references: bool, form: str | None,
+    as_json: bool, output: Path | None,
+) -> None:  # fmt: skip
+    """Compare runs of one suite: each figure ranked, and the conditions that differ.
+
+    As text, as json (the benchstick/comparison/1 document), csv (its figures), a report as html or
+    pdf, or as svg, a file for the bars of each figure and for each chart."""
+    if as_json and form not in (None, "json"):
+        raise BadInput(f"compare: --json and --format {form}; choose one", field="format")
+    wanted = "json" if as_json else form or "text"
+    check_place("compare", wanted, output)
     with reader() as db:
         document = comparisons.comparison(db, numbers, mark=mark, with_references=not no_references)
-    if as_json:
-        print_json(document)
+        bench = pages.bench_id(db)
+    if wanted == "svg":
+        assert output is not None
+        _drawings(document, output)
     else:
-        print_comparison(document)
+        put(_made(document, wanted, bench), output)
+
+
+def _made(document: Mapping[str, Any], form: str, bench: str) -> bytes:
+    """The file of a comparison's document in this format."""
+    if form == "json":
+        return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+    if form == "csv":
+        return comparison_csv(document).encode("utf-8")
+    if form == "text":
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text):
+            print_comparison(document)
+        return text.getvalue().encode("utf-8")
+    # On use: what a report shows is made by the page's part of the program.
+    from benchstick.reports import html, pdf
+    from webui import comparison_report
+
+    made = comparison_report.of_comparison(document, bench)
+    return html.page(made).encode("utf-8") if form == "html" else pdf.document(made)
+
+
+def _drawings(document: Mapping[str, Any], folder: Path) -> None:
+    from benchstick.reports.svg import standalone
+    from webui import comparison_report
+    from webui.compare import name_of
+
+    name = name_of(document)
+    drawings = {
+        f"{name}-rank-{at}.svg": standalone(ranks)
+        for at, ranks in enumerate(comparison_report.ranks_of(document), 1)
+    }
+    drawings |= {
+        f"{name}-chart-{at}.svg": standalone(chart)
+        for at, chart in enumerate(comparison_report.charts_of(document), 1)
+    }
+    if not drawings:
+        raise BadInput("compare: these runs have no figure and no chart in common", field="format")
+    put_drawings(folder, drawings)
 
 
 def print_comparison(document: Mapping[str, Any]) -> None:

@@ -39,13 +39,10 @@ def export(number: int, form: str, output: Path | None, artefacts: bool) -> None
     its certificate, as JSON or as plain text."""
     if artefacts and form != "bundle":
         raise BadInput("export: --artefacts goes with --format bundle", field="artefacts")
-    if output is None and form == "svg":
-        raise BadInput("export: svg needs --output FOLDER, one file a chart", field="output")
-    if output is None and form in _BINARY and sys.stdout.isatty():
-        raise BadInput(f"export: {form} is not text; add --output FILE", field="output")
+    check_place("export", form, output)
     with reader() as db:
         if form == "bundle":
-            _put(_bundle(db, number, artefacts), output)
+            put(_bundle(db, number, artefacts), output)
             return
         document = files.bundle(db, number)
         bench = pages.bench_id(db)
@@ -53,10 +50,19 @@ def export(number: int, form: str, output: Path | None, artefacts: bool) -> None
         assert output is not None
         _charts(document, output)
         return
-    _put(_made(document, form, bench), output)
+    put(_made(document, form, bench), output)
 
 
-def _put(made: bytes, output: Path | None) -> None:
+def check_place(command: str, form: str, output: Path | None) -> None:
+    """BadInput when what is made in this format cannot go where it shall."""
+    if output is None and form == "svg":
+        raise BadInput(f"{command}: svg needs --output FOLDER, one file a chart", field="output")
+    if output is None and form in _BINARY and sys.stdout.isatty():
+        raise BadInput(f"{command}: {form} is not text; add --output FILE", field="output")
+
+
+def put(made: bytes, output: Path | None) -> None:
+    """To the file, or to stdout where there is none. BadInput."""
     if output is None:
         sys.stdout.buffer.write(made)
         sys.stdout.flush()
@@ -100,13 +106,20 @@ def _charts(document: Mapping[str, Any], folder: Path) -> None:
     charts = report.charts_of(document, document["samples"])
     if not charts:
         raise BadInput(f"export: run {document['number']} has no chart", field="format")
+    put_drawings(folder, {
+        f"benchstick-run-{document['number']}-chart-{at}.svg": standalone(chart)
+        for at, chart in enumerate(charts, 1)
+    })  # fmt: skip
+
+
+def put_drawings(folder: Path, drawings: Mapping[str, str]) -> None:
+    """Each drawing as a file of its name in the folder; their paths are printed. BadInput."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{folder}: {error.strerror}", field="output") from None
-    for at, chart in enumerate(charts, 1):
-        name = f"benchstick-run-{document['number']}-chart-{at}.svg"
-        write_file(folder / name, standalone(chart).encode("utf-8"))
+    for name, text in drawings.items():
+        write_file(folder / name, text.encode("utf-8"))
         print(folder / name)
 
 

@@ -9,9 +9,16 @@ from typing import Any
 
 Json = Mapping[str, Any]
 
-# A number, with or without something behind it: `1061.4`, `982.0 (1.47 s)`, `–`.
-_NUMBER = re.compile(r"[-+±<]?\s*[0-9]")
+# A number, with or without units behind it: `1061.4`, `982.0 (1.47 s)`, `1 min 5 s`. Names may
+# begin with one as well: `4 KiB write`, `2318E6C0A1F2`.
+_NUMBER = re.compile(
+    r"[-+±<]?\s*[0-9](?:[\W\d_])*(?:(?<![0-9])(?:IOPS|points|[^\W\d_]{1,3})(?![\w])[\W\d_]*)*"
+)
+# What a line on A4 has room for, and what is left free between two columns.
+_LETTERS, _BETWEEN = 92, 2
 _NOTHING = frozenset({"", "-", "–"})
+# Behind the name of the drive under test: colours alone are lost on paper.
+UNDER_TEST = " (under test)"
 
 
 @dataclass(frozen=True)
@@ -38,26 +45,44 @@ class Big:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts. Without `columns` it has names in its first column and no head."""
+    """A table of texts. Without `columns` it has names in its first column and no head. `texts` are
+    the columns that hold no numbers, whatever their cells look like."""
 
     rows: Sequence[Sequence[str]]
     columns: Sequence[str] = ()
     title: str = ""
+    texts: frozenset[int] = frozenset()
 
     @property
     def width(self) -> int:
         """Columns of the widest row."""
         return max([len(self.columns), *map(len, self.rows)], default=0)
 
+    def unbroken(self) -> frozenset[int]:
+        """The columns in which no word need be broken: those of the shortest words, as many as
+        have room for them on paper beside each other."""
+        longest = []
+        for at in range(self.width):
+            cells = [row[at] for row in (self.columns, *self.rows) if at < len(row)]
+            words = (word for cell in cells for word in re.split(r"[\s-]", cell))
+            longest.append((max(map(len, words), default=0), at))
+        room, found = _LETTERS - _BETWEEN * self.width, set()
+        for length, at in sorted(longest):
+            room -= length
+            if room < 0:
+                break
+            found.add(at)
+        return frozenset(found)
+
     def right(self) -> frozenset[int]:
         """The columns that hold numbers, most of their cells at least: they stand on the right."""
         if not self.columns:
             return frozenset()
         found = set()
-        for at in range(self.width):
+        for at in set(range(self.width)) - self.texts:
             cells = [row[at].strip() for row in self.rows if at < len(row)]
             told = [cell for cell in cells if cell not in _NOTHING]
-            if sum(bool(_NUMBER.match(cell)) for cell in told) > len(told) / 2:
+            if sum(bool(_NUMBER.fullmatch(cell)) for cell in told) > len(told) / 2:
                 found.add(at)
         return frozenset(found)
 
@@ -65,17 +90,62 @@ class Table:
 @dataclass(frozen=True)
 class Chart:
     """A chart in the format of `suites.charts`, its lines looked up, with a colour's name for
-    each. `told` says in words what it shows; `notes` what must be known and is not seen."""
+    each. `told` says in words what it shows; `notes` what must be known and is not seen. `drives`
+    names the drive of each line where there are several: its lines are hidden and shown together.
+    """
 
     chart: Json
     lines: Sequence[Json]
     looks: Sequence[str]
     told: str = ""
     notes: Sequence[str] = ()
+    drives: Sequence[str] = ()
 
     @property
     def title(self) -> str:
         return str(self.chart["title"])
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One row of ranked bars.
+
+    `place` is its rank, or a dash; `tail` stands behind its `name`, however short that is cut, and
+    tells drives of one name apart. `value` and `said` (spread, state, reason) are as people read
+    them. `length`, and `low` and `high` of its spread, are in percent of the longest. `look` is
+    mine (the drive under test), other or ref (not measured here).
+    """
+
+    place: str
+    name: str
+    value: str
+    said: str
+    length: float
+    low: float | None = None
+    high: float | None = None
+    look: str = "other"
+    tail: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The name with all that stands behind it."""
+        return f"{self.name}{self.tail}{UNDER_TEST if self.look == 'mine' else ''}"
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """One figure of several drives as bars, the best first. `title` names the figure and its unit,
+    `hint` which way is better."""
+
+    title: str
+    hint: str
+    bars: Sequence[Bar]
+
+    @property
+    def told(self) -> str:
+        """What the bars show, in words."""
+        rows = [f"{bar.place} {bar.whole} {bar.value}" for bar in self.bars]
+        return f"{self.title}, {self.hint}: {'; '.join(rows)}"
 
 
 @dataclass(frozen=True)
@@ -85,14 +155,14 @@ class Verbatim:
     text: str
 
 
-Part = Heading | Text | Big | Table | Chart | Verbatim
+Part = Heading | Text | Big | Table | Chart | Ranks | Verbatim
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """A report. `lead` are the lines under the title, `foot` stands at its end, `made_utc` is the
-    time that it tells of itself (ISO 8601): that of the run, so that the same run gives the same
-    file."""
+    time that it tells of itself (ISO 8601): that of its last run, so that the same runs give the
+    same file."""
 
     title: str
     parts: Sequence[Part]
@@ -100,6 +170,8 @@ class Report:
     foot: str = ""
     author: str = "Benchstick"
     made_utc: str | None = None
+    # What files are called that the reader saves out of it.
+    name: str = "benchstick"
 
     def charts(self) -> list[Chart]:
         """Its charts, in order."""

@@ -7,7 +7,7 @@ points as well as by colour: reports are printed in black.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchstick.reports import axes
@@ -17,15 +17,18 @@ from benchstick.reports.metrics import shortened, width_of
 
 WIDTH, HEIGHT = 720.0, 300.0
 SIZE = 11.0
-# Browsers may show the texts in a font wider than Helvetica.
-_WIDER = 1.12
+# Browsers may show the texts in a font so much wider than Helvetica.
+WIDER = 1.12
 _ROW = 15.0
+# So many rows of names and of marks have room in the usual height; no more rows of marks are told.
+_NAME_ROWS, _MARK_ROWS, _MOST_MARK_ROWS = 2, 3, 12
 
 INK, DIM, GRID, MARK, ABOVE = "#16191d", "#5b6570", "#dfe3e8", "#b3261e", "#5b4b9a"
 # The names are those of the page's stylesheet, the colours those of its light side.
 COLOURS = {
     "read": "#0072b2", "write": "#d55e00", "temp": "#b3568c", "third": "#009e73",
     "fifth": "#5b4b9a", "sixth": "#8a6d00", "seventh": "#7b828a", "eighth": "#000000",
+    "accent": "#0b5fbd",
 }  # fmt: skip
 DASHES: tuple[tuple[float, ...], ...] = (
     (), (7, 3), (2, 2.5), (8, 3, 2, 3), (12, 4), (4, 4), (1, 4), (10, 3, 2, 3, 2, 3),
@@ -86,6 +89,16 @@ Shape = Path | Area | Dots | Words
 
 
 @dataclass(frozen=True)
+class Picture:
+    """Shapes that are no chart with axes, and what they show in words."""
+
+    width: float
+    height: float
+    shapes: Sequence[Shape]
+    told: str
+
+
+@dataclass(frozen=True)
 class Drawing:
     """A chart, drawn. `x`, `y` and `y2` are its axes: their ends are the edges of the plot."""
 
@@ -97,6 +110,11 @@ class Drawing:
     y: Axis
     y2: Axis | None
 
+    @property
+    def told(self) -> str:
+        """What it shows, in words."""
+        return self.chart.told or self.chart.title
+
     def axis_of(self, line: Mapping[str, Any]) -> Axis:
         """The axis that a line of the chart is drawn on."""
         return self.y2 if self.y2 is not None and line.get("on") == "y2" else self.y
@@ -105,26 +123,38 @@ class Drawing:
 def drawn(
     chart: Chart, *, width: float = WIDTH, height: float = HEIGHT, legend: bool = True
 ) -> Drawing:
-    """The chart in `width` by `height` pixels, its title apart. `legend`: with the lines' names."""
+    """The chart in `width` by `height` pixels, its title apart. `legend`: with the lines' names.
+
+    It becomes higher where many names, or many marks at one place, would leave no room for it.
+    """
     names = list(_legend(chart, width)) if legend else []
-    rows = list(_mark_rows(chart))
-    top = 20.0 + _ROW * min(3, len(rows))
-    bottom = height - 22 - (_ROW + 3) * len(names) - (_ROW if _x_label(chart) else 0)
+    height += (_ROW + 3) * max(0, len(names) - _NAME_ROWS)
+    levels = min(_MARK_ROWS, len(list(_mark_rows(chart))))
+    made = _empty(chart, width, height, levels, len(names))
+    wanted = min(_MOST_MARK_ROWS, max((mark.row + 1 for mark in _placed(made)), default=0))
+    if wanted > levels:
+        height += _ROW * (wanted - levels)
+        made = _empty(chart, width, height, wanted, len(names))
+    shapes: list[Shape] = [*_frame(made, _x_label(chart))]
+    for at in range(len(chart.lines)):
+        shapes += _line(made, at)
+    shapes += _marks(made)
+    for row, entries in enumerate(names):
+        shapes += _names(chart, entries, height - 6 - (_ROW + 3) * (len(names) - 1 - row))
+    told = tuple(one for one in shapes if not isinstance(one, Words) or one.text)
+    return replace(made, shapes=told)
+
+
+def _empty(chart: Chart, width: float, height: float, levels: int, names: int) -> Drawing:
+    """The chart's axes, with room for so many rows of marks above and of names below."""
+    top = 20.0 + _ROW * levels
+    bottom = height - 22 - (_ROW + 3) * names - (_ROW if _x_label(chart) else 0)
     ys, y2s = _values(chart)
     y = axes.y_axis(chart.chart["y"], ys, bottom, top)
     y2 = axes.right_axis(chart.chart["y2"], y2s, bottom, top) if "y2" in chart.chart else None
     left = 14 + _widest(y)
     right = width - (14 + _widest(y2) if y2 else 14)
-    x = _x_axis(chart, left, right)
-    made = Drawing(chart, width, height, (), x, y, y2)
-    shapes: list[Shape] = [*_frame(made, _x_label(chart))]
-    for at in range(len(chart.lines)):
-        shapes += _line(made, at)
-    shapes += _marks(made, rows)
-    for row, entries in enumerate(names):
-        shapes += _names(chart, entries, height - 6 - (_ROW + 3) * (len(names) - 1 - row))
-    told = tuple(one for one in shapes if not isinstance(one, Words) or one.text)
-    return Drawing(chart, width, height, told, x, y, y2)
+    return Drawing(chart, width, height, (), _x_axis(chart, left, right), y, y2)
 
 
 def colour_of(chart: Chart, at: int) -> str:
@@ -195,7 +225,7 @@ def _x_label(chart: Chart) -> str:
 
 
 def _widest(axis: Axis) -> float:
-    return max((width_of(text, SIZE) * _WIDER for _, text in axis.ticks), default=0.0)
+    return max((width_of(text, SIZE) * WIDER for _, text in axis.ticks), default=0.0)
 
 
 def _frame(made: Drawing, x_label: str) -> Iterator[Shape]:
@@ -278,28 +308,49 @@ def _mark_rows(chart: Chart) -> Iterator[tuple[Mapping[str, Any], bool]]:
         yield mark, False
 
 
-def _marks(made: Drawing, rows: Sequence[tuple[Mapping[str, Any], bool]]) -> Iterator[Shape]:
+@dataclass(frozen=True)
+class _Mark:
+    """A mark at `place`, its `text` in a `row` counted from the plot, to its left if `flip`."""
+
+    place: float
+    row: int
+    text: str
+    flip: bool
+    above: bool
+    whole: str
+
+
+def _placed(made: Drawing) -> Iterator[_Mark]:
+    """The marks that lie within the chart, each in the first row where it covers no other."""
     ends: list[float] = []
-    x, y = made.x, made.y
-    for mark, above in rows:
+    x = made.x
+    for mark, above in _mark_rows(made.chart):
         place = x.place(mark["x"])
         if place > x.end + 0.5 or (not above and place < x.start - 0.5):
             continue
-        place, colour = max(place, x.start), ABOVE if above else MARK
-        if above:
-            corners = ((place, y.end), (x.end, y.end), (x.end, y.start), (place, y.start))
-            yield Area(corners, colour, 0.13)
-        text = shortened(str(mark["label"]), (x.end - x.start) * 0.8, SIZE)
-        room = width_of(text, SIZE) * _WIDER + 8
+        place, whole = max(place, x.start), str(mark["label"])
+        text = shortened(whole, (x.end - x.start) * 0.8, SIZE)
+        room = width_of(text, SIZE) * WIDER + 8
         flip = place + room > x.end
         begin = place - room if flip else place
-        # On the first row where it covers no other label.
         row = next((at for at, end in enumerate(ends) if end <= begin), len(ends))
         ends[row:] = [begin + room, *ends[row + 1 :]]
-        level = y.end - 4 - _ROW * min(row, 2)
+        yield _Mark(place, row, text, flip, above, whole)
+
+
+def _marks(made: Drawing) -> Iterator[Shape]:
+    x, y = made.x, made.y
+    for mark in _placed(made):
+        place, colour = mark.place, ABOVE if mark.above else MARK
+        if mark.above:
+            corners = ((place, y.end), (x.end, y.end), (x.end, y.start), (place, y.start))
+            yield Area(corners, colour, 0.13)
+        level = y.end - 4 - _ROW * min(mark.row, _MOST_MARK_ROWS - 1)
         yield Path(((place, level - 8), (place, y.start)), colour, 1.4, (5, 3))
-        at = place - 4 if flip else place + 4
-        yield Words(at, level, text, "end" if flip else "start", colour, whole=str(mark["label"]))
+        if mark.row < _MOST_MARK_ROWS:
+            at = place - 4 if mark.flip else place + 4
+            side = "end" if mark.flip else "start"
+            yield Words(at, level, mark.text, side, colour, whole=mark.whole)
 
 
 # ---- legend
@@ -311,7 +362,7 @@ def _legend(chart: Chart, width: float) -> Iterator[list[tuple[int, float, str]]
     left = 14.0
     for at, line in enumerate(chart.lines):
         text = shortened(str(line["name"]), width * 0.6, SIZE)
-        room = 34 + width_of(text, SIZE) * _WIDER + 16
+        room = 34 + width_of(text, SIZE) * WIDER + 16
         if row and left + room > width:
             yield row
             row, left = [], 14.0

@@ -15,12 +15,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from benchstick.reports import bars
 from benchstick.reports.axes import Axis
-from benchstick.reports.content import Big, Chart, Heading, Report, Table, Text, Verbatim
+from benchstick.reports.content import Big, Chart, Heading, Ranks, Report, Table, Text, Verbatim
 from benchstick.reports.drawing import Drawing, drawn, within
 from benchstick.reports.svg import inline, shown, swatch
 
 _HERE = Path(__file__).resolve().parent
+# A table of no more rows is not broken over two pages.
+_KEPT = 10
 _LOOKS = {"plain": "", "dim": ' class="dim"', "note": ' class="note"', "bad": ' class="note bad"'}
 
 
@@ -39,7 +42,8 @@ def page(report: Report) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script)}">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         f'<meta name="generator" content="{shown(report.author)}">\n'
-        f"<title>{shown(report.title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f"<title>{shown(report.title)}</title>\n<style>{style}</style>\n</head>\n"
+        f'<body data-name="{shown(report.name)}">\n'
         f'<header class="lead">\n<h1>{shown(report.title)}</h1>\n{lead}</header>\n'
         f"<main>\n{body}</main>\n<footer><p>{shown(report.foot)}</p></footer>\n"
         f"<script>{script}</script>\n</body>\n</html>\n"
@@ -47,10 +51,11 @@ def page(report: Report) -> str:
 
 
 def policy(style: str, script: str) -> str:
-    """What the file may do: this style and this script, and no request at all."""
+    """What the file may do: this style and this script, and no request at all. (Images of its own
+    data are what it makes PNG of.)"""
     return (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "base-uri 'none'; form-action 'none'"
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -72,6 +77,8 @@ def _parts(report: Report) -> Iterator[str]:
                 yield _table(part)
             case Chart():
                 yield _chart(part)
+            case Ranks():
+                yield _ranks(part)
             case Verbatim():
                 yield f"<pre>{shown(part.text)}</pre>\n"
 
@@ -88,14 +95,15 @@ def _big(part: Big) -> str:
 
 
 def _table(part: Table) -> str:
-    right = part.right()
+    right, unbroken = part.right(), part.unbroken()
 
     def row(kind: str, cells: Any) -> str:
         made = []
         for at, cell in enumerate(cells):
             # Of a table without a head the first column has the names.
             name = "th" if kind == "td" and not part.columns and at == 0 else kind
-            look = ' class="num"' if at in right else ""
+            looks = [word for word, where in (("num", right), ("whole", unbroken)) if at in where]
+            look = f' class="{" ".join(looks)}"' if looks else ""
             scope = ' scope="row"' if name != kind else ' scope="col"' if kind == "th" else ""
             made.append(f"<{name}{scope}{look}>{shown(str(cell))}</{name}>")
         return f"<tr>{''.join(made)}</tr>\n"
@@ -104,15 +112,19 @@ def _table(part: Table) -> str:
     head = f"<thead>{row('th', part.columns)}</thead>\n" if part.columns else ""
     rows = "".join(row("td", line) for line in part.rows)
     look = "" if part.columns else ' class="facts"'
+    keep = " keep" if len(part.rows) <= _KEPT else ""
     return (
-        f'<div class="scroll"><table{look}>\n{caption}{head}<tbody>\n{rows}</tbody></table></div>\n'
+        f'<div class="scroll{keep}"><table{look}>\n{caption}{head}'
+        f"<tbody>\n{rows}</tbody></table></div>\n"
     )
 
 
 def _chart(part: Chart) -> str:
     made = drawn(part, legend=False)
+    drives = [f' data-drive="{shown(drive)}"' for drive in part.drives] or [""] * len(part.lines)
     names = "".join(
-        f'<span data-line="{at}">{swatch(part, at)} {shown(str(line["name"]))} <b></b></span>\n'
+        f'<span data-line="{at}"{drives[at]}>{swatch(part, at)} '
+        f"{shown(str(line['name']))} <b></b></span>\n"
         for at, line in enumerate(part.lines)
     )
     notes = "".join(f'<p class="dim">{shown(note)}</p>\n' for note in part.notes)
@@ -121,6 +133,14 @@ def _chart(part: Chart) -> str:
         f'<figure class="chart" data-chart="{data}">\n'
         f"<figcaption>{shown(part.title)}</figcaption>\n{inline(made)}\n"
         f'<div class="legend">\n{names}<span class="at"></span></div>\n{notes}</figure>\n'
+    )
+
+
+def _ranks(part: Ranks) -> str:
+    return (
+        f'<figure class="ranks">\n<figcaption>{shown(part.title)} '
+        f"<small>{shown(part.hint)}</small></figcaption>\n"
+        f"{inline(bars.drawn(part, hint=False))}\n</figure>\n"
     )
 
 

@@ -7,8 +7,10 @@ is told at the end; the HTML report has everything.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from benchstick.reports.content import Big, Chart, Heading, Report, Table, Text, Verbatim
+from benchstick.reports import bars
+from benchstick.reports.content import Big, Chart, Heading, Ranks, Report, Table, Text, Verbatim
 from benchstick.reports.drawing import drawn
 from benchstick.reports.metrics import shortened, width_of, wrapped
 from benchstick.reports.pdf_file import BOLD, FIXED, HEIGHT, REGULAR, WIDTH, Page, written
@@ -20,6 +22,8 @@ _CELL, _PAD = 8.0, 5.0
 # A cell is never higher than a page: what it is longer is in the HTML report.
 _LONGEST = 600
 _BIG_ROW = 4
+# A table that is no higher is not broken over two pages.
+_KEPT = 180.0
 TOLD = (
     "Letters that the fonts of a PDF do not have stand as “?” here, and texts of more than "
     f"{_LONGEST} letters in tables are cut; the HTML report and the JSON have them."
@@ -39,10 +43,10 @@ def _laid_out(report: Report) -> list[Page]:
     for line in report.lead:
         flow.lines(wrapped(line, ROOM, 9), 9, colour=DIM)
     flow.rule()
-    for part in report.parts:
+    for part, after in zip(report.parts, [*report.parts[1:], None], strict=True):
         match part:
             case Heading():
-                flow.heading(part.text)
+                flow.heading(part.text, _height(after))
             case Text():
                 flow.paragraph(part)
             case Big():
@@ -51,6 +55,8 @@ def _laid_out(report: Report) -> list[Page]:
                 flow.table(part)
             case Chart():
                 flow.chart(part)
+            case Ranks():
+                flow.ranks(part)
             case Verbatim():
                 flow.verbatim(part)
     flow.space(8)
@@ -63,6 +69,22 @@ def _laid_out(report: Report) -> list[Page]:
         told = f"Page {number} of {len(flow.pages)}"
         page.text(WIDTH - LEFT, HEIGHT - 26, told, 8, colour=DIM, anchor="end")
     return flow.pages
+
+
+def _height(part: object) -> float:
+    """How much of a part must stand on the page that its heading is on."""
+    match part:
+        case Chart():
+            made = drawn(part)
+            notes = [line for note in part.notes for line in wrapped(note, ROOM, 8)]
+            return 26 + made.height * ROOM / made.width + 10.4 * len(notes)
+        case Ranks():
+            made_bars = bars.drawn(part)
+            return 16 + made_bars.height * ROOM / made_bars.width
+        case Table():
+            return _Laid.of(part).kept()
+    # The first lines of a text.
+    return 56
 
 
 def _cut(text: str) -> str:
@@ -114,11 +136,12 @@ class _Flow:
         begin = self.take(12)
         self.page.rule(LEFT, begin + 4, WIDTH - LEFT, colour=INK, width=1.2)
 
-    def heading(self, text: str) -> None:
-        # With the first lines of what it is the heading of.
-        self.keep(90)
+    def heading(self, text: str, after: float) -> None:
+        """With `after` points of what it is the heading of on the same page."""
+        lines = wrapped(text, ROOM, 13, BOLD)
+        self.keep(12 + 17 * len(lines) + 3 + after)
         self.space(12)
-        self.lines(wrapped(text, ROOM, 13, BOLD), 13, font=BOLD)
+        self.lines(lines, 13, font=BOLD)
         self.y += 3
 
     def paragraph(self, part: Text) -> None:
@@ -154,25 +177,19 @@ class _Flow:
         self.y += 4
 
     def table(self, part: Table) -> None:
-        """The head stands on each page; a row is never broken over two."""
+        """The head stands on each page; a row is never broken over two, nor is a short table."""
         self.cut = self.cut or any(len(cell) > _LONGEST for row in part.rows for cell in row)
-        if part.title:
-            self.keep(60)
+        laid = _Laid.of(part)
+        self.keep(laid.kept())
+        if laid.title:
             self.space(4)
-            self.lines(wrapped(part.title, ROOM, 9, BOLD), 9, font=BOLD)
-        widths = column_widths(part)
-        right = part.right()
-        head = _Row(part.columns, widths, right, BOLD) if part.columns else None
-        if head is not None and part.rows:
-            first = _Row(part.rows[0], widths, right, REGULAR)
-            self.keep(head.height + first.height)
-        self._row(head)
-        for cells in part.rows:
-            row = _Row(cells, widths, right, REGULAR)
+            self.lines(laid.title, 9, font=BOLD)
+        self._row(laid.head)
+        for row in laid.rows:
             before = len(self.pages)
             self.keep(row.height)
             if len(self.pages) > before:
-                self._row(head)
+                self._row(laid.head)
             self._row(row)
         self.y += 8
 
@@ -186,12 +203,21 @@ class _Flow:
         made = drawn(part)
         scale = ROOM / made.width
         notes = [line for note in part.notes for line in wrapped(note, ROOM, 8)]
-        self.keep(16 + made.height * scale + 10.4 * len(notes) + 10)
+        self.keep(_height(part))
         self.lines([shortened(part.title, ROOM, 9.5, BOLD)], 9.5, font=BOLD)
         begin = self.take(made.height * scale + 4)
         self.page.shapes(made.shapes, LEFT, begin + 2, scale)
         self.lines(notes, 8, colour=DIM)
         self.y += 8
+
+    def ranks(self, part: Ranks) -> None:
+        made = bars.drawn(part)
+        scale = ROOM / made.width
+        self.keep(_height(part))
+        self.lines([shortened(part.title, ROOM, 9.5, BOLD)], 9.5, font=BOLD)
+        begin = self.take(made.height * scale)
+        # The first of its rows, which has the hint alone, is as high as the title.
+        self.page.shapes(made.shapes, LEFT, begin - 9, scale)
 
     def verbatim(self, part: Verbatim) -> None:
         for text in part.text.splitlines():
@@ -200,6 +226,32 @@ class _Flow:
             pieces = [text[at : at + most] for at in range(0, len(text), most)] or [""]
             self.lines(pieces, 7.2, font=FIXED)
         self.y += 6
+
+
+@dataclass(frozen=True)
+class _Laid:
+    """A table in rows that know how high they are."""
+
+    title: Sequence[str]
+    head: _Row | None
+    rows: Sequence[_Row]
+
+    @classmethod
+    def of(cls, part: Table) -> _Laid:
+        widths, right = column_widths(part), part.right()
+        return cls(
+            wrapped(part.title, ROOM, 9, BOLD) if part.title else [],
+            _Row(part.columns, widths, right, BOLD) if part.columns else None,
+            [_Row(cells, widths, right, REGULAR) for cells in part.rows],
+        )
+
+    def kept(self) -> float:
+        """How much of it stands on one page: all of a short one, else its first rows."""
+        above = (4 + 11.7 * len(self.title) if self.title else 0) + (
+            self.head.height if self.head else 0
+        )
+        whole = sum(row.height for row in self.rows)
+        return above + (whole if whole <= _KEPT else sum(row.height for row in self.rows[:2]))
 
 
 class _Row:
@@ -241,7 +293,10 @@ def column_widths(part: Table) -> list[float]:
         cells = [width_of(_cut(row[at]), _CELL) for row in part.rows if at < len(row)]
         wanted.append(max([*heads, *cells], default=0.0) + 2 * _PAD + 1)
     if sum(wanted) <= ROOM:
-        return [*wanted[:-1], wanted[-1] + ROOM - sum(wanted)] if count else []
+        if count:
+            # Numbers stay near each other: then the first column has what is left.
+            wanted[0 if count - 1 in part.right() else -1] += ROOM - sum(wanted)
+        return wanted
     made = [0.0] * count
     left, open_ = ROOM, set(range(count))
     while True:

@@ -6,8 +6,20 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from benchstick.reports.content import Chart
-from benchstick.reports.drawing import Area, Dots, Drawing, Path, Place, Shape, Words, drawn, sample
+from benchstick.reports import bars
+from benchstick.reports.content import Chart, Ranks
+from benchstick.reports.drawing import (
+    Area,
+    Dots,
+    Drawing,
+    Path,
+    Picture,
+    Place,
+    Shape,
+    Words,
+    drawn,
+    sample,
+)
 
 FONT = "Helvetica, Arial, sans-serif"
 # What XML has no place for, even escaped.
@@ -20,29 +32,29 @@ def shown(text: str) -> str:
     return escape(_NOT_XML.sub("\ufffd", text), quote=True)
 
 
-def standalone(chart: Chart) -> str:
-    """The chart as a file: with its title, its legend, and white behind it."""
-    made = drawn(chart)
+def standalone(part: Chart | Ranks) -> str:
+    """A chart or ranked bars as a file: with title and legend, and white behind it."""
+    made = bars.drawn(part) if isinstance(part, Ranks) else drawn(part)
     height = made.height + _TITLE
     title = (
         f'<text x="2" y="19" font-size="15" font-weight="bold" fill="#16191d">'
-        f"{shown(chart.title[:120])}</text>"
+        f"{shown(part.title[:120])}</text>"
     )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(made.width)}" height="{_n(height)}" '
         f'viewBox="0 0 {_n(made.width)} {_n(height)}" font-family="{FONT}" font-size="11">\n'
-        f"<title>{shown(chart.title)}</title>\n<desc>{shown(chart.told)}</desc>\n"
+        f"<title>{shown(part.title)}</title>\n<desc>{shown(part.told)}</desc>\n"
         f'<rect width="100%" height="100%" fill="#fff"/>\n{title}\n'
         f'<g transform="translate(0 {_n(_TITLE)})">\n{marks_of(made.shapes)}</g>\n</svg>\n'
     )
 
 
-def inline(made: Drawing) -> str:
+def inline(made: Drawing | Picture) -> str:
     """The drawing as a part of a page, which tells its title itself."""
     size = f'viewBox="0 0 {_n(made.width)} {_n(made.height)}"'
     return (
-        f'<svg {size} role="img" aria-label="{shown(made.chart.told or made.chart.title)}" '
+        f'<svg {size} role="img" aria-label="{shown(made.told)}" '
         f'font-family="{FONT}" font-size="11">\n{marks_of(made.shapes)}</svg>'
     )
 

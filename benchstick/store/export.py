@@ -1,4 +1,4 @@
-"""A run as files that somebody takes away: everything as JSON, its figures as CSV."""
+"""Runs as files that somebody takes away: a run with all its samples, figures as CSV."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from benchstick.store import records
 COLUMNS = (
     "run", "suite", "drive", "model", "target", "step", "name", "pass", "value", "unit", "state",
     "why", "drive_state",
+)  # fmt: skip
+
+COMPARED = (
+    "suite", "figure", "unit", "better", "rank", "drive", "code", "model", "run", "under_test",
+    "value", "lowest", "highest", "passes_valid", "passes_all", "target", "state", "why", "source",
+    "differs",
 )  # fmt: skip
 
 
@@ -38,6 +44,39 @@ def figures_csv(document: Mapping[str, Any]) -> str:
         state = drive_state(figure["detail"], conditions)
         row = {**figure, **fixed, "drive_state": state}
         writer.writerow([safe_cell(row[column]) for column in COLUMNS])
+    return file.getvalue()
+
+
+def comparison_csv(document: Mapping[str, Any]) -> str:
+    """The figures of a comparison's document, one a line for each run and each reference, with
+    what differs between the runs: a figure is not to be read without it."""
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(COMPARED)
+    runs = {item["run"]: item for item in document["runs"]}
+    differs: dict[int, list[str]] = {number: [] for number in runs}
+    for item in document["differ"]:
+        for one in item["values"]:
+            differs[one["run"]].append(f"{item['title']}: {one['text']}")
+    for figure in document["figures"]:
+        for row in figure["rows"]:
+            drive = runs[row["run"]]["drive"] if row["run"] is not None else {}
+            cells = {
+                **row,
+                "suite": document["suite"],
+                "figure": figure["name"],
+                "unit": figure["unit"],
+                "better": figure["better"],
+                "drive": row["label"],
+                "code": drive.get("code"),
+                "model": drive.get("model"),
+                "under_test": "yes" if row["marked"] else "no",
+                "lowest": row["min"],
+                "highest": row["max"],
+                "passes_valid": len(row["passes"]),
+                "differs": "; ".join(differs.get(row["run"], ())),
+            }
+            writer.writerow([safe_cell(cells[column]) for column in COMPARED])
     return file.getvalue()
 
 

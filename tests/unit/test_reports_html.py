@@ -75,7 +75,10 @@ def test_its_policy_lets_only_its_own_style_and_script_run() -> None:
     assert policy is not None
     parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     assert parts["default-src"] == "'none'"
-    assert set(parts) == {"default-src", "style-src", "script-src", "base-uri", "form-action"}
+    assert parts["img-src"] == "data:"
+    assert set(parts) == {
+        "default-src", "style-src", "script-src", "img-src", "base-uri", "form-action",
+    }  # fmt: skip
     for name in ("style", "script"):
         (text,) = made.texts[name]
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -121,3 +124,18 @@ def test_print_breaks_no_chart_and_no_row_over_pages() -> None:
     assert "table-header-group" in printed
     # A4 and Letter: the printer's own.
     assert "size:" not in style.split("@page")[1].split("}")[0]
+
+
+def test_numbers_stand_on_the_right_and_names_that_begin_with_one_do_not() -> None:
+    rows = [["4 KiB write", "2318E6C0A1F2", "982.0 (1.47 s)", "3 of 3", "0:05"],
+            ["8 KiB write", "S6PUNX0T31", "1 min 5 s", "–", "2026-01-31 12:00 UTC"]]  # fmt: skip
+    names = ("Figure", "Code", "Value", "Passes", "At")
+    assert Table(rows, names).right() == {2, 3, 4}
+    assert Table(rows, names, texts=frozenset({3})).right() == {2, 4}
+
+
+def test_no_short_word_is_broken_where_there_is_room() -> None:
+    wide = Table([["state", 200 * "x", "a few words"]], ("One", "Two", "Three"))
+    assert wide.unbroken() == {0, 2}
+    assert Table([[20 * "x"] * 9], ["n"] * 9).unbroken() == {0, 1, 2}
+    assert Table([]).unbroken() == frozenset()

@@ -12,7 +12,18 @@ import pytest
 from pypdf._codecs.core_font_metrics import CORE_FONT_METRICS
 
 from benchstick.reports import metrics, pdf
-from benchstick.reports.content import Big, Chart, Heading, Part, Report, Table, Text, Verbatim
+from benchstick.reports.content import (
+    Bar,
+    Big,
+    Chart,
+    Heading,
+    Part,
+    Ranks,
+    Report,
+    Table,
+    Text,
+    Verbatim,
+)
 from benchstick.reports.drawing import drawn
 from benchstick.suites.charts import axis, chart, line
 
@@ -70,6 +81,22 @@ def test_a_long_table_has_its_head_on_every_page_and_each_row_once() -> None:
     assert all(text.count("Figure Value State") == 1 for text in found)
     for at in range(150):
         assert sum(len(re.findall(rf"\brow {at}\b", text)) for text in found) == 1
+
+
+@pytest.mark.parametrize("kind", ["chart", "bars", "table"])
+def test_a_heading_is_on_the_page_of_the_drawing_below_it(kind: str) -> None:
+    lines = [line("read", [(0, 1.0), (1, 2.0)])]
+    drawing = chart("Below", axis("time", "s"), axis("IOPS", "IOPS"), lines)
+    below: Part = Chart(drawing, lines, ["read"])
+    if kind == "bars":
+        drives = [Bar("1", f"drive {n}", "5", "", 50) for n in "ab"]
+        below = Ranks("Below", "more is better", drives)
+    elif kind == "table":
+        below = Table([["a", "1"], ["b", "Below"]], ("name", "value"))
+    for rows in range(20, 50, 3):
+        above = Table([["name", str(at)] for at in range(rows)])
+        found = texts(read(pdf.document(report(above, Heading("Drawings"), below))))
+        assert [("Drawings" in text) for text in found] == [("Below" in text) for text in found]
 
 
 def test_nothing_lies_outside_of_the_page() -> None:

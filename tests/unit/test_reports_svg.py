@@ -12,7 +12,7 @@ import pytest
 
 from benchstick.reports import axes
 from benchstick.reports.content import Chart
-from benchstick.reports.drawing import COLOURS, drawn
+from benchstick.reports.drawing import COLOURS, Words, drawn
 from benchstick.reports.svg import inline, standalone
 from benchstick.suites.charts import axis, chart, line, mark
 
@@ -190,3 +190,15 @@ def test_ticks() -> None:
 
 def test_the_colours_are_those_of_the_page() -> None:
     assert set(COLOURS) >= {"read", "write", "third", "fifth", "sixth", "seventh", "eighth", "temp"}
+
+
+def test_many_names_and_marks_leave_the_plot_its_height_and_cover_no_other() -> None:
+    lines = [line(f"a drive with a name of some length, {at}", [(0, 1.0), (9, 2.0)])
+             for at in range(12)]  # fmt: skip
+    marks = [mark(4.0, f"mark {at}") for at in range(12)]
+    few, many = drawn(made(lines[:2], marks=marks[:2])), drawn(made(lines, marks=marks))
+    assert many.y.start - many.y.end > 0.8 * (few.y.start - few.y.end)
+    assert (few.height, many.height > 400) == (300, True)
+    rows = [words.y for words in many.shapes if isinstance(words, Words) and "mark" in words.text]
+    assert len(set(rows)) == len(rows) == 12
+    assert min(rows) > 11

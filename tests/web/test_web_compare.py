@@ -172,7 +172,7 @@ def test_the_command_line_prints_the_same(
 
 
 def test_a_button_switches_a_drives_lines_and_the_marked_bar_is_seen(
-    watched: Watched, atto: list[int]
+    watched: Watched, atto: list[int], tmp_path: Path
 ) -> None:
     page = watched.go("/runs")
     for number in atto:
@@ -182,6 +182,23 @@ def test_a_button_switches_a_drives_lines_and_the_marked_bar_is_seen(
     page.get_by_role("button", name="Mark").click()
     mine = page.locator(".rank li.mine").first
     expect(mine).to_contain_text("under test")
+    with page.expect_download() as waited:
+        page.locator(".ranks [data-png]").first.click()
+    saved = waited.value
+    # The list of runs has the newest first.
+    numbers = "-".join(map(str, sorted(atto, reverse=True)))
+    assert saved.suggested_filename == f"benchstick-compare-{numbers}-rank-1.png"
+    assert Path(saved.path()).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    with page.expect_download() as waited:
+        page.get_by_role("link", name="Report", exact=True).click()
+    report = page.context.new_page()
+    file = tmp_path / "report.html"
+    waited.value.save_as(file)
+    report.goto(file.as_uri())
+    report.locator(".switches button").nth(1).click()
+    expect(report.locator('figure button[aria-pressed="false"]')).to_have_count(4)
+    expect(report.locator('figure g[display="none"]')).to_have_count(4)
+    report.close()
     fills = [
         page.locator(f".rank li.{look} .fill").first.evaluate("e => getComputedStyle(e).fill")
         for look in ("mine", "other")

@@ -143,7 +143,11 @@ def test_each_operation_answers_as_it_is_told(
         signed_in.api("/api/v1/settings/tokens", find("make_token").body_example)
     path = address(operation, **given)
     if operation.method == "GET":
-        answer = signed_in.client.get(path, query_string=query(operation))
+        asked = query(operation)
+        if name == "compared_chart":
+            # The runs of the example have figures alone.
+            asked["runs"] = asked["mark"] = with_charts(bench)
+        answer = signed_in.client.get(path, query_string=asked)
     elif name == "login":
         answer = browser(signed_in.client.application).post(path, json={"key": new_key(signed_in)})
     elif name == "import":
@@ -152,6 +156,12 @@ def test_each_operation_answers_as_it_is_told(
         answer = signed_in.api(path, operation.body_example)
     assert answer.status_code in operation.answers, answer.text
     check(operation, answer)
+
+
+def with_charts(bench: Bench) -> int:
+    """The number of a run that has charts."""
+    with contextlib.closing(open_writer(bench.home)) as db:
+        return made_charts.kept(bench.home, db, "sweep", {}, made_charts.sweep)
 
 
 def send(signed_in: SignedIn, data: bytes) -> Any:
@@ -270,6 +280,11 @@ FAILURES: list[tuple[str, str, dict[str, Any], int]] = [
     ("report_pdf", "/api/v1/runs/x/report.pdf", {}, 404),
     ("figures", "/api/v1/runs/999999/figures.csv", {}, 404),
     ("chart", "/api/v1/runs/1/charts/99.svg", {}, 404),
+    ("compared_html", "/api/v1/compare/report.html?runs=3,999999", {}, 400),
+    ("compared_pdf", "/api/v1/compare/report.pdf", {}, 400),
+    ("compared_figures", "/api/v1/compare/figures.csv?runs=2,3", {}, 400),
+    ("compared_ranks", "/api/v1/compare/ranks/999.svg?runs=3,4", {}, 404),
+    ("compared_chart", "/api/v1/compare/charts/1.svg?runs=x", {}, 400),
     ("bundle", "/api/v1/runs/6/bundle", {}, 400),
     ("import", "/api/v1/imports", {"data": b"x", "content_type": "application/zip"}, 400),
     ("import", "/api/v1/imports", {"json": {}}, 415),
@@ -336,7 +351,9 @@ def test_too_many_wrong_pins_are_in_the_document(network_app: Flask) -> None:
 ALTERNATE = re.compile(r'<link rel="alternate" type="application/json" href="([^"]+)">')
 # What is a file to keep, and no page.
 FILES = ("runs.export", "runs.artefact", "reports.as_html", "reports.as_pdf", "reports.figures",
-         "reports.chart", "reports.as_bundle")  # fmt: skip
+         "reports.chart", "reports.as_bundle", "reports.compared_html", "reports.compared_pdf",
+         "reports.compared_figures", "reports.compared_ranks",
+         "reports.compared_chart")  # fmt: skip
 ASKED = ("", "?kind=practice", "?drive=practice", "?drive=practice&suite=das&p.passes=2",
          "?drive=port:1-4:0&suite=cdm&fs=exfat&p.size=1GiB")  # fmt: skip
 

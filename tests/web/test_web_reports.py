@@ -7,6 +7,7 @@ import csv
 import io
 import math
 import re
+import unicodedata
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -249,11 +250,55 @@ def test_from_disk_it_asks_for_nothing_and_shows_all_charts(
     button.click()
     expect(button).to_have_attribute("aria-pressed", "false")
     expect(page.locator("figure").first.locator("g[data-line='0']").first).to_be_hidden()
+    # A drawing as it is seen, saved by the browser; the name of a hidden line takes no room.
+    for form, begin in (("PNG", b"\x89PNG\r\n\x1a\n"), ("SVG", b"<svg ")):
+        with page.expect_download() as waited:
+            page.locator("figure").nth(1).get_by_role("button", name=form).click()
+        saved = waited.value
+        wanted = f"benchstick-run-{runs['sustained']}-drawing-2.{form.lower()}"
+        assert saved.suggested_filename == wanted
+        data = Path(saved.path()).read_bytes()
+        assert data.startswith(begin)
+        if form == "PNG":
+            width, height = (int.from_bytes(data[at : at + 4]) for at in (16, 20))
+            assert width == 1440
+            assert 660 < height < 800
+            assert len(data) > 20_000
+        else:
+            root = ElementTree.fromstring(data)
+            texts = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+            assert {"Speed by time", "write", "temperature"} <= set(texts)
     button.click()
     expect(page.locator("figure").first.locator("g[data-line='0']").first).to_be_visible()
     context.close()
     assert asked == [file.as_uri()]
     assert said == []
+
+
+def test_it_prints_with_heads_on_each_page_and_headings_beside_what_they_name(
+    chromium: Chromium, client: Browser, bench: Bench, tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_bytes(client.get(f"/runs/{bench.numbers['das']}/report.html").data)
+    headings = re.findall(r"<h2>(.*?)</h2>", file.read_text(encoding="utf-8"))
+    assert len(headings) > 6
+    context = chromium.new_context(offline=True, color_scheme="dark")
+    page = context.new_page()
+    page.goto(file.as_uri())
+    for form, size in (("A4", (595, 842)), ("Letter", (612, 792))):
+        found = pypdf.PdfReader(io.BytesIO(page.pdf(format=form)))
+        assert [float(side) for side in found.pages[0].mediabox[2:]] == pytest.approx(size, abs=2)
+        # Fonts join some letters to one: fi.
+        texts = [unicodedata.normalize("NFKC", sheet.extract_text()) for sheet in found.pages]
+        broken = [text for text in texts if text.count("file on exfat") > 3]
+        assert len(broken) > 1
+        for text in broken:
+            assert re.search(r"Figure\s+Pass\s+Value\s+Unit\s+Target\s+State", text)
+        for text in texts:
+            assert text.strip().splitlines()[-1].strip() not in headings
+            # What is for the screen alone.
+            assert "PNG" not in text
+    context.close()
 
 
 def test_a_hostile_report_runs_nothing(
@@ -320,7 +365,8 @@ def test_every_command_of_its_page_works(
             monkeypatch.setenv("BENCHSTICK_HOME", str(tmp_path / "other"))
         assert cli.invoke(command.split()) == 0, command
     assert {path.name for path in tmp_path.iterdir()} == {
-        "report.html", "report.pdf", "charts", "run.zip", "other",
+        "report.html", "report.pdf", "charts", "run.zip", "other", "compared.html",
+        "compared.pdf", "drawings",
     }  # fmt: skip
 
 

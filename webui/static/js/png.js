@@ -3,7 +3,7 @@
 // Twice as many pixels as the drawing has: sharp in a document.
 const SCALE = 2;
 
-async function save(address) {
+async function save(address, name) {
   const image = new Image();
   image.src = address;
   await image.decode();
@@ -14,8 +14,7 @@ async function save(address) {
   const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
-  const [, run, at] = address.match(/^\/runs\/(\d+)\/charts\/(\d+)\.svg$/);
-  link.download = `benchstick-run-${run}-chart-${at}.png`;
+  link.download = `${name}.png`;
   link.click();
   URL.revokeObjectURL(link.href);
 }
@@ -25,7 +24,7 @@ for (const button of document.querySelectorAll("[data-png]")) {
   button.addEventListener("click", async () => {
     button.disabled = true;
     try {
-      await save(button.dataset.png);
+      await save(button.dataset.png, button.dataset.name);
       button.textContent = "PNG";
     } catch {
       button.textContent = "PNG: there is no such drawing";

@@ -1,0 +1,264 @@
+"""Reports of a comparison: each figure of every file is that of the JSON document."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pypdf
+import pytest
+
+from benchstick import cli
+from benchstick.analysis.compare import compare
+from benchstick.reports.content import UNDER_TEST, Table, Text
+from benchstick.reports.drawing import COLOURS
+from benchstick.reports.svg import standalone
+from benchstick.store.database import open_writer
+from tests.unit.test_compare import figure, run
+from tests.web import every_page, made_charts, sample
+from tests.web.conftest import Bench, Browser
+from webui import comparison_report
+
+EVIL = "=1+1</td><script>alert(1)</script>\"'\u202e漢"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def compared(bench: Bench) -> dict[str, str]:
+    """The queries of comparisons: with spread, a reference and claims; of one drive with charts;
+    with a figure that is not valid and a name that is an attack."""
+    with contextlib.closing(open_writer(bench.home)) as db:
+        every_page.furnish(db)
+        keep = partial(made_charts.kept, bench.home, db, "sustained", {}, made_charts.sustained)
+        charts = [keep(), keep()]
+        atto: list[int] = []
+        for make in (sample.fast, sample.slow):
+            wishes = {"from": "4KiB", "to": "16KiB", "length": "1MiB"}
+            story = sample.start(bench.home, db, "atto", make(), fs="exfat", params=wishes)
+            story.tell(spoil="16 KiB read" if atto else None)
+            atto.append(story.finish())
+        db.execute("UPDATE runs SET drive_json = json_set(drive_json, '$.identity.model', ?)"
+                   " WHERE number = ?", (EVIL, atto[1]))  # fmt: skip
+    cdm = [bench.numbers["cdm"], bench.numbers["slow"]]
+    return {
+        name: f"runs={','.join(map(str, runs))}&mark={runs[1]}"
+        for name, runs in (("cdm", cdm), ("charts", charts), ("atto", atto))
+    }
+
+
+def table_of(data: bytes, heading: str, columns: int) -> Iterator[list[str]]:
+    """The rows of the table under a heading of a PDF, without its heads. No cell may be empty.
+
+    The cells of a row are written from left to right, each from its first line down; all first
+    lines are at one height."""
+    pieces: list[tuple[float, float, str]] = []
+
+    def seen(text: str, cm: Any, tm: Any, font: Any, size: Any) -> None:
+        if text.strip() and tm[4] and tm[5] > 52:
+            pieces.append((tm[4], tm[5], text.strip()))
+
+    for page in pypdf.PdfReader(io.BytesIO(data), strict=True).pages:
+        page.extract_text(visitor_text=seen)
+    begin = [text for _, _, text in pieces].index(heading) + 1
+    row: list[str] = []
+    head: list[str] = []
+    top = math.nan
+    for x, y, text in pieces[begin:]:
+        if x == 42 and len(row) != 1:
+            head = head or row
+            if len(row) == columns and row != head:
+                yield row
+            row, top = [text], y
+        elif y == top:
+            row.append(text)
+            if len(row) > columns:
+                return
+        else:
+            row[-1] += f" {text}"
+    if len(row) == columns:
+        yield row
+
+
+def near(told: str, value: float | None) -> bool:
+    return told == "–" if value is None else math.isclose(float(told), value, rel_tol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "least"), [("cdm", 24), ("atto", 8)])
+def test_pdf_and_csv_have_every_figure_of_the_json(
+    client: Browser, compared: dict[str, str], name: str, least: int
+) -> None:
+    query = compared[name]
+    document = client.get(f"/api/v1/compare?{query}").json
+    wanted = [(item, row) for item in document["figures"] for row in item["rows"]]
+    assert len(wanted) >= least
+    told = list(table_of(client.get(f"/compare/report.pdf?{query}").data, "All figures", 9))
+    rows = list(csv.DictReader(io.StringIO(client.get(f"/compare/figures.csv?{query}").text)))
+    assert len(told) == len(rows) == len(wanted)
+    for (item, row), cells, line in zip(wanted, told, rows, strict=True):
+        rank = "–" if row["rank"] is None else str(row["rank"])
+        assert cells[:3] == [item["name"], item["unit"], rank]
+        label = row["label"] + (UNDER_TEST if row["marked"] else "")
+        shown = label.encode("cp1252", "replace").decode("cp1252")
+        assert cells[3].replace(" ", "") == shown.replace(" ", "")
+        for cell, key in zip(cells[4:7], ("value", "min", "max"), strict=True):
+            assert near(cell, row[key])
+        passes = f"{len(row['passes'])} of {row['passes_all']}" if row["passes_all"] else "–"
+        assert cells[7] == passes
+        assert cells[8].startswith(row["state"])
+        for word in (row["why"] or "").split():
+            assert word in cells[8]
+        assert (line["figure"], line["unit"], line["state"]) == (
+            item["name"], item["unit"], row["state"],
+        )  # fmt: skip
+        for column, value in (
+            ("rank", row["rank"]), ("run", row["run"]), ("value", row["value"]),
+            ("lowest", row["min"]), ("highest", row["max"]),
+        ):  # fmt: skip
+            assert line[column] == ("" if value is None else str(value))
+        assert line["under_test"] == ("yes" if row["marked"] else "no")
+        assert (line["passes_valid"], line["passes_all"]) == (
+            str(len(row["passes"])), str(row["passes_all"]),
+        )  # fmt: skip
+        assert line["drive"].lstrip("'") == row["label"]
+        assert not re.match(r"[=+@\t\r]", line["drive"])
+        texts = [one["text"] for item in document["differ"] for one in item["values"]
+                 if one["run"] == row["run"]]  # fmt: skip
+        assert all(text in line["differs"] for text in texts)
+
+
+def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str]) -> None:
+    document = client.get(f"/api/v1/compare?{compared['cdm']}").json
+    page = client.get(f"/compare/report.html?{compared['cdm']}").text
+    assert "These runs differ in more than the drive" in page
+    assert "<td>USB 10 Gb/s</td><td>USB 480 Mb/s</td>" in page.replace(' class="whole"', "")
+    assert page.count('<figure class="ranks">') == len(document["figures"]) > 8
+    # In words and in its colour, once in each figure.
+    (bars,) = re.findall(r"<h2>Figures in MB/s.*?<h2>", page, re.S)
+    drawings = re.findall(r"<svg .*?</svg>", bars, re.S)
+    for drawing in drawings:
+        assert len(re.findall(rf"font-weight=\"bold\">[^<]*(?:<title>[^<]*</title>)?[^<]*"
+                              rf"{re.escape(UNDER_TEST)}</text>", drawing)) == 1  # fmt: skip
+        assert drawing.count(f'fill="{COLOURS["accent"]}"') == 1
+    assert "in 3 passes" in drawings[0]
+    assert "reference, not measured here: its maker&#x27;s page" in page
+    assert "model sheet Any drive" in page
+    assert "0.090 EUR" in page
+    charts = client.get(f"/compare/report.html?{compared['charts']}").text
+    assert charts.count('<figure class="chart"') == 2
+    assert f"write{UNDER_TEST} <b>" in charts
+    assert len(set(re.findall(r'data-drive="([^"]+)"', charts))) == 2
+    bare = client.get(f"/compare/report.html?{compared['cdm']}&references=no").text
+    assert "not measured here" not in bare
+    hostile = client.get(f"/compare/report.html?{compared['atto']}").text
+    assert hostile.count("<script") == 1
+    assert "=1+1&lt;/td&gt;&lt;script&gt;" in hostile
+
+
+def test_of_many_runs_the_conditions_are_told_by_value() -> None:
+    runs = [run(n, figure("A", float(n)), host={"kernel": f"6.{n // 4}"}) for n in range(1, 7)]
+    report = comparison_report.of_comparison({**compare(runs, mark=3), "models": []})
+    table = next(part for part in report.parts if isinstance(part, Table))
+    assert list(table.rows) == [
+        ["Kernel", "6.0", f"Model 1; Model 2; Model 3{UNDER_TEST}"],
+        ["Kernel", "6.1", "Model 4; Model 5; Model 6"],
+    ]
+    assert report.lead[0] == "Under test: Model 3, run 3"
+    assert report.made_utc == "2026-01-31T12:00:00.000Z"
+
+
+def test_bars_are_as_long_as_their_values_and_spread_is_drawn() -> None:
+    passes = [figure("A", value, pass_no=at) for at, value in enumerate((40.0, 60.0), 1)]
+    runs = [run(1, figure("A", 50.0), *passes), run(2, figure("A", 100.0)),
+            run(3, figure("A", 80.0, state="invalid", why="buffered"))]  # fmt: skip
+    (ranks,) = comparison_report.ranks_of({**compare(runs), "models": []})
+    assert [(bar.place, bar.look, bar.value) for bar in ranks.bars] == [
+        ("1", "other", "100.0"), ("2", "mine", "50.0"), ("–", "other", "–"),
+    ]  # fmt: skip
+    first, second, third = ranks.bars
+    assert second.length == pytest.approx(first.length / 2, abs=0.01)
+    assert (second.low, second.high) == pytest.approx((0.8 * second.length, 1.2 * second.length),
+                                                      abs=0.02)  # fmt: skip
+    assert third.length == 0
+    assert third.said == "invalid · buffered"
+    root = ElementTree.fromstring(standalone(ranks))
+    fills = [path for path in root.iter(f"{SVG}path") if path.get("fill") in
+             (COLOURS["accent"], COLOURS["seventh"])]  # fmt: skip
+    ends = [max(float(x) for x, _ in re.findall(r"([\d.]+) ([\d.]+)", path.get("d", "")))
+            for path in fills]  # fmt: skip
+    assert ends[1] - 22 == pytest.approx((ends[0] - 22) / 2, abs=0.1)
+    # What tells two drives of one name apart is never cut off.
+    twins = [run(n, figure("A", 1.0), model=40 * "W") for n in (1, 2)]
+    (ranks,) = comparison_report.ranks_of({**compare(twins), "models": []})
+    root = ElementTree.fromstring(standalone(ranks))
+    assert any("WWW…, run 2" in "".join(text.itertext()) for text in root.iter(f"{SVG}text"))
+    alone = comparison_report.of_comparison({**compare([run(1)]), "models": []})
+    assert any("ended before" in part.text for part in alone.parts if isinstance(part, Text))
+
+
+@pytest.mark.parametrize("way", ["", "/api/v1"])
+def test_each_file_has_a_name_of_ours_and_what_is_wrong_is_told(
+    client: Browser, compared: dict[str, str], way: str
+) -> None:
+    query = compared["charts"]
+    name = "benchstick-compare-" + query.split("&")[0].removeprefix("runs=").replace(",", "-")
+    for path, kind, end in (
+        ("report.html", "text/html", ".html"), ("report.pdf", "application/pdf", ".pdf"),
+        ("figures.csv", "text/csv", "-figures.csv"),
+        ("charts/2.svg", "image/svg+xml", "-chart-2.svg"),
+    ):  # fmt: skip
+        answer = client.get(f"{way}/compare/{path}?{query}")
+        assert answer.content_type.split(";")[0] == kind
+        assert answer.headers["Content-Disposition"] == f'attachment; filename="{name}{end}"'
+        for wrong in ("", "runs=3,999999", "runs=2,3", "runs=3&mark=9"):
+            assert client.get(f"{way}/compare/{path}?{wrong}").status_code == 400
+    for path in ("charts/0.svg", "charts/3.svg", "charts/x.svg", "ranks/1.svg"):
+        assert client.get(f"{way}/compare/{path}?{query}").status_code == 404
+    drawing = client.get(f"{way}/compare/ranks/2.svg?{compared['cdm']}")
+    document = client.get(f"/api/v1/compare?{compared['cdm']}").json
+    title = ElementTree.fromstring(drawing.data).findtext(f"{SVG}title")
+    assert title is not None
+    assert title.startswith(document["figures"][1]["name"])
+
+
+def test_the_command_writes_the_same(
+    bench: Bench, compared: dict[str, str], client: Browser, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    numbers = compared["cdm"].split("&")[0].removeprefix("runs=").split(",")
+    argv = ["compare", *numbers, "--mark", numbers[1]]
+    for form, path in (
+        ("html", "/compare/report.html"), ("pdf", "/compare/report.pdf"),
+        ("csv", "/compare/figures.csv"), ("json", "/api/v1/compare"),
+    ):  # fmt: skip
+        file = tmp_path / f"c.{form}"
+        assert cli.invoke([*argv, "--format", form, "--output", str(file)]) == 0
+        answer = client.get(f"{path}?{compared['cdm']}")
+        if form == "json":
+            assert answer.json == json.loads(file.read_text(encoding="utf-8"))
+        else:
+            assert file.read_bytes() == answer.data
+    folder = tmp_path / "drawings"
+    assert cli.invoke([*argv, "--format", "svg", "--output", str(folder)]) == 0
+    name = f"benchstick-compare-{'-'.join(numbers)}-rank"
+    assert (folder / f"{name}-1.svg").read_bytes() == client.get(
+        f"/compare/ranks/1.svg?{compared['cdm']}"
+    ).data
+    capsys.readouterr()
+    for wrong, said in (
+        (["--json", "--format", "pdf"], "choose one"), (["--format", "svg"], "--output FOLDER"),
+        (["--format", "pdf", "--output", str(tmp_path / "no/c.pdf")], "No such file"),
+    ):  # fmt: skip
+        assert cli.invoke([*argv, *wrong]) == 2
+        told = capsys.readouterr().err
+        assert said in told
+        assert len(told.splitlines()) == 1
+
