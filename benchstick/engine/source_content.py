@@ -57,7 +57,7 @@ class _Pool:
 
 @functools.cache
 def _random_pool() -> _Pool:
-    return _Pool(hashlib.shake_128(b"benchstick/pool/random/1").digest(RANDOM_POOL))
+    return _Pool(hashlib.shake_128(b"benchstick/pool/random/2").digest(RANDOM_POOL))
 
 
 @functools.cache
