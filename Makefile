@@ -24,8 +24,8 @@ lint: ## ruff, mypy and shellcheck (BUILDROOT=/path/to/tree: check-package as we
 vm: ## a shell in a VM with USB, SATA and NVMe drives on real drivers (CMD='...': that command instead)
 	@scripts/setup run vm && scripts/vm
 
-bench: ## the copier beside raw fio, cp, rsync and rclone
-	@scripts/setup bench && .venv/bin/python scripts/bench.py
+bench: ## the copier beside raw fio, cp, rsync and rclone; every page with 10 000 runs (ONLY=copier or ONLY=pages: that part)
+	@scripts/setup bench && ONLY='$(ONLY)' .venv/bin/python scripts/bench.py
 
 screenshots: ## a picture of every page, light and dark, wide and phone, in output/screenshots (PAGES='runs drive': only these)
 	@scripts/setup page && .venv/bin/python scripts/screenshots.py $(PAGES)

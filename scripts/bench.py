@@ -1,10 +1,12 @@
-"""`make bench`: the copier beside raw fio, cp, rsync and rclone, and what the sampler costs.
+"""`make bench`: the copier beside raw fio, cp, rsync and rclone, what the sampler costs, the pages.
 
-All in one run, on one ext4 loop drive backed by RAM: once limited to 1 GB/s by the block cgroup,
-once without a limit. Sets of the Home and ISOs shapes, scaled so that RAM holds them twice (in the
-source and on the drive) with room for the peers' page cache. Before each run a new filesystem and
-empty caches; the tools take turns; the median of five. Every tool's first copy is compared with
-the set byte for byte, outside the clock.
+The pages are a part of their own (bench_pages.py); ONLY=copier or ONLY=pages makes one part alone.
+
+The copier: all in one run, on one ext4 loop drive backed by RAM: once limited to 1 GB/s by the
+block cgroup, once without a limit. Sets of the Home and ISOs shapes, scaled so that RAM holds them
+twice (in the source and on the drive) with room for the peers' page cache. Before each run a new
+filesystem and empty caches; the tools take turns; the median of five. Every tool's first copy is
+compared with the set byte for byte, outside the clock.
 
 Claims: on the limited drive the copier reaches 95 % of raw fio; without a limit it beats every
 peer; the sampler takes under 1 % of a CPU. Exit code 1 when one is missed. BENCH_QUICK=1 makes a
@@ -22,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import bench_pages
 from bench_drive import LoopDrive, end_cleanly, limited, settle, warm_memory
 from bench_tools import PEERS, TOOLS, Task, check, require_all, versions
 
@@ -155,7 +158,8 @@ def each_shape(
             do(Task(fileset, source, drive, folder))
 
 
-def run(quick: bool) -> int:
+def copier(quick: bool) -> int:
+    """The copier beside its peers; 1 when a claim is missed."""
     if os.geteuid() != 0:
         raise BadInput("make bench needs root: it makes a loop drive and RAM disks")
     require_all()
@@ -205,8 +209,13 @@ def run(quick: bool) -> int:
 
 def main() -> int:
     end_cleanly()
+    quick = os.environ.get("BENCH_QUICK", "") not in ("", "0")
+    parts = {"copier": lambda: copier(quick), "pages": bench_pages.run}
+    only = os.environ.get("ONLY", "")
     try:
-        return run(quick=os.environ.get("BENCH_QUICK", "") not in ("", "0"))
+        if only and only not in parts:
+            raise BadInput(f"ONLY={only}: there is no such part; there are {', '.join(parts)}")
+        return max([part() for name, part in parts.items() if only in ("", name)])
     except BenchError as error:
         say(error.message)
         return error.exit_code

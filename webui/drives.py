@@ -50,19 +50,15 @@ def index() -> str:
 def _history(drives: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """For each drive key: number of runs, the last run and its headline, the last temperature."""
     db = reader()
-    told = pages.history(db)
-    found: dict[str, dict[str, Any]] = {}
-    for drive in drives:
-        key = drive["identity"]["key"]
-        if key in told:
-            last = told[key]["last"]
-            found[key] = {
-                "runs": told[key]["runs"],
-                "last": last,
-                "state": records.shown_state(db, last),
-                "headline": list(pages.headline(last))[:2],
-            }
-    return found
+    told = pages.history(db, {drive["identity"]["key"] for drive in drives})
+    return {
+        key: {
+            **item,
+            "state": records.shown_state(db, item["last"]),
+            "headline": list(pages.headline(item["last"]))[:2],
+        }
+        for key, item in told.items()
+    }
 
 
 @bp.get("/api/v1/drives")

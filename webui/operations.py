@@ -246,6 +246,8 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters=(
             _NUMBER,
             _query("after", whole("", -1, LARGEST), "the cursor: samples with a greater n", 3),
+            _query("every", whole("", 1, 1000), "of each so many samples those alone with the "
+                   "least and the most of a counter", 60),
             _query("steps", whole(high=LARGEST), "steps from this index on", 1),
         ),
         summary="The per-second record from a cursor on, while it runs too",

@@ -10,20 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchstick import __version__
+from benchstick.analysis.session import WAYS, Session
 from benchstick.plan.units import duration_text
 from benchstick.reports.content import Big, Chart, Heading, Part, Report, Table, Text, Verbatim
 from benchstick.suites import registry
 from benchstick.suites.charts import axis, chart, line
 from webui import charts, present, resting
 
-# A chart has no room for more; several seconds become one point with a band.
-POINTS = 1200
-
 Json = Mapping[str, Any]
 
 
-def of_run(run: Json, samples: Sequence[Json], bench: str = "") -> Report:
-    """The report of a `benchstick/run/1` document. `samples` is its per-second record, `bench`
+def of_run(run: Json, session: Session, bench: str = "") -> Report:
+    """The report of a `benchstick/run/1` document. `session` is its speed by second, `bench`
     the UUID of the bench that tells."""
     suite = registry.all_suites().get(run["suite"])
     title = run["suite"] if suite is None else suite.title
@@ -32,18 +30,25 @@ def of_run(run: Json, samples: Sequence[Json], bench: str = "") -> Report:
     return Report(
         title=f"Run {run['number']} · {title} on {name}",
         lead=list(_lead(run)),
-        parts=[*_head(run), *_results(run), *_charts(run, samples), *_rest(run)],
+        parts=[*_head(run), *_results(run), *_charts(run, session), *_rest(run)],
         foot=_foot(run, bench),
         made_utc=run["ended_utc"] or run["created_utc"],
         name=f"benchstick-run-{run['number']}",
     )
 
 
-def charts_of(run: Json, samples: Sequence[Json]) -> list[Chart]:
+def charts_of(run: Json, session: Session) -> list[Chart]:
     """The charts of a run in the order of its page, at the end the one over the whole session."""
+    found = result_charts(run)
+    whole = session_chart(run, session)
+    return [*found, whole] if whole is not None else found
+
+
+def result_charts(run: Json) -> list[Chart]:
+    """The charts of a run's result, for which no session is needed."""
     result = run["result"] or {}
     shared = {item["name"]: item for item in charts.shared(result)}
-    found = [
+    return [
         Chart(
             item.chart,
             [shared[one] if isinstance(one, str) else one for one in item.chart["series"]],
@@ -53,8 +58,6 @@ def charts_of(run: Json, samples: Sequence[Json]) -> list[Chart]:
         )
         for item in charts.drawn(result)
     ]
-    session = session_chart(run, samples)
-    return [*found, session] if session is not None else found
 
 
 # ---- the parts
@@ -119,8 +122,8 @@ def _cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _charts(run: Json, samples: Sequence[Json]) -> Iterator[Part]:
-    found = charts_of(run, samples)
+def _charts(run: Json, session: Session) -> Iterator[Part]:
+    found = charts_of(run, session)
     if found:
         yield Heading("Charts")
     yield from found
@@ -263,21 +266,18 @@ def exact(value: Any) -> str:
 # ---- the whole session
 
 
-def session_chart(run: Json, samples: Sequence[Json]) -> Chart | None:
+def session_chart(run: Json, session: Session) -> Chart | None:
     """Throughput by second over the whole run, with the temperatures of its idle intervals.
 
-    None where less than two seconds were recorded. Outside of timed steps a second without I/O is
-    a gap, in them it is 0.
+    None where less than two seconds were recorded.
     """
-    steps = run["plan"].get("steps") or ()
-    timed = {at for at, step in enumerate(steps) if step.get("timed")}
     lines, looks = [], []
-    for way in ("read", "write"):
-        found = _reduced(_speeds(samples, f"{way}_bytes", timed))
-        if sum(value is not None for _, value, _ in found) > 1:
-            several = any(ends[0] != ends[1] for _, _, ends in found)
-            band = [ends for _, _, ends in found] if several else None
-            lines.append(line(way, [(t, value) for t, value, _ in found], band=band))
+    for way in WAYS:
+        found = session[way]
+        if sum(point.mean is not None for point in found) > 1:
+            several = any(point.low != point.high for point in found)
+            band = [(point.low, point.high) for point in found] if several else None
+            lines.append(line(way, [(point.t, point.mean) for point in found], band=band))
             looks.append(way)
     if not lines:
         return None
@@ -295,36 +295,3 @@ def session_chart(run: Json, samples: Sequence[Json]) -> Chart | None:
     )
     told = charts.told(made, lines)
     return Chart(made, lines, looks, told, list(charts.notes(made, lines)))
-
-
-def _speeds(
-    samples: Sequence[Json], counter: str, timed: set[int]
-) -> Iterator[tuple[float, float | None]]:
-    """(time, bytes a second or None) of each sample; a pause of the record is a gap as well."""
-    before = None
-    for item in samples:
-        if before is not None and item["t"] - item["dt"] > before + 1.5:
-            yield before + 0.01, None
-        before = item["t"]
-        moved = item[counter]
-        still = not item["read_bytes"] and not item["write_bytes"]
-        counts = item["dt"] and (moved or (still and item["step"] in timed))
-        yield item["t"], moved / item["dt"] if counts else None
-
-
-def _reduced(
-    found: Iterator[tuple[float, float | None]],
-) -> list[tuple[float, float | None, tuple[float | None, float | None]]]:
-    """(time, mean, (lowest, highest)) in at most about `POINTS` points."""
-    points = list(found)
-    every = max(1, math.ceil(len(points) / POINTS))
-    made: list[tuple[float, float | None, tuple[float | None, float | None]]] = []
-    for at in range(0, len(points), every):
-        part = points[at : at + every]
-        values = [value for _, value in part if value is not None]
-        if values:
-            mean = sum(values) / len(values)
-            made.append((part[0][0], mean, (min(values), max(values))))
-        else:
-            made.append((part[0][0], None, (None, None)))
-    return made

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
+from benchstick.analysis.session import Session, timed_steps
 from benchstick.plan.errors import BadInput
 from benchstick.reports import bundle, html, pdf, svg
 from benchstick.reports.content import Chart, Ranks, Report
-from benchstick.store import imports, pages, records
+from benchstick.store import imports, pages
 from benchstick.store.export import comparison_csv
 from webui import compare, comparison_report, report
 from webui.api import reply
@@ -31,17 +32,15 @@ def attached(body: str | bytes, kind: str, name: str) -> Response:
     return made
 
 
-def _run(number: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The document of a run and its samples. WebError 404 when there is no such run."""
-    found = document(number_in_path(number, "Run"))
-    samples = records.samples_of(reader(), found["number"])
-    return found, [sample.to_json() for sample in samples]
+def _session(found: Mapping[str, Any]) -> Session:
+    """The speed by second of the run with this document."""
+    return pages.session(reader(), found["number"], timed_steps(found["plan"]))
 
 
 def _report(number: str) -> tuple[Report, str]:
     """The report of a run, and the name of its file without an end."""
-    found, samples = _run(number)
-    made = report.of_run(found, samples, pages.bench_id(reader()))
+    found = document(number_in_path(number, "Run"))
+    made = report.of_run(found, _session(found), pages.bench_id(reader()))
     return made, f"benchstick-run-{found['number']}"
 
 
@@ -74,9 +73,11 @@ def figures(number: str) -> Response:
 @bp.get("/api/v1/runs/<number>/charts/<which>.svg", endpoint="api_chart")
 def chart(number: str, which: str) -> Response:
     """One chart: 1, 2, ... as on the run's page, the one over the whole session last."""
-    found, samples = _run(number)
+    found = document(number_in_path(number, "Run"))
     at = number_in_path(which, "Chart")
-    charts = report.charts_of(found, samples)
+    charts = report.result_charts(found)
+    if at > len(charts):
+        charts = report.charts_of(found, _session(found))
     if not 1 <= at <= len(charts):
         raise not_found(f"Run {found['number']} has {len(charts)} charts: no {which[:20]}.")
     name = f"benchstick-run-{found['number']}-chart-{at}.svg"

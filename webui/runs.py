@@ -17,6 +17,7 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request, send_file, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
+from benchstick.analysis.series import every_of
 from benchstick.plan.errors import BadInput
 from benchstick.store import comparisons, imports, live, pages, records
 from benchstick.store.export import drive_state, safe_cell
@@ -32,6 +33,9 @@ bp = Blueprint("runs", __name__)
 
 PAGE = 50
 SAMPLES_AT_ONCE = 5000
+# With `every` so many are looked at for one answer: a day comes in nine.
+LOOKED_AT = 10_000
+MOST_EVERY = 1000
 
 
 def _number(text: str) -> int:
@@ -123,6 +127,7 @@ def document(number: int) -> dict[str, Any]:
 def run(number: str) -> str:
     found = document(_number(number))
     result = found["result"] or {}
+    samples = pages.samples_count(reader(), found["number"])
     steps = latencies.of_steps(found)
     return render_template(
         "run.html",
@@ -147,7 +152,8 @@ def run(number: str) -> str:
         others=comparisons.others_of_suite(
             reader(), found["suite"], practice=found["practice"], leave_out=[found["number"]]
         ),
-        has_samples=bool(pages.samples_page(reader(), found["number"], -1, 1)),
+        has_samples=bool(samples),
+        every=min(every_of(samples), MOST_EVERY),
     )
 
 
@@ -197,20 +203,24 @@ def _left(found: Mapping[str, Any], state: str) -> bool:
 @bp.get("/api/v1/runs/<number>/samples")
 def api_samples(number: str) -> Response:
     """Samples with n > `after`, and how far the run is. `next` is the cursor for the next call;
-    `more` tells that there are more already. `steps` of the query: those from that index on."""
+    `more` tells that there are more already. With `every` of each so many those alone with the
+    least and the most of a counter. `steps` of the query: those from that index on."""
     row = find_run(_number(number))
     after = whole(request.args.get("after"), "after", low=-1, high=LARGEST, default=-1)
+    every = whole(request.args.get("every"), "every", low=1, high=MOST_EVERY, default=1)
     first = whole(request.args.get("steps"), "steps", low=0, high=LARGEST, default=0)
     # The live record first: what leaves it in between is in the store by then.
     now = live.read(row["uuid"]) if row["state"] == "running" else None
-    samples = [
-        sample.to_json()
-        for sample in pages.samples_page(reader(), row["number"], after, SAMPLES_AT_ONCE)
-    ]
-    more = len(samples) == SAMPLES_AT_ONCE
+    if every == 1:
+        kept = pages.samples_page(reader(), row["number"], after, SAMPLES_AT_ONCE)
+        last = kept[-1].n if kept else after
+    else:
+        kept, last = pages.samples_reduced(reader(), row["number"], after, every, LOOKED_AT)
+    samples = [sample.to_json() for sample in kept]
+    more = last + 1 < pages.samples_count(reader(), row["number"])
     if now is not None and not more:
-        last = samples[-1]["n"] if samples else after
         samples += [item for item in _live_samples(now) if item["n"] > last]
+        last = max(last, samples[-1]["n"]) if samples else last
     # The state is read last: a run that ended meanwhile is asked once more for its last samples.
     steps = [
         {key: step[key] for key in ("idx", "name", "kind", "state", "why", "t_start", "t_end")}
@@ -222,7 +232,8 @@ def api_samples(number: str) -> Response:
             "run": row["number"],
             "state": records.shown_state(reader(), row),
             "after": after,
-            "next": samples[-1]["n"] if samples else after,
+            "every": every,
+            "next": last,
             "more": more,
             "samples": samples,
             "live": {key: value for key, value in now.items() if key != "samples"} if now else None,
@@ -289,9 +300,9 @@ def export(number: str) -> Response:
         response = Response(figures_csv(row), content_type="text/csv; charset=utf-8")
         name += "-figures.csv"
     elif form == "samples":
-        found = [sample.to_json() for sample in records.samples_of(reader(), wanted)]
         columns = list(records.Sample.__dataclass_fields__)
-        text = _csv(columns, ([item[key] for key in columns] for item in found))
+        found = records.samples_of(reader(), wanted)
+        text = _csv(columns, ([getattr(item, key) for key in columns] for item in found))
         response = Response(text, content_type="text/csv; charset=utf-8")
         name += "-samples.csv"
     elif form == "certificate":

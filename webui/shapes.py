@@ -559,6 +559,7 @@ SCHEMAS: dict[str, Schema] = {
             "run": whole(),
             "state": _RUN_STATE,
             "after": whole("the cursor that was asked for", low=-1),
+            "every": whole("1: all; else of each so many those with a counter's extremes", low=1),
             "next": whole("the cursor for the next call", low=-1),
             "more": flag("there are more already"),
             "samples": several(ref("Sample")),

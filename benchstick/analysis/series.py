@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +24,34 @@ def percentile(values: Sequence[float], percent: float) -> float | None:
     return sorted(values)[rank - 1]
 
 
+def every_of(count: int) -> int:
+    """Of how many values in a row one point is to be made, so that a chart can show `count`."""
+    return 1 if count <= WHOLE else math.ceil(count / POINTS)
+
+
+def extremes(
+    numbers: Sequence[int], columns: Sequence[Sequence[float]], every: int
+) -> list[int]:
+    """The places of the rows to keep of a long table, in order.
+
+    Of each `every` rows (by their `numbers`, which rise) those where a column is least and where it
+    is most, so that no dip and no peak is lost; one at least.
+    """
+    kept: list[int] = []
+    begin, count = 0, len(numbers)
+    while begin < count:
+        end = bisect.bisect_left(numbers, (numbers[begin] // every + 1) * every, begin)
+        found = {begin}
+        for column in columns:
+            part = column[begin:end]
+            low, high = min(part), max(part)
+            if low != high:
+                found |= {begin + part.index(low), begin + part.index(high)}
+        kept += sorted(found)
+        begin = end
+    return kept
+
+
 def reduced(values: Sequence[float | None], *, start: int = 0) -> dict[str, Any]:
     """`values`, one a second from second `start` on, as a series for a chart.
 
@@ -30,7 +59,7 @@ def reduced(values: Sequence[float | None], *, start: int = 0) -> dict[str, Any]
     `from + i * every` on. With more than one second a point there are `min` and `max` too, so
     that no dip and no peak is lost. None is a second, or a point, without a value.
     """
-    every = 1 if len(values) <= WHOLE else math.ceil(len(values) / POINTS)
+    every = every_of(len(values))
     made: dict[str, Any] = {"from": start, "every": every}
     if every == 1:
         return {**made, "mean": [_short(value) for value in values]}

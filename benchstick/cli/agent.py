@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from benchstick.analysis.session import session, timed_steps
 from benchstick.appliance.reports import Reports
 from benchstick.cli.common import need_root
 from benchstick.engine.agent import Agent
@@ -28,4 +29,5 @@ def html_report(document: Mapping[str, Any], bench: str) -> str:
     from benchstick.reports import html
     from webui import report
 
-    return html.page(report.of_run(document, document["samples"], bench))
+    made = session(document["samples"], timed_steps(document["plan"]))
+    return html.page(report.of_run(document, made, bench))

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from benchstick.analysis.session import Session, session, timed_steps
 from benchstick.cli.common import reader
 from benchstick.plan.errors import BadInput
 from benchstick.store import export as files
@@ -90,12 +91,16 @@ def _made(document: Mapping[str, Any], form: str, bench: str) -> bytes:
     return (json.dumps(shown, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
 
 
+def _session(document: Mapping[str, Any]) -> Session:
+    return session(document["samples"], timed_steps(document["plan"]))
+
+
 def _report(document: Mapping[str, Any], form: str, bench: str) -> bytes:
     # On use: what a report shows is made by the page's part of the program.
     from benchstick.reports import html, pdf
     from webui import report
 
-    made = report.of_run(document, document["samples"], bench)
+    made = report.of_run(document, _session(document), bench)
     return html.page(made).encode("utf-8") if form == "html" else pdf.document(made)
 
 
@@ -103,7 +108,7 @@ def _charts(document: Mapping[str, Any], folder: Path) -> None:
     from benchstick.reports.svg import standalone
     from webui import report
 
-    charts = report.charts_of(document, document["samples"])
+    charts = report.charts_of(document, _session(document))
     if not charts:
         raise BadInput(f"export: run {document['number']} has no chart", field="format")
     put_drawings(folder, {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
+from benchstick.analysis.series import extremes
+from benchstick.analysis.session import PAUSE, POINTS, WAYS, Point, Session, every_of
 from benchstick.plan.errors import BadInput
 from benchstick.store import locks, records
 from benchstick.store.database import transaction, utc_now
@@ -23,12 +25,16 @@ def agent_runs() -> bool:
     return locks.is_alive("agent")
 
 
+# On every page. Answered by an index alone as long as nothing runs: see migration 008.
+RUNNING = (
+    "SELECT number, uuid, suite, practice, drive_key, drive_code, drive_model, state"
+    " FROM runs WHERE state = 'running' ORDER BY number"
+)
+
+
 def running(db: sqlite3.Connection) -> list[sqlite3.Row]:
     """Runs in progress, oldest first."""
-    rows = db.execute(
-        "SELECT number, uuid, suite, practice, drive_key, drive_code, drive_model, state"
-        " FROM runs WHERE state = 'running' ORDER BY number"
-    ).fetchall()
+    rows = db.execute(RUNNING).fetchall()
     return [row for row in rows if locks.is_alive(row["uuid"])]
 
 
@@ -45,6 +51,13 @@ def last_runs(db: sqlite3.Connection, count: int = 20) -> list[sqlite3.Row]:
     ).fetchall()
 
 
+# Taken out of the document by SQLite: a result has charts too, a hundred times as long.
+_HEADLINE = (
+    "CASE WHEN json_valid(result_json) AND json_type(result_json, '$.headline') = 'array'"
+    " THEN json_extract(result_json, '$.headline') END AS headline_json"
+)
+
+
 def runs_before(
     db: sqlite3.Connection,
     *,
@@ -53,7 +66,7 @@ def runs_before(
     before: int | None = None,
     limit: int = 100,
 ) -> list[sqlite3.Row]:
-    """Runs with a number below `before`, newest first, of one drive or all."""
+    """Runs with a number below `before`, newest first, of one drive or all; for `headline`."""
     conditions: list[str] = []
     values: list[Any] = []
     if practice is not None:
@@ -68,21 +81,22 @@ def runs_before(
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     return db.execute(
         "SELECT number, uuid, suite, practice, drive_key, drive_code, drive_model, state,"
-        " exit_code, why, created_utc, ended_utc, seconds, result_json FROM runs"
+        f" exit_code, why, created_utc, ended_utc, seconds, {_HEADLINE} FROM runs"
         f" {where} ORDER BY number DESC LIMIT ?",
         (*values, limit),
     ).fetchall()
 
 
-def history(db: sqlite3.Connection) -> dict[str, dict[str, Any]]:
-    """For each drive key its number of runs and its last run."""
-    rows = db.execute(
-        "SELECT drive_key, count(*) AS runs, max(number) AS last FROM runs GROUP BY drive_key"
-    ).fetchall()
-    return {
-        row["drive_key"]: {"runs": row["runs"], "last": records.find_run(db, row["last"])}
-        for row in rows
-    }
+def history(db: sqlite3.Connection, drive_keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """For each of these drive keys that has runs their number, and the last of them as a row for
+    `headline`."""
+    found = {}
+    for key in drive_keys:
+        # Not one question for all: drives that were here once are more than those that are.
+        (count,) = db.execute("SELECT count(*) FROM runs WHERE drive_key = ?", (key,)).fetchone()
+        if count:
+            found[key] = {"runs": count, "last": runs_before(db, drive_key=key, limit=1)[0]}
+    return found
 
 
 def last_temperature(db: sqlite3.Connection, drive_key: str) -> sqlite3.Row | None:
@@ -131,6 +145,77 @@ def samples_page(
         (number, after, limit),
     )
     return [records.Sample(*row) for row in rows]
+
+
+def samples_count(db: sqlite3.Connection, number: int) -> int:
+    """How many samples of a run the store has."""
+    last = db.execute("SELECT max(n) FROM samples WHERE run = ?", (number,)).fetchone()[0]
+    return 0 if last is None else int(last) + 1
+
+
+def samples_reduced(
+    db: sqlite3.Connection, number: int, after: int, every: int, most: int
+) -> tuple[list[records.Sample], int]:
+    """Of the samples with n > `after`, of each `every` those with the least and the most of a
+    counter, in order; and the cursor to go on from. At most `most` are looked at, or 2 x
+    `every` where that is more."""
+    most = max(most, 2 * every)
+    rows = db.execute(
+        "SELECT n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
+        " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n LIMIT ?",
+        (number, after, most),
+    ).fetchall()
+    if not rows:
+        return [], after
+    if len(rows) == most:
+        # The last part may go on: it is for the next time, whole.
+        whole = [row for row in rows if row["n"] // every < rows[-1]["n"] // every]
+        rows = whole or rows
+    n, _, dt, _, read_bytes, write_bytes, _, reads, writes, _, _, inflight, _ = zip(
+        *rows, strict=True
+    )
+    rates = [
+        [count / seconds if seconds else 0.0 for count, seconds in zip(counter, dt, strict=True)]
+        for counter in (read_bytes, write_bytes, reads, writes)
+    ]
+    kept = extremes(n, [*rates, inflight], every)
+    return [records.Sample(*rows[at]) for at in kept], n[-1]
+
+
+# A row for each ?2 samples of run ?1; ?3: the timed steps, a list as JSON. LIMIT -1 takes nothing
+# away: with it each speed is reckoned once, and not again in each aggregate.
+_SESSION = """
+SELECT min(t), max(t), min(t - dt), avg(read), min(read), max(read),
+       avg(written), min(written), max(written)
+FROM (SELECT n, t, dt,
+             CASE WHEN dt > 0 AND (read_bytes OR (NOT write_bytes AND step IN timed))
+                  THEN read_bytes / dt END AS read,
+             CASE WHEN dt > 0 AND (write_bytes OR (NOT read_bytes AND step IN timed))
+                  THEN write_bytes / dt END AS written
+      FROM samples WHERE run = ?1 LIMIT -1)
+GROUP BY n / ?2 ORDER BY n / ?2
+"""
+
+
+def session(
+    db: sqlite3.Connection, number: int, timed: Set[int], most: int = POINTS
+) -> Session:
+    """The speed by second of a run, as `analysis.session.session` makes it of the samples, which
+    may be a hundred thousand: SQLite reduces them four times as fast."""
+    every = every_of(samples_count(db, number), most)
+    rows = db.execute(
+        "WITH timed (step) AS MATERIALIZED (SELECT value FROM json_each(?3))" + _SESSION,
+        (number, every, json.dumps(sorted(timed))),
+    )
+    found: dict[str, list[Point]] = {way: [] for way in WAYS}
+    before = None
+    for first, last, begin, *speeds in rows:
+        for way, at in zip(WAYS, (0, 3), strict=True):
+            if before is not None and begin > before + PAUSE:
+                found[way].append(Point(before + 0.01, None, None, None))
+            found[way].append(Point(first, *speeds[at : at + 3]))
+        before = last
+    return found
 
 
 def request_json(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
@@ -189,7 +274,5 @@ def set_label(db: sqlite3.Connection, identity: str, label: str) -> None:
 
 def headline(row: sqlite3.Row) -> Sequence[dict[str, Any]]:
     """The headline figures of a run's row, empty before there is a result."""
-    if not row["result_json"]:
-        return []
-    found = json.loads(row["result_json"]).get("headline")
+    found = json.loads(row["headline_json"] or "[]")
     return found if isinstance(found, list) else []

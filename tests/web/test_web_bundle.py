@@ -18,6 +18,7 @@ import pytest
 from playwright.sync_api import expect
 
 from benchstick import cli
+from benchstick.analysis.session import session
 from benchstick.engine.agent import Agent
 from benchstick.plan.errors import BadInput, StoreFailed
 from benchstick.reports import bundle, record
@@ -386,7 +387,7 @@ def test_whatever_is_taken_can_be_shown(
                 continue
             taken += 1
             shown = {**odd, "imported": None}
-            assert report.of_run(shown, []).parts, (way, value)
+            assert report.of_run(shown, session([], set())).parts, (way, value)
             # Pages take longer: each odd value at each ninth place.
             if at % len(ODD) == ODD.index(value):
                 monkeypatch.setattr(runs, "document", lambda _, shown=shown: shown)

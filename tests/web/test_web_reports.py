@@ -20,6 +20,7 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import expect
 
 from benchstick import cli
+from benchstick.analysis.session import POINTS, session
 from benchstick.drives.model import Drive, Fact, Guard, Identity
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.export import figures_csv
@@ -195,13 +196,13 @@ def test_the_session_has_gaps_where_nothing_was_measured() -> None:
         "plan": {"steps": [{"timed": True}, {"timed": False}]},
         "temperatures": [{"t": 4.0, "celsius": 40.0}, {"t": 5.0, "celsius": None}],
     }
-    made = report.session_chart(run, samples)
+    made = report.session_chart(run, session(samples, {0}))
     assert made is not None
     # Nothing was written: there is no such line.
     read, warm = made.lines
     assert read["points"] == [[1, 5], [2, 7], [3, 0], [4, None], [5, 9], [5.01, None], [21, 3]]
     assert warm["points"] == [[4, 40]]
-    assert report.session_chart({**run, "temperatures": []}, []) is None
+    assert report.session_chart({**run, "temperatures": []}, session([], set())) is None
 
 
 def test_a_long_session_is_reduced_and_keeps_its_extremes() -> None:
@@ -210,10 +211,10 @@ def test_a_long_session_is_reduced_and_keeps_its_extremes() -> None:
         for n in range(9000)
     ]
     run = {"plan": {"steps": [{"timed": True}]}, "temperatures": []}
-    made = report.session_chart(run, samples)
+    made = report.session_chart(run, session(samples, {0}))
     assert made is not None
     line = made.lines[0]
-    assert 1000 < len(line["points"]) <= report.POINTS
+    assert 1000 < len(line["points"]) <= POINTS
     assert max(line["high"]) == 999
     assert "band" in made.notes[0]
 

@@ -12,6 +12,8 @@ let cursor = -1;
 // with a thousand rounds they are not asked for again. A run that is over has them in its page.
 const known = new Map();
 let asked = box.dataset.state === "running" ? 0 : Number(box.dataset.steps);
+// Of a long record the server sends what the chart can show: of each so many samples the extremes.
+let every = Number(box.dataset.every);
 let misses = 0;
 
 for (const button of document.querySelectorAll("[data-show]")) {
@@ -64,7 +66,7 @@ function showSteps(answer) {
 }
 
 async function ask() {
-  const answer = await fetch(`/api/v1/runs/${number}/samples?after=${cursor}&steps=${asked}`, { headers: { Accept: "application/json" } });
+  const answer = await fetch(`/api/v1/runs/${number}/samples?after=${cursor}&every=${every}&steps=${asked}`, { headers: { Accept: "application/json" } });
   if (!answer.ok) throw new Error(String(answer.status));
   return answer.json();
 }
@@ -77,6 +79,8 @@ async function poll() {
     cursor = answer.next;
     chart.add(answer.samples, answer.temperatures);
     if (box.dataset.state === "running") showSteps(answer);
+    // What is new from now on comes second by second.
+    if (!answer.more) every = 1;
     if (answer.more) wait = 0;
     else if (answer.state !== "running") {
       // The page shows what the server knows of the end: load it anew, once.

@@ -1,0 +1,70 @@
+"""Speed by second over a whole run, for one chart: of a long run several seconds are one point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+# A chart has no room for more; several seconds become one point with a band.
+POINTS = 1200
+WAYS = ("read", "write")
+# Seconds without a sample from which on the line is interrupted.
+PAUSE = 1.5
+
+
+class Point(NamedTuple):
+    """Seconds on the run's clock; mean, least and most bytes a second, None in a gap."""
+
+    t: float
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+# The points of "read" and "write".
+Session = Mapping[str, Sequence[Point]]
+
+
+def every_of(count: int, most: int = POINTS) -> int:
+    """How many of `count` samples are one point, so that there are no more than `most`."""
+    return max(1, math.ceil(count / most))
+
+
+def timed_steps(plan: Mapping[str, Any]) -> set[int]:
+    """The indexes of the steps of a plan's document that are timed."""
+    return {at for at, step in enumerate(plan.get("steps") or ()) if step.get("timed")}
+
+
+def session(
+    samples: Sequence[Mapping[str, Any]], timed: Set[int], most: int = POINTS
+) -> Session:
+    """The session of a per-second record. Outside of the `timed` steps a second without I/O is a
+    gap, in them it is 0; a pause of the record is a gap as well."""
+    every = every_of(len(samples), most)
+    return {way: list(_points(samples, f"{way}_bytes", timed, every)) for way in WAYS}
+
+
+def _points(
+    samples: Sequence[Mapping[str, Any]], counter: str, timed: Set[int], every: int
+) -> Iterator[Point]:
+    before = None
+    for at in range(0, len(samples), every):
+        part = samples[at : at + every]
+        first = part[0]
+        if before is not None and first["t"] - first["dt"] > before + PAUSE:
+            yield Point(before + 0.01, None, None, None)
+        before = part[-1]["t"]
+        values = [item[counter] / item["dt"] for item in part if _counts(item, counter, timed)]
+        if values:
+            mean = sum(values) / len(values)
+            yield Point(first["t"], mean, min(values), max(values))
+        else:
+            yield Point(first["t"], None, None, None)
+
+
+def _counts(item: Mapping[str, Any], counter: str, timed: Set[int]) -> bool:
+    if not item["dt"]:
+        return False
+    still = not item["read_bytes"] and not item["write_bytes"]
+    return bool(item[counter]) or (still and item["step"] in timed)

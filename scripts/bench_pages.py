@@ -1,0 +1,197 @@
+"""The pages' part of `make bench`: how long each takes on a small store and on a large one.
+
+Every GET address of the page and of its API, asked through the Flask app in this process, no
+network between; warmed once, the median of five. The small store is the tests' sample bench; the
+large one has 10 000 runs more, and one of 24 hours at a sample a second (bench_store.py). `ratio`
+is the same address on the large store against the small one: what the store's size costs. That of
+24 hours is held against one of 20 minutes.
+
+Claim: on the large store each page and each answer of the API comes within 100 ms. Whole records to
+take away (exports, bundles, reports) are timed too but not held to it. Exit code 1 when missed.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CLONE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(CLONE))
+
+import bench_store  # noqa: E402
+from flask import Flask  # noqa: E402
+from werkzeug.exceptions import HTTPException  # noqa: E402
+
+from benchstick.plan.errors import BenchError  # noqa: E402
+from benchstick.store import locks  # noqa: E402
+from tests.web import every_page  # noqa: E402
+from webui import create_app  # noqa: E402
+from webui.pin import LoginKey  # noqa: E402
+
+MOST_MS = 100.0
+TIMES = 5
+# Of `every_page`: what is wrong with a request is told before much is looked at.
+_ERRORS = ("start-wrong", "not-here")
+# Files of the page itself, and what only a booted stick has.
+_LEFT_OUT = ("static", "api.api_appliance")
+# Ends of addresses whose answer is a file to take away, as long as what it holds.
+_FILES = ("/export", "/bundle", "/report.html", "/report.pdf")
+
+
+@dataclass(frozen=True)
+class Timed:
+    """An address on the large store: median milliseconds there and on the small store, bytes."""
+
+    path: str
+    ms: float
+    small_ms: float
+    size: int
+
+    @property
+    def is_file(self) -> bool:
+        return self.path.split("?")[0].endswith(_FILES)
+
+    @property
+    def missed(self) -> bool:
+        return self.ms > MOST_MS and not self.is_file
+
+
+def addresses(app: Flask, numbers: Mapping[str, Any]) -> list[str]:
+    """Every GET address there is on a bench with these runs. BenchError for a rule without one."""
+    named = every_page.paths(numbers).items()
+    pages = [path for name, path in named if name not in _ERRORS]
+    # The twin of the page where one chooses a drive is that of the drives.
+    twins = [f"/api/v1{path}" for path in pages if path != "/runs/new"]
+    pages += [path for path in twins if _rule_of(app, path)]
+    pages += list(_more(numbers))
+    asked = {_rule_of(app, path) for path in pages}
+    rules = {rule.rule: rule for rule in app.url_map.iter_rules() if "GET" in (rule.methods or ())}
+    for name, rule in rules.items():
+        if name not in asked and rule.endpoint not in _LEFT_OUT:
+            if rule.arguments:
+                raise BenchError(f"{name}: bench_pages.py has no address for it")
+            pages.append(name)
+    return pages
+
+
+def _more(numbers: Mapping[str, Any]) -> Iterator[str]:
+    """What `every_page` has not: the second page of the list, files of runs, the long run."""
+    yield from ("/runs?kind=practice", "/api/v1/runs?limit=500", "/drives/practice",
+                "/api/v1/drives/practice", "/api/v1/methods/charts")  # fmt: skip
+    cdm, day = numbers["cdm"], numbers["day"]
+    both = f"runs={cdm},{numbers['slow']}"
+    for api in ("", "/api/v1"):
+        yield f"{api}/runs/{day}"
+        for run in (cdm, day):
+            yield from (f"{api}/runs/{run}/{name}" for name in (
+                "report.html", "report.pdf", "figures.csv", "charts/1.svg", "bundle", "export",
+                f"charts/{numbers['session']}.svg" if run == day else "charts/1.svg",
+                "export?format=csv", "export?format=samples"))  # fmt: skip
+        yield f"{api}/compare?runs={day}"
+        yield from (f"{api}/compare/{name}?{both}" for name in (
+            "report.html", "report.pdf", "figures.csv", "ranks/1.svg"))  # fmt: skip
+        yield f"{api}/compare/charts/1.svg?runs={day}"
+        yield f"{api}/runs/{cdm}/steps/1/command"
+    yield f"/api/v1/runs/{cdm}/steps/1"
+    yield f"/api/v1/runs/{day}/samples"
+    # What the chart of that run asks for, again and again until it has all.
+    yield f"/api/v1/runs/{day}/samples?every=72"
+
+
+def _rule_of(app: Flask, path: str) -> str | None:
+    try:
+        rule, _ = app.url_map.bind("localhost").match(path.split("?")[0], return_rule=True)
+    except HTTPException:
+        return None
+    return str(rule.rule)
+
+
+class Visitor:
+    """A signed-in browser of the bench in `home`."""
+
+    def __init__(self, home: Path) -> None:
+        key = LoginKey()
+        self.app = create_app(home, key=key)
+        self.client = self.app.test_client()
+        if self.client.post("/api/v1/login", json={"key": key.current}).status_code != 200:
+            raise BenchError("the page takes no log-in")
+
+    def time(self, path: str) -> tuple[float, int]:
+        """Median milliseconds and bytes of an answer. BenchError where it is an error."""
+        answer = self.client.get(path)
+        if answer.status_code >= 400:
+            raise BenchError(f"{path}: answered with {answer.status_code}: {answer.text[:200]}")
+        found = []
+        for _ in range(TIMES):
+            begun = time.perf_counter()
+            size = len(self.client.get(path).data)
+            found.append((time.perf_counter() - begun) * 1000)
+        return statistics.median(found), size
+
+
+def measure(folder: Path) -> list[Timed]:
+    """Make both stores in `folder` and time every address on them."""
+    os.environ["BENCHSTICK_RUN"] = str(folder / "run")
+    begun = time.monotonic()
+    numbers = bench_store.small(folder / "small")
+    agent = locks.RunLock("agent")
+    try:
+        there = bench_store.large(folder / "small", folder / "large", numbers)
+        size = sum(file.stat().st_size for file in (folder / "large").glob("store.db*"))
+        print(f"pages: {bench_store.RUNS} runs and one of 24 hours, {size / 1e6:.0f} MB, made in "
+              f"{time.monotonic() - begun:.0f} s; median of {TIMES}", file=sys.stderr)  # fmt: skip
+        one, other = Visitor(folder / "small"), Visitor(folder / "large")
+        found = []
+        pairs = zip(addresses(one.app, numbers), addresses(other.app, there), strict=True)
+        for before, path in dict.fromkeys(pairs):
+            small_ms, _ = one.time(before)
+            ms, length = other.time(path)
+            found.append(Timed(path, ms, small_ms, length))
+    finally:
+        agent.release()
+        numbers["lock"].release()
+    return found
+
+
+def print_table(found: list[Timed]) -> None:
+    width = max(len(item.path) for item in found)
+    print(f"\n{'address':<{width}}{'ms':>9}{'small':>9}{'ratio':>8}{'bytes':>10}")
+    for item in sorted(found, key=lambda item: -item.ms):
+        said = ""
+        if item.ms > MOST_MS:
+            said = "  over, a file" if item.is_file else "  OVER"
+        print(f"{item.path:<{width}}{item.ms:>9.1f}{item.small_ms:>9.1f}"
+              f"{item.ms / item.small_ms:>8.2f}{item.size:>10}{said}")  # fmt: skip
+
+
+def run() -> int:
+    """Time the pages and print the table; 1 when a page takes more than 100 ms."""
+    with tempfile.TemporaryDirectory(prefix="benchstick-bench-pages-") as folder:
+        found = measure(Path(folder))
+    print_table(found)
+    pages = [item for item in found if not item.is_file]
+    missed = [item for item in pages if item.missed]
+    worst = max(pages, key=lambda item: item.ms)
+    files = sum(item.ms > MOST_MS for item in found if item.is_file)
+    print(
+        f"\n{'MISSED' if missed else 'ok    '}  {len(missed)} of {len(pages)} pages and answers "
+        f"take more than {MOST_MS:.0f} ms with {bench_store.RUNS} runs (wanted: none); the slowest "
+        f"{worst.ms:.0f} ms: {worst.path}\n"
+        f"        of {len(found) - len(pages)} files of whole records {files} take more"
+    )
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(run())
+    except BenchError as error:
+        print(f"bench: {error.message}", file=sys.stderr)
+        sys.exit(error.exit_code)
