@@ -81,7 +81,9 @@ def test_only_what_is_new_is_asked_for(tmp_path: Path) -> None:
     sampler.start()
     time.sleep(0.2)
     (folder / "stat").write_text(LINE.replace("1600", "3600").replace("800", "900"))
-    time.sleep(0.1)
+    deadline = time.monotonic() + 60
+    while not sampler.moved(3) and time.monotonic() < deadline:
+        time.sleep(0.02)
     sampler.stop()
     everything = sampler.pending()
     assert len(everything) > 4
