@@ -104,12 +104,24 @@ def plug(found: Drive) -> None:
 
 @contextlib.contextmanager
 def scsi_debug(*options: str) -> Iterator[list[str]]:
-    """The kernel's SCSI test drive; gives the names of its disks."""
-    before = set(Path("/sys/block").iterdir())
+    """The kernel's SCSI test drive; gives the names of its disks, one unless `max_luns=` says more.
+
+    Only its own disks are waited for. `udevadm settle` would wait for all: udev puts off what
+    happens to a drive that a run holds, until the run of another lane has ended.
+    """
+    given = dict(option.split("=", 1) for option in options)
+    wanted = int(given.get("max_luns", "1"))
+    before = _disks()
     call("modprobe", "scsi_debug", *options)
-    call("udevadm", "settle")
+    wait_for(lambda: len(_disks() - before) == wanted)
+    names = sorted(_disks() - before)
+    call("udevadm", "wait", "--timeout=120", *(f"/dev/{name}" for name in names))
     try:
-        yield sorted(path.name for path in set(Path("/sys/block").iterdir()) - before)
+        yield names
     finally:
-        call("udevadm", "settle")
-        call("modprobe", "-r", "scsi_debug")
+        # udev may still be looking at what was written last.
+        wait_for(lambda: subprocess.run(["modprobe", "-r", "scsi_debug"]).returncode == 0)
+
+
+def _disks() -> set[str]:
+    return {path.name for path in Path("/sys/block").iterdir() if path.name.startswith("sd")}
