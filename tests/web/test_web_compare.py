@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 from benchstick import cli
 from benchstick.store.database import open_writer
+from tests.host.bench import wait_for
 from tests.web import sample
 from tests.web.conftest import Bench, Browser
 from tests.web.test_web_browser import CONTRAST
@@ -221,7 +222,7 @@ def test_a_button_switches_a_drives_lines_and_the_marked_bar_is_seen(
     assert page.evaluate(shown) == [True, True, True, False, False, True, True]
     # Also after the chart was drawn anew.
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"({shown})()[3] === false")
+    wait_for(lambda: page.evaluate(shown)[3] is False)
     assert page.evaluate(CONTRAST) == []
     button.click()
     assert page.evaluate(shown) == [True] * 7
@@ -229,7 +230,7 @@ def test_a_button_switches_a_drives_lines_and_the_marked_bar_is_seen(
     assert page.evaluate(CONTRAST) == []
     for width in (390, 1240):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        wait_for(lambda: page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
 def test_the_commands_of_the_docs_work(two_runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
