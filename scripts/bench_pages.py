@@ -187,11 +187,3 @@ def run() -> int:
         f"        of {len(found) - len(pages)} files of whole records {files} take more"
     )
     return 1 if missed else 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(run())
-    except BenchError as error:
-        print(f"bench: {error.message}", file=sys.stderr)
-        sys.exit(error.exit_code)

@@ -26,6 +26,14 @@ def reply(document: Any, status: int = 200) -> Response:
     return Response(text + "\n", status, content_type="application/json")
 
 
+def asked(number: int, href: str) -> Response:
+    """The answer to a request that the agent will carry out: 202, and where to look at it."""
+    document = {"schema": "benchstick/request/1", "id": number, "state": "waiting", "href": href}
+    response = reply(document, 202)
+    response.headers["Location"] = href
+    return response
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -11,7 +11,7 @@ from benchstick.appliance import clock
 from benchstick.plan.errors import BadInput
 from benchstick.store import pages, records
 from benchstick.store.database import utc_now
-from webui.api import reply
+from webui.api import asked, reply
 from webui.bench import writer
 from webui.errors import WebError
 from webui.inputs import json_body, optional_whole
@@ -60,8 +60,4 @@ def api_clock() -> Response:
 def api_set_clock() -> Response:
     """`{"ms": N}`, Unix time in milliseconds; answers 202 with a request."""
     number = _ask(json_body(("ms",)).get("ms"))
-    href = url_for("start.api_request", number=str(number))
-    document = {"schema": "benchstick/request/1", "id": number, "state": "waiting", "href": href}
-    response = reply(document, 202)
-    response.headers["Location"] = href
-    return response
+    return asked(number, url_for("start.api_request", number=str(number)))

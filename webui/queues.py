@@ -13,17 +13,16 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.errors import BadInput, BenchError
-from benchstick.plan.queue import Cost
+from benchstick.plan.queue import OWN, Cost
 from benchstick.store import pages, queues, records
 from benchstick.suites import registry
-from webui.api import reply
+from webui.api import asked, reply
 from webui.bench import drives_seen, find_drive, reader, visitor, writer
 from webui.errors import WebError, not_found
 from webui.inputs import no_body, number_in_path, plain_text, whole
 from webui.present import drive_title
 from webui.start import start_form, unlock_page
 from webui.wishes import (
-    OWN,
     Wish,
     ask_agent,
     check_codes,
@@ -48,9 +47,20 @@ _LEFT_OUT = ("taken_out", "not_started")
 
 def document(number: int) -> dict[str, Any]:
     """The `benchstick/queue/1` document with the cost of each run. WebError 404."""
+    return _with_costs(number)[0]
+
+
+def _found(number: int) -> dict[str, Any]:
+    """The document as the store has it. WebError 404."""
     found = queues.document(reader(), number)
     if found is None:
         raise not_found(f"Queue {number}: there is no such queue.")
+    return found
+
+
+def _with_costs(number: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The document with its costs, and the queue's drive if it is there. WebError 404."""
+    found = _found(number)
     drive = _drive_of(found)
     for entry in found["entries"]:
         wish = _wish_of(entry, found["drive"]["code"])
@@ -58,7 +68,7 @@ def document(number: int) -> dict[str, Any]:
         entry["cost"] = cost.to_json() if isinstance(cost, Cost) else None
     counted = [item for item in found["entries"] if item["state"] not in _LEFT_OUT]
     found["total"] = _total([entry["cost"] for entry in counted])
-    return found
+    return found, drive
 
 
 def _drive_of(found: dict[str, Any]) -> dict[str, Any] | None:
@@ -94,8 +104,7 @@ def _total(costs: list[dict[str, Any] | None]) -> dict[str, Any] | None:
 
 def shown(number: int) -> dict[str, Any]:
     """The document with what the page says beside it."""
-    found = document(number)
-    drive = _drive_of(found)
+    found, drive = _with_costs(number)
     rest = []
     for entry in found["entries"]:
         wish = _wish_of(entry, found["drive"]["code"])
@@ -149,7 +158,7 @@ def api_start() -> Response:
     """Ask the agent to carry out several suites; answers 202 with the queue to look at."""
     wishes = queue_from_json()
     number = _ask(wishes, find_drive(wishes[0].drive))
-    return _asked(number, url_for("queues.api_queue", number=str(number)))
+    return asked(number, url_for("queues.api_queue", number=str(number)))
 
 
 def _ask(wishes: list[Wish], drive: dict[str, Any]) -> int:
@@ -157,13 +166,6 @@ def _ask(wishes: list[Wish], drive: dict[str, Any]) -> int:
     check_possible(wishes[0], drive)
     check_codes(wishes[0], drive, plans_of(wishes, drive), "this queue")
     return ask_agent(queue_request(wishes, drive))
-
-
-def _asked(number: int, href: str) -> Response:
-    document = {"schema": "benchstick/request/1", "id": number, "state": "waiting", "href": href}
-    response = reply(document, 202)
-    response.headers["Location"] = href
-    return response
 
 
 @bp.get("/api/v1/queues/<number>")
@@ -176,7 +178,7 @@ def api_cancel(number: str) -> Response:
     """Ask the agent to cancel the queue: its run is cancelled, what waits is not started."""
     no_body()
     made = _cancel(number_in_path(number, "Queue"))
-    return _asked(made, url_for("start.api_request", number=str(made)))
+    return asked(made, url_for("start.api_request", number=str(made)))
 
 
 @bp.post("/api/v1/queues/<number>/entries/<place>/remove")
@@ -184,18 +186,18 @@ def api_remove(number: str, place: str) -> Response:
     """Ask the agent to take a run that waits out of the queue."""
     no_body()
     made = _remove(number_in_path(number, "Queue"), number_in_path(place, "Place"))
-    return _asked(made, url_for("start.api_request", number=str(made)))
+    return asked(made, url_for("start.api_request", number=str(made)))
 
 
 def _cancel(number: int) -> int:
-    state = document(number)["state"]
+    state = _found(number)["state"]
     if state not in _OPEN:
         raise WebError(409, "not_open", f"Queue {number} has ended: it is {state}.")
     return records.add_request(writer(), "cancel", {"queue": number})
 
 
 def _remove(number: int, place: int) -> int:
-    found = document(number)
+    found = _found(number)
     if place >= len(found["entries"]):
         raise not_found(f"Queue {number} has no place {place}.")
     state = found["entries"][place]["state"]

@@ -16,18 +16,18 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan import queue
 from benchstick.plan.errors import BadInput, BenchError
+from benchstick.plan.queue import OWN
 from benchstick.plan.steps import FILESYSTEMS, Plan
 from benchstick.store import pages
 from benchstick.suites import presets, registry
 from benchstick.suites.base import Suite
 from webui import present
-from webui.api import reply
+from webui.api import asked, reply
 from webui.bench import drives_seen, find_drive, reader, visitor
 from webui.errors import WebError, status_of
 from webui.inputs import number_in_path, plain_text
 from webui.wishes import (
     NOT_IN_THE_PAGE,
-    OWN,
     Wish,
     ask_agent,
     check_codes,
@@ -103,11 +103,7 @@ def api_start() -> Response:
     check_possible(wish, drive)
     check_codes(wish, drive, [plan_of(wish, drive)])
     number = ask_agent(wish.to_request(drive))
-    href = url_for("start.api_request", number=str(number))
-    document = {"schema": "benchstick/request/1", "id": number, "state": "waiting", "href": href}
-    response = reply(document, 202)
-    response.headers["Location"] = href
-    return response
+    return asked(number, url_for("start.api_request", number=str(number)))
 
 
 @bp.get("/api/v1/requests/<number>")

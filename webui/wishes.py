@@ -15,7 +15,7 @@ from benchstick.engine.source_ram import ram_free
 from benchstick.plan import queue
 from benchstick.plan.errors import BadInput, Refused
 from benchstick.plan.params import Param
-from benchstick.plan.queue import Cost
+from benchstick.plan.queue import OWN, Cost
 from benchstick.plan.steps import Plan
 from benchstick.plan.units import binary_text
 from benchstick.store import pages, queues, records
@@ -36,8 +36,6 @@ FIELDS = (
     "drive", "suite", "params", "target", "fs", "scale", "erase", "unlock", "identity_key",
     "diskseq",
 )  # fmt: skip
-# Of a queue, what each of its runs has of its own; the rest holds for all.
-OWN = ("suite", "params", "target", "fs", "scale")
 # Names files of the bench's own host, which only its own user may name: command line only.
 NOT_IN_THE_PAGE = frozenset({"set"})
 

@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchstick.plan.errors import BadInput
-from benchstick.plan.queue import entries_of
+from benchstick.plan.queue import OWN, entries_of
 from benchstick.store import locks, records
 from benchstick.store.database import has_table, transaction, utc_now
 
 SCHEMA = "benchstick/queue/1"
 NO_AGENT = "the agent ended; what waited was not started, and does not start by itself"
-# What an entry asks for, as a start takes it.
-_WISH = ("suite", "params", "target", "fs", "scale")
 
 
 def begin(db: sqlite3.Connection, number: int, drive_key: str, count: int) -> None:
@@ -214,7 +212,7 @@ def _entries(
         shown.append(
             {
                 "place": place,
-                **{name: wish.get(name) for name in _WISH},
+                **{name: wish.get(name) for name in OWN},
                 "params": wish.get("params") or {},
                 "state": entry_state,
                 "run": run,
