@@ -116,6 +116,16 @@ class Qmp:
             if "return" in answer:
                 return answer["return"]
 
+    def limit(self, drive: str, rate: int) -> None:
+        """Throttles one drive (by device id) to `rate` bytes a second, reads and writes together;
+        it holds from the next request on."""
+        self.execute(
+            "qom-set",
+            path=f"/objects/throttle-{drive}",
+            property="limits",
+            value={"bps-total": rate},
+        )
+
     def close(self) -> None:
         self.lines.close()
         self.socket.close()

@@ -80,7 +80,7 @@ class Speeds(threading.Thread):
             ("uas", self.minute.limit),
             ("bot", KEPT),
         ):
-            self._set(name, limit)
+            self.qmp.limit(name, limit)
 
     def run(self) -> None:
         try:
@@ -104,14 +104,6 @@ class Speeds(threading.Thread):
             time.sleep(0.1)
         return self.vm.qmp()
 
-    def _set(self, name: str, limit: int) -> None:
-        self.qmp.execute(
-            "qom-set",
-            path=f"/objects/throttle-{name}",
-            property="limits",
-            value={"bps-total": limit},
-        )
-
     def _written(self) -> dict[str, int]:
         """Bytes written to each drive since the VM began, by the name of its block node."""
         return {
@@ -125,7 +117,7 @@ class Speeds(threading.Thread):
         written = self._written()
         for name, zone in self.zones.items():
             if zone.at is None and written[name] >= ZONE:
-                self._set(name, zone.slow)
+                self.qmp.limit(name, zone.slow)
                 zone.at = (written[name], self._written()[name])
         minute, now = self.minute, time.monotonic()
         if minute.begun is None and written["uas"]:
@@ -135,7 +127,7 @@ class Speeds(threading.Thread):
                 ((BEGINS_AFTER, USUAL // 2), (BEGINS_AFTER + LASTS, USUAL))
             ):
                 if len(minute.changes) == number and now - minute.begun >= after:
-                    self._set("uas", limit)
+                    self.qmp.limit("uas", limit)
                     minute.changes.append(time.monotonic())
         return min(zone.wait(written[name]) for name, zone in self.zones.items())
 

@@ -29,12 +29,7 @@ def throttle(vm: LiveVm) -> None:
 
 def limit(qmp: Qmp, limits: dict[str, int]) -> None:
     for serial, name in DRIVES.items():
-        qmp.execute(
-            "qom-set",
-            path=f"/objects/throttle-{name}",
-            property="limits",
-            value={"bps-total": limits[serial]},
-        )
+        qmp.limit(name, limits[serial])
     qmp.close()
 
 

@@ -70,7 +70,7 @@ def sh(*argv: str) -> str:
 
 def written_sectors(path: str) -> int:
     """The drive's own count of written sectors."""
-    return int(Path(f"/sys/block/{Path(path).name}/stat").read_text().split()[6])
+    return changes(path)[0]
 
 
 def changes(path: str) -> tuple[int, ...]:
