@@ -130,7 +130,7 @@ def _order(module: str) -> list[tuple[int, int]]:
 def files_of(names: Names, folder: Path) -> dict[Path, str]:
     """The new files' text by their place in the clone; `folder` is for making them.
 
-    The page's fio commands come from the plan of the module, which is thereby tried.
+    The page's steps and fio commands come from the plan of the module, which is thereby tried.
     """
     module = _filled("module", names)
     (folder / "module.py").write_text(module, encoding="utf-8")
@@ -144,7 +144,9 @@ def files_of(names: Names, folder: Path) -> dict[Path, str]:
             scale=None,
         )
     )
-    page = _filled("page", names, block=suite_docs.whole_block(plan))
+    page = _filled(
+        "page", names, steps=suite_docs.steps_block(plan), block=suite_docs.whole_block(plan)
+    )
     texts = {"module": module, "test": _filled("test", names), "page": page}
     return {path: texts[kind] for kind, path in names.paths.items()}
 

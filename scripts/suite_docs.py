@@ -1,4 +1,4 @@
-"""The fio commands on the suites' pages in docs/, made from the suites' plans.
+"""The steps and fio commands on the suites' pages in docs/, made from the suites' plans.
 
     scripts/suite-docs [--write] [SUITE ...]
 
@@ -6,11 +6,12 @@ Prints the blocks that the page of each suite (of all without a name) should hol
 `--write` puts them in. Exit codes: 0 the pages are right (with --write: are now), 1 they were not,
 2 bad input.
 
-A block on a page begins with ```fio and the parameters that are not the default, as in
-```fio state=steady, and has a line for each test that it shows, such as "4 KiB write:". What stands
-under these lines, and under "all of these:", comes from the plan for a drive of 1 TB. FILE is the
-test file, DRIVE the raw drive, STEP the step's folder. A page without a block gets one with all
-tests of the plan: leave in those that are worth reading, and call this again.
+A block on a page begins with ```steps or ```fio and the parameters that are not the default, as in
+```fio state=steady. One of steps has all steps of the plan for a drive of 1 TB; of the like that
+follow each other the first and the last. One of fio has a line for each test that it shows, such as
+"4 KiB write:"; what stands under these lines, and under "all of these:", comes from the plan. FILE
+is the test file, DRIVE the raw drive, STEP the step's folder. A page without a block gets one with
+all tests of the plan: leave in those that are worth reading, and call this again.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ import functools
 import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchstick.engine import fio
 from benchstick.plan.errors import BadInput
-from benchstick.plan.steps import Fio, Plan
+from benchstick.plan.steps import Fio, Idle, Plan, Step
+from benchstick.plan.units import duration_text, size_text
 from benchstick.suites import registry
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -40,8 +42,14 @@ EXAMPLE = {
     "usb_speed": {"value": 10000, "unit": None, "source": "docs"},
     "queue_depth": {"value": 30, "unit": None, "source": "docs"},
     "rotational": {"value": False, "unit": None, "source": "docs"},
+    "trim": {"value": True, "unit": None, "source": "docs"},
+    "trim_kernel": {"value": 1 << 30, "unit": "B", "source": "docs"},
 }
-_BLOCK = re.compile(r"^```fio([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# So many lines must be saved for steps to be left out; so long may be what is repeated; so many of
+# it are shown at least at its begin and at its end.
+_LEAST_SAVED, _LONGEST_CYCLE = 12, 24
+_FIRST, _LAST = 3, 2
+_BLOCK = re.compile(r"^```(fio|steps)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TEST = re.compile(r"^(\S.*):$", re.MULTILINE)
 
 
@@ -87,8 +95,65 @@ def _wrapped(words: Sequence[str]) -> list[str]:
 
 
 def blocks(page: str) -> list[Block]:
-    """The blocks of a page."""
-    return [Block.of(params, body) for params, body in _BLOCK.findall(page)]
+    """The blocks of a page that show fio commands."""
+    return [Block.of(params, body) for kind, params, body in _BLOCK.findall(page) if kind == "fio"]
+
+
+def steps_block(plan: Plan, params: Sequence[str] = ()) -> str:
+    """The block with the plan's steps; `params` are told in its first line."""
+    width = len(str(len(plan.steps)))
+    lines = []
+    for number in _shown([step.kind for step in plan.steps]):
+        if number is None:
+            lines.append(" " * width + "  ...")
+        else:
+            step = plan.steps[number]
+            lines.append(f"{number + 1:>{width}}. {step.name}{_does(step)}")
+    how = "at most" if plan.ends_early else "about"
+    time, size = duration_text(plan.seconds), size_text(plan.bytes_written)
+    lines.append(f"in all: {how} {time}, {how} {size} written")
+    return "\n".join([" ".join(("```steps", *params)), *lines, "```"])
+
+
+def _does(step: Step) -> str:
+    """What is known of the step before it is carried out: its time, or its bytes."""
+    told = []
+    if isinstance(step, Fio) and step.runtime is not None:
+        told.append(f"{step.runtime:g} s")
+    elif isinstance(step, Idle):
+        told += [f"{step.seconds:g} s"] if step.seconds else []
+        told += ["temperature"] if step.temperature else []
+    else:
+        told += [f"writes {step.bytes_written} bytes"] if step.bytes_written else []
+        told += [f"reads {step.bytes_read} bytes"] if step.bytes_read else []
+    return f": {', '.join(told)}" if told else ""
+
+
+def _shown(kinds: Sequence[str]) -> Iterator[int | None]:
+    """The indexes of the steps to show, None for some left out: of what is repeated the first and
+    the last time, where that saves enough."""
+    at = 0
+    while at < len(kinds):
+        cycle, times = max(
+            ((size, _times(kinds, at, size)) for size in range(1, _LONGEST_CYCLE + 1)),
+            key=lambda found: found[0] * (found[1] - 2),
+        )
+        if cycle * (times - 2) < _LEAST_SAVED:
+            yield at
+            at += 1
+            continue
+        yield from range(at, at + max(cycle, _FIRST))
+        yield None
+        at += cycle * times
+        yield from range(at - max(cycle, _LAST), at)
+
+
+def _times(kinds: Sequence[str], at: int, size: int) -> int:
+    """How often the `size` kinds from `at` on come in a row."""
+    first, times = kinds[at : at + size], 1
+    while kinds[at + times * size : at + (times + 1) * size] == first:
+        times += 1
+    return times
 
 
 def commands_of(plan: Plan) -> dict[str, list[str]]:
@@ -126,15 +191,27 @@ def whole_block(plan: Plan) -> str:
 
 
 def wanted(suite: str, page: str) -> list[str]:
-    """The blocks that the page should hold instead of its own, in order; of a page that has none
-    one with all tests. Empty where the suite starts no fio."""
-    found = [block.text(commands_of(plan_of(suite, block.params))) for block in blocks(page)]
+    """The blocks that the page should hold instead of its own, in order; then those that it lacks:
+    one of steps, and one of all fio commands where the suite starts fio."""
+    found = _BLOCK.findall(page)
+    made = []
+    for kind, given, body in found:
+        block = Block.of(given, body)
+        plan = plan_of(suite, block.params)
+        made.append(
+            block.text(commands_of(plan)) if kind == "fio" else steps_block(plan, block.params)
+        )
+    kinds = {kind for kind, _, _ in found}
     whole = whole_block(plan_of(suite))
-    return found or ([whole] if whole else [])
+    if "steps" not in kinds:
+        made.append(steps_block(plan_of(suite)))
+    if "fio" not in kinds and whole:
+        made.append(whole)
+    return made
 
 
 def renewed(suite: str, page: str) -> str:
-    """The page with its blocks as they should be; without any, with one at its end."""
+    """The page with its blocks as they should be, those that it lacks at its end."""
     made = iter(wanted(suite, page))
     text = _BLOCK.sub(lambda _: next(made), page)
     return "\n\n".join([text.rstrip("\n"), *made]) + "\n"

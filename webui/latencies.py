@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 # Steps with their histogram on the page: a day of rounds has more than a thousand steps, which
-# would make a page of 10 MB.
-HISTOGRAMS = 120
+# would make a page of 10 MB. A round of SNIA has 56.
+HISTOGRAMS = 60
 
 
 @dataclass(frozen=True)

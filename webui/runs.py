@@ -36,6 +36,10 @@ SAMPLES_AT_ONCE = 5000
 # With `every` so many are looked at for one answer: a day comes in nine.
 LOOKED_AT = 10_000
 MOST_EVERY = 1000
+# On a run's page: of a day of rounds, which has ten thousand figures and more than a thousand
+# steps, the figures over all passes and so many others, and the steps that it began and ended with.
+FIGURES = 1000
+FIRST_STEPS, LAST_STEPS = 20, 180
 
 
 def _number(text: str) -> int:
@@ -148,6 +152,7 @@ def run(number: str) -> str:
         histograms=latencies.HISTOGRAMS,
         rests=list(resting.rows(found)),
         untrusted=[figure for figure in found["figures"] if figure["state"] != "valid"],
+        figures=figures_shown(found["figures"]),
         commands=commands_of(found),
         others=comparisons.others_of_suite(
             reader(), found["suite"], practice=found["practice"], leave_out=[found["number"]]
@@ -384,10 +389,32 @@ def _open(path: Path) -> io.BufferedReader:
     return os.fdopen(fd, "rb")
 
 
+def figures_shown(figures: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """All figures; of very many those over all passes, and the last FIGURES of the others."""
+    over_all = sum(figure["pass"] is None for figure in figures)
+    early = len(figures) - over_all - FIGURES
+    shown = []
+    for figure in figures:
+        if figure["pass"] is not None:
+            early -= 1
+            if early >= 0:
+                continue
+        shown.append(figure)
+    return shown
+
+
+def _steps_shown(steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """All steps that were begun; of very many the first and the last that left something."""
+    if len(steps) <= FIRST_STEPS + LAST_STEPS:
+        return steps
+    left = [step for step in steps if step["artefacts"]]
+    return [*left[:FIRST_STEPS], *left[FIRST_STEPS:][-LAST_STEPS:]]
+
+
 def commands_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """For each begun step its exact commands and its files."""
+    """The exact commands and the files of the steps that a page shows."""
     made = []
-    for step in found["steps"]:
+    for step in _steps_shown(found["steps"]):
         text, files = "", []
         relative = step["artefacts"]
         if relative and Path(relative).parts[:2] == ("runs", found["uuid"]):

@@ -13,8 +13,12 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from benchstick.store.records import Sample
+from benchstick.analysis.consistency import seconds_above, summary
+from benchstick.analysis.series import reduced
+from benchstick.plan.steps import Fio
+from benchstick.store.records import Figure, Sample
 
 # Up to how late, in ms, a line of fio's can be told from a second without any.
 LATE_MS = 400
@@ -89,6 +93,52 @@ def by_second(
         count = len(iops) if ios is None else seconds
         return BySecond("fio", None, 0, iops, means[:count], maxima[:count], latency_why)
     return BySecond("counters", why, 1, rates, means, maxima, latency_why)
+
+
+def figures_of(
+    step: Fio, found: BySecond, *, target: str, why: str | None, whole: bool
+) -> list[Figure]:
+    """The mean IOPS and latency of all seconds, as figures with their series.
+
+    `target` is what the step was measured on, `why` the reason that makes them invalid; `whole`
+    False: the step was cut short, and they say where.
+    """
+    if not whole and step.runtime is not None:
+        why = f"{why} after {len(found.iops)} s of {step.runtime:g}"
+
+    def figure(kind: str, value: float | None, told: dict[str, Any], reason: str | None) -> Figure:
+        return Figure(
+            step=step.name,
+            name=f"{step.test} {kind} by second",
+            value=value,
+            unit="IOPS" if kind == "IOPS" else "us",
+            pass_no=step.pass_no,
+            target=target,
+            state="skipped" if value is None else "invalid" if reason else "valid",
+            why=reason,
+            detail=told,
+        )
+
+    ended = why or "it ended before a second"
+    iops = figure("IOPS", None, {}, ended)
+    if found.iops:
+        told = {
+            "source": found.source,
+            "source_why": found.why,
+            "block": step.block,
+            "summary": summary(found.iops, start=found.start),
+            "series": reduced(found.iops, start=found.start),
+        }
+        iops = figure("IOPS", sum(found.iops) / len(found.iops), told, why)
+    means = [value for value in found.latency_mean if value is not None]
+    if found.latency_why or not means:
+        return [iops, figure("latency", None, {}, found.latency_why or ended)]
+    rest = {
+        "mean": reduced(found.latency_mean),
+        "max": reduced(found.latency_max),
+        "above": seconds_above(found.latency_max),
+    }
+    return [iops, figure("latency", sum(means) / len(means), rest, why)]
 
 
 def _text(path: Path) -> str:

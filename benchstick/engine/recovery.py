@@ -2,7 +2,7 @@
 
 It touches only runs whose lock is free. The order matters: after a SIGKILL forked tools may go on
 writing (FACTS.md), so they are ended first, then the drive must be idle, then it is unmounted, and
-only then the run is marked.
+only then the run is marked, with the result of what it had measured by then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchstick.drives import prepare
-from benchstick.engine import automount, cgroup, host, purges, source_ram
+from benchstick.engine import automount, cgroup, ending, host, purges, source_ram
 from benchstick.engine.copier import empty_folder
 from benchstick.engine.retention import UUID
 from benchstick.engine.runner import MARK
@@ -74,8 +74,9 @@ def _recover_one(db: sqlite3.Connection, number: int, uuid: str, device: str) ->
     live.remove(uuid)
     shutil.rmtree(places.staging(uuid), ignore_errors=True)
     purges.interrupt(record, db)
+    result = ending.conclude_killed(record)
     record.finish(
-        "interrupted", 70, seconds=None, why="the bench was killed or lost power during this run"
+        "interrupted", 70, seconds=None, why=f"{ending.KILLED} during this run", result=result
     )
 
 

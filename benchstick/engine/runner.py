@@ -19,6 +19,7 @@ from benchstick.drives.guard import Hold
 from benchstick.drives.model import Drive
 from benchstick.engine import automount, cgroup, host, retention, steps
 from benchstick.engine.artefacts import StepFolder, check_room
+from benchstick.engine.ending import conclude
 from benchstick.engine.remaining import Paces, of_step
 from benchstick.engine.sampler import Sampler
 from benchstick.engine.work import StepOutcome, Work
@@ -37,8 +38,8 @@ from benchstick.plan.steps import Fio, Plan, Prepare, Purge, ReadBack, Step
 from benchstick.plan.units import duration_text
 from benchstick.store import home as places
 from benchstick.store import live, locks, settings
-from benchstick.store.records import Figure, RunRecord, samples_of, temperatures_of
-from benchstick.suites.base import Recorded, RecordSuite, Result, RoundSuite, Suite
+from benchstick.store.records import RunRecord
+from benchstick.suites.base import RoundSuite, Suite
 
 # In long steps the samples reach the store once a minute (DESIGN.md, Small rules).
 COMMIT_EVERY = 60.0
@@ -177,38 +178,16 @@ class Runner:
         return Outcome(self.record.number, self.uuid, state, code, why)
 
     def _finish(self, state: str, code: int, begun: float, why: str | None) -> None:
-        figures = [item.to_json() for item in self.record.all_figures()]
-        result = self._result(figures)
-        self.record.figures(
-            [
-                Figure(
-                    step=item["step"], name=item["name"], value=item["value"], unit=item["unit"],
-                    pass_no=None, target=item.get("target") or self.work_target,
-                    state=item["state"], why=item["why"], detail=item["detail"],
-                )
-                for item in result.figures
-            ]
-        )  # fmt: skip
-        for kind, text in result.events:
-            self.record.event(None, kind, text)
+        drive = self.drive.to_json()
+        result = conclude(self.record, self.suite, self.plan, drive, self.work_target)
         self.record.finish(
             state,
             code,
             seconds=time.monotonic() - begun,
             why=why,
-            result=result.document,
+            result=result,
             open_steps=state if state in ("cancelled", "failed") else "interrupted",
         )
-
-    def _result(self, figures: list[dict[str, Any]]) -> Result:
-        """What the suite makes of the figures, and of the per-second record where it wants it."""
-        if not isinstance(self.suite, RecordSuite):
-            return self.suite.result(self.plan, figures, self.drive.to_json())
-        recorded = Recorded(
-            samples=self.record.read(lambda db: samples_of(db, self.record.number)),
-            temperatures=self.record.read(lambda db: temperatures_of(db, self.record.number)),
-        )
-        return self.suite.result_of_record(self.plan, figures, self.drive.to_json(), recorded)
 
     def _judge(self) -> tuple[int, str | None]:
         """(exit code, why) of a plan that came to its end: 5 when no figure of it is valid."""

@@ -11,15 +11,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from benchstick.analysis.consistency import seconds_above, summary
 from benchstick.analysis.queueing import waits_in_kernel
-from benchstick.analysis.series import reduced
 from benchstick.analysis.trust import distrust
 from benchstick.drives import prepare, temperature
 from benchstick.drives.model import Fact
 from benchstick.engine import fio, pagecache
 from benchstick.engine.artefacts import StepFolder
-from benchstick.engine.by_second import by_second
+from benchstick.engine.by_second import by_second, figures_of
 from benchstick.engine.copier import copy_tree, empty_folder
 from benchstick.engine.copier_errors import LOST
 from benchstick.engine.copier_report import (
@@ -138,7 +136,7 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
     assert folder is not None
     lacking = fio.lacking(step)
     if lacking:
-        figures = [_skipped(work, step.test, "MB/s", step.pass_no, lacking)] if step.counted else []
+        figures = [_skipped(work, step, "MB/s", step.pass_no, lacking)] if step.counted else []
         return StepOutcome(skipped=lacking, figures=figures)
     raw = work.folder is None or step.whole_drive
     filename = work.drive.path if raw else str(_test_file(work))
@@ -283,10 +281,12 @@ def _fio_figures(
         "drive": depth,
         "waits_in_kernel": waits_in_kernel(asked, depth),
     }
+    state = _own_state(work, step)
+    rest |= state
     iops = totals.ios / totals.seconds if totals.seconds else 0.0
     percentiles = [(f" latency p{name}", us, "us") for name, us in totals.percentiles.items()]
     return [
-        _measured(work, step, f"{step.test}{name}", value, unit, why, rest if not name else {})
+        _measured(work, step, f"{step.test}{name}", value, unit, why, state if name else rest)
         for name, value, unit in (
             ("", totals.mbps, "MB/s"),
             (" IOPS", iops, "IOPS"),
@@ -295,6 +295,13 @@ def _fio_figures(
             *percentiles,
         )
     ]
+
+
+def _own_state(work: Work, step: Fio) -> dict[str, str]:
+    """For a figure's detail: the drive's state, where it is not the one that the run ends in."""
+    if step.made is None:
+        return {}
+    return {"drive_state": work.plan.state_after(work.state, step.made)}
 
 
 def _by_second(
@@ -327,29 +334,10 @@ def _by_second(
         lacking=lacking,
     )
     work.artefacts.text("by-second.csv", found.csv())
-    if totals is None and step.runtime is not None:
-        why = f"{why} after {len(found.iops)} s of {step.runtime:g}"
-    told: dict[str, Any] = {"source": found.source, "source_why": found.why, "block": step.block}
-    iops, latency = f"{step.test} IOPS by second", f"{step.test} latency by second"
-    figures = [_skipped(work, iops, "IOPS", step.pass_no, why or "it ended before a second")]
-    if found.iops:
-        told |= {
-            "summary": summary(found.iops, start=found.start),
-            "series": reduced(found.iops, start=found.start),
-        }
-        value = sum(found.iops) / len(found.iops)
-        figures = [_measured(work, step, iops, value, "IOPS", why, told)]
-    means = [value for value in found.latency_mean if value is not None]
-    if found.latency_why or not means:
-        reason = found.latency_why or why or "it ended before a second"
-        return [*figures, _skipped(work, latency, "us", step.pass_no, reason)]
-    rest = {
-        "mean": reduced(found.latency_mean),
-        "max": reduced(found.latency_max),
-        "above": seconds_above(found.latency_max),
-    }
-    value = sum(means) / len(means)
-    return [*figures, _measured(work, step, latency, value, "us", why, rest)]
+    target = _target_of(work, step)
+    made = figures_of(step, found, target=target, why=why, whole=totals is not None)
+    state = _own_state(work, step)
+    return [replace(item, detail={**item.detail, **state}) for item in made]
 
 
 def _measured(
@@ -368,10 +356,10 @@ def _measured(
     )  # fmt: skip
 
 
-def _skipped(work: Work, name: str, unit: str, pass_no: int, why: str) -> Figure:
+def _skipped(work: Work, step: Fio | Skip, unit: str, pass_no: int, why: str) -> Figure:
     return Figure(
-        step=name, name=name, value=None, unit=unit, pass_no=pass_no, target=work.target,
-        state="skipped", why=why,
+        step=step.name, name=step.test, value=None, unit=unit, pass_no=pass_no,
+        target=work.target, state="skipped", why=why,
     )  # fmt: skip
 
 
@@ -578,7 +566,7 @@ def _within_figures(
 
 def do_skip(work: Work, step: Skip) -> StepOutcome:
     """Record what cannot be done, with its reason."""
-    figure = _skipped(work, step.test, step.unit, step.pass_no, step.why)
+    figure = _skipped(work, step, step.unit, step.pass_no, step.why)
     return StepOutcome(skipped=step.why, figures=[figure])
 
 

@@ -70,7 +70,8 @@ class Fio(Step):
     the rounds that are left are then skipped (`suites.base.RoundSuite`): at steady state, or when
     `enough` bytes were written in the group. `busy` and `rest`: it
     works for `busy` seconds and then waits for `rest`, over and over; its rates are those of the
-    time in which it works.
+    time in which it works. `made` is what the plan has made of the drive's state when the step
+    begins, where that is not all of the plan's `states`.
     """
 
     test: str
@@ -97,6 +98,7 @@ class Fio(Step):
     enough: int = 0
     busy: float = 0.0
     rest: float = 0.0
+    made: str | None = None
     kind: ClassVar[str] = "fio"
 
     @property
@@ -284,13 +286,14 @@ class Plan:
         """The state in one text; None where the target tells it."""
         return "; ".join(self.states) or None
 
-    def state_after(self, purged: str | None) -> str:
+    def state_after(self, purged: str | None, made: str | None = None) -> str:
         """The state when the plan's purge left the drive as `purged` says, None when it has not
-        been carried out or there is none."""
+        been carried out or there is none; with what is `made` of it instead of all of `states`."""
         before = purged or (self.states[0] if self.states else None)
         if purged is None and any(isinstance(step, Purge) for step in self.steps):
             before = "purge not done"
-        return "; ".join((before, *self.states[1:])) if before else ""
+        rest = self.states[1:] if made is None else (made,)
+        return "; ".join((before, *rest)) if before else ""
 
     @property
     def seconds(self) -> float:

@@ -93,7 +93,10 @@ class BySecond:
         why: str | None,
     ) -> dict[str, Any]:
         test = self.step.test
-        (made,) = over_all_passes(test, [(f"{test} {name}", value, unit, detail)], state, why)
+        measured = self.iops["detail"] if self.iops is not None else {}
+        own = {key: measured[key] for key in ("drive_state",) if key in measured}
+        rows = [(f"{test} {name}", value, unit, {**detail, **own})]
+        (made,) = over_all_passes(test, rows, state, why)
         return made
 
     def _figure(

@@ -129,7 +129,7 @@ class _Wish:
     def made(self) -> str:
         """What the suite makes of the drive's state."""
         if not self.fills:
-            return "not preconditioned"
+            return raw.NOT_MADE
         return raw.filled_text(self.fills, self.span, self.capacity)
 
     def notes(self, asked: Asked, begun: fresh.Beginning) -> Iterator[str]:

@@ -211,7 +211,7 @@ class _Wish:
     def made(self) -> str:
         """What the test makes of the drive's state."""
         if not self.fills:
-            return "not preconditioned"
+            return raw.NOT_MADE
         filled = raw.filled_text(self.fills, self.span, self.capacity)
         return f"{filled}; then by the test itself, round by round"
 

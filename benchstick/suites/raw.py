@@ -17,6 +17,8 @@ from benchstick.suites.single import digits, state_text
 
 FILL_BLOCK = 128 * KIB
 FILL_DEPTH = 32
+# What is told of a drive that the suite itself has not written yet.
+NOT_MADE = "not preconditioned"
 # A smaller span is answered from the drive's own RAM.
 LEAST_SPAN = 16 * MIB
 MOST_DEPTH = 1024
@@ -78,7 +80,8 @@ def random_rate(drive: Mapping[str, Any], block: int, depth: int) -> float:
 
 
 def fills(asked: Asked, span: int, passes: int) -> Iterator[Fio]:
-    """Write the span in order, `passes` times. Each is a figure of its own."""
+    """Write the span in order, `passes` times. Each is a figure of its own, of a drive that has
+    been filled so often before."""
     test = f"fill {label_of(FILL_BLOCK, FILL_DEPTH, 'write', random=False)}"
     for number in range(1, passes + 1):
         yield Fio(
@@ -94,6 +97,7 @@ def fills(asked: Asked, span: int, passes: int) -> Iterator[Fio]:
             size=span,
             runtime=None,
             pass_no=number,
+            made=filled_text(number - 1, span, capacity(asked)) if number > 1 else NOT_MADE,
         )
 
 
@@ -108,6 +112,7 @@ def timed(
     seconds: int,
     mix: int = 0,
     series: bool = False,
+    made: str | None = None,
 ) -> Fio:
     """One timed test at random over the span. `direction` is read, write or mix (`mix` % reads)."""
     moved = seconds * random_rate(asked.drive, block, depth)
@@ -128,6 +133,7 @@ def timed(
         pass_no=1,
         mix=mix if direction == "mix" else None,
         series=series,
+        made=made,
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchstick.analysis.fill import Interval, SampleLike, of_writing
@@ -221,7 +221,8 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
     for seconds in wish.idles:
         rest = duration_text(seconds)
         yield Idle(name=f"rest for {rest}", seconds=seconds, temperature=True)
-        yield _write(wish, f"burst after {rest}", 0, wish.burst, speed)
+        made = f"written once in this run, in order, over {size_text(wish.span)}"
+        yield replace(_write(wish, f"burst after {rest}", 0, wish.burst, speed), made=made)
 
 
 def _write(wish: _Wish, label: str, offset: int, moved: int, speed: float) -> Fio:

@@ -29,7 +29,6 @@ SOAK_DEPTH = 32
 # Defaults: times filled and seconds of random writes before the steady state, percent of reads.
 FILLS, SOAK, MIX = 2, 6 * 3600, "70"
 BOTH = "both"
-NOT_MADE = "not preconditioned"
 # Figures over all passes of a depth, by what follows the test's name.
 _KINDS = (
     (" IOPS", "IOPS"), ("", "MB/s"), (" latency", "us"), (" latency p99.9", "us"),
@@ -176,7 +175,7 @@ class _Wish:
         """What the suite makes of the drive's state: for the part in which it is as it was at the
         beginning, then for the steady one."""
         if self.state_asked != "steady":
-            yield NOT_MADE
+            yield raw.NOT_MADE
         if self.fills:
             yield raw.filled_text(self.fills, self.span, self.capacity)
         if self.soak:
@@ -204,8 +203,11 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
         name="prepare the target", seconds=1, destroys=wish.writes, target="block", fs=asked.fs
     )
     yield Idle(name="idle at the start", seconds=0, temperature=True)
+    both = wish.state_asked == BOTH
     if wish.state_asked != "steady":
-        yield from _depth_steps(asked, wish, "fob " if wish.state_asked == BOTH else "")
+        yield from _depth_steps(
+            asked, wish, "fob " if both else "", made=raw.NOT_MADE if both else None
+        )
     if wish.fills:
         yield from raw.fills(asked, wish.span, wish.fills)
         yield Idle(name="idle after filling", seconds=0, temperature=True)
@@ -219,14 +221,25 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
             span=wish.span,
             seconds=wish.soak,
             series=True,
+            made=(
+                raw.filled_text(wish.fills, wish.span, wish.capacity)
+                if wish.fills
+                else raw.NOT_MADE
+            ),
         )
         yield Idle(name="idle after preconditioning", seconds=0, temperature=True)
     if wish.state_asked != "fob":
-        yield from _depth_steps(asked, wish, "steady " if wish.state_asked == BOTH else "")
+        steady = "; ".join(item for item in wish.made() if item != raw.NOT_MADE)
+        yield from _depth_steps(
+            asked, wish, "steady " if both else "", made=steady if both else None
+        )
 
 
-def _depth_steps(asked: Asked, wish: _Wish, label: str) -> Iterator[Step]:
-    """All depths of each direction; `label` tells them from those of another state."""
+def _depth_steps(
+    asked: Asked, wish: _Wish, label: str, *, made: str | None
+) -> Iterator[Step]:
+    """All depths of each direction; `label` tells them from those of another state, and `made`
+    is that."""
     for direction in wish.directions:
         for depth in wish.depths:
             yield raw.timed(
@@ -238,6 +251,7 @@ def _depth_steps(asked: Asked, wish: _Wish, label: str) -> Iterator[Step]:
                 span=wish.span,
                 seconds=wish.time,
                 mix=wish.mix,
+                made=made,
             )
         yield Idle(name=f"idle after {label}{direction}", seconds=0, temperature=True)
 
@@ -252,9 +266,9 @@ def _state(plan: Plan, row: Mapping[str, Any], figures: Sequence[FigureJson]) ->
     """The drive's state in which the row was measured."""
     begun, *made = plan.states
     if row["part"] == "fob":
-        made = [NOT_MADE]
+        made = [raw.NOT_MADE]
     elif row["part"] == "steady":
-        made.remove(NOT_MADE)
+        made.remove(raw.NOT_MADE)
     return fresh.state_told(replace(plan, states=(begun, *made)), figures)
 
 

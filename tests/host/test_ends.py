@@ -119,6 +119,8 @@ def test_a_killed_runner_leaves_no_tool_and_the_next_one_clears_up(own_bench: Be
     assert "killed" in first["why"]
     assert [step["state"] for step in first["steps"]][-1] == "interrupted"
     assert first["steps"][0]["state"] == "done"
+    assert first["result"] is not None
+    assert [event for event in first["events"] if event["kind"] == "recovery"] == []
     assert mounts_below(own_bench.root) == []
 
 

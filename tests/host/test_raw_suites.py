@@ -57,6 +57,13 @@ def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> No
     state = document["conditions"]["state"]
     assert state.startswith("purged by discard of all blocks; filled 2 times")
     assert state == document["plan"]["state"]
+    # The fillings themselves were of another state.
+    purged = "purged by discard of all blocks; "
+    fill = "fill SEQ128K Q32T1 write IOPS"
+    assert figures[fill]["detail"]["drive_state"] == f"{purged}not preconditioned"
+    again = by_name(document, 2)[fill]["detail"]["drive_state"]
+    assert again.startswith(f"{purged}filled 1 times")
+    assert "drive_state" not in figures[f"{test} IOPS"]["detail"]
     assert figures["marks gone"]["value"] == 100.0
     seconds = figures[f"{test} IOPS by second"]["detail"]
     assert seconds["source"] == "fio" or seconds["source_why"]

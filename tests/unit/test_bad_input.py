@@ -5,6 +5,7 @@ depth of 0, a span of 0, a drive smaller than the test."""
 from __future__ import annotations
 
 import builtins
+import importlib
 import os
 import subprocess
 from collections.abc import Callable
@@ -124,6 +125,11 @@ HAS_NOT = {
     ("erase", BEYOND): "it always takes the whole drive",
     ("erase", ODD): "its blocks are the drive's",
 }
+# A suite that scripts/new-suite made brings its cases in its own test.
+for new in sorted(set(registry.all_suites()) - {item[0] for item in CASES}):
+    own = importlib.import_module(f"tests.unit.test_{new.replace('-', '_')}")
+    CASES += [case(new, *item) for item in getattr(own, "BAD_INPUT", ())]
+    HAS_NOT |= {(new, kind): why for kind, why in getattr(own, "HAS_NOT", {}).items()}
 
 
 def named(item: Case) -> str:

@@ -797,3 +797,67 @@ def test_the_pieces_of_a_discard_begin_where_any_drives_blocks_do(end: int) -> N
     # The end of the drive is no piece of its own.
     assert len(pieces) == 1 or pieces[-1][1] > 1 << 20 or end % (256 << 20) == 0
     assert max(length for _, length in pieces) <= 32 << 30
+
+
+class Moving:
+    """A drive whose counters move by what the tools are told to do; keeps the share that is told
+    to be done at the end of each tool."""
+
+    def __init__(self, work: Work, written: int = 0) -> None:
+        self.work = work
+        self.reads = self.writes = self.seconds = 0
+        self.shares: list[float | None] = []
+        cast(Any, work.sampler).counters = self.counters
+
+    def counters(self) -> Counters:
+        return Counters(float(self.seconds), 0, self.reads, 0, 0, self.writes, 0, 0, 0, 0, 0)
+
+    def share(self) -> float | None:
+        assert self.work.share is not None
+        return self.work.share()
+
+    def __call__(self, argv: Sequence[str], **_: Any) -> Finished:
+        self.seconds += 1
+        words = dict(word.split("=", 1) for word in argv if "=" in word)
+        if argv[0] == "fio":
+            length = int(words["--size"])
+            self.reads += length if words["--rw"] == "read" else 0
+            self.writes += length if words["--rw"] == "write" else 0
+        self.shares.append(self.share())
+        return said(argv)
+
+
+def test_a_discard_tells_how_far_it_is(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = start(db, 1)
+    drive = Moving(work)
+    monkeypatch.setattr(tool, "run", drive)
+    purge._by_blkdiscard(work, find("discard"), None)
+    # Four pieces; while one is under way only those before it are done.
+    assert drive.shares == [0.0, 0.25, 0.5, 0.75]
+    assert drive.share() == 1.0
+
+
+@pytest.mark.parametrize("written", [0, CAPACITY // 2])
+def test_an_overwrite_tells_how_far_it_is_of_writing_and_reading(
+    db: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: int
+) -> None:
+    work = start(db, 1)
+
+    def ignored(*_: object) -> None:
+        """No artefacts are wanted here."""
+
+    kept = SimpleNamespace(path=tmp_path, command=ignored, output=ignored)
+    work.artefacts = cast(Any, kept)
+    drive = Moving(work)
+    monkeypatch.setattr(tool, "run", drive)
+    left = None
+    if written:
+        work.record.purge_begins(
+            0, "key", "overwrite", marks=work.uuid, samples=64, size=4096, phase="erasing",
+            written=written,
+        )  # fmt: skip
+        (left,) = purges.unfinished(db)
+    purge._by_fio(work, find("overwrite"), left)
+    # Pieces of a quarter: those left to write, then all to read back.
+    pieces = (CAPACITY - written) // (CAPACITY // 4) + 4
+    assert drive.shares == pytest.approx([(at + 1) / pieces for at in range(pieces)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from benchstick.engine import host, recovery
+from benchstick.engine import ending, host, recovery
 from benchstick.engine.runner import MARK
 from benchstick.store import database, locks, records
 from benchstick.store import home as places
+from benchstick.suites import registry
 
 Make = Callable[..., dict[str, Any]]
 UUID = "12345678-1234-1234-1234-123456789abc"
@@ -65,6 +67,88 @@ def test_a_run_that_ended_meanwhile_stays_as_it_ended(
         monkeypatch.setattr(locks, "RunLock", finished_first)
         assert recovery.recover(db) == []
         assert records.find_run(db, record.number)["state"] == "done"
+
+
+FILL, TEST = "fill SEQ128K Q32T1 write, pass 1", "RND4K Q32T1 write"
+
+
+def killed_in_its_writing(db: Any, drive: dict[str, Any]) -> records.RunRecord:
+    """A consistency run that filled once and wrote for 40 s at 1000 IOPS, as its runner left it."""
+    plan = registry.make_plan("consistency", drive, {})
+    places.make_run_folder()
+    record = records.RunRecord.create(
+        db, uuid=UUID, suite="consistency", practice=False, drive=drive, plan=plan.to_json(),
+        pid=1, device="nosuch",
+    )  # fmt: skip
+    record.conditions({"target": "block", "state": plan.state})
+    fill, test = ([step.name for step in plan.steps].index(name) for name in (FILL, TEST))
+    record.step_begins(fill, FILL, "fio", 1.0, "01-fill")
+    filled = records.Figure(
+        step=FILL, name="fill SEQ128K Q32T1 write", value=450.0, unit="MB/s", target="block",
+        pass_no=1,
+    )  # fmt: skip
+    record.step_ends(fill, "done", 9.0, figures=[filled])
+    record.step_begins(test, TEST, "fio", 10.0, "02-test")
+    # The first one is of the step before, though it ended in this one.
+    record.samples(
+        [
+            records.Sample(
+                n=n, t=10.5 + n, dt=1.0, step=test, read_bytes=0, write_bytes=4096 * 1000,
+                discard_bytes=0, reads=0, writes=1000, discards=0, flushes=0, inflight=32,
+                queue=32.0,
+            )
+            for n in range(41)
+        ]
+    )  # fmt: skip
+    return record
+
+
+def test_a_killed_run_shows_what_it_had(bench_home: Path, drive_json: Make) -> None:
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        number = killed_in_its_writing(db, drive_json()).number
+        assert recovery.recover(db) == [number]
+        document = records.run_json(db, number)
+    assert (document["state"], document["exit_code"]) == ("interrupted", 70)
+    (first, *_), tables = document["result"]["charts"], document["result"]["tables"]
+    assert first["title"] == "IOPS by second, whole run"
+    # Of the 40 whole seconds those at both ends may not be whole.
+    assert document["result"]["series"][0]["points"] == [[n, 1000] for n in range(1, 39)]
+    assert tables[-1]["rows"] == [["pass 1", "450.0", "valid"]]
+    by_name = {item["name"]: item for item in document["figures"]}
+    why = "the bench was killed or lost power after 38 s of 2000"
+    for name in (f"{TEST} IOPS by second", f"{TEST} IOPS mean"):
+        assert (by_name[name]["value"], by_name[name]["state"]) == (1000, "invalid")
+        assert by_name[name]["why"] == why
+    latency = by_name[f"{TEST} latency by second"]
+    assert (latency["step"], latency["state"]) == (TEST, "skipped")
+    assert "log is lost" in latency["why"]
+
+
+def test_what_recovery_kept_before_it_was_killed_is_kept_once(
+    bench_home: Path, drive_json: Make
+) -> None:
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        record = killed_in_its_writing(db, drive_json())
+        first = json.loads(json.dumps(ending.conclude_killed(record)))
+        figures = record.all_figures()
+        assert any(figure.pass_no is None for figure in figures)
+        assert recovery.recover(db) == [record.number]
+        assert record.all_figures() == figures
+        assert records.run_json(db, record.number)["result"] == first
+
+
+def test_a_run_of_which_nothing_can_be_made_is_closed_all_the_same(
+    bench_home: Path, drive_json: Make
+) -> None:
+    places.make_run_folder()
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        number = add_run(db, drive_json(), UUID).number
+        assert recovery.recover(db) == [number]
+        document = records.run_json(db, number)
+    assert (document["state"], document["result"]) == ("interrupted", None)
+    (event,) = document["events"]
+    assert event["kind"] == "recovery"
+    assert "no result can be made of what was measured: KeyError" in event["text"]
 
 
 def test_a_process_with_the_runs_mark_is_ended(bench_home: Path) -> None:

@@ -1,4 +1,4 @@
-"""The fio commands in docs/ are those that the plans make."""
+"""The steps and fio commands in docs/ are those that the plans make."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import suite_docs
 from benchstick.engine import fio
 from benchstick.plan.errors import BadInput
 from benchstick.plan.steps import Fio
+from benchstick.plan.units import duration_text, size_text
 from benchstick.suites import registry
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -73,12 +74,52 @@ def test_the_commands_of_a_page_are_the_plans(
         assert not re.search(r"--(rw|bs|filename|ioengine)=", prose)
 
 
+@pytest.mark.parametrize("suite", list(registry.all_suites()))
+def test_the_steps_of_a_page_are_the_plans(suite: str) -> None:
+    found = re.findall(r"^```steps([^\n]*)\n(.*?)^```", page_of(suite), re.MULTILINE | re.DOTALL)
+    assert found, "a page shows the steps of its suite"
+    for params, body in found:
+        given = dict(word.split("=", 1) for word in params.split())
+        plan = registry.make_plan(suite, suite_docs.EXAMPLE, given)
+        *lines, whole = body.splitlines()
+        before = 0
+        for line in lines:
+            if line.strip() == "...":
+                before = -1
+                continue
+            found_step = re.fullmatch(r" *(\d+)\. (.*)", line)
+            assert found_step is not None, line
+            number, name = found_step.groups()
+            # What is left out is told, and is more than the line that tells it.
+            assert int(number) == before + 1 or (before < 0 and int(number) > 5), line
+            before = int(number)
+            step = plan.steps[before - 1]
+            assert name == step.name or name.startswith(f"{step.name}: "), line
+            told = name.removeprefix(step.name)
+            if isinstance(step, Fio) and step.runtime is not None:
+                assert told == f": {step.runtime:g} s"
+            elif step.bytes_written:
+                assert f": writes {step.bytes_written} bytes" in told
+        assert before == len(plan.steps)
+        assert duration_text(plan.seconds) in whole
+        assert size_text(plan.bytes_written) in whole
+
+
+def test_what_is_repeated_is_shown_at_its_begin_and_its_end() -> None:
+    shown = list(suite_docs._shown(["prepare", *["fio"] * 40, "idle"]))
+    assert shown == [0, 1, 2, 3, None, 39, 40, 41]
+    # A pause between the parts of a fill, and too few to leave any out.
+    assert list(suite_docs._shown(["fio", "idle"] * 20)) == [0, 1, 2, None, 38, 39]
+    assert list(suite_docs._shown(["idle", "fio"] * 6)) == list(range(12))
+    assert list(suite_docs._shown([])) == []
+
+
 def test_a_stale_page_is_told_with_what_it_should_hold() -> None:
     page = page_of("sustained")
     stale = page.replace("--iodepth=8", "--iodepth=9")
     assert stale != page
     assert suite_docs.renewed("sustained", stale) == page
-    (block,) = suite_docs.wanted("sustained", stale)
+    _, block = suite_docs.wanted("sustained", stale)
     assert block in page
     assert shlex.split(block)[:2] == ["```fio", "recovery=yes"]
     with pytest.raises(BadInput, match="'part 21 of 20' is no test of the plan: part 1 of 20, "):
@@ -88,7 +129,9 @@ def test_a_stale_page_is_told_with_what_it_should_hold() -> None:
 
 
 def test_a_page_without_a_block_gets_one_with_all_tests() -> None:
-    assert suite_docs.blocks(suite_docs.renewed("erase", "# erase: x\n")) == []
+    made = suite_docs.renewed("erase", "# erase: x\n")
+    assert made.startswith("# erase: x\n\n```steps\n1. write marks: ")
+    assert suite_docs.blocks(made) == []
     (block,) = suite_docs.blocks(suite_docs.renewed("consistency", "# consistency: x\n"))
     assert block == suite_docs.Block((), ("fill SEQ128K Q32T1 write", "RND4K Q32T1 write"))
 

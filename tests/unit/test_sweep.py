@@ -44,6 +44,11 @@ def test_steady_is_two_fills_and_six_hours_of_writing(drive_json: Make) -> None:
     assert (soak.rw, soak.block, soak.depth, soak.runtime) == ("randwrite", 4096, 32, 21600)
     assert soak.series
     assert len(rest) == 27
+    # Two fills at the 980 MB/s of a link of 10 Gb/s, six hours, and 27 depths of 30 s.
+    assert plan.seconds == pytest.approx(1 + 2 * first.size / 980e6 + 21600.5 + 27 * 30.5)
+    assert first.bytes_written == second.bytes_written == first.size
+    # 640 MB/s at random at QD32, for estimates.
+    assert soak.bytes_written == int(21600 * 640e6)
     assert plan.state == (
         "as found, not purged; filled 2 times in this run, in order in 128 KiB pieces, over "
         "1000.00 GB (100.0 % of the LBAs); then written at random in 4 KiB pieces at QD32 for "
@@ -67,6 +72,15 @@ def test_both_states_lie_over_each_other(drive_json: Make) -> None:
     assert [step.rw for step in fios(plan)[6:8]] == ["write", "write"]
     assert names[8:] == ["precondition RND4K Q32T1 write", *(f"steady {la}" for la in labels)]
     assert any(note.startswith("fob is told as found") for note in plan.notes)
+    # Each pass is told with the state that it was measured in, and not with that of the end.
+    passes = [plan.state_after(None, step.made) for step in fios(plan)]
+    begun = "as found, not purged; not preconditioned"
+    assert passes[:7] == [begun] * 7
+    assert passes[7].startswith("as found, not purged; filled 1 times in this run")
+    assert "filled 2 times" in passes[8]
+    assert "at random" not in passes[8]
+    assert {state.endswith("at QD32 for 1 min 0 s") for state in passes[9:]} == {True}
+    assert not any("not preconditioned" in state for state in passes[9:])
     made = figures(plan, {("randread", 1): 9e3, ("randread", 32): 9e4})
     for item in made:
         if item["name"].startswith("steady "):

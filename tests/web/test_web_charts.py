@@ -19,6 +19,7 @@ from tests.web import made_charts, sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched
 from webui import charts, latencies
+from webui import runs as pages
 
 LIGHT_READ, LIGHT_WRITE, DARK_READ = (0, 114, 178), (213, 94, 0), (86, 180, 233)
 DAY = 86_400
@@ -451,3 +452,16 @@ def test_a_run_of_a_thousand_steps_has_a_page_of_bounded_size() -> None:
     assert drawn == list(range(1401 - latencies.HISTOGRAMS, 1401))
     few = latencies.of_steps({"figures": figures[: latencies.HISTOGRAMS]})
     assert all(item.histogram for item in few)
+    # Its figures and its steps: what counts, and what it ended with.
+    overall = [{"name": "RND4K", "pass": None}] * 3
+    shown = pages.figures_shown([*figures, *overall])
+    assert shown == [*figures[-pages.FIGURES :], *overall]
+    assert pages.figures_shown([*figures[:20], *overall]) == [*figures[:20], *overall]
+    steps = [
+        {"index": at, "name": str(at), "artefacts": f"runs/u/{at}" if at < 500 else None}
+        for at in range(1400)
+    ]
+    listed = [item["step"]["index"] for item in pages.commands_of({"uuid": "", "steps": steps})]
+    assert listed == [*range(20), *range(320, 500)]
+    listed = [i["step"]["index"] for i in pages.commands_of({"uuid": "", "steps": steps[450:600]})]
+    assert listed == [*range(450, 600)]
