@@ -13,8 +13,9 @@ from flask import Flask, current_app, g
 from benchstick.store import access, records
 from benchstick.store.database import open_for_web, open_reader
 from benchstick.store.settings import Settings
-from webui.errors import WebError, not_found
+from webui.errors import not_found
 from webui.pin import LoginKey, Pin
+from webui.words import _
 
 
 @dataclass
@@ -98,13 +99,15 @@ def find_drive(wanted: str) -> dict[str, Any]:
         found = [drive for drive in drives if drive.get(name) == wanted]
         if len(found) == 1:
             return found[0]
-    raise not_found(f"Drive {wanted[:120]}: not plugged in, or not seen by the agent yet.")
+    raise not_found(
+        _("Drive %(code)s: not plugged in, or not seen by the agent yet.", code=wanted[:120])
+    )
 
 
 def find_run(number: int) -> sqlite3.Row:
     """The row of a run. WebError 404 when there is none."""
     row = reader().execute("SELECT * FROM runs WHERE number = ?", (number,)).fetchone()
     if row is None:
-        raise WebError(404, "not_found", f"Run {number}: there is no such run.")
+        raise not_found(_("Run %(number)s: there is no such run.", number=number))
     found: sqlite3.Row = row
     return found

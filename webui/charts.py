@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from webui import present
+from webui.words import _
 
 # Names of colours in style.css. The first two are told apart by everybody. As many as the mixes of
 # SNIA's matrix have lines, before the one that stands for temperatures.
@@ -157,18 +158,27 @@ def told(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> str:
     """What the chart shows, in words."""
     said = []
     for line in lines:
-        values = [value for _, value in _within(chart, line)]
+        values = [value for _x, value in _within(chart, line)]
         unit = chart["y2" if "on" in line and "y2" in chart else "y"]["unit"]
         if values:
             said.append(
-                f"{line['name']} from {_quantity(min(values), unit)} "
-                f"to {_quantity(max(values), unit)}"
+                _(
+                    "%(name)s from %(least)s to %(most)s",
+                    name=line["name"],
+                    least=_quantity(min(values), unit),
+                    most=_quantity(max(values), unit),
+                )
             )
     marks = [*chart.get("marks", ())]
     if "mark_above" in chart:
         marks.append(chart["mark_above"])
     said += [str(item["label"]) for item in marks]
-    return f"{chart['title']} over {chart['x']['label']}: {'; '.join(said)}"
+    return _(
+        "%(title)s over %(axis)s: %(said)s",
+        title=chart["title"],
+        axis=chart["x"]["label"],
+        said="; ".join(said),
+    )
 
 
 def _quantity(value: float, unit: str) -> str:
@@ -183,11 +193,15 @@ def _quantity(value: float, unit: str) -> str:
 def notes(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What must be known of the lines and is not seen."""
     if any("low" in line and "high" in line for line in lines):
-        yield "Each point is a mean over several seconds; the band reaches from the lowest of " \
-            "them to the highest."  # fmt: skip
+        yield _(
+            "Each point is a mean over several seconds; the band reaches from the lowest of them "
+            "to the highest."
+        )
     on_log = [line for line in lines if chart["y"]["scale"] == "log" and "on" not in line]
     if any(low <= 0 for line in on_log for low in _lows(chart, line)):
-        yield "On this scale there is no 0: it is drawn at the lower edge."
+        yield _("On this scale there is no 0: it is drawn at the lower edge.")
     for line in lines:
         if line.get("source") == "counters" and line.get("why"):
-            yield f"{line['name']} from the drive's counters: {line['why']}."
+            yield _(
+                "%(name)s from the drive's counters: %(why)s.", name=line["name"], why=line["why"]
+            )

@@ -17,6 +17,7 @@ from webui.api import reply
 from webui.bench import reader
 from webui.inputs import LARGEST, plain_text, whole
 from webui.runs import suite_title
+from webui.words import _
 
 bp = Blueprint("compare", __name__)
 
@@ -201,11 +202,19 @@ def spread_text(row: Mapping[str, Any], unit: str) -> str:
     if not every:
         return ""
     if not count:
-        return f"no valid pass of {every}"
+        return _("no valid pass of %(total)s", total=every)
     if every == 1:
-        return "1 pass"
-    of = f"{count} of {every}" if count < every else str(every)
-    return f"{value_text(row['min'], unit)} to {value_text(row['max'], unit)} in {of} passes"
+        return _("1 pass")
+    least, most = value_text(row["min"], unit), value_text(row["max"], unit)
+    if count < every:
+        return _(
+            "%(least)s to %(most)s in %(count)s of %(total)s passes",
+            least=least,
+            most=most,
+            count=count,
+            total=every,
+        )
+    return _("%(least)s to %(most)s in %(total)s passes", least=least, most=most, total=every)
 
 
 @bp.app_template_global("value_text")

@@ -12,28 +12,29 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.errors import BadInput, BenchError, Refused, StoreFailed
+from webui.words import N_, _, word
 
 log = logging.getLogger("benchstick.web")
 
 _TITLES = {
-    400: "That cannot be right",
-    401: "Sign in first",
-    403: "Refused",
-    404: "Not here",
-    405: "Not like this",
-    409: "Not now",
-    413: "Too large",
-    415: "Wrong kind of content",
-    421: "This name is not mine",
-    429: "Too many attempts",
-    500: "The page failed",
-    503: "The store cannot be read",
+    400: N_("That cannot be right"),
+    401: N_("Sign in first"),
+    403: N_("Refused"),
+    404: N_("Not here"),
+    405: N_("Not like this"),
+    409: N_("Not now"),
+    413: N_("Too large"),
+    415: N_("Wrong kind of content"),
+    421: N_("This name is not mine"),
+    429: N_("Too many attempts"),
+    500: N_("The page failed"),
+    503: N_("The store cannot be read"),
 }
 _CODES = {404: "not_found", 405: "method", 413: "too_large", 415: "content_type"}
 _SENTENCES = {
-    404: "There is nothing at this address.",
-    405: "This address does not take that method.",
-    413: "The request is larger than 64 KiB.",
+    404: N_("There is nothing at this address."),
+    405: N_("This address does not take that method."),
+    413: N_("The request is larger than 64 KiB."),
 }
 
 
@@ -95,7 +96,7 @@ def answer(
 
         response = reply(error_document(code, message, field), status)
     else:
-        title = _TITLES.get(status, "This did not work")
+        title = word(_TITLES.get(status, N_("This did not work")))
         page = render_template(
             "error.html", title=title, message=message, status=status, twin=None
         )
@@ -115,17 +116,21 @@ def register(app: Flask) -> None:
     @app.errorhandler(sqlite3.Error)
     def store_error(error: sqlite3.Error) -> Response:
         log.error("store: %s", error)
-        return answer(503, "store", f"the store failed: {error}; see the agent's log")
+        said = _("the store failed: %(error)s; see the agent's log", error=error)
+        return answer(503, "store", said)
 
     @app.errorhandler(HTTPException)
     def http_error(error: HTTPException) -> BaseResponse:
         status = error.code or 500
         if error.response is not None or 300 <= status < 400:
             return error.get_response()
-        message = _SENTENCES.get(status) or error.description or error.name
+        message = word(_SENTENCES.get(status) or error.description or error.name)
         if status == 413 and request.max_content_length != current_app.config["MAX_CONTENT_LENGTH"]:
             size = (request.max_content_length or 0) >> 20
-            message = f"The bundle is larger than {size} MiB; on the bench: benchstick import FILE"
+            message = _(
+                "The bundle is larger than %(size)s MiB; on the bench: benchstick import FILE",
+                size=size,
+            )
         kept = {
             name: value
             for name, value in error.get_headers(request.environ)
@@ -136,4 +141,5 @@ def register(app: Flask) -> None:
     @app.errorhandler(Exception)
     def unexpected(error: Exception) -> Response:
         log.exception("%s %s failed", request.method, request.path)
-        return answer(500, "internal", "an error inside the page; the page's log has the details")
+        said = _("an error inside the page; the page's log has the details")
+        return answer(500, "internal", said)

@@ -14,6 +14,7 @@ from benchstick.store import access
 from webui import hosts
 from webui.bench import Visitor, reader, the_bench, visitor, writer
 from webui.errors import WebError, asks_for_json
+from webui.words import _
 
 COOKIE = "benchstick"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -80,8 +81,10 @@ def check_host() -> None:
         raise WebError(
             421,
             "host",
-            "This bench does not answer to that name. Use its address, localhost or "
-            "benchstick.local, or list the name under hosts in the settings.",
+            _(
+                "This bench does not answer to that name. Use its address, localhost or "
+                "benchstick.local, or list the name under hosts in the settings."
+            ),
             field="Host",
         )
 
@@ -90,7 +93,7 @@ def who() -> Visitor:
     """The visitor by bearer token or cookie. 401 for a token that is not one of ours."""
     header = request.headers.get("Authorization")
     if header is not None:
-        kind, _, secret = header.partition(" ")
+        kind, _space, secret = header.partition(" ")
         found = None
         if kind.lower() == "bearer":
             found = access.find_token(reader(), secret.strip())
@@ -98,8 +101,10 @@ def who() -> Visitor:
             raise WebError(
                 401,
                 "token",
-                "This token is not known; make one at /settings/tokens, or with: "
-                "benchstick web --new-token NAME",
+                _(
+                    "This token is not known; make one at /settings/tokens, or with: "
+                    "benchstick web --new-token NAME"
+                ),
                 field="Authorization",
                 headers={"WWW-Authenticate": "Bearer"},
             )
@@ -122,8 +127,8 @@ def ask_to_sign_in() -> BaseResponse:
 
 def how_to_sign_in() -> str:
     if the_bench().pin is not None:
-        return "Sign in with the PIN on the bench's screen, or send a bearer token."
-    return (
+        return _("Sign in with the PIN on the bench's screen, or send a bearer token.")
+    return _(
         "Open the log-in link that the terminal of 'benchstick web' shows, or send a bearer token."
     )
 
@@ -140,7 +145,8 @@ def check_write() -> None:
         return
     given = request.headers.get("X-CSRF-Token") or request.form.get("csrf") or ""
     if not hmac.compare_digest(given.encode("utf-8", "replace"), session.csrf.encode()):
-        raise WebError(403, "csrf", "This form is out of date; load the page again.", field="csrf")
+        said = _("This form is out of date; load the page again.")
+        raise WebError(403, "csrf", said, field="csrf")
 
 
 def check_origin() -> None:
@@ -157,6 +163,6 @@ def check_origin() -> None:
             else:
                 origin = f"{parts.scheme}://{parts.netloc}"
     if origin is not None and origin.lower() != own:
-        raise WebError(403, "origin", "The request comes from another site.", field="Origin")
+        raise WebError(403, "origin", _("The request comes from another site."), field="Origin")
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
-        raise WebError(403, "origin", "The request comes from another site.", field="Origin")
+        raise WebError(403, "origin", _("The request comes from another site."), field="Origin")

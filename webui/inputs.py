@@ -12,6 +12,7 @@ from flask import request
 from benchstick.plan import strict_json
 from benchstick.plan.errors import BadInput
 from webui.errors import WebError, not_found
+from webui.words import _, word
 
 # SQLite's whole numbers have 64 bits; run numbers and cursors stay far below.
 LARGEST = 2**53
@@ -28,10 +29,11 @@ def whole(text: str | None, field: str, *, low: int, high: int, default: int) ->
 
 
 def number_in_path(text: str, what: str) -> int:
-    """The number of a run, step or request in an address; 404 when it cannot be one."""
+    """The number of a run, step or request in an address; 404 when it cannot be one, in which
+    `what`, marked with `N_`, is named."""
     if re.fullmatch(r"[0-9]{1,15}", text):
         return int(text)
-    raise not_found(f"{what} {text[:40]!r}: not a number.")
+    raise not_found(_("%(what)s %(text)s: not a number.", what=word(what), text=repr(text[:40])))
 
 
 def plain_text(value: Any, field: str, *, most: int = 200) -> str:

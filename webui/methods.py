@@ -12,6 +12,7 @@ from benchstick.suites.base import Suite
 from webui import markdown
 from webui.api import reply
 from webui.errors import not_found
+from webui.words import _
 
 bp = Blueprint("methods", __name__)
 
@@ -22,7 +23,10 @@ def find_suite(name: str) -> Suite:
     """The suite, or 404."""
     suites = registry.all_suites()
     if name not in suites:
-        raise not_found(f"Suite {name[:60]!r}: there are {', '.join(suites)}.")
+        known = ", ".join(suites)
+        raise not_found(
+            _("Suite %(name)s: there are %(suites)s.", name=repr(name[:60]), suites=known)
+        )
     return suites[name]
 
 
@@ -83,7 +87,7 @@ def api_methods() -> Response:
 def page(name: str) -> str:
     text = doc_text(name)
     if text is None:
-        raise not_found(f"There is no page called {name[:60]!r}.")
+        raise not_found(_("There is no page called %(name)s.", name=repr(name[:60])))
     title = markdown.title_of(text, name)
     return render_template("method.html", title=title, body=markdown.render(text))
 
@@ -92,7 +96,7 @@ def page(name: str) -> str:
 def api_page(name: str) -> Response:
     text = doc_text(name)
     if text is None:
-        raise not_found(f"There is no page called {name[:60]!r}.")
+        raise not_found(_("There is no page called %(name)s.", name=repr(name[:60])))
     return reply(
         {
             "schema": "benchstick/method/1",

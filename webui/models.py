@@ -20,26 +20,30 @@ from webui.api import reply
 from webui.bench import reader, writer
 from webui.errors import not_found, status_of
 from webui.inputs import LARGEST, json_body, no_body, number_in_path, plain_text, whole
+from webui.words import N_, _
 
 bp = Blueprint("models", __name__)
 
 # What a field of the form is called, and a hint of what to write.
 LABELS: Mapping[str, tuple[str, str]] = {
-    "model": ("Drives' model", "as the drive tells it; * stands for any text, as Crucial X9 Pro*"),
-    "name": ("Name of the sheet", "the model's own where it is empty"),
-    "capacity": ("Capacity", "as 1TB; only drives of about that size then have this sheet"),
-    "seq_read_mbps": ("Sequential read, MB/s", "held against SEQ1M Q8T1 read of cdm"),
-    "seq_write_mbps": ("Sequential write, MB/s", "held against SEQ1M Q8T1 write of cdm"),
-    "rand_read_iops": ("Random read, IOPS", "held against RND4K Q32 read of cdm"),
-    "rand_write_iops": ("Random write, IOPS", "held against RND4K Q32 write of cdm"),
-    "raw_nand": ("Raw NAND", "all flash in it, as 1024GiB"),
-    "nand": ("Kind of NAND", "as Micron 176 layers TLC"),
-    "controller": ("Controller", "as SM2320"),
-    "warranty_years": ("Warranty, years", ""),
-    "price": ("Price", "as 89.90"),
-    "currency": ("Currency", "three letters, as EUR"),
-    "price_date": ("Date of the price", "as 2026-01-31"),
-    "source": ("Source", "where the claims are from"),
+    "model": (
+        N_("Drives' model"),
+        N_("as the drive tells it; * stands for any text, as Crucial X9 Pro*"),
+    ),
+    "name": (N_("Name of the sheet"), N_("the model's own where it is empty")),
+    "capacity": (N_("Capacity"), N_("as 1TB; only drives of about that size then have this sheet")),
+    "seq_read_mbps": (N_("Sequential read, MB/s"), N_("held against SEQ1M Q8T1 read of cdm")),
+    "seq_write_mbps": (N_("Sequential write, MB/s"), N_("held against SEQ1M Q8T1 write of cdm")),
+    "rand_read_iops": (N_("Random read, IOPS"), N_("held against RND4K Q32 read of cdm")),
+    "rand_write_iops": (N_("Random write, IOPS"), N_("held against RND4K Q32 write of cdm")),
+    "raw_nand": (N_("Raw NAND"), N_("all flash in it, as 1024GiB")),
+    "nand": (N_("Kind of NAND"), N_("as Micron 176 layers TLC")),
+    "controller": (N_("Controller"), N_("as SM2320")),
+    "warranty_years": (N_("Warranty, years"), ""),
+    "price": (N_("Price"), N_("as 89.90")),
+    "currency": (N_("Currency"), N_("three letters, as EUR")),
+    "price_date": (N_("Date of the price"), N_("as 2026-01-31")),
+    "source": (N_("Source"), N_("where the claims are from")),
 }
 _ROWS = 4
 
@@ -68,7 +72,7 @@ def index() -> str:
             values = {name: _typed(name, data[name]) for name in LABELS}
             claims = [{**item, "value": _typed("value", item["value"])} for item in data["claims"]]
             return _page(values, claims, number, None)
-    raise not_found(f"Model sheet {edit}: there is none.")
+    raise not_found(_("Model sheet %(number)s: there is none.", number=edit))
 
 
 def _typed(name: str, value: Any) -> str:
@@ -169,11 +173,11 @@ def _claims() -> list[dict[str, str]]:
 
 
 def _remove(number: str) -> int:
-    wanted = number_in_path(number, "Model sheet")
+    wanted = number_in_path(number, N_("Model sheet"))
     try:
         models.remove(writer(), wanted)
     except BadInput as error:
-        raise not_found(f"Model sheet {wanted}: there is none.") from error
+        raise not_found(_("Model sheet %(number)s: there is none.", number=wanted)) from error
     return wanted
 
 
@@ -198,20 +202,22 @@ def sheet_facts(sheet: Mapping[str, Any], price: float | None) -> list[tuple[str
     if raw is not None:
         text = binary_text(raw)
         if capacity is not None and raw > capacity:
-            text += f", {100 * (raw - capacity) / capacity:.1f} % more than its capacity"
-        made.append(("Raw NAND", text))
-    for name, title in (("nand", "Kind of NAND"), ("controller", "Controller")):
+            more = f"{100 * (raw - capacity) / capacity:.1f}"
+            text = _("%(size)s, %(more)s %% more than its capacity", size=text, more=more)
+        made.append((N_("Raw NAND"), text))
+    for name, title in (("nand", N_("Kind of NAND")), ("controller", N_("Controller"))):
         if sheet[name] is not None:
             made.append((title, sheet[name]))
     if sheet["warranty_years"] is not None:
-        made.append(("Warranty", f"{sheet['warranty_years']:g} years"))
+        years = _("%(count)s years", count=f"{sheet['warranty_years']:g}")
+        made.append((N_("Warranty"), years))
     if sheet["price"] is not None:
-        text = f"{sheet['price']:.2f} {sheet['currency']} on {sheet['price_date']}"
-        made.append(("Price", text))
+        paid = f"{sheet['price']:.2f} {sheet['currency']}"
+        made.append((N_("Price"), _("%(price)s on %(day)s", price=paid, day=sheet["price_date"])))
     if price is not None:
-        made.append(("Price per GB", f"{price:.3f} {sheet['currency']}"))
+        made.append((N_("Price per GB"), f"{price:.3f} {sheet['currency']}"))
     if sheet["source"] is not None:
-        made.append(("Source", sheet["source"]))
+        made.append((N_("Source"), sheet["source"]))
     return made
 
 
@@ -220,5 +226,7 @@ def claimed_share(claim: Mapping[str, Any]) -> str:
     """`101 %` of the claim, or why there is nothing to compare."""
     if claim["percent"] is None:
         return str(claim["why"])
-    less = "; less is better" if claim["better"] == "lower" else ""
-    return f"{present.number(claim['percent'], 0)} %{less}"
+    percent = present.number(claim["percent"], 0)
+    if claim["better"] == "lower":
+        return _("%(percent)s %%; less is better", percent=percent)
+    return f"{percent} %"

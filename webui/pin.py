@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from benchstick.store.access import new_secret
 from webui.errors import WebError
+from webui.words import _
 
 # Of one address, and of all together: guessing 10^6 PINs at 30 in 10 minutes takes months.
 EACH_LIMIT = 5
@@ -79,7 +80,7 @@ class Pin:
                 raise WebError(
                     429,
                     "too_many",
-                    f"too many wrong PINs; try again in {-(-wait // 60)} min",
+                    _("too many wrong PINs; try again in %(time)s min", time=-(-wait // 60)),
                     field="pin",
                     headers={"Retry-After": str(wait)},
                 )

@@ -12,6 +12,7 @@ from typing import Any
 from flask import Flask
 
 from benchstick.plan.units import binary_text, duration_text, size_text
+from webui.words import N_, _, ngettext
 
 # Between the thousands: narrow and not broken over lines.
 _THIN = "\u202f"
@@ -59,9 +60,9 @@ def value_with_unit(value: Any, unit: str | None) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return _("yes") if value else _("no")
     if isinstance(value, list | tuple):
-        return ", ".join(value_with_unit(item, unit) for item in value) or "none"
+        return ", ".join(value_with_unit(item, unit) for item in value) or _("none")
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {value_with_unit(item, None)}" for key, item in value.items())
     if not isinstance(value, int | float):
@@ -103,9 +104,8 @@ def ago(text: str | None, now: datetime.datetime | None = None) -> str:
         return utc(text)
     for limit, size, unit in ((90, 1, "s"), (5400, 60, "min"), (129600, 3600, "h")):
         if seconds < limit:
-            return f"{max(0, round(seconds / size))} {unit} ago"
-    days = round(seconds / 86400)
-    return f"{days} days ago"
+            return _("%(time)s ago", time=f"{max(0, round(seconds / size))} {unit}")
+    return ngettext("%(num)s day ago", "%(num)s days ago", round(seconds / 86400))
 
 
 def clock(seconds: Any) -> str:
@@ -128,8 +128,8 @@ def why_not(drive: Mapping[str, Any], name: str) -> str:
     """Why a fact is not known."""
     found = drive.get(name)
     if not isinstance(found, Mapping):
-        return "not read"
-    return str(found.get("why") or "not reported")
+        return _("not read")
+    return str(found.get("why") or _("not reported"))
 
 
 def drive_title(drive: Mapping[str, Any]) -> str:
@@ -149,22 +149,23 @@ def link_line(drive: Mapping[str, Any]) -> list[str]:
         line.append("UASP" if transport == "usb-uas" else "BOT")
     depth = fact(drive, "queue_depth")
     if depth is not None:
-        line.append(f"NCQ {depth}" if transport == "sata" and depth != 1 else f"queue {depth}")
+        ncq = transport == "sata" and depth != 1
+        line.append(f"NCQ {depth}" if ncq else _("queue %(depth)s", depth=depth))
     trim = fact(drive, "trim")
     if isinstance(trim, bool):
-        line.append("TRIM yes" if trim else "TRIM no")
+        line.append(_("TRIM yes") if trim else _("TRIM no"))
     return line
 
 
 def _connection(drive: Mapping[str, Any], transport: Any) -> str:
     if transport == "virtual":
-        return "File on a loop device"
+        return _("File on a loop device")
     if str(transport).startswith("usb"):
         rate = fact(drive, "usb_speed")
-        return f"USB {value_with_unit(rate, 'Mb/s')}" if rate else "USB, speed not known"
+        return f"USB {value_with_unit(rate, 'Mb/s')}" if rate else _("USB, speed not known")
     if transport == "sata":
         rate = fact(drive, "sata_speed")
-        return f"SATA {value_with_unit(rate, 'Mb/s')}" if rate else "SATA, speed not known"
+        return f"SATA {value_with_unit(rate, 'Mb/s')}" if rate else _("SATA, speed not known")
     if transport == "nvme":
         link = pcie_link(drive, "pcie")
         return f"NVMe · {link}" if link else "NVMe"
@@ -178,19 +179,24 @@ def worse_than_possible(drive: Mapping[str, Any]) -> str | None:
         now, best = fact(drive, f"{bus}_speed"), fact(drive, f"{bus}_capable_speed")
         if isinstance(now, int | float) and isinstance(best, int | float) and best > now:
             said.append(
-                f"the drive can do {value_with_unit(best, 'Mb/s')}, "
-                f"the link runs at {value_with_unit(now, 'Mb/s')}"
+                _(
+                    "the drive can do %(best)s, the link runs at %(now)s",
+                    best=value_with_unit(best, "Mb/s"),
+                    now=value_with_unit(now, "Mb/s"),
+                )
             )
     now, best = pcie_link(drive, "pcie"), pcie_link(drive, "pcie_capable")
     if now and best and now != best:
-        said.append(f"the drive can do {best}, the link runs at {now}")
+        said.append(_("the drive can do %(best)s, the link runs at %(now)s", best=best, now=now))
     reason = fact(drive, "driver_why")
     if reason:
         said.append(str(reason))
     if not said:
         return None
-    how = "; ".join(said)
-    return f"Connected worse than it can be: {how}. Figures from here tell about the port."
+    return _(
+        "Connected worse than it can be: %(how)s. Figures from here tell about the port.",
+        how="; ".join(said),
+    )
 
 
 def pcie_link(drive: Mapping[str, Any], prefix: str) -> str | None:
@@ -214,61 +220,73 @@ class ShownFact:
 
 # Groups of facts in the order shown, with the titles of those whose name does not say enough.
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Connection", ("lun", "transport", "external", "driver", "driver_why", "usb_", "sata_", "pcie",
-                    "link", "hub", "port", "slot", "controller", "bridge")),
-    ("Queueing", ("queue", "ncq", "scheduler", "nr_requests", "max_sectors")),
-    ("TRIM and cache", ("trim", "discard", "unmap", "provisioning", "write_cache", "fua")),
-    ("Medium", ("capacity", "size", "sector", "rotational", "logical", "physical", "removable",
-                "firmware", "form", "partition", "filesystem", "contents", "holds", "mounted",
-                "vendor", "read_only")),
-    ("Features", ("smart", "apm", "devsleep", "aam", "security", "erase_time", "sanitize",
-                  "format_scope", "lba_format", "namespaces", "unfinished_purge", "frozen", "opal",
-                  "tcg", "hpa", "nvme")),
-    ("Health and temperature", ("health", "temperature", "hours", "wear", "life", "error",
-                                "reallocated", "pending", "media", "power_on", "bytes_written")),
+    (N_("Connection"), ("lun", "transport", "external", "driver", "driver_why", "usb_", "sata_",
+                        "pcie", "link", "hub", "port", "slot", "controller", "bridge")),
+    (N_("Queueing"), ("queue", "ncq", "scheduler", "nr_requests", "max_sectors")),
+    (N_("TRIM and cache"), ("trim", "discard", "unmap", "provisioning", "write_cache", "fua")),
+    (N_("Medium"), ("capacity", "size", "sector", "rotational", "logical", "physical",
+                    "removable", "firmware", "form", "partition", "filesystem", "contents",
+                    "holds", "mounted", "vendor", "read_only")),
+    (N_("Features"), ("smart", "apm", "devsleep", "aam", "security", "erase_time", "sanitize",
+                      "format_scope", "lba_format", "namespaces", "unfinished_purge", "frozen",
+                      "opal", "tcg", "hpa", "nvme")),
+    (N_("Health and temperature"), ("health", "temperature", "hours", "wear", "life", "error",
+                                    "reallocated", "pending", "media", "power_on",
+                                    "bytes_written")),
 )  # fmt: skip
 _FIRST = ("health", "temperature", "smart_health")
 _TITLES = {
-    "apm": "APM",
-    "devsleep": "DevSleep",
-    "driver": "Driver bound",
-    "driver_why": "Why not a better driver",
-    "external": "External",
-    "fua": "FUA",
-    "ncq": "NCQ",
-    "opal": "TCG Opal",
-    "lun": "LUN",
-    "nr_requests": "Requests the kernel keeps",
-    "pcie_capable_speed": "PCIe speed, best",
-    "pcie_capable_width": "PCIe width, best",
-    "pcie_speed": "PCIe speed, negotiated",
-    "pcie_width": "PCIe width, negotiated",
-    "queue_depth": "Queue depth in effect",
-    "sata_capable_speed": "SATA speed, best",
-    "sata_port_limit": "SATA speed, the port's limit",
-    "sata_speed": "SATA speed, negotiated",
-    "security": "ATA security",
-    "security_erase": "ATA security erase",
-    "erase_time": "ATA security erase takes",
-    "erase_time_enhanced": "Enhanced security erase takes",
-    "format": "NVMe Format erases",
-    "format_scope": "NVMe Format takes",
-    "lba_format": "LBA format in use",
-    "sanitize": "NVMe Sanitize can do",
-    "sanitize_state": "Last sanitize",
-    "sanitize_block_time": "Sanitize, block erase takes",
-    "sanitize_crypto_time": "Sanitize, crypto erase takes",
-    "smart": "SMART",
-    "trim": "TRIM/UNMAP at the device",
-    "trim_kernel": "TRIM, the kernel's largest request",
-    "trim_drive": "TRIM of the drive inside",
-    "usb_capable_speed": "USB speed, best",
-    "usb_hubs": "Hubs between",
-    "usb_id": "USB id",
-    "usb_interfaces": "USB interface offers",
-    "usb_lanes": "USB lanes",
-    "usb_speed": "USB speed, negotiated",
+    "apm": N_("APM"),
+    "devsleep": N_("DevSleep"),
+    "driver": N_("Driver bound"),
+    "driver_why": N_("Why not a better driver"),
+    "external": N_("External"),
+    "fua": N_("FUA"),
+    "ncq": N_("NCQ"),
+    "opal": N_("TCG Opal"),
+    "lun": N_("LUN"),
+    "nr_requests": N_("Requests the kernel keeps"),
+    "pcie_capable_speed": N_("PCIe speed, best"),
+    "pcie_capable_width": N_("PCIe width, best"),
+    "pcie_speed": N_("PCIe speed, negotiated"),
+    "pcie_width": N_("PCIe width, negotiated"),
+    "queue_depth": N_("Queue depth in effect"),
+    "sata_capable_speed": N_("SATA speed, best"),
+    "sata_port_limit": N_("SATA speed, the port's limit"),
+    "sata_speed": N_("SATA speed, negotiated"),
+    "security": N_("ATA security"),
+    "security_erase": N_("ATA security erase"),
+    "erase_time": N_("ATA security erase takes"),
+    "erase_time_enhanced": N_("Enhanced security erase takes"),
+    "format": N_("NVMe Format erases"),
+    "format_scope": N_("NVMe Format takes"),
+    "lba_format": N_("LBA format in use"),
+    "sanitize": N_("NVMe Sanitize can do"),
+    "sanitize_state": N_("Last sanitize"),
+    "sanitize_block_time": N_("Sanitize, block erase takes"),
+    "sanitize_crypto_time": N_("Sanitize, crypto erase takes"),
+    "smart": N_("SMART"),
+    "trim": N_("TRIM/UNMAP at the device"),
+    "trim_kernel": N_("TRIM, the kernel's largest request"),
+    "trim_drive": N_("TRIM of the drive inside"),
+    "usb_capable_speed": N_("USB speed, best"),
+    "usb_hubs": N_("Hubs between"),
+    "usb_id": N_("USB id"),
+    "usb_interfaces": N_("USB interface offers"),
+    "usb_lanes": N_("USB lanes"),
+    "usb_speed": N_("USB speed, negotiated"),
 }
+# Titles that follow from the names of facts and conditions, or come with a comparison: what stands
+# here can be translated.
+_FOLLOWING = (
+    N_("Bytes written"), N_("Controller"), N_("Discard granularity"), N_("Driver"),
+    N_("File sets"), N_("Filesystems"), N_("Firmware"), N_("Governor"), N_("Health"),
+    N_("Kernel"), N_("Logical block size"), N_("Logical sector"), N_("Mounted"), N_("Namespaces"),
+    N_("Physical block size"), N_("Physical sector"), N_("Port"), N_("Power on hours"),
+    N_("Provisioning mode"), N_("Purge"), N_("Queue count"), N_("Queue depth"), N_("Ran alongside"),
+    N_("Read only"), N_("Rotational"), N_("Scale"), N_("Scheduler"), N_("State of the drive"),
+    N_("Temperature"), N_("Transport"), N_("Vendor"), N_("Wear"), N_("Write cache"),
+)  # fmt: skip
 _WORDS = {"usb": "USB", "sata": "SATA", "pcie": "PCIe", "nvme": "NVMe", "smart": "SMART",
           "ncq": "NCQ", "trim": "TRIM", "ata": "ATA", "tcg": "TCG", "hpa": "HPA", "bos": "BOS",
           "lba": "LBA", "uas": "UAS", "id": "id"}  # fmt: skip
@@ -297,7 +315,7 @@ def fact_groups(drive: Mapping[str, Any]) -> Iterator[tuple[str, list[ShownFact]
     """A drive's facts in groups; those that no group knows come last, and at the very end, under
     `Does not apply`, those of other kinds of drives."""
     grouped: dict[str, list[ShownFact]] = {title: [] for title, _ in _GROUPS}
-    grouped["More"] = []
+    grouped[N_("More")] = []
     apart: list[ShownFact] = []
     for name, value in drive.items():
         if not is_fact(value) or name in _IN_IDENTITY:
@@ -308,7 +326,7 @@ def fact_groups(drive: Mapping[str, Any]) -> Iterator[tuple[str, list[ShownFact]
         if facts:
             yield title, facts
     if apart:
-        yield "Does not apply", apart
+        yield N_("Does not apply"), apart
 
 
 def _group_of(name: str) -> str:
@@ -322,7 +340,7 @@ def _group_of(name: str) -> str:
 
 def _shown(name: str, found: Mapping[str, Any]) -> ShownFact:
     if found.get("value") is None:
-        return ShownFact(fact_title(name), None, "", str(found.get("why") or "not reported"))
+        return ShownFact(fact_title(name), None, "", str(found.get("why") or _("not reported")))
     value, source = found["value"], str(found.get("source") or "")
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         return ShownFact(fact_title(name), "", source, None, tuple(_listed(item) for item in value))
@@ -340,8 +358,10 @@ def _listed(item: Any) -> str:
             continue
         if name == "size":
             parts.append(capacity(value))
-        elif name in ("label", "mounted"):
-            parts.append(f"{name} {value}" if name == "label" else f"mounted on {value}")
+        elif name == "label":
+            parts.append(_("label %(name)s", name=value))
+        elif name == "mounted":
+            parts.append(_("mounted on %(place)s", place=value))
         else:
             parts.append(str(value))
     return " · ".join(parts)
@@ -351,14 +371,14 @@ def condition(value: Any) -> str:
     """A kept condition in one line: facts with their unit or why, objects as `name value · ...`."""
     if is_fact(value):
         if value["value"] is None:
-            return f"not known: {value.get('why') or 'not reported'}"
+            return _("not known: %(why)s", why=value.get("why") or _("not reported"))
         return value_with_unit(value["value"], value.get("unit"))
     if isinstance(value, Mapping):
         return " · ".join(
             f"{str(name).replace('_', ' ')} {condition(item)}" for name, item in value.items()
         )
     if isinstance(value, list):
-        return "; ".join(condition(item) for item in value) or "none"
+        return "; ".join(condition(item) for item in value) or _("none")
     return value_with_unit(value, None)
 
 

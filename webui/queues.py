@@ -37,6 +37,7 @@ from webui.wishes import (
     wish_from_form,
     wish_text,
 )
+from webui.words import N_, _, word
 
 bp = Blueprint("queues", __name__)
 
@@ -54,7 +55,7 @@ def _found(number: int) -> dict[str, Any]:
     """The document as the store has it. WebError 404."""
     found = queues.document(reader(), number)
     if found is None:
-        raise not_found(f"Queue {number}: there is no such queue.")
+        raise not_found(_("Queue %(number)s: there is no such queue.", number=number))
     return found
 
 
@@ -170,14 +171,14 @@ def _ask(wishes: list[Wish], drive: dict[str, Any]) -> int:
 
 @bp.get("/api/v1/queues/<number>")
 def api_queue(number: str) -> Response:
-    return reply(document(number_in_path(number, "Queue")))
+    return reply(document(number_in_path(number, N_("Queue"))))
 
 
 @bp.post("/api/v1/queues/<number>/cancel")
 def api_cancel(number: str) -> Response:
     """Ask the agent to cancel the queue: its run is cancelled, what waits is not started."""
     no_body()
-    made = _cancel(number_in_path(number, "Queue"))
+    made = _cancel(number_in_path(number, N_("Queue")))
     return asked(made, url_for("start.api_request", number=str(made)))
 
 
@@ -185,26 +186,31 @@ def api_cancel(number: str) -> Response:
 def api_remove(number: str, place: str) -> Response:
     """Ask the agent to take a run that waits out of the queue."""
     no_body()
-    made = _remove(number_in_path(number, "Queue"), number_in_path(place, "Place"))
+    made = _remove(number_in_path(number, N_("Queue")), number_in_path(place, N_("Place")))
     return asked(made, url_for("start.api_request", number=str(made)))
 
 
 def _cancel(number: int) -> int:
     state = _found(number)["state"]
     if state not in _OPEN:
-        raise WebError(409, "not_open", f"Queue {number} has ended: it is {state}.")
+        said = _("Queue %(number)s has ended: it is %(state)s.", number=number, state=word(state))
+        raise WebError(409, "not_open", said)
     return records.add_request(writer(), "cancel", {"queue": number})
 
 
 def _remove(number: int, place: int) -> int:
     found = _found(number)
     if place >= len(found["entries"]):
-        raise not_found(f"Queue {number} has no place {place}.")
+        raise not_found(_("Queue %(number)s has no place %(place)s.", number=number, place=place))
     state = found["entries"][place]["state"]
     if state != "waiting":
-        raise WebError(
-            409, "not_waiting", f"Queue {number}: run {place + 1} does not wait, it is {state}."
+        said = _(
+            "Queue %(number)s: run %(run)s does not wait, it is %(state)s.",
+            number=number,
+            run=place + 1,
+            state=word(state),
         )
+        raise WebError(409, "not_waiting", said)
     return records.add_request(writer(), "cancel", {"queue": number, "place": place})
 
 
@@ -239,7 +245,7 @@ def page(number: str) -> str:
     """What runs and what waits."""
     return render_template(
         "queue.html",
-        queue=shown(number_in_path(number, "Queue")),
+        queue=shown(number_in_path(number, N_("Queue"))),
         asked=request.args.get("asked"),
         may_write=visitor().known,
     )
@@ -247,13 +253,13 @@ def page(number: str) -> str:
 
 @bp.post("/queues/<number>/cancel")
 def cancel(number: str) -> BaseResponse:
-    wanted = number_in_path(number, "Queue")
+    wanted = number_in_path(number, N_("Queue"))
     _cancel(wanted)
     return redirect(url_for("queues.page", number=wanted, asked=1), 303)
 
 
 @bp.post("/queues/<number>/entries/<place>/remove")
 def remove(number: str, place: str) -> BaseResponse:
-    wanted = number_in_path(number, "Queue")
-    _remove(wanted, number_in_path(place, "Place"))
+    wanted = number_in_path(number, N_("Queue"))
+    _remove(wanted, number_in_path(place, N_("Place")))
     return redirect(url_for("queues.page", number=wanted, asked=1), 303)

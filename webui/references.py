@@ -13,6 +13,7 @@ from webui.api import reply
 from webui.bench import reader, writer
 from webui.errors import not_found, status_of
 from webui.inputs import json_body, no_body, number_in_path, optional_text, plain_text
+from webui.words import N_, _
 
 bp = Blueprint("references", __name__)
 # What a request may carry, told to who types more into the API.
@@ -76,11 +77,11 @@ def add() -> BaseResponse:
 
 
 def _remove(number: str) -> int:
-    wanted = number_in_path(number, "Reference figure")
+    wanted = number_in_path(number, N_("Reference figure"))
     try:
         references.remove(writer(), [wanted])
     except BadInput as error:
-        raise not_found(f"Reference figure {wanted}: there is none.") from error
+        raise not_found(_("Reference figure %(number)s: there is none.", number=wanted)) from error
     return wanted
 
 

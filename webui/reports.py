@@ -21,8 +21,16 @@ from webui.bench import find_run, reader, writer
 from webui.errors import WebError, not_found
 from webui.inputs import number_in_path
 from webui.runs import document, figures_csv
+from webui.words import N_, _
 
 bp = Blueprint("reports", __name__)
+
+# Files for others to read, of which no part is in the visitor's language.
+FILES = frozenset(
+    f"reports.{name}"
+    for name in ("as_html", "as_pdf", "figures", "chart", "compared_html", "compared_pdf",
+                 "compared_figures", "compared_ranks", "compared_chart", "as_bundle")
+)  # fmt: skip
 
 
 def attached(body: str | bytes, kind: str, name: str) -> Response:
@@ -39,7 +47,7 @@ def _session(found: Mapping[str, Any]) -> Session:
 
 def _report(number: str) -> tuple[Report, str]:
     """The report of a run, and the name of its file without an end."""
-    found = document(number_in_path(number, "Run"))
+    found = document(number_in_path(number, N_("Run")))
     made = report.of_run(found, _session(found), pages.bench_id(reader()))
     return made, f"benchstick-run-{found['number']}"
 
@@ -64,7 +72,7 @@ def as_pdf(number: str) -> Response:
 @bp.get("/api/v1/runs/<number>/figures.csv", endpoint="api_figures")
 def figures(number: str) -> Response:
     """The figures, one a line, as the export's `csv`."""
-    row = find_run(number_in_path(number, "Run"))
+    row = find_run(number_in_path(number, N_("Run")))
     name = f"benchstick-run-{row['number']}-figures.csv"
     return attached(figures_csv(row), "text/csv; charset=utf-8", name)
 
@@ -73,8 +81,8 @@ def figures(number: str) -> Response:
 @bp.get("/api/v1/runs/<number>/charts/<which>.svg", endpoint="api_chart")
 def chart(number: str, which: str) -> Response:
     """One chart: 1, 2, ... as on the run's page, the one over the whole session last."""
-    found = document(number_in_path(number, "Run"))
-    at = number_in_path(which, "Chart")
+    found = document(number_in_path(number, N_("Run")))
+    at = number_in_path(which, N_("Chart"))
     charts = report.result_charts(found)
     if at > len(charts):
         charts = report.charts_of(found, _session(found))
@@ -133,7 +141,7 @@ def compared_chart(which: str) -> Response:
 
 def _drawing(which: str, found: Sequence[Chart | Ranks], kind: str, name: str) -> Response:
     """Drawing number `which`. WebError 404 when there are fewer."""
-    at = number_in_path(which, "Chart")
+    at = number_in_path(which, N_("Chart"))
     if not 1 <= at <= len(found):
         words = {"rank": "ranked figures", "chart": "charts"}[kind]
         raise not_found(f"This comparison has {len(found)} {words}: no {which[:20]}.")
@@ -147,7 +155,7 @@ def _drawing(which: str, found: Sequence[Chart | Ranks], kind: str, name: str) -
 @bp.get("/api/v1/runs/<number>/bundle", endpoint="api_bundle")
 def as_bundle(number: str) -> Response:
     """The run as a bundle that another bench imports, without what its steps left."""
-    row = find_run(number_in_path(number, "Run"))
+    row = find_run(number_in_path(number, N_("Run")))
     file = io.BytesIO()
     bundle.write(reader(), row["number"], file)
     name = f"benchstick-run-{row['number']}-{row['uuid'][:8]}.zip"
@@ -168,8 +176,11 @@ def _take(data: bytes) -> dict[str, Any]:
         raise WebError(
             409,
             "busy",
-            f"Run {running[0]['number']} is on: nothing is imported while a drive is timed. "
-            "Try again when it is over.",
+            _(
+                "Run %(number)s is on: nothing is imported while a drive is timed. Try again when "
+                "it is over.",
+                number=running[0]["number"],
+            ),
         )
     made = imports.upload_json(reader(), imports.add_upload(writer(), data))
     assert made is not None
@@ -200,9 +211,9 @@ def api_upload() -> Response:
 
 
 def _import(number: str) -> dict[str, Any]:
-    found = imports.upload_json(reader(), number_in_path(number, "Import"))
+    found = imports.upload_json(reader(), number_in_path(number, N_("Import")))
     if found is None:
-        raise not_found(f"Import {number[:20]}: there is no such import.")
+        raise not_found(_("Import %(number)s: there is no such import.", number=number[:20]))
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from benchstick.plan.units import binary_text, size_text
 from webui import present
+from webui.words import N_, _, ngettext
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ def rows(run: Mapping[str, Any]) -> Iterator[Row]:
         counters = _counters(run)
         if counters is not None:
             yield counters
-    yield Row("Target", None, _target(run))
-    yield Row("Link", None, " · ".join(present.link_line(run["drive"])))
+    yield Row(N_("Target"), None, _target(run))
+    yield Row(N_("Link"), None, " · ".join(present.link_line(run["drive"])))
     for row in _conditions(run):
         if row.name not in told:
             yield row
@@ -67,13 +68,24 @@ def _counters(run: Mapping[str, Any]) -> Row | None:
         return None
     bad = [figure for figure in passes if figure["state"] == "invalid"]
     if bad:
-        text = f"{len(bad)} of {len(passes)} passes, see below: {bad[0]['why']}"
-        return Row("Figures", "invalid", text)
+        text = _(
+            "%(count)s of %(total)s passes, see below: %(why)s",
+            count=len(bad),
+            total=len(passes),
+            why=bad[0]["why"],
+        )
+        return Row(N_("Figures"), "invalid", text)
     found = [share for figure in passes if (share := deviation(figure)) is not None]
     if not found:
-        return Row("Counters", "agree", f"all {len(passes)} passes were checked against the drive")
+        text = ngettext(
+            "the pass was checked against the drive",
+            "all %(num)s passes were checked against the drive",
+            len(passes),
+        )
+        return Row(N_("Counters"), "agree", text)
     worst = max(found, key=abs)
-    return Row("Counters", "agree", f"device and tool within {abs(worst) * 100:.2g} %")
+    text = _("device and tool within %(share)s %%", share=f"{abs(worst) * 100:.2g}")
+    return Row(N_("Counters"), "agree", text)
 
 
 def _target(run: Mapping[str, Any]) -> str:
@@ -81,7 +93,9 @@ def _target(run: Mapping[str, Any]) -> str:
     if targets:
         return ", ".join(targets)
     plan = run["plan"]
-    return str(plan["target"]) if plan["target"] == "block" else f"file, filesystem {plan['fs']}"
+    if plan["target"] == "block":
+        return str(plan["target"])
+    return _("file, filesystem %(fs)s", fs=plan["fs"])
 
 
 def _in_force(text: Any) -> str:
@@ -91,11 +105,12 @@ def _in_force(text: Any) -> str:
 
 
 def _filesystem(made: Mapping[str, Any]) -> str:
-    parts = [f"{made.get('fs')} on {made.get('path') or made.get('device')}"]
+    place = made.get("path") or made.get("device")
+    parts = [_("%(fs)s on %(place)s", fs=made.get("fs"), place=place)]
     if isinstance(made.get("size"), int):
         parts.append(size_text(made["size"]))
     if isinstance(made.get("cluster"), int):
-        parts.append(f"clusters of {binary_text(made['cluster'])}")
+        parts.append(_("clusters of %(size)s", size=binary_text(made["cluster"])))
     return " · ".join(parts)
 
 
@@ -107,7 +122,7 @@ _HOST_PARTS = (
     ("smartctl", ""),
     ("nvme", ""),
     ("hdparm", ""),
-    ("governor", "governor "),
+    ("governor", ""),
 )
 # What the head of the page, the verdicts or the rows above tell already.
 _TOLD = frozenset({"host", "drive", "target", "notes", "sets", "scale", "sampler"})
@@ -121,23 +136,25 @@ def _conditions(run: Mapping[str, Any]) -> Iterator[Row]:
     if isinstance(host, Mapping):
         told = dict(host)
         if isinstance(host.get("ram"), int):
-            told["ram"] = f"{size_text(host['ram'])} RAM"
+            told["ram"] = _("%(size)s RAM", size=size_text(host["ram"]))
+        if host.get("governor"):
+            told["governor"] = _("governor %(name)s", name=host["governor"])
         parts = [f"{before}{told[name]}" for name, before in _HOST_PARTS if told.get(name)]
-        yield Row("Host", None, " · ".join(parts))
+        yield Row(N_("Host"), None, " · ".join(parts))
     for name, value in conditions.items():
         if name in _TOLD:
             continue
         if name == "alongside":
-            others = ", ".join(f"run {number}" for number in value) if value else "no other run"
-            yield Row("Alongside", None, others)
+            others = ", ".join(_("run %(number)s", number=number) for number in value)
+            yield Row(N_("Alongside"), None, others or _("no other run"))
             continue
         if name == "queue" and isinstance(value, Mapping):
             value = {part: _in_force(value[part]) for part in _QUEUE_PARTS if part in value}
         if name == "filesystem" and isinstance(value, Mapping):
-            yield Row("Filesystem", None, _filesystem(value))
+            yield Row(N_("Filesystem"), None, _filesystem(value))
             continue
         if name == "filled" and isinstance(value, Mapping):
-            yield Row("Filled before the run", None, present.condition(value))
+            yield Row(N_("Filled before the run"), None, present.condition(value))
             continue
         if value not in (None, "", [], {}):
             yield Row(present.fact_title(str(name)), None, present.condition(value))

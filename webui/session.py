@@ -13,6 +13,7 @@ from webui.bench import the_bench, visitor, writer
 from webui.errors import WebError
 from webui.gate import COOKIE, how_to_sign_in
 from webui.inputs import json_body, plain_text
+from webui.words import _
 
 bp = Blueprint("session", __name__)
 
@@ -42,7 +43,8 @@ def _check_pin(given: str) -> None:
     if pin is None:
         raise WebError(409, "no_pin", how_to_sign_in())
     if not pin.check(given, request.remote_addr or "?"):
-        raise WebError(403, "pin", "That is not the PIN on the bench's screen.", field="pin")
+        said = _("That is not the PIN on the bench's screen.")
+        raise WebError(403, "pin", said, field="pin")
 
 
 @bp.get("/login")
@@ -59,7 +61,7 @@ def login() -> Response:
         return _with_cookie(redirect(back, 303), access.open_session(writer()))
     if visitor().known:
         return redirect(back, 303)
-    return _form(back, "This link was used before; the terminal shows a new one.", 403)
+    return _form(back, _("This link was used before; the terminal shows a new one."), 403)
 
 
 @bp.post("/login")
@@ -74,7 +76,7 @@ def login_post() -> Response:
     except WebError as error:
         message = error.message
         if error.code == "no_pin":
-            message = "That key is not (or no longer) the one that the terminal shows."
+            message = _("That key is not (or no longer) the one that the terminal shows.")
         response = _form(back, message, 403 if error.status == 409 else error.status)
         response.headers.update(error.headers)
         return response

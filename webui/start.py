@@ -24,7 +24,7 @@ from benchstick.suites.base import Suite
 from webui import present
 from webui.api import asked, reply
 from webui.bench import drives_seen, find_drive, reader, visitor
-from webui.errors import WebError, status_of
+from webui.errors import not_found, status_of
 from webui.inputs import number_in_path, plain_text
 from webui.wishes import (
     NOT_IN_THE_PAGE,
@@ -46,6 +46,7 @@ from webui.wishes import (
     wish_from_json,
     wish_text,
 )
+from webui.words import N_, _
 
 bp = Blueprint("start", __name__)
 
@@ -285,7 +286,7 @@ def unlock_page(
     """The second act: the code once more, on a page of its own. With `drafts` for their queue."""
     problem = None
     if wish.unlock:
-        problem = f"{wish.unlock!r} is not this drive's code."
+        problem = _("%(text)s is not this drive's code.", text=repr(wish.unlock))
     page = render_template(
         "unlock.html",
         wish=wish,
@@ -300,9 +301,9 @@ def unlock_page(
 
 
 def _find_request(text: str) -> dict[str, Any]:
-    found = pages.request_json(reader(), number_in_path(text, "Request"))
+    found = pages.request_json(reader(), number_in_path(text, N_("Request")))
     if found is None:
-        raise WebError(404, "not_found", f"Request {text[:20]}: there is no such request.")
+        raise not_found(_("Request %(number)s: there is no such request.", number=text[:20]))
     return found
 
 

@@ -31,6 +31,7 @@ from webui.inputs import (
     plain_text,
     text_map,
 )
+from webui.words import _
 
 FIELDS = (
     "drive", "suite", "params", "target", "fs", "scale", "erase", "unlock", "identity_key",
@@ -273,14 +274,14 @@ def wish_text(wish: Wish, drive: Mapping[str, Any]) -> str:
     if preset is not None:
         return preset.title
     suite = registry.find(wish.suite)
-    words = [f"{name.replace('_', ' ')} {value}" for name, value in wish.params.items()]
+    said = [f"{name.replace('_', ' ')} {value}" for name, value in wish.params.items()]
     if wish.target not in (None, suite.default_target):
-        words.append("raw drive" if wish.target == "block" else "file")
+        said.append(_("raw drive") if wish.target == "block" else _("file"))
     if wish.fs not in (None, suite.default_fs):
-        words.append(str(wish.fs))
+        said.append(str(wish.fs))
     if wish.scale not in (None, 1.0):
-        words.append(f"scale {wish.scale:g}")
-    return ", ".join(words) or "defaults"
+        said.append(_("scale %(scale)s", scale=f"{wish.scale:g}"))
+    return ", ".join(said) or _("defaults")
 
 
 def needs_unlock(drive: Mapping[str, Any]) -> bool:
@@ -293,25 +294,31 @@ def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
     guard = drive["guard"]
     name = f"{drive['identity']['model']} ({drive['code']})"
     if guard["state"] not in ("free", "locked"):
-        raise Refused(f"{name} is protected: {guard['why']}. It is never written.", field="drive")
+        why = guard["why"]
+        said = _("%(drive)s is protected: %(why)s. It is never written.", drive=name, why=why)
+        raise Refused(said, field="drive")
     same = (None, drive["identity"]["key"])
     if wish.identity_key not in same or wish.diskseq not in (None, drive.get("diskseq")):
         raise WebError(
             409,
             "drive_changed",
-            f"{name}: the drive was unplugged or replaced since this page was loaded; load it "
-            "again and look.",
+            _(
+                "%(drive)s: the drive was unplugged or replaced since this page was loaded; load "
+                "it again and look.",
+                drive=name,
+            ),
             field="drive",
         )
     for row in pages.running(reader()):
         if row["drive_key"] == drive["identity"]["key"]:
-            raise WebError(
-                409, "busy", f"{name}: run {row['number']} is using this drive.", field="drive"
-            )
+            run = row["number"]
+            said = _("%(drive)s: run %(number)s is using this drive.", drive=name, number=run)
+            raise WebError(409, "busy", said, field="drive")
     # Between two runs of a queue nothing runs, and the drive is not free.
     waits = queues.open_of_drive(reader(), drive["identity"]["key"])
     if waits is not None and pages.agent_runs():
-        raise WebError(409, "busy", f"{name}: queue {waits} has this drive.", field="drive")
+        said = _("%(drive)s: queue %(number)s has this drive.", drive=name, number=waits)
+        raise WebError(409, "busy", said, field="drive")
 
 
 def check_codes(
@@ -338,7 +345,7 @@ def ask_agent(body: Mapping[str, Any]) -> int:
     """Put the request into the store for the agent; its id. 409 when there is none: a request to
     destroy data must not wait for somebody to start one."""
     if not pages.agent_runs():
-        said = "no agent is running, so no run can start: benchstick agent"
+        said = _("no agent is running, so no run can start: benchstick agent")
         raise WebError(409, "no_agent", said)
     return records.add_request(writer(), "run", body)
 

@@ -21,6 +21,7 @@ _MOST_BYTES = 256 << 10
 _KEY_TYPES = (
     "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa",
 )  # fmt: skip
+_LANGUAGE = re.compile(r"browser|[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
@@ -59,7 +60,8 @@ class Settings:
     it listens on more than loopback; `output_mib` bounds the tools' raw output kept of all runs;
     `clock` is what the PC's own clock keeps, utc or local time; `ssh_keys` are public keys, as in
     an authorized_keys file, that may log in to the booted stick; `ntp` are the time servers that
-    it asks, empty for those that the network names.
+    it asks, empty for those that the network names; `language` is the page's, as `de`, or `browser`
+    for the one that each browser asks for.
     """
 
     hosts: tuple[str, ...]
@@ -70,6 +72,7 @@ class Settings:
     clock: str
     ssh_keys: tuple[str, ...]
     ntp: tuple[str, ...]
+    language: str
 
 
 def check_hosts(value: Any) -> tuple[str, ...]:
@@ -145,6 +148,13 @@ def check_ssh_keys(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def check_language(value: Any) -> str:
+    """A language's tag, or `browser`."""
+    if not isinstance(value, str) or not _LANGUAGE.fullmatch(value):
+        raise ValueError(f'{value!r} is not "browser" or a language, as "en" or "pt-BR"')
+    return value
+
+
 SETTINGS = (
     Setting("hosts", [], check_hosts, "further names under which the page may be asked for"),
     Setting("listen", "127.0.0.1", check_listen, "the address that the page listens on", "::"),
@@ -154,6 +164,7 @@ SETTINGS = (
     Setting("clock", "utc", check_clock, "what the PC's own clock keeps; on the booted stick"),
     Setting("ssh_keys", [], check_ssh_keys, "public keys that may log in to the booted stick"),
     Setting("ntp", [], check_hosts, "time servers of the booted stick; none: those of the network"),
+    Setting("language", "browser", check_language, "the page's language, where it is there"),
 )
 
 

@@ -31,7 +31,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
     found = settings.load(tmp_path / "none.toml")
     wanted = settings.Settings(
         hosts=(), listen="127.0.0.1", port=8080, pin=True, output_mib=4096, clock="utc",
-        ssh_keys=(), ntp=(),
+        ssh_keys=(), ntp=(), language="browser",
     )  # fmt: skip
     assert found == wanted
 

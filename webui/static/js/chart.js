@@ -2,11 +2,12 @@
 // temperatures of the idle intervals as points on an axis of their own.
 
 import uPlot from "../vendor/uPlot.esm.js";
+import { say } from "./words.js";
 
 const SHOWN = {
   mbps: { label: "MB/s", read: (s) => s.read_bytes / s.dt / 1e6, write: (s) => s.write_bytes / s.dt / 1e6 },
   iops: { label: "IOPS", read: (s) => s.reads / s.dt, write: (s) => s.writes / s.dt },
-  inflight: { label: "requests in flight", read: (s) => s.inflight, write: () => null },
+  inflight: { label: say("requests in flight"), read: (s) => s.inflight, write: () => null },
 };
 
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -125,7 +126,7 @@ export class SessionChart {
   tell(plot) {
     const at = plot.cursor.idx;
     const [t, read, write, temp] = at == null ? [null, null, null, null] : plot.data.map((column) => column[at]);
-    this.outputs.time.textContent = t == null ? "" : `at ${clock(t)}`;
+    this.outputs.time.textContent = t == null ? "" : say("at %(time)s", { time: clock(t) });
     this.outputs.read.textContent = plain(read);
     this.outputs.write.textContent = plain(write);
     this.outputs.temp.textContent = temp == null ? "" : `${temp} °C`;

@@ -2,6 +2,7 @@
 
 import uPlot from "../vendor/uPlot.esm.js";
 import { clock, colour, plain, TICKS, widthOf } from "./chart.js";
+import { say } from "./words.js";
 
 // The lines of one drive in a comparison have its colour and differ in this.
 const DASHES = [undefined, [8, 4], [2, 3]];
@@ -270,7 +271,7 @@ class Lines {
     this.legend.querySelectorAll("b").forEach((b, n) => {
       b.textContent = at == null ? "" : this.value(plot, n, at);
     });
-    this.legend.querySelector(".at").textContent = at == null ? "" : `at ${this.x.tell(this.data[0][at])}`;
+    this.legend.querySelector(".at").textContent = at == null ? "" : say("at %(time)s", { time: this.x.tell(this.data[0][at]) });
   }
 
   // A line's value at a row, of one with points of its own the last before it.
@@ -282,7 +283,7 @@ class Lines {
     while (found > 0 && column[found] === undefined) found -= 1;
     if (column[found] == null) return "";
     const told = axis.tell(column[found]);
-    return banded ? `${told} (${axis.tick(this.data[at + 2][found])} to ${axis.tick(this.data[at + 1][found])})` : told;
+    return banded ? say("%(value)s (%(least)s to %(most)s)", { value: told, least: axis.tick(this.data[at + 2][found]), most: axis.tick(this.data[at + 1][found]) }) : told;
   }
 }
 

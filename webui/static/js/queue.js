@@ -1,5 +1,7 @@
 // A queue while the agent carries it out: what runs, what waits. A new state is shown in place.
 
+import { say, word } from "./words.js";
+
 const box = document.getElementById("queue");
 const LOOK = {
   running: "run", starting: "run", open: "run", done: "ok", failed: "bad", refused: "bad",
@@ -8,7 +10,7 @@ const LOOK = {
 let misses = 0;
 
 const tag = (element, state) => {
-  element.textContent = state.replace("_", " ");
+  element.textContent = word(state);
   element.className = `tag ${LOOK[state] ?? "plain"}`;
 };
 
@@ -21,7 +23,7 @@ function showEntry(entry) {
     const link = part("run");
     link.hidden = false;
     link.href = `/runs/${entry.run}`;
-    link.textContent = `Run ${entry.run}`;
+    link.textContent = say("Run %(number)s", { number: entry.run });
   }
   if (entry.state !== "waiting" && part("out")) part("out").hidden = true;
 }

@@ -1,6 +1,7 @@
 // A run's page: the chart, and while it runs the steps, the progress and the end of it.
 
 import { SessionChart } from "./chart.js";
+import { say, word } from "./words.js";
 
 const box = document.getElementById("chart");
 const number = box.dataset.run;
@@ -20,7 +21,7 @@ for (const button of document.querySelectorAll("[data-show]")) {
   button.addEventListener("click", () => {
     for (const other of document.querySelectorAll("[data-show]")) other.setAttribute("aria-pressed", String(other === button));
     const held = button.dataset.show === "inflight";
-    by("l-read").textContent = held ? "requests that the drive holds" : "read";
+    by("l-read").textContent = held ? say("requests that the drive holds") : say("read");
     by("l-write").hidden = held;
     chart.choose(button.dataset.show);
   });
@@ -43,12 +44,13 @@ function showSteps(answer) {
     known.set(step.idx, step.state);
     asked = Math.max(asked, step.idx);
     rect.setAttribute("class", `${step.state} ${rect.dataset.look}`);
-    rect.querySelector("title").textContent = `${step.name}: ${step.state}${step.why ? `, ${step.why}` : ""}`;
+    rect.querySelector("title").textContent = `${step.name}: ${word(step.state)}${step.why ? `, ${step.why}` : ""}`;
     if (step.state === "running") now = { step, rect };
   }
   const done = [...known.values()].filter((state) => state !== "running").length;
   const total = Number(box.dataset.steps);
-  by("steps").setAttribute("aria-label", `${done} of ${total} steps done`);
+  const told = say("%(done)s of %(total)s steps done", { done, total });
+  by("steps").setAttribute("aria-label", told);
   const live = answer.live ?? {};
   const part = by("part");
   if (now && typeof live.fraction === "number" && live.step === now.step.idx) {
@@ -56,11 +58,16 @@ function showSteps(answer) {
     part.setAttribute("width", String(Number(now.rect.getAttribute("width")) * Math.min(1, Math.max(0, live.fraction))));
   } else part.setAttribute("width", "0");
   if (!by("live")) return;
-  by("now-step").textContent = live.name ?? now?.step.name ?? "between two steps";
-  const said = [now ? `step ${now.step.idx + 1} of ${total}` : `${done} of ${total} steps done`];
-  if (typeof live.seconds_left === "number") said.push(`${live.at_most ? "at most " : ""}${duration(live.seconds_left)} left`);
+  by("now-step").textContent = live.name ?? now?.step.name ?? say("between two steps");
+  const said = [now ? say("step %(number)s of %(total)s", { number: now.step.idx + 1, total }) : told];
+  if (typeof live.seconds_left === "number") {
+    const time = duration(live.seconds_left);
+    said.push(live.at_most ? say("at most %(time)s left", { time }) : say("%(time)s left", { time }));
+  }
   const bytes = Number(now?.rect.dataset.bytes ?? 0);
-  if (bytes && typeof live.fraction === "number") said.push(`${gigabytes(live.fraction * bytes)} of ${gigabytes(bytes)} GB in this step`);
+  if (bytes && typeof live.fraction === "number") {
+    said.push(say("%(done)s of %(total)s GB in this step", { done: gigabytes(live.fraction * bytes), total: gigabytes(bytes) }));
+  }
   if (live.text && live.text !== live.name) said.push(live.text);
   by("now-text").textContent = `· ${said.join(" · ")}`;
 }
@@ -90,7 +97,7 @@ async function poll() {
   } catch (error) {
     misses += 1;
     wait = Math.min(30000, 1000 * 2 ** misses);
-    if (by("now-text")) by("now-text").textContent = "· the bench does not answer, trying again";
+    if (by("now-text")) by("now-text").textContent = `· ${say("the bench does not answer, trying again")}`;
   }
   setTimeout(poll, wait);
 }
