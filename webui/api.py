@@ -51,6 +51,7 @@ def status() -> dict[str, Any]:
         "bench": pages.bench_id(db),
         "running": [row["number"] for row in pages.running(db)],
         "scanned_utc": None if seen is None else seen[0],
+        "agent": pages.agent_runs(),
         "pin": the_bench().pin is not None,
         "signed_in": visitor().known,
         "notices": state.notices(),

@@ -169,7 +169,7 @@ def told(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> str:
                     most=_quantity(max(values), unit),
                 )
             )
-    marks = [*chart.get("marks", ())]
+    marks = [item for item in chart.get("marks", ()) if not item.get("quiet")]
     if "mark_above" in chart:
         marks.append(chart["mark_above"])
     said += [str(item["label"]) for item in marks]

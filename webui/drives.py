@@ -9,13 +9,16 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.errors import BadInput
 from benchstick.store import models, pages, records
-from webui import present
+from webui import present, runs
 from webui.api import reply
 from webui.bench import drives_seen, find_drive, reader, writer
+from webui.errors import WebError
 from webui.inputs import json_body, plain_text
 
 bp = Blueprint("drives", __name__)
 
+# Runs on a drive's own page; the rest is at /runs?drive=.
+HISTORY = 20
 _GUARD_ORDER = {"free": 0, "locked": 1, "protected": 2}
 
 
@@ -69,36 +72,57 @@ def api_index() -> Response:
 
 
 @bp.get("/drives/<path:code>")
-def drive(code: str) -> str:
-    found = find_drive(code)
+def drive(code: str) -> BaseResponse:
+    try:
+        found = find_drive(code)
+    except WebError:
+        # What was measured of it is still here.
+        if pages.keys_of(reader(), code):
+            return redirect(url_for("runs.index", drive=code), 303)
+        raise
     key = found["identity"]["key"]
-    runs = pages.runs_before(reader(), drive_key=key, limit=20)
-    shown = [{"row": row, "state": records.shown_state(reader(), row)} for row in runs]
-    return render_template(
+    keys = pages.same_drive(reader(), key)
+    page = render_template(
         "drive.html",
         drive=found,
-        runs=shown,
-        temperature=pages.last_temperature(reader(), key),
+        runs=runs.shown(pages.runs_before(reader(), drive_keys=keys, limit=HISTORY)),
+        count=pages.count_of(reader(), keys),
+        others=keys[1:],
+        temperature=pages.last_temperature(reader(), keys),
         busy=_busy().get(key),
         model=models.beside_drive(reader(), found),
     )
+    return Response(page, content_type="text/html; charset=utf-8")
 
 
 @bp.get("/api/v1/drives/<path:code>")
 def api_drive(code: str) -> Response:
-    """The drive's facts; `model_sheet` is what its maker claims beside what was measured."""
+    """The drive's facts; `model_sheet` is what its maker claims beside what was measured; `history`
+    its last runs under all identities that its label joins, `runs` how many it has."""
     found = find_drive(code)
-    sheet = models.beside_drive(reader(), found)
-    return reply({"schema": "benchstick/drive/1", **found, "model_sheet": sheet})
+    keys = pages.same_drive(reader(), found["identity"]["key"])
+    last = pages.runs_before(reader(), drive_keys=keys, limit=HISTORY)
+    return reply(
+        {
+            "schema": "benchstick/drive/1",
+            **found,
+            "model_sheet": models.beside_drive(reader(), found),
+            "identities": keys,
+            "runs": pages.count_of(reader(), keys),
+            "history": runs.listed(last),
+        }
+    )
 
 
 def _set_label(code: str, label: str) -> dict[str, Any]:
     found = find_drive(code)
-    taken = {name for drive in drives_seen()[1] for name in (drive["code"], drive["path"])}
+    drives = drives_seen()[1]
+    taken = {name for drive in drives for name in (drive["code"], drive["path"])}
     # A label that reads like another way to name a drive would make that way ambiguous.
     if label == "practice" or label.startswith(("/", "port:")) or label in taken - {code}:
         raise BadInput(f"label: {label!r} names a drive already; take another", field="label")
-    pages.set_label(writer(), found["identity"]["key"], label)
+    others = {drive["identity"]["key"] for drive in drives}
+    pages.set_label(writer(), found["identity"]["key"], label, others)
     return found
 
 

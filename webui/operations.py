@@ -78,7 +78,6 @@ def a_file(told: str, *kinds: str) -> dict[int, Answer]:
 
 
 _ASKED = {202: Answer("the request to look at", {JSON: ref("Asked")}, ("Location",))}
-_ASKED_BARE = {202: Answer("the request to look at", {JSON: ref("Asked")})}
 _NUMBER = Parameter("number", "path", whole(high=10**15 - 1), "the run's number", 1)
 _QUEUE = Parameter("number", "path", whole(high=10**15 - 1), "the queue's number", 1)
 _STEP_INDEX = Parameter("index", "path", whole(high=10**15 - 1), "the step's index", 1)
@@ -195,6 +194,8 @@ OPERATIONS: tuple[Operation, ...] = (
         method="GET", path="/api/v1/runs", name="runs", answers=ok("Runs"),
         parameters=(
             _query("kind", text(enum=["real", "practice"]), "`real` where not given", "practice"),
+            _query("drive", text(maxLength=400), "of one drive alone, by its label, code or key, "
+                   "whether it is plugged in or not; of both kinds", "practice"),
             _query("before", whole(low=1, high=LARGEST), "runs with a number below this"),
             _query("limit", whole(low=1, high=500), "how many, 50 where not given", 5),
         ),
@@ -253,7 +254,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="The per-second record from a cursor on, while it runs too",
     ),
     Operation(
-        method="POST", path="/api/v1/runs/{number}/cancel", name="cancel", answers=_ASKED_BARE,
+        method="POST", path="/api/v1/runs/{number}/cancel", name="cancel", answers=_ASKED,
         reads=False, parameters=(_NUMBER,), body="NoBody", body_example={}, body_needed=False,
         errors=(409,), summary="Ask the agent to cancel a run",
     ),

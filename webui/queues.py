@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.errors import BadInput, BenchError
 from benchstick.plan.queue import OWN, Cost
-from benchstick.store import pages, queues, records
+from benchstick.store import queues, records
 from benchstick.suites import registry
 from webui.api import asked, reply
 from webui.bench import drives_seen, find_drive, reader, visitor, writer
@@ -138,9 +138,8 @@ def of_run(run: int) -> dict[str, Any] | None:
 
 def open_now() -> list[dict[str, Any]]:
     """The queues of which something is still to come, oldest first."""
-    if not pages.agent_runs():
-        return []
-    return [shown(number) for number in queues.open_queues(reader())]
+    found = queues.open_queues(reader())
+    return [shown(row["number"]) for row in found if queues.is_carried_out(row)]
 
 
 # ---- the API

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchstick import __version__
-from benchstick.analysis.session import WAYS, Session
+from benchstick.analysis.session import WAYS, Session, passes
 from benchstick.plan.units import duration_text
 from benchstick.reports.content import Big, Chart, Heading, Part, Report, Table, Text, Verbatim
 from benchstick.suites import registry
-from benchstick.suites.charts import axis, chart, line
+from benchstick.suites.charts import axis, chart, line, mark
 from webui import charts, present, resting
 
 Json = Mapping[str, Any]
@@ -292,6 +292,11 @@ def session_chart(run: Json, session: Session) -> Chart | None:
         axis("throughput", "B/s"),
         lines,
         y2=axis("temperature", "C") if warm else None,
+        marks=[
+            mark(one.t, f"{one.set_name} {one.number}", quiet=True)
+            for one in passes(run)
+            if one.t is not None
+        ],
     )
     told = charts.told(made, lines)
     return Chart(made, lines, looks, told, list(charts.notes(made, lines)))

@@ -18,16 +18,17 @@ from flask import Blueprint, Response, redirect, render_template, request, send_
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.analysis.series import every_of
+from benchstick.analysis.session import passes
 from benchstick.plan.errors import BadInput
 from benchstick.store import comparisons, imports, live, pages, records
 from benchstick.store.export import drive_state, safe_cell
 from benchstick.suites import registry
 from benchstick.suites.certificate import certificate
-from webui import charts, latencies, queues, resting
-from webui.api import reply
+from webui import charts, latencies, queues, resting, windows
+from webui.api import asked, reply
 from webui.bench import find_run, reader, the_bench, writer
 from webui.errors import WebError, not_found
-from webui.inputs import LARGEST, no_body, number_in_path, whole
+from webui.inputs import LARGEST, no_body, number_in_path, plain_text, whole
 from webui.words import N_, _, word
 
 bp = Blueprint("runs", __name__)
@@ -60,28 +61,27 @@ def _kind(text: str | None) -> bool:
 def _page_of_runs(practice: bool) -> list[Any]:
     before = whole(request.args.get("before"), "before", low=1, high=LARGEST, default=LARGEST)
     limit = whole(request.args.get("limit"), "limit", low=1, high=500, default=PAGE)
+    drive = _drive_asked()
+    if drive:
+        keys = pages.keys_of(reader(), drive)
+        return pages.runs_before(reader(), drive_keys=keys, before=before, limit=limit)
     return pages.runs_before(reader(), practice=practice, before=before, limit=limit)
+
+
+def _drive_asked() -> str:
+    """The drive whose history is asked for: its label, code or key."""
+    return plain_text(request.args.get("drive", ""), "drive", most=400)
 
 
 @bp.get("/runs")
 def index() -> str:
     practice = _kind(request.args.get("kind"))
     rows = _page_of_runs(practice)
-    from_others = imports.imported(reader(), [row["number"] for row in rows])
-    shown = [
-        {
-            "row": row,
-            "imported": row["number"] in from_others,
-            "state": records.shown_state(reader(), row),
-            "headline": list(pages.headline(row))[:2],
-            "title": suite_title(row["suite"]),
-        }
-        for row in rows
-    ]
     other = pages.runs_before(reader(), practice=not practice, limit=1)
     return render_template(
         "runs.html",
-        runs=shown,
+        runs=shown(rows),
+        drive=_drive_asked(),
         practice=practice,
         other=bool(other),
         waiting=pages.waiting_requests(reader()),
@@ -92,23 +92,46 @@ def index() -> str:
 
 @bp.get("/api/v1/runs")
 def api_index() -> Response:
-    """The newest runs first: `?kind=real|practice&before=N&limit=N`."""
+    """The newest runs first: `?kind=real|practice&before=N&limit=N`, or those of one drive:
+    `?drive=LABEL`, or its code or key."""
     rows = _page_of_runs(_kind(request.args.get("kind")))
+    return reply({"schema": "benchstick/runs/1", "runs": listed(rows)})
+
+
+def shown(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    """Rows of `pages.runs_before` as a page lists them."""
     from_others = imports.imported(reader(), [row["number"] for row in rows])
-    shown = [
+    labels = records.labels(reader())
+    return [
+        {
+            "row": row,
+            "label": labels.get(row["drive_key"]),
+            "imported": row["number"] in from_others,
+            "state": records.shown_state(reader(), row),
+            "headline": list(pages.headline(row))[:2],
+            "title": suite_title(row["suite"]),
+        }
+        for row in rows
+    ]
+
+
+def listed(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    """The same rows as the API lists them."""
+    from_others = imports.imported(reader(), [row["number"] for row in rows])
+    labels = records.labels(reader())
+    return [
         {
             **{key: row[key] for key in ("number", "uuid", "suite", "exit_code", "why",
                                          "created_utc", "ended_utc", "seconds")},
             "practice": bool(row["practice"]),
             "imported": row["number"] in from_others,
             "drive": {"code": row["drive_code"], "model": row["drive_model"],
-                      "key": row["drive_key"]},
+                      "key": row["drive_key"], "label": labels.get(row["drive_key"])},
             "state": records.shown_state(reader(), row),
             "headline": list(pages.headline(row)),
         }
         for row in rows
     ]  # fmt: skip
-    return reply({"schema": "benchstick/runs/1", "runs": shown})
 
 
 def suite_title(name: str) -> str:
@@ -146,6 +169,9 @@ def run(number: str) -> str:
         passes=most_passes(result.get("grid") or []),
         sets=result.get("sets") or [],
         tables=result.get("tables") or [],
+        atto=windows.atto(result),
+        asssd=windows.asssd(result),
+        scores=windows.scores(result),
         charts=list(charts.drawn(result)),
         shared=charts.shared(result),
         latencies=steps,
@@ -158,6 +184,7 @@ def run(number: str) -> str:
         others=comparisons.others_of_suite(
             reader(), found["suite"], practice=found["practice"], leave_out=[found["number"]]
         ),
+        passes_begun=passes(found),
         has_samples=bool(samples),
         every=min(every_of(samples), MOST_EVERY),
     )
@@ -283,9 +310,7 @@ def api_cancel(number: str) -> Response:
     """Ask the agent to cancel the run; the body is empty or `{}`."""
     no_body()
     made = _cancel(_number(number))
-    href = url_for("start.api_request", number=str(made))
-    document = {"schema": "benchstick/request/1", "id": made, "state": "waiting", "href": href}
-    return reply(document, 202)
+    return asked(made, url_for("start.api_request", number=str(made)))
 
 
 # ---- exports

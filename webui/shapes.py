@@ -233,12 +233,13 @@ _QUEUE_FIELDS: dict[str, Schema] = {
     "drive": record({"code": text(), "key": text("its identity")}),
     "state": text(
         "waiting: for the agent; refused: nothing of it was begun; stopped: a run did not come to "
-        "its end, or the agent ended",
+        "its end, or who carried it out has ended",
         enum=["waiting", "open", "done", "stopped", "cancelled", "refused"],
     ),
     "why": _WHY,
     "created_utc": UTC,
     "ended_utc": or_null(UTC),
+    "by": text("who carries it out: a command does so in a terminal", enum=["agent", "command"]),
     "total": or_null(_COST)
     | {"description": "of all but those taken out or not started; null: the drive is not there"},
     "entries": several(
@@ -468,6 +469,9 @@ SCHEMAS: dict[str, Schema] = {
             "schema": {"type": "string", "const": "benchstick/drive/1"},
             **_DRIVE_FIELDS,
             "model_sheet": or_null(ref("DriveSheet")),
+            "identities": several(text("its keys: its own, then those that its label joins to it")),
+            "runs": whole("how many runs it has under all of them"),
+            "history": several(ref("ListedRun")),
         },
         rest=ref("Fact"),
     ),
@@ -530,21 +534,24 @@ SCHEMAS: dict[str, Schema] = {
     "Runs": document(
         "runs/1",
         {
-            "runs": several(
-                record(
-                    {
-                        **{
-                            name: _RUN_FIELDS[name]
-                            for name in ("number", "uuid", "suite", "exit_code", "why",
-                                         "created_utc", "ended_utc", "seconds", "practice", "state")
-                        },
-                        "imported": flag("measured on another bench"),
-                        "drive": record({"code": text(), "model": text(), "key": text()}),
-                        "headline": several(_LINE_OF_HEADLINE),
-                    }
-                )
-            )
+            "runs": several(ref("ListedRun")),
         },
+    ),
+    "ListedRun": record(
+        {
+            **{
+                name: _RUN_FIELDS[name]
+                for name in ("number", "uuid", "suite", "exit_code", "why",
+                             "created_utc", "ended_utc", "seconds", "practice", "state")
+            },
+            "imported": flag("measured on another bench"),
+            "drive": record(
+                {"code": text(), "model": text(), "key": text(),
+                 "label": or_null(text("the label that the drive has today"))}
+            ),
+            "headline": several(_LINE_OF_HEADLINE),
+        },
+        "a run in a list",
     ),
     "Run": document("run/1", _RUN_FIELDS),
     "RunExport": document(
@@ -805,6 +812,7 @@ SCHEMAS: dict[str, Schema] = {
             "bench": text("the bench's own UUID"),
             "running": several(whole()),
             "scanned_utc": or_null(UTC),
+            "agent": flag("whether the agent runs, which watches drives and takes requests"),
             "pin": flag("whether one signs in with a PIN"),
             "signed_in": flag(),
             "notices": several(text()),

@@ -16,7 +16,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan import queue
 from benchstick.plan.errors import BadInput, BenchError
-from benchstick.plan.queue import OWN
+from benchstick.plan.queue import OWN, Cost
 from benchstick.plan.steps import FILESYSTEMS, Plan
 from benchstick.store import pages
 from benchstick.suites import presets, registry
@@ -210,7 +210,7 @@ def start_form(
         wish=wish,
         drive=drive,
         suite=suite,
-        suites=registry.all_suites().values(),
+        suites=[(one, *_own_cost(one, drive)) for one in registry.all_suites().values()],
         params=[
             (param, shown_default(param))
             for param in suite.params
@@ -229,6 +229,12 @@ def start_form(
     )
     status = 200 if problem is None else status_of(problem)
     return Response(page, status, content_type="text/html; charset=utf-8")
+
+
+def _own_cost(suite: Suite, drive: Mapping[str, Any]) -> tuple[Cost | None, str]:
+    """The cost of a suite as its card starts it, or why it cannot be had on this drive."""
+    cost = cost_of(scaled(Wish(drive=drive["code"], suite=suite.name), drive), drive)
+    return (None, cost) if isinstance(cost, str) else (cost, "")
 
 
 def _presets(wish: Wish, drive: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

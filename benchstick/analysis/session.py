@@ -36,6 +36,28 @@ def timed_steps(plan: Mapping[str, Any]) -> set[int]:
     return {at for at, step in enumerate(plan.get("steps") or ()) if step.get("timed")}
 
 
+class Pass(NamedTuple):
+    """One pass of a file set in a run: the index of its first timed step, the set's name, the
+    pass, and when it began on the run's clock, None where it has not."""
+
+    step: int
+    set_name: str
+    number: int
+    t: float | None
+
+
+def passes(run: Mapping[str, Any]) -> list[Pass]:
+    """The passes of a `benchstick/run/1` document in the order of its plan; empty where no file
+    sets are copied."""
+    begun = {step["index"]: step["t_start"] for step in run.get("steps") or ()}
+    found: dict[tuple[str, int], Pass] = {}
+    for at, step in enumerate(run["plan"].get("steps") or ()):
+        name, number = step.get("set_name"), step.get("pass_no")
+        if step.get("timed") and isinstance(name, str) and isinstance(number, int):
+            found.setdefault((name, number), Pass(at, name, number, begun.get(at)))
+    return list(found.values())
+
+
 def session(
     samples: Sequence[Mapping[str, Any]], timed: Set[int], most: int = POINTS
 ) -> Session:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,16 @@ from benchstick.plan.units import duration_text, size_text
 from benchstick.store import database, records
 
 
-def carry_out(ready: Ready, home: Path, cancel: threading.Event) -> Outcome:
-    """Carry out a ready run, with its progress on stderr."""
+def carry_out(
+    ready: Ready,
+    home: Path,
+    cancel: threading.Event,
+    begun: Callable[[int], None] | None = None,
+) -> Outcome:
+    """Carry out a ready run, with its progress on stderr. `begun` is told the run's number."""
     show = _Meter() if sys.stderr.isatty() else _Lines()
     try:
-        return execute(ready, home, cancel=cancel, progress=show)
+        return execute(ready, home, cancel=cancel, progress=show, begun=begun)
     finally:
         show.close()
 

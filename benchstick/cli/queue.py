@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchstick.cli.carry import carry_out, cost_text, document_of, print_plan
 from benchstick.cli.common import print_json
 from benchstick.cli.runs import print_run
+from benchstick.engine.foreground import Foreground
 from benchstick.engine.job import (
     Job,
     Ready,
@@ -120,7 +123,8 @@ def queue_of(
     print(f"{len(readies)} runs on {drive.identity.model}: {total}", file=sys.stderr)
     done = _carry_out_all(readies, home, seen)
     documents = [document_of(home, number) for number in done.numbers]
-    left = [job.suite for job in jobs[len(documents) :]]
+    named = [job.suite for at, job in enumerate(jobs) if at not in done.taken_out]
+    left = named[len(documents) :] + [jobs[at].suite for at in done.taken_out]
     code, why = queue.exit_code(done.codes), done.why
     if as_json:
         print_json(_document(documents, left, code, why))
@@ -138,43 +142,67 @@ def queue_of(
 
 @dataclass
 class _Done:
-    """Exit codes, numbers of the runs that began, and what is to be said of the last one."""
+    """Exit codes, numbers of the runs that began, and what is to be said of the last one; the
+    places of those that somebody took out in the page."""
 
     codes: list[int] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     why: str | None = None
+    taken_out: list[int] = field(default_factory=list)
 
 
 def _carry_out_all(
     readies: Sequence[Ready], home: Path, seen: Collection[int]
 ) -> _Done:
     done = _Done()
-    drive = readies[0].drive
-    # The drive as it is then, and no other than the one that was confirmed.
-    same = (drive.identity.key(), drive.diskseq)
-    with cancel_on_signals() as cancel:
-        for ready in readies:
-            if cancel.is_set():
-                done.codes.append(EXIT_CANCELLED)
-                done.why = "cancelled"
-                break
-            try:
-                if done.numbers:
-                    job = replace(ready.job, expected=same, follows=True)
-                    ready = make_ready(job, home, seen)
-                outcome = carry_out(ready, home, cancel)
-            except BenchError as error:
-                if not done.numbers:
-                    raise
-                done.codes.append(error.exit_code)
-                done.why = f"{ready.plan.suite} was not begun: {error.message}"
-                break
-            done.codes.append(outcome.exit_code)
-            done.numbers.append(outcome.number)
-            done.why = outcome.why
-            if not queue.goes_on(outcome.exit_code):
-                break
+    shown = Foreground(home, readies)
+    try:
+        with cancel_on_signals() as cancel:
+            for place, ready in enumerate(readies):
+                if cancel.is_set():
+                    done.codes.append(EXIT_CANCELLED)
+                    done.why = "cancelled"
+                    break
+                if not shown.starts(place):
+                    done.taken_out.append(place)
+                    continue
+                if not _carry_out_one(ready, home, seen, done, cancel, partial(shown.begun, place)):
+                    break
+    except BenchError as error:
+        shown.refused(0, error)
+        done.why = error.message
+        raise
+    finally:
+        shown.end(done.codes, done.why)
     return done
+
+
+def _carry_out_one(
+    ready: Ready,
+    home: Path,
+    seen: Collection[int],
+    done: _Done,
+    cancel: threading.Event,
+    begun: Callable[[int], None],
+) -> bool:
+    """Carry out one run of the queue; whether the next one may begin."""
+    drive = ready.drive
+    try:
+        if done.numbers:
+            # The drive as it is then, and no other than the one that was confirmed.
+            same = (drive.identity.key(), drive.diskseq)
+            ready = make_ready(replace(ready.job, expected=same, follows=True), home, seen)
+        outcome = carry_out(ready, home, cancel, begun)
+    except BenchError as error:
+        if not done.numbers:
+            raise
+        done.codes.append(error.exit_code)
+        done.why = f"{ready.plan.suite} was not begun: {error.message}"
+        return False
+    done.codes.append(outcome.exit_code)
+    done.numbers.append(outcome.number)
+    done.why = outcome.why
+    return queue.goes_on(outcome.exit_code)
 
 
 def _print_plans(readies: Sequence[Ready], as_json: bool) -> None:

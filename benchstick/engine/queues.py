@@ -7,6 +7,8 @@ open: a person confirmed those runs for a drive that may have changed hands sinc
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 from benchstick.engine.worker import job_from_request
 from benchstick.plan.errors import BadInput, Refused
 from benchstick.plan.queue import entries_of, goes_on
-from benchstick.store import queues, records
+from benchstick.store import locks, queues, records
 
 # Starts the worker of an entry: request, place, whether it is the first.
 Start = Callable[[int, int, bool], None]
@@ -65,7 +67,7 @@ def _start_next(db: sqlite3.Connection, number: int, start: Start, *, first: boo
 
 def ended(db: sqlite3.Connection, number: int, code: int, start: Start) -> None:
     """A worker of the queue ended with exit code `code`: start the next run, or close the queue."""
-    if number not in queues.open_queues(db):
+    if number not in queues.open_of_agent(db):
         return
     answer = records.answer_of(db, number)
     if answer is not None and answer["state"] == "refused":
@@ -97,10 +99,18 @@ def cancel(db: sqlite3.Connection, body: Mapping[str, Any]) -> int | None:
     """Take the entry at `place` out of an open queue, or cancel the `queue` as a whole: then the
     queue's number, whose worker is to be stopped. BadInput."""
     number, place = _whole(body, "queue"), body.get("place")
-    if number not in queues.open_queues(db):
+    found = [row for row in queues.open_queues(db) if row["number"] == number]
+    if not found:
         raise BadInput(f"queue {number}: there is no such queue, or it has ended", field="queue")
     if place is not None:
         queues.take_out(db, number, _whole(body, "place"))
+        return None
+    owner = queues.owner_of(found[0])
+    if owner is not None:
+        # The command ends its queue itself.
+        pid = locks.holder(owner)
+        if pid is not None:
+            os.kill(pid, signal.SIGTERM)
         return None
     queues.end(db, number, "cancelled", "cancelled")
     records.answer_request(db, number, "done")
@@ -115,8 +125,12 @@ def _whole(body: Mapping[str, Any], name: str) -> int:
 
 
 def close_all(db: sqlite3.Connection) -> None:
-    """Close what is open, because its agent has ended or is about to."""
-    for number in queues.open_queues(db):
+    """Close what is open, because its agent has ended or is about to; and what a command left that
+    was killed."""
+    for row in queues.open_queues(db):
+        if queues.owner_of(row) is not None and not queues.is_carried_out(row):
+            queues.end(db, row["number"], "stopped", queues.NO_COMMAND)
+    for number in queues.open_of_agent(db):
         queues.end(db, number, "stopped", queues.NO_AGENT)
         answer = records.answer_of(db, number)
         if answer is not None and answer["state"] == "taken":

@@ -206,7 +206,7 @@ class _Item:
 
 
 # The start page reckons the cost of a few sets again and again, and a large one takes 0.1 s.
-@functools.lru_cache(maxsize=12)
+@functools.lru_cache(maxsize=32)
 def builtin(name: str, scale: float = 1.0) -> FileSet:
     """The built-in set `name` (of BUILTIN_NAMES or COPY_NAMES) at `scale`, 0 < scale <= 1.
 

@@ -105,6 +105,13 @@ class Chart:
     def title(self) -> str:
         return str(self.chart["title"])
 
+    def drive_of_mark(self, mark: Json) -> str:
+        """In a comparison the drive whose mark it is, else nothing."""
+        if "run" not in mark:
+            return ""
+        lines = zip(self.lines, self.drives, strict=False)
+        return next((drive for line, drive in lines if line.get("run") == mark["run"]), "")
+
 
 @dataclass(frozen=True)
 class Bar:

@@ -24,6 +24,7 @@ _ROW = 15.0
 _NAME_ROWS, _MARK_ROWS, _MOST_MARK_ROWS = 2, 3, 12
 
 INK, DIM, GRID, MARK, ABOVE = "#16191d", "#5b6570", "#dfe3e8", "#b3261e", "#5b4b9a"
+_MARK_COLOURS = {"": MARK, "above": ABOVE, "quiet": DIM}
 # The names are those of the page's stylesheet, the colours those of its light side.
 COLOURS = {
     "read": "#0072b2", "write": "#d55e00", "temp": "#b3568c", "third": "#009e73",
@@ -42,13 +43,15 @@ Place = tuple[float, float]
 
 @dataclass(frozen=True)
 class Path:
-    """A line through places. `line` is the number of the chart's line that it belongs to."""
+    """A line through places. `line` is the number of the chart's line that it belongs to, `drive`
+    in a comparison the drive that a mark belongs to."""
 
     places: Sequence[Place]
     colour: str
     width: float = 1.0
     dash: tuple[float, ...] = ()
     line: int | None = None
+    drive: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Area:
     colour: str
     opacity: float
     line: int | None = None
+    drive: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class Words:
     colour: str = DIM
     bold: bool = False
     whole: str = ""
+    drive: str = ""
 
 
 Shape = Path | Area | Dots | Words
@@ -310,14 +315,16 @@ def _mark_rows(chart: Chart) -> Iterator[tuple[Mapping[str, Any], bool]]:
 
 @dataclass(frozen=True)
 class _Mark:
-    """A mark at `place`, its `text` in a `row` counted from the plot, to its left if `flip`."""
+    """A mark at `place`, its `text` in a `row` counted from the plot, to its left if `flip`.
+    `look` is above, quiet, or empty; `drive` in a comparison whose it is."""
 
     place: float
     row: int
     text: str
     flip: bool
-    above: bool
+    look: str
     whole: str
+    drive: str
 
 
 def _placed(made: Drawing) -> Iterator[_Mark]:
@@ -335,22 +342,25 @@ def _placed(made: Drawing) -> Iterator[_Mark]:
         begin = place - room if flip else place
         row = next((at for at, end in enumerate(ends) if end <= begin), len(ends))
         ends[row:] = [begin + room, *ends[row + 1 :]]
-        yield _Mark(place, row, text, flip, above, whole)
+        look = "above" if above else "quiet" if mark.get("quiet") else ""
+        drive = made.chart.drive_of_mark(mark)
+        yield _Mark(place, row, text, flip, look, whole, drive)
 
 
 def _marks(made: Drawing) -> Iterator[Shape]:
     x, y = made.x, made.y
     for mark in _placed(made):
-        place, colour = mark.place, ABOVE if mark.above else MARK
-        if mark.above:
+        place, colour, drive = mark.place, _MARK_COLOURS[mark.look], mark.drive
+        if mark.look == "above":
             corners = ((place, y.end), (x.end, y.end), (x.end, y.start), (place, y.start))
-            yield Area(corners, colour, 0.13)
+            yield Area(corners, colour, 0.13, drive=drive)
         level = y.end - 4 - _ROW * min(mark.row, _MOST_MARK_ROWS - 1)
-        yield Path(((place, level - 8), (place, y.start)), colour, 1.4, (5, 3))
+        width = 1.0 if mark.look == "quiet" else 1.4
+        yield Path(((place, level - 8), (place, y.start)), colour, width, (5, 3), drive=drive)
         if mark.row < _MOST_MARK_ROWS:
             at = place - 4 if mark.flip else place + 4
             side = "end" if mark.flip else "start"
-            yield Words(at, level, mark.text, side, colour, whole=mark.whole)
+            yield Words(at, level, mark.text, side, colour, whole=mark.whole, drive=drive)
 
 
 # ---- legend

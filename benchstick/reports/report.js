@@ -193,6 +193,11 @@ if (drives.size > 1) {
       for (const line of document.querySelectorAll("figure button[data-drive]")) {
         if (line.dataset.drive === drive && line.getAttribute("aria-pressed") !== String(shown)) line.click();
       }
+      for (const marks of document.querySelectorAll("figure g[data-mark-of]")) {
+        if (marks.dataset.markOf !== drive) continue;
+        if (shown) marks.removeAttribute("display");
+        else marks.setAttribute("display", "none");
+      }
     });
     row.append(button);
   }

@@ -68,17 +68,27 @@ def swatch(chart: Chart, at: int) -> str:
 
 
 def marks_of(shapes: Iterable[Shape]) -> str:
-    """The shapes, those of a line of the chart in a group of its own: `<g data-line="0">`."""
+    """The shapes, those of a line of the chart in a group of its own: `<g data-line="0">`; and so
+    the marks of a drive: `<g data-mark-of="X9 Pro">`."""
     made: list[str] = []
-    group: int | None = None
+    group = ""
     for shape in shapes:
-        line = None if isinstance(shape, Words) else shape.line
-        if line != group:
-            made.append("</g>\n" if group is not None else "")
-            made.append("" if line is None else f'<g data-line="{line}">\n')
-            group = line
+        wanted = _group(shape)
+        if wanted != group:
+            made.append("</g>\n" if group else "")
+            made.append(wanted)
+            group = wanted
         made.append(_mark(shape) + "\n")
-    return "".join(made) + ("</g>\n" if group is not None else "")
+    return "".join(made) + ("</g>\n" if group else "")
+
+
+def _group(shape: Shape) -> str:
+    """The tag of the group that a shape belongs to, empty for none."""
+    line = shape.line if isinstance(shape, Path | Area | Dots) else None
+    if line is not None:
+        return f'<g data-line="{line}">\n'
+    drive = "" if isinstance(shape, Dots) else shape.drive
+    return f'<g data-mark-of="{shown(drive)}">\n' if drive else ""
 
 
 def _mark(shape: Shape) -> str:

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import stat
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from importlib import resources
@@ -17,6 +18,11 @@ from benchstick.plan.errors import NoStore, StoreFailed
 from benchstick.store import home as places
 
 FILE = "store.db"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+# How long the check of a start may take that is not the first one: a usual store is read whole.
+CHECK_SECONDS = 0.3
+# After so many steps of SQLite the time is looked at.
+CHECK_STEPS = 1000
 # Only these may the web process write (DESIGN.md, Processes).
 WEB_TABLES = frozenset(
     {"requests", "sessions", "tokens", "labels", "uploads", "reference_figures", "model_sheets"}
@@ -48,6 +54,8 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
             raise
         db.execute("COMMIT")
     except sqlite3.Error as error:
+        if not isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
+            _forget_check(db)
         raise StoreFailed(f"the store failed: {error}") from error
 
 
@@ -103,13 +111,48 @@ def _checked(path: Path) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
-        answer = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if answer != "ok":
-            raise sqlite3.DatabaseError(answer)
+        _check(db, path)
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _check(db: sqlite3.Connection, path: Path) -> None:
+    """sqlite3.DatabaseError when the store is damaged. It is read whole, which takes seconds where
+    it is large; once that has been done since the machine was booted, for `CHECK_SECONDS`."""
+    note = _note_of_check(path)
+    known = note.exists()
+    if known:
+        end = time.monotonic() + CHECK_SECONDS
+        db.set_progress_handler(lambda: time.monotonic() > end, CHECK_STEPS)
+    try:
+        answer = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.OperationalError as error:
+        if known and error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            return
+        raise
+    finally:
+        db.set_progress_handler(None, 0)
+    if answer != "ok":
+        raise sqlite3.DatabaseError(answer)
+    # Without it the next start reads all of it again.
+    with contextlib.suppress(OSError):
+        os.close(os.open(note, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
+
+
+def _note_of_check(path: Path) -> Path:
+    """What tells that this very file was read whole since the machine was booted."""
+    found = path.stat()
+    boot = BOOT_ID.read_text(encoding="ascii").strip()
+    return places.run_folder() / f"store-checked-{boot}-{found.st_dev}-{found.st_ino}"
+
+
+def _forget_check(db: sqlite3.Connection) -> None:
+    """The store turned out to be damaged: the next start is to read all of it."""
+    with contextlib.suppress(OSError, sqlite3.Error):
+        file = db.execute("PRAGMA database_list").fetchone()["file"]
+        _note_of_check(Path(file)).unlink()
 
 
 def _share(path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
+from heapq import merge
 from typing import Any
 
 from benchstick.analysis.series import extremes
@@ -62,11 +63,26 @@ def runs_before(
     db: sqlite3.Connection,
     *,
     practice: bool | None = None,
-    drive_key: str | None = None,
+    drive_keys: Collection[str] | None = None,
     before: int | None = None,
     limit: int = 100,
 ) -> list[sqlite3.Row]:
-    """Runs with a number below `before`, newest first, of one drive or all; for `headline`."""
+    """Runs with a number below `before`, newest first, of one drive (by all the keys it has) or
+    all; for `headline`."""
+    if drive_keys is not None:
+        # Each by its index: of many keys at once SQLite would sort all their runs.
+        found = (_runs(db, practice, key, before, limit) for key in drive_keys)
+        return list(merge(*found, key=lambda row: -row["number"]))[:limit]
+    return _runs(db, practice, None, before, limit)
+
+
+def _runs(
+    db: sqlite3.Connection,
+    practice: bool | None,
+    drive_key: str | None,
+    before: int | None,
+    limit: int,
+) -> list[sqlite3.Row]:
     conditions: list[str] = []
     values: list[Any] = []
     if practice is not None:
@@ -87,20 +103,58 @@ def runs_before(
     ).fetchall()
 
 
+def same_drive(db: sqlite3.Connection, key: str) -> list[str]:
+    """The keys of the drive with this one: those that have the same label, itself first."""
+    rows = db.execute(
+        "SELECT other.identity FROM labels JOIN labels AS other USING (label)"
+        " WHERE labels.identity = ?1 AND other.identity <> ?1 ORDER BY other.identity",
+        (key,),
+    )
+    return [key, *(str(row["identity"]) for row in rows)]
+
+
+def keys_of(db: sqlite3.Connection, name: str) -> list[str]:
+    """The keys of the drive that has this label, key or code, also when it is not plugged in;
+    empty where none is known."""
+    rows = db.execute(
+        "SELECT identity FROM labels WHERE label = ?1 OR identity = ?1"
+        # A key begins with what the code is where no other drive has that (model.Identity.key);
+        # `}` comes after `|`.
+        " UNION SELECT drive_key FROM runs WHERE drive_key = ?1"
+        " UNION SELECT drive_key FROM runs WHERE drive_key >= ?1 || '|' AND drive_key < ?1 || '}'"
+        " ORDER BY 1",
+        (name,),
+    )
+    found = [other for row in rows.fetchall() for other in same_drive(db, str(row[0]))]
+    return list(dict.fromkeys(found))
+
+
+def count_of(db: sqlite3.Connection, drive_keys: Iterable[str]) -> int:
+    """How many runs the drive with these keys has."""
+    counted = "SELECT count(*) FROM runs WHERE drive_key = ?"
+    return sum(int(db.execute(counted, (key,)).fetchone()[0]) for key in drive_keys)
+
+
 def history(db: sqlite3.Connection, drive_keys: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """For each of these drive keys that has runs their number, and the last of them as a row for
-    `headline`."""
+    """For each of these drive keys whose drive has runs their number, and the last of them as a
+    row for `headline`."""
     found = {}
     for key in drive_keys:
         # Not one question for all: drives that were here once are more than those that are.
-        (count,) = db.execute("SELECT count(*) FROM runs WHERE drive_key = ?", (key,)).fetchone()
+        keys = same_drive(db, key)
+        count = count_of(db, keys)
         if count:
-            found[key] = {"runs": count, "last": runs_before(db, drive_key=key, limit=1)[0]}
+            found[key] = {"runs": count, "last": runs_before(db, drive_keys=keys, limit=1)[0]}
     return found
 
 
-def last_temperature(db: sqlite3.Connection, drive_key: str) -> sqlite3.Row | None:
+def last_temperature(db: sqlite3.Connection, drive_keys: Iterable[str]) -> sqlite3.Row | None:
     """The last reading of a drive's temperature in any of its runs."""
+    found = [row for key in drive_keys if (row := _last_temperature(db, key)) is not None]
+    return max(found, key=lambda row: int(row["number"]), default=None)
+
+
+def _last_temperature(db: sqlite3.Connection, drive_key: str) -> sqlite3.Row | None:
     row: sqlite3.Row | None = db.execute(
         "SELECT temperatures.celsius, temperatures.source, runs.number, runs.created_utc,"
         " temperatures.t FROM temperatures JOIN runs ON runs.number = temperatures.run"
@@ -253,17 +307,20 @@ def waiting_requests(db: sqlite3.Connection) -> list[sqlite3.Row]:
     ).fetchall()
 
 
-def set_label(db: sqlite3.Connection, identity: str, label: str) -> None:
+def set_label(
+    db: sqlite3.Connection, identity: str, label: str, others: Collection[str] = ()
+) -> None:
     """Give a drive the operator's label; an empty one takes it away.
 
-    BadInput when another drive has it. Allowed to the web process.
+    The label joins all identities that have it. BadInput when one of `others`, the drives that are
+    plugged in beside it, has it: those are two drives. Allowed to the web process.
     """
     with transaction(db):
-        taken = db.execute(
-            "SELECT 1 FROM labels WHERE label = ? AND identity <> ?", (label, identity)
-        ).fetchone()
-        if label and taken is not None:
-            raise BadInput(f"label: {label!r} is another drive's label", field="label")
+        rows = db.execute("SELECT identity FROM labels WHERE label = ?", (label,)).fetchall()
+        if label and {row["identity"] for row in rows} & (set(others) - {identity}):
+            raise BadInput(
+                f"label: {label!r} is the label of another drive that is plugged in", field="label"
+            )
         db.execute("DELETE FROM labels WHERE identity = ?", (identity,))
         if label:
             db.execute(

@@ -1,4 +1,5 @@
-"""Queues: several suites for one drive, one after the other. Written by the agent alone.
+"""Queues: several suites for one drive, one after the other. Written by who carries them out: the
+agent, or a command in a terminal, its `owner`.
 
 A queue's number is that of the request which asked for it, so that the page can name it before the
 agent has taken it.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.plan.errors import BadInput
@@ -17,6 +18,7 @@ from benchstick.store import locks, records
 from benchstick.store.database import has_table, transaction, utc_now
 
 SCHEMA = "benchstick/queue/1"
+NO_COMMAND = "the command that carried it out has ended"
 NO_AGENT = "the agent ended; what waited was not started, and does not start by itself"
 
 
@@ -31,6 +33,36 @@ def begin(db: sqlite3.Connection, number: int, drive_key: str, count: int) -> No
             "INSERT INTO queue_entries (queue, place, state) VALUES (?, ?, 'waiting')",
             [(number, place) for place in range(count)],
         )
+
+
+def begin_own(db: sqlite3.Connection, body: Mapping[str, Any], owner: str) -> int:
+    """Open a queue that the process with the lock `owner` carries out itself; its number. The
+    request that it is kept as is answered with it: the agent does not see it."""
+    with transaction(db):
+        number = records.add_request(db, "run", body)
+        db.execute(
+            "INSERT INTO answers (request, state, utc) VALUES (?, 'taken', ?)", (number, utc_now())
+        )
+        db.execute(
+            "INSERT INTO queues (number, drive_key, state, owner) VALUES (?, ?, 'open', ?)",
+            (number, str(body["identity_key"]), owner),
+        )
+        db.executemany(
+            "INSERT INTO queue_entries (queue, place, state) VALUES (?, ?, 'waiting')",
+            [(number, place) for place in range(len(body["runs"]))],
+        )
+    return number
+
+
+def owner_of(row: sqlite3.Row) -> str | None:
+    """The lock of the command that carries a queue out; None: the agent does."""
+    # A store that is only read may be of an older program.
+    return row["owner"] if "owner" in row.keys() else None  # noqa: SIM118 - no mapping
+
+
+def is_carried_out(row: sqlite3.Row) -> bool:
+    """Whether there is somebody who carries the queue out."""
+    return locks.is_alive(owner_of(row) or "agent")
 
 
 def exists(db: sqlite3.Connection, number: int) -> bool:
@@ -108,22 +140,24 @@ def started(db: sqlite3.Connection, number: int) -> sqlite3.Row | None:
     return row
 
 
-def open_queues(db: sqlite3.Connection) -> list[int]:
-    """The numbers of the queues that are not closed, oldest first."""
+def open_queues(db: sqlite3.Connection) -> list[sqlite3.Row]:
+    """The queues that are not closed, oldest first, whoever carries them out."""
     if not has_table(db, "queues"):
         return []
-    rows = db.execute("SELECT number FROM queues WHERE state = 'open' ORDER BY number")
-    return [int(row["number"]) for row in rows]
+    return db.execute("SELECT * FROM queues WHERE state = 'open' ORDER BY number").fetchall()
+
+
+def open_of_agent(db: sqlite3.Connection) -> list[int]:
+    """The numbers of the agent's queues that are not closed, oldest first."""
+    return [int(row["number"]) for row in open_queues(db) if owner_of(row) is None]
 
 
 def open_of_drive(db: sqlite3.Connection, drive_key: str) -> int | None:
     """The open queue of this drive, None when it has none."""
-    if not has_table(db, "queues"):
-        return None
-    row = db.execute(
-        "SELECT number FROM queues WHERE state = 'open' AND drive_key = ?", (drive_key,)
-    ).fetchone()
-    return None if row is None else int(row["number"])
+    for row in open_queues(db):
+        if row["drive_key"] == drive_key and (owner_of(row) is None or is_carried_out(row)):
+            return int(row["number"])
+    return None
 
 
 def of_run(db: sqlite3.Connection, run: int) -> int | None:
@@ -173,6 +207,7 @@ def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
         "why": why,
         "created_utc": row["created_utc"],
         "ended_utc": None if kept is None else kept["ended_utc"],
+        "by": "agent" if kept is None or owner_of(kept) is None else "command",
         "entries": _entries(db, number, wishes, state),
     }
 
@@ -184,8 +219,8 @@ def _state(row: sqlite3.Row, kept: sqlite3.Row | None) -> tuple[str, str | None]
         return "refused", error.get("message")
     if kept is None:
         return "waiting", None
-    if kept["state"] == "open" and not locks.is_alive("agent"):
-        return "stopped", NO_AGENT
+    if kept["state"] == "open" and not is_carried_out(kept):
+        return "stopped", NO_AGENT if owner_of(kept) is None else NO_COMMAND
     return kept["state"], kept["why"]
 
 

@@ -58,9 +58,11 @@ def by_second(name: str, reduced: Mapping[str, Any]) -> Json:
     return line(name, points, band=band)
 
 
-def mark(x: float, label: str) -> Json:
-    """Something at one x, such as a knee, with what it is called."""
-    return {"x": short(x), "label": label}
+def mark(x: float, label: str, *, quiet: bool = False) -> Json:
+    """Something at one x, such as a knee, with what it is called. `quiet`: it divides the chart,
+    and is nothing to be looked at for itself."""
+    made: Json = {"x": short(x), "label": label}
+    return {**made, "quiet": True} if quiet else made
 
 
 def chart(

@@ -106,6 +106,32 @@ def test_a_mistake_in_the_last_one_is_found_before_the_first_begins(
     assert len(runs_of(bench)) == before
 
 
+def test_a_command_in_a_terminal_is_told_and_cancelled_as_a_queue(
+    bench: Bench, agent: subprocess.Popen[str]
+) -> None:
+    params = {**PARAMS, "time": "30"}
+    options = [word for name, value in params.items() for word in ("--param", f"{name}={value}")]
+    command = bench.start(*bench.practice("cdm,cdm,cdm", "--fs", "auto", *options))
+
+    def begun() -> dict[str, Any] | None:
+        assert command.poll() is None, command.communicate()
+        with contextlib.closing(database.open_reader(bench.home)) as db:
+            number = queues.newest(db, 1)
+        found = shown(bench, number[0]) if number else None
+        return found if found and found["by"] == "command" and running(found) else None
+
+    number = wait_for(begun, 90)["number"]
+    assert final(bench, ask(bench, "cancel", {"queue": number, "place": 1}))["state"] == "done"
+    # The agent starts nothing of it, and nothing else on its drive.
+    assert final(bench, ask(bench, "run", wish(bench)))["state"] == "refused"
+    assert states(shown(bench, number)) == ["running", "taken_out", "waiting"]
+    assert final(bench, ask(bench, "cancel", {"queue": number}))["state"] == "done"
+    assert command.wait(timeout=90) == 130
+    ended = shown(bench, number)
+    assert ended["state"] == "cancelled"
+    assert states(ended) == ["cancelled", "taken_out", "not_started"]
+
+
 def test_a_killed_agent_leaves_its_run_and_the_next_starts_nothing(
     bench: Bench, agent: subprocess.Popen[str]
 ) -> None:

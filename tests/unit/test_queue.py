@@ -15,13 +15,15 @@ import pytest
 from benchstick.cli import queue as commands
 from benchstick.cli.queue import Given, read_suites
 from benchstick.engine import queues as agents
-from benchstick.engine.job import Job
+from benchstick.engine.job import Job, Ready
+from benchstick.engine.runner import Outcome
 from benchstick.plan import queue
 from benchstick.plan.errors import PRECEDENCE, BadInput, Refused
 from benchstick.plan.steps import Plan
 from benchstick.store import database, locks, queues, records
 from benchstick.store import home as places
 from benchstick.suites import presets, registry
+from tests.web import sample
 
 Make = Callable[..., dict[str, Any]]
 
@@ -114,11 +116,11 @@ def test_several_suites_each_take_the_options_that_they_know() -> None:
 )
 def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], drive_json: Make,
-    ends: tuple[Any, ...], code: int, began: int, why: str | None,
+    bench_home: Path, ends: tuple[Any, ...], code: int, began: int, why: str | None,
 ) -> None:  # fmt: skip
     (plan,) = plans(drive_json(), ("cdm", "keep"))
     identity = SimpleNamespace(key=lambda: "key", model="Model X")
-    drive = SimpleNamespace(identity=identity, diskseq=7)
+    drive = SimpleNamespace(identity=identity, diskseq=7, code="D")
     jobs = [Job(suite="cdm", drive="D") for _ in ends]
     readies = [SimpleNamespace(job=job, drive=drive, plan=plan) for job in jobs]
     asked: list[Job] = []
@@ -128,7 +130,7 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
         asked.append(job)
         return readies[0]
 
-    def carried(ready: object, home: Path, cancel: object) -> object:
+    def carried(ready: object, home: Path, cancel: object, begun: object) -> object:
         end = next(ending)
         if isinstance(end, Refused):
             raise end
@@ -140,7 +142,7 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
         ("document_of", lambda home, number: {"number": number}),
     ):  # fmt: skip
         monkeypatch.setattr(commands, name, stand_in)
-    assert commands.queue_of(jobs, Path(), (), dry_run=False, as_json=True) == code
+    assert commands.queue_of(jobs, bench_home, (), dry_run=False, as_json=True) == code
     told = json.loads(capsys.readouterr().out)
     assert [run["number"] for run in told["runs"]] == list(range(1, began + 1))
     assert len(told["not_started"]) == len(ends) - began
@@ -253,6 +255,110 @@ def test_what_is_refused_at_the_start_is_told_as_refused(workers: Workers) -> No
     agents.ended(workers.db, number, 2, workers.start)
     assert workers.told(number) == ("refused", "passes: wrong", ["not_started"] * 2)
     assert queues.open_queues(workers.db) == []
+
+
+# ---- a queue of the command line
+
+
+def readies(suites: str) -> list[Ready]:
+    drive = sample.practice()
+    return [
+        Ready(Job(suite=suite, drive="practice"), drive, plan, {}, None)
+        for suite, plan in ((name, registry.make_plan(name, drive.to_json(), {}))
+                            for name in suites.split(","))
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def in_turn(
+    db: sqlite3.Connection, bench_home: Path, monkeypatch: pytest.MonkeyPatch, drive_json: Make
+) -> Callable[..., tuple[Any, list[dict[str, Any]]]]:
+    """Carries out a queue as the command does, its runs invented: of each its exit code, and what
+    happens meanwhile. Tells the end, and the queue's document as each run has begun and after."""
+    seen: list[dict[str, Any]] = []
+
+    def carry(codes: list[int], act: Callable[[int], None] = lambda _: None) -> Any:
+        ends = iter(codes)
+
+        def one(ready: Ready, home: Path, cancel: Any, begun: Callable[[int], None]) -> Any:
+            run = records.RunRecord.create(
+                db, uuid=f"r{len(seen)}", suite=ready.plan.suite, practice=True,
+                drive=drive_json(), plan=ready.plan.to_json(), pid=1, device="loop0",
+            )  # fmt: skip
+            begun(run.number)
+            (row,) = queues.open_queues(db)
+            seen.append(queues.document(db, row["number"]) or {})
+            act(int(row["number"]))
+            code = next(ends)
+            run.finish("done" if code == 0 else "failed", code, seconds=1.0)
+            return Outcome(run.number, f"r{len(seen)}", "done", code, "it failed")
+
+        monkeypatch.setattr(commands, "carry_out", one)
+        monkeypatch.setattr(
+            commands, "make_ready",
+            lambda job, *_: next(item for item in readies("cdm,atto,sweep") if item.job.suite
+                                 == job.suite),
+        )  # fmt: skip
+        done = commands._carry_out_all(readies("cdm,atto,sweep"), bench_home, ())
+        seen.append(queues.document(db, seen[0]["number"]) or {})
+        return done, seen
+
+    return carry
+
+
+def test_the_page_shows_a_queue_of_the_command_line(
+    in_turn: Callable[..., Any], db: sqlite3.Connection
+) -> None:
+    done, seen = in_turn([0, 0, 0])
+    states = [[entry["state"] for entry in told["entries"]] for told in seen]
+    assert done.codes == [0, 0, 0]
+    assert [told["state"] for told in seen] == ["open", "open", "open", "done"]
+    assert {told["by"] for told in seen} == {"command"}
+    assert states[0][1:] == ["waiting", "waiting"]
+    assert states[-1] == ["done", "done", "done"]
+    assert [entry["run"] for entry in seen[-1]["entries"]] == done.numbers
+    # The agent takes no part in it: it was answered from the beginning.
+    assert records.open_requests(db) == []
+    assert queues.open_of_agent(db) == []
+
+
+def test_a_run_of_it_can_be_taken_out_and_a_failure_ends_it(
+    in_turn: Callable[..., Any], db: sqlite3.Connection
+) -> None:
+    def meanwhile(number: int) -> None:
+        agents.cancel(db, {"queue": number, "place": 1})
+        with pytest.raises(Refused, match="has this drive"):
+            agents.check_free(db, {"identity_key": sample.practice().identity.key()})
+        # An agent that begins leaves it alone.
+        agents.close_all(db)
+
+    asked: list[int] = []
+
+    def once(number: int) -> None:
+        if not asked:
+            meanwhile(number)
+        asked.append(number)
+
+    done, seen = in_turn([0, 4], once)
+    assert (done.taken_out, done.codes) == ([1], [0, 4])
+    assert (seen[-1]["state"], seen[-1]["why"]) == ("stopped", "it failed")
+    assert [entry["state"] for entry in seen[-1]["entries"]] == ["done", "taken_out", "failed"]
+
+
+def test_what_a_killed_command_left_is_closed_by_the_next_agent(db: sqlite3.Connection) -> None:
+    body = {"drive": "practice", "identity_key": "key", "runs": [{"suite": "cdm"}] * 2}
+    lock = locks.RunLock("queue-x")
+    number = queues.begin_own(db, body, "queue-x")
+    assert (queues.document(db, number) or {})["state"] == "open"
+    with pytest.raises(Refused):
+        agents.check_free(db, {"identity_key": "key"})
+    lock.release()
+    told = queues.document(db, number) or {}
+    assert (told["state"], told["why"]) == ("stopped", queues.NO_COMMAND)
+    agents.check_free(db, {"identity_key": "key"})
+    agents.close_all(db)
+    assert queues.open_queues(db) == []
+    assert (queues.document(db, number) or {})["why"] == queues.NO_COMMAND
 
 
 def test_the_next_agent_starts_nothing(workers: Workers) -> None:

@@ -59,6 +59,38 @@ def test_damage_in_the_middle_is_found(bench_home: Path, drive_json: Make) -> No
     assert list(bench_home.glob("store.db.corrupt-*"))
 
 
+def test_a_large_store_is_read_whole_once_a_boot(
+    bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What lies behind the time of a check is found at the next boot, or once somebody met it."""
+    places.make_run_folder()
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        for number in range(400):
+            add_run(db, drive_json(), f"u{number}").event(1.0, "x", "y" * 3000)
+    path = bench_home / "store.db"
+    data = bytearray(path.read_bytes())
+    data[-200_000:] = b"\xff" * 200_000
+    path.write_bytes(data)
+    # No time at all, so that the damage is behind it.
+    monkeypatch.setattr(database, "CHECK_SECONDS", -1.0)
+    monkeypatch.setattr(database, "CHECK_STEPS", 1)
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        assert not list(bench_home.glob("store.db.corrupt-*"))
+        with pytest.raises(StoreFailed, match="malformed"), database.transaction(db):
+            db.execute("DELETE FROM events")
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        assert db.execute("SELECT count(*) FROM runs").fetchone()[0] == 0
+    (aside,) = bench_home.glob("store.db.corrupt-*")
+    # The same with nobody having met it, but another boot.
+    path.write_bytes(aside.read_bytes())
+    database.open_writer(bench_home).close()
+    assert len(list(bench_home.glob("store.db.corrupt-*"))) == 1
+    (tmp_path / "boot").write_text("another\n")
+    monkeypatch.setattr(database, "BOOT_ID", tmp_path / "boot")
+    database.open_writer(bench_home).close()
+    assert len(list(bench_home.glob("store.db.corrupt-*"))) == 2
+
+
 def test_a_newer_store_is_refused_and_unchanged(bench_home: Path) -> None:
     with contextlib.closing(database.open_writer(bench_home)) as db:
         db.execute("PRAGMA user_version = 999")

@@ -30,10 +30,27 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
             numbers[suite] = made_charts.kept(
                 home, db, suite, {}, getattr(made_charts, suite)
             )
+        numbers |= tell_more(home, db)
         numbers |= furnish(db)
         numbers["queue"] = add_queue(db, numbers)
         numbers["stopped"] = add_queue(db, {"das": numbers["lost"], "running": None})
         queues.end(db, numbers["stopped"], "stopped", queues.NO_AGENT)
+
+
+def tell_more(home: Path, db: sqlite3.Connection) -> dict[str, int]:
+    """Runs of suites whose pages have tables and scores of their own."""
+    wishes: dict[str, dict[str, Any]] = {
+        "atto": {"fs": "exfat", "params": {"from": "4KiB", "to": "1MiB", "length": "64MiB"}},
+        "asssd": {"fs": "exfat", "params": {"parts": "benchmark,compression", "time": "1"}},
+        "pts": {"params": {"test": "throughput", "time": "1", "rounds": "6", "amount": "1GiB"}},
+        "erase": {"params": {"rung": "overwrite", "samples": "16"}},
+    }  # fmt: skip
+    numbers = {}
+    for suite, wish in wishes.items():
+        story = sample.start(home, db, suite, sample.fast(), **wish)
+        story.tell()
+        numbers[suite] = story.finish()
+    return numbers
 
 
 def add_queue(db: sqlite3.Connection, numbers: Mapping[str, Any]) -> int:
@@ -79,7 +96,8 @@ def furnish(db: sqlite3.Connection) -> dict[str, int]:
 
 def paths(numbers: Mapping[str, Any]) -> dict[str, str]:
     """The address of each page by a name that can be a file's."""
-    runs = [*RUNS, *(name for name in ("consistency", "sweep", "sustained") if name in numbers)]
+    made = ("consistency", "sweep", "sustained", "atto", "asssd", "pts", "erase")
+    runs = [*RUNS, *(name for name in made if name in numbers)]
     return {
         "drives": "/drives",
         "drive": "/drives/port:1-4:0",

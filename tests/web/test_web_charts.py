@@ -159,6 +159,30 @@ def test_dragging_zooms_and_a_double_click_shows_the_whole(
     assert shown(page, 0) == before
 
 
+@pytest.mark.parametrize("name", ["consistency", "sweep"])
+def test_the_keyboard_moves_zooms_and_goes_back(
+    watched: Watched, runs: dict[str, int], name: str
+) -> None:
+    page = watched.go(f"/runs/{runs[name]}")
+    before = shown(page, 0)
+    box = page.locator("[data-lines]").first
+    at = box.locator("xpath=..").locator(".at")
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    expect(at).to_contain_text("at ")
+    first = at.inner_text()
+    page.keyboard.press("+")
+    wait_for(lambda: shown(page, 0)["x"]["max"] < before["x"]["max"])
+    page.keyboard.press("ArrowRight")
+    expect(at).not_to_have_text(first)
+    page.keyboard.press("End")
+    # What is beyond the edge is brought into view.
+    wait_for(lambda: shown(page, 0)["x"]["min"] > before["x"]["min"])
+    page.keyboard.press("-")
+    page.keyboard.press("Escape")
+    wait_for(lambda: shown(page, 0) == before)
+
+
 def test_depths_above_the_drives_are_marked_on_a_log2_axis(
     watched: Watched, runs: dict[str, int]
 ) -> None:

@@ -26,6 +26,7 @@ from benchstick.store.database import open_writer
 from tests.unit.test_compare import figure, run
 from tests.web import every_page, made_charts, sample
 from tests.web.conftest import Bench, Browser
+from tests.web.watched import Watched
 from webui import comparison_report
 
 EVIL = "=1+1</td><script>alert(1)</script>\"'\u202e漢"
@@ -156,11 +157,32 @@ def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str
     assert charts.count('<figure class="chart"') == 2
     assert f"write{UNDER_TEST} <b>" in charts
     assert len(set(re.findall(r'data-drive="([^"]+)"', charts))) == 2
+    drives = set(re.findall(r'data-drive="([^"]+)"', charts))
+    assert set(re.findall(r'data-mark-of="([^"]+)"', charts)) == drives
     bare = client.get(f"/compare/report.html?{compared['cdm']}&references=no").text
     assert "not measured here" not in bare
     hostile = client.get(f"/compare/report.html?{compared['atto']}").text
     assert hostile.count("<script") == 1
     assert "=1+1&lt;/td&gt;&lt;script&gt;" in hostile
+
+
+def test_a_drive_that_is_hidden_takes_its_marks_along(
+    watched: Watched, client: Browser, compared: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(client.get(f"/compare/report.html?{compared['charts']}").text)
+    page = watched.page
+    watched.base = file.as_uri()
+    page.goto(file.as_uri())
+    button = page.locator(".switches button").first
+    drive = button.inner_text()
+    marks = page.locator("figure g[data-mark-of]")
+    of_drive = [drive == item.get_attribute("data-mark-of") for item in marks.all()]
+    assert 0 < sum(of_drive) < len(of_drive)
+    button.click()
+    assert [item.get_attribute("display") == "none" for item in marks.all()] == of_drive
+    button.click()
+    assert not any(item.get_attribute("display") for item in marks.all())
 
 
 def test_of_many_runs_the_conditions_are_told_by_value() -> None:

@@ -13,6 +13,7 @@ from benchstick.store.database import open_writer
 from tests.web import sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched
+from webui import windows
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,48 @@ def test_the_list_has_the_scores_with_their_unit_once(client: Browser, asssd: in
                         client.get("/runs").text, re.S)  # fmt: skip
     (cell,) = re.findall(r'data-label="Result"[^>]*>(.*?)</td>', row, re.S)
     assert re.fullmatch(r"\s*[\d\u202f]+ points / [\d\u202f]+ points\s*", cell), cell
+
+
+def test_a_row_for_each_size_and_a_bar_for_each_speed(client: Browser, atto: int) -> None:
+    html = client.get(f"/runs/{atto}").text
+    sizes = client.get(f"/api/v1/runs/{atto}").json["result"]["sizes"]
+    (table,) = re.findall(r'<table class="atto">(.*?)</table>', html, re.S)
+    rows = re.findall(r"<tr><td.*?</tr>", table, re.S)
+    assert len(rows) == len(sizes) == 9
+    for row, size in zip(rows, sizes, strict=True):
+        assert size["name"] in row
+        valid = [size[way] for way in ("write", "read") if size[way]["state"] == "valid"]
+        assert all(f"{cell['mbps']:.1f}<" in row for cell in valid)
+        assert len(re.findall(r'class="(?:write|read)" width', row)) == len(valid)
+    # The read that is not to be believed has no bar, and says so.
+    assert sum("invalid" in row for row in rows) == 1
+    assert 'width="100.0"' in table
+
+
+def test_the_window_of_as_ssd_has_its_tests_and_scores(client: Browser, asssd: int) -> None:
+    html = client.get(f"/runs/{asssd}").text
+    result = client.get(f"/api/v1/runs/{asssd}").json["result"]
+    (window,) = re.findall(r'aria-label="AS SSD-style result">(.*?)</section>', html, re.S)
+    heads = [text.split("<")[0] for text in re.findall(r'role="rowheader">(.*?)</div>', window)]
+    assert heads == ["Seq", "4K", "4K-64Thrd", "Acc.time", "Score"]
+    for test in result["tests"][:3]:
+        for way in ("read", "write"):
+            assert f"{test[way]['mbps']:.1f}<small>MB/s" in window
+            assert f"{test[way]['mbps'] * 1e6 / (1 << 20):.2f} MiB/s" in window
+    assert f"{result['tests'][3]['read']['us'] / 1000:.3f} ms" in window
+    for way in ("read", "write", "total"):
+        assert str(result["scores"][way]["value"]) in window
+
+
+ODD = [None, "x", [1], [{"test": 3}], [{"test": "Seq", "read": "fast", "write": {"mbps": "x"}}]]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_result_of_another_format_is_left_out(odd: object) -> None:
+    assert windows.atto({"sizes": odd}) == []
+    for line in windows.asssd({"tests": odd}):
+        assert [cell and cell.mbps for cell in line.cells.values()] == [None, None]
+    assert windows.scores({"scores": odd}) == {}
 
 
 def test_the_page_has_the_charts_of_the_document(client: Browser, atto: int) -> None:

@@ -19,6 +19,7 @@ from benchstick.store import pages, records
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.records import Sample
 from tests.web.conftest import Bench, Browser
+from tests.web.watched import Watched
 from webui import create_app
 
 Statements = list[tuple[str, str]]
@@ -50,7 +51,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statements]:
 @pytest.mark.parametrize(
     "path",
     ["/drives", "/drives/practice", "/drives/port:1-4:0", "/runs", "/runs?kind=practice",
-     "/methods", "/runs/2", "/compare?runs=3,4", "/api/v1/runs", "/api/v1/status"],
+     "/methods", "/runs/2", "/compare?runs=3,4", "/api/v1/runs", "/api/v1/status",
+     "/api/v1/drives/practice", "/runs?drive=practice", "/api/v1/runs?drive=2318E6C0A1F2"],
 )  # fmt: skip
 def test_no_page_passes_over_every_run(client: Browser, asked: Statements, path: str) -> None:
     assert client.get(path).status_code == 200
@@ -144,6 +146,15 @@ def test_the_store_reduces_a_session_as_python_does(
         assert [tuple(point) for point in found[way]] == [
             pytest.approx(tuple(point)) for point in wanted[way]
         ]
+
+
+def test_make_bench_waits_until_all_is_drawn(watched: Watched, bench: Bench) -> None:
+    drawn = bench_pages.draw(watched.page, watched.base, f"/runs/{bench.numbers['das']}")
+    (points,) = drawn.points.values()
+    asked = watched.page.evaluate("document.getElementById('chart').session.samples.length")
+    assert 10 < asked <= points < 2 * asked + 100
+    assert 0 < drawn.ms < 60_000
+    assert not bench_pages.draw(watched.page, watched.base, "/methods").points
 
 
 def test_make_bench_asks_every_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.store import locks, records
+from benchstick.plan.units import duration_text
+from benchstick.store import locks, pages, records
 from benchstick.store.database import open_writer
+from benchstick.suites import registry
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 from webui import create_app, present
@@ -260,6 +262,70 @@ def test_labels_are_shown_and_unique(signed_in: SignedIn) -> None:
     taken = signed_in.post("/labels", {"drive": LOCKED, "label": "blue box"})
     assert taken.status_code == 400
     assert signed_in.post("/labels", {"drive": "practice", "label": ""}).status_code == 303
+
+
+def test_a_label_joins_the_runs_of_a_drive_behind_another_bridge(
+    signed_in: SignedIn, bench: Bench
+) -> None:
+    """The drive that has no serial here had one in another enclosure, which is not plugged in."""
+    client, code = signed_in.client, "port:1-4:0"
+    elsewhere = "ABC1|Another enclosure|500000000000"
+    alone = client.get(f"/api/v1/drives/{code}").json
+    assert alone["identities"] == [alone["identity"]["key"]]
+    assert [run["number"] for run in alone["history"]] == [
+        bench.numbers["lost"], bench.numbers["slow"]
+    ]  # fmt: skip
+    cdm = bench.numbers["cdm"]
+    with contextlib.closing(open_writer(bench.home)) as db:
+        before = db.execute("SELECT drive_key FROM runs WHERE number = ?", (cdm,)).fetchone()[0]
+        db.execute("UPDATE runs SET drive_key = ? WHERE number = ?", (elsewhere, cdm))
+        pages.set_label(db, elsewhere, "SSD 7")
+    try:
+        assert signed_in.post("/labels", {"drive": code, "label": "SSD 7"}).status_code == 303
+        joined = client.get(f"/api/v1/drives/{code}").json
+        assert (joined["runs"], len(joined["identities"])) == (3, 2)
+        wanted = sorted([cdm, bench.numbers["lost"], bench.numbers["slow"]], reverse=True)
+        assert [run["number"] for run in joined["history"]] == wanted
+        page = client.get(f"/drives/{code}").text
+        assert "joins 2 identities" in page
+        assert f'href="/runs/{cdm}"' in page
+        assert "3 runs" in client.get("/drives").text
+        assert client.get("/runs").text.count("<bdi>SSD 7</bdi>") == 3
+        assert {run["drive"]["label"] for run in joined["history"]} == {"SSD 7"}
+        # By its label, by each key and by its code; in pages as well.
+        for name in ("SSD 7", elsewhere, code, "ABC1"):
+            found = client.get("/api/v1/runs", query_string={"drive": name}).json["runs"]
+            assert [run["number"] for run in found] == wanted, name
+        part = client.get(f"/api/v1/runs?drive=SSD 7&before={wanted[0]}&limit=1").json["runs"]
+        assert [run["number"] for run in part] == wanted[1:2]
+        # Two drives that are both here are two drives.
+        assert signed_in.post("/labels", {"drive": LOCKED, "label": "SSD 7"}).status_code == 400
+    finally:
+        signed_in.post("/labels", {"drive": code, "label": ""})
+        with contextlib.closing(open_writer(bench.home)) as db:
+            pages.set_label(db, elsewhere, "")
+            db.execute("UPDATE runs SET drive_key = ? WHERE number = ?", (before, cdm))
+
+
+def test_the_history_of_a_drive_that_nobody_knows_is_empty(client: Browser) -> None:
+    assert client.get("/api/v1/runs?drive=nothing").json["runs"] == []
+    assert "No runs of this drive" in client.get("/runs?drive=%3Cb%3E").text
+    assert client.get("/drives/nothing").status_code == 404
+
+
+def test_each_suite_says_what_it_costs_on_this_drive(client: Browser) -> None:
+    page = client.get("/runs/new?drive=practice&suite=cdm").text
+    (cards,) = re.findall(r'aria-labelledby="which">(.*?)</section>', page, re.S)
+    told = re.findall(r'<b>([^<]+)</b>.*?cost-line">(.*?)</span></a>', cards, re.S)
+    assert len(told) == len(registry.all_suites())
+    for name, cost in told:
+        assert re.search(r"(about|at most) \d", cost), name
+        assert "writes" in cost
+        assert "data destroyed" in cost
+    # What the card says is what its page says then.
+    (das,) = [cost for name, cost in told if name.startswith("DAS")]
+    plan = client.get("/api/v1/runs/new?drive=practice&suite=das&scale=0.01").json["plan"]
+    assert duration_text(plan["seconds"]) in das
 
 
 def test_pages_carry_title_language_headings_and_labels(client: Browser, bench: Bench) -> None:

@@ -2,6 +2,7 @@
 // temperatures of the idle intervals as points on an axis of their own.
 
 import uPlot from "../vendor/uPlot.esm.js";
+import { byKeyboard } from "./keys.js";
 import { say } from "./words.js";
 
 const SHOWN = {
@@ -28,24 +29,39 @@ export const TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7
 
 export class SessionChart {
   // `timed`: indexes of the steps that yield figures; elsewhere a second without I/O is a gap.
-  constructor(box, timed, outputs) {
+  // `passes`: of each pass of a file set the index of its first step, the set, the pass, and when
+  // it began, null where that is still to come.
+  constructor(box, timed, passes, outputs) {
     this.box = box;
     this.timed = timed;
+    this.passes = passes.map(([step, set, number, t]) => ({ step, set, number, t }));
     this.outputs = outputs;
     this.samples = [];
     this.temperatures = [];
     this.show = "mbps";
     this.plot = null;
+    this.whole = box.closest("section").querySelector("[data-whole]");
+    this.whole.addEventListener("click", () => this.reset());
+    byKeyboard(box, this);
     new ResizeObserver(() => this.resize()).observe(box);
     for (const query of ["(prefers-color-scheme: dark)", "print"]) {
       matchMedia(query).addEventListener("change", () => this.draw(true));
     }
   }
 
-  add(samples, temperatures) {
+  // What came; `more`: it is a piece, and drawn with the last one.
+  add(samples, temperatures, more) {
     this.samples.push(...samples);
     this.temperatures = temperatures.filter((item) => item.celsius !== null);
-    this.draw(false);
+    if (!more) this.draw(false);
+  }
+
+  // The steps that have begun meanwhile.
+  mark(steps) {
+    for (const step of steps) {
+      const pass = this.passes.find((one) => one.step === step.idx);
+      if (pass) pass.t = step.t_start;
+    }
   }
 
   choose(show) {
@@ -75,13 +91,79 @@ export class SessionChart {
 
   draw(anew) {
     const data = this.data();
+    // Who has zoomed in is left there, whatever comes in each second.
+    const kept = this.plot && this.zoomed() ? { min: this.plot.scales.x.min, max: this.plot.scales.x.max } : null;
     if (anew && this.plot) {
       this.plot.destroy();
       this.plot = null;
     }
     if (!data[0].length) return;
-    if (this.plot) this.plot.setData(data);
+    if (this.plot) this.plot.setData(data, kept === null);
     else this.plot = new uPlot(this.options(), data, this.box);
+    if (kept) this.plot.setScale("x", kept);
+  }
+
+  // The whole of x; what is shown of it, as it is told; whether that is less.
+  ends() {
+    const x = this.plot.data[0];
+    return [x[0], x.at(-1)];
+  }
+
+  span() {
+    const { min, max } = this.plot.scales.x;
+    return say("from %(start)s to %(end)s", { start: clock(min), end: clock(max) });
+  }
+
+  zoomed() {
+    const { min, max } = this.plot.scales.x;
+    const [low, high] = this.ends();
+    return min > low + 1e-6 || max < high - 1e-6;
+  }
+
+  reset() {
+    const [min, max] = this.ends();
+    this.plot.setScale("x", { min, max });
+  }
+
+  shows(row) {
+    return this.plot.data.some((column, n) => n > 0 && column[row] != null);
+  }
+
+  told() {
+    const { label } = SHOWN[this.show];
+    const names = this.show === "inflight" ? [["read", "", label]] : [["read", say("read"), label], ["write", say("write"), label]];
+    const said = [...names, ["temp", say("temperature"), ""]]
+      .map(([part, name, unit]) => [name, this.outputs[part].textContent, unit])
+      .filter(([, text]) => text !== "");
+    return `${this.outputs.time.textContent}: ${said.map((one) => one.join(" ").trim()).join(", ")}`;
+  }
+
+  // A line where each pass begins: the set's name above its first one, the number beside each.
+  place(plot) {
+    this.whole.hidden = !this.zoomed();
+    for (const old of plot.over.querySelectorAll(".pass")) old.remove();
+    const { min, max } = plot.scales.x;
+    const ends = [-Infinity, -Infinity];
+    let set = null;
+    for (const pass of this.passes) {
+      const first = pass.set !== set;
+      set = pass.set;
+      if (pass.t === null || pass.t < min || pass.t > max) continue;
+      const left = plot.valToPos(pass.t, "x");
+      const element = document.createElement("div");
+      element.className = first ? "mark pass first" : "mark pass";
+      element.style.left = `${left}px`;
+      plot.over.append(element);
+      // In a row of its own each, and none over another.
+      for (const [row, text] of [[0, String(pass.number)], ...(first ? [[1, pass.set]] : [])]) {
+        const label = element.appendChild(document.createElement("span"));
+        label.textContent = text;
+        label.style.top = `${-19 * (row + 1)}px`;
+        const room = label.offsetWidth + 6;
+        if (left < ends[row] || left + room > plot.over.clientWidth) label.remove();
+        else ends[row] = left + room;
+      }
+    }
   }
 
   resize() {
@@ -118,7 +200,8 @@ export class SessionChart {
         { label: "write", stroke: colour("--write"), width: 1.6, spanGaps: false, points: { show: false } },
         { label: "temperature", scale: "temp", stroke: colour("--temp"), width: 1, dash: [2, 4], spanGaps: true, points: { show: true, size: 7, fill: colour("--temp"), stroke: colour("--temp") } },
       ],
-      hooks: { setCursor: [(plot) => this.tell(plot)] },
+      padding: [this.passes.length ? 44 : null, null, null, null],
+      hooks: { setCursor: [(plot) => this.tell(plot)], draw: [(plot) => this.place(plot)] },
     };
   }
 

@@ -2,6 +2,7 @@
 
 import uPlot from "../vendor/uPlot.esm.js";
 import { clock, colour, plain, TICKS, widthOf } from "./chart.js";
+import { byKeyboard } from "./keys.js";
 import { say } from "./words.js";
 
 // The lines of one drive in a comparison have its colour and differ in this.
@@ -77,6 +78,21 @@ class Lines {
       matchMedia(query).addEventListener("change", () => this.draw());
     }
     this.draw();
+    byKeyboard(box, this);
+  }
+
+  shows(row) {
+    return this.places.some(({ at }, n) => !this.off.has(n) && this.data[at][row] != null);
+  }
+
+  told() {
+    const said = [...this.legend.querySelectorAll("span:not(.off):not(.at)")].filter((one) => one.querySelector("b").textContent !== "");
+    return `${this.legend.querySelector(".at").textContent}: ${said.map((one) => one.textContent.trim()).join(", ")}`;
+  }
+
+  span() {
+    const { min, max } = this.plot.scales.x;
+    return say("from %(start)s to %(end)s", { start: this.x.tell(min), end: this.x.tell(max) });
   }
 
   // Seconds as they are, or as h:mm:ss where there are many.

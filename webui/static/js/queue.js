@@ -1,5 +1,6 @@
 // A queue while the agent carries it out: what runs, what waits. A new state is shown in place.
 
+import { ask, poll } from "./poll.js";
 import { say, word } from "./words.js";
 
 const box = document.getElementById("queue");
@@ -7,7 +8,6 @@ const LOOK = {
   running: "run", starting: "run", open: "run", done: "ok", failed: "bad", refused: "bad",
   stopped: "bad", cancelled: "warn", interrupted: "warn",
 };
-let misses = 0;
 
 const tag = (element, state) => {
   element.textContent = word(state);
@@ -40,18 +40,4 @@ function show(queue) {
   return open;
 }
 
-async function poll() {
-  let wait = 2000;
-  try {
-    const answer = await fetch(box.dataset.url, { headers: { Accept: "application/json" } });
-    if (!answer.ok) throw new Error(String(answer.status));
-    misses = 0;
-    if (!show(await answer.json())) return;
-  } catch {
-    misses += 1;
-    wait = Math.min(30000, 2000 * 2 ** misses);
-  }
-  setTimeout(poll, wait);
-}
-
-poll();
+poll(async () => (show(await ask(box.dataset.url)) ? 2000 : null));

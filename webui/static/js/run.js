@@ -1,13 +1,15 @@
 // A run's page: the chart, and while it runs the steps, the progress and the end of it.
 
-import { SessionChart } from "./chart.js";
+import { clock, SessionChart } from "./chart.js";
+import { ask, poll, told } from "./poll.js";
 import { say, word } from "./words.js";
 
 const box = document.getElementById("chart");
 const number = box.dataset.run;
 const timed = new Set(box.dataset.timed.split(",").filter(Boolean).map(Number));
 const by = (id) => document.getElementById(id);
-const chart = new SessionChart(box, timed, { read: by("v-read"), write: by("v-write"), temp: by("v-temp"), time: by("v-time") });
+const chart = new SessionChart(box, timed, JSON.parse(box.dataset.passes), { read: by("v-read"), write: by("v-write"), temp: by("v-temp"), time: by("v-time") });
+box.session = chart;
 let cursor = -1;
 // The states of the steps told so far. Those before the one in progress do not change any more:
 // with a thousand rounds they are not asked for again. A run that is over has them in its page.
@@ -15,7 +17,6 @@ const known = new Map();
 let asked = box.dataset.state === "running" ? 0 : Number(box.dataset.steps);
 // Of a long record the server sends what the chart can show: of each so many samples the extremes.
 let every = Number(box.dataset.every);
-let misses = 0;
 
 for (const button of document.querySelectorAll("[data-show]")) {
   button.addEventListener("click", () => {
@@ -49,8 +50,8 @@ function showSteps(answer) {
   }
   const done = [...known.values()].filter((state) => state !== "running").length;
   const total = Number(box.dataset.steps);
-  const told = say("%(done)s of %(total)s steps done", { done, total });
-  by("steps").setAttribute("aria-label", told);
+  const steps = say("%(done)s of %(total)s steps done", { done, total });
+  by("steps").setAttribute("aria-label", steps);
   const live = answer.live ?? {};
   const part = by("part");
   if (now && typeof live.fraction === "number" && live.step === now.step.idx) {
@@ -59,7 +60,7 @@ function showSteps(answer) {
   } else part.setAttribute("width", "0");
   if (!by("live")) return;
   by("now-step").textContent = live.name ?? now?.step.name ?? say("between two steps");
-  const said = [now ? say("step %(number)s of %(total)s", { number: now.step.idx + 1, total }) : told];
+  const said = [now ? say("step %(number)s of %(total)s", { number: now.step.idx + 1, total }) : steps];
   if (typeof live.seconds_left === "number") {
     const time = duration(live.seconds_left);
     said.push(live.at_most ? say("at most %(time)s left", { time }) : say("%(time)s left", { time }));
@@ -72,34 +73,66 @@ function showSteps(answer) {
   by("now-text").textContent = `· ${said.join(" · ")}`;
 }
 
-async function ask() {
-  const answer = await fetch(`/api/v1/runs/${number}/samples?after=${cursor}&every=${every}&steps=${asked}`, { headers: { Accept: "application/json" } });
-  if (!answer.ok) throw new Error(String(answer.status));
-  return answer.json();
-}
+// What began, ended and happened, in order of time. No more lines than somebody reads.
+const LINES = 400;
+const log = by("log");
+const logged = new Map();
+const lines = [];
 
-async function poll() {
-  let wait = 1000;
-  try {
-    const answer = await ask();
-    misses = 0;
-    cursor = answer.next;
-    chart.add(answer.samples, answer.temperatures);
-    if (box.dataset.state === "running") showSteps(answer);
-    // What is new from now on comes second by second.
-    if (!answer.more) every = 1;
-    if (answer.more) wait = 0;
-    else if (answer.state !== "running") {
-      // The page shows what the server knows of the end: load it anew, once.
-      if (box.dataset.state === "running") location.replace(location.pathname);
-      return;
-    }
-  } catch (error) {
-    misses += 1;
-    wait = Math.min(30000, 1000 * 2 ** misses);
-    if (by("now-text")) by("now-text").textContent = `· ${say("the bench does not answer, trying again")}`;
+function line(key, t, text) {
+  if (logged.has(key)) {
+    const said = logged.get(key);
+    if (said.textContent !== text) said.textContent = text;
+    return;
   }
-  setTimeout(poll, wait);
+  const element = document.createElement("div");
+  const at = element.appendChild(document.createElement("span"));
+  at.className = "dim";
+  at.textContent = t === null ? "" : clock(t);
+  const said = element.appendChild(document.createElement("span"));
+  said.textContent = text;
+  const next = t === null ? undefined : lines.find((one) => one.t > t);
+  log.insertBefore(element, next?.element ?? null);
+  lines.splice(next ? lines.indexOf(next) : lines.length, 0, { t: t ?? Infinity, element });
+  logged.set(key, said);
+  while (lines.length > LINES) lines.shift().element.remove();
 }
 
-poll();
+function showLog({ steps, events, temperatures }) {
+  if (!log) return;
+  // Who scrolled back is left there.
+  const follows = log.scrollHeight - log.scrollTop - log.clientHeight < 30;
+  for (const step of steps.slice(-LINES)) {
+    const state = word(step.state);
+    const told = step.t_end === null ? state : say("%(state)s in %(duration)s", { state, duration: duration(step.t_end - step.t_start) });
+    const ended = step.state === "running" ? "" : ` · ${told}${step.why ? `: ${step.why}` : ""}`;
+    line(`step ${step.idx}`, step.t_start, `${step.idx + 1}. ${step.name}${ended}`);
+  }
+  events.forEach((event, n) => line(`event ${n}`, event.t, `${event.kind}: ${event.text}`));
+  temperatures.slice(-LINES).forEach((one) => { if (one.celsius !== null) line(`warm ${one.t}`, one.t, `${one.celsius} °C`); });
+  if (follows) log.scrollTop = log.scrollHeight;
+}
+
+poll(async () => {
+  const answer = await ask(`/api/v1/runs/${number}/samples?after=${cursor}&every=${every}&steps=${asked}`);
+  cursor = answer.next;
+  chart.mark(answer.steps);
+  chart.add(answer.samples, answer.temperatures, answer.more);
+  const running = box.dataset.state === "running";
+  if (running) {
+    showSteps(answer);
+    showLog(answer);
+  }
+  // What is new from now on comes second by second.
+  if (!answer.more) {
+    every = 1;
+    box.dataset.all = "yes";
+  }
+  if (answer.more) return 0;
+  if (answer.state === "running") return 1000;
+  // The page shows what the server knows of the end: load it anew, once.
+  if (running) location.replace(location.pathname);
+  return null;
+}, (error) => {
+  if (by("now-text")) by("now-text").textContent = `· ${told(error)}`;
+});

@@ -1,0 +1,319 @@
+"""What a page in a browser does when the bench changes under it: drives come and go, the network
+and the server go and come, the laptop sleeps. Nothing is loaded anew."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator
+
+import pytest
+from flask import Flask
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import Page, expect
+from werkzeug.serving import BaseWSGIServer, make_server
+
+from benchstick.drives.model import Drive
+from benchstick.store import records
+from benchstick.store.database import open_writer
+from tests.web import sample
+from tests.web.conftest import Bench, served
+from tests.web.test_web_browser import sign_in
+from tests.web.watched import Watched
+from webui.pin import LoginKey, Pin
+
+FAST, SLOW = "2318E6C0A1F2", "port:1-4:0"
+
+
+def see(bench: Bench, *drives: Drive) -> None:
+    """The agent's scan finds these drives."""
+    document = {"schema": "benchstick/drives/1", "drives": [drive.to_json() for drive in drives]}
+    with contextlib.closing(open_writer(bench.home)) as db:
+        records.keep_drives_seen(db, document)
+
+
+@pytest.fixture
+def plugged(bench: Bench) -> Iterator[None]:
+    """All drives are there again when the test ends."""
+    yield
+    see(bench, *(make() for make in sample.ALL))
+
+
+def mark(page: Page) -> None:
+    """What a page that is loaded anew no longer has."""
+    page.evaluate("window.still = true")
+
+
+def not_loaded_anew(page: Page) -> bool:
+    return bool(page.evaluate("window.still === true"))
+
+
+def happens(bench: Bench, text: str) -> None:
+    """An event of the running run."""
+    with contextlib.closing(open_writer(bench.home)) as db:
+        records.RunRecord(db, bench.numbers["running"]).event(9.0, "link", text)
+
+
+def test_cards_come_and_go_with_their_drives(
+    watched: Watched, bench: Bench, plugged: None
+) -> None:
+    page = watched.go("/drives")
+    mark(page)
+    cards = page.get_by_role("article")
+    expect(cards).to_have_count(5)
+    facts = page.get_by_role("link", name=re.compile("^All facts of Crucial"))
+    facts.focus()
+    see(bench, *(make() for make in sample.ALL if make is not sample.slow))
+    expect(cards).to_have_count(4)
+    expect(cards.filter(has_text="SanDisk")).to_have_count(0)
+    expect(page.locator("#news")).to_contain_text("SanDisk Extreme")
+    expect(page.locator("#news")).to_contain_text("was unplugged.")
+    # Whoever works with the keyboard is where he was.
+    expect(facts).to_be_focused()
+    see(bench, *(make() for make in sample.ALL))
+    expect(cards.filter(has_text="Connected worse than it can be")).to_have_count(1)
+    expect(page.locator("#news")).to_contain_text("was plugged in.")
+    see(bench)
+    expect(page.get_by_role("heading", name="No drive is plugged in")).to_be_visible()
+    assert not_loaded_anew(page)
+
+
+def test_a_drive_that_is_gone_is_told_where_it_is_shown(
+    watched: Watched, bench: Bench, plugged: None
+) -> None:
+    for path in (f"/drives/{SLOW}", f"/runs/new?drive={SLOW}&suite=cdm"):
+        page = watched.go(path)
+        mark(page)
+        gone = page.locator("#gone")
+        expect(gone).to_be_hidden()
+        see(bench, sample.fast())
+        expect(gone).to_have_text("This drive is not plugged in any more.")
+        again = sample.slow()
+        see(bench, sample.fast(), Drive(**{**vars(again), "diskseq": 99}))
+        expect(gone).to_contain_text("unplugged and plugged in again")
+        see(bench, sample.fast(), again)
+        expect(gone).to_be_hidden()
+        assert not_loaded_anew(page)
+    # Its address leads to what was measured of it.
+    see(bench, sample.fast())
+    page = watched.go(f"/drives/{SLOW}")
+    expect(page.get_by_role("heading", name=f"Runs of {SLOW}")).to_be_visible()
+    expect(page.get_by_role("link", name=str(bench.numbers["slow"]), exact=True)).to_be_visible()
+
+
+def test_the_log_tells_steps_events_and_temperatures_as_they_come(
+    watched: Watched, bench: Bench
+) -> None:
+    page = watched.go(f"/runs/{bench.numbers['running']}")
+    mark(page)
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("idle at the start · done in")
+    expect(log).to_contain_text(re.compile(r"\d °C"))
+    happens(bench, "<b>reset</b> by its host")
+    expect(log).to_contain_text("link: <b>reset</b> by its host")
+    assert not_loaded_anew(page)
+
+
+def test_each_sets_passes_are_marked_over_the_session(watched: Watched, bench: Bench) -> None:
+    page = watched.go(f"/runs/{bench.numbers['das']}")
+    sets = len(page.evaluate("JSON.parse(document.getElementById('chart').dataset.passes)"))
+    marks = page.locator("#chart .pass")
+    expect(marks).to_have_count(sets)
+    names = page.locator("#chart .pass.first")
+    assert sets == 3 * names.count()
+    number, name = names.first.inner_text().split()
+    assert (number, name) == ("1", page.locator("table.sets td").first.inner_text().split()[0])
+    # Only those that have begun.
+    page = watched.go(f"/runs/{bench.numbers['running']}")
+    expect(page.locator("#chart canvas")).to_be_visible()
+    told = page.evaluate("JSON.parse(document.getElementById('chart').dataset.passes)")
+    begun = [item for item in told if item[3] is not None]
+    assert 0 < len(begun) < len(told)
+    expect(page.locator("#chart .pass")).to_have_count(len(begun))
+
+
+@pytest.fixture
+def own_server(app: Flask) -> Iterator[list[BaseWSGIServer]]:
+    """The page, at a port of its own, by a server that a test may end and start again."""
+    servers: list[BaseWSGIServer] = []
+    yield servers
+    for server in servers:
+        end(server)
+
+
+def begin(app: Flask, port: int = 0) -> BaseWSGIServer:
+    server = make_server("127.0.0.1", port, app, threaded=True)
+    threading.Thread(target=server.serve_forever).start()
+    return server
+
+
+def end(server: BaseWSGIServer) -> None:
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_restarted_server_is_found_again(
+    chromium: Chromium, own_server: list[BaseWSGIServer], app: Flask, bench: Bench, key: LoginKey
+) -> None:
+    own_server.append(begin(app))
+    port = own_server[0].server_port
+    context = chromium.new_context()
+    watched = Watched(context.new_page(), f"http://127.0.0.1:{port}")
+    sign_in(watched, key)
+    page = watched.go(f"/runs/{bench.numbers['running']}")
+    mark(page)
+    now, log = page.locator("#now-text"), page.get_by_role("log")
+    expect(now).to_contain_text("step 13 of")
+    drives = context.new_page()
+    drives.goto(f"{watched.base}/drives")
+    end(own_server.pop())
+    expect(now).to_contain_text("the bench does not answer, trying again")
+    expect(drives.locator("#silent")).to_contain_text("does not answer")
+    happens(bench, "while nobody served")
+    own_server.append(begin(app, port))
+    expect(now).to_contain_text("step 13 of")
+    expect(log).to_contain_text("while nobody served")
+    expect(drives.locator("#silent")).to_be_hidden()
+    assert not_loaded_anew(page)
+    # Who was signed in still is.
+    page.locator("summary", has_text="Cancel").click()
+    page.get_by_role("button", name="Cancel run").click()
+    expect(page.get_by_role("status").filter(has_text="asked to cancel")).to_be_visible()
+    context.close()
+    assert watched.problems == []
+
+
+def test_a_lost_network_and_a_sleep_are_waited_for(watched: Watched, bench: Bench) -> None:
+    page = watched.go(f"/runs/{bench.numbers['running']}")
+    mark(page)
+    now, log = page.locator("#now-text"), page.get_by_role("log")
+    expect(now).to_contain_text("step 13 of")
+    page.context.set_offline(True)
+    expect(now).to_contain_text("does not answer")
+    happens(bench, "while off the network")
+    page.context.set_offline(False)
+    expect(log).to_contain_text("while off the network")
+    # Frozen, as in a laptop whose lid is shut: no timer runs.
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Page.setWebLifecycleState", {"state": "frozen"})
+    happens(bench, "while it slept")
+    devtools.send("Page.setWebLifecycleState", {"state": "active"})
+    expect(log).to_contain_text("while it slept")
+    expect(now).to_contain_text("step 13 of")
+    assert not_loaded_anew(page)
+
+
+# ---- signing in
+
+
+def test_a_wrong_pin_is_told_and_too_many_are_waited_for(
+    chromium: Chromium, network_app: Flask, pin: Pin
+) -> None:
+    with served(network_app) as base:
+        context = chromium.new_context()
+        watched = Watched(context.new_page(), base)
+        page = watched.go("/drives")
+        wrong = "000000" if pin.digits != "000000" else "000001"
+        for _ in range(2):
+            page.get_by_label("PIN").fill(wrong)
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("alert")).to_be_visible()
+        page.get_by_label("PIN").fill(pin.text)
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(f"{base}/drives")
+        expect(page.get_by_role("article")).to_have_count(5)
+        page.get_by_role("button", name="Sign out").click()
+        for _ in range(3):
+            watched.go("/login")
+            page.get_by_label("PIN").fill(wrong)
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("alert")).to_be_visible()
+        page.get_by_label("PIN").fill(pin.text)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("too many wrong PINs; try again in")
+        context.close()
+        assert watched.problems == []
+
+
+def test_a_token_is_made_used_and_revoked(watched: Watched, key: LoginKey) -> None:
+    sign_in(watched, key)
+    page = watched.go("/settings/tokens")
+    page.get_by_label("Name of a new token").fill("a script")
+    page.get_by_role("button", name="Make a token").click()
+    secret = page.locator(".code").inner_text()
+
+    def answer() -> int:
+        bare = page.context.browser
+        assert bare is not None
+        context = bare.new_context(extra_http_headers={"Authorization": f"Bearer {secret}"})
+        status = context.request.get(f"{watched.base}/api/v1/status").status
+        context.close()
+        return int(status)
+
+    assert answer() == 200
+    page.locator("summary", has_text="Revoke… a script").click()
+    page.get_by_role("button", name="Revoke a script").click()
+    expect(page.get_by_role("heading", name="No tokens yet")).to_be_visible()
+    assert answer() == 401
+
+
+# ---- charts by keyboard
+
+
+def test_a_chart_is_read_and_zoomed_by_keyboard(
+    watched: Watched, bench: Bench, key: LoginKey
+) -> None:
+    page = watched.go(f"/runs/{bench.numbers['cdm']}")
+    chart, time = page.locator("#chart"), page.locator("#v-time")
+    expect(chart.locator("canvas")).to_be_visible()
+    section = chart.locator("xpath=..")
+    whole, said = section.locator("[data-whole]"), section.locator("[aria-live=polite]")
+    assert chart.get_attribute("role") == "application"
+    assert "Arrow keys move the crosshair" in str(chart.get_attribute("aria-label"))
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    expect(time).to_have_text(re.compile(r"at \d+:\d\d"))
+    first = time.inner_text()
+    expect(said).to_contain_text(first)
+    expect(said).to_contain_text(re.compile(r"write \d+ MB/s$"))
+    page.keyboard.press("PageDown")
+    expect(time).not_to_have_text(first)
+    later = time.inner_text()
+    page.keyboard.press("ArrowLeft")
+    expect(time).not_to_have_text(later)
+    expect(whole).to_be_hidden()
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    expect(whole).to_be_visible()
+    expect(said).to_contain_text(re.compile(r"^from \d+:\d\d to \d+:\d\d$"))
+    # Beyond what is shown the chart goes along.
+    page.keyboard.press("End")
+    last = time.inner_text()
+    expect(said).to_contain_text(last)
+    page.keyboard.press("0")
+    expect(whole).to_be_hidden()
+    page.keyboard.press("Home")
+    expect(time).to_have_text(first)
+    page.keyboard.press("Control+-")
+    expect(whole).to_be_hidden()
+
+
+def test_zoom_on_a_live_chart_is_kept(watched: Watched, bench: Bench) -> None:
+    page = watched.go(f"/runs/{bench.numbers['running']}")
+    chart = page.locator("#chart")
+    expect(chart.locator("canvas")).to_be_visible()
+    chart.focus()
+    for key in ("Home", "+", "+"):
+        page.keyboard.press(key)
+    whole = chart.locator("xpath=..").locator("[data-whole]")
+    expect(whole).to_be_visible()
+    step = page.locator("#now-text").inner_text()
+    with page.expect_response(re.compile("/samples")):
+        pass
+    with page.expect_response(re.compile("/samples")):
+        pass
+    assert step
+    expect(whole).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(whole).to_be_hidden()

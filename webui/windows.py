@@ -1,0 +1,106 @@
+"""The results of ATTO-style and AS SSD-style runs as the users of those programs know them: their
+windows. Pure functions of a result document; what is not in its format is left out, as it may come
+from another version or another bench."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+WAYS = ("write", "read")
+# AS SSD counts in MiB/s, and tells the time of an access instead of a speed.
+MIB = 1 << 20
+ACCESS = "Acc.time"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measured speed: MB/s, IOPS and microseconds, None where there is none; why, where it is
+    not valid; and its bar in percent of the longest."""
+
+    mbps: float | None
+    iops: float | None
+    us: float | None
+    state: str
+    why: str
+    bar: float
+
+    @property
+    def mib(self) -> float | None:
+        """The speed in MiB/s."""
+        return None if self.mbps is None else self.mbps * 1e6 / MIB
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row: its name, and a cell for each of `WAYS`, None where it was not measured."""
+
+    name: str
+    cells: Mapping[str, Cell | None]
+
+    @property
+    def is_access(self) -> bool:
+        """Told by its time, not its speed."""
+        return self.name == ACCESS
+
+
+def atto(result: Mapping[str, Any]) -> list[Line]:
+    """A row for each I/O size, empty where the run was of another suite."""
+    return _lines(result.get("sizes"), "name")
+
+
+def asssd(result: Mapping[str, Any]) -> list[Line]:
+    """A row for each test of AS SSD's window."""
+    return _lines(result.get("tests"), "test")
+
+
+def scores(result: Mapping[str, Any]) -> dict[str, float]:
+    """AS SSD's scores: read, write, total; those that count."""
+    found = result.get("scores")
+    if not isinstance(found, Mapping):
+        return {}
+    return {
+        name: item["value"]
+        for name, item in found.items()
+        if isinstance(item, Mapping) and item.get("state") == "valid"
+        and _number(item.get("value")) is not None
+    }  # fmt: skip
+
+
+def _lines(found: Any, name: str) -> list[Line]:
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        return []
+    rows = [row for row in found if isinstance(row, Mapping) and isinstance(row.get(name), str)]
+    # An access is of one small block: beside the others' its speed says nothing.
+    speeds = [_speed(row, way) for row in rows if row[name] != ACCESS for way in WAYS]
+    best = max((speed for speed in speeds if speed is not None), default=0.0)
+    return [Line(row[name], {way: _cell(row.get(way), best) for way in WAYS}) for row in rows]
+
+
+def _speed(row: Mapping[str, Any], way: str) -> float | None:
+    cell = row.get(way)
+    if not isinstance(cell, Mapping) or cell.get("state") != "valid":
+        return None
+    return _number(cell.get("mbps"))
+
+
+def _cell(found: Any, best: float) -> Cell | None:
+    if not isinstance(found, Mapping):
+        return None
+    mbps = _number(found.get("mbps"))
+    bar = 100.0 * mbps / best if mbps is not None and best > 0 else 0.0
+    return Cell(
+        mbps,
+        _number(found.get("iops")),
+        _number(found.get("us")),
+        str(found.get("state")),
+        str(found.get("why") or ""),
+        round(min(100.0, max(0.0, bar)), 2),
+    )
+
+
+def _number(value: Any) -> float | None:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if plain and math.isfinite(value) else None
