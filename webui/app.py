@@ -17,6 +17,7 @@ from webui import (
     bench,
     clock,
     compare,
+    desk,
     drives,
     errors,
     gate,
@@ -87,7 +88,7 @@ def create_app(
     for blueprint in (
         api.bp, session.bp, drives.bp, start.bp, queues.bp, runs.bp, methods.bp, licences.bp,
         clock.bp, compare.bp, references.bp, models.bp,
-        openapi.bp, tokens.bp, reports.bp,
+        openapi.bp, tokens.bp, reports.bp, desk.bp,
     ):  # fmt: skip
         app.register_blueprint(blueprint)
     app.context_processor(_context)

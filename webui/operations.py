@@ -136,6 +136,19 @@ OPERATIONS: tuple[Operation, ...] = (
         body="ClockBody", body_example={"ms": 1_800_000_000_000}, errors=(409,),
         summary="Ask the agent to set the clock of a booted stick",
     ),
+    Operation(
+        method="GET", path="/api/v1/desk", name="desk", answers=ok("Desk"),
+        summary="The ticket of the next drive, the last scans, the webhook",
+    ),
+    Operation(
+        method="POST", path="/api/v1/desk/scans", name="scan", answers=_ASKED, reads=False,
+        body="ScanBody", body_example={"text": "A-1007"}, errors=(409,),
+        summary="Keep a scan for the next drive",
+    ),
+    Operation(
+        method="POST", path="/api/v1/desk/drop", name="drop_scans", answers=_ASKED, reads=False,
+        errors=(409,), summary="Forget the scans that wait",
+    ),
     # ---- signing in
     Operation(
         method="GET", path="/api/v1/login", name="session", answers=ok("Session"),

@@ -13,6 +13,7 @@ from benchstick.appliance import clock
 from benchstick.drives.model import TRANSPORTS
 from benchstick.plan.queue import MOST
 from benchstick.plan.steps import FILESYSTEMS
+from benchstick.plan.ticket import KINDS, MOST_CHARACTERS
 from benchstick.suites import models as sheets
 from benchstick.suites.references import UNITS
 from webui.inputs import LARGEST
@@ -631,7 +632,7 @@ SCHEMAS: dict[str, Schema] = {
         "request/1",
         {
             "id": whole(),
-            "kind": text(enum=["run", "cancel", "clock"]),
+            "kind": text(enum=["run", "cancel", "clock", "scan", "qa"]),
             "created_utc": UTC,
             "state": _REQUEST_STATE,
             "run": or_null(whole("the run's number, once it has begun")),
@@ -802,6 +803,34 @@ SCHEMAS: dict[str, Schema] = {
             "may_be_set": flag("on a booted stick that no NTP keeps right"),
         },
     ),
+    "Desk": document(
+        "desk/1",
+        {
+            "scanner": text("what is to be said of the bench's scanner, empty when none is set"),
+            "ticket": record({kind: text() for kind in KINDS}, "what the next drive gets"),
+            "scans": several(
+                record(
+                    {
+                        "id": whole(),
+                        "at_utc": UTC,
+                        "source": text(enum=["scanner", "page"]),
+                        "text": text("as it was read"),
+                        "kind": text(enum=list(KINDS)),
+                        "value": text("without its prefix"),
+                        "taken": or_null(text("the drive that it went to; empty: to none")),
+                    }
+                ),
+                "the last ones, newest first",
+            ),
+            "webhook": record(
+                {
+                    "url": text("empty when none is set"),
+                    "waiting": whole("how many its receiver has not taken yet"),
+                    "why": or_null(text("why the last try failed")),
+                }
+            ),
+        },
+    ),
     "Appliance": {
         **anything("what a booted stick says of itself"),
         "required": ["schema", "persistent", "why", "stick"],
@@ -890,6 +919,7 @@ SCHEMAS: dict[str, Schema] = {
             "label": text("empty: take it away", maxLength=60, pattern=LINE),
         }
     ),
+    "ScanBody": record({"text": text("what was scanned", maxLength=MOST_CHARACTERS)}),
     "ClockBody": record(
         {
             "ms": whole(

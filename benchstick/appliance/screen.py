@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from benchstick.appliance import letters, qr
 from benchstick.appliance.ending import BAD, GOOD
 from benchstick.appliance.network import is_link_local
-from benchstick.appliance.view import Ended, Line, Running, View
+from benchstick.appliance.view import Ended, Line, Running, SlotLine, View
 from benchstick.plan.units import duration_text, size_text
 
 # Select Graphic Rendition of ECMA-48, by what a text is.
@@ -39,6 +39,8 @@ _SECOND = 10
 # A model needs so much to be told from another; before that its size is left out.
 _MODEL = 16
 _LEAST = (40, 12)
+# Above the slots: the head, an address, the PIN and some drives.
+_KEPT_ROWS = 11
 
 
 def plain(text: str) -> str:
@@ -74,6 +76,14 @@ class Canvas:
         """Give a whole row a style."""
         if 0 <= row < self.height:
             self._cells[row] = [(letter, style) for letter, _ in self._cells[row]]
+
+    def block(
+        self, row: int, left: int, edge: int, text: str, style: str, *, middle: bool = False
+    ) -> None:
+        """A line of `style` from column `left` to before `edge`, with `text` in it."""
+        shown = plain(text)[: edge - left]
+        margin = (edge - left - len(shown)) // 2 if middle else 0
+        self.put(row, left, f"{' ' * margin}{shown}".ljust(edge - left), style, limit=edge)
 
     def lines(self, *, colours: bool) -> list[str]:
         """The rows as text, with escape sequences for styles where `colours`."""
@@ -237,10 +247,12 @@ def _drive(canvas: Canvas, row: int, drive: Line, edge: int) -> None:
 
 
 def _foot(canvas: Canvas, view: View) -> int:
-    """From the bottom up: runs or how the last one ended, above them the notices; the row where
-    they begin."""
+    """From the bottom up: the bench's slots where it has some, else runs or how the last one ended;
+    above them the notices. The row where they begin."""
     row = canvas.height
-    if view.running:
+    if view.slots:
+        row = _slots(canvas, view.slots, row)
+    elif view.running:
         row = _running(canvas, view.running, row)
     elif view.ended is not None:
         row = _ended(canvas, view.ended, row)
@@ -275,10 +287,39 @@ def _running(canvas: Canvas, runs: Sequence[Running], row: int) -> int:
     return row
 
 
+def _slots(canvas: Canvas, slots: Sequence[SlotLine], row: int) -> int:
+    """Two side by side with words that can be read from afar; where the screen is too low for that,
+    a line each."""
+    across = 1 if len(slots) == 1 else 2
+    down = -(-len(slots) // across)
+    tall = letters.HEIGHT + 3
+    if row - down * tall < _KEPT_ROWS:
+        shown = slots[: max(1, row - _KEPT_ROWS)]
+        row -= len(shown)
+        for at, slot in enumerate(shown):
+            told = f" {slot.name}: {slot.word}  {slot.model}  {slot.said}"
+            canvas.block(row + at, 0, canvas.width, told, _style(slot.kind))
+        return row
+    row -= down * tall
+    width = canvas.width // across
+    for number, slot in enumerate(slots):
+        top, left = row + number // across * tall, number % across * width
+        edge = canvas.width if number % across == across - 1 else left + width - 1
+        word = letters.big(slot.word, edge - left - 2)
+        space = [""] * (letters.HEIGHT - len(word))
+        lines = (f"{slot.name}  {slot.model}", *space, *word, slot.said, "")
+        for at, line in enumerate(lines):
+            canvas.block(top + at, left, edge, line, _style(slot.kind), middle=True)
+    return row
+
+
+def _style(kind: str) -> str:
+    return {GOOD: "good-block", BAD: "bad-block"}.get(kind, "plain-block")
+
+
 def _ended(canvas: Canvas, ended: Ended, row: int) -> int:
     """The word over the whole width, with what it is about below."""
-    kinds = {GOOD: "good-block", BAD: "bad-block"}
-    style = kinds.get(ended.ending.kind, "plain-block")
+    style = _style(ended.ending.kind)
     word = letters.big(ended.ending.word, canvas.width - 2)
     told = (f"run {ended.number}, {ended.suite} on {ended.model}", ended.ending.why)
     row -= len(word) + 1 + len(told)

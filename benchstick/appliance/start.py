@@ -16,7 +16,7 @@ from benchstick.appliance import stick as sticks
 from benchstick.appliance.stick import Machine, Stick
 from benchstick.drives.claims import parse_mountinfo
 from benchstick.plan.errors import BadInput, BenchError
-from benchstick.store import home, settings
+from benchstick.store import home, recipes, settings
 from benchstick.store.database import utc_now
 from benchstick.store.settings import Settings
 
@@ -50,6 +50,7 @@ def start(machine: Machine, say: Say = lambda text: None) -> dict[str, Any]:
         store_in_ram(machine, notes)
     make_home(notes)
     found_settings, error = _settings(machine, booted, notes)
+    _copy_recipes(notes)
     wrong = clock.from_rtc(found_settings.clock, machine.run)
     if wrong is not None:
         say(wrong)
@@ -167,6 +168,18 @@ def _settings(
     except OSError as problem:
         notes.append(f"The settings could not be put in force: {_words(problem)}.")
     return found, error
+
+
+def _copy_recipes(notes: list[str]) -> None:
+    """Take the recipes from the stick's FAT partition; whoever carries one out checks it."""
+    folder = home.stick_recipes()
+    try:
+        for path in sorted((boot_folder() / "recipes").glob("*.toml"))[: recipes.MOST]:
+            folder.mkdir(mode=0o755, exist_ok=True)
+            with path.open("rb") as file:
+                (folder / path.name).write_bytes(file.read(recipes.MOST_BYTES + 1))
+    except OSError as problem:
+        notes.append(f"The stick's recipes could not be read: {_words(problem)}.")
 
 
 def _stick_json(machine: Machine, stick: Stick, notes: list[str]) -> dict[str, Any]:

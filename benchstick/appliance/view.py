@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.appliance import network, page, remote, state
-from benchstick.appliance.ending import Ending, ending
+from benchstick.appliance.ending import NEITHER, Ending, ending
 from benchstick.appliance.network import Port
 from benchstick.appliance.page import Page
 from benchstick.plan.errors import BenchError
-from benchstick.store import database, home, live, locks, pages, records
+from benchstick.plan.units import duration_text
+from benchstick.store import database, home, live, locks, pages, records, slots
 
 # A store that was replaced would not be noticed by an open connection.
 _REOPEN_SECONDS = 60.0
@@ -57,6 +58,18 @@ class Ended:
 
 
 @dataclass(frozen=True)
+class SlotLine:
+    """A slot of the bench: what it shows in big letters, whether that is good or bad news, what is
+    plugged in, and a sentence."""
+
+    name: str
+    word: str
+    kind: str
+    model: str
+    said: str
+
+
+@dataclass(frozen=True)
 class View:
     """Everything on the screen."""
 
@@ -70,6 +83,7 @@ class View:
     ended: Ended | None = None
     notices: tuple[str, ...] = ()
     ssh: str | None = None
+    slots: tuple[SlotLine, ...] = ()
 
 
 @dataclass
@@ -79,6 +93,7 @@ class _Kept:
     version: int = -1
     drives: list[dict[str, Any]] | None = None
     runs: list[sqlite3.Row] = field(default_factory=list)
+    slots: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Looker:
@@ -127,6 +142,7 @@ class Looker:
             ended=_ended(ended[0]) if ended else None,
             notices=tuple(notices),
             ssh=remote.fingerprint(),
+            slots=tuple(_slot(row, self._on(row, states), time.time()) for row in self._kept.slots),
         )
 
     def close(self) -> None:
@@ -152,7 +168,15 @@ class Looker:
         labels = records.labels(self._db)
         for drive in drives or ():
             drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
-        self._kept = _Kept(version, drives, pages.last_runs(self._db))
+        found = slots.listed(self._db)
+        self._kept = _Kept(version, drives, pages.last_runs(self._db), found)
+
+    def _on(self, slot: dict[str, Any], states: dict[int, str]) -> Running | None:
+        """The run that is on in a slot."""
+        for row in self._kept.runs:
+            if row["drive_key"] == slot["drive_key"] and states[row["number"]] == "running":
+                return _running(row)
+        return None
 
     def _state(self, row: sqlite3.Row) -> str:
         """A run called running whose lock is free was interrupted; not yet told by the store."""
@@ -192,6 +216,27 @@ def _line(drive: dict[str, Any], last: dict[str, str]) -> Line:
         guard=str(drive["guard"]["state"]),
         last=last.get(identity["key"], ""),
     )
+
+
+def _slot(row: dict[str, Any], run: Running | None, now: float) -> SlotLine:
+    word, kind = {
+        slots.EMPTY: ("EMPTY", NEITHER),
+        slots.HERE: ("NOT TESTED", NEITHER),
+        slots.STOPPED: ("STOPPED", NEITHER),
+        slots.TESTING: ("TESTING", NEITHER),
+    }.get(row["state"], ("", NEITHER))
+    said = row["said"] or ""
+    if row["state"] == slots.COUNTDOWN:
+        word = str(max(0, round((row["until"] or now) - now)))
+        said = "seconds until its test begins; the page can stop it"
+    elif row["state"] == slots.TESTING and run is not None:
+        left = "" if run.seconds_left is None else f", {duration_text(run.seconds_left)} left"
+        said = f"{run.suite}: {run.step}{left}"
+    elif row["state"] == slots.DONE:
+        found = ending("done", None, row["word"], row["said"])
+        word, kind = found.word, found.kind
+    model = " ".join(part for part in (row["code"], row["model"]) if part)
+    return SlotLine(row["name"], word, kind, model, said)
 
 
 def _running(row: sqlite3.Row) -> Running:

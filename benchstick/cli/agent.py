@@ -12,7 +12,9 @@ from benchstick.appliance.reports import Reports
 from benchstick.cli.common import need_root
 from benchstick.engine.agent import Agent
 from benchstick.engine.job import cancel_on_signals
-from benchstick.store.home import data_folder
+from benchstick.recipes.autostart import hands
+from benchstick.store import settings
+from benchstick.store.home import data_folder, settings_file
 
 
 @click.command()
@@ -20,7 +22,8 @@ def agent() -> None:
     """Watch the drives and carry out what the page asks for, until Ctrl-C."""
     need_root("the agent")
     with cancel_on_signals() as stop:
-        Agent(data_folder(), stop, Reports(more={"html": html_report})).serve()
+        slots = hands(settings.load(settings_file()), data_folder())
+        Agent(data_folder(), stop, Reports(more={"html": html_report}), slots).serve()
 
 
 def html_report(document: Mapping[str, Any], bench: str) -> str:

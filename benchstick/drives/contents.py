@@ -61,6 +61,19 @@ class Contents:
     exclusive: str = "ok"
     doubts: tuple[str, ...] = ()
 
+    def told(self) -> str | None:
+        """What is on the drive, in a few words, `nothing` where it is certain that it is blank;
+        None where that cannot be told."""
+        if self.doubts:
+            return None
+        table = self.table or self.whole.table
+        kinds = [f"{table} partition table"] if table else []
+        if self.partitions and not table:
+            kinds = ["partitions"]
+        signatures = [self.whole, *(part.signature for part in self.partitions)]
+        kinds += [item.type for item in signatures if item.type]
+        return ", ".join(dict.fromkeys(kinds)) or "nothing"
+
     def filesystems(self) -> list[dict[str, Any]]:
         """The filesystems for the user: path (None when the kernel shows no node), fs, label."""
         found = []

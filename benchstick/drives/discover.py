@@ -231,6 +231,10 @@ def _facts(
     found |= _by_transport(tree, where, who, ask, found)
     found |= smart_facts
     found["temperature"] = temperature.ask_temperature(tree, where, ask, who.smart)
+    told = inside.told()
+    found["contents"] = (
+        Fact.unknown(inside.doubts[0]) if told is None else Fact(told, source="sfdisk, blkid")
+    )
     found["filesystems"] = _filesystems(inside, where, who, shared.claims)
     points = [m.point for m in shared.claims.mounts.get(name, [])]
     found["mounted"] = Fact(list(dict.fromkeys(points)), source="mountinfo")

@@ -7,6 +7,7 @@ Only `-i -H -A`: with `-a`, `-x` or `-l selftest` some bridges reset their bus h
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,13 @@ _FAILED = 0b011
 _WEAR_ATTRIBUTES = {
     "Media_Wearout_Indicator", "Wear_Leveling_Count", "SSD_Life_Left",
     "Percent_Lifetime_Remain", "Remaining_Lifetime_Perc", "Drive_Life_Remaining%",
+}  # fmt: skip
+# Counters of failing flash, surface and cable: the ATA attribute, and the field of NVMe's log.
+_COUNTERS: dict[str, tuple[int, str | None]] = {
+    "reallocated_sectors": (5, None),
+    "pending_sectors": (197, None),
+    "media_errors": (198, "media_errors"),
+    "crc_errors": (199, None),
 }  # fmt: skip
 
 
@@ -83,8 +91,8 @@ def _parse(output: bytes, exit_code: int) -> tuple[Smart, str]:
 
 
 def facts(smart: Smart) -> dict[str, Fact]:
-    """Health, hours, wear. Each says why when the drive does not report it."""
-    names = ("health", "power_on_hours", "wear", "bytes_written")
+    """Health, hours, wear, counters. Each says why when the drive does not report it."""
+    names = ("health", "power_on_hours", "wear", "bytes_written", *_COUNTERS)
     if not smart:
         return {name: Fact.unknown(smart.why) for name in names}
     source = f"smartctl -d {smart.kind}"
@@ -103,6 +111,7 @@ def facts(smart: Smart) -> dict[str, Fact]:
         ),
         "wear": _wear(smart, source),
         "bytes_written": _written(smart, source),
+        **{name: _counter(smart, source, *where) for name, where in _COUNTERS.items()},
     }
 
 
@@ -117,6 +126,21 @@ def _wear(smart: Smart, source: str) -> Fact:
         if row.get("name") in _WEAR_ATTRIBUTES and isinstance(row.get("value"), int):
             return Fact(max(0, 100 - row["value"]), "%", f"{source}, {row['name']}")
     return Fact.unknown("the drive reports no wear")
+
+
+def _counter(smart: Smart, source: str, attribute: int, field: str | None) -> Fact:
+    """A count that should be 0. Of an ATA attribute it is the first number of what smartctl makes
+    of the raw value: makers pack others behind it."""
+    if field is not None:
+        count = smart.get("nvme_smart_health_information_log", field)
+        if isinstance(count, int):
+            return Fact(count, source=source)
+    for row in smart.get("ata_smart_attributes", "table") or []:
+        if row.get("id") == attribute:
+            found = re.match(r"\d+", str(row.get("raw", {}).get("string", "")))
+            if found is not None:
+                return Fact(int(found[0]), source=f"{source}, {row.get('name')}")
+    return Fact.unknown("the drive does not count them")
 
 
 def _written(smart: Smart, source: str) -> Fact:

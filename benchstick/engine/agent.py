@@ -16,9 +16,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from benchstick.appliance import clock
 from benchstick.appliance.pulled import go_on_in_ram
@@ -29,6 +29,7 @@ from benchstick.drives.judge import STICK_WHY
 from benchstick.drives.model import Drive
 from benchstick.engine import plugged, purges, queues, recovery
 from benchstick.engine.artefacts import check_room
+from benchstick.engine.desk import Desk
 from benchstick.plan.errors import BadInput, BenchError, Refused, StoreFailed
 from benchstick.reports import bundle
 from benchstick.store import access, database, imports, locks, pages, records
@@ -49,12 +50,32 @@ def drives_document(drives: list[Drive]) -> dict[str, Any]:
     return {"schema": DRIVES_SCHEMA, "drives": [drive.to_json() for drive in drives]}
 
 
+class Slots(Protocol):
+    """Who tests drives by themselves (recipes.hands): a room further on, given to the agent."""
+
+    def look(self, drives: Sequence[Drive], seen: Collection[int]) -> None:
+        """These drives are there; `seen` were plugged in while the agent watched, by diskseq."""
+
+    def tick(self, db: sqlite3.Connection, drives: Sequence[Drive]) -> bool:
+        """Begin and end what is due; whether a test has ended."""
+
+    def asked(self, body: Mapping[str, Any]) -> None:
+        """Carry out a request. BadInput."""
+
+    def close(self) -> None:
+        """End its tests."""
+
+
 class Agent:
     """Runs until `stop` is set. One agent a bench: a second one is refused. `reports` writes those
-    of a booted stick."""
+    of a booted stick, `slots` tests what is plugged into the bench's ports."""
 
     def __init__(
-        self, home: Path, stop: threading.Event, reports: Reports | None = None
+        self,
+        home: Path,
+        stop: threading.Event,
+        reports: Reports | None = None,
+        slots: Slots | None = None,
     ) -> None:
         self.home = home
         self.stop = stop
@@ -65,7 +86,10 @@ class Agent:
         self.seen: set[int] = set()
         self._last: str | None = None
         self._reports = reports or Reports()
-        self._deep: dict[tuple[str, int | None], Drive] = {}
+        self._desk = Desk(home)
+        self._slots = slots
+        # As the last thorough look found them.
+        self._drives: list[Drive] = []
 
     def serve(self) -> None:
         """Scan and answer until stopped; then end the runs it started."""
@@ -85,6 +109,7 @@ class Agent:
                     print(f"benchstick agent: {left.told()}", file=sys.stderr)
                 self._refuse_old(db)
                 queues.close_all(db)
+                self._desk.open()
                 try:
                     self._loop(db)
                 finally:
@@ -92,6 +117,9 @@ class Agent:
                     with contextlib.suppress(BenchError, sqlite3.Error):
                         queues.close_all(db)
         finally:
+            if self._slots is not None:
+                self._slots.close()
+            self._desk.close()
             self._end_children()
             lock.release()
 
@@ -119,6 +147,9 @@ class Agent:
                 for row in records.open_requests(db):
                     self._answer(db, row)
                 self._take_uploads(db)
+                self._desk.tick(db)
+                if self._slots is not None and self._slots.tick(db, self._drives):
+                    self._last = None
             except StoreFailed:
                 raise
             except Exception as error:  # noqa: BLE001 - an odd drive may not end everybody's runs
@@ -147,6 +178,7 @@ class Agent:
             drives = purges.noted(
                 self.home, discover.scan(labels=known, seen=self.seen, home=self.home)
             )
+            self._drives = drives
             records.keep_drives_seen(db, drives_document(drives))
             note_sticks(
                 {"path": drive.path, "model": drive.identity.model, "id": None}
@@ -154,6 +186,8 @@ class Agent:
                 if STICK_WHY in drive.guard.why
             )
             self._last = shape
+        if self._slots is not None:
+            self._slots.look(self._drives, self.seen)
 
     def _note_plugged(self, drives: list[Drive]) -> None:
         """Remember which drives were plugged in while the agent watched.
@@ -186,6 +220,14 @@ class Agent:
                 raise BadInput("the request is not an object")
             if row["kind"] == "cancel":
                 self._cancel(db, body)
+                records.answer_request(db, row["id"], "done")
+            elif row["kind"] == "scan":
+                self._desk.asked(db, body)
+                records.answer_request(db, row["id"], "done")
+            elif row["kind"] == "qa":
+                if self._slots is None:
+                    raise BadInput("slot: the settings name no bench_ports", field="slot")
+                self._slots.asked(body)
                 records.answer_request(db, row["id"], "done")
             elif row["kind"] == "clock":
                 access.keep_sessions(db, clock.carry_out(body))

@@ -8,11 +8,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-import tomllib
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from benchstick.plan import toml_lines
 from benchstick.plan.errors import BadInput
+from benchstick.plan.toml_lines import NotToml, TomlLines
 
 MOST_BYTES = 1 << 20
 
@@ -36,33 +37,16 @@ def decoded(raw: bytes, where: str) -> str:
 def parse_toml(text: str, where: str) -> dict[str, Any]:
     """The TOML document. BadInput with the line where it is not TOML."""
     try:
-        # At the very end of a text tomllib tells no line.
-        return tomllib.loads(f"{text}\n")
-    except RecursionError:
-        wrong(where, None, "nested too deeply")
-    except ValueError as error:
-        at = re.search(r" \(at line (\d+), column \d+\)$", str(error))
-        said = str(error)[: at.start()] if at else str(error)[:200]
-        wrong(where, int(at[1]) if at else None, f"not TOML: {said}")
+        return toml_lines.parse(text)
+    except NotToml as error:
+        wrong(where, error.line, error.said)
 
 
 def line_of(text: str, key: str | None, *, table: str | None = None, number: int = 0) -> int:
     """The line on which `key` is set in the `number`th (from 0) `[[table]]`, or before all tables;
-    the line where that begins if it is not set there. tomllib does not tell."""
-    begin, seen = 1, -1
-    inside = table is None
-    header = re.compile(rf"""\s*\[\[\s*["']?{re.escape(table or "")}["']?\s*\]\]""")
-    pattern = re.compile(rf"""\s*["']?{re.escape(key or "")}["']?\s*[.=]""")
-    for at, line in enumerate(text.splitlines(), 1):
-        if line.lstrip().startswith("["):
-            if inside:
-                break
-            if header.match(line):
-                seen += 1
-                begin, inside = at, seen == number
-        elif inside and key and pattern.match(line):
-            return at
-    return begin if inside else 1
+    the line where that begins if it is not set there. `text` is TOML that `parse_toml` took."""
+    within = () if table is None else (table, number)
+    return TomlLines(text).of(*within, *(() if key is None else (key,)))
 
 
 def parse_csv(text: str, where: str, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:

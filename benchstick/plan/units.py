@@ -13,6 +13,7 @@ _SUFFIXES = {
     "kib": KIB, "mib": MIB, "gib": GIB, "tib": GIB * KIB,
     "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
 }  # fmt: skip
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
 def parse_size(text: str, field: str) -> int:
@@ -25,6 +26,17 @@ def parse_size(text: str, field: str) -> int:
     if count >= 1 << 63:
         raise BadInput(f"{field}: {text[:40]!r} is larger than any drive", field=field)
     return int(count)
+
+
+def parse_duration(text: str, field: str) -> float:
+    """`45 s`, `5min`, `2 h`, `1h 30min` in seconds."""
+    parts = re.findall(r"(\d{1,7}(?:\.\d{1,3})?)\s*([a-z]+)", text)
+    again = "".join(f"{count}{unit}" for count, unit in parts)
+    if not parts or again != re.sub(r"\s+", "", text) or any(u not in _SECONDS for _, u in parts):
+        raise BadInput(
+            f"{field}: {text[:40]!r} is not a duration; write 45 s, 5 min or 2 h", field=field
+        )
+    return sum(float(count) * _SECONDS[unit] for count, unit in parts)
 
 
 def size_text(count: float) -> str:

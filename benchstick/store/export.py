@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from benchstick.store import records
+from benchstick.store import records, verdicts
 
 COLUMNS = (
     "run", "suite", "drive", "model", "target", "step", "name", "pass", "value", "unit", "state",
@@ -23,9 +23,11 @@ COMPARED = (
 
 
 def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
-    """The run's document with its samples. BadInput when there is no such run."""
+    """The run's document with its samples, and the verdicts that rest on it. BadInput when there
+    is no such run."""
     samples = [sample.to_json() for sample in records.samples_of(db, number)]
-    return {**records.run_json(db, number), "samples": samples}
+    found = [verdicts.find(db, item) for item in verdicts.of_run(db, number)]
+    return {**records.run_json(db, number), "samples": samples, "verdicts": found}
 
 
 def figures_csv(document: Mapping[str, Any]) -> str:

@@ -33,6 +33,11 @@ def run_folder() -> Path:
     return places.runtime()
 
 
+def stick_recipes() -> Path:
+    """Where a booted stick's recipes are copied to: the stick may be pulled."""
+    return run_folder() / "recipes"
+
+
 def staging(uuid: str) -> Path:
     """Where the artefacts of a run's present step lie when they must not go to the data folder."""
     return run_folder() / "steps" / uuid

@@ -7,13 +7,15 @@ import binascii
 import ipaddress
 import json
 import re
-import tomllib
+import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchstick.plan import ticket, toml_lines
 from benchstick.plan.errors import BadInput
+from benchstick.plan.toml_lines import NotToml, TomlLines
 
 # Far more than anybody types; a damaged filesystem may claim any size.
 _MOST_BYTES = 256 << 10
@@ -22,6 +24,9 @@ _KEY_TYPES = (
     "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa",
 )  # fmt: skip
 _LANGUAGE = re.compile(r"browser|[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
+_PORT = re.compile(r"[0-9A-Za-z][0-9A-Za-z:.-]{0,59}")
+# Those that engine.keyboard decodes.
+SCANNER_LAYOUTS = ("us", "uk", "de", "fr")
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
@@ -61,7 +66,14 @@ class Settings:
     `clock` is what the PC's own clock keeps, utc or local time; `ssh_keys` are public keys, as in
     an authorized_keys file, that may log in to the booted stick; `ntp` are the time servers that
     it asks, empty for those that the network names; `language` is the page's, as `de`, or `browser`
-    for the one that each browser asks for.
+    for the one that each browser asks for; `scanner` is the barcode scanner, by vendor
+    and product (`0c2e:0b61`) or its name's pattern, empty for none, `scanner_layout` the country
+    whose keyboard it emulates; `webhook` is the address that each verdict is posted to, empty for
+    none, `webhook_secret` what signs it; `bench_ports` are the ports where recipes may erase and
+    start by themselves, by the names of the slots, `scan_prefixes` what a scan with each beginning
+    is; `per_controller` is how many drives of one controller recipes test at once;
+    `autostart` is the recipe that starts by itself in them, empty for none, after `countdown`
+    seconds.
     """
 
     hosts: tuple[str, ...]
@@ -73,6 +85,15 @@ class Settings:
     ssh_keys: tuple[str, ...]
     ntp: tuple[str, ...]
     language: str
+    scanner: str
+    scanner_layout: str
+    webhook: str
+    webhook_secret: str
+    bench_ports: Mapping[str, tuple[str, ...]]
+    scan_prefixes: Mapping[str, str]
+    per_controller: int
+    autostart: str
+    countdown: int
 
 
 def check_hosts(value: Any) -> tuple[str, ...]:
@@ -119,6 +140,13 @@ def check_flag(value: Any) -> bool:
     return value
 
 
+def check_parallel(value: Any) -> int:
+    """How many drives at once."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 64:
+        raise ValueError(f"{value!r} is not a whole number from 1 to 64")
+    return value
+
+
 def check_clock(value: Any) -> str:
     """What the PC's own clock keeps."""
     if value not in ("utc", "local"):
@@ -155,6 +183,97 @@ def check_language(value: Any) -> str:
     return value
 
 
+def check_scanner(value: Any) -> str:
+    """The barcode scanner: nothing, `0c2e:0b61` or a pattern of the device's name."""
+    if not isinstance(value, str) or not value.isprintable() or len(value) > 100:
+        raise ValueError(f'{value!r} is not a scanner, as "0c2e:0b61" or "Honeywell*"')
+    if value and not value.strip("*?[]! "):
+        raise ValueError(f"{value!r} would take every keyboard, the bench's own too")
+    return value
+
+
+def check_layout(value: Any) -> str:
+    """The country whose keyboard a scanner emulates."""
+    if value not in SCANNER_LAYOUTS:
+        raise ValueError(f"{value!r} is not one of {', '.join(SCANNER_LAYOUTS)}")
+    return str(value)
+
+
+def check_webhook(value: Any) -> str:
+    """Nothing, or an http or https address."""
+    wanted = 'an address is wanted, as "http://qa.example/benchstick"'
+    if not isinstance(value, str):
+        raise ValueError(wanted)
+    if not value:
+        return value
+    try:
+        parts = urllib.parse.urlsplit(value)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or not value.isascii() or not value.isprintable() or " " in value:
+        raise ValueError(f"{value!r}: {wanted}")
+    return value
+
+
+def check_secret(value: Any) -> str:
+    """Nothing, or a secret that is not guessed."""
+    if not isinstance(value, str) or not value.isprintable() or 0 < len(value) < 16:
+        raise ValueError("a secret of 16 characters or more is wanted, or none")
+    return value
+
+
+def check_ports(value: Any) -> Mapping[str, tuple[str, ...]]:
+    """Slots by name, each with its port or ports as `benchstick drives` gives them."""
+    wanted = 'names with ports are wanted, as {"slot 1" = "2-1.3", "slot 2" = ["2-2", "ata3"]}'
+    if not isinstance(value, dict):
+        raise ValueError(wanted)
+    slots = {}
+    taken: set[str] = set()
+    for name, given in value.items():
+        ports = [given] if isinstance(given, str) else given
+        if not isinstance(ports, list) or not ports:
+            raise ValueError(wanted)
+        if not name.strip() or not name.isprintable() or len(name) > 40:
+            raise ValueError(f"{name!r}: a slot's name has 1 to 40 characters")
+        for port in ports:
+            if not isinstance(port, str) or not _PORT.fullmatch(port):
+                raise ValueError(f"{port!r} is not a port, as 2-1.3, ata3 or 0000:03:00.0")
+            if port in taken:
+                raise ValueError(f"{port} is in two slots")
+            taken.add(port)
+        slots[name] = tuple(ports)
+    return slots
+
+
+def check_prefixes(value: Any) -> Mapping[str, str]:
+    """Beginnings of scans, each with what such a scan is."""
+    if (
+        not isinstance(value, dict)
+        or not all(value)
+        or not all(isinstance(kind, str) for kind in value.values())
+    ):
+        raise ValueError('prefixes with kinds are wanted, as {"OP:" = "operator"}')
+    for kind in value.values():
+        if kind not in ticket.KINDS:
+            raise ValueError(f"{kind!r} is not one of {', '.join(ticket.KINDS)}")
+    return dict(value)
+
+
+def check_recipe(value: Any) -> str:
+    """Nothing, or the name of a recipe."""
+    if not isinstance(value, str) or not re.fullmatch(r"([a-z0-9][a-z0-9._-]{0,59})?", value):
+        raise ValueError(f'{value!r} is not the name of a recipe, as "incoming-usb-stick"')
+    return value.removesuffix(".toml")
+
+
+def check_countdown(value: Any) -> int:
+    """Seconds."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 3600:
+        raise ValueError(f"{value!r} is not a whole number of seconds from 0 to 3600")
+    return value
+
+
 SETTINGS = (
     Setting("hosts", [], check_hosts, "further names under which the page may be asked for"),
     Setting("listen", "127.0.0.1", check_listen, "the address that the page listens on", "::"),
@@ -165,6 +284,15 @@ SETTINGS = (
     Setting("ssh_keys", [], check_ssh_keys, "public keys that may log in to the booted stick"),
     Setting("ntp", [], check_hosts, "time servers of the booted stick; none: those of the network"),
     Setting("language", "browser", check_language, "the page's language, where it is there"),
+    Setting("scanner", "", check_scanner, "the barcode scanner: its USB id, or its name's pattern"),
+    Setting("scanner_layout", "us", check_layout, "the country's keyboard that it emulates"),
+    Setting("webhook", "", check_webhook, "where each verdict is posted, by HTTP"),
+    Setting("webhook_secret", "", check_secret, "signs what is posted there"),
+    Setting("bench_ports", {}, check_ports, "ports where recipes may erase, by their slots' names"),
+    Setting("scan_prefixes", {}, check_prefixes, "what a scan is that begins so"),
+    Setting("per_controller", 4, check_parallel, "drives of one controller tested at once"),
+    Setting("autostart", "", check_recipe, "the recipe that starts by itself on the bench's ports"),
+    Setting("countdown", 10, check_countdown, "seconds before it does"),
 )
 
 
@@ -192,18 +320,14 @@ def load(path: Path, *, on_stick: bool = False) -> Settings:
 def read(text: str, where: str, *, on_stick: bool = False) -> Settings:
     """The settings in TOML `text`; `where` names the file in errors."""
     try:
-        # At the very end of a text tomllib tells no line.
-        given = tomllib.loads(f"{text}\n")
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        at = re.search(r" \(at line (\d+), column \d+\)$", str(error))
-        line = int(at[1]) if at else None
-        said = str(error)[: at.start()] if at else str(error)
-        raise SettingsError(where, line, f"not TOML: {said}") from None
+        given = toml_lines.parse(text)
+    except NotToml as error:
+        raise SettingsError(where, error.line, error.said) from None
     known = {setting.name: setting for setting in SETTINGS}
     for name in given:
         if name not in known:
             said = f"{name}: no such setting; there are {', '.join(known)}"
-            raise SettingsError(where, _line(text, name), said, field=name)
+            raise SettingsError(where, TomlLines(text).of(name), said, field=name)
     return Settings(
         **{name: _value(text, where, known[name], given, on_stick) for name in known}
     )
@@ -213,11 +337,17 @@ def to_toml(settings: Settings) -> str:
     """The settings as a file that `load` reads back to the same."""
     lines = []
     for setting in SETTINGS:
-        value = getattr(settings, setting.name)
-        # TOML's strings, numbers, lists and booleans of this kind are JSON's.
-        plain = list(value) if isinstance(value, tuple) else value
-        lines.append(f"{setting.name} = {json.dumps(plain)}\n")
+        lines.append(f"{setting.name} = {_toml(getattr(settings, setting.name))}\n")
     return "".join(lines)
+
+
+def _toml(value: Any) -> str:
+    """TOML's strings, numbers, lists and booleans of this kind are JSON's; its tables are not."""
+    if isinstance(value, Mapping):
+        pairs = (f"{_toml(name)} = {_toml(item)}" for name, item in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    # JSON writes what is beyond 16 bits as two escapes, which TOML does not allow.
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
 
 
 def _value(
@@ -230,14 +360,5 @@ def _value(
         return setting.check(given.get(setting.name, default))
     except ValueError as error:
         said = f"{setting.name}: {error}"
-        line = _line(text, setting.name)
+        line = TomlLines(text).of(setting.name)
         raise SettingsError(where, line, said, field=setting.name) from None
-
-
-def _line(text: str, name: str) -> int:
-    """The line on which `name` is set; tomllib does not tell."""
-    pattern = re.compile(rf"""\s*\[*\s*["']?{re.escape(name)}["']?\s*[\].=]""")
-    for number, line in enumerate(text.splitlines(), start=1):
-        if pattern.match(line):
-            return number
-    return 1

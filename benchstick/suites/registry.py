@@ -64,6 +64,28 @@ def suite_json(suite: Suite) -> dict[str, Any]:
     }
 
 
+def check_choices(
+    suite: Suite, target: str | None, fs: str | None, scale: float | None
+) -> tuple[str, str]:
+    """Target and filesystem that are taken when these are asked for. BadInput with the field when
+    the suite takes none such, on whatever drive."""
+    chosen = target or suite.default_target
+    if chosen not in suite.targets:
+        raise BadInput(
+            f"target {chosen!r}: {suite.name} takes {' or '.join(suite.targets)}", field="target"
+        )
+    if (fs or suite.default_fs) not in FILESYSTEMS:
+        raise BadInput(f"fs {fs!r}: not one of {', '.join(FILESYSTEMS)}", field="fs")
+    if chosen == "block" and fs not in (None, "keep"):
+        raise BadInput("fs: a raw drive (--target block) has no filesystem", field="fs")
+    if scale is not None and not suite.takes_scale:
+        raise BadInput(f"scale: {suite.name} has no file sets to scale", field="scale")
+    # `not (0 < scale <= 1)` is also true of NaN.
+    if scale is not None and not 0 < scale <= 1:
+        raise BadInput(f"scale {scale}: more than 0, up to 1", field="scale")
+    return chosen, fs or suite.default_fs
+
+
 def make_plan(
     suite_name: str,
     drive: Mapping[str, Any],
@@ -82,25 +104,10 @@ def make_plan(
     of RAM a file set's source may take.
     """
     suite = find(suite_name)
-    chosen_target = target or suite.default_target
-    if chosen_target not in suite.targets:
-        raise BadInput(
-            f"target {chosen_target!r}: {suite_name} takes {' or '.join(suite.targets)}",
-            field="target",
-        )
+    chosen_target, chosen_fs = check_choices(suite, target, fs, scale)
     transport = (drive.get("transport") or {}).get("value")
-    chosen_fs = fs or suite.default_fs
-    if chosen_fs not in FILESYSTEMS:
-        raise BadInput(f"fs {chosen_fs!r}: not one of {', '.join(FILESYSTEMS)}", field="fs")
     if transport == "virtual" and chosen_target == "file" and chosen_fs == "keep":
         chosen_fs = "auto"
-    if chosen_target == "block" and fs not in (None, "keep"):
-        raise BadInput("fs: a raw drive (--target block) has no filesystem", field="fs")
-    if scale is not None and not suite.takes_scale:
-        raise BadInput(f"scale: {suite_name} has no file sets to scale", field="scale")
-    # `not (0 < scale <= 1)` is also true of NaN.
-    if scale is not None and not 0 < scale <= 1:
-        raise BadInput(f"scale {scale}: more than 0, up to 1", field="scale")
     return suite.plan(
         Asked(
             drive=drive,

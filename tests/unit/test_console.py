@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +16,9 @@ from benchstick.appliance.console import frame
 from benchstick.appliance.ending import Ending, ending
 from benchstick.appliance.network import Port
 from benchstick.appliance.page import Page
-from benchstick.appliance.view import Ended, Line, Running, View
+from benchstick.appliance.view import Ended, Line, Looker, Running, SlotLine, View
+from benchstick.store import database, slots
+from benchstick.store.slots import Slot
 
 VIEW = View(
     version="0.1.0",
@@ -35,6 +39,14 @@ VIEW = View(
 RUNNING = Running(13, "das", "Samsung Portable SSD T7 Shield", "Videos, pass 1", 0.42, 512.0)
 PASS = Ended(12, "das", "Samsung Portable SSD T7 Shield", Ending("PASS", "good", ""))
 FAIL = replace(PASS, ending=Ending("FAIL", "bad", "write 312 MB/s, wanted at least 900"))
+
+
+SLOTS = (
+    SlotLine("slot 1", "PASS", "good", "S1 Samsung T7", ""),
+    SlotLine("slot 2", "FAIL", "bad", "S2 Crucial X9", "SEQ1M Q8T1 read 400 MB/s, wanted >= 900"),
+    SlotLine("slot 3", "8", "neither", "S3 Intenso", "seconds until its test begins"),
+    SlotLine("slot 4", "EMPTY", "neither", "", ""),
+)
 
 
 def text(view: View, width: int = 80, height: int = 25) -> str:
@@ -62,7 +74,11 @@ def test_the_usual_screen_shows_all_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "view", [VIEW, replace(VIEW, ended=FAIL), replace(VIEW, running=(RUNNING,))]
+    "view",
+    [
+        VIEW, replace(VIEW, ended=FAIL), replace(VIEW, running=(RUNNING,)),
+        replace(VIEW, slots=SLOTS), replace(VIEW, slots=SLOTS[:1]),
+    ],
 )
 @pytest.mark.parametrize("size", [(80, 25), (128, 48), (80, 24), (40, 12), (20, 5), (240, 67)])
 def test_nothing_leaves_the_screen_or_the_font(view: View, size: tuple[int, int]) -> None:
@@ -234,3 +250,55 @@ def test_avahi_is_asked_for_the_name(tmp_path: Path, answer: bytes, name: str | 
 
 def test_without_avahi_there_is_no_name(tmp_path: Path) -> None:
     assert network.mdns_name("10.0.0.2", tmp_path / "socket") is None
+
+
+@pytest.mark.parametrize("size", [(128, 48), (160, 60), (100, 40)])
+def test_slots_have_words_that_can_be_read_from_afar(size: tuple[int, int]) -> None:
+    shown = text(replace(VIEW, slots=SLOTS, ended=FAIL), *size)
+    for slot in SLOTS:
+        assert slot.name in shown
+        assert slot.said in shown
+    half = (size[0] - 1) // 2
+    for word in ("PASS", "FAIL", "8"):
+        lines = letters.big(word, half - 2)
+        assert len(lines) == letters.HEIGHT
+        assert all(line.strip() in shown for line in lines), word
+    coloured = "\n".join(frame(replace(VIEW, slots=SLOTS), *size, colours=True))
+    for style in ("good-block", "bad-block", "plain-block"):
+        assert f"\x1b[{screen.STYLES[style]}m" in coloured
+
+
+def test_on_a_small_screen_each_slot_has_its_line() -> None:
+    shown = text(replace(VIEW, slots=SLOTS)).splitlines()
+    assert shown[-4:] == [
+        " slot 1: PASS  S1 Samsung T7",
+        " slot 2: FAIL  S2 Crucial X9  SEQ1M Q8T1 read 400 MB/s, wanted >= 900",
+        " slot 3: 8  S3 Intenso  seconds until its test begins",
+        " slot 4: EMPTY",
+    ]
+    assert "http://192.168.100.123/" in "\n".join(shown)
+
+
+def test_the_slots_of_the_store_are_on_the_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHSTICK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
+    found = [
+        Slot(name="a", state="countdown", code="S1", model="M", until=time.time() + 9),
+        Slot(name="b", state="testing", code="S2", model="M"),
+        Slot(name="c", state="done", code="S3", model="M", word="fail", said="too slow"),
+        Slot(name="d", state="here", code="S4", model="M", said="plug it in again"),
+        Slot(name="e"),
+    ]
+    with contextlib.closing(database.open_writer(tmp_path / "home")) as db:
+        slots.keep(db, found)
+    looker = Looker("1")
+    shown = looker.look().slots
+    looker.close()
+    assert [(one.name, one.word, one.kind) for one in shown[1:]] == [
+        ("b", "TESTING", "neither"), ("c", "FAIL", "bad"), ("d", "NOT TESTED", "neither"),
+        ("e", "EMPTY", "neither"),
+    ]  # fmt: skip
+    assert int(shown[0].word) in (8, 9)
+    assert (shown[2].said, shown[2].model) == ("too slow", "S3 M")

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchstick.store import access, imports, models, queues, references
+from benchstick.plan.ticket import classify
+from benchstick.store import access, imports, models, queues, references, scans
 from benchstick.store.database import open_writer
 from benchstick.store.records import add_request, answer_request
 from benchstick.suites.models import Claim, Sheet
@@ -32,6 +33,9 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
             )
         numbers |= tell_more(home, db)
         numbers |= furnish(db)
+        for text in ("OP:anna", "PO:4711", "A-1006", "A-1007"):
+            scans.keep(db, "scanner", text, *classify(text, {"OP:": "operator", "PO:": "order"}))
+        scans.say_scanner(db, "scanner Honeywell 1900 (0c2e:0b61)")
         numbers["queue"] = add_queue(db, numbers)
         numbers["stopped"] = add_queue(db, {"das": numbers["lost"], "running": None})
         queues.end(db, numbers["stopped"], "stopped", queues.NO_AGENT)
@@ -123,6 +127,7 @@ def paths(numbers: Mapping[str, Any]) -> dict[str, str]:
         "model": f"/models?edit={numbers['remove_model']}",
         "import": f"/imports/{numbers['imported']}",
         "licences": "/licences",
+        "desk": "/desk",
         "tokens": "/settings/tokens",
         "login": "/login",
         "not-here": "/runs/999999",

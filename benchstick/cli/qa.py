@@ -1,0 +1,215 @@
+"""`benchstick qa RECIPE`: a recipe on one drive or several at once, and the verdicts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from benchstick.cli.carry import cost_text
+from benchstick.cli.common import need_root, print_json, print_table, tell_unfinished
+from benchstick.cli.recipe import is_file, source, tell_mistakes
+from benchstick.drives import discover, slots
+from benchstick.drives.model import Drive
+from benchstick.drives.tree import Tree
+from benchstick.engine import plugged
+from benchstick.engine.job import Job, cancel_on_signals, find_drive, make_ready
+from benchstick.plan import queue
+from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput, BenchError
+from benchstick.plan.steps import Plan
+from benchstick.recipes import before, outputs, several
+from benchstick.recipes.drive_test import Ask
+from benchstick.recipes.model import Recipe
+from benchstick.recipes.read import RecipeMistakes, read
+from benchstick.recipes.several import Asked
+from benchstick.store import settings
+from benchstick.store.home import data_folder, settings_file
+from benchstick.store.records import storable
+
+
+@click.command()
+@click.argument("name", metavar="RECIPE")
+@click.option("--drive", "selectors", multiple=True, metavar="D",
+              help="a drive, as often as there are some; none: those on the bench's ports")
+@click.option("--erase", "codes", multiple=True, metavar="CODE",
+              help="the code of a drive whose data may be destroyed; else the recipe's rule holds")
+@click.option("--scanned", metavar="SERIAL", help="the serial that is on the drive's sticker")
+@click.option("--asset", metavar="TAG", help="goes with the verdict; of one drive, as --order")
+@click.option("--order", metavar="TEXT")
+@click.option("--operator", metavar="NAME")
+@click.option("--dry-run", is_flag=True, help="tell what would be done; write nothing")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/qa/1 document")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="JUnit XML as well")
+@click.option("--csv", "as_csv", type=click.Path(path_type=Path), metavar="FILE",
+              help="CSV as well, a line for each drive")
+@click.option("--events", type=click.Path(path_type=Path), metavar="FILE",
+              help="key=value lines as well, added to the end of FILE")
+def qa(
+    name: str,
+    selectors: Sequence[str],
+    codes: Sequence[str],
+    scanned: str | None,
+    asset: str | None,
+    order: str | None,
+    operator: str | None,
+    dry_run: bool,
+    as_json: bool,
+    junit: Path | None,
+    as_csv: Path | None,
+    events: Path | None,
+) -> int:
+    """Test drives by a recipe: PASS, FAIL or INCONCLUSIVE."""
+    raw, where = source(name)
+    try:
+        recipe = read(raw, where)
+    except RecipeMistakes as error:
+        tell_mistakes(error, where)
+        return EXIT_BAD_INPUT
+    if not dry_run:
+        need_root("a test")
+    tell_unfinished()
+    chosen = settings.load(settings_file())
+    ports = slots.by_port(Tree(), chosen.bench_ports)
+    drives = _drives(recipe, selectors, ports, makes=not dry_run)
+    erase = _erase(codes, drives)
+    labels = {"asset": asset, "order": order, "operator": operator}
+    if len(drives) > 1 and (scanned or asset or order):
+        raise BadInput("--scanned, --asset and --order are of one drive; name it with --drive")
+    _tell(recipe, drives, ports, erase, dry_run=dry_run)
+    if dry_run:
+        return 0
+    asked = [
+        Asked(
+            drive,
+            Ask(
+                recipe=raw, file=where, drive=_selector(drive),
+                expected=(drive.identity.key(), drive.diskseq), bench_ports=ports,
+                erase=drive.code if drive.code in erase else None,
+                per_controller=chosen.per_controller, scanned=scanned, own_folders=is_file(name),
+                labels={key: value for key, value in labels.items() if value},
+            ),
+        )
+        for drive in drives
+    ]  # fmt: skip
+    with cancel_on_signals() as cancelled:
+        found = several.carry_out(asked, data_folder(), cancelled)
+    _write(junit, outputs.junit(found))
+    _write(as_csv, outputs.csv_text(found))
+    lines = "".join(f"{line}\n" for item in found for line in outputs.event_lines(item))
+    _write(events, lines, mode="a")
+    document = outputs.document(found)
+    if as_json:
+        print_json(document)
+    else:
+        print_table(
+            ("drive", "place", "model", "verdict", "why"),
+            [
+                (item["drive"]["code"], item["drive"]["slot"] or item["drive"]["port"],
+                 item["drive"]["model"], item["verdict"].upper(), storable(item["why"]) or "")
+                for item in found
+            ],
+        )  # fmt: skip
+    return int(document["exit_code"])
+
+
+def _selector(drive: Drive) -> str:
+    return "practice" if drive.is_practice else drive.code
+
+
+def _drives(
+    recipe: Recipe, selectors: Sequence[str], ports: dict[str, str], *, makes: bool
+) -> list[Drive]:
+    """The drives that are meant. BadInput where there are none, or one is named twice."""
+    home, seen = data_folder(), plugged.believed()
+    if selectors:
+        found = [find_drive(selector, home, seen, makes=makes) for selector in selectors]
+        for at, drive in enumerate(found):
+            if drive.name in [other.name for other in found[:at]]:
+                raise BadInput(f"--drive: {drive.code} is named twice", field="drive")
+        return found
+    if not ports:
+        raise BadInput(
+            "--drive: is missing, and the settings list no bench_ports to look at", field="drive"
+        )
+    present = discover.scan(seen=seen, home=home)
+    there = [drive for drive in present if drive.identity.port in ports]
+    fitting = [d for d in there if before.why_no_match(recipe.match, d.to_json()) is None]
+    if not fitting:
+        told = ", ".join(drive.code for drive in there) or "none"
+        raise BadInput(
+            f"no drive on the bench's ports is one that {recipe.name} is for; there: {told}",
+            field="drive",
+        )
+    return fitting
+
+
+def _erase(codes: Sequence[str], drives: Sequence[Drive]) -> frozenset[str]:
+    """The codes that were typed. BadInput for one that is of none of the drives."""
+    known = [drive.code for drive in drives]
+    for code in codes:
+        if code not in known:
+            raise BadInput(
+                f"--erase {code}: none of these drives has it; they are {', '.join(known)}",
+                field="erase",
+            )
+    return frozenset(codes)
+
+
+def _tell(
+    recipe: Recipe,
+    drives: Sequence[Drive],
+    ports: dict[str, str],
+    erase: frozenset[str],
+    *,
+    dry_run: bool,
+) -> None:
+    """What is about to be done, for each drive; on stderr, of a dry run on stdout."""
+    file = sys.stdout if dry_run else sys.stderr
+    seen = plugged.believed()
+    print(f"{recipe.name} on {len(drives)} drive{'s' if len(drives) > 1 else ''}", file=file)
+    for drive in drives:
+        facts = drive.to_json()
+        reasons = before.reasons(recipe, facts)
+        cost = ""
+        if not reasons:
+            jobs = [
+                Job(suite=entry.suite, drive=_selector(drive), params=entry.params,
+                    target=entry.target, fs=entry.fs, scale=entry.scale)
+                for entry in recipe.entries
+            ]  # fmt: skip
+            try:
+                plans = _plans(jobs, drive)
+                cost = cost_text(plans)
+                if any(plan.destroys for plan in plans) and drive.code not in erase:
+                    plugged_in = drive.diskseq is not None and drive.diskseq in seen
+                    reason = before.why_not_erased(
+                        recipe, facts, bench_ports=ports, plugged=plugged_in
+                    )
+                    reasons += [] if reason is None else [reason]
+            except BenchError as error:
+                cost = error.message
+        told = "; ".join(item.text for item in reasons) or cost
+        print(f"{drive.code} ({drive.identity.model}): {storable(told)}", file=file)
+    for sentence in several.shared(drives):
+        print(sentence, file=file)
+
+
+def _plans(jobs: Sequence[Job], drive: Drive) -> list[Plan]:
+    home, seen = data_folder(), plugged.believed()
+    plans = [make_ready(job, home, seen, makes=False, drive=drive).plan for job in jobs]
+    queue.check(plans)
+    return plans
+
+
+def _write(path: Path | None, text: str, mode: str = "w") -> None:
+    if path is None:
+        return
+    try:
+        with path.open(mode, encoding="utf-8", newline="") as file:
+            file.write(text)
+    except OSError as error:
+        # The verdicts are kept and printed all the same.
+        print(f"benchstick: {path}: {error.strerror}; benchstick verdict show has the verdicts",
+              file=sys.stderr)  # fmt: skip

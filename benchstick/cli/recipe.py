@@ -1,0 +1,127 @@
+"""`benchstick recipe`: check, list and show recipes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from benchstick.cli.common import print_json, print_table, read_file
+from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput
+from benchstick.recipes import shelf, words
+from benchstick.recipes.model import Recipe
+from benchstick.recipes.read import RecipeMistakes, read
+from benchstick.store.records import storable
+
+
+@click.group()
+def recipe() -> None:
+    """What is run on which drives, and by which limits they pass."""
+
+
+@recipe.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/recipe-check/1 document")
+def check(path: Path, as_json: bool) -> int:
+    """Tell every mistake in FILE as FILE:LINE: what."""
+    try:
+        found = read(read_file(path), str(path))
+    except RecipeMistakes as error:
+        if as_json:
+            _print_check(path, error)
+        else:
+            tell_mistakes(error, str(path))
+        return EXIT_BAD_INPUT
+    if as_json:
+        _print_check(path, None)
+    else:
+        print(f"{path}: {found.name}: {_counts(found)}; no mistakes")
+    return 0
+
+
+def tell_mistakes(error: RecipeMistakes, where: str) -> None:
+    """Each on a line of stderr, as FILE:LINE: what."""
+    for item in error.mistakes:
+        print(storable(item.told(where)), file=sys.stderr)
+
+
+def _print_check(path: Path, error: RecipeMistakes | None) -> None:
+    print_json({
+        "schema": "benchstick/recipe-check/1",
+        "file": storable(str(path)),
+        "mistakes": [
+            {"line": item.line, "field": item.field, "message": item.said}
+            for item in (error.mistakes if error is not None else ())
+        ],
+    })  # fmt: skip
+
+
+def _counts(found: Recipe) -> str:
+    suites, limits = len(found.entries), len(found.limits)
+    return (f"{suites} suite{'s' if suites > 1 else ''}, "
+            f"{limits} limit{'s' if limits > 1 else ''}")  # fmt: skip
+
+
+@recipe.command("list")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/recipes/1 document")
+def list_(as_json: bool) -> None:
+    """List the recipes: those that come with the bench, and those on its stick."""
+    found = [(item, _read(item)) for item in shelf.shelved()]
+    if as_json:
+        listed = [
+            {"name": item.name, "path": None if item.path is None else str(item.path),
+             "recipe": made.to_json() if isinstance(made, Recipe) else None,
+             "error": None if isinstance(made, Recipe) else made}
+            for item, made in found
+        ]  # fmt: skip
+        print_json({"schema": "benchstick/recipes/1", "recipes": listed})
+        return
+    print_table(
+        ("recipe", "at most", "suites", "about"),
+        [(item.name, *_told(made)) for item, made in found],
+    )
+
+
+def _read(item: shelf.Shelved) -> Recipe | str:
+    """The recipe, or what is wrong with it."""
+    try:
+        return read(item.raw(), item.file)
+    except BadInput as error:
+        return error.message
+
+
+def _told(made: Recipe | str) -> tuple[str, str, str]:
+    if isinstance(made, str):
+        return "-", "-", storable(made) or ""
+    most = words.time_text(made.time_limit) if made.time_limit else "-"
+    return most, " ".join(entry.suite for entry in made.entries), made.about
+
+
+@recipe.command()
+@click.argument("name", metavar="NAME|FILE")
+@click.option("--toml", "as_toml", is_flag=True, help="the file itself, to make your own of it")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/recipe/1 document")
+def show(name: str, as_toml: bool, as_json: bool) -> None:
+    """Tell what a recipe does: one of `list`, or that in a file."""
+    raw, where = source(name)
+    found = read(raw, where)
+    if as_toml:
+        print(raw.decode("utf-8-sig"), end="")
+    elif as_json:
+        print_json(found.to_json())
+    else:
+        print("\n    ".join(words.lines(found)))
+
+
+def is_file(name: str) -> bool:
+    """Whether this means a file, not a recipe of the bench's."""
+    return Path(name).exists() or "/" in name or name.endswith(".toml")
+
+
+def source(name: str) -> tuple[bytes, str]:
+    """The text of a recipe and what its file is called. BadInput when there is none."""
+    if is_file(name):
+        return read_file(Path(name)), name
+    found = shelf.find(name)
+    return found.raw(), found.file

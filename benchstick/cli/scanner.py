@@ -1,0 +1,85 @@
+"""`benchstick scanner`: which devices a barcode scanner could be, and what it reads."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import click
+
+from benchstick.engine import scanner as scanners
+from benchstick.engine.job import cancel_on_signals
+from benchstick.engine.keyboard import LAYOUTS
+from benchstick.plan.errors import BadInput
+from benchstick.store import settings
+from benchstick.store.home import settings_file
+
+SCHEMA = "benchstick/scanner/1"
+SCAN_SCHEMA = "benchstick/scan/1"
+
+
+@click.command()
+@click.argument("device", required=False)
+@click.option("--layout", type=click.Choice(list(LAYOUTS)), help="the keyboard that it emulates")
+@click.option("--json", "as_json", is_flag=True, help="one JSON document, or one a scan")
+def scanner(device: str | None, layout: str | None, as_json: bool) -> int:
+    """List the keyboards that are plugged in, or print what DEVICE scans until Ctrl-C.
+
+    DEVICE is a vendor and product id (0c2e:0b61) or a pattern of the name ("Honeywell*"), as in the
+    setting `scanner`. While it is read it types nowhere else.
+    """
+    given = settings.load(settings_file())
+    if device is None:
+        _list(given.scanner, as_json)
+        return 0
+    try:
+        wanted = settings.check_scanner(device)
+    except ValueError as error:
+        raise BadInput(f"DEVICE: {error}") from None
+    if not wanted:
+        raise BadInput('DEVICE: an id or a name is needed, as 0c2e:0b61 or "Honeywell*"')
+    _read(wanted, layout or given.scanner_layout, as_json)
+    return 0
+
+
+def _list(wanted: str, as_json: bool) -> None:
+    found = scanners.keyboards()
+    taken = {one.node for one in found if wanted and one.matches(wanted)}
+    if as_json:
+        rows = [{**one.to_json(), "scanner": one.node in taken} for one in found]
+        sys.stdout.write(json.dumps({"schema": SCHEMA, "keyboards": rows}) + "\n")
+        return
+    for one in found:
+        mark = "  the scanner of the settings" if one.node in taken else ""
+        print(f"{one.id}  {one.name}  {one.node}{mark}")
+    if not found:
+        print("no keyboard and no scanner is plugged in", file=sys.stderr)
+
+
+def _read(wanted: str, layout: str, as_json: bool) -> None:
+    device = scanners.the_one(wanted)
+    try:
+        grabbed = scanners.Grabbed(device, layout)
+    except OSError as error:
+        # EBUSY: the bench's agent has it, or another program.
+        raise BadInput(f"{device.node} ({device.name}): {error.strerror}") from None
+    print(f"reading {device.name} ({device.id}), layout {layout}", file=sys.stderr, flush=True)
+    with cancel_on_signals() as stop:
+        try:
+            while not stop.is_set():
+                for text in grabbed.read(0.25):
+                    _print(scanners.Scan(text, time.time()), as_json)
+        except OSError as error:
+            raise BadInput(f"{device.name}: {error.strerror}: was it pulled out?") from None
+        finally:
+            grabbed.close()
+
+
+def _print(scan: scanners.Scan, as_json: bool) -> None:
+    if as_json:
+        document = {"schema": SCAN_SCHEMA, "text": scan.text, "at": scan.at}
+        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+    else:
+        print(scan.text)
+    sys.stdout.flush()

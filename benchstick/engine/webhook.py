@@ -1,0 +1,148 @@
+"""Posts what waits in the store to the webhook of the settings, again and again until it is taken.
+
+A thread of the agent with a connection of its own: a receiver that is down, slow or says 500 keeps
+nobody else waiting. Taken is what is answered with 2xx; everything else is tried again, a redirect
+too, since what is posted would be lost on the way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import http.client
+import sqlite3
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchstick import __version__
+from benchstick.plan.errors import BenchError
+from benchstick.store import database, outbox
+from benchstick.store.settings import Settings
+
+TIMEOUT_SECONDS = 10.0
+LOOK_EVERY = 2.0
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0
+# A receiver's answer is not read beyond what an error message needs.
+_ANSWER_BYTES = 200
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def post(url: str, secret: str, letter: outbox.Letter) -> str | None:
+    """Post one body. None when the receiver has taken it, else why not, in one line.
+
+    With a secret the header X-Benchstick-Signature is `sha256=` and the HMAC of the body, so that
+    the receiver knows who it is from.
+    """
+    body = letter.body.encode()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"benchstick/{__version__}",
+        "Idempotency-Key": letter.key,
+        "X-Benchstick-Attempt": str(letter.tries + 1),
+    }
+    if secret:
+        mark = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+        headers["X-Benchstick-Signature"] = f"sha256={mark}"
+    opener = urllib.request.build_opener(_NoRedirects)
+    request = urllib.request.Request(url, body, headers, method="POST")
+    try:
+        with opener.open(request, timeout=TIMEOUT_SECONDS):
+            return None
+    except urllib.error.HTTPError as error:
+        with contextlib.closing(error):
+            text = _said(error)
+        return f"the receiver answered {error.code} {error.reason}{text}"
+    except urllib.error.URLError as error:
+        return f"no connection: {getattr(error.reason, 'strerror', None) or error.reason}"
+    except TimeoutError:
+        return f"no answer within {TIMEOUT_SECONDS:g} s"
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _said(error: urllib.error.HTTPError) -> str:
+    try:
+        text = error.read(_ANSWER_BYTES).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException):
+        return ""
+    line = " ".join(part for part in text.split() if part.isprintable())
+    return f": {line}" if line else ""
+
+
+def pause_after(tries: int) -> float:
+    """Seconds to wait after so many tries in a row that failed."""
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(tries - 1, 20))
+
+
+class Postman(threading.Thread):
+    """Delivers until stopped. `settings` gives those in force at each round."""
+
+    def __init__(self, home: Path, settings: Callable[[], Settings]) -> None:
+        super().__init__(name="webhook", daemon=True)
+        self._home, self._settings = home, settings
+        self._stop_event = threading.Event()
+
+    def run(self) -> None:
+        """Look at what waits, every two seconds; after a failure later and later."""
+        failures = 0
+        pause = LOOK_EVERY
+        db: sqlite3.Connection | None = None
+        while not self._stop_event.wait(pause):
+            try:
+                # Kept open: opening the store to write checks the whole of it.
+                db = db or database.open_writer(self._home)
+                well = deliver(db, self._settings(), self._stop_event)
+            except (BenchError, sqlite3.Error):
+                # The store is gone for the moment, or a setting is wrong: what waits stays.
+                well = False
+                if db is not None:
+                    db.close()
+                    db = None
+            failures = 0 if well else failures + 1
+            pause = pause_after(failures) if failures else LOOK_EVERY
+        if db is not None:
+            db.close()
+
+    def stop(self) -> None:
+        """End; waits no longer than a try in flight takes."""
+        self._stop_event.set()
+        if self.is_alive():
+            self.join(TIMEOUT_SECONDS + 1)
+
+
+def deliver(
+    db: sqlite3.Connection, settings: Settings, stop: threading.Event | None = None
+) -> bool:
+    """Post everything that waits, the oldest first. False when the receiver did not take all.
+
+    One that refuses a single body gets the others all the same; after three failures in a row
+    the round ends.
+    """
+    failures = 0
+    well = True
+    if not settings.webhook:
+        return True
+    for letter in outbox.waiting(db):
+        if stop is not None and stop.is_set():
+            break
+        why = post(settings.webhook, settings.webhook_secret, letter)
+        if why is None:
+            outbox.delivered(db, letter)
+            failures = 0
+            continue
+        outbox.failed(db, letter, why)
+        well = False
+        failures += 1
+        if failures == 3:
+            break
+    return well

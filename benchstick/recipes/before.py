@@ -1,0 +1,167 @@
+"""What must hold before a test begins. Pure functions of a recipe and a drive's facts."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from benchstick.plan.units import size_text
+from benchstick.recipes import codes
+from benchstick.recipes.codes import Reason
+from benchstick.recipes.model import Match, Recipe, Size, Start
+
+# A maker's 1 TB is 1000.2 GB on one drive and 1000.0 on the other.
+_NEAR = 0.03
+# The link's speed, and the best that drive and bridge can, as facts.
+_LINKS = (
+    ("usb_speed", "usb_capable_speed"),
+    ("sata_speed", "sata_capable_speed"),
+    ("pcie_speed", "pcie_capable_speed"),
+    ("pcie_width", "pcie_capable_width"),
+)
+
+
+def value_of(drive: Mapping[str, Any], name: str) -> Any:
+    """The value of a drive's fact (of its JSON); None where it is not known."""
+    found = drive.get(name)
+    return found.get("value") if isinstance(found, Mapping) else None
+
+
+def why_not_of(drive: Mapping[str, Any], name: str) -> str:
+    """Why a fact is not known."""
+    found = drive.get(name)
+    why = found.get("why") if isinstance(found, Mapping) else None
+    return str(why or "this drive has no such fact")
+
+
+# ---- which drives a recipe is for
+
+
+def why_no_match(match: Match, drive: Mapping[str, Any]) -> str | None:
+    """Why a recipe is not for this drive; None when it is."""
+    transport = value_of(drive, "transport")
+    if match.transport and transport not in match.transport:
+        return f"transport {transport}, wanted {' or '.join(match.transport)}"
+    identity = drive["identity"]
+    name = " ".join(str(identity["model"]).lower().split())
+    if match.model and not any(fnmatch.fnmatchcase(name, item.lower()) for item in match.model):
+        return f"model {identity['model']}, wanted {' or '.join(match.model)}"
+    capacity = identity.get("capacity")
+    for bound in match.size:
+        if not isinstance(capacity, int) or not _within(bound, capacity):
+            told = size_text(capacity) if isinstance(capacity, int) else "unknown"
+            return f"size {told}, wanted {bound.op} {size_text(bound.value)}"
+    return None
+
+
+def _within(bound: Size, capacity: int) -> bool:
+    if bound.op == "~":
+        return abs(capacity - bound.value) <= _NEAR * bound.value
+    return {
+        ">=": capacity >= bound.value,
+        "<=": capacity <= bound.value,
+        "==": capacity == bound.value,
+    }[bound.op]
+
+
+# ---- what the bench must offer
+
+
+def reasons(recipe: Recipe, drive: Mapping[str, Any]) -> list[Reason]:
+    """Why a test of this drive would tell nothing; empty when it may begin."""
+    wrong = why_no_match(recipe.match, drive)
+    if wrong is not None:
+        return [Reason(codes.NO_MATCH, f"the recipe is not for this drive: {wrong}")]
+    return list(_starts(recipe.start, drive))
+
+
+def _starts(start: Start, drive: Mapping[str, Any]) -> Iterator[Reason]:
+    if start.full_link:
+        yield from _slow_links(drive)
+    if start.link is not None:
+        speeds = [value_of(drive, name) for name in ("usb_speed", "sata_speed")]
+        known = [speed for speed in speeds if isinstance(speed, int | float)]
+        if known and max(known) < start.link:
+            told = f"the link has {max(known):g} Mb/s, wanted {start.link:g} at least"
+            yield Reason(codes.PORT_SPEED, told)
+        elif not known:
+            yield Reason(codes.FACT_UNKNOWN, "the speed of a USB or SATA link: not known")
+    if start.temperature is not None:
+        now = value_of(drive, "temperature")
+        if now is None:
+            why = why_not_of(drive, "temperature")
+            yield Reason(codes.FACT_UNKNOWN, f"temperature at the start: not known: {why}")
+        elif now > start.temperature:
+            told = f"{now:g} °C at the start, wanted {start.temperature:g} at most"
+            yield Reason(codes.TOO_HOT, told)
+    if start.trim:
+        yield from _no_trim(drive)
+
+
+def _slow_links(drive: Mapping[str, Any]) -> Iterator[Reason]:
+    known = False
+    for name, best in _LINKS:
+        now, can = value_of(drive, name), value_of(drive, best)
+        if not isinstance(now, int | float) or not isinstance(can, int | float):
+            continue
+        known = True
+        if now < can:
+            unit = drive[name].get("unit") or ""
+            told = f"{name} is {now:g} {unit}, the drive can {can:g}: take another port or cable"
+            yield Reason(codes.PORT_SPEED, told)
+    if not known:
+        yield Reason(codes.FACT_UNKNOWN, "the link: not known what it has and what the drive can")
+
+
+def _no_trim(drive: Mapping[str, Any]) -> Iterator[Reason]:
+    """The drive's word, and what the kernel may send: both must be there."""
+    if value_of(drive, "trim") is False:
+        yield Reason(codes.NO_TRIM, "TRIM: the drive or its bridge offers none")
+    elif value_of(drive, "trim_kernel") == 0:
+        yield Reason(codes.NO_TRIM, "TRIM: offered, but the kernel sends none through this bridge")
+    elif value_of(drive, "trim_kernel") is None:
+        why = why_not_of(drive, "trim_kernel")
+        yield Reason(codes.FACT_UNKNOWN, f"TRIM: not known: {why}")
+
+
+# ---- erasing without hands
+
+
+def why_not_erased(
+    recipe: Recipe,
+    drive: Mapping[str, Any],
+    *,
+    bench_ports: Collection[str],
+    plugged: bool,
+) -> Reason | None:
+    """Why this drive's data may not be destroyed without anybody typing its code; None when it may.
+
+    All four must hold: the recipe allows it; the drive's port is one of the bench's; it was
+    `plugged` in while the bench watched; it carries nothing, or the recipe says that used drives
+    are erased as well. A drive that is not free, or that the recipe does not match, never. Each
+    condition that is missing is told.
+    """
+    missing = []
+    guard = drive.get("guard") or {}
+    if guard.get("state") != "free":
+        why = guard.get("why") or "nothing is known of it"
+        missing.append(f"the drive is {guard.get('state') or 'not free'}: {why}")
+    wrong = why_no_match(recipe.match, drive)
+    if wrong is not None:
+        missing.append(f"the recipe is not for this drive: {wrong}")
+    if not recipe.allow_erase:
+        missing.append("the recipe does not say allow_erase = true")
+    port = drive["identity"].get("port")
+    if not port or port not in bench_ports:
+        missing.append(f"port {port or 'unknown'} is not listed in bench_ports")
+    if not plugged:
+        missing.append("the drive was not plugged in while the bench watched")
+    holds = value_of(drive, "contents")
+    if not recipe.erase_used and holds != "nothing":
+        told = holds or f"unknown ({why_not_of(drive, 'contents')})"
+        missing.append(f"the drive is not blank ({told}) and the recipe does not say "
+                       "erase_used = true")  # fmt: skip
+    if not missing:
+        return None
+    return Reason(codes.ERASE_NOT_ALLOWED, f"erase not allowed: {'; '.join(missing)}")

@@ -1,0 +1,97 @@
+"""The stable codes of a verdict: why a drive failed, and why a test tells nothing.
+
+Programs and statistics compare them: a code is never renamed, and never given another meaning.
+docs/recipes.md says what each means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchstick.plan.errors import (
+    EXIT_BAD_INPUT,
+    EXIT_CANCELLED,
+    EXIT_DRIVE_LOST,
+    EXIT_INCONCLUSIVE,
+    EXIT_INTERNAL,
+    EXIT_REFUSED,
+    EXIT_STORE,
+)
+
+# Of a drive that failed.
+FIGURE_LIMIT = "figure-limit"
+FACT_LIMIT = "fact-limit"
+CHANGE_LIMIT = "change-limit"
+PEAK_LIMIT = "peak-limit"
+TIME_LIMIT = "time-limit"
+STOPPED_SLOW = "stopped-slow"
+STOPPED_HOT = "stopped-hot"
+STOPPED_ERRORS = "stopped-errors"
+SERIAL_MISMATCH = "serial-mismatch"
+FAILURES = (
+    FIGURE_LIMIT, FACT_LIMIT, CHANGE_LIMIT, PEAK_LIMIT, TIME_LIMIT, STOPPED_SLOW, STOPPED_HOT,
+    STOPPED_ERRORS, SERIAL_MISMATCH,
+)  # fmt: skip
+
+# Of a test that tells nothing. Before it began:
+NO_MATCH = "no-match"
+PORT_SPEED = "port-speed"
+TOO_HOT = "too-hot"
+NO_TRIM = "no-trim"
+ERASE_NOT_ALLOWED = "erase-not-allowed"
+# Of its figures and facts:
+FIGURE_INVALID = "figure-invalid"
+FIGURE_SKIPPED = "figure-skipped"
+FIGURE_MISSING = "figure-missing"
+FACT_UNKNOWN = "fact-unknown"
+CHANGE_UNKNOWN = "change-unknown"
+PEAK_UNKNOWN = "peak-unknown"
+NO_CLAIM = "no-claim"
+NO_REFERENCE = "no-reference"
+IDENTITY_CHANGED = "identity-changed"
+# Of how it ended:
+DRIVE_LOST = "drive-lost"
+CANCELLED = "cancelled"
+INTERRUPTED = "interrupted"
+REFUSED = "refused"
+BAD_INPUT = "bad-input"
+STORE_FAILED = "store-failed"
+INTERNAL_ERROR = "internal-error"
+NOT_RUN = "not-run"
+NOTHING_VALID = "nothing-valid"
+INCONCLUSIVE = (
+    NO_MATCH, PORT_SPEED, TOO_HOT, NO_TRIM, ERASE_NOT_ALLOWED, FIGURE_INVALID, FIGURE_SKIPPED,
+    FIGURE_MISSING, FACT_UNKNOWN, CHANGE_UNKNOWN, PEAK_UNKNOWN, NO_CLAIM, NO_REFERENCE,
+    IDENTITY_CHANGED, DRIVE_LOST, CANCELLED, INTERRUPTED, REFUSED, BAD_INPUT, STORE_FAILED,
+    INTERNAL_ERROR, NOT_RUN, NOTHING_VALID,
+)  # fmt: skip
+
+# How a run ended, by its exit code.
+ENDED: Mapping[int, str] = {
+    EXIT_BAD_INPUT: BAD_INPUT,
+    EXIT_REFUSED: REFUSED,
+    EXIT_DRIVE_LOST: DRIVE_LOST,
+    EXIT_INCONCLUSIVE: NOTHING_VALID,
+    EXIT_STORE: STORE_FAILED,
+    EXIT_INTERNAL: INTERNAL_ERROR,
+    EXIT_CANCELLED: CANCELLED,
+}
+# The exit code of a test that tells nothing; of all codes that are not here it is 5.
+EXITS: Mapping[str, int] = {
+    code: number for number, code in ENDED.items() if number != EXIT_INCONCLUSIVE
+}
+# What another test of the same drive, right after, may find otherwise. A wrong drive, a wrong fact,
+# a hot drive or a refusal stays what it is.
+RETRIED = frozenset({
+    FIGURE_LIMIT, PEAK_LIMIT, TIME_LIMIT, STOPPED_SLOW, STOPPED_HOT, STOPPED_ERRORS, FIGURE_INVALID,
+    PEAK_UNKNOWN, NOTHING_VALID,
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a drive failed or a test tells nothing: a stable code, and a sentence."""
+
+    code: str
+    text: str

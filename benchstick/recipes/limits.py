@@ -1,0 +1,325 @@
+"""Whether a limit of a recipe holds: measured against wanted, and by how much. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from benchstick.recipes import codes
+from benchstick.recipes.before import value_of, why_not_of
+from benchstick.recipes.codes import Reason
+from benchstick.recipes.model import CHANGE, CLAIM, FACT, FIGURE, PEAK, Limit, Value
+from benchstick.suites import models
+from benchstick.suites.models import Sheet
+
+HELD, FAILED, UNKNOWN = "held", "failed", "unknown"
+_FAILURE = {
+    FIGURE: codes.FIGURE_LIMIT,
+    FACT: codes.FACT_LIMIT,
+    CHANGE: codes.CHANGE_LIMIT,
+    PEAK: codes.PEAK_LIMIT,
+}
+_PERCENT_DIGITS = 4
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What a drive is judged by.
+
+    `drive` and `after` are its JSON before the first run and after the last (None: not looked at,
+    for `after_why`); `runs` the documents (`benchstick/run/1`) in order; `sheet` the model sheet
+    that fits; `referenced` the documents of the runs that limits name, by `run N` as the recipe
+    writes it.
+    """
+
+    drive: Json
+    after: Json | None = None
+    after_why: str = "the drive was not looked at after the test"
+    runs: Sequence[Json] = ()
+    sheet: Sheet | None = None
+    referenced: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """One limit held against what was measured.
+
+    `measured` and `wanted` are in `unit`; `by` is how far a failed one is beyond what is wanted,
+    never negative, and `by_percent` the same of what is wanted (None where that is 0, or no
+    number). `run` is the number of the run that it was measured in. `code` and `text` are those of
+    a failure or of why the limit cannot be judged; None when it held.
+    """
+
+    number: int
+    what: str
+    op: str
+    state: str
+    wanted: Any
+    within: float | None
+    unit: str | None
+    measured: Any = None
+    by: float | None = None
+    by_percent: float | None = None
+    run: int | None = None
+    code: str | None = None
+    text: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        wanted = list(self.wanted) if isinstance(self.wanted, tuple) else self.wanted
+        return {**asdict(self), "wanted": wanted}
+
+
+class _Unknown(Exception):
+    """A limit that cannot be judged."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = Reason(code, text)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A measured value, in `unit`, with the run that it was measured in."""
+
+    value: Any
+    unit: str | None
+    run: int | None = None
+
+
+def judge(limits: Sequence[Limit], evidence: Evidence) -> list[Judged]:
+    """Each limit, in the order of the recipe. A figure with several rows (passes of a suite that
+    gives no figure over all, or several runs of the suite) is judged by each; the limit fails by
+    the one that is furthest beyond it."""
+    return [_judge(number, limit, evidence) for number, limit in enumerate(limits, 1)]
+
+
+def _judge(number: int, limit: Limit, evidence: Evidence) -> Judged:
+    plain = Judged(
+        number=number, what=what(limit), op=limit.op, state=UNKNOWN, within=limit.within,
+        wanted=limit.value if limit.of is None else None, unit=limit.unit,
+    )  # fmt: skip
+    try:
+        found = [_one(plain, limit, item, evidence) for item in _measured(limit, evidence)]
+    except _Unknown as error:
+        return _but(plain, code=error.reason.code, text=error.reason.text)
+    # Of what holds the first is told.
+    return max(found, key=lambda item: (item.state == FAILED, item.by or 0.0))
+
+
+def _but(judged: Judged, **fields: Any) -> Judged:
+    return Judged(**{**asdict(judged), **fields})
+
+
+def what(limit: Limit) -> str:
+    """What a limit is on, in words: `SEQ1M Q8T1 read of cdm`."""
+    return {
+        FIGURE: f"{limit.name} of {limit.suite}",
+        FACT: limit.name,
+        CHANGE: f"change of {limit.name}",
+        PEAK: f"highest {limit.name}",
+    }[limit.kind]
+
+
+def _one(plain: Judged, limit: Limit, item: _Measured, evidence: Evidence) -> Judged:
+    wanted = _wanted(limit, item, evidence)
+    shown = _but(plain, measured=item.value, wanted=wanted, unit=item.unit, run=item.run)
+    if not isinstance(wanted, float) or isinstance(wanted, bool):
+        options = wanted if isinstance(wanted, tuple) else (wanted,)
+        if any(_same(item.value, option) for option in options):
+            return _but(shown, state=HELD)
+        return _failed(shown, limit)
+    by = _beyond(limit.op, float(item.value), wanted, limit.within)
+    if by <= 0:
+        return _but(shown, state=HELD)
+    share = None if wanted == 0 else _rounded(100 * by / abs(wanted))
+    return _failed(_but(shown, by=_rounded(by), by_percent=share), limit)
+
+
+def _same(measured: Any, option: Value) -> bool:
+    """Equal, case aside. A number is no flag: 1 is not true."""
+    if isinstance(measured, str) and isinstance(option, str):
+        return measured.lower() == option.lower()
+    return type(measured) is type(option) and bool(measured == option)
+
+
+def _beyond(op: str, measured: float, wanted: float, within: float | None) -> float:
+    """How far a figure is beyond what is wanted, in its unit; 0 or less when it holds."""
+    if op == ">=":
+        return wanted - measured
+    if op == "<=":
+        return measured - wanted
+    # A thousandth of a millionth is how a decimal was rounded, and no difference.
+    slack = abs(wanted) * ((within or 0.0) / 100 if op == "~" else 1e-9)
+    return abs(measured - wanted) - slack if abs(measured - wanted) > slack else 0.0
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_PERCENT_DIGITS + 2}g}")
+
+
+def _failed(judged: Judged, limit: Limit) -> Judged:
+    failed = _but(judged, state=FAILED, code=_FAILURE[limit.kind])
+    return _but(failed, text=_sentence(failed, limit))
+
+
+def _sentence(judged: Judged, limit: Limit) -> str:
+    unit = f" {judged.unit}" if judged.unit else ""
+    wanted = judged.wanted
+    if isinstance(wanted, tuple):
+        told = " or ".join(shown(item) for item in wanted)
+    else:
+        told = shown(wanted) + (unit if isinstance(wanted, float) else "")
+    if judged.op == "~":
+        told += f" within {judged.within:g} %"
+    elif judged.op != "==":
+        told = f"{judged.op} {told}"
+    if limit.of is not None:
+        source = "the maker's claim" if limit.of == CLAIM else limit.of
+        told += f" ({limit.percent:g} % of {source})" if judged.op != "~" else f" ({source})"
+    beyond = ""
+    if judged.by is not None:
+        share = "" if judged.by_percent is None else f" ({judged.by_percent:.3g} %)"
+        beyond = f", off by {judged.by:.6g}{unit}{share}"
+    measured = shown(judged.measured) + (unit if isinstance(wanted, float) else "")
+    return f"{judged.what}: {measured}, wanted {told}{beyond}"
+
+
+def shown(value: Any) -> str:
+    """A value as it is written in a sentence."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.10g}" if isinstance(value, int | float) else str(value)
+
+
+# ---- what was measured
+
+
+def _measured(limit: Limit, evidence: Evidence) -> list[_Measured]:
+    """The values that a limit is judged by, one at least. _Unknown."""
+    if limit.kind == FIGURE:
+        return list(_figures(limit, evidence.runs, f"no run of {limit.suite}"))
+    if limit.kind == FACT:
+        value = value_of(evidence.drive, limit.name)
+        if value is None:
+            why = why_not_of(evidence.drive, limit.name)
+            raise _Unknown(codes.FACT_UNKNOWN, f"{limit.name}: not known: {why}")
+        if isinstance(limit.value, float) and not isinstance(value, int | float):
+            raise _Unknown(codes.FACT_UNKNOWN, f"{limit.name}: {value} is not a number")
+        return [_Measured(value, evidence.drive[limit.name].get("unit"))]
+    if limit.kind == CHANGE:
+        return [_change(limit.name, evidence)]
+    return [_peak(evidence)]
+
+
+def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Measured]:
+    """The rows of a figure: over all passes, where the suite gives one, else each pass'."""
+    own = [run for run in runs if run["suite"] == limit.suite]
+    if not own:
+        raise _Unknown(codes.FIGURE_MISSING, f"{limit.name}: {lacking}")
+    found = False
+    for run in own:
+        rows = [
+            item for item in run["figures"]
+            if item["name"] == limit.name and limit.unit in (None, item["unit"])
+        ]  # fmt: skip
+        units = sorted({item["unit"] for item in rows})
+        if len(units) > 1:
+            text = f"{limit.name}: is told in {' and '.join(units)}; the limit needs its unit"
+            raise _Unknown(codes.FIGURE_MISSING, text)
+        for item in [row for row in rows if row["pass"] is None] or rows:
+            found = True
+            if item["state"] != "valid" or item["value"] is None:
+                code = codes.FIGURE_SKIPPED if item["state"] == "skipped" else codes.FIGURE_INVALID
+                raise _Unknown(code, f"{limit.name}: {item['state']}: {item['why']}")
+            yield _Measured(float(item["value"]), item["unit"], run["number"])
+    if not found:
+        names = dict.fromkeys(item["name"] for run in own for item in run["figures"])
+        listed = ", ".join(list(names)[:12]) or "none"
+        in_unit = f" in {limit.unit}" if limit.unit else ""
+        raise _Unknown(
+            codes.FIGURE_MISSING,
+            f"{limit.suite} gave no figure {limit.name!r}{in_unit}; it gave {listed}",
+        )
+
+
+def _change(name: str, evidence: Evidence) -> _Measured:
+    before = value_of(evidence.drive, name)
+    if before is None:
+        why = why_not_of(evidence.drive, name)
+        raise _Unknown(codes.CHANGE_UNKNOWN, f"{name} before the test: not known: {why}")
+    if evidence.after is None:
+        raise _Unknown(codes.CHANGE_UNKNOWN, f"{name} after the test: {evidence.after_why}")
+    after = value_of(evidence.after, name)
+    if after is None:
+        why = why_not_of(evidence.after, name)
+        raise _Unknown(codes.CHANGE_UNKNOWN, f"{name} after the test: not known: {why}")
+    return _Measured(float(after - before), evidence.drive[name].get("unit"))
+
+
+def temperatures(runs: Sequence[Json]) -> list[float]:
+    """Every temperature that the runs read, in degrees Celsius."""
+    return [
+        float(item["celsius"])
+        for run in runs
+        for item in run["temperatures"]
+        if item["celsius"] is not None
+    ]
+
+
+def _peak(evidence: Evidence) -> _Measured:
+    found = temperatures(evidence.runs)
+    if not found:
+        why = why_not_of(evidence.drive, "temperature")
+        raise _Unknown(codes.PEAK_UNKNOWN, f"temperature: none was read in the test: {why}")
+    return _Measured(max(found), "°C")
+
+
+# ---- what is wanted
+
+
+def _wanted(limit: Limit, item: _Measured, evidence: Evidence) -> Any:
+    if limit.of is None:
+        return limit.value
+    share = (limit.percent or 0.0) / 100
+    if limit.of == CLAIM:
+        return share * _claimed(limit, item, evidence.sheet)
+    run = evidence.referenced.get(limit.of)
+    if run is None:
+        raise _Unknown(codes.NO_REFERENCE, f"{limit.of}: there is no such run on this bench")
+    if run["suite"] != limit.suite:
+        text = f"{limit.of}: is a run of {run['suite']}, not of {limit.suite}"
+        raise _Unknown(codes.NO_REFERENCE, text)
+    try:
+        rows = list(_figures(limit, [run], f"{limit.of} has none"))
+    except _Unknown as error:
+        raise _Unknown(codes.NO_REFERENCE, f"{limit.of}: {error}") from None
+    if len({row.value for row in rows}) != 1 or rows[0].unit != item.unit:
+        raise _Unknown(codes.NO_REFERENCE, f"{limit.of}: gives {limit.name} more than once")
+    return float(share * rows[0].value)
+
+
+def _claimed(limit: Limit, item: _Measured, sheet: Sheet | None) -> float:
+    if sheet is None:
+        raise _Unknown(codes.NO_CLAIM, "no model sheet fits this drive")
+    figure = {"name": limit.name, "unit": item.unit, "pass": None, "state": "valid", "value": 0.0,
+              "why": None}  # fmt: skip
+    for claim in models.beside(sheet, str(limit.suite), [figure]):
+        if claim["figure"] == limit.name and claim["unit"] == item.unit:
+            return float(claim["claimed"])
+    raise _Unknown(codes.NO_CLAIM, f"the sheet of {sheet.name} claims no {limit.name}")
+
+
+def references(limits: Sequence[Limit]) -> list[str]:
+    """The runs that limits name, as `run N` or `run UUID`."""
+    named = [limit.of for limit in limits if limit.of is not None and limit.of != CLAIM]
+    return list(dict.fromkeys(named))
+
+
+def run_named(text: str) -> int | str:
+    """The number or the UUID in `run N`."""
+    word = re.sub(r"^run ", "", text)
+    return int(word) if word.isdigit() else word

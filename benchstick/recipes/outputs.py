@@ -1,0 +1,213 @@
+"""Verdicts as other programs read them: JSON, CSV, JUnit XML, `key=value` lines.
+
+All are made of the same `benchstick/verdict/1` documents, and of nothing else.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from benchstick.recipes import limits, verdict
+from benchstick.store.export import safe_cell
+
+SCHEMA = "benchstick/qa/1"
+COLUMNS = (
+    "recipe", "verdict", "exit_code", "drive", "model", "serial", "capacity", "port", "slot",
+    "label", "asset", "order", "operator", "transport", "firmware", "why", "failures",
+    "inconclusive", "limits_held", "limits_failed", "limits_unknown", "runs", "retries",
+    "begun_utc", "ended_utc", "seconds",
+)  # fmt: skip
+LABELS = ("asset", "order", "operator")
+_BARE = re.compile(r"[A-Za-z0-9._:/+-]+", re.ASCII)
+# Signs that XML 1.0 does not allow, however they are written.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+Json = Mapping[str, Any]
+
+
+def document(verdicts: Sequence[Json]) -> dict[str, Any]:
+    """The `benchstick/qa/1` document: the verdicts, how many there are of each kind, and the exit
+    code of them all."""
+    kinds = [item["verdict"] for item in verdicts]
+    return {
+        "schema": SCHEMA,
+        "exit_code": verdict.exit_code(verdicts),
+        "counts": {
+            **{kind: kinds.count(kind)
+               for kind in (verdict.PASS, verdict.FAIL, verdict.INCONCLUSIVE)},
+            "retries": sum(item["retries"] for item in verdicts),
+        },
+        "verdicts": list(verdicts),
+    }  # fmt: skip
+
+
+# ---- CSV
+
+
+def csv_text(verdicts: Sequence[Json]) -> str:
+    """A header, and a line for each drive."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for item in verdicts:
+        row = csv_row(item)
+        writer.writerow([safe_cell(row[column]) for column in COLUMNS])
+    return file.getvalue()
+
+
+def csv_row(item: Json) -> dict[str, Any]:
+    """The cells of one drive by their column."""
+    drive, judged = item["drive"], item["limits"]
+    states = [one["state"] for one in judged]
+    return {
+        "recipe": item["recipe"]["name"],
+        "drive": drive["code"],
+        **{name: drive[name]
+           for name in ("model", "serial", "capacity", "port", "slot", "label", "transport",
+                        "firmware")},
+        **{name: item["labels"].get(name) for name in LABELS},
+        **{name: item[name]
+           for name in ("verdict", "exit_code", "why", "retries", "begun_utc", "ended_utc",
+                        "seconds")},
+        "failures": " ".join(one["code"] for one in item["failures"]),
+        "inconclusive": " ".join(one["code"] for one in item["inconclusive"]),
+        "limits_held": states.count(limits.HELD),
+        "limits_failed": states.count(limits.FAILED),
+        "limits_unknown": states.count(limits.UNKNOWN),
+        "runs": " ".join(str(run["number"]) for run in item["runs"]),
+    }  # fmt: skip
+
+
+# ---- JUnit
+
+
+def junit(verdicts: Sequence[Json]) -> str:
+    """JUnit XML: a test suite for each drive, a test case for each limit and for each reason
+    beside them. What fails is a failure, what could not be judged an error; their `type` is the
+    stable code."""
+    root = Xml.Element("testsuites")
+    for item in verdicts:
+        _suite(root, item)
+    for name in ("tests", "failures", "errors"):
+        root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
+    root.set("time", f"{sum(item['seconds'] for item in verdicts):.3f}")
+    Xml.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(root, encoding="unicode")}\n'
+
+
+def _suite(root: Xml.Element, item: Json) -> None:
+    drive, recipe = item["drive"], item["recipe"]["name"]
+    suite = Xml.SubElement(root, "testsuite", name=_xml(drive["code"]))
+    suite.set("timestamp", item["begun_utc"])
+    suite.set("time", f"{item['seconds']:.3f}")
+    known = {
+        "recipe": recipe, **drive, **{name: item["labels"].get(name) for name in LABELS},
+        **{name: item[name] for name in ("verdict", "exit_code", "retries")},
+    }  # fmt: skip
+    properties = Xml.SubElement(suite, "properties")
+    for name, value in known.items():
+        if value is not None:
+            Xml.SubElement(properties, "property", name=_xml(name), value=_xml(value))
+    cases = [
+        (f"limit {one['number']}: {one['what']}", one["state"], one["code"], one["text"])
+        for one in item["limits"]
+    ]
+    for kind, state in (("failures", limits.FAILED), ("inconclusive", limits.UNKNOWN)):
+        beside = [one for one in item[kind] if one["limit"] is None]
+        cases += [(one["code"], state, one["code"], one["text"]) for one in beside]
+    elements = {limits.FAILED: "failure", limits.UNKNOWN: "error"}
+    for name, state, code, text in cases:
+        case = Xml.SubElement(suite, "testcase", classname=_xml(recipe), name=_xml(name))
+        if state in elements:
+            Xml.SubElement(case, elements[state], type=str(code), message=_xml(text))
+    suite.set("tests", str(len(cases)))
+    for name, state in (("failures", limits.FAILED), ("errors", limits.UNKNOWN)):
+        suite.set(name, str(sum(case[1] == state for case in cases)))
+
+
+def _xml(value: Any) -> str:
+    return _NO_XML.sub("\ufffd", str(value))
+
+
+# ---- one line an event
+
+
+def event_lines(item: Json) -> list[str]:
+    """What is to be told of one drive: its runs, each limit, each reason beside them, and last the
+    verdict. ASCII: for a serial line."""
+    return [line_of(words) for words in _events(item)]
+
+
+def _events(item: Json) -> Iterator[Json]:
+    drive = item["drive"]
+    of = {"drive": drive["code"], "slot": drive["slot"]}
+    at = {"time": item["ended_utc"]}
+    for run in item["runs"]:
+        told = {name: run[name] for name in ("number", "suite", "state", "exit_code")}
+        yield {**at, "event": "run", **of, **told}
+    for one in item["limits"]:
+        yield {**at, "event": "limit", **of,
+               **{name: one[name] for name in ("number", "what", "state", "measured", "op",
+                                               "wanted", "within", "unit", "by", "by_percent",
+                                               "code", "text")}}  # fmt: skip
+    for kind in ("failures", "inconclusive"):
+        for one in item[kind]:
+            if one["limit"] is None:
+                yield {**at, "event": "reason", **of, "kind": kind, "code": one["code"],
+                       "text": one["text"]}  # fmt: skip
+    yield {
+        **at, "event": "verdict", **of,
+        **{name: item["labels"].get(name) for name in LABELS},
+        **{name: drive[name] for name in ("model", "serial", "port")},
+        "recipe": item["recipe"]["name"],
+        **{name: item[name] for name in ("verdict", "exit_code", "retries", "seconds", "why")},
+    }  # fmt: skip
+
+
+def line_of(words: Json) -> str:
+    """`key=value` of each that is known. A value with anything but letters, digits and `._:/+-` is
+    a JSON string."""
+    return " ".join(f"{key}={_word(value)}" for key, value in words.items() if value is not None)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return _word(",".join(_plain(one) for one in value))
+    text = _plain(value)
+    return text if _BARE.fullmatch(text) else json.dumps(text)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+# ---- for people
+
+
+def text_lines(item: Json) -> Iterator[str]:
+    """A verdict as text: the word, each reason, then each limit."""
+    drive = item["drive"]
+    place = drive["slot"] or drive["port"]
+    yield (f"{item['verdict'].upper()}: {drive['code']} ({drive['model']}) at {place}, "
+           f"by {item['recipe']['name']}")  # fmt: skip
+    for kind in ("failures", "inconclusive"):
+        for one in item[kind]:
+            yield f"{one['code']}: {one['text']}"
+    for one in item["limits"]:
+        unit = f" {one['unit']}" if one["unit"] else ""
+        measured = "not measured" if one["measured"] is None else f"{limits.shown(one['measured'])}"
+        yield f"limit {one['number']} {one['state']}: {one['what']}: {measured}{unit}"
+    for run in item["runs"]:
+        yield f"run {run['number']}: {run['suite']} {run['state']}"
+    if item["retries"]:
+        yield f"tested again {item['retries']} times"

@@ -1,0 +1,26 @@
+"""The recipes that come with the bench."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from benchstick.recipes.model import Recipe
+from benchstick.recipes.read import read
+
+_FOLDER = "ready"
+
+
+def names() -> list[str]:
+    """What they are called: their files without `.toml`, in order."""
+    files = (resources.files("benchstick.recipes") / _FOLDER).iterdir()
+    return sorted(item.name.removesuffix(".toml") for item in files if item.name.endswith(".toml"))
+
+
+def raw(name: str) -> bytes:
+    """The file of one of `names`."""
+    return (resources.files("benchstick.recipes") / _FOLDER / f"{name}.toml").read_bytes()
+
+
+def find(name: str) -> Recipe:
+    """One of `names`."""
+    return read(raw(name), f"{name}.toml")

@@ -1,0 +1,229 @@
+"""The verdict on one drive: pass, fail or inconclusive, and why. A pure function of what was
+measured.
+
+What wins: a cancelled, broken or refused test is inconclusive, whatever was measured before; then
+one failed limit is a fail; then a lost drive and whatever else could not be judged is inconclusive.
+That is the order of the exit codes of several drives (DESIGN.md, Contracts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchstick.plan import queue
+from benchstick.plan.errors import (
+    EXIT_DONE,
+    EXIT_INCONCLUSIVE,
+    EXIT_VERDICT_FAIL,
+)
+from benchstick.plan.ticket import same_serial
+from benchstick.recipes import before, codes, limits
+from benchstick.recipes.codes import Reason
+from benchstick.recipes.limits import Evidence
+from benchstick.recipes.model import Recipe
+
+SCHEMA = "benchstick/verdict/1"
+PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
+_NAMES = ("code", "label")
+_IDENTITY = ("model", "serial", "capacity", "port", "lun", "key")
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One test of a drive by a recipe, as it went.
+
+    `stopped` is why a rule of the recipe ended it, `ended` (exit code, sentence) what ended it
+    where no run tells it; `refused` why it was not begun. `seconds` is how long it took; `scanned`
+    the serial that somebody's scanner read; `labels` what goes with the drive (asset, order, ...).
+    `earlier` are the verdicts of the tests of the same drive before this one.
+    """
+
+    evidence: Evidence
+    seconds: float
+    begun_utc: str
+    ended_utc: str
+    stopped: Reason | None = None
+    ended: tuple[int, str] | None = None
+    refused: Sequence[Reason] = ()
+    scanned: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    slot: str | None = None
+    earlier: Sequence[Mapping[str, Any]] = ()
+
+
+def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
+    """The `benchstick/verdict/1` document."""
+    # What was not begun is not judged: every limit would only say that nothing was measured.
+    judged = [] if attempt.refused else limits.judge(recipe.limits, attempt.evidence)
+    failures = [_told(item) for item in _failures(recipe, attempt)]
+    failures += _of_limits(judged, limits.FAILED)
+    reasons = [_told(item) for item in _inconclusive(recipe, attempt)]
+    reasons += _of_limits(judged, limits.UNKNOWN)
+    code = _exit_code(failures, reasons)
+    verdict = {EXIT_DONE: PASS, EXIT_VERDICT_FAIL: FAIL}.get(code, INCONCLUSIVE)
+    drive = attempt.evidence.drive
+    return {
+        "schema": SCHEMA,
+        "recipe": {"name": recipe.name, "file": recipe.file, "sha256": recipe.sha256},
+        "drive": {
+            **{name: drive.get(name) for name in _NAMES},
+            **{name: drive["identity"].get(name) for name in _IDENTITY},
+            "transport": before.value_of(drive, "transport"),
+            "firmware": before.value_of(drive, "firmware"),
+            "slot": attempt.slot,
+        },
+        "labels": dict(attempt.labels),
+        "verdict": verdict,
+        "exit_code": code,
+        "why": _why(verdict, code, failures, reasons),
+        "failures": failures,
+        "inconclusive": reasons,
+        "limits": [item.to_json() for item in judged],
+        "runs": [
+            {name: run[name] for name in ("number", "uuid", "suite", "state", "exit_code", "why")}
+            for run in attempt.evidence.runs
+        ],
+        "retries": len(attempt.earlier),
+        "earlier": [
+            {name: item[name] for name in ("verdict", "exit_code", "why", "begun_utc")}
+            for item in attempt.earlier
+        ],
+        # What was done with the drive then is known once it has been done.
+        "after": None,
+        "begun_utc": attempt.begun_utc,
+        "ended_utc": attempt.ended_utc,
+        "seconds": round(attempt.seconds, 3),
+    }
+
+
+def _told(reason: Reason, limit: int | None = None) -> Json:
+    """A reason, with the number of the limit that it is of (from 1), None where it is of none."""
+    return {"code": reason.code, "text": reason.text, "limit": limit}
+
+
+def _of_limits(judged: Sequence[limits.Judged], state: str) -> list[Json]:
+    return [
+        _told(Reason(str(item.code), str(item.text)), item.number)
+        for item in judged
+        if item.state == state
+    ]
+
+
+def _why(
+    verdict: str, code: int, failures: Sequence[Json], reasons: Sequence[Json]
+) -> str | None:
+    """The reason that decided, and how many others there are."""
+    told = {PASS: [], FAIL: failures, INCONCLUSIVE: reasons}[verdict]
+    if not told:
+        return None
+    first = next((item for item in told if _exit_of(item) == code), told[0])
+    more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+    return f"{first['text']}{more}"
+
+
+def _failures(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
+    """What fails a drive beside its limits."""
+    identity = attempt.evidence.drive["identity"]
+    # What is printed on a case is the number of the drive in it, or that of its bridge.
+    serials = tuple(str(identity.get(name) or "") for name in ("serial", "bridge_serial"))
+    if attempt.scanned is not None and not same_serial(attempt.scanned, serials):
+        own = identity.get("serial") or "it tells none"
+        told = f"the scanned serial {attempt.scanned} is not the drive's: {own}"
+        yield Reason(codes.SERIAL_MISMATCH, told)
+    if attempt.stopped is not None:
+        yield attempt.stopped
+        if attempt.stopped.code == codes.TIME_LIMIT:
+            return
+    over = attempt.seconds - (recipe.time_limit or attempt.seconds)
+    if recipe.time_limit is not None and over > 0 and not attempt.refused:
+        yield Reason(
+            codes.TIME_LIMIT,
+            f"the test took {attempt.seconds:.0f} s, wanted <= {recipe.time_limit:.0f} s, "
+            f"off by {over:.0f} s",
+        )
+
+
+def _inconclusive(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
+    """Why the test tells nothing, limits aside."""
+    yield from attempt.refused
+    if attempt.ended is not None:
+        yield Reason(codes.ENDED[attempt.ended[0]], attempt.ended[1])
+    # What a rule or the time limit ended was cancelled by the bench itself.
+    own = attempt.stopped is not None
+    for run in attempt.evidence.runs:
+        yield from _of_run(run, cancelled_by_rule=own and run is attempt.evidence.runs[-1])
+    entries, made = len(recipe.entries), len(attempt.evidence.runs)
+    if made < entries and not (attempt.refused or attempt.ended or own) and not _broke(attempt):
+        left = ", ".join(item.suite for item in recipe.entries[made:])
+        yield Reason(codes.NOT_RUN, f"not run: {left}")
+    yield from _other_drive(attempt.evidence)
+
+
+def _broke(attempt: Attempt) -> bool:
+    """Whether the last run tells itself why nothing followed."""
+    runs = attempt.evidence.runs
+    return bool(runs) and not (runs[-1]["state"] == "done" and _goes_on(runs[-1]))
+
+
+def _goes_on(run: Mapping[str, Any]) -> bool:
+    return queue.goes_on(int(run["exit_code"] or 0))
+
+
+def _of_run(run: Mapping[str, Any], *, cancelled_by_rule: bool) -> Iterator[Reason]:
+    number, suite, state = run["number"], run["suite"], run["state"]
+    told = f"run {number} ({suite}) {state}: {run['why'] or 'no reason was told'}"
+    if state == "done" and run["exit_code"] in (EXIT_DONE, EXIT_VERDICT_FAIL):
+        return
+    if state == "cancelled" and cancelled_by_rule:
+        return
+    if state in ("interrupted", "running"):
+        yield Reason(codes.INTERRUPTED, told)
+    elif state == "cancelled":
+        yield Reason(codes.CANCELLED, told)
+    else:
+        yield Reason(codes.ENDED.get(run["exit_code"], codes.INTERNAL_ERROR), told)
+
+
+def _other_drive(evidence: Evidence) -> Iterator[Reason]:
+    """Whether what is there after the test is the drive that was there before."""
+    if evidence.after is None:
+        return
+    was, now = evidence.drive["identity"], evidence.after["identity"]
+    for name in ("serial", "model", "capacity", "port", "lun", "bridge", "bridge_serial"):
+        if was.get(name) != now.get(name):
+            told = f"after the test another drive was there: {name} {now.get(name)}, "
+            yield Reason(codes.IDENTITY_CHANGED, f"{told}before it {was.get(name)}")
+            return
+
+
+def _exit_of(reason: Json) -> int:
+    """The exit code of a test that tells nothing for this reason."""
+    return codes.EXITS.get(reason["code"], EXIT_INCONCLUSIVE)
+
+
+def _exit_code(failures: Sequence[Json], reasons: Sequence[Json]) -> int:
+    found = [_exit_of(item) for item in reasons]
+    if failures:
+        found.append(EXIT_VERDICT_FAIL)
+    return queue.exit_code(found)
+
+
+def again(recipe: Recipe, verdict: Mapping[str, Any]) -> bool:
+    """Whether the drive is to be tested again: it did not pass, every reason for that is one that
+    another test may find otherwise, and the recipe has a retry left."""
+    if verdict["verdict"] == PASS or verdict["retries"] >= recipe.retries:
+        return False
+    told = [*verdict["failures"], *verdict["inconclusive"]]
+    if verdict["verdict"] == FAIL:
+        # What a test that was ended early did not measure is no reason of its own.
+        told = [item for item in told if item in verdict["failures"] or item["limit"] is None]
+    return all(item["code"] in codes.RETRIED for item in told)
+
+
+def exit_code(verdicts: Sequence[Mapping[str, Any]]) -> int:
+    """The exit code of several drives."""
+    return queue.exit_code([int(item["exit_code"]) for item in verdicts])

@@ -1,0 +1,68 @@
+"""Verdicts in the store: what a recipe said of a drive, and the runs that it rests on."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from benchstick.plan.errors import BadInput
+from benchstick.store import outbox
+from benchstick.store.database import has_table, transaction
+from benchstick.store.pages import bench_id
+
+
+def keep(db: sqlite3.Connection, verdict: Mapping[str, Any], *, post: bool = False) -> int:
+    """Keep a `benchstick/verdict/1` document; its number. `post`: for the webhook as well, both or
+    none."""
+    drive = verdict["drive"]
+    with transaction(db):
+        cursor = db.execute(
+            "INSERT INTO verdicts (recipe, drive_key, drive_code, verdict, exit_code, why,"
+            " begun_utc, ended_utc, verdict_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (verdict["recipe"]["name"], drive["key"], drive["code"], verdict["verdict"],
+             verdict["exit_code"], verdict["why"], verdict["begun_utc"], verdict["ended_utc"],
+             json.dumps(verdict)),
+        )  # fmt: skip
+        number = int(cursor.lastrowid or 0)
+        db.executemany(
+            "INSERT INTO verdict_runs (verdict, run) VALUES (?, ?)",
+            [(number, run["number"]) for run in verdict["runs"]],
+        )
+        if post:
+            body = json.dumps({"number": number, **verdict})
+            outbox.put(db, f"{bench_id(db)}-verdict-{number}", body)
+    return number
+
+
+def find(db: sqlite3.Connection, number: int) -> dict[str, Any]:
+    """The document of one verdict, with its `number`. BadInput when there is none."""
+    row = None
+    if has_table(db, "verdicts") and 0 < number < 1 << 63:
+        row = db.execute(
+            "SELECT verdict_json FROM verdicts WHERE number = ?", (number,)
+        ).fetchone()
+    if row is None:
+        raise BadInput(f"verdict {number}: there is no such verdict", field="verdict")
+    return {"number": number, **json.loads(row["verdict_json"])}
+
+
+def of_run(db: sqlite3.Connection, run: int) -> list[int]:
+    """The numbers of the verdicts that rest on a run."""
+    if not has_table(db, "verdict_runs"):
+        return []
+    rows = db.execute("SELECT verdict FROM verdict_runs WHERE run = ? ORDER BY verdict", (run,))
+    return [int(row["verdict"]) for row in rows]
+
+
+def listed(db: sqlite3.Connection, limit: int = 100) -> list[dict[str, Any]]:
+    """The last verdicts without their documents, newest first."""
+    if not has_table(db, "verdicts"):
+        return []
+    rows = db.execute(
+        "SELECT number, recipe, drive_key, drive_code, verdict, exit_code, why, begun_utc,"
+        " ended_utc FROM verdicts ORDER BY number DESC LIMIT ?",
+        (limit,),
+    )
+    return [dict(row) for row in rows]

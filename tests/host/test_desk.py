@@ -1,0 +1,73 @@
+"""The agent's desk: scans of the page, verdicts to the webhook, settings with a mistake."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from benchstick.engine.desk import Desk, text_of
+from benchstick.plan.errors import BadInput
+from benchstick.plan.ticket import Ticket
+from benchstick.store import database, outbox, records, scans
+from tests.host.bench import Bench, wait_for
+from tests.host.test_webhook import Receiver
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path)
+    made.home.mkdir()
+    yield made
+    for process in made.started:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def test_an_agent_keeps_scans_and_delivers(bench: Bench) -> None:
+    receiver = Receiver(500)
+    (bench.home / "benchstick.toml").write_text(
+        f'webhook = "{receiver.url}"\nscanner = "No such scanner"\n'
+        'scan_prefixes = {"OP:" = "operator"}\n',
+        encoding="utf-8",
+    )
+    with contextlib.closing(database.open_writer(bench.home)) as db:
+        outbox.put(db, "from before", "{}")
+        agent = bench.start("agent")
+        wait_for(lambda: scans.scanner_state(db) or agent.poll() is not None)
+        assert scans.scanner_state(db) == "no scanner 'No such scanner' is plugged in"
+        numbers = [
+            records.add_request(db, "scan", {"text": text}) for text in ("OP:anna", "A-1", " ")
+        ]
+        answers = [wait_for(partial(records.answer_of, db, number)) for number in numbers]
+        states = [answer["state"] for answer in answers]
+        assert states == ["done", "done", "refused"]
+        assert scans.waiting(db) == Ticket(asset="A-1", operator="anna")
+        dropped = records.add_request(db, "scan", {"drop": True})
+        wait_for(lambda: records.answer_of(db, dropped))
+        assert scans.waiting(db) == Ticket()
+        wait_for(lambda: outbox.listed(db)["waiting"] == 0)
+        assert receiver.sent() == ["from before", "from before"]
+
+
+def test_a_mistake_in_the_settings_ends_the_agent_with_its_line(bench: Bench) -> None:
+    (bench.home / "benchstick.toml").write_text('\nscanner = "*"\n', encoding="utf-8")
+    done = bench.run("agent")
+    assert done.returncode == 2
+    assert "benchstick.toml:2: scanner: '*' would take every keyboard" in done.stderr
+
+
+@pytest.mark.parametrize("value", [None, 5, "", "  ", "x" * 101, "a\x00b", "a\x1b[2Jb", ["a"]])
+def test_scans_of_the_page_are_checked(value: object) -> None:
+    with pytest.raises(BadInput, match="text: "):
+        text_of(value)
+
+
+def test_a_long_scan_is_kept_cut(bench: Bench) -> None:
+    with contextlib.closing(database.open_writer(bench.home)) as db:
+        Desk(bench.home)._keep(db, "scanner", "x" * 500)
+        (row,) = scans.listed(db)
+        assert (len(row["text"]), len(row["value"])) == (200, 100)

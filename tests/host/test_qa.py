@@ -1,0 +1,269 @@
+"""`benchstick qa` on the practice drive: verdicts, rules, outputs, and what is left undone."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from benchstick.engine import plugged
+from benchstick.recipes import rehearse
+from benchstick.recipes.model import Match
+from benchstick.recipes.read import read
+from benchstick.store import home as places
+from benchstick.store import locks
+from tests.host.bench import Bench, wait_for
+
+SUITE = """
+[[suite]]
+name = "cdm"
+params = { passes = 1, time = 1, interval = 0, size = "32MiB", profile = "demo" }
+"""
+FACT = '[[limit]]\nfact = "transport"\nop = "=="\nvalue = "virtual"\n'
+
+
+def rate(wanted: float) -> str:
+    return f'[[limit]]\nfigure = "SEQ1M Q8T1 read"\nop = ">="\nvalue = {wanted}\nunit = "MB/s"\n'
+
+
+def written(folder: Path, text: str, name: str = "my.toml") -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def qa(bench: Bench, recipe: str, *more: str, code: int) -> dict[str, Any]:
+    """The one verdict of a test of the practice drive that ends with this exit code."""
+    document = bench.json("qa", recipe, "--drive", "practice", *more, code=code)
+    assert document["exit_code"] == code
+    (found,) = document["verdicts"]
+    assert isinstance(found, dict)
+    return found
+
+
+ERASE = ("--erase", "practice")
+
+
+def test_a_drive_passes_and_every_output_says_so(bench: Bench, tmp_path: Path) -> None:
+    recipe = written(tmp_path, f"{SUITE}{FACT}{rate(0.1)}[after]\neject = true\n")
+    files = {name: tmp_path / f"out.{name}" for name in ("junit", "csv", "events")}
+    options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+    found = qa(bench, recipe, *ERASE, "--asset", "A-17", *options, code=0)
+    assert (found["verdict"], found["why"], found["labels"]) == ("pass", None, {"asset": "A-17"})
+    assert [item["state"] for item in found["limits"]] == ["held", "held"]
+    assert found["limits"][1]["measured"] > 0.1
+    # A file on a loop device cannot be ejected, which is told.
+    assert (found["after"]["asked"], found["after"]["done"]) == ("eject", False)
+    (run,) = found["runs"]
+    names = {item["name"] for item in bench.json("show", str(run["number"]))["figures"]}
+    entry = read(Path(recipe).read_bytes(), recipe).entries[0]
+    # What a recipe is checked by is what the suite gives.
+    assert names == set(rehearse.figures(entry, Match()) or ())
+    assert bench.json("show", str(run["number"]))["uuid"] == run["uuid"]
+    (row,) = csv.DictReader(files["csv"].read_text(encoding="utf-8").splitlines())
+    assert (row["verdict"], row["asset"], row["exit_code"]) == ("pass", "A-17", "0")
+    root = Xml.parse(files["junit"]).getroot()
+    assert root is not None and (root.get("tests"), root.get("failures")) == ("2", "0")
+    lines = files["events"].read_text(encoding="ascii").splitlines()
+    assert "event=verdict" in lines[-1] and " verdict=pass " in lines[-1]
+    listed = bench.json("verdict", "list")["verdicts"]
+    assert [item["verdict"] for item in listed] == ["pass"]
+    number = str(listed[0]["number"])
+    shown = json.loads(bench.run("verdict", "show", number, "--format", "json").stdout)
+    assert shown == {"number": listed[0]["number"], **found}
+    exported = json.loads(bench.run("export", str(run["number"]), "--format", "json").stdout)
+    assert exported["verdicts"] == [shown]
+    assert bench.run("verdict", "show", number).stdout.startswith("PASS: practice ")
+    assert bench.run("verdict", "show", "9999").returncode == 2
+
+
+def test_a_limit_that_fails_is_named_and_the_test_done_again(bench: Bench, tmp_path: Path) -> None:
+    recipe = written(tmp_path, f"retries = 1\n{SUITE}{rate(9e6)}")
+    done = bench.run("qa", recipe, "--drive", "practice", *ERASE)
+    assert done.returncode == 1
+    assert "FAIL" in done.stdout and "tested again" in done.stderr
+    last = bench.json("verdict", "list")["verdicts"][0]["number"]
+    found = json.loads(bench.run("verdict", "show", str(last), "--format", "json").stdout)
+    assert [item["code"] for item in found["failures"]] == ["figure-limit"]
+    assert found["why"].startswith("SEQ1M Q8T1 read of cdm: ")
+    assert "wanted >= 9000000 MB/s" in found["why"]
+    assert (found["retries"], len(found["earlier"])) == (1, 1)
+    assert found["earlier"][0]["why"] != found["why"]
+
+
+class Watching:
+    """Stands for an agent that saw drives being plugged in: its lock, and what it published."""
+
+    def __init__(self, bench: Bench, *seen: int) -> None:
+        self._bench, self._seen = bench, seen
+        self._patch = pytest.MonkeyPatch()
+
+    def __enter__(self) -> None:
+        self._patch.setenv("BENCHSTICK_RUN", self._bench.environment["BENCHSTICK_RUN"])
+        places.make_run_folder()
+        self._lock = locks.RunLock("agent")
+        plugged.publish(self._seen)
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+        self._patch.undo()
+
+
+def test_data_is_erased_without_a_code_where_all_four_conditions_hold_and_nowhere_else(
+    own_bench: Bench, tmp_path: Path
+) -> None:
+    bench = own_bench
+    bench.run("practice")
+    image = bench.home / "practice" / "practice.img"
+    diskseq = bench.json("drive", "practice")["diskseq"]
+    settings = bench.home / "benchstick.toml"
+
+    def checksum() -> str:
+        # The table and the filesystem's head are there; the rest of the file is mostly holes.
+        with image.open("rb") as file:
+            return hashlib.sha256(file.read(32 << 20)).hexdigest()
+
+    def tested(*tops: str, code: int) -> dict[str, Any]:
+        match = '[match]\ntransport = "virtual"\n'
+        text = "".join(f"{top} = true\n" for top in tops) + match + SUITE + FACT
+        return qa(bench, written(tmp_path, text), code=code)
+
+    def refused(said: str, *tops: str) -> None:
+        before = checksum()
+        found = tested(*tops, code=5)
+        assert [item["code"] for item in found["inconclusive"]] == ["erase-not-allowed"]
+        assert found["why"] == f"erase not allowed: {said}"
+        assert found["runs"] == [] and checksum() == before
+
+    settings.write_text('bench_ports = ["practice = slot 1"]\n', encoding="utf-8")
+    with Watching(bench, diskseq):
+        refused("the recipe does not say allow_erase = true")
+        settings.write_text("", encoding="utf-8")
+        refused("port practice is not listed in bench_ports", "allow_erase")
+    settings.write_text('bench_ports = ["practice = slot 1"]\n', encoding="utf-8")
+    with Watching(bench, diskseq + 1):
+        refused("the drive was not plugged in while the bench watched", "allow_erase")
+    refused("the drive was not plugged in while the bench watched", "allow_erase")
+    with Watching(bench, diskseq):
+        found = tested("allow_erase", code=0)
+        assert (found["verdict"], found["drive"]["slot"]) == ("pass", "slot 1")
+        held = bench.json("drive", "practice")["contents"]["value"]
+        assert "partition table" in held
+        refused(
+            f"the drive is not blank ({held}) and the recipe does not say erase_used = true",
+            "allow_erase",
+        )
+        assert tested("allow_erase", "erase_used", code=0)["verdict"] == "pass"
+        # Nobody has to name a drive that is on one of the bench's ports.
+        text = f'allow_erase = true\n[match]\ntransport = "virtual"\n{SUITE}{FACT}'
+        document = bench.json("qa", written(tmp_path, text), code=5)
+        assert [item["drive"]["code"] for item in document["verdicts"]] == ["practice"]
+    # A code of another drive is none.
+    done = bench.run("qa", written(tmp_path, SUITE + FACT), "--drive", "practice", "--erase", "x")
+    assert done.returncode == 2
+
+
+def test_a_recipe_for_other_drives_and_a_dry_run_begin_nothing(
+    bench: Bench, tmp_path: Path
+) -> None:
+    runs = len(bench.json("runs", "--practice")["runs"])
+    other = written(tmp_path, f'{SUITE}{FACT}[match]\nsize = ">= 100TB"\n')
+    found = qa(bench, other, *ERASE, code=5)
+    assert [item["code"] for item in found["inconclusive"]] == ["no-match"]
+    recipe = written(tmp_path, SUITE + FACT)
+    done = bench.run("qa", recipe, "--drive", "practice", "--dry-run")
+    assert done.returncode == 0
+    assert "erase not allowed" in done.stdout
+    done = bench.run("qa", recipe, "--drive", "practice", *ERASE, "--dry-run")
+    assert "destroys the data" in done.stdout
+    for argv in (("--drive", "practice", "--drive", "practice"), ()):
+        assert bench.run("qa", recipe, *argv).returncode == 2
+    bad = written(tmp_path, "name = 5\n", "bad.toml")
+    done = bench.run("qa", bad, "--drive", "practice")
+    assert done.returncode == 2
+    assert f"{bad}:1: name: text is wanted\n" in done.stderr
+    assert len(bench.json("runs", "--practice")["runs"]) == runs
+
+
+LONG = """
+[[suite]]
+name = "cdm"
+params = { passes = 1, time = 6, interval = 0, size = "32MiB", profile = "demo" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        ('[[stop]]\nrate_below = 1e6\nfor = "2 s"\n', "stopped-slow"),
+        ('time_limit = "3 s"\n', "time-limit"),
+    ],
+)
+def test_a_rule_ends_the_test_early_as_failed(
+    bench: Bench, tmp_path: Path, rule: str, code: str
+) -> None:
+    text = f"{LONG}{FACT}{rule}" if rule.startswith("[") else f"{rule}{LONG}{FACT}"
+    found = qa(bench, written(tmp_path, text), *ERASE, code=1)
+    assert [item["code"] for item in found["failures"]] == [code]
+    assert [run["state"] for run in found["runs"]] == ["cancelled"]
+
+
+def test_a_cancelled_test_tells_nothing_and_is_kept(bench: Bench, tmp_path: Path) -> None:
+    recipe = written(tmp_path, LONG + FACT)
+    process = bench.start("qa", recipe, "--drive", "practice", *ERASE, "--json")
+    wait_for(lambda: [r for r in bench.json("runs", "--practice")["runs"]
+                      if r["state"] == "running"])  # fmt: skip
+    # Meanwhile the drive is taken.
+    assert qa(bench, recipe, *ERASE, code=3)["inconclusive"][0]["code"] == "refused"
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    (found,) = json.loads(out)["verdicts"]
+    assert (found["verdict"], found["inconclusive"][0]["code"]) == ("inconclusive", "cancelled")
+    assert bench.json("verdict", "list")["verdicts"][0]["exit_code"] == 130
+
+
+def test_a_test_whose_process_is_killed_has_a_verdict_and_ends_with_who_asked(
+    bench: Bench, tmp_path: Path
+) -> None:
+    recipe = written(tmp_path, LONG + FACT)
+
+    def running() -> Any:
+        return [r for r in bench.json("runs", "--practice")["runs"] if r["state"] == "running"]
+
+    process = bench.start("qa", recipe, "--drive", "practice", *ERASE, "--json")
+    wait_for(running)
+    (pid,) = processes_of(bench)
+    os.kill(pid, signal.SIGKILL)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 70
+    (found,) = json.loads(out)["verdicts"]
+    assert found["inconclusive"][0]["code"] == "internal-error"
+    process = bench.start("qa", recipe, "--drive", "practice", *ERASE, "--json")
+    wait_for(running)
+    process.kill()
+    process.communicate(timeout=60)
+    wait_for(lambda: not running())
+    wait_for(lambda: not processes_of(bench))
+    assert bench.json("verdict", "list")["verdicts"][0]["exit_code"] == 130
+
+
+def processes_of(bench: Bench) -> list[int]:
+    """The processes that test a drive for this bench."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            command = (entry / "cmdline").read_bytes()
+            environment = (entry / "environ").read_bytes()
+        except OSError:
+            continue
+        if b"benchstick.recipes.drive_test" in command and str(bench.home).encode() in environment:
+            found.append(int(entry.name))
+    return found

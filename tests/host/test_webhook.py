@@ -1,0 +1,216 @@
+"""The webhook: a receiver that is down, slow or unwilling loses nothing and delays nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import http.server
+import json
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchstick.engine import webhook
+from benchstick.store import database, outbox
+from benchstick.store.settings import Settings, SettingsError, read
+from tests.host.bench import wait_for
+
+SECRET = "a secret of the shop"
+
+
+class Receiver(http.server.ThreadingHTTPServer):
+    """Answers each POST with the next of `answers`, 204 after them; a negative one is so many
+    seconds late."""
+
+    daemon_threads = True
+
+    def __init__(self, *answers: float) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers = list(answers)
+        self.got: list[tuple[dict[str, str], bytes]] = []
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/qa"
+
+    def sent(self) -> list[str]:
+        return [headers["Idempotency-Key"] for headers, _ in self.got]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((dict(self.headers), body))
+        answer = self.server.answers.pop(0) if self.server.answers else 204
+        if answer < 0:
+            time.sleep(-answer)
+            answer = 204
+        with contextlib.suppress(OSError):
+            self.send_response(int(answer))
+            if answer == 302:
+                self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            if answer >= 400:
+                self.wfile.write(b"out of\npaper \x1b[1m")
+
+    def do_GET(self) -> None:
+        self.server.got.append(({"Idempotency-Key": "GET"}, b""))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with contextlib.closing(database.open_writer(tmp_path / "home")) as db:
+        yield db
+
+
+def settings(url: str) -> Settings:
+    return read(f'webhook = "{url}"\nwebhook_secret = "{SECRET}"', "test")
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def test_what_is_posted_is_signed_and_numbered(store: sqlite3.Connection) -> None:
+    receiver = Receiver()
+    outbox.put(store, "a", '{"verdict": "pass"}')
+    outbox.put(store, "a", '{"verdict": "pass"}')
+    outbox.put(store, "b", '{"verdict": "fail – ü"}')
+    assert webhook.deliver(store, settings(receiver.url))
+    assert receiver.sent() == ["a", "b"]
+    headers, body = receiver.got[1]
+    assert json.loads(body) == {"verdict": "fail – ü"}
+    wanted = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    assert headers["X-Benchstick-Signature"] == f"sha256={wanted}"
+    assert headers["X-Benchstick-Attempt"] == "1"
+    assert outbox.waiting(store) == []
+    assert webhook.deliver(store, settings(receiver.url))
+    assert len(receiver.got) == 2
+
+
+def test_without_a_webhook_nothing_is_sent(store: sqlite3.Connection) -> None:
+    outbox.put(store, "a", "{}")
+    assert webhook.deliver(store, read("", "test"))
+    assert [letter.tries for letter in outbox.waiting(store)] == [0]
+
+
+@pytest.mark.parametrize("answer", [500, 404, 302, 429])
+def test_what_was_not_taken_is_sent_again(store: sqlite3.Connection, answer: int) -> None:
+    receiver = Receiver(answer)
+    outbox.put(store, "a", "{}")
+    outbox.put(store, "b", "{}")
+    assert not webhook.deliver(store, settings(receiver.url))
+    assert receiver.sent() == ["a", "b"], "one that is not taken keeps no other back"
+    why = outbox.listed(store)["letters"][1]["why"]
+    assert why.startswith(f"the receiver answered {answer} ")
+    assert why.isprintable()
+    assert [letter.key for letter in outbox.waiting(store)] == ["a"]
+    assert webhook.deliver(store, settings(receiver.url))
+    assert receiver.got[2][0]["X-Benchstick-Attempt"] == "2"
+    assert outbox.listed(store)["waiting"] == 0
+
+
+def test_a_receiver_that_is_down(store: sqlite3.Connection) -> None:
+    for number in range(5):
+        outbox.put(store, str(number), "{}")
+    assert not webhook.deliver(store, settings(f"http://127.0.0.1:{free_port()}/"))
+    assert [letter.tries for letter in outbox.waiting(store)] == [1, 1, 1, 0, 0]
+    letters = outbox.listed(store)["letters"]
+    assert letters[-1]["why"] == "no connection: Connection refused"
+    receiver = Receiver()
+    assert webhook.deliver(store, settings(receiver.url))
+    assert receiver.sent() == list("01234")
+
+
+def test_a_slow_receiver(store: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "TIMEOUT_SECONDS", 0.2)
+    receiver = Receiver(-2.0)
+    outbox.put(store, "a", "{}")
+    assert not webhook.deliver(store, settings(receiver.url))
+    assert outbox.listed(store)["letters"][0]["why"] == "no answer within 0.2 s"
+    assert webhook.deliver(store, settings(receiver.url))
+    assert receiver.sent() == ["a", "a"], "the receiver tells them by the key"
+
+
+def test_a_receiver_that_speaks_no_http(store: sqlite3.Connection) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"SMTP ready\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        outbox.put(store, "a", "{}")
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        assert not webhook.deliver(store, settings(url))
+    assert "BadStatusLine" in outbox.listed(store)["letters"][0]["why"]
+
+
+def test_the_postman_goes_on_and_outlives_a_lost_store(
+    tmp_path: Path, store: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(webhook, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(webhook, "LONGEST_PAUSE", 0.1)
+    receiver = Receiver(500, 503)
+    given = [settings(receiver.url)]
+    postman = webhook.Postman(tmp_path / "home", lambda: given[0])
+    postman.start()
+    outbox.put(store, "a", "{}")
+    wait_for(lambda: outbox.listed(store)["waiting"] == 0)
+    assert receiver.sent() == ["a", "a", "a"]
+    # The settings are those of the moment: an address that was mended gets what waited.
+    given[0] = settings(f"http://127.0.0.1:{free_port()}/")
+    outbox.put(store, "b", "{}")
+    wait_for(lambda: outbox.listed(store)["letters"][0]["tries"] >= 2)
+    given[0] = settings(receiver.url)
+    wait_for(lambda: "b" in receiver.sent())
+    postman.stop()
+    assert not postman.is_alive()
+
+
+def test_pauses_grow_to_ten_minutes() -> None:
+    assert [webhook.pause_after(tries) for tries in (1, 2, 3)] == [5.0, 10.0, 20.0]
+    assert webhook.pause_after(1000) == 600.0
+
+
+def test_only_the_last_delivered_are_kept(store: sqlite3.Connection) -> None:
+    for number in range(outbox.KEPT + 5):
+        outbox.put(store, str(number), "{}")
+    for letter in outbox.waiting(store, 1000):
+        outbox.delivered(store, letter)
+    outbox.put(store, "waits", "{}")
+    letters = outbox.listed(store)["letters"]
+    assert letters[0]["key"] == "waits"
+    assert store.execute("SELECT count(*) FROM outbox").fetchone()[0] == outbox.KEPT + 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'webhook = "qa.example"', 'webhook = "ftp://qa.example"', "webhook = true",
+        'webhook = "http://"', 'webhook = "http://qa.example:x/"', 'webhook = "http://a b/"',
+        'webhook_secret = "short"', "webhook_secret = 5",
+    ],
+)  # fmt: skip
+def test_bad_settings(line: str) -> None:
+    with pytest.raises(SettingsError, match="test:1: webhook"):
+        read(line, "test")

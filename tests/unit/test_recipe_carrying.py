@@ -1,0 +1,367 @@
+"""What carries recipes out, without a drive: turns, rules watched, lost children, letting go."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchstick.drives import leave
+from benchstick.drives.model import Drive, Fact, Guard, Identity
+from benchstick.drives.tree import Tree
+from benchstick.plan.errors import BadInput, Cancelled
+from benchstick.recipes import several
+from benchstick.recipes.drive_test import Ask
+from benchstick.recipes.read import read
+from benchstick.recipes.several import Asked
+from benchstick.recipes.turns import turn
+from benchstick.recipes.watch import Watch
+from benchstick.store import database, export, live, records, settings, verdicts
+from benchstick.store import home as places
+from tests.hardware.playback import CASES, expand
+from tests.host.bench import wait_for
+
+RECIPE = b"""
+[[suite]]
+name = "cdm"
+
+[[limit]]
+fact = "transport"
+op = "=="
+value = "usb-uas"
+"""
+
+
+# ---- turns
+
+
+def no_wait() -> None:
+    """Somebody who waits as long as it takes."""
+
+
+class Waiting:
+    """Somebody with a turn, in a thread, until it is told to end."""
+
+    def __init__(self, *, exclusive: bool = False, controller: str = "a", most: int = 2) -> None:
+        self.has_it = threading.Event()
+        self.end = threading.Event()
+        self.waited = 0.0
+        self._given = (exclusive, controller, most)
+        self._thread = threading.Thread(target=self._go)
+        self._thread.start()
+
+    def _go(self) -> None:
+        exclusive, controller, most = self._given
+        with turn(
+            exclusive=exclusive, controller=controller, most=most, wait=no_wait
+        ) as self.waited:
+            self.has_it.set()
+            self.end.wait(30)
+
+    def done(self) -> None:
+        self.end.set()
+        self._thread.join()
+
+
+def test_who_must_be_alone_waits_and_nobody_slips_in_before(bench_home: Path) -> None:
+    first = Waiting()
+    assert first.has_it.wait(5)
+    alone = Waiting(exclusive=True)
+    wait_for(lambda: (places.run_folder() / "qa.gate").exists())
+    assert not alone.has_it.wait(0.5)
+    late = Waiting()
+    assert not late.has_it.wait(0.5)
+    first.done()
+    assert alone.has_it.wait(5)
+    assert not late.has_it.is_set()
+    assert alone.waited > 0.5
+    alone.done()
+    assert late.has_it.wait(5)
+    late.done()
+
+
+def test_only_so_many_drives_of_a_controller_are_tested_at_once(bench_home: Path) -> None:
+    here = [Waiting(controller="xhci 0000:00:14.0 [8086:a0ed]") for _ in range(2)]
+    assert all(item.has_it.wait(5) for item in here)
+    third = Waiting(controller="xhci 0000:00:14.0 [8086:a0ed]")
+    other = Waiting(controller="ahci")
+    assert not third.has_it.wait(0.5)
+    assert third.end.is_set() is False
+    here[0].done()
+    assert third.has_it.wait(5)
+    assert other.has_it.wait(5)
+    for item in (here[1], third, other):
+        item.done()
+
+
+def test_who_waits_can_be_cancelled(bench_home: Path) -> None:
+    def cancelled() -> None:
+        raise Cancelled("cancelled")
+
+    first = Waiting(exclusive=True)
+    assert first.has_it.wait(5)
+    with pytest.raises(Cancelled), turn(exclusive=False, controller="a", most=1, wait=cancelled):
+        raise AssertionError("it was not its turn")
+    first.done()
+    with turn(exclusive=True, controller="a", most=1, wait=cancelled) as waited:
+        assert waited < 5
+
+
+# ---- what is watched
+
+
+def sample(n: int, rate: float, step: int = 0) -> dict[str, Any]:
+    zero = dict.fromkeys(("discard_bytes", "reads", "writes", "discards", "flushes", "inflight"), 0)
+    return {**zero, "n": n, "t": n + 1.0, "dt": 1.0, "step": step, "read_bytes": 0,
+            "write_bytes": int(rate * 1e6), "queue": 0.0}  # fmt: skip
+
+
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
+
+
+def watched(rule: str, home: Path) -> Watch:
+    return Watch(read(rule.encode() + RECIPE, "x.toml"), home, threading.Event(), os.getppid())
+
+
+def test_a_rate_that_stays_low_over_several_looks_stops_the_run(bench_home: Path) -> None:
+    places.make_run_folder()
+    rule = '[[stop]]\nrate_below = 20\nfor = "300 s"\n'
+    with watched(rule, bench_home) as watch:
+        watch.begun(1, UUID, [{"name": "SEQ", "timed": True}])
+        # The live record has the newest 180 only; the rule looks at more.
+        for first in (0, 100, 200):
+            live.publish(UUID, {"samples": [sample(n, 5.0) for n in range(first, first + 180)]})
+            if first < 200:
+                time.sleep(1.2)
+                assert not watch.stop.is_set()
+        assert watch.stop.wait(10)
+    assert watch.reason is not None and watch.reason.code == "stopped-slow"
+
+
+def recorded(home: Path) -> records.RunRecord:
+    """A run in the store that is on."""
+    db = database.open_writer(home)
+    return records.RunRecord.create(
+        db, uuid=UUID, suite="cdm", practice=True, drive=drive("sda", "2-1", "S").to_json(),
+        plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sda",
+    )  # fmt: skip
+
+
+def test_what_the_store_has_of_the_run_stops_it_too(bench_home: Path) -> None:
+    run = recorded(bench_home)
+    run.temperature(1.0, 0, None, None, "not told")
+    run.temperature(2.0, 0, 71.0, "test", None)
+    with watched("[[stop]]\ntemperature_above = 70\n", bench_home) as watch:
+        watch.begun(run.number, UUID, [])
+        assert watch.stop.wait(10)
+    assert watch.reason is not None and watch.reason.code == "stopped-hot"
+    run.event(3.0, "link", "usb_speed changed from 10000 to 480")
+    with watched("[[stop]]\nerrors = 1\n", bench_home) as watch:
+        watch.begun(run.number, UUID, [])
+        assert watch.stop.wait(10)
+    assert watch.reason is not None and watch.reason.text.endswith("from 10000 to 480")
+    run.db.close()
+
+
+def test_a_test_whose_asker_has_died_ends(bench_home: Path) -> None:
+    made = read(RECIPE, "x.toml")
+    with Watch(made, bench_home, threading.Event(), os.getpid()) as watch:
+        assert watch.stop.wait(10)
+    assert watch.reason is None
+
+
+def test_a_verdict_is_found_by_the_runs_that_it_rests_on(
+    bench_home: Path, stand_in: None
+) -> None:
+    run = recorded(bench_home)
+    (lost,) = several.carry_out(asked("dies"), bench_home, threading.Event())
+    lost["runs"] = [{"number": run.number}]
+    number = verdicts.keep(run.db, lost)
+    assert verdicts.of_run(run.db, run.number) == [number]
+    assert export.bundle(run.db, run.number)["verdicts"] == [{"number": number, **lost}]
+    run.db.close()
+
+
+def test_time_that_is_waited_is_not_the_tests(bench_home: Path) -> None:
+    with watched('time_limit = "1 s"\n', bench_home) as watch:
+        with watch.waiting():
+            time.sleep(1.8)
+        assert not watch.stop.is_set()
+        assert watch.stop.wait(10)
+        assert 1.0 < watch.seconds < 10
+    assert watch.reason is not None and watch.reason.code == "time-limit"
+
+
+def test_somebodys_cancel_is_no_rule(bench_home: Path) -> None:
+    with watched("", bench_home) as watch:
+        watch._cancelled.set()
+        assert watch.stop.wait(10)
+    assert watch.reason is None
+
+
+# ---- several drives
+
+
+def drive(name: str, port: str, serial: str) -> Drive:
+    identity = Identity(serial, "Model", None, None, 10**12, port, 0)
+    return Drive(name, f"/dev/{name}", "8:0", 5, serial, identity, Guard("free", "USB"),
+                 {"transport": Fact("usb-uas", source="test")})  # fmt: skip
+
+
+CHILD = """
+import json, os, signal, sys, time
+ask = json.load(sys.stdin)
+what = ask["drive"]
+if what == "dies":
+    os.kill(os.getpid(), signal.SIGKILL)
+if what == "refuses":
+    json.dump({"error": {"code": 3, "message": "not the drive that was chosen"}}, sys.stdout)
+    sys.exit(0)
+if what == "waits":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(json.dump(json.loads(VERDICT), sys.stdout)))
+    open(os.environ["WAITS"] + str(os.getpid()), "w").close()
+    time.sleep(60)
+json.dump(json.loads(VERDICT), sys.stdout)
+"""
+VERDICT = {"verdict": "pass", "exit_code": 0, "why": None, "retries": 0}
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Children that answer by the drive's name."""
+    text = f"VERDICT = {json.dumps(VERDICT)!r}\n{CHILD}"
+    monkeypatch.setattr(several, "COMMAND", (sys.executable, "-c", text))
+    monkeypatch.setenv("WAITS", str(tmp_path / "waits"))
+
+
+def asked(*names: str) -> list[Asked]:
+    made = []
+    for at, name in enumerate(names):
+        found = drive(f"sd{chr(97 + at)}", f"2-1.{at}", name)
+        ask = Ask(recipe=RECIPE, file="my.toml", drive=name,
+                  expected=(found.identity.key(), 5), bench_ports={"2-1.0": "slot 1"})  # fmt: skip
+        made.append(Asked(found, ask))
+    return made
+
+
+def test_every_drive_has_a_verdict_whatever_its_process_does(
+    bench_home: Path, stand_in: None
+) -> None:
+    found = several.carry_out(asked("dies", "good", "refuses"), bench_home, threading.Event())
+    assert [item["exit_code"] for item in found] == [70, 0, 3]
+    assert found[0]["why"] == "its process ended with -9"
+    assert found[0]["drive"]["slot"] == "slot 1"
+    assert found[2]["inconclusive"] == [
+        {"code": "refused", "text": "not the drive that was chosen", "limit": None}
+    ]
+    with contextlib.closing(database.open_reader(bench_home)) as db:
+        # A child that gives a verdict keeps it itself.
+        assert [item["exit_code"] for item in verdicts.listed(db)] == [3, 70]
+        assert verdicts.find(db, 1)["why"] == "its process ended with -9"
+        with pytest.raises(BadInput):
+            verdicts.find(db, 3)
+
+
+def test_a_cancel_reaches_every_drives_test(
+    bench_home: Path, stand_in: None, tmp_path: Path
+) -> None:
+    cancelled = threading.Event()
+
+    def cancel() -> None:
+        wait_for(lambda: len(list(tmp_path.glob("waits*"))) == 2)
+        cancelled.set()
+
+    helper = threading.Thread(target=cancel)
+    helper.start()
+    found = several.carry_out(asked("waits", "waits"), bench_home, cancelled)
+    helper.join()
+    assert [item["verdict"] for item in found] == ["pass", "pass"]
+
+
+def test_what_is_asked_goes_through_unchanged() -> None:
+    ask = Ask(recipe=b"\xff\x00", file="x", drive="d", expected=("k", None), labels={"asset": "é"})
+    assert Ask.from_json(json.loads(json.dumps(ask.to_json()))) == ask
+
+
+def test_what_drives_share_is_told(tmp_path: Path) -> None:
+    root = tmp_path / "sys/devices/pci0000:00/0000:00:14.0/usb2"
+    for name, port in (("sda", "2-1/2-1.1"), ("sdb", "2-1/2-1.2"), ("sdc", "2-2")):
+        (root / port / "block" / name).mkdir(parents=True)
+        (tmp_path / "sys/block").mkdir(exist_ok=True)
+        (tmp_path / "sys/block" / name).symlink_to(root / port / "block" / name)
+    for port in ("2-1", "2-1/2-1.1", "2-1/2-1.2", "2-2"):
+        (root / port / "idVendor").write_text("0bda\n", encoding="ascii")
+        (root / port / "speed").write_text("5000\n", encoding="ascii")
+    drives = [drive("sda", "2-1.1", "A"), drive("sdb", "2-1.2", "B"), drive("sdc", "2-2", "C")]
+    tree = Tree(tmp_path)
+    assert several.shared(drives, tree) == [
+        "USB hub 2-1 is shared by A, B: 500 MB/s at most, 250 each. Their figures may be lower than"
+        " alone",
+        "controller 0000:00:14.0 is shared by A, B, C: a limit that is not known. Their figures may"
+        " be lower than alone",
+    ]
+    assert several.shared(drives[:1], tree) == []
+
+
+def test_how_many_of_a_controller_is_a_setting() -> None:
+    assert settings.read("", "x").per_controller == 4
+    with pytest.raises(BadInput, match="a whole number from 1 to 64"):
+        settings.read("\nper_controller = 0", "x.toml")
+
+
+# ---- letting go
+
+
+Play = Callable[..., Tree]
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Play:
+    """A recorded case as a tree, with further files in it."""
+
+    def make(case: str, *files: str) -> Tree:
+        expand(json.loads((CASES / case / "tree.json").read_text(encoding="utf-8")), tmp_path)
+        for name in files:
+            (tmp_path / name).write_text("", encoding="ascii")
+        return Tree(tmp_path)
+
+    return make
+
+
+def test_a_usb_drive_is_ejected_or_its_port_switched_off(played: Play, tmp_path: Path) -> None:
+    usb = "sys/devices/pci0000:00/0000:00:14.0/usb1/1-3"
+    tree = played("bot-stick", "sys/block/sdb/device/delete", f"{usb}/remove")
+    ejects = leave.switch(tree, "sdb", power_off=False)
+    assert ejects.resolve().parent.name == "7:0:0:0"
+    assert leave.switch(tree, "sdb", power_off=True) == tmp_path / usb / "remove"
+
+
+def test_no_other_drive_goes_along(played: Play) -> None:
+    usb = "sys/devices/pci0000:00/0000:00:14.0/usb2/2-2"
+    tree = played("enclosure-two-luns", "sys/block/sda/device/delete", f"{usb}/remove")
+    with pytest.raises(BadInput, match="sdb is on the same device and would go along"):
+        leave.switch(tree, "sda", power_off=True)
+    assert leave.switch(tree, "sda", power_off=False).name == "delete"
+
+
+def test_an_nvme_drive_is_ejected_by_its_controller(played: Play, tmp_path: Path) -> None:
+    folder = "sys/devices/pci0000:00/0000:00:1b.0/0000:03:00.0"
+    tree = played("nvme-ssd", f"{folder}/remove")
+    assert leave.switch(tree, "nvme0n1", power_off=False) == tmp_path / folder / "remove"
+    with pytest.raises(BadInput, match="only USB drives can be powered off"):
+        leave.switch(tree, "nvme0n1", power_off=True)
+
+
+@pytest.mark.parametrize("case", ["emmc", "bot-stick"])
+def test_a_drive_without_a_switch_is_to_be_pulled(played: Play, case: str) -> None:
+    name = {"emmc": "mmcblk0", "bot-stick": "sdb"}[case]
+    with pytest.raises(BadInput, match="cannot be ejected by software; pull it"):
+        leave.switch(played(case), name, power_off=False)

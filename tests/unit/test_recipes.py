@@ -1,0 +1,605 @@
+"""Recipes: what a file may hold, that every mistake is told with its line, and the ready ones."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchstick import cli
+from benchstick.plan import queue
+from benchstick.plan.errors import BadInput
+from benchstick.plan.units import parse_duration
+from benchstick.recipes import before, ready, shelf, words
+from benchstick.recipes.facts import CHANGES, FACTS, FLAG, NUMBER, TEXT, WORDS
+from benchstick.recipes.model import Entry, Limit, Match, Recipe, Size, Start, Stop
+from benchstick.recipes.read import MOST_BYTES, RecipeMistakes, read
+from benchstick.suites import registry
+from tests.hardware.playback import CASES, case_names, play
+
+TOML = """# All that a recipe may say.
+name = "Incoming"
+about = "a test of it"
+time_limit = "5 min"
+retries = 1
+allow_erase = true
+erase_used = true
+
+[match]
+transport = ["usb-uas", "nvme"]
+model = "Samsung*"
+size = [">= 240GB", "<= 4TB"]
+
+[start]
+full_link = true
+link = 5000
+temperature = 45
+trim = true
+
+[[suite]]
+name = "cdm:quick"
+exclusive = true
+params = { size = "512MiB", passes = 2 }
+
+[[suite]]
+name = "das"
+fs = "exfat"
+scale = 0.5
+
+[[limit]]
+figure = "SEQ1M Q8T1 read"
+suite = "cdm"
+op = ">="
+value = 0.4
+unit = "GB/s"
+
+[[limit]]
+figure = "SEQ1M Q8T1 write"
+suite = "cdm"
+op = "~"
+value = "5 %"
+of = "claim"
+
+[[limit]]
+figure = "Home write"
+suite = "das"
+op = ">="
+value = "90 %"
+of = "run 12"
+
+[[limit]]
+fact = "transport"
+op = "=="
+value = ["usb-uas", "nvme"]
+
+[[limit]]
+change = "wear"
+op = "<="
+value = 0
+
+[[limit]]
+peak = "temperature"
+op = "~"
+value = 50
+within = "10 %"
+
+[[stop]]
+rate_below = 20
+for = "30 s"
+steps = "SEQ*"
+
+[[stop]]
+temperature_above = 70
+
+[[stop]]
+errors = 1
+
+[after]
+eject = true
+power_off = false
+"""
+
+
+def test_a_recipe_is_read_as_it_stands() -> None:
+    found = read(TOML.encode(), "folder/my.toml")
+    assert (found.name, found.about, found.file) == ("Incoming", "a test of it", "folder/my.toml")
+    assert (found.time_limit, found.retries) == (300.0, 1)
+    assert (found.allow_erase, found.erase_used, found.after.eject) == (True, True, True)
+    assert found.match == Match(
+        transport=("usb-uas", "nvme"), model=("Samsung*",),
+        size=(Size(">=", 240 * 10**9), Size("<=", 4 * 10**12)),
+    )  # fmt: skip
+    assert found.start == Start(full_link=True, link=5000, temperature=45, trim=True)
+    assert found.entries == (
+        Entry(suite="cdm", preset="quick", target=None, fs=None, scale=None, exclusive=True,
+              line=20, params={"passes": "2", "time": "1", "interval": "0", "size": "512MiB"}),
+        Entry(suite="das", preset=None, target=None, fs="exfat", scale=0.5, exclusive=False,
+              line=25, params={}),
+    )  # fmt: skip
+    assert found.limits == (
+        Limit(kind="figure", name="SEQ1M Q8T1 read", suite="cdm", op=">=", value=400.0,
+              unit="MB/s", line=30),
+        Limit(kind="figure", name="SEQ1M Q8T1 write", suite="cdm", op="~", of="claim",
+              percent=100.0, within=5.0, line=37),
+        Limit(kind="figure", name="Home write", suite="das", op=">=", of="run 12", percent=90.0,
+              line=44),
+        Limit(kind="fact", name="transport", op="==", value=("usb-uas", "nvme"), line=51),
+        Limit(kind="change", name="wear", op="<=", value=0.0, line=56),
+        Limit(kind="peak", name="temperature", op="~", value=50.0, within=10.0, line=61),
+    )  # fmt: skip
+    assert found.stops == (
+        Stop(kind="rate", value=20.0, seconds=30.0, steps="SEQ*", line=67),
+        Stop(kind="temperature", value=70.0, line=72),
+        Stop(kind="errors", value=1.0, line=75),
+    )
+    assert json.loads(json.dumps(found.to_json()))["schema"] == "benchstick/recipe/1"
+    assert list(words.lines(found))[-1] == "then ejects the drive"
+
+
+def test_line_ends_and_the_way_it_is_written_change_nothing() -> None:
+    other = TOML.replace('params = { size = "512MiB", passes = 2 }',
+                         'params.size = "512MiB"\n"params".passes = "2"')  # fmt: skip
+    assert other != TOML
+    plain, dotted = read(TOML.encode(), "x"), read(other.encode(), "x")
+    assert plain.entries[0].params == dotted.entries[0].params
+    windows = read(b"\xef\xbb\xbf" + TOML.replace("\n", "\r\n").encode(), "x")
+    assert windows.limits == plain.limits
+    assert windows.sha256 != plain.sha256
+
+
+NOTHING = '[[limit]]\nfact = "trim"\nop = "=="\nvalue = true\n'
+SMALL = '[[suite]]\nname = "cdm"\n\n[[limit]]\nfact = "trim"\nop = "=="\nvalue = true\n'
+
+
+def test_only_a_suite_and_a_limit_must_be_there() -> None:
+    found = read(SMALL.encode(), "a/incoming.toml")
+    assert found.name == "incoming"
+    assert (found.match, found.time_limit, found.allow_erase) == (Match(), None, False)
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(RecipeMistakes) as caught:
+        read(text.encode(), "my.toml")
+    told = [item.told("my.toml") for item in caught.value.mistakes]
+    assert all("\n" not in item for item in told)
+    assert caught.value.message.startswith(told[0])
+    return told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('name = "Incoming"', "name = 5", "2: name: text is wanted"),
+        ('name = "Incoming"', 'nam = "x"', "2: 'nam': no such key; is name meant?"),
+        ('name = "Incoming"', 'xyz.y = "x"', "2: 'xyz': no such key; there are name, about"),
+        ('"5 min"', '"soon"', "4: time_limit: 'soon' is not a duration"),
+        ('"5 min"', "300", "4: time_limit: a duration is wanted"),
+        ('"5 min"', '"0 s"', "4: time_limit: '0 s' is not from 1 s to 30 d"),
+        ("retries = 1", "retries = 9", "5: retries: a whole number from 0 to 5"),
+        ("retries = 1", "retries = true", "5: retries: a whole number"),
+        ("allow_erase = true", "allow_erase = 1", "6: allow_erase: true or false"),
+        ("allow_erase = true", "", "7: erase_used: means nothing without"),
+        ('"usb-uas", "nvme"]\nm', '"usb"]\nm', "10: transport: 'usb' is not one of sata"),
+        ('["usb-uas", "nvme"]\nm', "[]\nm", "10: transport: is empty"),
+        ('model = "Samsung*"', "model = [\n5]", "12: model: text is wanted"),
+        ('">= 240GB"', '"> 240GB"', "12: size: '> 240GB' is not a size"),
+        ('">= 240GB"', '"240"', "12: size: '240' is less than 1 MB"),
+        ("full_link = true", "fullink = true", "15: 'fullink': no such key; is full_link meant?"),
+        ("temperature = 45", 'temperature = "45"', "17: temperature: a number is wanted"),
+        ("temperature = 45", "temperature = nan", "17: temperature: a number from 0 to 120"),
+        ('"cdm:quick"', '"cdm:quik"', "21: name: preset 'quik': cdm has default, quick"),
+        ('"cdm:quick"', '"nix"', "21: name: suite 'nix': no such suite; there are das"),
+        ("passes = 2", "passes = 10", "23: passes: '10' is not a whole number from 0"),
+        ("passes = 2", "passes = [1]", "23: passes: text is wanted"),
+        ("passes = 2", "pases = 2", "23: 'pases': no such parameter; is passes meant?"),
+        ('fs = "exfat"', 'fs = "fat"', "27: fs: 'fat' is not one of auto"),
+        ('fs = "exfat"', 'target = "block"', "27: target 'block': das takes file"),
+        ("scale = 0.5", "scale = 0", "28: scale: a number above 0"),
+        ('figure = "Home write"', "", "44: limit: one of figure, fact, change, peak"),
+        ('fact = "transport"', 'fact = "transprt"', "52: 'transprt': no such fact; is transport"),
+        ('["usb-uas", "nvme"]\n\n[[limit]]\nc', '"uas"\n\n[[limit]]\nc', "54: value: 'uas' is not"),
+        ('["usb-uas", "nvme"]\n\n[[limit]]\nc', "[]\n\n[[limit]]\nc", "54: value: is empty"),
+        ('change = "wear"', 'change = "ware"', "57: 'ware': no such change; is wear meant?"),
+        ('peak = "temperature"', 'peak = "heat"', "62: 'heat': no such peak"),
+        ('within = "10 %"', "", "61: within: is missing beside ~"),
+        ('within = "10 %"', "within = 10", '65: within: a percentage is wanted, as "95 %"'),
+        ('of = "run 12"', 'of = "run x"', '49: of: \'run x\' is not "claim" or "run N"'),
+        ('value = "90 %"', "value = 90", "48: value: a percentage is wanted"),
+        ('op = "~"\nvalue = "5 %"', 'op = "=="\nvalue = "5 %"', "40: op: == is not for a share"),
+        ('suite = "das"', "", "44: suite: is missing in a limit: the recipe has cdm, das"),
+        ('suite = "das"', 'suite = "atto"', "46: suite: 'atto' is not in the recipe"),
+        ("value = 0.4", "value = true", "34: value: a number from"),
+        ("value = 0.4", "", "30: value: is missing in a limit"),
+        ("value = 0.4", "value = 1\nof = 5", "35: of: text is wanted"),
+        ('unit = "GB/s"', 'unit = "MiB/s"', "35: unit: 'MiB/s' is not one of MB/s"),
+        ('unit = "GB/s"', 'within = "5 %"', "35: within: is for ~ with a value of its own"),
+        ('for = "30 s"', "", '67: for: is missing beside rate_below, as for = "30 s"'),
+        ("errors = 1", 'errors = 1\nsteps = "x"', "77: steps: is for rate_below only"),
+        ("errors = 1", "", "75: stop: one of rate_below, temperature_above, errors"),
+        ("eject = true", 'eject = "yes"', "79: eject: true or false is wanted"),
+        ("[after]", "[[after]]", "78: after: a table is wanted, as [after]"),
+        ("[[stop]]\nerrors = 1", "[stop.x]\nerrors = 1", "75: 'x': no such key; there are rate"),
+        ("[match]", "[matc]", "9: 'matc': no such key; is match meant?"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_its_line(old: str, new: str, said: str) -> None:
+    text = TOML.replace(old, new, 1)
+    assert text != TOML
+    found = mistakes(text)
+    assert any(said in item for item in found), found
+    assert all(item.startswith("my.toml:") for item in found)
+
+
+def test_all_mistakes_of_a_file_are_told_in_one_go_in_order() -> None:
+    text = TOML.replace("retries = 1", "retries = -1").replace('"cdm:quick"', '"cdm:q"')
+    text = text.replace("errors = 1", "errors = 0").replace("eject = true", "eject = 0")
+    assert [item.split(":")[1] for item in mistakes(text)] == ["5", "21", "76", "79"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "my.toml:1: suite: is missing: what to run, as [[suite]]"),
+        (SMALL.split("[[limit]]")[0], "my.toml:1: limit: is missing: what a drive must meet"),
+        ("suite = 5", "my.toml:1: suite: tables are wanted, as [[suite]]"),
+        (f"allow_erase = true\n{SMALL}", "my.toml:1: allow_erase: wants [match]"),
+        (f"{SMALL}[match]\n", "my.toml:8: match: is empty"),
+        (SMALL.replace('"=="', '">="'), "my.toml:6: op: trim is true or false; only == is for it"),
+        (SMALL.replace("true", "1"), "my.toml:7: value: true or false is wanted"),
+        (f'{SMALL}suite = "cdm"', "my.toml:8: suite: is for figures only"),
+        ('[[suite]]\nname = "cdm"\n' * 21, "my.toml:41: suite: 21 of them; at most 20"),
+        ("a = [", "my.toml:1: not TOML: "),
+        (f"a = {'[' * 9000}", "my.toml: nested too deeply"),
+        ("#" * (MOST_BYTES + 1), "my.toml: larger than 64 KiB"),
+    ],
+)
+def test_what_is_no_recipe_is_told(text: str, said: str) -> None:
+    assert any(item.startswith(said) for item in mistakes(text)), mistakes(text)
+
+
+@pytest.mark.parametrize(
+    ("suites", "said"),
+    [
+        ('[[suite]]\nname = "das"\nfs = "auto"\nparams.sets = "Hom"\n',
+         "4: sets: 'Hom' is not one of AV"),
+        ('[[suite]]\nname = "cdm"\nparams = { only = "read", mix = 70 }\n',
+         "3: mix: writes, and only=read"),
+        ('[[suite]]\nname = "consistency"\nparams.nand = "1TB"\n', "3: nand: only used with spare"),
+        ('[[suite]]\nname = "cdm"\nparams.size = "4TiB"\n[match]\nsize = "<= 2TB"\n',
+         "3: size: "),
+        ('[[suite]]\nname = "erase"\n[[suite]]\nname = "cdm"\n',
+         "1: fs: cdm keeps the drive's filesystem, but erase before it leaves none"),
+    ],
+)
+def test_suites_that_cannot_be_run_so_on_any_drive_are_told(suites: str, said: str) -> None:
+    (found,) = mistakes(suites + NOTHING)
+    assert found.startswith(f"my.toml:{said}")
+
+
+@pytest.mark.parametrize(
+    "suites",
+    [
+        '[[suite]]\nname = "consistency"\nparams = { spare = 25, nand = "1024GiB" }\n',
+        '[[suite]]\nname = "erase"\nparams.rung = "sanitize-crypto"\n',
+        '[[suite]]\nname = "cdm"\nparams.size = "64GiB"\n',
+        '[[suite]]\nname = "erase"\n[[suite]]\nname = "cdm"\nfs = "auto"\n',
+    ],
+)
+def test_what_some_drive_can_do_is_no_mistake(suites: str) -> None:
+    assert read((suites + NOTHING).encode(), "my.toml").entries
+
+
+@pytest.mark.parametrize(
+    ("entry", "name", "said"),
+    [
+        ("cdm", "SEQ1M Q8T1 reed", "is SEQ1M Q8T1 read meant?"),
+        ("cdm:demo", "RND4K Q1T1 read", "no such figure of cdm"),
+        ("das", "Hom write", "is Home write meant?"),
+        ("erase", "x", "there are purge time, overwrite write, overwrite read, marks gone"),
+        ("atto", "64 KiB read IOPSS", "is 64 KiB read IOPS meant?"),
+    ],
+)
+def test_a_figure_that_the_suite_does_not_give_is_told(entry: str, name: str, said: str) -> None:
+    text = f'[[suite]]\nname = "{entry}"\n[[limit]]\nfigure = "{name}"\nop = ">="\nvalue = 1\n'
+    (found,) = mistakes(text)
+    assert found.startswith(f"my.toml:4: '{name}': no such figure of ")
+    assert said in found
+
+
+def test_what_a_suite_makes_of_its_record_is_not_judged_before() -> None:
+    text = '[[suite]]\nname = "sustained"\n[[limit]]\nfigure = "x"\nop = ">="\nvalue = 1\n'
+    assert read(text.encode(), "my.toml").limits[0].name == "x"
+
+
+def test_a_file_that_is_no_text_is_told_with_its_line() -> None:
+    with pytest.raises(RecipeMistakes, match=r"my.toml:2: not UTF-8 text"):
+        read(b"# x\n\xff\n", "my.toml")
+
+
+# ---- durations and facts
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("45 s", 45), ("5min", 300), ("1h 30min", 5400), ("0.5 h", 1800)]
+)
+def test_durations_are_read(text: str, seconds: float) -> None:
+    assert parse_duration(text, "x") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "5", "5 minutes", "-5 s", "5 s x", "s", "1h30", "5 S"])
+def test_what_is_no_duration_is_told(text: str) -> None:
+    with pytest.raises(BadInput, match=r"x: .* is not a duration"):
+        parse_duration(text, "x")
+
+
+def test_every_fact_that_recorded_drives_have_can_be_named(tmp_path: Path) -> None:
+    lists = {"usb_interfaces", "filesystems", "mounted", "format", "sanitize"}
+    kinds = {bool: FLAG, int: NUMBER, float: NUMBER, str: TEXT}
+    seen: set[str] = set()
+    for case in case_names():
+        for drive in play(CASES / case, tmp_path / case):
+            for name, fact in drive.facts.items():
+                if name not in lists:
+                    assert name in FACTS, (case, name)
+                    seen.add(name)
+                    if fact.value is not None:
+                        assert FACTS[name] == kinds[type(fact.value)], (case, name)
+    assert not lists & set(FACTS)
+    # What no recorded drive has: it is read all the same (docs/drives.md).
+    assert set(FACTS) - seen <= {"port", "serial"}
+    assert set(CHANGES) <= {name for name, kind in FACTS.items() if kind == NUMBER}
+    assert set(WORDS) <= set(FACTS)
+
+
+# ---- the ready ones
+
+
+DriveJson = Callable[..., dict[str, Any]]
+
+
+def fitting(recipe: Recipe, drive_json: DriveJson) -> list[dict[str, Any]]:
+    """Drives that the recipe is for: of each transport, the smallest and the largest."""
+    transports = recipe.match.transport or ("usb-uas",)
+    lowest = next((bound.value for bound in recipe.match.size if bound.op == ">="), 8 * 10**9)
+    highest = next((bound.value for bound in recipe.match.size if bound.op == "<="), 2 * 10**12)
+    made = []
+    for transport in transports:
+        usb = transport.startswith("usb")
+        for capacity in (lowest, highest):
+            facts: dict[str, Any] = {"usb_speed": 5000, "usb_capable_speed": 5000} if usb else {}
+            if transport == "sata":
+                facts = {"sata_speed": 6000, "sata_capable_speed": 6000, "usb_speed": None,
+                         "usb_capable_speed": None}  # fmt: skip
+            drive = drive_json(capacity=capacity, transport=transport, write_cache="enabled",
+                               trim=True, trim_kernel=1 << 30, temperature=30, **facts)  # fmt: skip
+            made.append(drive)
+    return made
+
+
+@pytest.mark.parametrize("name", ready.names())
+def test_a_ready_recipe_keeps_its_promise(name: str, drive_json: DriveJson) -> None:
+    recipe = ready.find(name)
+    assert recipe.about and recipe.time_limit
+    for drive in fitting(recipe, drive_json):
+        assert before.reasons(recipe, drive) == []
+        plans = [
+            registry.make_plan(entry.suite, drive, entry.params, target=entry.target, fs=entry.fs,
+                               scale=entry.scale)
+            for entry in recipe.entries
+        ]  # fmt: skip
+        queue.check(plans)
+        seconds = queue.cost(plans).seconds
+        assert seconds <= recipe.time_limit, (drive["transport"], seconds)
+        assert queue.cost(plans).destroys == recipe.allow_erase
+        for rule in recipe.stops:
+            assert rule.kind != "rate" or rule.seconds <= seconds
+    if recipe.allow_erase:
+        assert recipe.match.transport
+
+
+def test_the_five_minutes_of_the_portable_ssd_are_five() -> None:
+    assert ready.find("incoming-portable-ssd").time_limit == 300
+    assert len(ready.names()) == 4
+
+
+# ---- the command
+
+
+def test_check_names_every_mistake_and_exits_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "my.toml"
+    path.write_text(TOML.replace("retries = 1", "retries = -1").replace("[after]", "[aftr]"))
+    assert cli.invoke(["recipe", "check", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        f"{path}:5: retries: a whole number from 0 to 5 is wanted\n"
+        f"{path}:78: 'aftr': no such key; is after meant?\n"
+    )
+    assert cli.invoke(["recipe", "check", "--json", str(path)]) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert [item["line"] for item in document["mistakes"]] == [5, 78]
+    assert document["schema"] == "benchstick/recipe-check/1"
+    assert cli.invoke(["recipe", "show", str(path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    path.write_text(TOML)
+    assert cli.invoke(["recipe", "check", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}: Incoming: 2 suites, 6 limits; no mistakes\n"
+    assert cli.invoke(["recipe", "check", str(tmp_path / "none.toml")]) == 2
+    assert capsys.readouterr().err.endswith("none.toml: No such file or directory\n")
+
+
+def test_the_ready_recipes_are_listed_and_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["recipe", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["recipes"]
+    assert [item["name"] for item in listed] == ready.names()
+    assert cli.invoke(["recipe", "list"]) == 0
+    table = capsys.readouterr().out
+    for name in ready.names():
+        assert name in table
+        assert cli.invoke(["recipe", "show", name, "--toml"]) == 0
+        path = tmp_path / f"{name}.toml"
+        path.write_text(capsys.readouterr().out, encoding="utf-8")
+        assert cli.invoke(["recipe", "check", str(path)]) == 0
+        capsys.readouterr()
+        assert cli.invoke(["recipe", "show", name]) == 0
+        assert capsys.readouterr().out.startswith(f"{ready.find(name).name}: ")
+    assert cli.invoke(["recipe", "show", "nix"]) == 2
+    assert "full-review" in capsys.readouterr().err
+
+
+def test_the_sticks_own_recipes_are_listed_with_their_mistakes(
+    bench_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shelf.folder()
+    folder.mkdir(parents=True)
+    (folder / "MINE.TOML").write_text(f'about = "of my own"\n{SMALL}')
+    (folder / "incoming-usb-stick.toml").write_text(f'about = "instead"\n{SMALL}')
+    (folder / "broken.toml").write_text("x = 1")
+    (folder / "README.txt").write_text("no recipe")
+    assert cli.invoke(["recipe", "list", "--json"]) == 0
+    listed = {item["name"]: item for item in json.loads(capsys.readouterr().out)["recipes"]}
+    assert set(listed) == {*ready.names(), "MINE", "broken"}
+    assert listed["MINE"]["recipe"]["about"] == "of my own"
+    assert listed["incoming-usb-stick"]["recipe"]["about"] == "instead"
+    assert listed["broken"]["error"].startswith(f"{folder}/broken.toml:1: 'x': no such key")
+    assert listed["broken"]["error"].endswith(" (and 2 more mistakes)")
+    assert cli.invoke(["recipe", "list"]) == 0
+    assert "of my own" in capsys.readouterr().out
+    assert cli.invoke(["recipe", "show", "MINE"]) == 0
+    assert capsys.readouterr().out.startswith("MINE: of my own\n")
+
+
+def test_the_commands_and_the_recipe_of_the_docs_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name, content in re.findall(r"^```toml (\S+)\n(.*?)^```", text, re.S | re.M):
+        Path(name).write_text(content, encoding="utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
+    lines = [line for block in blocks for line in block.splitlines() if line]
+    assert len(lines) >= 4
+    for line in lines:
+        name, *argv = shlex.split(line)
+        assert name == "benchstick"
+        assert cli.invoke(argv) == 0, (line, capsys.readouterr().err)
+        assert capsys.readouterr().out, line
+    for name in ready.names():
+        assert f"| `{name}` | {duration(ready.find(name))} |" in text
+
+
+def duration(found: Recipe) -> str:
+    return words.time_text(found.time_limit or 0)
+
+
+def test_every_key_of_a_recipe_is_told_in_the_docs() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
+    keys = {key.strip('"') for key in re.findall(r"^([a-z_]+) =", TOML, re.MULTILINE)}
+    sections = set(re.findall(r"^\[+\w+\]+", TOML, re.MULTILINE))
+    assert len(keys) > 20 and len(sections) == 6
+    for word in keys | sections:
+        assert f"`{word}" in text, word
+    for change in CHANGES:
+        assert f"`{change}`" in text, change
+
+
+# ---- fuzzing
+
+
+_SIGNS = ('"', "'", "[", "]", "\\", "=", "#", "\x00", ".", "{", "é", "\u2028", "\n")
+_VALUES = (
+    "-1", "nan", "inf", "1e999", "true", '""', "[]", "{}", "'x'", "9" * 30, "[[1]]", "1979-05-27",
+    '">= 1GB"', '"100 %"', '"a\\nb"', "{ a.b = 1 }", '["x", 5]', "0x10", "-0.0",
+)  # fmt: skip
+_HEADERS = (
+    "[match]", "[[suite]]", "[[limit]]", "[stop]", "[limit.x]", "[[match]]", "[[suite.params]]",
+)  # fmt: skip
+
+
+def mutated(pick: random.Random, text: str) -> bytes:
+    """The text with a few things done to it that people and broken sticks do."""
+    lines = text.splitlines(keepends=True)
+    for _ in range(pick.randrange(1, 4)):
+        at = pick.randrange(len(lines))
+        match pick.randrange(12):
+            case 0:
+                lines[at] = ""
+            case 1:
+                lines.insert(at, lines[pick.randrange(len(lines))])
+            case 2:
+                line = lines[at]
+                cut = pick.randrange(len(line) + 1)
+                lines[at] = line[:cut] + pick.choice(_SIGNS) + line[cut:]
+            case 3:
+                cut = pick.randrange(len(lines[at]) + 1)
+                lines[at] = lines[at][:cut] + lines[at][cut + 1 :]
+            case 4 | 5:
+                key = lines[at].partition("=")[0]
+                lines[at] = f"{key}= {pick.choice(_VALUES)}\n"
+            case 6:
+                other = pick.choice(["value", "op", "name", "figure", "of", "within", "for"])
+                lines[at] = f"{other} = {lines[at].partition('=')[2] or '1'}\n"
+            case 7:
+                lines[at] = f"{pick.choice(_HEADERS)}\n"
+            case 8:
+                lines = lines[:at] or lines
+            case 9:
+                pick.shuffle(lines)
+            case 10 | 11:
+                lines[at] = f"{pick.choice(['# [[limit]]', ' ', ''])}\n{lines[at]}"
+    raw = "".join(lines).encode()
+    if pick.random() < 0.05:
+        cut = pick.randrange(len(raw) + 1)
+        raw = raw[:cut] + bytes([pick.randrange(256)]) + raw[cut:]
+    return raw
+
+
+def _begins_nothing_without_match_and_leave(found: Recipe, drive_json: DriveJson) -> None:
+    """No mutation makes a recipe begin on a drive that it is not for, or erase without leave."""
+    for transport, capacity in (("usb-bot", 10**9), ("sata", 10**12)):
+        drive = drive_json(capacity=capacity, transport=transport, contents="ntfs")
+        drive["guard"] = {"state": "free", "why": "test"}
+        drive["identity"]["port"] = "2-1"
+        is_for = before.why_no_match(found.match, drive) is None
+        reasons = [item.code for item in before.reasons(found, drive)]
+        assert ("no-match" not in reasons) == is_for
+        reason = before.why_not_erased(found, drive, bench_ports=["2-1"], plugged=True)
+        assert (reason is None) == (is_for and found.allow_erase and found.erase_used)
+        for ports, plugged in (([], True), (["2-1"], False)):
+            assert before.why_not_erased(found, drive, bench_ports=ports, plugged=plugged)
+
+
+def test_a_thousand_mutated_recipes_are_valid_or_told_with_a_line(drive_json: DriveJson) -> None:
+    texts = [TOML, SMALL, *(ready.raw(name).decode() for name in ready.names())]
+    valid = wrong = 0
+    for seed in range(1000):
+        pick = random.Random(seed)
+        raw = mutated(pick, pick.choice(texts))
+        try:
+            found = read(raw, "my.toml")
+        except RecipeMistakes as error:
+            wrong += 1
+            last = raw.count(b"\n") + 2
+            for item in error.mistakes:
+                assert item.line is not None and 1 <= item.line <= last, (seed, item)
+                assert "\n" not in item.said and item.said, (seed, item)
+        else:
+            valid += 1
+            assert found.entries and found.limits, seed
+            assert not found.erase_used or found.allow_erase, seed
+            assert not found.allow_erase or found.match != Match(), seed
+            json.dumps(found.to_json(), allow_nan=False)
+            assert all("\n" not in line for line in words.lines(found)), seed
+            _begins_nothing_without_match_and_leave(found, drive_json)
+    assert valid > 100
+    assert wrong > 500

@@ -1,0 +1,197 @@
+"""What a barcode scanner's keys mean, and which input device it is."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchstick.engine import keyboard, scanner
+from benchstick.engine.keyboard import LAYOUTS, MOST_CHARACTERS, QUIET_SECONDS, Decoder
+from benchstick.store.settings import SCANNER_LAYOUTS, SettingsError, read
+
+ENTER, TAB, SHIFT, CTRL, ALT, ALT_GR, CAPS, SPACE = 28, 15, 42, 29, 56, 100, 58, 57
+A, B, Q, ONE, SEVEN, LEFT_OF_ONE = 30, 48, 16, 2, 8, 41
+
+
+def typed(decoder: Decoder, *keys: int, at: float = 1.0) -> list[str]:
+    """The scans of keys pressed and released one after the other; a negative one is held."""
+    texts = []
+    for key in keys:
+        texts.append(decoder.key(abs(key), 1, at))
+        if key > 0:
+            decoder.key(key, 0, at)
+    return [text for text in texts if text is not None]
+
+
+def release(decoder: Decoder, key: int) -> None:
+    assert decoder.key(key, 0, 1.0) is None
+
+
+def test_letters_digits_and_enter() -> None:
+    decoder = Decoder(LAYOUTS["us"])
+    assert typed(decoder, A, ONE, B, ENTER) == ["a1b"]
+    assert typed(decoder, -SHIFT, A) == []
+    release(decoder, SHIFT)
+    assert typed(decoder, A, TAB) == ["Aa"]
+    assert typed(decoder, ENTER, ENTER, SPACE, ENTER) == []
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_each_character_of_a_layout_comes_back(name: str) -> None:
+    layout = LAYOUTS[name]
+    for plain, shift, code in zip(layout.plain, layout.shift, keyboard._KEYS, strict=True):
+        decoder = Decoder(layout)
+        after = (SPACE,) if plain in layout.dead else ()
+        assert typed(decoder, code, *after, A, ENTER) == [plain + layout.plain[26]]
+        typed(decoder, -SHIFT, code)
+        release(decoder, SHIFT)
+        after = (SPACE,) if shift in layout.dead else ()
+        assert typed(decoder, *after, ENTER) == [shift]
+        if plain in layout.alt_gr:
+            typed(decoder, -ALT_GR, code)
+            release(decoder, ALT_GR)
+            assert typed(decoder, ENTER) == [layout.alt_gr[plain]]
+
+
+def test_a_german_scanner() -> None:
+    """S/N:Y-{7} as a keyboard of that country sends it; by the kernel's key numbers."""
+    decoder = Decoder(LAYOUTS["de"])
+    for held, key in ((SHIFT, 31), (SHIFT, 8), (SHIFT, 49), (SHIFT, 52), (SHIFT, 44), (0, 53)):
+        typed(decoder, *([-held] if held else []), key)
+        if held:
+            release(decoder, held)
+    for held, key in ((ALT_GR, 8), (0, 8), (ALT_GR, 11)):
+        typed(decoder, *([-held] if held else []), key)
+        if held:
+            release(decoder, held)
+    assert typed(decoder, ENTER) == ["S/N:Y-{7}"]
+
+
+def test_caps_lock_turns_letters_only() -> None:
+    decoder = Decoder(LAYOUTS["us"])
+    assert typed(decoder, CAPS, A, ONE, CAPS, A, ENTER) == ["A1a"]
+    typed(decoder, CAPS, -SHIFT, A, ONE)
+    release(decoder, SHIFT)
+    assert typed(decoder, ENTER) == ["a!"]
+
+
+def test_alt_and_a_number_on_the_keypad() -> None:
+    decoder = Decoder(LAYOUTS["fr"])
+    for number in ((79, 80, 79), (82, 80, 81, 71), (79, 81, 82), (71, 71, 71)):
+        typed(decoder, -ALT, *number)
+        release(decoder, ALT)
+    # 121 is y everywhere, 0237 is í in Windows' page, 130 is é in the PC's; 777 is nothing.
+    assert typed(decoder, ENTER) == ["yíé"]
+
+
+def test_controls_repeats_and_unknown_keys_are_no_characters() -> None:
+    decoder = Decoder(LAYOUTS["us"])
+    # GS1 barcodes have a group separator, which scanners send as Control and ].
+    typed(decoder, -CTRL, 27)
+    release(decoder, CTRL)
+    assert decoder.key(A, 2, 1.0) is None
+    assert typed(decoder, 250, 1, A, ENTER) == ["a"]
+
+
+def test_a_scan_without_an_end_ends_when_it_is_quiet() -> None:
+    decoder = Decoder(LAYOUTS["us"])
+    typed(decoder, A, at=10.0)
+    typed(decoder, B, at=10.4)
+    assert decoder.quiet(10.4 + QUIET_SECONDS - 0.01) is None
+    assert decoder.quiet(10.4 + QUIET_SECONDS) == "ab"
+    assert decoder.quiet(99.0) is None
+
+
+def test_no_scan_is_longer_than_the_most() -> None:
+    decoder = Decoder(LAYOUTS["us"])
+    assert typed(decoder, *[A] * 1000, ENTER) == ["a" * MOST_CHARACTERS]
+
+
+def test_what_was_lost_is_not_made_up() -> None:
+    decoder = Decoder(LAYOUTS["us"])
+    typed(decoder, A, -SHIFT)
+    decoder.drop()
+    assert typed(decoder, B, ENTER) == ["b"]
+
+
+def event(root: Path, number: int, name: str, vendor: str, product: str, keys: str) -> None:
+    folder = root / f"class/input/event{number}/device"
+    for path, text in (
+        ("capabilities/key", keys), ("id/vendor", vendor), ("id/product", product),
+        ("name", name), ("phys", f"usb-1/input{number}"),
+    ):  # fmt: skip
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(f"{text}\n", encoding="utf-8")
+
+
+ALL_KEYS = "1000000000007 ff9f207ac14057ff febeffdfffefffff fffffffffffffffe"
+
+
+def test_keyboards_are_what_can_type(tmp_path: Path) -> None:
+    event(tmp_path, 10, "Honeywell 1900", "0c2e", "0b61", ALL_KEYS)
+    event(tmp_path, 2, "AT Translated Set 2 keyboard", "0001", "0001", ALL_KEYS)
+    event(tmp_path, 1, "Power Button", "0000", "0001", "10000000000000 0")
+    event(tmp_path, 3, "broken", "0001", "0001", "xyz")
+    (tmp_path / "class/input/event4/device").mkdir(parents=True)
+    found = scanner.keyboards(tmp_path, Path("/dev"))
+    assert [(one.name, one.id, str(one.node)) for one in found] == [
+        ("AT Translated Set 2 keyboard", "0001:0001", "/dev/input/event2"),
+        ("Honeywell 1900", "0c2e:0b61", "/dev/input/event10"),
+    ]
+    last = found[-1]
+    assert last.matches("0C2E:0b61") and last.matches("honey*") and last.matches("*1900")
+    assert not last.matches("0c2e:0b62") and not last.matches("1900")
+
+
+@pytest.fixture
+def grabbed() -> Iterator[tuple[scanner.Grabbed, int]]:
+    """A scanner behind a pipe: what the kernel would give, without its device."""
+    reads, writes = os.pipe()
+    one = scanner.Grabbed.__new__(scanner.Grabbed)
+    one._decoder = Decoder(LAYOUTS["us"])
+    one._fd = reads
+    yield one, writes
+    os.close(writes)
+    one.close()
+
+
+def test_events_are_the_kernels(grabbed: tuple[scanner.Grabbed, int]) -> None:
+    one, writes = grabbed
+    row = struct.Struct("@llHHi")
+    assert row.size == 24, "a 64-bit kernel's input_event"
+    keys = [(1, A, 1), (4, 4, 458756), (1, A, 0), (0, 0, 0), (1, ENTER, 1), (1, ENTER, 0)]
+    os.write(writes, b"".join(row.pack(5, 0, *key) for key in keys))
+    assert list(one.read(1)) == ["a"]
+    lost = [(1, A, 1), (0, 3, 0), (1, B, 1), (1, ENTER, 1)]
+    os.write(writes, b"".join(row.pack(5, 0, *key) for key in lost))
+    assert list(one.read(1)) == ["b"]
+    assert list(one.read(0.01)) == []
+
+
+def test_the_settings_know_the_same_layouts() -> None:
+    assert tuple(LAYOUTS) == SCANNER_LAYOUTS
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("scanner = 5", "5 is not a scanner"),
+        ('scanner = "*"', "would take every keyboard"),
+        ('scanner = "[!a]*"\nscanner_layout = "xx"', "'xx' is not one of us, uk, de, fr"),
+        ('scanner_layout = ["us"]', "is not one of us, uk, de, fr"),
+    ],
+)
+def test_bad_settings_are_told_with_their_line(text: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=r"benchstick\.toml:") as told:
+        read(text, "benchstick.toml")
+    assert said in str(told.value)
+
+
+def test_good_settings() -> None:
+    given = read('scanner = "0c2e:0b61"\nscanner_layout = "de"', "benchstick.toml")
+    assert (given.scanner, given.scanner_layout) == ("0c2e:0b61", "de")
+    assert read("", "benchstick.toml").scanner == ""

@@ -1,0 +1,108 @@
+"""Which drives share a link, on trees as sysfs has them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchstick.drives.sharing import Link, controller, shared
+from benchstick.drives.tree import Tree, disk_names
+from tests.hardware.playback import CASES, expand
+
+XHCI = "sys/devices/pci0000:00/0000:00:14.0"
+AHCI = "sys/devices/pci0000:00/0000:00:17.0"
+SWITCH = "sys/devices/pci0000:00/0000:00:1c.0"
+
+
+class Machine:
+    """A tree of sysfs that is being made."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.tree = Tree(root)
+
+    def put(self, folder: str, **files: str) -> None:
+        (self.root / folder).mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (self.root / folder / name).write_text(f"{text}\n", encoding="utf-8")
+
+    def disk(self, name: str, folder: str) -> None:
+        self.put(f"{folder}/block/{name}")
+        link = self.root / "sys/block" / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(self.root / folder / "block" / name)
+
+    def usb(self, path: str, speed: str) -> None:
+        self.put(path, idVendor="0bda", speed=speed)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A hub at 5 Gb/s with two drives and one more at 480 Mb/s behind another, a drive on a port of
+    its own, two SATA drives, one of them with a neighbour behind a multiplier, two NVMe drives
+    behind one switch."""
+    made = Machine(tmp_path)
+    made.usb(f"{XHCI}/usb2", "10000")
+    made.usb(f"{XHCI}/usb2/2-1", "5000")
+    made.usb(f"{XHCI}/usb2/2-1/2-1.3", "480")
+    for name, path, speed in (
+        ("sda", "2-1/2-1.1", "5000"), ("sdb", "2-1/2-1.2", "5000"),
+        ("sdc", "2-1/2-1.3/2-1.3.1", "480"), ("sdd", "2-2", "10000"),
+    ):  # fmt: skip
+        made.usb(f"{XHCI}/usb2/{path}", speed)
+        made.disk(name, f"{XHCI}/usb2/{path}/{path.split('/')[-1]}:1.0/host0/target0/0:0:0:0")
+    for name, ata, port in (("sde", "ata1", 0), ("sdf", "ata2", 0), ("sdg", "ata2", 1)):
+        address = f"{ata[3]}:{port}:0:0"
+        made.disk(name, f"{AHCI}/{ata}/host1/target1/{address}")
+    made.put("sys/class/ata_link/link2", sata_spd="3.0 Gbps")
+    made.put(SWITCH, current_link_speed="8.0 GT/s PCIe", current_link_width="2")
+    for number, name in enumerate(("nvme0n1", "nvme1n1"), start=2):
+        folder = f"{SWITCH}/0000:0{number}:00.0"
+        made.put(folder, current_link_speed="16.0 GT/s PCIe", current_link_width="4")
+        made.disk(name, f"{folder}/nvme/nvme{number - 2}")
+    return made
+
+
+def test_the_links_that_several_drives_share(machine: Machine) -> None:
+    names = [f"sd{letter}" for letter in "abcdefg"] + ["nvme0n1", "nvme1n1"]
+    links = shared(machine.tree, names)
+    found = {(link.kind, link.name): (link.limit, link.drives) for link in links}
+    assert found == {
+        ("USB hub", "2-1"): (500.0, ("sda", "sdb", "sdc")),
+        ("SATA port", "ata2"): (300.0, ("sdf", "sdg")),
+        ("PCIe bridge", "0000:00:1c.0"): (pytest.approx(1969.2), ("nvme0n1", "nvme1n1")),
+        ("controller", "0000:00:14.0"): (None, ("sda", "sdb", "sdc", "sdd")),
+        ("controller", "0000:00:17.0"): (None, ("sde", "sdf", "sdg")),
+    }
+
+
+def test_drives_of_their_own_links_share_nothing(machine: Machine) -> None:
+    assert shared(machine.tree, ["sda", "sde", "nvme0n1"]) == []
+    assert shared(machine.tree, []) == []
+
+
+def test_the_narrowest_link_of_the_same_drives_is_told(machine: Machine) -> None:
+    first, *others = shared(machine.tree, ["sda", "sdb"])
+    assert (first.kind, first.name, others) == ("USB hub", "2-1", [])
+    assert first.told(["A", "B"]) == (
+        "USB hub 2-1 is shared by A, B: 500 MB/s at most, 250 each"
+    )
+    assert Link("controller", "x", None, ("a", "b")).told(["A", "B"]).endswith("is not known")
+
+
+def test_controllers(machine: Machine) -> None:
+    names = {name: controller(machine.tree, name) for name in ("sda", "sde", "nvme1n1")}
+    assert names == {"sda": "0000:00:14.0", "sde": "0000:00:17.0", "nvme1n1": "0000:03:00.0"}
+
+
+def test_two_luns_of_one_bridge(tmp_path: Path) -> None:
+    """A recorded enclosure."""
+    case = json.loads((CASES / "vm-enclosure/tree.json").read_text(encoding="utf-8"))
+    expand(case, tmp_path)
+    tree = Tree(tmp_path)
+    names = disk_names(tree)
+    assert len(names) == 2
+    (link,) = shared(tree, names)
+    assert (link.kind, link.limit, link.drives) == ("USB bridge", 500.0, tuple(names))

@@ -1,0 +1,65 @@
+"""What SMART counts, and what is on a drive, in the words that recipes judge by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchstick.drives import smart
+from benchstick.drives.contents import Contents, Partition, Signature
+from benchstick.drives.smart import Smart
+
+
+def row(number: int, name: str, raw: str) -> dict[str, Any]:
+    return {"id": number, "name": name, "value": 100, "raw": {"value": 1 << 40, "string": raw}}
+
+
+def test_counters_of_an_ata_drive_are_the_first_number_of_the_raw_value() -> None:
+    table = [
+        row(5, "Reallocated_Sector_Ct", "7 (2 0)"),
+        row(197, "Current_Pending_Sector", "0"),
+        row(199, "UDMA_CRC_Error_Count", "0x12"),
+    ]
+    found = smart.facts(Smart({"ata_smart_attributes": {"table": table}}, "sat"))
+    assert found["reallocated_sectors"].value == 7
+    assert found["reallocated_sectors"].source == "smartctl -d sat, Reallocated_Sector_Ct"
+    assert found["pending_sectors"].value == 0
+    assert found["crc_errors"].value == 0
+    assert found["media_errors"].why == "the drive does not count them"
+
+
+def test_an_nvme_drive_counts_media_errors() -> None:
+    log = {"media_errors": 3, "percentage_used": 1}
+    found = smart.facts(Smart({"nvme_smart_health_information_log": log}, "nvme"))
+    assert found["media_errors"].value == 3
+    assert found["reallocated_sectors"].value is None
+
+
+def test_without_smart_every_counter_says_why() -> None:
+    found = smart.facts(Smart(why="the bridge passes nothing on"))
+    assert {found[name].why for name in ("media_errors", "crc_errors", "wear")} == {
+        "the bridge passes nothing on"
+    }
+
+
+NTFS = Signature(type="ntfs", usage="filesystem")
+
+
+@pytest.mark.parametrize(
+    ("contents", "told"),
+    [
+        (Contents(), "nothing"),
+        (Contents(whole=NTFS), "ntfs"),
+        (Contents(table="gpt"), "gpt partition table"),
+        (
+            Contents("dos", Signature(table="dos"), (Partition(1, 0, 9, signature=NTFS),)),
+            "dos partition table, ntfs",
+        ),
+        (Contents(partitions=(Partition(1, 0, 9),)), "partitions"),
+        (Contents(whole=Signature(table="gpt")), "gpt partition table"),
+        (Contents(doubts=("it could not be read",)), None),
+    ],
+)
+def test_what_is_on_a_drive_is_told_in_a_few_words(contents: Contents, told: str | None) -> None:
+    assert contents.told() == told

@@ -1,0 +1,102 @@
+"""Tickets: what was scanned goes to the right drive, once."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchstick.plan.errors import BadInput
+from benchstick.plan.ticket import MOST_CHARACTERS, Ticket, classify, same_serial, ticket_of
+from benchstick.store import database, scans
+
+PREFIXES = {"OP:": "operator", "O": "order", "SN:": "serial"}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("OP:anna", "operator", "anna"),
+        ("O4711", "order", "4711"),
+        ("SN: S5XA-0042", "serial", "S5XA-0042"),
+        ("sn:1", "asset", "sn:1"),
+        ("SN:", "asset", "SN:"),
+        ("A-17", "asset", "A-17"),
+    ],
+)
+def test_a_scan_is_what_its_prefix_says(text: str, kind: str, value: str) -> None:
+    assert classify(text, PREFIXES) == (kind, value)
+
+
+@pytest.mark.parametrize(
+    ("scanned", "same"),
+    [
+        ("S5XANX0M312345", True), ("s5xa nx0m-312345", True), ("usb-9", True),
+        ("S5XANX0M31234", False), ("SN:S5XANX0M312345", False), ("", False), ("-", False),
+    ],
+)  # fmt: skip
+def test_a_scanned_serial_is_the_drives_or_not(scanned: str, same: bool) -> None:
+    assert same_serial(scanned, ("S5XANX0M312345", "USB9", "")) is same
+
+
+def test_tickets_of_anybodys_words() -> None:
+    assert ticket_of({"asset": " A \n 7 ", "order": ""}) == Ticket(asset="A 7")
+    wrong: dict[str, Any]
+    for wrong in ({"asset": 5}, {"order": "x" * (MOST_CHARACTERS + 1)}, {"serial": "a\x1bb"}):
+        with pytest.raises(BadInput) as told:
+            ticket_of(wrong)
+        assert told.value.field in wrong
+    with pytest.raises(BadInput, match="there are asset, serial, order, operator"):
+        ticket_of({"tag": "x"})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with contextlib.closing(database.open_writer(tmp_path / "home")) as db:
+        yield db
+
+
+def scan(db: sqlite3.Connection, text: str) -> None:
+    scans.keep(db, "scanner", text, *classify(text, PREFIXES))
+
+
+def test_operator_and_order_hold_tag_and_serial_are_one_drives(store: sqlite3.Connection) -> None:
+    assert scans.waiting(store) == Ticket()
+    for text in ("OP:anna", "O1", "A-1", "SN:X1"):
+        scan(store, text)
+    wanted = Ticket(asset="A-1", serial="X1", order="1", operator="anna")
+    assert scans.waiting(store) == wanted
+    assert scans.take(store, "drive one") == wanted
+    assert scans.take(store, "drive two") == Ticket(order="1", operator="anna")
+    scan(store, "A-2")
+    scan(store, "A-3")
+    scan(store, "OP:bert")
+    assert scans.take(store, "drive three") == Ticket(asset="A-3", order="1", operator="bert")
+    assert scans.waiting(store) == Ticket(order="1", operator="bert")
+    assert [row["taken"] for row in scans.listed(store)] == [
+        None, "drive three", "", "drive one", "drive one", None, None,
+    ]  # fmt: skip
+
+
+def test_what_waits_can_be_dropped(store: sqlite3.Connection) -> None:
+    for text in ("OP:anna", "A-1", "SN:1", "O1"):
+        scan(store, text)
+    scans.take(store, "one")
+    scan(store, "A-2")
+    scans.drop(store)
+    assert scans.waiting(store) == Ticket()
+    assert [row["taken"] for row in scans.listed(store)] == ["", "", "one", "one", ""]
+    scan(store, "OP:bert")
+    assert scans.waiting(store) == Ticket(operator="bert")
+
+
+def test_old_scans_go_and_the_last_of_each_kind_stay(store: sqlite3.Connection) -> None:
+    scan(store, "OP:anna")
+    for number in range(scans.KEPT + 10):
+        scan(store, f"A-{number}")
+    assert store.execute("SELECT count(*) FROM scans").fetchone()[0] == scans.KEPT + 1
+    assert scans.waiting(store).operator == "anna"

@@ -1,0 +1,604 @@
+"""Verdicts: limits, reasons, precedence; the erase rule; rules that end a test early."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchstick.plan.errors import PRECEDENCE
+from benchstick.recipes import before, codes, limits, stops, verdict
+from benchstick.recipes.codes import Reason
+from benchstick.recipes.limits import Evidence
+from benchstick.recipes.model import Recipe
+from benchstick.recipes.read import read
+from benchstick.recipes.stops import Record
+from benchstick.recipes.verdict import Attempt
+from benchstick.suites import models
+
+Json = dict[str, Any]
+NOTHING = '[[limit]]\nfact = "external"\nop = "=="\nvalue = true\n'
+
+
+def recipe(text: str = NOTHING, top: str = "", suites: tuple[str, ...] = ("cdm",)) -> Recipe:
+    entries = "".join(f'[[suite]]\nname = "{name}"\n' for name in suites)
+    return read(f"{top}\n{entries}{text}".encode(), "my.toml")
+
+
+def limit(kind: str, name: str, op: str, value: str, more: str = "") -> str:
+    return f'[[limit]]\n{kind} = "{name}"\nop = "{op}"\nvalue = {value}\n{more}\n'
+
+
+def drive(**facts: Any) -> Json:
+    known = {
+        "transport": "usb-uas", "external": True, "usb_speed": 10000, "usb_capable_speed": 10000,
+        "temperature": 30, "trim": True, "trim_kernel": 1 << 30, "wear": 2, "health": "passed",
+        "contents": "nothing", "firmware": "1.0", **facts,
+    }  # fmt: skip
+    identity = {"model": "Samsung PSSD T7", "serial": "S1", "capacity": 10**12, "port": "2-1.3",
+                "lun": 0, "bridge": None, "bridge_serial": None, "key": "S1|x"}  # fmt: skip
+    found = {
+        name: {"value": None, "why": "not reported"} if value is None
+        else {"value": value, "unit": None, "source": "test"}
+        for name, value in known.items()
+    }  # fmt: skip
+    return {"code": "S1", "label": None, "identity": identity,
+            "guard": {"state": "free", "why": "USB"}, **found}  # fmt: skip
+
+
+def figure(name: str, value: float | None, unit: str = "MB/s", **more: Any) -> Json:
+    return {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid", "why": None,
+            **more}  # fmt: skip
+
+
+def run(*figures: Json, suite: str = "cdm", number: int = 7, **more: Any) -> Json:
+    return {"number": number, "uuid": f"u{number}", "suite": suite, "state": "done",
+            "exit_code": 0, "why": None, "figures": list(figures), "temperatures": [],
+            **more}  # fmt: skip
+
+
+def judged(made: Recipe, evidence: Evidence, **more: Any) -> Json:
+    given = {"seconds": 60.0, "begun_utc": "2026-01-31T12:00:00.000Z",
+             "ended_utc": "2026-01-31T12:01:00.000Z", **more}  # fmt: skip
+    found = verdict.judge(made, Attempt(evidence=evidence, **given))
+    # It is what is kept and sent: JSON, and no NaN.
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    return found
+
+
+def of(made: Recipe, *runs: Json, facts: Json | None = None, **more: Any) -> Json:
+    own = {"seconds", "stopped", "ended", "refused", "scanned", "earlier"} & more.keys()
+    attempt = {name: more.pop(name) for name in own}
+    evidence = Evidence(drive=facts or drive(), runs=runs or (run(),), **more)
+    return judged(made, evidence, **attempt)
+
+
+def codes_of(found: Json) -> tuple[list[str], list[str]]:
+    return ([item["code"] for item in found["failures"]],
+            [item["code"] for item in found["inconclusive"]])  # fmt: skip
+
+
+# ---- limits
+
+
+READ = "SEQ1M Q8T1 read"
+
+
+@pytest.mark.parametrize(
+    ("op", "wanted", "more", "measured", "by", "percent"),
+    [
+        (">=", "400", "", 400.0, None, None),
+        (">=", "400", "", 399.0, 1.0, 0.25),
+        ("<=", "400", "", 400.0, None, None),
+        ("<=", "400", "", 500.0, 100.0, 25.0),
+        ("<=", "0", "", 1.5, 1.5, None),
+        ("==", "400", "", 400.0, None, None),
+        ("==", "0.3", "", 0.1 + 0.2, None, None),
+        ("==", "400", "", 401.0, 1.0, 0.25),
+        ("~", "400", 'within = "5 %"', 420.0, None, None),
+        ("~", "400", 'within = "5 %"', 380.0, None, None),
+        ("~", "400", 'within = "5 %"', 421.0, 1.0, 0.25),
+        ("~", "400", 'within = "5 %"', 340.0, 40.0, 10.0),
+        (">=", "0.4", 'unit = "GB/s"', 300.0, 100.0, 25.0),
+    ],
+)
+def test_a_limit_tells_measured_wanted_and_by_how_much(
+    op: str, wanted: str, more: str, measured: float, by: float | None, percent: float | None
+) -> None:
+    made = recipe(limit("figure", READ, op, wanted, more))
+    found = of(made, run(figure(READ, measured)))
+    (one,) = found["limits"]
+    assert (one["by"], one["by_percent"]) == (by, percent)
+    assert (one["measured"], one["unit"], one["run"]) == (measured, "MB/s", 7)
+    assert one["wanted"] == float(wanted) * (1000 if "GB/s" in more else 1)
+    assert one["state"] == ("held" if by is None else "failed")
+    assert found["verdict"] == ("pass" if by is None else "fail")
+    assert found["exit_code"] == (0 if by is None else 1)
+    if by is not None:
+        assert codes_of(found) == (["figure-limit"], [])
+        assert found["why"] == one["text"]
+        assert re.match(rf"{READ} of cdm: [\d.]+ MB/s, wanted .*, off by [\d.]+ MB/s", one["text"])
+    else:
+        assert found["why"] is None
+
+
+def test_what_a_failed_limit_says() -> None:
+    text = limit("figure", READ, ">=", '"90 %"', 'of = "claim"')
+    sheet = models.read(b'model = "Samsung*"\nseq_read_mbps = 1000\n', "x.toml")
+    found = of(recipe(text), run(figure(READ, 810.0)), sheet=sheet)
+    assert found["limits"][0]["wanted"] == 900.0
+    assert found["why"] == (
+        "SEQ1M Q8T1 read of cdm: 810 MB/s, wanted >= 900 MB/s (90 % of the maker's claim), "
+        "off by 90 MB/s (10 %)"
+    )
+    text = limit("figure", READ, "~", '"5 %"', 'of = "run 12"')
+    other = run(figure(READ, 1000.0), number=12)
+    found = of(recipe(text), run(figure(READ, 900.0)), referenced={"run 12": other})
+    assert found["why"] == (
+        "SEQ1M Q8T1 read of cdm: 900 MB/s, wanted 1000 MB/s within 5 % (run 12), "
+        "off by 50 MB/s (5 %)"
+    )
+    found = of(recipe(limit("fact", "transport", "==", '["usb-uas", "nvme"]')),
+               facts=drive(transport="usb-bot"))  # fmt: skip
+    assert found["why"] == "transport: usb-bot, wanted usb-uas or nvme"
+    assert codes_of(found) == (["fact-limit"], [])
+
+
+def test_a_figure_over_all_passes_goes_before_those_of_single_ones() -> None:
+    passes = [{**figure(READ, value), "pass": at} for at, value in ((1, 100.0), (2, 500.0))]
+    made = recipe(limit("figure", READ, ">=", "400"))
+    assert of(made, run(*passes, figure(READ, 450.0)))["verdict"] == "pass"
+    found = of(made, run(*passes))
+    assert (found["verdict"], found["limits"][0]["measured"]) == ("fail", 100.0)
+
+
+def test_a_suite_that_was_run_twice_is_judged_by_both() -> None:
+    made = recipe(limit("figure", READ, ">=", "400"), suites=("cdm", "cdm:real"))
+    found = of(made, run(figure(READ, 450.0)), run(figure(READ, 300.0), number=8))
+    assert found["limits"][0]["run"] == 8
+    # The other one has no such test.
+    assert of(made, run(figure(READ, 450.0)), run(number=8))["verdict"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("rows", "more", "code", "said"),
+    [
+        ([figure(READ, None, state="skipped", why="TRIM: no UNMAP")], "", "figure-skipped",
+         "SEQ1M Q8T1 read: skipped: TRIM: no UNMAP"),
+        ([figure(READ, 500.0, state="invalid", why="buffered")], "", "figure-invalid",
+         "SEQ1M Q8T1 read: invalid: buffered"),
+        ([figure("x", 5.0), figure("y", 5.0)], "", "figure-missing",
+         "cdm gave no figure 'SEQ1M Q8T1 read'; it gave x, y"),
+        ([figure(READ, 500.0, "IOPS")], 'unit = "MB/s"', "figure-missing", "in MB/s"),
+        ([figure(READ, 5.0), figure(READ, 5.0, "IOPS")], "", "figure-missing", "IOPS and MB/s"),
+        ([], "", "figure-missing", "it gave none"),
+    ],
+)  # fmt: skip
+def test_a_figure_that_cannot_be_judged_makes_the_test_inconclusive(
+    rows: list[Json], more: str, code: str, said: str
+) -> None:
+    found = of(recipe(limit("figure", READ, ">=", "400", more)), run(*rows))
+    assert (found["verdict"], found["exit_code"]) == ("inconclusive", 5)
+    assert codes_of(found) == ([], [code])
+    assert said in found["why"]
+    assert found["limits"][0]["state"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "code"),
+    [
+        (limit("fact", "wear", "<=", "5"), {"facts": drive(wear=None)}, "fact-unknown"),
+        (limit("fact", "usb_lanes", "<=", "5"), {}, "fact-unknown"),
+        (limit("fact", "wear", "<=", "5"), {"facts": drive(wear="much")}, "fact-unknown"),
+        (limit("change", "wear", "<=", "0"), {}, "change-unknown"),
+        (limit("change", "wear", "<=", "0"), {"after": drive(wear=None)}, "change-unknown"),
+        (limit("change", "wear", "<=", "0"), {"facts": drive(wear=None)}, "change-unknown"),
+        (limit("peak", "temperature", "<=", "60"), {}, "peak-unknown"),
+    ],
+)
+def test_what_is_not_known_makes_the_test_inconclusive(text: str, given: Json, code: str) -> None:
+    found = of(recipe(text), **given)
+    assert codes_of(found) == ([], [code])
+    assert found["exit_code"] == 5
+
+
+@pytest.mark.parametrize(
+    ("more", "given", "code"),
+    [
+        ('of = "claim"', {}, "no-claim"),
+        ('of = "claim"', {"sheet": models.read(b'model = "*"\nrand_read_iops = 9\n', "x.toml")},
+         "no-claim"),
+        ('of = "run 12"', {}, "no-reference"),
+        ('of = "run 12"', {"referenced": {"run 12": run(number=12)}}, "no-reference"),
+        ('of = "run 12"', {"referenced": {"run 12": run(suite="das", number=12)}}, "no-reference"),
+        ('of = "run 12"',
+         {"referenced": {"run 12": run(figure(READ, 1.0, state="invalid", why="x"), number=12)}},
+         "no-reference"),
+        ('of = "run 12"',
+         {"referenced": {"run 12": run(figure(READ, 1.0, "IOPS"), number=12)}}, "no-reference"),
+    ],
+)  # fmt: skip
+def test_what_there_is_nothing_to_compare_with_is_inconclusive(
+    more: str, given: Json, code: str
+) -> None:
+    made = recipe(limit("figure", READ, ">=", '"90 %"', more))
+    assert codes_of(of(made, run(figure(READ, 500.0)), **given)) == ([], [code])
+
+
+def test_changes_and_peaks_are_measured() -> None:
+    made = recipe(limit("change", "wear", "<=", "0") + limit("peak", "temperature", "<=", "60"))
+    warm = run(temperatures=[{"celsius": None}, {"celsius": 61.5}, {"celsius": 40.0}])
+    found = of(made, warm, after=drive(wear=3))
+    assert codes_of(found) == (["change-limit", "peak-limit"], [])
+    assert [item["measured"] for item in found["limits"]] == [1.0, 61.5]
+    assert found["why"].endswith("(and 1 more)")
+    assert of(made, run(temperatures=[{"celsius": 60.0}]), after=drive())["verdict"] == "pass"
+
+
+def test_one_is_not_true() -> None:
+    made = recipe(limit("fact", "trim", "==", "true"))
+    assert of(made, facts=drive(trim=1))["verdict"] == "fail"
+    assert of(made, facts=drive(trim=False))["verdict"] == "fail"
+    assert of(made)["verdict"] == "pass"
+
+
+# ---- how a test ended
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "number"),
+    [
+        ({"state": "failed", "exit_code": 4, "why": "went away"}, "drive-lost", 4),
+        ({"state": "cancelled", "exit_code": 130, "why": "cancelled"}, "cancelled", 130),
+        ({"state": "interrupted", "exit_code": None}, "interrupted", 5),
+        ({"state": "failed", "exit_code": 3, "why": "replaced"}, "refused", 3),
+        ({"state": "failed", "exit_code": 6, "why": "disk full"}, "store-failed", 6),
+        ({"state": "failed", "exit_code": 70, "why": "bug"}, "internal-error", 70),
+        ({"state": "done", "exit_code": 5, "why": "no valid figure"}, "nothing-valid", 5),
+    ],
+)
+def test_a_run_that_did_not_end_well_tells_nothing(how: Json, code: str, number: int) -> None:
+    found = of(recipe(), run(**how))
+    assert (found["verdict"], found["exit_code"]) == ("inconclusive", number)
+    assert codes_of(found) == ([], [code])
+    assert "run 7 (cdm)" in found["why"]
+
+
+def test_a_failed_limit_goes_before_a_lost_drive_and_after_a_cancelled_test() -> None:
+    made = recipe(limit("figure", READ, ">=", "400"), suites=("cdm", "cdm:real"))
+    slow = run(figure(READ, 100.0))
+    lost = run(number=8, state="failed", exit_code=4, why="went away")
+    found = of(made, slow, lost)
+    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
+    assert codes_of(found) == (["figure-limit"], ["drive-lost"])
+    gone = run(number=8, state="cancelled", exit_code=130, why="cancelled")
+    found = of(made, slow, gone)
+    assert (found["verdict"], found["exit_code"]) == ("inconclusive", 130)
+    # What decided is told, and what was measured stays.
+    assert found["why"].startswith("run 8 (cdm) cancelled")
+    assert codes_of(found)[0] == ["figure-limit"]
+
+
+def test_a_suite_that_was_not_run_is_told() -> None:
+    made = recipe(suites=("cdm", "das"))
+    found = of(made, run())
+    assert codes_of(found) == ([], ["not-run"])
+    assert found["why"] == "not run: das"
+    # The run that ended badly says it all.
+    assert codes_of(of(made, run(state="failed", exit_code=4, why="x"))) == ([], ["drive-lost"])
+    assert codes_of(of(made, run(), ended=(3, "das was not begun: replugged"))) == ([], ["refused"])
+
+
+def test_a_rule_that_ended_the_test_fails_the_drive() -> None:
+    cut = run(state="cancelled", exit_code=130, why="cancelled")
+    found = of(recipe(), cut, stopped=Reason("stopped-hot", "71 °C, wanted 70 at most"))
+    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
+    assert codes_of(found) == (["stopped-hot"], [])
+
+
+def test_the_time_limit_fails_the_drive_once() -> None:
+    made = recipe(top='time_limit = "1 min"')
+    assert of(made, seconds=60.0)["verdict"] == "pass"
+    found = of(made, seconds=75.0)
+    assert codes_of(found) == (["time-limit"], [])
+    assert found["why"] == "the test took 75 s, wanted <= 60 s, off by 15 s"
+    cut = run(state="cancelled", exit_code=130, why="cancelled")
+    found = of(made, cut, seconds=61.0, stopped=Reason("time-limit", "not done after 60 s"))
+    assert codes_of(found) == (["time-limit"], [])
+
+
+def test_a_scanned_serial_that_differs_is_a_fail() -> None:
+    assert of(recipe(), scanned="S1")["verdict"] == "pass"
+    found = of(recipe(), scanned="S2")
+    assert codes_of(found) == (["serial-mismatch"], [])
+    assert "S2" in found["why"] and "S1" in found["why"]
+
+
+def test_another_drive_after_the_test_is_inconclusive() -> None:
+    other = drive()
+    other["identity"] = {**other["identity"], "serial": "S9"}
+    found = of(recipe(), after=other)
+    assert codes_of(found) == ([], ["identity-changed"])
+    assert of(recipe(), after=drive(temperature=44))["verdict"] == "pass"
+
+
+def test_every_limit_holds_for_a_pass() -> None:
+    found = of(recipe(NOTHING + limit("fact", "health", "==", '"failed"')))
+    assert [item["state"] for item in found["limits"]] == ["held", "failed"]
+    assert found["failures"][0]["limit"] == 2
+    assert found["verdict"] == "fail"
+
+
+# ---- before the start
+
+
+@pytest.mark.parametrize(
+    ("start", "facts", "code"),
+    [
+        ("full_link = true", {"usb_speed": 480}, "port-speed"),
+        ("full_link = true", {}, None),
+        ("full_link = true", {"usb_speed": None}, "fact-unknown"),
+        ("full_link = true", {"usb_speed": None, "sata_speed": 3000, "sata_capable_speed": 6000},
+         "port-speed"),
+        ("full_link = true", {"pcie_width": 2, "pcie_capable_width": 4}, "port-speed"),
+        ("link = 10000", {}, None),
+        ("link = 20000", {}, "port-speed"),
+        ("link = 5000", {"usb_speed": None}, "fact-unknown"),
+        ("temperature = 29", {}, "too-hot"),
+        ("temperature = 30", {}, None),
+        ("temperature = 30", {"temperature": None}, "fact-unknown"),
+        ("trim = true", {}, None),
+        ("trim = true", {"trim": False}, "no-trim"),
+        ("trim = true", {"trim_kernel": 0}, "no-trim"),
+        ("trim = true", {"trim": None, "trim_kernel": None}, "fact-unknown"),
+        ("trim = false\nfull_link = false", {"trim": False, "usb_speed": 12}, None),
+    ],
+)
+def test_what_the_bench_must_offer_is_looked_at_first(
+    start: str, facts: Json, code: str | None
+) -> None:
+    made = recipe(f"{NOTHING}[start]\n{start}")
+    reasons = before.reasons(made, drive(**facts))
+    assert [item.code for item in reasons] == ([] if code is None else [code])
+    if code is not None:
+        found = judged(made, Evidence(drive=drive(**facts)), refused=reasons)
+        assert (found["verdict"], found["exit_code"]) == ("inconclusive", 5)
+        assert codes_of(found) == ([], [code])
+        assert found["limits"] == [] and found["runs"] == []
+
+
+@pytest.mark.parametrize(
+    ("match", "fits"),
+    [
+        ('transport = "usb-uas"', True),
+        ('transport = ["sata", "usb-bot"]', False),
+        ('model = "samsung pssd*"', True),
+        ('model = ["Crucial*", "*T7"]', True),
+        ('model = "T7"', False),
+        ('size = "1TB"', True),
+        ('size = "2TB"', False),
+        ('size = [">= 500GB", "<= 1TB"]', True),
+        ('size = "> 500GB"'.replace(">", ">="), True),
+        ('size = "== 999GB"', False),
+        ('transport = "usb-uas"\nsize = "<= 500GB"', False),
+    ],
+)
+def test_a_recipe_is_for_the_drives_that_it_matches(match: str, fits: bool) -> None:
+    made = recipe(f"{NOTHING}[match]\n{match}")
+    reasons = before.reasons(made, drive())
+    assert [item.code for item in reasons] == ([] if fits else ["no-match"])
+
+
+# ---- erasing
+
+
+ERASING = recipe(
+    f'{NOTHING}[match]\ntransport = "usb-uas"', top="allow_erase = true\nerase_used = true"
+)
+BLANK_ONLY = replace(ERASING, erase_used=False)
+
+
+def why_not(made: Recipe, found: Json, ports: tuple[str, ...], plugged: bool) -> str | None:
+    reason = before.why_not_erased(made, found, bench_ports=ports, plugged=plugged)
+    assert reason is None or reason.code == "erase-not-allowed"
+    return reason.text if reason else None
+
+
+def test_all_four_conditions_give_leave_and_each_missing_one_is_told() -> None:
+    for allow, port, plugged, blank in itertools.product((True, False), repeat=4):
+        made = replace(BLANK_ONLY, allow_erase=allow)
+        found = drive(contents="nothing" if blank else "gpt partition table, ntfs")
+        told = why_not(made, found, ("2-1.3",) if port else ("2-1.4",), plugged)
+        missing = {
+            "the recipe does not say allow_erase = true": not allow,
+            "port 2-1.3 is not listed in bench_ports": not port,
+            "the drive was not plugged in while the bench watched": not plugged,
+            "the drive is not blank (gpt partition table, ntfs) and the recipe does not say "
+            "erase_used = true": not blank,
+        }
+        if not any(missing.values()):
+            assert told is None
+            continue
+        assert told is not None and told.startswith("erase not allowed: ")
+        for sentence, lacks in missing.items():
+            assert (sentence in told) == lacks, (told, sentence)
+
+
+def test_used_drives_are_erased_where_the_recipe_says_so() -> None:
+    used = drive(contents="ntfs")
+    assert why_not(ERASING, used, ("2-1.3",), True) is None
+    told = why_not(replace(ERASING, allow_erase=False), used, ("2-1.3",), True)
+    assert told == "erase not allowed: the recipe does not say allow_erase = true"
+
+
+@pytest.mark.parametrize("state", ["locked", "protected", None])
+def test_a_drive_that_is_not_free_is_never_erased(state: str | None) -> None:
+    found = drive()
+    found["guard"] = {"state": state, "why": "it holds BitLocker"} if state else {}
+    told = why_not(ERASING, found, ("2-1.3",), True)
+    assert told is not None and told.startswith("erase not allowed: the drive is ")
+
+
+def test_what_cannot_be_told_is_not_erased() -> None:
+    assert why_not(BLANK_ONLY, drive(contents=None), ("2-1.3",), True) is not None
+    lacking = drive()
+    del lacking["contents"]
+    assert why_not(BLANK_ONLY, lacking, ("2-1.3",), True) is not None
+    nowhere = drive()
+    nowhere["identity"] = {**nowhere["identity"], "port": None}
+    assert why_not(ERASING, nowhere, ("2-1.3",), True) is not None
+    told = why_not(ERASING, drive(transport="sata"), ("2-1.3",), True)
+    assert told is not None and "the recipe is not for this drive: transport sata" in told
+
+
+def test_erase_not_allowed_is_inconclusive() -> None:
+    reason = before.why_not_erased(BLANK_ONLY, drive(), bench_ports=(), plugged=True)
+    assert reason is not None
+    found = judged(BLANK_ONLY, Evidence(drive=drive()), refused=[reason])
+    assert (found["verdict"], found["exit_code"]) == ("inconclusive", 5)
+    assert found["why"].startswith("erase not allowed: port 2-1.3")
+
+
+# ---- rules that end a test
+
+
+@dataclass(frozen=True)
+class Second:
+    t: float
+    step: int | None
+    write_bytes: int
+    read_bytes: int = 0
+    dt: float = 1.0
+
+
+STEPS = [
+    {"name": "SEQ1M Q8T1 write pass 1", "timed": True},
+    {"name": "idle", "timed": False},
+    {"name": "RND4K Q1T1 write pass 1", "timed": True},
+    {"name": "SEQ1M with rests", "timed": True, "rest": 5.0},
+]
+
+
+def seconds(*parts: tuple[int, int, float]) -> list[Second]:
+    """(step, how many seconds, MB/s) of each part."""
+    made: list[Second] = []
+    for step, count, rate in parts:
+        made += [Second(len(made) + at + 1.0, step, int(rate * 1e6)) for at in range(count)]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("record", "ends"),
+    [
+        (seconds((0, 60, 100.0)), False),
+        (seconds((0, 20, 100.0), (0, 9, 5.0)), False),
+        (seconds((0, 20, 100.0), (0, 10, 5.0)), True),
+        (seconds((0, 20, 100.0), (0, 10, 0.0)), True),
+        (seconds((0, 6, 5.0), (0, 1, 100.0), (0, 6, 5.0)), False),
+        (seconds((1, 60, 0.0)), False),
+        (seconds((2, 60, 5.0)), False),
+        (seconds((3, 60, 5.0)), False),
+        (seconds((0, 7, 5.0), (1, 3, 0.0), (0, 7, 5.0)), False),
+        # The first and the last second of a step are not whole.
+        (seconds((0, 11, 5.0), (1, 3, 0.0)), False),
+        (seconds((0, 12, 5.0), (1, 3, 0.0)), True),
+    ],
+)
+def test_a_rate_below_the_rule_for_its_time_ends_the_test(record: list[Second], ends: bool) -> None:
+    made = recipe(f'{NOTHING}[[stop]]\nrate_below = 20\nfor = "10 s"\nsteps = "SEQ*"')
+    found = stops.due(made.stops, Record(steps=STEPS, samples=record))
+    assert (found is not None) == ends
+    if found is not None:
+        assert found.code == "stopped-slow"
+        assert found.text.startswith("SEQ1M Q8T1 write pass 1: ")
+        assert found.text.endswith(" MB/s for 10 s, wanted 20 MB/s at least")
+
+
+def test_heat_and_errors_end_the_test() -> None:
+    made = recipe(f"{NOTHING}[[stop]]\ntemperature_above = 70\n[[stop]]\nerrors = 2")
+    link = ("link", "usb_speed changed from 10000 to 480")
+    assert stops.due(made.stops, Record(steps=STEPS, temperatures=[70.0], events=[link])) is None
+    found = stops.due(made.stops, Record(steps=STEPS, temperatures=[20.0, 70.5]))
+    assert found == Reason("stopped-hot", "70.5 °C, wanted 70 at most")
+    found = stops.due(made.stops, Record(steps=STEPS, events=[link, ("setting", "x"), link]))
+    assert found is not None and found.code == "stopped-errors"
+
+
+# ---- again, and several drives
+
+
+def test_a_test_is_done_again_only_where_that_may_change_something() -> None:
+    made = recipe(limit("figure", READ, ">=", "400") + NOTHING, top="retries = 2")
+    slow = run(figure(READ, 100.0))
+    first = of(made, slow)
+    assert verdict.again(made, first)
+    second = of(made, slow, earlier=[first])
+    assert (second["retries"], verdict.again(made, second)) == (1, True)
+    third = of(made, slow, earlier=[first, second])
+    assert (third["retries"], verdict.again(made, third)) == (2, False)
+    assert [item["verdict"] for item in third["earlier"]] == ["fail", "fail"]
+    assert not verdict.again(made, of(made, run(figure(READ, 500.0))))
+    # A fact, a lost drive, a wrong serial stay what they are.
+    assert not verdict.again(made, of(made, slow, facts=drive(external=False)))
+    lost = run(state="failed", exit_code=4, why="went away")
+    assert not verdict.again(made, of(made, lost))
+    assert not verdict.again(recipe(limit("figure", READ, ">=", "400")), first)
+    assert not verdict.again(made, of(made, run(figure("x", 1.0))))
+    cut = run(state="cancelled", exit_code=130, why="cancelled")
+    stopped = Reason("stopped-slow", "too slow")
+    assert verdict.again(made, of(made, cut, stopped=stopped))
+    assert not verdict.again(made, of(made, lost, stopped=stopped))
+
+
+def test_the_exit_code_of_several_drives_is_by_precedence() -> None:
+    for first, second in itertools.product(PRECEDENCE, repeat=2):
+        found = verdict.exit_code([{"exit_code": first}, {"exit_code": second}])
+        assert found == min(first, second, key=PRECEDENCE.index)
+    assert verdict.exit_code([{"exit_code": 0}, {"exit_code": 2}]) == 2
+
+
+def test_fail_is_exit_code_1_and_nothing_else_is() -> None:
+    made = recipe(limit("figure", READ, ">=", "400"))
+    ends = [(None, 0, "done"), ("x", 4, "failed"), ("x", 130, "cancelled"), ("x", 3, "failed")]
+    for (why, code, state), value, scanned in itertools.product(ends, (100.0, 500.0), ("S1", "S2")):
+        one = run(figure(READ, value), why=why, exit_code=code, state=state)
+        found = of(made, one, scanned=scanned)
+        assert (found["exit_code"] == 1) == (found["verdict"] == "fail")
+        assert (found["exit_code"] == 0) == (found["verdict"] == "pass")
+        assert (found["why"] is None) == (found["verdict"] == "pass")
+
+
+def test_judging_changes_nothing_that_it_is_given() -> None:
+    made = recipe(limit("figure", READ, ">=", "400"))
+    found, one = drive(), run(figure(READ, 100.0))
+    kept = copy.deepcopy((found, one))
+    of(made, one, facts=found)
+    assert (found, one) == kept
+
+
+# ---- codes
+
+
+def test_every_code_is_told_in_the_docs() -> None:
+    told = (Path(__file__).resolve().parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
+    tables = told.split("Codes are stable")[1].split("## ")[0]
+    rows = re.findall(r"^\| `([a-z-]+)` \|", tables, re.MULTILINE)
+    assert rows == [*codes.FAILURES, *codes.INCONCLUSIVE]
+    assert len(set(rows)) == len(rows)
+    assert set(codes.ENDED.values()) | codes.RETRIED <= set(rows)
+
+
+def test_every_limit_of_every_kind_has_its_word() -> None:
+    made = recipe(
+        limit("figure", READ, ">=", "1") + limit("fact", "wear", "<=", "1")
+        + limit("change", "wear", "<=", "1") + limit("peak", "temperature", "<=", "1")
+    )  # fmt: skip
+    assert [limits.what(item) for item in made.limits] == [
+        "SEQ1M Q8T1 read of cdm", "wear", "change of wear", "highest temperature",
+    ]  # fmt: skip

@@ -1,0 +1,166 @@
+"""The desk: what a scanner reads, told from a person by its speed, is kept and does no more."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from benchstick.engine.desk import Desk
+from benchstick.plan.ticket import Ticket
+from benchstick.store import locks, outbox, records, scans
+from benchstick.store.database import open_writer
+from tests.host.bench import wait_for
+from tests.web.conftest import Bench, Browser, SignedIn
+from tests.web.watched import Watched
+from webui.pin import LoginKey
+
+KEYS = {"Enter": 13, "Tab": 9, " ": 32}
+
+
+@pytest.fixture(autouse=True)
+def clean(bench: Bench) -> None:
+    with contextlib.closing(open_writer(bench.home)) as db:
+        db.execute("DELETE FROM scans")
+
+
+def carried_out(bench: Bench, count: int) -> None:
+    """What the agent does with the last `count` requests."""
+    with contextlib.closing(open_writer(bench.home)) as db:
+        for row in records.open_requests(db)[-count:]:
+            Desk(bench.home).asked(db, json.loads(row["body_json"]))
+            records.answer_request(db, row["id"], "done")
+
+
+def test_a_scan_is_asked_for_and_kept(bench: Bench, signed_in: SignedIn) -> None:
+    answer = signed_in.api("/api/v1/desk/scans", {"text": " A-1007 "})
+    assert answer.status_code == 202
+    assert signed_in.client.get(answer.json["href"]).json["kind"] == "scan"
+    assert signed_in.post("/desk/scans", {"text": "<b>A-1008"}).status_code == 303
+    carried_out(bench, 2)
+    desk = signed_in.client.get("/api/v1/desk").json
+    assert desk["ticket"] == Ticket(asset="<b>A-1008").to_json()
+    assert [row["text"] for row in desk["scans"]] == ["<b>A-1008", "A-1007"]
+    assert "&lt;b&gt;A-1008" in signed_in.client.get("/desk").text
+    assert signed_in.api("/api/v1/desk/drop", None).status_code == 202
+    carried_out(bench, 1)
+    assert signed_in.client.get("/api/v1/desk").json["ticket"] == Ticket().to_json()
+
+
+@pytest.mark.parametrize("body", [{}, {"text": ""}, {"text": "x" * 101}, {"text": 5}, {"tag": "x"}])
+def test_bad_scans_are_refused(bench: Bench, signed_in: SignedIn, body: object) -> None:
+    before = bench.count("requests")
+    answer = signed_in.api("/api/v1/desk/scans", body)
+    assert answer.status_code == 400
+    assert answer.json["error"]["message"]
+    assert bench.count("requests") == before
+
+
+def test_who_is_not_signed_in_scans_nothing(bench: Bench, client: Browser) -> None:
+    before = bench.count("requests")
+    assert client.post("/api/v1/desk/scans", json={"text": "A"}).status_code == 401
+    assert client.post("/desk/drop").status_code == 401
+    page = client.get("/desk").text
+    assert "scan.js" not in page
+    assert "Sign in</a> to scan" in page
+    assert bench.count("requests") == before
+
+
+def test_without_an_agent_it_is_told(signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "is_alive", lambda _: False)
+    answer = signed_in.api("/api/v1/desk/scans", {"text": "A"})
+    assert (answer.status_code, answer.json["error"]["code"]) == (409, "no_agent")
+
+
+def test_the_webhook_is_told(bench: Bench, client: Browser) -> None:
+    with contextlib.closing(open_writer(bench.home)) as db:
+        outbox.put(db, "a", "{}")
+        outbox.failed(db, outbox.waiting(db)[0], "the receiver answered 500")
+    hook = client.get("/api/v1/desk").json["webhook"]
+    assert hook == {"url": "", "waiting": 1, "why": "the receiver answered 500"}
+
+
+def scan(page: Page, text: str, *, gap: float = 0.005, end: str | None = "Enter") -> None:
+    """Keys as a scanner sends them, `gap` seconds apart by the browser's own clock: real key events
+    that type and press whatever has the focus, unless the page keeps them from it."""
+    devtools = page.context.new_cdp_session(page)
+    at = time.time()
+    for key in [*text, *([] if end is None else [end])]:
+        at += gap
+        typed = {"Enter": "\r", "Tab": ""}.get(key, key)
+        event = {"key": key, "timestamp": at, "windowsVirtualKeyCode": KEYS.get(key, 0)}
+        devtools.send("Input.dispatchKeyEvent", {"type": "keyDown", "text": typed, **event})
+        devtools.send("Input.dispatchKeyEvent", {"type": "keyUp", **event})
+    devtools.detach()
+
+
+def scanned(bench: Bench) -> list[str]:
+    """The texts of the scans that were asked for."""
+    with contextlib.closing(open_writer(bench.home)) as db:
+        rows = db.execute("SELECT body_json FROM requests WHERE kind = 'scan' ORDER BY id")
+        return [json.loads(row["body_json"]).get("text") for row in rows]
+
+
+def sign_in(watched: Watched, key: LoginKey, path: str) -> Page:
+    watched.go(f"/login?key={key.current}")
+    return watched.go(path)
+
+
+def test_a_scanner_types_into_no_field_and_confirms_nothing(
+    watched: Watched, key: LoginKey, bench: Bench
+) -> None:
+    page = sign_in(watched, key, "/runs/new?drive=practice&suite=das")
+    code = page.get_by_label("Code of the drive to erase")
+    code.fill("practi")
+    code.focus()
+    runs = scanned(bench)
+    # The right code's end and Enter, had a person typed it, would start the run.
+    scan(page, "ce-4711")
+    expect(page.locator("#scanned")).to_contain_text("Scanned: ce-4711")
+    expect(code).to_have_value("practi")
+    assert "/runs/new" in page.url
+    # On a button: neither a space in the barcode nor the Enter at its end presses it.
+    page.get_by_role("button", name="Erase and start").focus()
+    scan(page, "A 7 B9", end="Tab")
+    expect(page.locator("#scanned")).to_contain_text("Scanned: A 7 B9")
+    assert "/runs/new" in page.url
+    expect(page.get_by_role("button", name="Erase and start")).to_be_focused()
+    wait_for(lambda: scanned(bench) == [*runs, "ce-4711", "A 7 B9"])
+    assert bench.last_request()["kind"] == "scan"
+
+
+def test_a_person_types_as_ever(watched: Watched, key: LoginKey, bench: Bench) -> None:
+    page = sign_in(watched, key, "/desk")
+    runs = scanned(bench)
+    field = page.get_by_label("Scan, or type and press Enter")
+    field.focus()
+    scan(page, "A-1007", gap=0.08, end=None)
+    expect(field).to_have_value("A-1007")
+    assert scanned(bench) == runs
+    scan(page, "", gap=0.08)
+    wait_for(lambda: scanned(bench) == [*runs, "A-1007"])
+    # Three quick characters are no barcode.
+    page.get_by_label("Scan, or type and press Enter").focus()
+    scan(page, "abc", end=None)
+    expect(page.get_by_label("Scan, or type and press Enter")).to_have_value("abc")
+
+
+def test_the_desk_follows_what_is_scanned(watched: Watched, key: LoginKey, bench: Bench) -> None:
+    page = sign_in(watched, key, "/desk")
+    with contextlib.closing(open_writer(bench.home)) as db:
+        scans.keep(db, "scanner", "OP:anna", "operator", "anna")
+        scans.say_scanner(db, "scanner Bench Scanner 1 (0c2e:0b61)")
+    expect(page.locator('[data-part="operator"]')).to_have_text("anna")
+    expect(page.locator("#scanner")).to_have_text("scanner Bench Scanner 1 (0c2e:0b61)")
+
+
+def test_a_scan_that_was_not_kept_is_told(
+    watched: Watched, key: LoginKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = sign_in(watched, key, "/desk")
+    monkeypatch.setattr(locks, "is_alive", lambda _: False)
+    scan(page, "A-1007")
+    expect(page.locator("#scanned")).to_contain_text("not kept: no agent is running")

@@ -1,0 +1,90 @@
+"""The page of the QA desk: what was scanned and waits for the next drive, what is still to be told.
+
+A scan only asks the agent to keep it. It confirms, starts and stops nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as BaseResponse
+
+from benchstick.engine.desk import text_of
+from benchstick.store import outbox, pages, records, scans
+from webui.api import asked, reply
+from webui.bench import reader, the_bench, writer
+from webui.errors import WebError
+from webui.inputs import json_body, no_body
+from webui.words import _
+
+bp = Blueprint("desk", __name__)
+
+_SHOWN = 20
+
+
+def document() -> dict[str, Any]:
+    """The `benchstick/desk/1` document: `ticket` is what the next drive gets, `scans` the last
+    ones, `webhook` what waits to be posted and why."""
+    db = reader()
+    told = outbox.listed(db)
+    failed = next((row for row in told["letters"] if row["delivered_utc"] is None), None)
+    return {
+        "schema": "benchstick/desk/1",
+        "scanner": scans.scanner_state(db),
+        "ticket": scans.waiting(db).to_json(),
+        "scans": scans.listed(db, _SHOWN),
+        "webhook": {
+            "url": the_bench().settings.webhook,
+            "waiting": told["waiting"],
+            "why": None if failed is None else failed["why"],
+        },
+    }
+
+
+def _ask(body: dict[str, Any]) -> int:
+    """Ask the agent for it; the request's number. 409 without an agent."""
+    if not pages.agent_runs():
+        raise WebError(
+            409, "no_agent", _("no agent is running, which would keep it: benchstick agent")
+        )
+    return records.add_request(writer(), "scan", body)
+
+
+@bp.get("/desk")
+def page() -> Response:
+    shown = render_template("desk.html", desk=document())
+    return Response(shown, content_type="text/html; charset=utf-8")
+
+
+@bp.post("/desk/scans")
+def scan() -> BaseResponse:
+    _ask({"text": text_of(request.form.get("text"))})
+    return redirect(url_for("desk.page"), 303)
+
+
+@bp.post("/desk/drop")
+def drop() -> BaseResponse:
+    _ask({"drop": True})
+    return redirect(url_for("desk.page"), 303)
+
+
+@bp.get("/api/v1/desk")
+def api_page() -> Response:
+    """The ticket of the next drive, the last scans, the scanner, the webhook."""
+    return reply(document())
+
+
+@bp.post("/api/v1/desk/scans")
+def api_scan() -> Response:
+    """`{"text": T}` as a scanner would have read it; answers 202 with a request."""
+    number = _ask({"text": text_of(json_body(("text",)).get("text"))})
+    return asked(number, url_for("start.api_request", number=str(number)))
+
+
+@bp.post("/api/v1/desk/drop")
+def api_drop() -> Response:
+    """Forget what waits; answers 202 with a request."""
+    no_body()
+    number = _ask({"drop": True})
+    return asked(number, url_for("start.api_request", number=str(number)))
