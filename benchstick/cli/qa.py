@@ -15,7 +15,7 @@ from benchstick.drives import discover, slots
 from benchstick.drives.model import Drive
 from benchstick.drives.tree import Tree
 from benchstick.engine import plugged
-from benchstick.engine.job import Job, cancel_on_signals, find_drive, make_ready
+from benchstick.engine.job import Job, cancel_on_signals, find_drives, make_ready
 from benchstick.plan import queue
 from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput, BenchError
 from benchstick.plan.steps import Plan
@@ -124,7 +124,7 @@ def _drives(
     """The drives that are meant. BadInput where there are none, or one is named twice."""
     home, seen = data_folder(), plugged.believed()
     if selectors:
-        found = [find_drive(selector, home, seen, makes=makes) for selector in selectors]
+        found = find_drives(selectors, home, seen, makes=makes)
         for at, drive in enumerate(found):
             if drive.name in [other.name for other in found[:at]]:
                 raise BadInput(f"--drive: {drive.code} is named twice", field="drive")

@@ -86,6 +86,17 @@ def find_drive(
     return purges.noted(home, [meant])[0]
 
 
+def find_drives(
+    selectors: Sequence[str], home: Path, seen: Collection[int] = (), *, makes: bool = True
+) -> list[Drive]:
+    """The drives that several selectors mean, in one look where that can be. BadInput."""
+    if "practice" in selectors or len(selectors) == 1:
+        return [find_drive(selector, home, seen, makes=makes) for selector in selectors]
+    known = _labels(home)
+    there = discover.scan(labels=known, seen=seen, home=home)
+    return purges.noted(home, [discover.resolve(selector, there, known) for selector in selectors])
+
+
 def _others(selector: str, home: Path, known: Mapping[str, str]) -> list[str]:
     """Kernel names of the drives that `selector` does not mean, by what the kernel alone knows.
 

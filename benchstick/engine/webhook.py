@@ -27,7 +27,7 @@ from benchstick.store.settings import Settings
 
 TIMEOUT_SECONDS = 10.0
 LOOK_EVERY = 2.0
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 # A receiver's answer is not read beyond what an error message needs.
 _ANSWER_BYTES = 200
 

@@ -230,7 +230,9 @@ class DriveTest:
         jobs = [
             replace(ready.job, erase=code if ready.plan.destroys else None) for ready in readies
         ]
-        check_queue(jobs, self.home, self._seen)
+        # A mistake in the last one is not to be found hours later; one alone is checked as it begins.
+        if len(jobs) > 1:
+            check_queue(jobs, self.home, self._seen)
         for at, (job, entry) in enumerate(zip(jobs, self.recipe.entries, strict=True)):
             with self._turn(drive, entry.exclusive, watch):
                 # As the drive is now: the run before may have changed what is on it.

@@ -37,7 +37,7 @@ def told(vm: RunVm, tmp_path_factory: pytest.TempPathFactory) -> Any:
         "python3 -m tests.vm.qa_runs",
         BENCHSTICK_VM_QEMU=shlex.join(words),
         BENCHSTICK_VM_SIZE="64M",
-        BENCHSTICK_VM_TIMEOUT="900",
+        BENCHSTICK_VM_TIMEOUT="1200",
     ).json()
 
 
