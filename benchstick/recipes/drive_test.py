@@ -230,7 +230,7 @@ class DriveTest:
         jobs = [
             replace(ready.job, erase=code if ready.plan.destroys else None) for ready in readies
         ]
-        # A mistake in the last one is not to be found hours later; one alone is checked as it begins.
+        # A mistake in the last one is not to be found hours later; a single one begins at once.
         if len(jobs) > 1:
             check_queue(jobs, self.home, self._seen)
         for at, (job, entry) in enumerate(zip(jobs, self.recipe.entries, strict=True)):
