@@ -187,7 +187,10 @@ class Agent:
             )
             self._last = shape
         if self._slots is not None:
-            self._slots.look(self._drives, self.seen)
+            # A drive that came during the thorough look is new at the next one: it is not in `seen`.
+            there = {drive.diskseq for drive in quick}
+            found = [drive for drive in self._drives if drive.diskseq in there]
+            self._slots.look(found, self.seen)
 
     def _note_plugged(self, drives: list[Drive]) -> None:
         """Remember which drives were plugged in while the agent watched.

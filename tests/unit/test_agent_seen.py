@@ -113,3 +113,35 @@ def test_a_request_for_the_clock_is_carried_out_and_nobody_is_signed_out(
         assert later == expires + year
         answer = db.execute("SELECT state FROM answers WHERE request = ?", (number,)).fetchone()
         assert answer["state"] == "done"
+
+
+def test_a_drive_that_comes_during_the_thorough_look_is_new_at_the_next(
+    bench_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the slots would take it for one that was there before the agent watched."""
+    looked: list[tuple[list[str], set[int]]] = []
+
+    class Slots:
+        def look(self, drives: list[Drive], seen: set[int]) -> None:
+            looked.append(([one.code for one in drives], set(seen)))
+
+    there = [drive("HERE", 1, "usb-uas")]
+
+    def scan(*, deep: bool = True, **_: object) -> list[Drive]:
+        if deep and len(looked) == 1:
+            there.append(drive("NEW", 3, "usb-uas"))
+        return list(there)
+
+    monkeypatch.setattr("benchstick.engine.agent.discover.scan", scan)
+    agent = Agent(bench_home, threading.Event(), slots=Slots())  # type: ignore[arg-type]
+    monkeypatch.setattr(agent, "_settled", lambda: True)
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        agent.scan(db)
+        there.append(drive("FIRST", 2, "usb-uas"))
+        agent.scan(db)
+        agent.scan(db)
+    assert looked == [
+        (["HERE"], set()),
+        (["HERE", "FIRST"], {2}),
+        (["HERE", "FIRST", "NEW"], {2, 3}),
+    ]

@@ -69,6 +69,8 @@ def until(what: Callable[[], Any], seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := what()):
         if time.monotonic() > deadline:
+            with contextlib.suppress(sqlite3.Error):
+                say(f"slots: {slots()}")
             raise SystemExit(f"did not happen within {seconds:.0f} s: {what}")
         time.sleep(0.1)
     return found
