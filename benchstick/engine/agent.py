@@ -187,7 +187,7 @@ class Agent:
             )
             self._last = shape
         if self._slots is not None:
-            # A drive that came during the thorough look is new at the next one: it is not in `seen`.
+            # What came during the thorough look is not in `seen` yet: it is new at the next one.
             there = {drive.diskseq for drive in quick}
             found = [drive for drive in self._drives if drive.diskseq in there]
             self._slots.look(found, self.seen)

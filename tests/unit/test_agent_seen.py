@@ -133,6 +133,7 @@ def test_a_drive_that_comes_during_the_thorough_look_is_new_at_the_next(
         return list(there)
 
     monkeypatch.setattr("benchstick.engine.agent.discover.scan", scan)
+    places.make_run_folder()
     agent = Agent(bench_home, threading.Event(), slots=Slots())  # type: ignore[arg-type]
     monkeypatch.setattr(agent, "_settled", lambda: True)
     with contextlib.closing(database.open_writer(bench_home)) as db:
