@@ -27,13 +27,17 @@ from webui import (
     openapi,
     present,
     queues,
+    recipe_tests,
+    recipes,
     references,
     reports,
     runs,
     session,
+    slots,
     start,
     tokens,
     twins,
+    verdicts,
     words,
 )
 from webui.pin import LoginKey, Pin
@@ -88,7 +92,8 @@ def create_app(
     for blueprint in (
         api.bp, session.bp, drives.bp, start.bp, queues.bp, runs.bp, methods.bp, licences.bp,
         clock.bp, compare.bp, references.bp, models.bp,
-        openapi.bp, tokens.bp, reports.bp, desk.bp,
+        openapi.bp, tokens.bp, reports.bp, desk.bp, slots.bp,
+        verdicts.bp, recipes.bp, recipe_tests.bp,
     ):  # fmt: skip
         app.register_blueprint(blueprint)
     app.context_processor(_context)

@@ -86,6 +86,8 @@ def enter(home: Path) -> None:
     _bind(home, base, read_only=False)
     for name in ("live", "runs", "appliance"):
         _bind(places.run_folder() / name, base, read_only=True)
+    if places.stick_recipes().is_dir():
+        _bind(places.stick_recipes(), base, read_only=True)
     _mount(None, base, _REMOUNT | _RDONLY | _NOSUID | _NODEV)
     _change_root(base)
 

@@ -1,4 +1,5 @@
-"""The page of the QA desk: what was scanned and waits for the next drive, what is still to be told.
+"""The page of the QA desk: the slots, what was scanned and waits for the next drive, what is still
+to be told.
 
 A scan only asks the agent to keep it. It confirms, starts and stops nothing.
 """
@@ -12,6 +13,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.engine.desk import text_of
 from benchstick.store import outbox, pages, records, scans
+from webui import slots
 from webui.api import asked, reply
 from webui.bench import reader, the_bench, writer
 from webui.errors import WebError
@@ -24,13 +26,16 @@ _SHOWN = 20
 
 
 def document() -> dict[str, Any]:
-    """The `benchstick/desk/1` document: `ticket` is what the next drive gets, `scans` the last
-    ones, `webhook` what waits to be posted and why."""
+    """The `benchstick/desk/1` document: the bench's `slots`, `ticket` is what the next drive gets,
+    `scans` the last ones, `webhook` what waits to be posted and why."""
     db = reader()
     told = outbox.listed(db)
     failed = next((row for row in told["letters"] if row["delivered_utc"] is None), None)
     return {
         "schema": "benchstick/desk/1",
+        "agent": pages.agent_runs(),
+        "autostart": the_bench().settings.autostart,
+        "slots": slots.listed(),
         "scanner": scans.scanner_state(db),
         "ticket": scans.waiting(db).to_json(),
         "scans": scans.listed(db, _SHOWN),
@@ -71,7 +76,7 @@ def drop() -> BaseResponse:
 
 @bp.get("/api/v1/desk")
 def api_page() -> Response:
-    """The ticket of the next drive, the last scans, the scanner, the webhook."""
+    """The slots, the ticket of the next drive, the last scans, the scanner, the webhook."""
     return reply(document())
 
 

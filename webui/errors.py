@@ -12,6 +12,8 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.errors import BadInput, BenchError, Refused, StoreFailed
+from benchstick.recipes import told
+from benchstick.recipes.read import RecipeMistakes
 from webui.words import N_, _, word
 
 log = logging.getLogger("benchstick.web")
@@ -71,8 +73,10 @@ def status_of(error: BenchError) -> int:
     return 503 if isinstance(error, StoreFailed) else 500
 
 
-def error_document(code: str, message: str, field: str | None = None) -> dict[str, Any]:
-    return {"error": {"code": code, "message": message, "field": field}}
+def error_document(
+    code: str, message: str, field: str | None = None, more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message, "field": field, **(more or {})}}
 
 
 def asks_for_json() -> bool:
@@ -86,15 +90,16 @@ def answer(
     message: str,
     field: str | None = None,
     headers: Mapping[str, str] | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Response:
-    """The error as JSON where a script asks, else as a page."""
+    """The error as JSON, there with `more` in it, where a script asks; else as a page."""
     # A refused request has no session to show and must not touch the store again.
     if status in (421, 503):
         g.bare = True
     if asks_for_json():
         from webui.api import reply
 
-        response = reply(error_document(code, message, field), status)
+        response = reply(error_document(code, message, field, more), status)
     else:
         title = word(_TITLES.get(status, N_("This did not work")))
         page = render_template(
@@ -111,7 +116,8 @@ def register(app: Flask) -> None:
     @app.errorhandler(BenchError)
     def bench_error(error: BenchError) -> Response:
         headers = error.headers if isinstance(error, WebError) else None
-        return answer(status_of(error), error.code, error.message, error.field, headers)
+        more = {"mistakes": told.mistakes(error)} if isinstance(error, RecipeMistakes) else None
+        return answer(status_of(error), error.code, error.message, error.field, headers, more)
 
     @app.errorhandler(sqlite3.Error)
     def store_error(error: sqlite3.Error) -> Response:

@@ -79,6 +79,21 @@ def a_file(told: str, *kinds: str) -> dict[int, Answer]:
 
 _ASKED = {202: Answer("the request to look at", {JSON: ref("Asked")}, ("Location",))}
 _NUMBER = Parameter("number", "path", whole(high=10**15 - 1), "the run's number", 1)
+_VERDICT = Parameter("number", "path", whole(high=10**15 - 1), "the verdict's number", 1)
+_RECIPE_NAME = Parameter(
+    "name", "path", text(minLength=1), "the recipe's name", "incoming-usb-stick"
+)
+_RECIPE = """time_limit = "5 min"
+
+[[suite]]
+name = "cdm"
+
+[[limit]]
+figure = "SEQ1M Q8T1 read"
+op = ">="
+value = 380
+unit = "MB/s"
+"""
 _QUEUE = Parameter("number", "path", whole(high=10**15 - 1), "the queue's number", 1)
 _STEP_INDEX = Parameter("index", "path", whole(high=10**15 - 1), "the step's index", 1)
 _CODE = Parameter(
@@ -138,7 +153,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         method="GET", path="/api/v1/desk", name="desk", answers=ok("Desk"),
-        summary="The ticket of the next drive, the last scans, the webhook",
+        summary="The slots, the ticket of the next drive, the last scans, the webhook",
     ),
     Operation(
         method="POST", path="/api/v1/desk/scans", name="scan", answers=_ASKED, reads=False,
@@ -148,6 +163,90 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         method="POST", path="/api/v1/desk/drop", name="drop_scans", answers=_ASKED, reads=False,
         errors=(409,), summary="Forget the scans that wait",
+    ),
+    Operation(
+        method="POST", path="/api/v1/desk/slots/{name}", name="ask_slot", answers=_ASKED,
+        reads=False, parameters=(
+            Parameter("name", "path", text(minLength=1, maxLength=40), "the slot's name", "slot 1"),
+        ),
+        body="SlotBody", body_example={"do": "stop"}, errors=(409,),
+        summary="Stop the countdown or the test in a slot, or test its drive again",
+    ),
+    Operation(
+        method="GET", path="/api/v1/desk/new", name="recipe_start", answers=ok("RecipeStart"),
+        parameters=(
+            _query("drive", text(maxLength=200), "its code", "port:1-4:0"),
+            _query("recipe", text(maxLength=200), "its name", "incoming-portable-ssd"),
+        ),
+        errors=(404,), summary="What a test by a recipe would do",
+    ),
+    Operation(
+        method="POST", path="/api/v1/desk/new", name="start_recipe", answers=_ASKED, reads=False,
+        body="RecipeStartBody",
+        body_example={"drive": "port:1-4:0", "recipe": "full-review", "erase": "port:1-4:0"},
+        errors=(404, 409),
+        summary="Ask the agent to test a drive by a recipe. 403 without the code where data are "
+                "destroyed",
+    ),
+    Operation(
+        method="GET", path="/api/v1/verdicts", name="verdicts", answers=ok("Verdicts"),
+        parameters=(
+            _query("verdict", text(enum=["pass", "fail", "inconclusive"]), "of this word alone"),
+            _query("before", whole(low=1, high=LARGEST), "verdicts with a number below this"),
+            _query("limit", whole(low=1, high=500), "how many, 50 where not given", 5),
+        ),
+        summary="What recipes said of drives, the newest first",
+    ),
+    Operation(
+        method="GET", path="/api/v1/verdicts/{number}", name="verdict", answers=ok("Verdict"),
+        parameters=(_VERDICT,), summary="One verdict: why, its limits, its reasons, its runs",
+    ),
+    Operation(
+        method="GET", path="/api/v1/verdicts/{number}/export", name="verdict_file",
+        answers={
+            200: Answer(
+                "one file",
+                {
+                    JSON: ref("Verdict"),
+                    "text/csv": text("a header and a line"),
+                    "application/xml": text("JUnit"),
+                    "text/plain": text("key=value lines"),
+                },
+                ("Content-Disposition",),
+            )
+        },
+        parameters=(
+            _VERDICT,
+            _query("format", text(enum=["json", "junit", "csv", "events"]),
+                   "`json` where not given", "junit"),
+        ),
+        summary="The verdict as one file",
+    ),
+    Operation(
+        method="GET", path="/api/v1/recipes", name="recipes", answers=ok("Recipes"),
+        summary="The recipes: the stick's, those uploaded, those that come with the bench",
+    ),
+    Operation(
+        method="POST", path="/api/v1/recipes", name="add_recipe", reads=False,
+        answers={201: Answer("the recipe as it is kept", {JSON: ref("Recipe")})},
+        body="RecipeBody", body_example={"name": "incoming", "text": _RECIPE},
+        summary="Keep a recipe; 400 with every mistake where it has some",
+    ),
+    Operation(
+        method="POST", path="/api/v1/recipes/check", name="check_recipe", reads=False,
+        answers=ok("RecipeCheck", "what is wrong with it, perhaps nothing"),
+        body="RecipeCheckBody", body_example={"text": _RECIPE},
+        summary="Tell every mistake of a recipe, each with its line; nothing is kept",
+    ),
+    Operation(
+        method="GET", path="/api/v1/recipes/{name}", name="recipe", answers=ok("Recipe"),
+        parameters=(_RECIPE_NAME,), summary="One recipe, with its text and in words",
+    ),
+    Operation(
+        method="POST", path="/api/v1/recipes/{name}/remove", name="remove_recipe", reads=False,
+        answers=ok("RecipeRemoved", "it is gone"), parameters=(_RECIPE_NAME,),
+        body="NoBody", body_example={}, body_needed=False,
+        summary="Remove a recipe that was uploaded",
     ),
     # ---- signing in
     Operation(

@@ -12,6 +12,7 @@ from typing import Any
 from flask import Flask
 
 from benchstick.plan.units import binary_text, duration_text, size_text
+from benchstick.recipes.words import time_text
 from webui.words import N_, _, ngettext
 
 # Between the thousands: narrow and not broken over lines.
@@ -279,7 +280,9 @@ _TITLES = {
 # Titles that follow from the names of facts and conditions, or come with a comparison: what stands
 # here can be translated.
 _FOLLOWING = (
-    N_("Bytes written"), N_("Controller"), N_("Discard granularity"), N_("Driver"),
+    N_("Bytes written"), N_("Contents"), N_("Controller"), N_("CRC errors"),
+    N_("Discard granularity"), N_("Driver"), N_("Media errors"), N_("Pending sectors"),
+    N_("Reallocated sectors"),
     N_("File sets"), N_("Filesystems"), N_("Firmware"), N_("Governor"), N_("Health"),
     N_("Kernel"), N_("Logical block size"), N_("Logical sector"), N_("Mounted"), N_("Namespaces"),
     N_("Physical block size"), N_("Physical sector"), N_("Port"), N_("Power on hours"),
@@ -289,7 +292,7 @@ _FOLLOWING = (
 )  # fmt: skip
 _WORDS = {"usb": "USB", "sata": "SATA", "pcie": "PCIe", "nvme": "NVMe", "smart": "SMART",
           "ncq": "NCQ", "trim": "TRIM", "ata": "ATA", "tcg": "TCG", "hpa": "HPA", "bos": "BOS",
-          "lba": "LBA", "uas": "UAS", "id": "id"}  # fmt: skip
+          "lba": "LBA", "crc": "CRC", "uas": "UAS", "id": "id"}  # fmt: skip
 
 
 def fact_title(name: str) -> str:
@@ -395,7 +398,8 @@ TAG_OF_STATE = {
     "refused": "bad", "skipped": "warn", "invalid": "bad", "valid": "ok",
     "works": "ok", "agree": "ok", "pass": "ok", "ineffective": "warn", "unclear": "warn",
     "unknown": "plain", "inconclusive": "warn", "differ": "bad", "fail": "bad",
-    "waiting": "plain", "taken": "run", "open": "run", "starting": "run", "stopped": "bad",
+    "held": "ok", "waiting": "plain",
+    "taken": "run", "open": "run", "starting": "run", "stopped": "bad",
     "taken_out": "plain", "not_started": "plain",
 }  # fmt: skip
 
@@ -428,7 +432,7 @@ def best_speed(grid: Sequence[Mapping[str, Any]]) -> float:
 def register(app: Flask) -> None:
     """Give the templates these functions."""
     own = (capacity, number, speed, latency, share_text, utc, ago, clock)
-    for filter_ in (*own, size_text, binary_text, duration_text):
+    for filter_ in (*own, size_text, binary_text, duration_text, time_text):
         app.add_template_filter(filter_)
     app.add_template_filter(value_with_unit, "with_unit")
     app.add_template_filter(tag_of)

@@ -24,7 +24,7 @@ from benchstick.store import comparisons, imports, live, pages, records
 from benchstick.store.export import drive_state, safe_cell
 from benchstick.suites import registry
 from benchstick.suites.certificate import certificate
-from webui import charts, latencies, queues, resting, windows
+from webui import charts, latencies, queues, resting, verdicts, windows
 from webui.api import asked, reply
 from webui.bench import find_run, reader, the_bench, writer
 from webui.errors import WebError, not_found
@@ -164,6 +164,7 @@ def run(number: str) -> str:
         live=live.read(found["uuid"]) if found["state"] == "running" else None,
         bar=steps_bar(found),
         queue=queues.of_run(found["number"]),
+        verdicts=verdicts.of_run(found["number"]),
         timed=[at for at, step in enumerate(found["plan"]["steps"]) if step.get("timed")],
         grid=result.get("grid") or [],
         passes=most_passes(result.get("grid") or []),

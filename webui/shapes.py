@@ -14,6 +14,8 @@ from benchstick.drives.model import TRANSPORTS
 from benchstick.plan.queue import MOST
 from benchstick.plan.steps import FILESYSTEMS
 from benchstick.plan.ticket import KINDS, MOST_CHARACTERS
+from benchstick.recipes.model import OPERATORS
+from benchstick.store.slots import STATES as SLOT_STATES
 from benchstick.suites import models as sheets
 from benchstick.suites.references import UNITS
 from webui.inputs import LARGEST
@@ -438,6 +440,128 @@ _COMPARED_ROW = record(
     "one run or reference, the best first",
 )
 
+_VERDICT_WORD = text(enum=["pass", "fail", "inconclusive"])
+_REASONS = several(
+    record(
+        {
+            "code": text("stable, as figure-limit"),
+            "text": text(),
+            "limit": or_null(whole("the limit that it is of")),
+        }
+    )
+)
+_WANTED = {"type": ["number", "string", "boolean", "array", "null"]}
+_VERDICT = document(
+    "verdict/1",
+    {
+        "number": whole(),
+        "recipe": record({"name": text(), "file": text(), "sha256": text("of its file")}),
+        "drive": record(
+            {
+                "code": text(),
+                "label": or_null(text()),
+                **{
+                    name: schema
+                    for name, schema in _IDENTITY["properties"].items()
+                    if name not in ("bridge", "bridge_serial")
+                },
+                "transport": or_null(text()),
+                "firmware": or_null(text()),
+                "slot": or_null(text("of the settings")),
+            }
+        ),
+        "labels": table(text(), "what was scanned or given with it: asset, order, operator"),
+        "verdict": _VERDICT_WORD,
+        "exit_code": whole(),
+        "why": or_null(text("the reason that decided")),
+        "failures": _REASONS,
+        "inconclusive": _REASONS,
+        "limits": several(
+            record(
+                {
+                    "number": whole("from 1, as in the recipe"),
+                    "what": text(),
+                    "op": text(enum=list(OPERATORS)),
+                    "state": text(enum=["held", "failed", "unknown"]),
+                    "wanted": _WANTED,
+                    "within": or_null(number("percent")),
+                    "unit": or_null(text()),
+                    "measured": _WANTED,
+                    "by": or_null(number("how far a failed one is beyond what is wanted")),
+                    "by_percent": or_null(number("the same, of what is wanted")),
+                    "run": or_null(whole("where it was measured")),
+                    "code": or_null(text()),
+                    "text": or_null(text()),
+                }
+            )
+        ),
+        "runs": several(
+            record(
+                {
+                    "number": whole(),
+                    "uuid": text(),
+                    "suite": text(),
+                    "state": text(),
+                    "exit_code": or_null(whole()),
+                    "why": _WHY,
+                }
+            )
+        ),
+        "retries": whole("how often it was tested again"),
+        "earlier": several(
+            record({"verdict": _VERDICT_WORD, "exit_code": whole(), "why": _WHY, "begun_utc": UTC}),
+            "of the tests before this one",
+        ),
+        "after": or_null(
+            record(
+                {"asked": text(enum=["eject", "power_off"]), "done": flag(), "why": _WHY},
+                "what was done with the drive then",
+            )
+        ),
+        "begun_utc": UTC,
+        "ended_utc": UTC,
+        "seconds": number(),
+    },
+    "what a recipe said of a drive",
+)
+_MISTAKES = several(
+    record(
+        {
+            "line": or_null(whole("null: in the whole", low=1)),
+            "field": text("the key's path"),
+            "message": text(),
+        }
+    ),
+    "in the order of the lines",
+)
+_SHELVED: dict[str, Schema] = {
+    "name": text(),
+    "origin": text("where it is from; the stick's go before the uploaded ones, these before those "
+                   "that come with the bench", enum=["stick", "uploaded", "ready"]),
+    "path": or_null(text("of one of the stick's")),
+    "recipe": or_null(anything("benchstick/recipe/1, as `benchstick recipe show --json` has it")),
+    "error": or_null(text("why it is none")),
+    "mistakes": _MISTAKES,
+}  # fmt: skip
+_SLOT = record(
+    {
+        "name": text(),
+        "state": text(enum=[*SLOT_STATES, "unknown"]),
+        "drive_key": or_null(text()),
+        "code": or_null(text()),
+        "model": or_null(text()),
+        "label": or_null(text()),
+        "until": or_null(number("when its countdown ends, in seconds since 1970")),
+        "left": or_null(whole("seconds that are left of its countdown")),
+        "run": or_null(whole("the run that is on")),
+        "verdict": or_null(whole("number of the verdict")),
+        "word": or_null(_VERDICT_WORD),
+        "said": _WHY,
+        "utc": or_null(UTC),
+        "can": or_null(text("what it may be asked for now", enum=["stop", "again"])),
+    },
+    "a port of the bench, and the drive in it or that was tested in it last",
+)
 # Every schema that has a name. A document's field `schema` tells which one it is.
 SCHEMAS: dict[str, Schema] = {
     "Error": record(
@@ -447,7 +571,9 @@ SCHEMAS: dict[str, Schema] = {
                     "code": text("a word for programs, as bad_input"),
                     "message": text("one line for people: what is wrong and what to do"),
                     "field": or_null(text("the field, parameter or header that is wrong")),
-                }
+                    "mistakes": _MISTAKES,
+                },
+                may_lack=("mistakes",),
             )
         }
     ),
@@ -806,6 +932,9 @@ SCHEMAS: dict[str, Schema] = {
     "Desk": document(
         "desk/1",
         {
+            "agent": flag("whether the agent runs, which tests"),
+            "autostart": text("the recipe that starts by itself in the slots, empty for none"),
+            "slots": several(_SLOT, "in the order of the settings; none where they name none"),
             "scanner": text("what is to be said of the bench's scanner, empty when none is set"),
             "ticket": record({kind: text() for kind in KINDS}, "what the next drive gets"),
             "scans": several(
@@ -831,6 +960,62 @@ SCHEMAS: dict[str, Schema] = {
             ),
         },
     ),
+    "Verdicts": document(
+        "verdicts/1",
+        {
+            "verdicts": several(
+                record(
+                    {
+                        "number": whole(),
+                        "recipe": text("its name"),
+                        "drive_key": text(),
+                        "drive_code": text(),
+                        "verdict": _VERDICT_WORD,
+                        "exit_code": whole(),
+                        "why": _WHY,
+                        "begun_utc": UTC,
+                        "ended_utc": UTC,
+                    }
+                )
+            )
+        },
+        "what recipes said of drives",
+    ),
+    "Verdict": _VERDICT,
+    "RecipeCheck": document(
+        "recipe-check/1",
+        {
+            "file": text(),
+            "mistakes": _MISTAKES,
+            "lines": several(text(), "what it says in words; none where it has mistakes"),
+        },
+    ),
+    "Recipes": document("recipes/1", {"recipes": several(record(_SHELVED))}),
+    "Recipe": document(
+        "shelved-recipe/1",
+        {
+            **_SHELVED,
+            "text": text("its TOML"),
+            "lines": several(text(), "what it says in words"),
+            "uploaded_utc": {**or_null(UTC), "description": "of one that was uploaded"},
+        },
+    ),
+    "RecipeStart": document(
+        "recipe-start/1",
+        {
+            "drive": or_null(text("its code; null where none is given")),
+            "recipe": or_null(text()),
+            "recipes": several(
+                record({"name": text(), "about": text(), "why_not": _WHY}),
+                "those without mistakes; `why_not`: why one is not for this drive",
+            ),
+            "lines": several(text(), "the recipe in words"),
+            "runs": several(record({"suite": text(), "cost": or_null(_COST), "why": _WHY})),
+            "destroys": flag("the drive's code must be typed"),
+        },
+        "what a test by a recipe would do",
+    ),
+    "RecipeRemoved": document("recipe-removed/1", {"name": text()}),
     "Appliance": {
         **anything("what a booted stick says of itself"),
         "required": ["schema", "persistent", "why", "stick"],
@@ -920,6 +1105,29 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "ScanBody": record({"text": text("what was scanned", maxLength=MOST_CHARACTERS)}),
+    "SlotBody": record({"do": text("end its countdown or test, or count down anew",
+                                   enum=["stop", "again"])}),
+    "RecipeBody": record(
+        {
+            "name": text(pattern="^[a-z0-9][a-z0-9._-]{0,59}$"),
+            "text": text("its TOML", maxLength=60_000),
+        }
+    ),
+    "RecipeStartBody": record(
+        {
+            "drive": text("its code", maxLength=200, pattern=LINE),
+            "recipe": text("its name", maxLength=200, pattern=LINE),
+            **{name: _START_FIELDS[name] for name in ("erase", "identity_key", "diskseq")},
+        },
+        may_lack=("erase", "identity_key", "diskseq"),
+    ),
+    "RecipeCheckBody": record(
+        {
+            "name": text("for the places of its mistakes", pattern="^[a-z0-9][a-z0-9._-]{0,59}$"),
+            "text": text("its TOML", maxLength=60_000),
+        },
+        may_lack=("name",),
+    ),
     "ClockBody": record(
         {
             "ms": whole(

@@ -328,5 +328,7 @@ def request_page(number: str) -> BaseResponse:
     again = {name: body[name] for name in kept if body.get(name)}
     again.update({f"p.{name}": text for name, text in (body.get("params") or {}).items()})
     back = url_for("start.new", **again) if "suite" in again else url_for("runs.index")
+    if "recipe" in body:
+        back = url_for("recipe_tests.new", drive=body["drive"], recipe=body["recipe"])
     page = render_template("request.html", asked=found, back=back)
     return Response(page, content_type="text/html; charset=utf-8")

@@ -10,6 +10,7 @@ import click
 from benchstick.analysis.session import session, timed_steps
 from benchstick.appliance.reports import Reports
 from benchstick.cli.common import need_root
+from benchstick.engine import event_lines
 from benchstick.engine.agent import Agent
 from benchstick.engine.job import cancel_on_signals
 from benchstick.recipes.autostart import hands
@@ -22,8 +23,10 @@ def agent() -> None:
     """Watch the drives and carry out what the page asks for, until Ctrl-C."""
     need_root("the agent")
     with cancel_on_signals() as stop:
-        slots = hands(settings.load(settings_file()), data_folder())
-        Agent(data_folder(), stop, Reports(more={"html": html_report}), slots).serve()
+        chosen = settings.load(settings_file())
+        with event_lines.opened(chosen, data_folder()) as tell:
+            slots = hands(chosen, data_folder(), tell)
+            Agent(data_folder(), stop, Reports(more={"html": html_report}), slots).serve()
 
 
 def html_report(document: Mapping[str, Any], bench: str) -> str:

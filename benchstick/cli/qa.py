@@ -14,7 +14,7 @@ from benchstick.cli.recipe import is_file, source, tell_mistakes
 from benchstick.drives import discover, slots
 from benchstick.drives.model import Drive
 from benchstick.drives.tree import Tree
-from benchstick.engine import plugged
+from benchstick.engine import event_lines, plugged
 from benchstick.engine.job import Job, cancel_on_signals, find_drives, make_ready
 from benchstick.plan import queue
 from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput, BenchError
@@ -25,6 +25,7 @@ from benchstick.recipes.model import Recipe
 from benchstick.recipes.read import RecipeMistakes, read
 from benchstick.recipes.several import Asked
 from benchstick.store import settings
+from benchstick.store.database import utc_now
 from benchstick.store.home import data_folder, settings_file
 from benchstick.store.records import storable
 
@@ -93,12 +94,23 @@ def qa(
         )
         for drive in drives
     ]  # fmt: skip
-    with cancel_on_signals() as cancelled:
-        found = several.carry_out(asked, data_folder(), cancelled)
+    with cancel_on_signals() as cancelled, event_lines.opened(chosen, data_folder()) as send:
+
+        def tell(lines: Sequence[str]) -> None:
+            for line in lines:
+                send(line)
+            _write(events, "".join(f"{line}\n" for line in lines), mode="a")
+
+        tell([
+            outputs.begun_line(drive, time=utc_now(), slot=ports.get(drive.identity.port) or None,
+                               labels=labels, scanned=scanned, recipe=recipe.name)
+            for drive in drives
+        ])  # fmt: skip
+        found = several.carry_out(
+            asked, data_folder(), cancelled, lambda item: tell(outputs.event_lines(item))
+        )
     _write(junit, outputs.junit(found))
     _write(as_csv, outputs.csv_text(found))
-    lines = "".join(f"{line}\n" for item in found for line in outputs.event_lines(item))
-    _write(events, lines, mode="a")
     document = outputs.document(found)
     if as_json:
         print_json(document)

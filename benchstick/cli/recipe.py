@@ -9,7 +9,7 @@ import click
 
 from benchstick.cli.common import print_json, print_table, read_file
 from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput
-from benchstick.recipes import shelf, words
+from benchstick.recipes import shelf, told, words
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.read import RecipeMistakes, read
 from benchstick.store.records import storable
@@ -29,12 +29,12 @@ def check(path: Path, as_json: bool) -> int:
         found = read(read_file(path), str(path))
     except RecipeMistakes as error:
         if as_json:
-            _print_check(path, error)
+            print_json(told.check(error, str(path)))
         else:
             tell_mistakes(error, str(path))
         return EXIT_BAD_INPUT
     if as_json:
-        _print_check(path, None)
+        print_json(told.check(found, str(path)))
     else:
         print(f"{path}: {found.name}: {_counts(found)}; no mistakes")
     return 0
@@ -46,17 +46,6 @@ def tell_mistakes(error: RecipeMistakes, where: str) -> None:
         print(storable(item.told(where)), file=sys.stderr)
 
 
-def _print_check(path: Path, error: RecipeMistakes | None) -> None:
-    print_json({
-        "schema": "benchstick/recipe-check/1",
-        "file": storable(str(path)),
-        "mistakes": [
-            {"line": item.line, "field": item.field, "message": item.said}
-            for item in (error.mistakes if error is not None else ())
-        ],
-    })  # fmt: skip
-
-
 def _counts(found: Recipe) -> str:
     suites, limits = len(found.entries), len(found.limits)
     return (f"{suites} suite{'s' if suites > 1 else ''}, "
@@ -66,15 +55,10 @@ def _counts(found: Recipe) -> str:
 @recipe.command("list")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/recipes/1 document")
 def list_(as_json: bool) -> None:
-    """List the recipes: those that come with the bench, and those on its stick."""
-    found = [(item, _read(item)) for item in shelf.shelved()]
+    """List the recipes: those that come with the bench, those uploaded, those on its stick."""
+    found = [(item, told.of_shelf(item)) for item in shelf.shelved()]
     if as_json:
-        listed = [
-            {"name": item.name, "path": None if item.path is None else str(item.path),
-             "recipe": made.to_json() if isinstance(made, Recipe) else None,
-             "error": None if isinstance(made, Recipe) else made}
-            for item, made in found
-        ]  # fmt: skip
+        listed = [told.listed(item, made) for item, made in found]
         print_json({"schema": "benchstick/recipes/1", "recipes": listed})
         return
     print_table(
@@ -83,17 +67,9 @@ def list_(as_json: bool) -> None:
     )
 
 
-def _read(item: shelf.Shelved) -> Recipe | str:
-    """The recipe, or what is wrong with it."""
-    try:
-        return read(item.raw(), item.file)
-    except BadInput as error:
-        return error.message
-
-
-def _told(made: Recipe | str) -> tuple[str, str, str]:
-    if isinstance(made, str):
-        return "-", "-", storable(made) or ""
+def _told(made: Recipe | BadInput) -> tuple[str, str, str]:
+    if isinstance(made, BadInput):
+        return "-", "-", storable(made.message) or ""
     most = words.time_text(made.time_limit) if made.time_limit else "-"
     return most, " ".join(entry.suite for entry in made.entries), made.about
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from benchstick.cli.common import print_json, print_table, reader
 from benchstick.recipes import outputs
-from benchstick.store import database, verdicts
+from benchstick.store import database, records, verdicts
 from benchstick.store.home import data_folder
 from benchstick.store.records import storable
 
@@ -49,6 +51,30 @@ def show(number: int, form: str) -> None:
     """Print a verdict, for people or for another program."""
     with reader() as db:
         found = verdicts.find(db, number)
+    _print(found, form)
+
+
+@verdict.command("of")
+@click.argument("run", type=int, metavar="RUN")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/verdicts-of-run/1 document")
+def of(run: int, as_json: bool) -> None:
+    """Print the verdicts that rest on run RUN; of an imported run those that came with it, whose
+    numbers are those of the bench that gave them."""
+    with reader() as db:
+        records.find_run(db, run)
+        found = verdicts.all_of_run(db, run)
+    if as_json:
+        print_json({"schema": "benchstick/verdicts-of-run/1", "verdicts": found})
+    elif not found:
+        print(f"no verdict rests on run {run}")
+    for item in found if not as_json else ():
+        origin = item.get("imported")
+        at = f" of bench {origin['bench']}" if origin else ""
+        print(storable(f"verdict {origin['number'] if origin else item['number']}{at}:"))
+        _print(item, "text")
+
+
+def _print(found: Mapping[str, Any], form: str) -> None:
     if form == "json":
         print_json(found)
     elif form == "csv":

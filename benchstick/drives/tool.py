@@ -33,6 +33,8 @@ PACKAGES = {
     "sfdisk": "fdisk",
     "sg_vpd": "sg3-utils",
     "sg_readcap": "sg3-utils",
+    "sg_start": "sg3-utils",
+    "sg_sync": "sg3-utils",
     "lsusb": "usbutils",
     "ntfsls": "ntfs-3g",
     "debugfs": "e2fsprogs",

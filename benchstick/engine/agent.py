@@ -32,7 +32,7 @@ from benchstick.engine.artefacts import check_room
 from benchstick.engine.desk import Desk
 from benchstick.plan.errors import BadInput, BenchError, Refused, StoreFailed
 from benchstick.reports import bundle
-from benchstick.store import access, database, imports, locks, pages, records
+from benchstick.store import access, database, imports, locks, pages, records, slots
 from benchstick.store import home as places
 
 SCAN_EVERY = 3.0
@@ -109,6 +109,9 @@ class Agent:
                     print(f"benchstick agent: {left.told()}", file=sys.stderr)
                 self._refuse_old(db)
                 queues.close_all(db)
+                if self._slots is None:
+                    # Of an agent with other settings: nobody looks at them any more.
+                    slots.keep(db, ())
                 self._desk.open()
                 try:
                     self._loop(db)

@@ -2,13 +2,15 @@
 
 Only one that the agent saw being plugged in, after a countdown that can be stopped. What the recipe
 may do to it is not decided here: the process that carries it out looks for the drive anew and keeps
-the rules for erasing.
+the rules for erasing. A test that somebody asked for, by a recipe of their choice on any drive,
+begins at once and is told in the same way.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +19,11 @@ from typing import Any, Protocol
 from benchstick.drives.model import Drive
 from benchstick.drives.slots import slot_of
 from benchstick.drives.tree import Tree
-from benchstick.plan.errors import BadInput
+from benchstick.plan.errors import BadInput, Refused
 from benchstick.plan.ticket import Ticket
+from benchstick.recipes.outputs import begun_line, drive_words, event_lines, line_of
 from benchstick.store import scans, slots
+from benchstick.store.database import utc_now
 from benchstick.store.slots import COUNTDOWN, DONE, HERE, STOPPED, TESTING, Slot
 
 NOT_SEEN = "it was plugged in before the bench watched; plug it in again to have it tested"
@@ -42,15 +46,23 @@ class Test(Protocol):
 
 # Begins a test: the drive, its slot's name, its ticket.
 Begin = Callable[[Drive, str, Ticket], Test]
+# What a request asks for on this drive, to be begun: BadInput or Refused for what cannot be.
+Wanted = Callable[[Mapping[str, Any], Drive], Begin]
 
 
 # A bridge that resets drops its drive for some seconds: that is not another one plugged in.
 RESET_SECONDS = 10.0
 
 
+def _silent(line: str) -> None:
+    """Tell nobody."""
+
+
 @dataclass
 class _Place:
     slot: Slot
+    # The drive that was told to be there, by its words.
+    told: Mapping[str, Any] | None = None
     # The kernel's count of the disk that was dealt with: one plugged in again has another.
     diskseq: int | None = None
     test: Test | None = None
@@ -61,7 +73,9 @@ class _Place:
 
 class Hands:
     """The slots of a bench. `ports` are the setting `bench_ports`, `seconds` the countdown's;
-    `begin` begins a test, None when no recipe is set to start by itself."""
+    `begin` begins a test, None when no recipe is set to start by itself; `tell` takes a line of
+    `key=value` for each event, and may not wait; `wanted` reads a request for a test, None where
+    none is taken."""
 
     def __init__(
         self,
@@ -70,16 +84,25 @@ class Hands:
         begin: Begin | None,
         tree: Tree | None = None,
         now: Callable[[], float] = time.monotonic,
+        tell: Callable[[str], None] = _silent,
+        wanted: Wanted | None = None,
     ) -> None:
         self._ports, self._seconds, self._begin = ports, seconds, begin
+        self._tell = tell
         self._tree = tree or Tree()
         self._now = now
         self._places = {name: _Place(Slot(name=name)) for name in ports}
         self._kept: list[Slot] | None = None
+        self._wanted = wanted
+        self._drives: Sequence[Drive] = ()
+        # Asked for and not begun yet; and those that are on beside the slots, by the drive's key.
+        self._wishes: list[tuple[Drive, Begin]] = []
+        self._beside: dict[str, Test] = {}
 
     def look(self, drives: Sequence[Drive], seen: Collection[int]) -> None:
         """Take in which drives are there; `seen` are those that were plugged in while the agent
         watched, by diskseq."""
+        self._drives = drives
         for name, place in self._places.items():
             there = [
                 drive for drive in drives
@@ -96,8 +119,14 @@ class Hands:
                 place.slot = Slot(name=place.slot.name)
             if place.diskseq is not None:
                 place.diskseq, place.gone = None, self._now()
+            if place.told is not None:
+                self._event("pulled", place, **place.told)
+                place.told = None
             return
         if len(there) > 1:
+            if place.slot.said != SEVERAL:
+                place.told = {"drive": ",".join(drive.code for drive in there)}
+                self._event("plugged", place, **place.told, said=SEVERAL)
             place.slot = Slot(name=place.slot.name, state=HERE, said=SEVERAL)
             place.diskseq = None
             return
@@ -105,10 +134,22 @@ class Hands:
         if drive.diskseq is not None and drive.diskseq == place.diskseq:
             return
         back = place.gone is None or self._now() - place.gone < RESET_SECONDS
+        again = drive.diskseq is None and place.told == drive_words(drive)
         place.diskseq, place.gone = drive.diskseq, None
+        place.told = drive_words(drive)
         if place.slot.state == DONE and place.slot.drive_key == drive.identity.key() and back:
+            self._event("plugged", place, **place.told)
             return
         place.slot = self._new(place, drive, seen)
+        if not again:
+            # One whose kernel does not count its disks is looked at anew each time.
+            self._event("plugged", place, **place.told, said=place.slot.said)
+        if place.slot.state == COUNTDOWN:
+            self._event("countdown", place, **place.told, seconds=self._seconds)
+
+    def _event(self, event: str, place: _Place, **words: Any) -> None:
+        at = {"time": utc_now(), "event": event, "slot": place.slot.name}
+        self._tell(line_of({**at, **words}))
 
     def _new(self, place: _Place, drive: Drive, seen: Collection[int]) -> Slot:
         slot = Slot(
@@ -131,10 +172,12 @@ class Hands:
     def tick(self, db: sqlite3.Connection, drives: Sequence[Drive]) -> bool:
         """Begin the tests whose countdown has ended, take in those that have ended, and tell;
         whether one has ended."""
-        ended = False
+        ended = self._reap()
+        while self._wishes:
+            self._start_wanted(db, *self._wishes.pop(0))
         for place in self._places.values():
             if place.test is not None and not place.test.is_alive():
-                place.slot = self._ended(place.slot, place.test)
+                place.slot = self._ended(place, place.test)
                 place.test = None
                 ended = True
             elif place.slot.state == COUNTDOWN and place.deadline <= self._now():
@@ -145,10 +188,47 @@ class Hands:
             self._kept = found
         return ended
 
+    def _reap(self) -> bool:
+        over = [key for key, test in self._beside.items() if not test.is_alive()]
+        for key in over:
+            # One that died is given its verdict by this.
+            self._tell_of(self._beside.pop(key).verdict())
+        return bool(over)
+
+    def _tell_of(self, found: Mapping[str, Any]) -> None:
+        for line in event_lines(found):
+            self._tell(line)
+
+    def _start_wanted(self, db: sqlite3.Connection, drive: Drive, begin: Begin) -> None:
+        key = drive.identity.key()
+        place = self._places.get(slot_of(self._tree, drive.identity.port, self._ports) or "")
+        if place is not None and (place.diskseq != drive.diskseq or place.test is not None):
+            # Several drives answer there: the slot can tell of none of them.
+            place = None
+        ticket = scans.take(db, key)
+        try:
+            test = begin(drive, "" if place is None else place.slot.name, ticket)
+        except OSError as error:
+            print(f"benchstick agent: {drive.code}: its test could not be started: "
+                  f"{error.strerror}", file=sys.stderr)  # fmt: skip
+            return
+        slot = None if place is None else place.slot.name
+        self._tell_begun(drive, slot, ticket)
+        if place is None:
+            self._beside[key] = test
+            return
+        place.test = test
+        place.slot = Slot(
+            name=place.slot.name, state=TESTING, drive_key=key, code=drive.code,
+            model=drive.identity.model,
+        )  # fmt: skip
+
     def _start(self, db: sqlite3.Connection, place: _Place, drives: Sequence[Drive]) -> None:
         drive = next((one for one in drives if one.diskseq == place.diskseq), None)
         if drive is None or self._begin is None:
             place.slot = Slot(name=place.slot.name, said=PULLED)
+            self._event("pulled", place, **(place.told or {}), said=PULLED)
+            place.told = None
             return
         ticket = scans.take(db, drive.identity.key())
         try:
@@ -156,21 +236,39 @@ class Hands:
         except OSError as error:
             said = f"its test could not be started: {error.strerror}"
             place.slot = replace(place.slot, state=HERE, until=None, said=said)
+            self._event("failed", place, **drive_words(drive), said=said)
             return
         place.slot = replace(place.slot, state=TESTING, until=None, said=None)
+        self._tell_begun(drive, place.slot.name, ticket)
 
-    @staticmethod
-    def _ended(slot: Slot, test: Test) -> Slot:
-        found = test.verdict()
+    def _tell_begun(self, drive: Drive, slot: str | None, ticket: Ticket) -> None:
+        self._tell(
+            begun_line(drive, time=utc_now(), slot=slot, labels=ticket.to_json(),
+                       scanned=ticket.serial)
+        )  # fmt: skip
+
+    def _ended(self, place: _Place, test: Test) -> Slot:
+        slot, found = place.slot, test.verdict()
         if "error" in found:
-            return replace(slot, state=DONE, word="inconclusive", said=found["error"]["message"])
+            said = found["error"]["message"]
+            self._event(
+                "verdict", place, drive=slot.code, model=slot.model, verdict="inconclusive",
+                exit_code=found["error"]["code"], why=said,
+            )  # fmt: skip
+            return replace(slot, state=DONE, word="inconclusive", said=said)
+        self._tell_of(found)
         return replace(
             slot, state=DONE, verdict=found.get("number"), word=found["verdict"], said=found["why"]
         )
 
     def asked(self, body: Mapping[str, Any]) -> None:
         """Carry out a request: `{"slot": NAME, "do": "stop"}` ends a countdown or a test, "again"
-        begins a new countdown for the drive that is there. BadInput."""
+        begins a new countdown for the drive that is there; `{"recipe": NAME, "drive": CODE,
+        "identity_key": KEY, "diskseq": N, "erase": CODE or None}` tests that drive. BadInput,
+        Refused."""
+        if "recipe" in body:
+            self._want(body)
+            return
         name, wanted = body.get("slot"), body.get("do")
         place = self._places.get(name) if isinstance(name, str) else None
         if place is None:
@@ -179,19 +277,47 @@ class Hands:
         state = place.slot.state
         if wanted == "stop" and state == COUNTDOWN:
             place.slot = replace(place.slot, state=STOPPED, until=None)
+            self._event("stopped", place, **(place.told or {}), what=COUNTDOWN)
         elif wanted == "stop" and place.test is not None:
             place.test.end()
+            self._event("stopped", place, **(place.told or {}), what="test")
+        elif wanted == "again" and self._begin is None:
+            raise BadInput("do: no recipe starts by itself here (autostart)", field="do")
         elif wanted == "again" and state in (STOPPED, DONE) and place.diskseq is not None:
             # Said of the slot as it was: the drive that is there now was seen being plugged in.
             place.slot = self._counting(place, place.slot)
+            self._event("countdown", place, **(place.told or {}), seconds=self._seconds)
         else:
             raise BadInput(f"do: {wanted!r} is not to be had of a slot that is {state}", field="do")
 
+    def _want(self, body: Mapping[str, Any]) -> None:
+        if self._wanted is None:
+            raise BadInput("recipe: no test can be asked for here", field="recipe")
+        given = [body.get(name) for name in ("drive", "identity_key", "diskseq")]
+        drive = next(
+            (one for one in self._drives
+             if [one.code, one.identity.key(), one.diskseq] == given), None
+        )  # fmt: skip
+        if drive is None:
+            raise BadInput(
+                "drive: it was unplugged or replaced since it was chosen; look again", field="drive"
+            )
+        key = drive.identity.key()
+        places = self._places.values()
+        testing = {place.slot.drive_key for place in places if place.test is not None}
+        waiting = {one.identity.key() for one, _ in self._wishes}
+        if key in testing | waiting | self._beside.keys():
+            raise Refused(f"drive: {drive.code} is being tested", field="drive")
+        self._wishes.append((drive, self._wanted(body, drive)))
+
     def close(self) -> None:
         """End the tests that are on and wait for their verdicts: the agent ends."""
-        tests = [place.test for place in self._places.values() if place.test is not None]
-        for test in tests:
+        on = [(place, place.test) for place in self._places.values() if place.test is not None]
+        for test in [*(test for _, test in on), *self._beside.values()]:
             test.end()
-        for test in tests:
+        for place, test in on:
             with contextlib.suppress(Exception):
-                test.verdict()
+                self._ended(place, test)
+        for test in self._beside.values():
+            with contextlib.suppress(Exception):
+                self._tell_of(test.verdict())

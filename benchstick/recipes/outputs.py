@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as Xml
 
+from benchstick.drives.model import Drive
 from benchstick.recipes import limits, verdict
 from benchstick.store.export import safe_cell
 
@@ -168,6 +169,26 @@ def _events(item: Json) -> Iterator[Json]:
         "recipe": item["recipe"]["name"],
         **{name: item[name] for name in ("verdict", "exit_code", "retries", "seconds", "why")},
     }  # fmt: skip
+
+
+def drive_words(drive: Drive) -> dict[str, Any]:
+    """Which drive it is, for a line."""
+    identity = drive.identity
+    return {
+        "drive": drive.code, "model": identity.model, "serial": identity.serial,
+        "port": identity.port,
+    }  # fmt: skip
+
+
+def begun_line(
+    drive: Drive, *, time: str, slot: str | None, labels: Mapping[str, str | None],
+    scanned: str | None, recipe: str | None = None,
+) -> str:  # fmt: skip
+    """That the test of a drive has begun."""
+    return line_of({
+        "time": time, "event": "begun", "slot": slot, **drive_words(drive), "recipe": recipe,
+        **{name: labels.get(name) or None for name in LABELS}, "scanned": scanned or None,
+    })  # fmt: skip
 
 
 def line_of(words: Json) -> str:

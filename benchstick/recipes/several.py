@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,23 +43,34 @@ class Asked:
 
 
 def carry_out(
-    asked: Sequence[Asked], home: Path, cancelled: threading.Event
+    asked: Sequence[Asked],
+    home: Path,
+    cancelled: threading.Event,
+    told: Callable[[dict[str, Any]], None] = lambda verdict: None,
 ) -> list[dict[str, Any]]:
-    """The verdicts, in the order of the drives. `cancelled` ends all tests, each with a verdict."""
+    """The verdicts, in the order of the drives. `cancelled` ends all tests, each with a verdict;
+    `told` takes each verdict as soon as it is there."""
     with contextlib.closing(database.open_writer(home)):
         # Made and migrated before all of them open it.
         pass
     children = [Child(item, home) for item in asked]
-    told = False
-    while any(child.is_alive() for child in children):
-        if cancelled.wait(_EVERY) and not told:
-            told = True
+    found: dict[int, dict[str, Any]] = {}
+    ending = False
+    while len(found) < len(children):
+        for at, child in enumerate(children):
+            if at not in found and not child.is_alive():
+                found[at] = child.verdict()
+                told(found[at])
+        if len(found) == len(children):
+            break
+        if cancelled.wait(_EVERY) and not ending:
+            ending = True
             for child in children:
                 child.end()
         for child in children:
             if cancelled.is_set():
                 child.join(_EVERY)
-    return [child.verdict() for child in children]
+    return [found[at] for at in range(len(children))]
 
 
 class Child:

@@ -27,7 +27,7 @@ from benchstick.plan.errors import BadInput, StoreFailed
 from benchstick.reports import record
 from benchstick.reports.shape import each, fields, one_of, text, whole, wrong
 from benchstick.store import home as places
-from benchstick.store import imports, pages, records
+from benchstick.store import imports, pages, records, verdicts
 
 SCHEMA = "benchstick/bundle/1"
 # A day's record has 20 MB unpacked; a step's artefacts are bounded to 64 MiB.
@@ -35,6 +35,8 @@ LARGEST_DOCUMENT = 64 << 20
 LARGEST_UNPACKED = 2 << 30
 LARGEST_FILE = 512 << 20
 MOST_FILES = 20_000
+_VERDICTS = "verdicts.json"
+_DOCUMENTS = ("manifest.json", "run.json", "samples.json", _VERDICTS)
 _ARTEFACT = re.compile(
     r"artefacts/(?P<folder>[0-9]{2,7}-[a-z0-9-]{0,48})/(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})"
 )
@@ -48,16 +50,19 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 @dataclass(frozen=True)
 class Bundle:
     """A checked bundle: the run's document, its samples as rows, the UUID of the bench that
-    measured, and where its artefacts lie in the zip: (name there, folder, file name)."""
+    measured, where its artefacts lie in the zip: (name there, folder, file name), and the verdicts
+    of that bench that rest on it, with their numbers there."""
 
     run: Mapping[str, Any]
     samples: Sequence[Sequence[Any]]
     bench: str
     artefacts: Sequence[tuple[str, str, str]]
+    verdicts: Sequence[Mapping[str, Any]] = ()
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the record, the same from whichever bench it comes."""
+        """SHA-256 of the record, the same from whichever bench it comes. The verdicts are no part
+        of it: a run may get one after it was exported."""
         return digest(self.run, self.samples)
 
 
@@ -82,6 +87,10 @@ def write(db: sqlite3.Connection, number: int, file: IO[bytes], home: Path | Non
         ("run.json", _json(document)),
         ("samples.json", _json({"columns": record.COLUMNS, "rows": samples})),
     ]
+    found = _verdicts(db, number)
+    if found:
+        document = {"schema": record.VERDICTS_SCHEMA, "verdicts": found}
+        packed.append((_VERDICTS, _json(document)))
     listed = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
         for name, data in packed:
@@ -97,6 +106,17 @@ def write(db: sqlite3.Connection, number: int, file: IO[bytes], home: Path | Non
             "files": listed,
         }
         _put(made, "manifest.json", _json(manifest))
+
+
+def _verdicts(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
+    """The verdicts that rest on the run, as the bench that gave them has them."""
+    return [
+        {
+            **{name: value for name, value in item.items() if name != "imported"},
+            "number": item["imported"]["number"] if item["number"] is None else item["number"],
+        }
+        for item in verdicts.all_of_run(db, number)
+    ]
 
 
 def _of_store(db: sqlite3.Connection, number: int) -> tuple[dict[str, Any], list[list[Any]]]:
@@ -191,13 +211,17 @@ def _checked(found: zipfile.ZipFile) -> Bundle:
     samples = record.check_samples(
         _document(found, infos, "samples.json", listed), len(run["plan"]["steps"])
     )
+    said: Sequence[Mapping[str, Any]] = ()
+    if _VERDICTS in listed:
+        document = _document(found, infos, _VERDICTS, listed)
+        said = record.check_verdicts(document, run["uuid"])
     artefacts = []
     for name in sorted(listed):
         match = _ARTEFACT.fullmatch(name)
         if match:
             _check_hash(found, infos[name], listed[name]["sha256"])
             artefacts.append((name, match["folder"], match["name"]))
-    return Bundle(record.plain(run), samples, manifest["bench"], artefacts)
+    return Bundle(record.plain(run), samples, manifest["bench"], artefacts, said)
 
 
 def _infos(found: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -209,9 +233,7 @@ def _infos(found: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     if len(names) != len(infos):
         raise wrong("files", "each name once is wanted")
     for name, info in names.items():
-        if name not in ("manifest.json", "run.json", "samples.json") and not _ARTEFACT.fullmatch(
-            name
-        ):
+        if name not in _DOCUMENTS and not _ARTEFACT.fullmatch(name):
             raise wrong(ascii(name[:80]), "is no file of a bundle")
         kind = stat.S_IFMT(info.external_attr >> 16)
         if info.is_dir() or kind not in (0, stat.S_IFREG) or info.flag_bits & 1:
@@ -271,11 +293,13 @@ def _check_hash(found: zipfile.ZipFile, info: zipfile.ZipInfo, wanted: str) -> N
 
 def keep(db: sqlite3.Connection, home: Path, file: IO[bytes]) -> tuple[int, bool]:
     """Check the bundle and keep its run as one that was imported: its number here, and whether it
-    is new. A bundle that is here already changes nothing. BadInput when it is no bundle, or the
-    run is here with another record; StoreFailed when it cannot be kept."""
+    is new. A run that is here already is not changed; verdicts on it that are not here are added.
+    BadInput when it is no bundle, or the run or a verdict is here with another record; StoreFailed
+    when it cannot be kept."""
     found = read(file)
     here = find(db, found)
     if here is not None:
+        imports.add_verdicts(db, here, found.verdicts)
         return here, False
     folders = {folder for _, folder, _ in found.artefacts}
     run = {**found.run, "steps": list(_steps_with(found, folders))}
@@ -285,7 +309,9 @@ def keep(db: sqlite3.Connection, home: Path, file: IO[bytes]) -> tuple[int, bool
     try:
         if found.artefacts:
             _unpack(file, found, base)
-        number = imports.add_run(db, run, found.samples, bench=found.bench, digest=found.digest)
+        number = imports.add_run(
+            db, run, found.samples, bench=found.bench, digest=found.digest, verdicts=found.verdicts
+        )
     except BaseException:
         shutil.rmtree(base, ignore_errors=True)
         raise

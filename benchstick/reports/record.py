@@ -188,6 +188,71 @@ def check_samples(found: Any, steps: int) -> list[Sequence[Any]]:
     return list(found["rows"])
 
 
+# ---- verdicts of recipes
+
+VERDICT_SCHEMA = "benchstick/verdict/1"
+VERDICTS_SCHEMA = "benchstick/verdicts-of-run/1"
+_WORDS = ("pass", "fail", "inconclusive")
+_REASON = fields({"code": text, "text": text, "limit": maybe(whole)})
+
+
+def _wanted(value: Any, where: str) -> None:
+    (each(scalar, 1000) if isinstance(value, list) else scalar)(value, where)
+
+
+_VERDICT = fields(
+    {
+        "schema": one_of((VERDICT_SCHEMA,)), "number": whole,
+        "recipe": fields({"name": text, "file": text, "sha256": text}),
+        "drive": fields({
+            "code": text, "label": maybe(text), "model": text, "serial": maybe(text),
+            "capacity": maybe(whole), "port": maybe(text), "key": text, "transport": maybe(text),
+            "firmware": maybe(text), "slot": maybe(text),
+        }),
+        "labels": every(maybe(text)), "verdict": one_of(_WORDS), "exit_code": whole,
+        "why": maybe(text), "failures": each(_REASON, 1000), "inconclusive": each(_REASON, 1000),
+        "limits": each(
+            fields({
+                "number": whole, "what": text, "state": one_of(("held", "failed", "unknown")),
+                "measured": scalar, "op": text, "wanted": _wanted, "within": maybe(number),
+                "unit": maybe(text), "by": maybe(number), "by_percent": maybe(number),
+                "code": maybe(text), "text": maybe(text),
+            }),
+            1000,
+        ),
+        "runs": each(
+            fields({"number": whole, "uuid": uuid, "suite": text, "state": text,
+                    "exit_code": maybe(whole), "why": maybe(text)}),
+            1000,
+        ),
+        "retries": whole,
+        "earlier": each(
+            fields({"verdict": one_of(_WORDS), "exit_code": whole, "why": maybe(text),
+                    "begun_utc": stamp}),
+            1000,
+        ),
+        "after": maybe(fields({"asked": text, "done": flag, "why": maybe(text)})),
+        "begun_utc": stamp, "ended_utc": stamp, "seconds": number,
+    },
+)  # fmt: skip
+
+
+def check_verdicts(found: Any, run: str) -> list[Mapping[str, Any]]:
+    """The verdicts of `verdicts.json`, by rising number there. BadInput unless all of them are
+    `benchstick/verdict/1` documents that rest on the run with the UUID `run`."""
+    where = "verdicts.json"
+    fields({"schema": one_of((VERDICTS_SCHEMA,)), "verdicts": each(_VERDICT, 10_000)})(found, where)
+    anything(found, where)
+    before = 0
+    for at, item in enumerate(found["verdicts"]):
+        if item["number"] <= before:
+            raise wrong(f"{where}.verdicts[{at}].number", "rising numbers are wanted")
+        before = item["number"]
+        if run not in [one["uuid"] for one in item["runs"]]:
+            raise wrong(f"{where}.verdicts[{at}].runs", "the run of the bundle is wanted")
+    return list(found["verdicts"])
+
+
 def plain(run: Mapping[str, Any]) -> dict[str, Any]:
     """The document of a run as its own bench has it, without where things lie on a bench."""
     origin = run.get("imported")

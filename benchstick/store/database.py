@@ -25,8 +25,9 @@ CHECK_SECONDS = 0.3
 CHECK_STEPS = 1000
 # Only these may the web process write (DESIGN.md, Processes).
 WEB_TABLES = frozenset(
-    {"requests", "sessions", "tokens", "labels", "uploads", "reference_figures", "model_sheets"}
-)
+    {"requests", "sessions", "tokens", "labels", "uploads", "reference_figures", "model_sheets",
+     "recipes"}
+)  # fmt: skip
 
 
 def utc_now() -> str:

@@ -26,7 +26,7 @@ def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     """The run's document with its samples, and the verdicts that rest on it. BadInput when there
     is no such run."""
     samples = [sample.to_json() for sample in records.samples_of(db, number)]
-    found = [verdicts.find(db, item) for item in verdicts.of_run(db, number)]
+    found = verdicts.all_of_run(db, number)
     return {**records.run_json(db, number), "samples": samples, "verdicts": found}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchstick.plan.errors import BadInput, StoreFailed
-from benchstick.store.database import transaction, utc_now
+from benchstick.store.database import has_table, transaction, utc_now
 
 # More than that wait only where no agent takes them.
 WAITING = 4
@@ -17,10 +17,17 @@ Json = Mapping[str, Any]
 
 
 def add_run(
-    db: sqlite3.Connection, run: Json, samples: Iterable[Sequence[Any]], *, bench: str, digest: str
+    db: sqlite3.Connection,
+    run: Json,
+    samples: Iterable[Sequence[Any]],
+    *,
+    bench: str,
+    digest: str,
+    verdicts: Sequence[Json] = (),
 ) -> int:
     """Add a checked `benchstick/run/1` document with its samples (values in the order of
-    `records.Sample`); its new number. BadInput when the run is here already."""
+    `records.Sample`) and the `verdicts` that rest on it; its new number. BadInput when the run is
+    here already, or a verdict is with other words."""
     with transaction(db):
         here = find(db, run["uuid"])
         if here is not None:
@@ -68,7 +75,58 @@ def add_run(
             " VALUES (?, ?, ?, ?, ?)",
             (number, bench, run["number"], digest, utc_now()),
         )
+        _add_verdicts(db, number, bench, verdicts)
     return number
+
+
+def add_verdicts(db: sqlite3.Connection, run: int, verdicts: Sequence[Json]) -> None:
+    """Keep checked verdicts that rest on an imported run and are not here yet: there were fewer
+    when it was exported first. BadInput when one is here with other words. On a run of this bench
+    only its own verdicts rest: then nothing is done."""
+    found = origin(db, run)
+    if found is not None:
+        with transaction(db):
+            _add_verdicts(db, run, found["bench"], verdicts)
+
+
+def _add_verdicts(
+    db: sqlite3.Connection, run: int, bench: str, verdicts: Sequence[Json]
+) -> None:
+    for item in verdicts:
+        number, text = item["number"], json.dumps(item)
+        row = db.execute(
+            "SELECT verdict_json FROM imported_verdicts WHERE bench = ? AND number = ?",
+            (bench, number),
+        ).fetchone()
+        if row is None:
+            db.execute("INSERT INTO imported_verdicts VALUES (?, ?, ?)", (bench, number, text))
+        elif json.loads(row["verdict_json"]) != item:
+            raise BadInput(
+                f"bundle: verdict {number} of that bench is here already, with other words; "
+                "nothing was changed",
+                field="bundle",
+            )
+        db.execute(
+            "INSERT OR IGNORE INTO imported_verdict_runs (bench, number, run) VALUES (?, ?, ?)",
+            (bench, number, run),
+        )
+
+
+def verdicts_of(db: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
+    """The verdicts that came with a run, as their bench had them, with `imported`: the `bench` and
+    the verdict's `number` there. All numbers in them are that bench's."""
+    if not has_table(db, "imported_verdict_runs"):
+        return []
+    rows = db.execute(
+        "SELECT bench, number, verdict_json FROM imported_verdicts NATURAL JOIN"
+        " imported_verdict_runs WHERE run = ? ORDER BY bench, number",
+        (run,),
+    )
+    return [
+        {**json.loads(row["verdict_json"]),
+         "imported": {"bench": row["bench"], "number": row["number"]}}
+        for row in rows
+    ]  # fmt: skip
 
 
 def _add_row(db: sqlite3.Connection, run: Json) -> int:

@@ -27,6 +27,13 @@ _LANGUAGE = re.compile(r"browser|[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _PORT = re.compile(r"[0-9A-Za-z][0-9A-Za-z:.-]{0,59}")
 # Those that engine.keyboard decodes.
 SCANNER_LAYOUTS = ("us", "uk", "de", "fr")
+# Serial lines, and nothing whose opening does more: of /dev/watchdog it starts it.
+_SERIAL = re.compile(
+    r"/dev/(tty[A-Za-z]+[0-9]+|hvc[0-9]+|pts/[0-9]+|serial/by-(id|path)/[A-Za-z0-9._:+-]+)",
+    re.ASCII,
+)
+# A log of events where slots test by themselves, none elsewhere.
+AUTO = "auto"
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
@@ -73,7 +80,9 @@ class Settings:
     start by themselves, by the names of the slots, `scan_prefixes` what a scan with each beginning
     is; `per_controller` is how many drives of one controller recipes test at once;
     `autostart` is the recipe that starts by itself in them, empty for none, after `countdown`
-    seconds.
+    seconds; `event_log` is the file that a line for each event is added to, `auto` for the one in
+    the data folder where there are `bench_ports`, empty for none, `event_serial` the serial line
+    that they are sent to, empty for none.
     """
 
     hosts: tuple[str, ...]
@@ -94,6 +103,8 @@ class Settings:
     per_controller: int
     autostart: str
     countdown: int
+    event_log: str
+    event_serial: str
 
 
 def check_hosts(value: Any) -> tuple[str, ...]:
@@ -274,6 +285,25 @@ def check_countdown(value: Any) -> int:
     return value
 
 
+def check_event_log(value: Any) -> str:
+    """`auto`, nothing, or a file: a path, or a name in the data folder."""
+    wanted = 'a path is wanted, as "/var/log/qa.log", "auto" or ""'
+    if not isinstance(value, str) or not value.isprintable() or len(value) > 1000:
+        raise ValueError(wanted)
+    if value and not value.startswith("/") and ("/" in value or value in (".", "..")):
+        raise ValueError(f"{value!r}: {wanted}")
+    if value.endswith("/"):
+        raise ValueError(f"{value!r}: {wanted}")
+    return value
+
+
+def check_serial(value: Any) -> str:
+    """Nothing, or a serial line."""
+    if not isinstance(value, str) or (value and not _SERIAL.fullmatch(value)):
+        raise ValueError(f'{value!r} is not a serial line, as "/dev/ttyS0" or "/dev/ttyUSB0"')
+    return value
+
+
 SETTINGS = (
     Setting("hosts", [], check_hosts, "further names under which the page may be asked for"),
     Setting("listen", "127.0.0.1", check_listen, "the address that the page listens on", "::"),
@@ -293,6 +323,8 @@ SETTINGS = (
     Setting("per_controller", 4, check_parallel, "drives of one controller tested at once"),
     Setting("autostart", "", check_recipe, "the recipe that starts by itself on the bench's ports"),
     Setting("countdown", 10, check_countdown, "seconds before it does"),
+    Setting("event_log", AUTO, check_event_log, "the file that gets a line for each event"),
+    Setting("event_serial", "", check_serial, "the serial line that gets them too"),
 )
 
 

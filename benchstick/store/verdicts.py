@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchstick.plan.errors import BadInput
-from benchstick.store import outbox
+from benchstick.store import imports, outbox
 from benchstick.store.database import has_table, transaction
 from benchstick.store.pages import bench_id
 
@@ -56,13 +56,25 @@ def of_run(db: sqlite3.Connection, run: int) -> list[int]:
     return [int(row["verdict"]) for row in rows]
 
 
-def listed(db: sqlite3.Connection, limit: int = 100) -> list[dict[str, Any]]:
-    """The last verdicts without their documents, newest first."""
+def all_of_run(db: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
+    """The documents of the verdicts that rest on a run: the bench's own with their `number`; of an
+    imported run those that came with it, whose `number` is None and whose `imported` tells the
+    `bench` that gave them and their `number` there."""
+    own = [find(db, number) for number in of_run(db, run)]
+    return own + [{**item, "number": None} for item in imports.verdicts_of(db, run)]
+
+
+def listed(
+    db: sqlite3.Connection, limit: int = 100, *, word: str | None = None, before: int = 1 << 62
+) -> list[dict[str, Any]]:
+    """The last verdicts without their documents, newest first: those with a number below `before`,
+    and of one `word` (pass, fail, inconclusive) alone where it is given."""
     if not has_table(db, "verdicts"):
         return []
     rows = db.execute(
         "SELECT number, recipe, drive_key, drive_code, verdict, exit_code, why, begun_utc,"
-        " ended_utc FROM verdicts ORDER BY number DESC LIMIT ?",
-        (limit,),
+        " ended_utc FROM verdicts WHERE number < ? AND verdict = coalesce(?, verdict)"
+        " ORDER BY number DESC LIMIT ?",
+        (before, word, limit),
     )
     return [dict(row) for row in rows]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.store import database, records
+from benchstick.store import database, recipes, records, verdicts
 from tests.host.bench import Bench, mounts_below, processes, wait_for
 
 PARAMS = {"passes": "1", "time": "1", "interval": "0", "size": "32MiB", "profile": "demo"}
@@ -182,3 +182,56 @@ def test_an_agent_that_ends_cancels_its_runs(own_bench: Bench) -> None:
     (run,) = own_bench.json("runs", "--practice")["runs"]
     assert run["state"] == "cancelled"
     assert mounts_below(own_bench.root) == []
+
+
+RECIPE = """
+[[suite]]
+name = "cdm"
+params = { passes = 1, time = 1, interval = 0, size = "32MiB", profile = "demo" }
+[[limit]]
+fact = "transport"
+op = "=="
+value = "virtual"
+"""
+
+
+def ask_for_test(bench: Bench, **changes: object) -> Any:
+    """The answer to a request for a test of the practice drive by the uploaded recipe."""
+    drive = practice_drive(bench)
+    body = {"recipe": "mine", "drive": "practice", "identity_key": drive["identity"]["key"],
+            "diskseq": drive["diskseq"], "erase": None, **changes}  # fmt: skip
+    return final(bench, ask(bench, "qa", body))
+
+
+def verdicts_of(bench: Bench) -> list[dict[str, Any]]:
+    with contextlib.closing(database.open_reader(bench.home)) as db:
+        return [verdicts.find(db, item["number"]) for item in verdicts.listed(db)]
+
+
+def test_a_test_by_an_uploaded_recipe(agent: subprocess.Popen[str], bench: Bench) -> None:
+    with contextlib.closing(database.open_for_web(bench.home)) as db:
+        recipes.save(db, "mine", RECIPE)
+        recipes.save(db, "wrong", "speed = 1")
+    final(bench, ask(bench, "scan", {"text": "A-17"}))
+    for changes, said in (
+        ({"erase": "other"}, "is not the code of practice"),
+        ({"diskseq": 99999}, "unplugged or replaced"),
+        ({"recipe": "wrong"}, "wrong.toml:1: 'speed'"),
+        ({"recipe": "/etc/hostname"}, "no such file"),
+    ):
+        refused = ask_for_test(bench, **changes)
+        assert refused["state"] == "refused"
+        assert said in json.loads(refused["answer_json"])["error"]["message"]
+    assert verdicts_of(bench) == []
+    assert ask_for_test(bench, erase="practice")["state"] == "done"
+    assert "is being tested" in json.loads(
+        ask_for_test(bench, erase="practice")["answer_json"]
+    )["error"]["message"]
+    wait_for(lambda: verdicts_of(bench), 90)
+    (found,) = verdicts_of(bench)
+    assert (found["verdict"], found["labels"]) == ("pass", {"asset": "A-17"})
+    assert found["recipe"]["file"] == "mine.toml"
+    # Nobody typed the code, and no port of the bench is set where that is not needed.
+    wait_for(lambda: ask_for_test(bench)["state"] == "done", 30)
+    wait_for(lambda: len(verdicts_of(bench)) == 2, 90)
+    assert verdicts_of(bench)[0]["inconclusive"][0]["code"] == "erase-not-allowed"

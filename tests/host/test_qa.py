@@ -55,7 +55,11 @@ def test_a_drive_passes_and_every_output_says_so(bench: Bench, tmp_path: Path) -
     recipe = written(tmp_path, f"{SUITE}{FACT}{rate(0.1)}[after]\neject = true\n")
     files = {name: tmp_path / f"out.{name}" for name in ("junit", "csv", "events")}
     options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+    chosen = bench.home / "benchstick.toml"
+    chosen.parent.mkdir(exist_ok=True)
+    chosen.write_text('event_log = "events.log"\n', encoding="utf-8")
     found = qa(bench, recipe, *ERASE, "--asset", "A-17", *options, code=0)
+    chosen.unlink()
     assert (found["verdict"], found["why"], found["labels"]) == ("pass", None, {"asset": "A-17"})
     assert [item["state"] for item in found["limits"]] == ["held", "held"]
     assert found["limits"][1]["measured"] > 0.1
@@ -72,6 +76,8 @@ def test_a_drive_passes_and_every_output_says_so(bench: Bench, tmp_path: Path) -
     root = Xml.parse(files["junit"]).getroot()
     assert root is not None and (root.get("tests"), root.get("failures")) == ("2", "0")
     lines = files["events"].read_text(encoding="ascii").splitlines()
+    assert (bench.home / "events.log").read_text(encoding="ascii").splitlines() == lines
+    assert " event=begun drive=practice " in lines[0] and "asset=A-17" in lines[0]
     assert "event=verdict" in lines[-1] and " verdict=pass " in lines[-1]
     listed = bench.json("verdict", "list")["verdicts"]
     assert [item["verdict"] for item in listed] == ["pass"]
@@ -142,12 +148,12 @@ def test_data_is_erased_without_a_code_where_all_four_conditions_hold_and_nowher
         assert found["why"] == f"erase not allowed: {said}"
         assert found["runs"] == [] and checksum() == before
 
-    settings.write_text('bench_ports = ["practice = slot 1"]\n', encoding="utf-8")
+    settings.write_text('bench_ports = {"slot 1" = "practice"}\n', encoding="utf-8")
     with Watching(bench, diskseq):
         refused("the recipe does not say allow_erase = true")
         settings.write_text("", encoding="utf-8")
         refused("port practice is not listed in bench_ports", "allow_erase")
-    settings.write_text('bench_ports = ["practice = slot 1"]\n', encoding="utf-8")
+    settings.write_text('bench_ports = {"slot 1" = "practice"}\n', encoding="utf-8")
     with Watching(bench, diskseq + 1):
         refused("the drive was not plugged in while the bench watched", "allow_erase")
     refused("the drive was not plugged in while the bench watched", "allow_erase")

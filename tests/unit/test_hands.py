@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,10 +13,26 @@ import pytest
 
 from benchstick.drives.model import Drive, Guard, Identity
 from benchstick.drives.tree import Tree
-from benchstick.plan.errors import BadInput
+from benchstick.plan.errors import BadInput, Refused
 from benchstick.plan.ticket import Ticket
-from benchstick.recipes.hands import NOT_SEEN, PULLED, RESET_SECONDS, SEVERAL, Hands
-from benchstick.store import database, scans, slots
+from benchstick.recipes import autostart, shelf
+from benchstick.recipes.hands import NOT_SEEN, PULLED, RESET_SECONDS, SEVERAL, Begin, Hands
+from benchstick.recipes.limits import Evidence
+from benchstick.recipes.read import read
+from benchstick.recipes.verdict import Attempt, judge
+from benchstick.store import database, recipes, scans, settings, slots
+
+
+def said(number: int, word: str, why: str | None) -> dict[str, Any]:
+    """A verdict on the drive of these tests."""
+    evidence = Evidence(drive={**drive().to_json(), "transport": {"value": "usb-uas"}})
+    stamp = "2026-01-31T12:00:00.000Z"
+    recipe = read(b'[[suite]]\nname = "cdm"\n[[limit]]\nfact = "trim"\nop = "=="\nvalue = true\n',
+                  "r.toml")  # fmt: skip
+    attempt = Attempt(evidence=evidence, seconds=1.0, begun_utc=stamp, ended_utc=stamp)
+    exits = {"pass": 0, "fail": 1, "inconclusive": 5}
+    return {**judge(recipe, attempt), "number": number, "verdict": word, "why": why,
+            "exit_code": exits[word]}  # fmt: skip
 
 
 class Test:
@@ -31,7 +48,7 @@ class Test:
         return self.found is None
 
     def end(self) -> None:
-        self.found = {"number": 9, "verdict": "inconclusive", "why": "cancelled"}
+        self.found = said(9, "inconclusive", "cancelled")
 
     def verdict(self) -> Mapping[str, Any]:
         assert self.found is not None
@@ -46,13 +63,22 @@ class Bench:
         self.clock = 1000.0
         self.tests: list[Test] = []
         self.drives: list[Drive] = []
+        self.lines: list[str] = []
         self.hands = Hands(
             {"slot 1": ("2-1",), "slot 2": ("2-2",)},
             10.0,
             self.begin if recipe else None,
             Tree(root),
             lambda: self.clock,
+            self.lines.append,
         )
+
+    def told(self) -> list[dict[str, str]]:
+        """The events since the last time, without their times."""
+        found = [dict(word.split("=", 1) for word in shlex.split(line)) for line in self.lines]
+        self.lines.clear()
+        assert all(words.pop("time").endswith("Z") for words in found)
+        return found
 
     def begin(self, drive: Drive, slot: str, ticket: Ticket) -> Test:
         self.tests.append(Test(drive, slot, ticket))
@@ -91,7 +117,7 @@ def test_a_drive_is_tested_after_the_countdown_once(bench: Bench) -> None:
     (test,) = bench.tests
     assert (test.slot, test.drive.code, test.ticket) == ("slot 1", "S1", Ticket(asset="A-1"))
     assert bench.go(100)["state"] == "testing"
-    test.found = {"number": 3, "verdict": "fail", "why": "too slow"}
+    test.found = said(3, "fail", "too slow")
     slot = bench.go(1)
     assert [slot[name] for name in ("state", "verdict", "word", "said")] == [
         "done", 3, "fail", "too slow",
@@ -163,7 +189,7 @@ def test_a_bridge_that_resets_is_not_tested_again(bench: Bench) -> None:
     # It came back as another disk while it was tested, and once more after.
     bench.drives = [drive(6)]
     bench.go(1)
-    bench.tests[0].found = {"number": 1, "verdict": "pass", "why": None}
+    bench.tests[0].found = said(1, "pass", None)
     bench.go(1)
     assert bench.go(1)["word"] == "pass"
     bench.drives = []
@@ -201,6 +227,76 @@ def test_a_test_without_a_verdict(bench: Bench) -> None:
     assert (slot["word"], slot["said"]) == ("inconclusive", "the store failed")
 
 
+OF = {"slot": "slot 1", "drive": "S1", "model": "Model", "serial": "S1", "port": "2-1"}
+
+
+def test_each_event_is_told_as_it_happens(bench: Bench) -> None:
+    bench.go()
+    assert bench.told() == []
+    bench.drives = [drive()]
+    bench.go()
+    assert bench.told() == [
+        {"event": "plugged", **OF}, {"event": "countdown", **OF, "seconds": "10"},
+    ]  # fmt: skip
+    bench.go(5)
+    assert bench.told() == []
+    bench.hands.asked({"slot": "slot 1", "do": "stop"})
+    assert bench.told() == [{"event": "stopped", **OF, "what": "countdown"}]
+    bench.hands.asked({"slot": "slot 1", "do": "again"})
+    assert bench.told() == [{"event": "countdown", **OF, "seconds": "10"}]
+    scans.keep(bench.db, "scanner", "A-1", "asset", "A-1")
+    bench.go(10)
+    assert bench.told() == [{"event": "begun", **OF, "asset": "A-1"}]
+    bench.hands.asked({"slot": "slot 1", "do": "stop"})
+    assert bench.told() == [{"event": "stopped", **OF, "what": "test"}]
+    bench.go()
+    *_, last = bench.told()
+    assert (last["event"], last["verdict"], last["why"]) == ("verdict", "inconclusive", "cancelled")
+    bench.go(10)
+    assert bench.told() == []
+    bench.drives = []
+    bench.go()
+    bench.go(3)
+    assert bench.told() == [{"event": "pulled", **OF}]
+
+
+def test_what_is_not_tested_is_told_with_its_reason_once(bench: Bench) -> None:
+    bench.drives = [drive(), drive(6, port="2-2", serial="S2")]
+    bench.go(seen=(6,))
+    bench.go(3, seen=(6,))
+    found = bench.told()
+    assert [(words["event"], words["slot"]) for words in found] == [
+        ("plugged", "slot 1"), ("plugged", "slot 2"), ("countdown", "slot 2"),
+    ]  # fmt: skip
+    assert found[0]["said"] == NOT_SEEN and "said" not in found[1]
+    bench.drives = [drive(), drive(7, serial="S3")]
+    bench.go()
+    bench.go(3)
+    found = bench.told()
+    assert [words["event"] for words in found] == ["plugged", "pulled"]
+    assert (found[0]["drive"], found[0]["said"]) == ("S1,S3", SEVERAL)
+    # A kernel that does not count its disks.
+    bench.drives = [drive(None)]
+    bench.go()
+    bench.go(3)
+    assert [words["event"] for words in bench.told()] == ["plugged"]
+
+
+def test_a_test_that_has_no_verdict_and_one_that_the_end_of_the_agent_ends(bench: Bench) -> None:
+    bench.drives = [drive(), drive(6, port="2-2", serial="S2")]
+    bench.go()
+    bench.go(10)
+    bench.tests[0].found = {"error": {"code": 6, "message": "the store failed"}}
+    bench.go()
+    assert bench.told()[-1] == {
+        "event": "verdict", "slot": "slot 1", "drive": "S1", "model": "Model",
+        "verdict": "inconclusive", "exit_code": "6", "why": "the store failed",
+    }  # fmt: skip
+    bench.hands.close()
+    last = bench.told()[-1]
+    assert (last["event"], last["why"]) == ("verdict", "cancelled")
+
+
 def test_without_a_recipe_nothing_starts(tmp_path: Path) -> None:
     with contextlib.closing(database.open_writer(tmp_path / "home")) as db:
         bench = Bench(db, tmp_path, recipe=False)
@@ -222,3 +318,124 @@ def test_odd_requests(bench: Bench, body: dict[str, Any], said: str) -> None:
     with pytest.raises(BadInput) as told:
         bench.hands.asked(body)
     assert said in told.value.message
+
+
+# ---- tests that somebody asks for
+
+
+class Asking(Bench):
+    """A bench that takes requests for tests; what was asked of whom."""
+
+    def __init__(self, db: sqlite3.Connection, root: Path) -> None:
+        super().__init__(db, root)
+        self.hands = Hands(
+            {"slot 1": ("2-1",), "slot 2": ("2-2",)}, 10.0, self.begin, Tree(root),
+            lambda: self.clock, self.lines.append, self.wanted,
+        )  # fmt: skip
+        self.asked: list[tuple[Any, str]] = []
+
+    def wanted(self, body: Mapping[str, Any], drive: Drive) -> Begin:
+        self.asked.append((body["recipe"], drive.code))
+        return self.begin
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[Asking]:
+    with contextlib.closing(database.open_writer(tmp_path / "home")) as db:
+        yield Asking(db, tmp_path)
+
+
+def wish(of: Drive, **more: Any) -> dict[str, Any]:
+    return {"recipe": "mine", "drive": of.code, "identity_key": of.identity.key(),
+            "diskseq": of.diskseq, "erase": None, **more}  # fmt: skip
+
+
+def test_a_test_that_is_asked_for_begins_at_once_in_its_slot(asking: Asking) -> None:
+    asking.drives = [drive()]
+    # It was there before the bench watched: nothing starts by itself.
+    assert asking.go(seen=())["state"] == "here"
+    scans.keep(asking.db, "page", "A-1", "asset", "A-1")
+    asking.hands.asked(wish(drive()))
+    slot = asking.go(seen=())
+    assert (slot["state"], slot["code"], slot["said"]) == ("testing", "S1", None)
+    assert asking.asked == [("mine", "S1")]
+    assert (asking.tests[0].slot, asking.tests[0].ticket.asset) == ("slot 1", "A-1")
+    with pytest.raises(Refused, match="is being tested"):
+        asking.hands.asked(wish(drive()))
+    asking.tests[0].found = said(4, "pass", None)
+    assert asking.go(seen=())["word"] == "pass"
+    assert len(asking.tests) == 1
+    found = asking.told()
+    assert found[:2] == [
+        {"event": "plugged", **OF, "said": NOT_SEEN}, {"event": "begun", **OF, "asset": "A-1"},
+    ]  # fmt: skip
+    assert (found[-1]["event"], found[-1]["verdict"]) == ("verdict", "pass")
+
+
+def test_it_takes_the_place_of_a_countdown(asking: Asking) -> None:
+    asking.drives = [drive()]
+    assert asking.go()["state"] == "countdown"
+    asking.hands.asked(wish(drive()))
+    assert asking.go(60)["state"] == "testing"
+    assert len(asking.tests) == 1
+
+
+def test_beside_the_slots_it_is_on_as_well(asking: Asking) -> None:
+    other = drive(9, "5-1", "S9")
+    asking.drives = [other]
+    asking.go()
+    asking.hands.asked(wish(other))
+    assert asking.go()["state"] == "empty"
+    with pytest.raises(Refused, match="is being tested"):
+        asking.hands.asked(wish(other))
+    asking.tests[0].end()
+    assert asking.hands.tick(asking.db, asking.drives) is True
+    asking.hands.asked(wish(other))
+    asking.go()
+    asking.hands.close()
+    assert [test.found is not None for test in asking.tests] == [True, True]
+    found = [words for words in asking.told() if words["event"] in ("begun", "verdict")]
+    assert [words["event"] for words in found] == ["begun", "verdict"] * 2
+    assert (found[0]["drive"], found[0].get("slot")) == ("S9", None)
+
+
+@pytest.mark.parametrize(
+    "other", [{"drive": "S2"}, {"identity_key": "x"}, {"diskseq": 6}, {"diskseq": None}]
+)
+def test_another_drive_than_was_chosen_is_not_tested(
+    asking: Asking, other: dict[str, Any]
+) -> None:
+    asking.drives = [drive()]
+    asking.go(seen=())
+    with pytest.raises(BadInput, match="unplugged or replaced"):
+        asking.hands.asked(wish(drive(), **other))
+    asking.go(seen=())
+    assert asking.tests == []
+
+
+def test_what_the_page_asks_for_is_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Any] = []
+    monkeypatch.setattr(autostart, "Child", lambda asked, home: begun.append(asked))
+    monkeypatch.setattr(shelf, "folder", lambda: tmp_path / "none")
+    good = "[[suite]]\nname = 'cdm'\n[[limit]]\npeak = 'temperature'\nop = '<='\nvalue = 70\n"
+    with contextlib.closing(database.open_writer(tmp_path)) as db:
+        recipes.save(db, "good", good)
+        recipes.save(db, "bad", "speed = 1")
+        made = autostart.hands(settings.read("", "test"), tmp_path, tell=lambda line: None)
+        made.look([drive()], ())
+        for body, error, said in (
+            ({"recipe": "bad"}, BadInput, "bad.toml:1: 'speed'"),
+            ({"recipe": "none"}, BadInput, "no such file"),
+            ({"recipe": 5}, BadInput, "a recipe's name"),
+            ({"recipe": "good", "erase": "S2"}, Refused, "not the code of S1"),
+        ):
+            with pytest.raises(error, match=said):
+                made.asked(wish(drive(), **body))
+        made.asked(wish(drive(), recipe="good", erase="S1"))
+        made.tick(db, [drive()])
+    assert [(item.drive.code, item.ask.erase, item.ask.own_folders) for item in begun] == [
+        ("S1", "S1", False)
+    ]
+    assert begun[0].ask.recipe == good.encode()

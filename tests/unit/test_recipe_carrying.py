@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchstick.drives import leave
+from benchstick.drives import guard, leave, tool
 from benchstick.drives.model import Drive, Fact, Guard, Identity
 from benchstick.drives.tree import Tree
-from benchstick.plan.errors import BadInput, Cancelled
+from benchstick.plan.errors import BadInput, Cancelled, DriveLost, Refused
 from benchstick.recipes import several
 from benchstick.recipes.drive_test import Ask
 from benchstick.recipes.read import read
@@ -255,7 +257,11 @@ def asked(*names: str) -> list[Asked]:
 def test_every_drive_has_a_verdict_whatever_its_process_does(
     bench_home: Path, stand_in: None
 ) -> None:
-    found = several.carry_out(asked("dies", "good", "refuses"), bench_home, threading.Event())
+    told: list[Any] = []
+    found = several.carry_out(
+        asked("dies", "good", "refuses"), bench_home, threading.Event(), told.append
+    )
+    assert sorted(map(id, told)) == sorted(map(id, found)), "each is told once"
     assert [item["exit_code"] for item in found] == [70, 0, 3]
     assert found[0]["why"] == "its process ended with -9"
     assert found[0]["drive"]["slot"] == "slot 1"
@@ -264,8 +270,8 @@ def test_every_drive_has_a_verdict_whatever_its_process_does(
     ]
     with contextlib.closing(database.open_reader(bench_home)) as db:
         # A child that gives a verdict keeps it itself.
-        assert [item["exit_code"] for item in verdicts.listed(db)] == [3, 70]
-        assert verdicts.find(db, 1)["why"] == "its process ended with -9"
+        assert sorted(item["exit_code"] for item in verdicts.listed(db)) == [3, 70]
+        assert verdicts.find(db, found[0]["number"]) == found[0]
         with pytest.raises(BadInput):
             verdicts.find(db, 3)
 
@@ -350,6 +356,114 @@ def test_no_other_drive_goes_along(played: Play) -> None:
     with pytest.raises(BadInput, match="sdb is on the same device and would go along"):
         leave.switch(tree, "sda", power_off=True)
     assert leave.switch(tree, "sda", power_off=False).name == "delete"
+
+
+def test_no_cd_and_no_interface_in_use_goes_along(played: Play, tmp_path: Path) -> None:
+    usb = "sys/devices/pci0000:00/0000:00:14.0/usb1/1-3"
+    tree = played("bot-stick", "sys/block/sdb/device/delete", f"{usb}/remove")
+    other = tmp_path / usb / "1-3:1.1"
+    other.mkdir()
+    (other / "bInterfaceClass").write_text("03\n", encoding="ascii")
+    # Not used by anything: nothing is lost.
+    assert leave.switch(tree, "sdb", power_off=True).name == "remove"
+    driver = tmp_path / "sys/bus/usb/drivers/usbhid"
+    driver.mkdir(parents=True)
+    (other / "driver").symlink_to(driver)
+    with pytest.raises(BadInput, match="in use by usbhid, which would go along"):
+        leave.switch(tree, "sdb", power_off=True)
+    shutil.rmtree(other)
+    disc = tmp_path / usb / "1-3:1.0/host7/target7:0:0/7:0:0:1/block/sr0"
+    disc.mkdir(parents=True)
+    (tmp_path / "sys/block/sr0").symlink_to(disc)
+    with pytest.raises(BadInput, match="sr0 is on the same device and would go along"):
+        leave.switch(tree, "sdb", power_off=True)
+    assert leave.switch(tree, "sdb", power_off=False).name == "delete"
+
+
+class Kernel:
+    """The kernel and the tools as far as `leave` meets them: `/sys` and `/dev` are below `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.ran: list[str] = []
+        self.hangs: str | None = None
+        self.stays = False
+        self.code = 0
+        self.here = root / "sys/block/sda"
+        self.here.mkdir(parents=True)
+        (self.here / "diskseq").write_text("5\n", encoding="ascii")
+        self.switch = self.here / "delete"
+        self.switch.touch()
+
+    def hold(self, drive: Drive, **given: Any) -> Any:
+        assert given["destructive"] is False
+        return self
+
+    def __enter__(self) -> Kernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ran.append("released")
+
+    def check_before_write(self) -> None:
+        self.ran.append("checked")
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        self.ran.append("alone")
+        yield
+
+    def run(self, argv: tuple[str, ...], *, timeout: float) -> tool.Finished:
+        name = "remove" if argv[0] == sys.executable else argv[0]
+        self.ran.append(name)
+        if name == "remove":
+            assert argv[-2:] == ("/dev/sda", str(self.switch))
+            if self.code == 0 and not self.stays:
+                shutil.rmtree(self.here)
+        code = self.code if name == "remove" else 5
+        return tool.Finished(argv, code, b"", b"I/O error", 0.0, timed_out=name == self.hangs)
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    made = Kernel(tmp_path)
+    monkeypatch.setattr(leave, "Tree", lambda: Tree(tmp_path))
+    monkeypatch.setattr(leave, "switch", lambda tree, name, power_off: made.switch)
+    monkeypatch.setattr(guard, "hold", made.hold)
+    monkeypatch.setattr(tool, "run", made.run)
+    monkeypatch.setattr(leave, "GONE_SECONDS", 0.2)
+    return made
+
+
+def test_a_drive_is_stopped_before_it_is_taken_away(kernel: Kernel) -> None:
+    # Both commands are refused by this one, as by many bridges.
+    leave.let_go(replace(drive("sda", "2-1", "A"), diskseq=5), power_off=False)
+    assert kernel.ran == ["checked", "alone", "sg_sync", "sg_start", "remove", "released"]
+
+
+@pytest.mark.parametrize("name", ["sg_sync", "sg_start", "remove"])
+def test_a_drive_that_hangs_is_not_waited_for(kernel: Kernel, name: str) -> None:
+    kernel.hangs = name
+    with pytest.raises(DriveLost, match="within 60 s"):
+        leave.let_go(drive("sda", "2-1", "A"), power_off=False)
+    assert kernel.ran[-2:] == [name, "released"]
+
+
+def test_a_drive_that_stays_is_told(kernel: Kernel) -> None:
+    kernel.stays = True
+    with pytest.raises(Refused, match="is still there; do not pull it yet"):
+        leave.let_go(replace(drive("sda", "2-1", "A"), diskseq=5), power_off=False)
+    # Another disk with its name is another disk.
+    leave.let_go(replace(drive("sda", "2-1", "A"), diskseq=4), power_off=False)
+
+
+def test_a_kernel_that_will_not_is_told(kernel: Kernel) -> None:
+    kernel.code = 1
+    with pytest.raises(Refused, match="delete: I/O error"):
+        leave.let_go(drive("sda", "2-1", "A"), power_off=False)
+    kernel.switch.unlink()
+    with pytest.raises(DriveLost, match="went away"):
+        leave.let_go(drive("sda", "2-1", "A"), power_off=False)
 
 
 def test_an_nvme_drive_is_ejected_by_its_controller(played: Play, tmp_path: Path) -> None:

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from benchstick.plan.ticket import classify
-from benchstick.store import access, imports, models, queues, references, scans
+from benchstick.recipes.hands import NOT_SEEN
+from benchstick.store import (
+    access,
+    imports,
+    models,
+    queues,
+    recipes,
+    references,
+    scans,
+    slots,
+    verdicts,
+)
 from benchstick.store.database import open_writer
 from benchstick.store.records import add_request, answer_request
+from benchstick.store.slots import Slot
 from benchstick.suites.models import Claim, Sheet
 from benchstick.suites.references import Reference
+from tests.unit import test_recipe_outputs
 from tests.web import made_charts, sample
 
 # Runs of the sample bench by what they show.
@@ -36,9 +50,59 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
         for text in ("OP:anna", "PO:4711", "A-1006", "A-1007"):
             scans.keep(db, "scanner", text, *classify(text, {"OP:": "operator", "PO:": "order"}))
         scans.say_scanner(db, "scanner Honeywell 1900 (0c2e:0b61)")
+        slots.keep(db, some_slots())
+        numbers |= add_verdicts(db, numbers)
+        recipes.save(db, "own", OWN_RECIPE)
         numbers["queue"] = add_queue(db, numbers)
         numbers["stopped"] = add_queue(db, {"das": numbers["lost"], "running": None})
         queues.end(db, numbers["stopped"], "stopped", queues.NO_AGENT)
+
+
+OWN_RECIPE = """time_limit = "5 min"
+allow_erase = true
+[match]
+transport = "usb-uas"
+[[suite]]
+name = "erase"
+[[limit]]
+change = "media_errors"
+op = "<="
+value = 0
+"""
+
+
+def add_verdicts(db: sqlite3.Connection, numbers: Mapping[str, Any]) -> dict[str, int]:
+    """A verdict of each kind on the sample bench's runs: their numbers."""
+    found = {}
+    for at, made in enumerate(test_recipe_outputs.verdicts()):
+        runs = [{**item, "number": numbers["cdm"]} for item in made["runs"]]
+        limits = [{**item, "run": item["run"] and numbers["cdm"]} for item in made["limits"]]
+        let_go = {"asked": "eject", "done": True, "why": None}
+        kept = {**made, "runs": runs, "limits": limits, "after": let_go if at == 0 else None}
+        found[f"verdict-{made['verdict']}"] = verdicts.keep(db, kept)
+    return found
+
+
+def some_slots() -> list[Slot]:
+    """A slot in each state that it may be in."""
+    drives: dict[str, dict[str, Any]] = {
+        name: {"drive_key": drive.identity.key(), "code": drive.code,
+               "model": drive.identity.model}
+        for name, drive in (("fast", sample.fast()), ("slow", sample.slow()))
+    }  # fmt: skip
+    why = "SEQ1M Q8T1 read: 214 MB/s, wanted >= 380 MB/s, 44 % too little (and 1 more)"
+    hot = "53 °C at the start, wanted at most 40 °C"
+    done: dict[str, Any] = {"state": slots.DONE, **drives["slow"]}
+    return [
+        Slot(name="slot 1", **{**done, "verdict": 1, "word": "pass"}),
+        Slot(name="slot 2", **{**done, "verdict": 2, "word": "fail", "said": why}),
+        Slot(name="slot 3", **{**done, "verdict": 3, "word": "inconclusive", "said": hot}),
+        Slot(name="slot 4", state=slots.COUNTDOWN, until=time.time() + 7, **drives["slow"]),
+        Slot(name="slot 5", state=slots.TESTING, **drives["fast"]),
+        Slot(name="slot 6", state=slots.STOPPED, **drives["slow"]),
+        Slot(name="slot 7", state=slots.HERE, said=NOT_SEEN, **drives["slow"]),
+        Slot(name="slot 8"),
+    ]
 
 
 def tell_more(home: Path, db: sqlite3.Connection) -> dict[str, int]:
@@ -128,6 +192,14 @@ def paths(numbers: Mapping[str, Any]) -> dict[str, str]:
         "import": f"/imports/{numbers['imported']}",
         "licences": "/licences",
         "desk": "/desk",
+        "verdicts": "/verdicts",
+        "verdicts-none": "/verdicts?before=1",
+        **{name: f"/verdicts/{numbers[name]}"
+           for name in ("verdict-pass", "verdict-fail", "verdict-inconclusive")},
+        "recipes": "/recipes",
+        "recipe-test-drive": "/desk/new",
+        "recipe-test": "/desk/new?drive=port:1-4:0&recipe=full-review",
+        "recipe": "/recipes/own",
         "tokens": "/settings/tokens",
         "login": "/login",
         "not-here": "/runs/999999",

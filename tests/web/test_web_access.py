@@ -9,7 +9,7 @@ import time
 import pytest
 from flask import Flask
 
-from benchstick.store import access, pages, records
+from benchstick.store import access, pages, recipes, records
 from benchstick.store.database import open_for_web, open_reader
 from tests.web.conftest import Bench, SignedIn, browser
 from webui import create_app
@@ -296,6 +296,8 @@ def test_without_a_pin_there_is_none_to_guess(app: Flask) -> None:
         "INSERT INTO imports (run, bench, number, digest, imported_utc) VALUES (1, '', 1, '', '')",
         "INSERT INTO answers (request, state, utc) VALUES (1, 'done', '')",
         "UPDATE drives_seen SET drives_json = '{}'",
+        "DELETE FROM slots",
+        "DELETE FROM verdicts",
         "DROP TABLE labels",
         "CREATE TABLE x (y)",
         "PRAGMA user_version = 9",
@@ -317,5 +319,7 @@ def test_the_page_can_write_what_it_needs(bench: Bench) -> None:
         access.close_session(db, session)
         assert access.find_session(db, secret) is None
         pages.set_label(db, "k|m|1", "left bay")
+        recipes.save(db, "own", "")
+        assert recipes.remove(db, "own")
     with contextlib.closing(open_reader(bench.home)) as db:
         assert records.labels(db)["k|m|1"] == "left bay"

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from openapi_spec_validator import validate
 
 from benchstick.reports import bundle
-from benchstick.store import pages
+from benchstick.store import pages, slots
 from benchstick.store.database import open_writer
 from tests.unit.test_erase import run_document
 from tests.web import every_page, made_charts
@@ -139,6 +139,15 @@ def test_each_operation_answers_as_it_is_told(
             given = {"number": every_page.add_queue(db, bench.numbers), "place": 2}
     elif name in ("imported", "remove_reference", "remove_model"):
         given["number"] = furnish(bench)[name]
+    elif name in ("verdict", "verdict_file"):
+        with contextlib.closing(open_writer(bench.home)) as db:
+            given["number"] = every_page.add_verdicts(db, bench.numbers)["verdict-fail"]
+    elif name == "remove_recipe":
+        signed_in.api("/api/v1/recipes", find("add_recipe").body_example)
+        given["name"] = "incoming"
+    elif name == "ask_slot":
+        with contextlib.closing(open_writer(bench.home)) as db:
+            slots.keep(db, every_page.some_slots())
     elif name == "revoke_token":
         signed_in.api("/api/v1/settings/tokens", find("make_token").body_example)
     path = address(operation, **given)
@@ -297,6 +306,21 @@ FAILURES: list[tuple[str, str, dict[str, Any], int]] = [
     ("add_model", "/api/v1/models", {"json": {"model": "x", "capacity": "much"}}, 400),
     ("remove_model", "/api/v1/models/999999/remove", {"json": {"x": 1}}, 400),
     ("remove_model", "/api/v1/models/999999/remove", {"json": {}}, 404),
+    ("ask_slot", "/api/v1/desk/slots/none", {"json": {"do": "stop"}}, 404),
+    ("verdicts", "/api/v1/verdicts?verdict=good", {}, 400),
+    ("recipe_start", "/api/v1/desk/new?recipe=none", {}, 400),
+    ("recipe_start", "/api/v1/desk/new?drive=none", {}, 404),
+    ("start_recipe", "/api/v1/desk/new", {"json": {"drive": "port:1-4:0",
+                                                   "recipe": "full-review"}}, 403),
+    ("start_recipe", "/api/v1/desk/new", {"json": {"drive": "port:1-4:0", "recipe": "own",
+                                                   "diskseq": 999}}, 400),
+    ("verdict", "/api/v1/verdicts/999999", {}, 404),
+    ("verdict_file", "/api/v1/verdicts/999999/export", {}, 404),
+    ("recipe", "/api/v1/recipes/none", {}, 404),
+    ("add_recipe", "/api/v1/recipes", {"json": {"name": "x", "text": "[[suite]]\nname = 5"}}, 400),
+    ("add_recipe", "/api/v1/recipes", {"json": {"name": "../x", "text": ""}}, 400),
+    ("check_recipe", "/api/v1/recipes/check", {"json": {"text": 5}}, 400),
+    ("remove_recipe", "/api/v1/recipes/full-review/remove", {"json": {}}, 404),
     ("make_token", "/api/v1/settings/tokens", {"json": {"name": "/"}}, 400),
     ("revoke_token", "/api/v1/settings/tokens/none/revoke", {"json": {}}, 404),
     ("set_clock", "/api/v1/clock", {"json": {"ms": 1_800_000_000_000}}, 409),
@@ -350,7 +374,8 @@ def test_too_many_wrong_pins_are_in_the_document(network_app: Flask) -> None:
 
 ALTERNATE = re.compile(r'<link rel="alternate" type="application/json" href="([^"]+)">')
 # What is a file to keep, and no page.
-FILES = ("runs.export", "runs.artefact", "reports.as_html", "reports.as_pdf", "reports.figures",
+FILES = ("runs.export", "verdicts.export", "runs.artefact", "reports.as_html",
+         "reports.as_pdf", "reports.figures",
          "reports.chart", "reports.as_bundle", "reports.compared_html", "reports.compared_pdf",
          "reports.compared_figures", "reports.compared_ranks",
          "reports.compared_chart")  # fmt: skip
@@ -358,7 +383,9 @@ ASKED = ("", "?kind=practice", "?drive=practice", "?drive=practice&suite=das&p.p
          "?drive=port:1-4:0&suite=cdm&fs=exfat&p.size=1GiB")  # fmt: skip
 
 
-def page_of(rule: str, bench: Bench, request: int, upload: int, queue: int) -> str:
+def page_of(
+    rule: str, bench: Bench, request: int, upload: int, queue: int, verdict: int
+) -> str:
     """An address of this rule on the sample bench."""
     values = {
         "/drives/<path:code>": "/drives/port:1-4:0",
@@ -369,6 +396,8 @@ def page_of(rule: str, bench: Bench, request: int, upload: int, queue: int) -> s
         "/imports/<number>": f"/imports/{upload}",
         "/suites/<name>": "/suites/cdm",
         "/methods/<name>": "/methods/guard",
+        "/verdicts/<number>": f"/verdicts/{verdict}",
+        "/recipes/<name>": "/recipes/full-review",
     }
     assert "<" not in values.get(rule, rule), f"{rule}: say here where there is one"
     return values.get(rule, rule)
@@ -381,13 +410,14 @@ def test_every_page_names_its_twin_which_answers(
     request = signed_in.api("/api/v1/runs", find("start").body_example).json["id"]
     with contextlib.closing(open_writer(bench.home)) as db:
         queue = every_page.add_queue(db, bench.numbers)
+        verdict = every_page.add_verdicts(db, bench.numbers)["verdict-pass"]
     walked = 0
     for rule in app.url_map.iter_rules():
         skipped = rule.rule.startswith("/api/") or rule.rule in ("/", "/openapi.json")
         if skipped or "GET" not in (rule.methods or ()) or rule.endpoint in ("static", *FILES):
             continue
         for asked in ASKED:
-            path = page_of(rule.rule, bench, request, upload, queue)
+            path = page_of(rule.rule, bench, request, upload, queue, verdict)
             path += asked.replace("?", "&") if "?" in path else asked
             page = signed_in.client.get(path)
             assert page.status_code == 200, path

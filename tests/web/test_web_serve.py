@@ -441,6 +441,15 @@ def test_from_its_cage_the_page_sees_what_the_booted_stick_says(
     assert "Results will not last: it is damaged." in served.get("/drives")
 
 
+def test_from_its_cage_the_page_reads_the_sticks_recipes(start: Callable[..., Served]) -> None:
+    home.make_run_folder()
+    folder = home.stick_recipes()
+    folder.mkdir()
+    (folder / "shop.toml").write_text("speed = 1\n", encoding="utf-8")
+    served = start("--port", str(free_port()))
+    assert "It has mistakes" in served.get("/recipes/shop")
+
+
 def test_root_tells_the_screen_the_pin_that_the_page_asks_for(
     start: Callable[..., Served],
 ) -> None:

@@ -33,7 +33,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
         hosts=(), listen="127.0.0.1", port=8080, pin=True, output_mib=4096, clock="utc",
         ssh_keys=(), ntp=(), language="browser", scanner="", scanner_layout="us",
         webhook="", webhook_secret="", bench_ports={}, scan_prefixes={},
-        per_controller=4, autostart="", countdown=10,
+        per_controller=4, autostart="", countdown=10, event_log="auto", event_serial="",
     )  # fmt: skip
     assert found == wanted
 

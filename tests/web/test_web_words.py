@@ -41,7 +41,7 @@ SEEN = ("title", "aria-label", "placeholder", "alt", "data-label")
 NAMES = frozenset(
     {"Benchstick", "Linux", "fio", "HTTP", "JSON", "PDF", "SVG", "PNG", "CSV", "UTC", "USB", "SATA",
      "NVMe", "PCIe", "UASP", "BOT", "NCQ", "exFAT", "NTFS", "ext4", "TLC", "EUR", "MB/s", "IOPS",
-     "IO/s", "MiB/s", "GB", "Q", "T", "command", "stdout", "stderr", "fio.json"}
+     "IO/s", "MiB/s", "GB", "Q", "T", "JUnit", "command", "stdout", "stderr", "fio.json"}
 )  # fmt: skip
 # Recorded words that are messages as well: the practice drive's model, values and names of
 # parameters, names of lines and columns that a suite gives.
@@ -52,6 +52,7 @@ ALSO_RECORDED = {
     "suite": {"both, read", "default", "no", "yes, no",
               "no, 90, 80, 70, 60, 50, 40, 30, 20, 10"},
     "compare": {"default", "no"},
+    "verdict": {"cancelled"},
     "run": {"mean", "max", "link", "temperature", "write", "read", "mix", "in flight", "state",
             "test", "valid", "I/O size", "Score",
             "scheduler none · nr requests 60 · max sectors kb 1024"},

@@ -1,21 +1,113 @@
-// The desk's ticket follows what is scanned, here or at the bench.
+// The desk follows the bench: its slots as drives come, are tested and go, and what was scanned. The
+// server writes the cards of the slots; this puts the new ones in the place of the old.
 
+import { ask, poll, told } from "./poll.js";
+import { say } from "./words.js";
+
+const EVERY = 1000;
 const ticket = document.getElementById("ticket");
+const box = document.getElementById("slots");
 
-async function look() {
-  try {
-    const answer = await fetch(ticket.dataset.url);
-    if (answer.ok) {
-      const desk = await answer.json();
-      for (const [name, text] of Object.entries(desk.ticket)) {
-        ticket.querySelector(`[data-part="${name}"]`).textContent = text || "–";
-      }
-      if (desk.scanner) document.getElementById("scanner").textContent = desk.scanner;
-    }
-  } catch {
-    // Asked again: a bench that restarts has its scans in the store.
+function showTicket(desk) {
+  for (const [name, text] of Object.entries(desk.ticket)) {
+    ticket.querySelector(`[data-part="${name}"]`).textContent = text || "–";
   }
+  if (desk.scanner) document.getElementById("scanner").textContent = desk.scanner;
 }
 
-document.addEventListener("scanned", () => setTimeout(look, 700));
-setInterval(look, 2000);
+const cards = (root) => [...root.querySelectorAll("[data-slot]")];
+const stateOf = (slot) => ["state", "code", "verdict", "run", "said", "can"].map((name) => slot[name] ?? "").join("|");
+const wordOf = (card) => card.querySelector('[data-part="word"]').textContent.trim();
+
+// The link or button that has the focus, to be found again in the new card.
+function focused() {
+  const at = document.activeElement;
+  if (!box.contains(at)) return () => {};
+  const name = at.closest("[data-slot]")?.dataset.slot;
+  const part = at.dataset.part;
+  return () => {
+    const card = cards(box).find((item) => item.dataset.slot === name);
+    (card?.querySelector(`[data-part="${part}"]`) ?? box).focus();
+  };
+}
+
+async function renew() {
+  const answer = await fetch("/desk", { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10_000) });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const next = page.getElementById("slots");
+  // Signed out, or an error: what is shown stays.
+  if (!answer.ok || !next) throw Object.assign(new Error("no slots"), { status: answer.redirected ? 401 : answer.status });
+  const before = new Map(cards(box).map((card) => [card.dataset.slot, card.dataset.state]));
+  const back = focused();
+  box.replaceChildren(...next.childNodes);
+  back();
+  const changed = cards(box).filter((card) => before.get(card.dataset.slot) !== card.dataset.state);
+  document.getElementById("slot-news").textContent = changed
+    .map((card) => say("%(slot)s: %(state)s.", { slot: card.dataset.slot, state: wordOf(card) })).join(" ");
+}
+
+function showSlots(found) {
+  const shown = cards(box);
+  const same = shown.length === found.length
+    && shown.every((card, at) => card.dataset.slot === found[at].name && card.dataset.state === stateOf(found[at]));
+  if (!same) return renew();
+  for (const [at, slot] of found.entries()) {
+    if (slot.left !== null) shown[at].querySelector('[data-part="left"]').textContent = slot.left;
+  }
+  return null;
+}
+
+// Why the agent refuses it; null when it was done.
+async function refusal(form) {
+  const fields = new FormData(form);
+  const answer = await fetch(form.dataset.url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-CSRF-Token": fields.get("csrf") },
+    body: JSON.stringify({ do: fields.get("do") }),
+  });
+  const made = await answer.json();
+  if (!answer.ok) return made.error.message;
+  for (let tries = 0; tries < 20; tries += 1) {
+    await new Promise((done) => { setTimeout(done, 300); });
+    const request = await ask(made.href);
+    if (request.state === "done") return null;
+    if (request.state === "refused") return request.error.message;
+  }
+  return say("the agent has not answered yet");
+}
+
+async function wish(event) {
+  event.preventDefault();
+  const form = event.target, problem = document.getElementById("slot-problem");
+  const button = form.querySelector("button");
+  button.setAttribute("aria-disabled", "true");
+  let why;
+  try {
+    why = await refusal(form);
+  } catch (error) {
+    why = told(error);
+  }
+  button.removeAttribute("aria-disabled");
+  problem.hidden = why === null;
+  problem.textContent = why ?? "";
+}
+
+const silent = document.getElementById("silent");
+
+async function look() {
+  const desk = await ask(ticket.dataset.url);
+  showTicket(desk);
+  if (box) {
+    silent.hidden = true;
+    await showSlots(desk.slots);
+  }
+  return EVERY;
+}
+
+box?.addEventListener("submit", wish);
+document.addEventListener("scanned", () => setTimeout(() => look().catch(() => {}), 700));
+poll(look, (error) => {
+  if (!silent) return;
+  silent.hidden = false;
+  silent.textContent = say("What stands here may be out of date: %(why)s.", { why: told(error) });
+});

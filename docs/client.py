@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""A client of Benchstick's API, as an example: lists drives, carries out a suite on one of them.
+
+    export BENCHSTICK_TOKEN=...        a token of the bench's page, Settings, Tokens
+    client.py http://benchstick.local drives
+    client.py http://benchstick.local run cdm --drive CODE --param passes=1 [--erase CODE]
+
+Python's standard library is all that it needs. `run` prints the figures and ends with the run's
+exit code: 0 done, 2 bad input, 3 refused, 4 drive lost, 5 nothing valid, 6 the store failed, 70
+internal error, 130 cancelled. 75: the bench cannot be reached, or does not answer in time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any
+
+EXITS = {"bad_input": 2, "not_found": 2, "refused": 3, "drive_lost": 4, "store": 6, "internal": 70}
+NO_ANSWER = 75
+OVER = ("done", "failed", "cancelled", "interrupted")
+
+
+class Failed(Exception):
+    """What the bench said, and the exit code for it."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Bench:
+    """A bench's API. `url` is the address of its page."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self.url, self.token = url.rstrip("/"), token
+
+    def get(self, path: str) -> Any:
+        """The document at `/api/v1/PATH`."""
+        return self._ask(path, None)
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        """What the bench answers to a wish."""
+        return self._ask(path, json.dumps(body).encode())
+
+    def _ask(self, path: str, body: bytes | None) -> Any:
+        request = urllib.request.Request(f"{self.url}/api/v1/{path}", data=body)
+        if self.token:
+            request.add_header("Authorization", f"Bearer {self.token}")
+        if body is not None:
+            request.add_header("Content-Type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _failed(error.code, error.read()) from None
+        except (OSError, ValueError) as error:
+            raise Failed(f"{self.url}: {error}", NO_ANSWER) from None
+
+
+def _failed(status: int, body: bytes) -> Failed:
+    try:
+        said = json.loads(body)["error"]
+        return Failed(said["message"], EXITS.get(said["code"], 2 if status < 500 else 70))
+    except (ValueError, KeyError, TypeError):
+        return Failed(f"HTTP status {status}", NO_ANSWER)
+
+
+def drives(bench: Bench) -> int:
+    """Print the drives that the bench's agent sees."""
+    for drive in bench.get("drives")["drives"]:
+        identity, guard = drive["identity"], drive["guard"]
+        known = drive["transport"]["value"] or drive["transport"]["why"]
+        print(f"{drive['code']}\t{identity['model']}\t{known}\t{guard['state']}")
+    return 0
+
+
+def run(bench: Bench, wish: dict[str, Any], patience: float) -> int:
+    """Start a run, wait for its end, print its figures; its exit code. `patience` is how many
+    seconds the bench's agent has for its answer."""
+    asked = bench.post("runs", wish)["id"]
+    deadline = time.monotonic() + patience
+    # The wish is checked by the agent, which may refuse it, and then carries it out.
+    while (request := bench.get(f"requests/{asked}"))["run"] is None:
+        if request["state"] == "refused":
+            error = request["error"]
+            raise Failed(error["message"], EXITS.get(error["code"], 70))
+        if time.monotonic() > deadline:
+            raise Failed(f"no run after {patience:.0f} s; is the bench's agent running?", NO_ANSWER)
+        time.sleep(0.5)
+    number = request["run"]
+    print(f"run {number}: {bench.url}/runs/{number}", file=sys.stderr)
+    while (found := bench.get(f"runs/{number}"))["state"] not in OVER:
+        time.sleep(2)
+    for figure in found["figures"]:
+        value = "-" if figure["value"] is None else f"{figure['value']:g} {figure['unit']}"
+        at = "" if figure["pass"] is None else f" pass {figure['pass']}"
+        why = "" if figure["why"] is None else f" ({figure['why']})"
+        print(f"{figure['name']}{at}\t{value}\t{figure['state']}{why}")
+    if found["why"]:
+        print(f"{found['state']}: {found['why']}", file=sys.stderr)
+    # A run whose process was killed had no time to say how it ended.
+    return 70 if found["exit_code"] is None else int(found["exit_code"])
+
+
+def pair(text: str) -> tuple[str, str]:
+    """A parameter of a suite, as NAME=VALUE."""
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError("NAME=VALUE is wanted")
+    return name, value
+
+
+def main() -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(description="Ask a Benchstick for drives and runs.")
+    parser.add_argument("url", help="the address of its page, as http://benchstick.local")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("drives", help="list the drives")
+    start = commands.add_parser("run", help="carry out a suite")
+    start.add_argument("suite")
+    start.add_argument("--drive", required=True, help="its code, as `drives` prints it")
+    start.add_argument("--param", action="append", default=[], type=pair, metavar="NAME=VALUE")
+    start.add_argument("--erase", metavar="CODE", help="the code of a drive whose data may go")
+    start.add_argument("--patience", type=float, default=60, metavar="SECONDS")
+    given = parser.parse_args()
+    bench = Bench(given.url, os.environ.get("BENCHSTICK_TOKEN"))
+    try:
+        if given.command == "drives":
+            return drives(bench)
+        wish = {"drive": given.drive, "suite": given.suite, "params": dict(given.param)}
+        if given.erase is not None:
+            wish["erase"] = given.erase
+        return run(bench, wish, given.patience)
+    except Failed as error:
+        print(f"client: {error}", file=sys.stderr)
+        return error.code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,265 @@
+"""Lines of events in a log and on a serial line: nobody waits for them.
+
+The serial line is one side of a pseudo-terminal, the other side is the receiver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import termios
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from benchstick.engine import event_lines
+from benchstick.engine.event_lines import Log, SerialLine, log_path
+from benchstick.store import settings
+from tests.host.bench import wait_for
+
+
+class Receiver:
+    """The far end of a serial line whose near end is at `path`."""
+
+    def __init__(self, path: Path) -> None:
+        self.master, near = os.openpty()
+        self.path = path
+        path.unlink(missing_ok=True)
+        path.symlink_to(os.ttyname(near))
+        self.near: int | None = near
+        self._found = b""
+
+    def lines(self) -> list[str]:
+        """What has come so far."""
+        while select.select([self.master], [], [], 0)[0]:
+            try:
+                self._found += os.read(self.master, 65536)
+            except OSError:
+                break
+        return self._found.decode("ascii").split("\r\n")[:-1]
+
+    def close(self) -> None:
+        """The line goes away, as a USB adapter that is pulled."""
+        for fd in (self.master, self.near):
+            if fd is not None:
+                with contextlib.suppress(OSError):
+                    os.close(fd)
+        self.near = None
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Iterator[Receiver]:
+    made = Receiver(tmp_path / "tty")
+    yield made
+    made.close()
+
+
+def test_lines_arrive_as_they_were_told(receiver: Receiver) -> None:
+    said: list[str] = []
+    line = SerialLine(str(receiver.path), complain=said.append)
+    for number in range(3):
+        line.tell(f'event=limit number={number} text="4 \\u2264 5"')
+    wait_for(lambda: len(receiver.lines()) == 3)
+    assert receiver.lines()[2] == 'event=limit number=2 text="4 \\u2264 5"'
+    assert receiver.near is not None
+    found = termios.tcgetattr(receiver.near)
+    # Raw: nothing echoed, nothing translated, no wait for a modem, no XON.
+    assert (found[1] & termios.OPOST, found[3] & (termios.ECHO | termios.ICANON)) == (0, 0)
+    assert found[0] & (termios.IXON | termios.ICRNL) == 0
+    assert found[2] & termios.CLOCAL and not found[2] & termios.CRTSCTS
+    assert found[4:6] == [termios.B115200, termios.B115200]
+    line.close()
+    assert said == []
+
+
+def test_a_reader_that_does_not_read_holds_nobody_up(receiver: Receiver) -> None:
+    said: list[str] = []
+    line = SerialLine(str(receiver.path), most=2000, complain=said.append)
+    text = "event=run text=" + "x" * 484
+    began = time.monotonic()
+    for _ in range(200):
+        line.tell(text)
+    assert time.monotonic() - began < 2
+    assert len(said) == 1 and "takes no more lines" in said[0]
+    # Read again: what waited arrives whole, and what is missing is told in its place.
+    wait_for(lambda: receiver.lines() and not line._waiting)
+    line.tell("event=verdict")
+    wait_for(lambda: "event=verdict" in receiver.lines())
+    found = receiver.lines()
+    assert set(found[:-2]) == {text}
+    assert found[-2].endswith(f" event=dropped lines={200 - len(found[:-2])}")
+    line.close()
+    assert len(said) == 1
+
+
+def test_the_end_does_not_wait_long_for_a_reader_that_does_not_read(receiver: Receiver) -> None:
+    said: list[str] = []
+    line = SerialLine(str(receiver.path), most=1 << 20, complain=said.append)
+    for _ in range(500):
+        line.tell("event=run text=" + "x" * 484)
+    began = time.monotonic()
+    line.close(0.3)
+    assert time.monotonic() - began < 1.5
+    assert not line._thread.is_alive()
+    assert said[-1].endswith(" events were not sent")
+
+
+def test_a_line_that_goes_away_and_comes_back(receiver: Receiver) -> None:
+    said: list[str] = []
+    line = SerialLine(str(receiver.path), retry=0.1, complain=said.append)
+    line.tell("event=plugged")
+    wait_for(lambda: receiver.lines() == ["event=plugged"])
+    receiver.close()
+    line.tell("event=countdown")
+    line.tell("event=begun")
+    wait_for(lambda: said)
+    time.sleep(0.3)
+    assert len(said) == 1 and "events wait for it" in said[0]
+    again = Receiver(receiver.path)
+    try:
+        wait_for(lambda: len(again.lines()) == 2)
+        assert again.lines() == ["event=countdown", "event=begun"]
+        line.close()
+    finally:
+        again.close()
+    assert len(said) == 1
+
+
+def test_a_line_that_is_not_there_at_the_start(tmp_path: Path) -> None:
+    said: list[str] = []
+    line = SerialLine(str(tmp_path / "tty"), retry=0.1, complain=said.append)
+    line.tell("event=plugged")
+    wait_for(lambda: said)
+    found = Receiver(tmp_path / "tty")
+    try:
+        wait_for(lambda: found.lines() == ["event=plugged"])
+        line.close()
+    finally:
+        found.close()
+    assert said == [f"{tmp_path / 'tty'}: No such file or directory; events wait for it"]
+
+
+def test_what_is_no_serial_line_is_not_written(tmp_path: Path) -> None:
+    for path in (tmp_path / "file", Path("/dev/null")):
+        if path.parent == tmp_path:
+            path.write_bytes(b"")
+        said: list[str] = []
+        line = SerialLine(str(path), retry=0.05, complain=said.append)
+        line.tell("event=plugged")
+        wait_for(partial(bool, said))
+        line.close(0.1)
+        assert "is no serial line" in said[0]
+        assert said[1].endswith(": 1 events were not sent")
+    assert (tmp_path / "file").read_bytes() == b""
+
+
+def test_two_processes_do_not_write_into_each_others_lines(receiver: Receiver) -> None:
+    lines = [SerialLine(str(receiver.path)) for _ in range(2)]
+    for number in range(300):
+        for at, line in enumerate(lines):
+            line.tell(f"from={at} number={number} " + "x" * 100)
+    wait_for(lambda: len(receiver.lines()) == 600)
+    assert {text[-101:] for text in receiver.lines()} == {" " + "x" * 100}
+    for line in lines:
+        line.close()
+
+
+# ---- the log
+
+
+def test_the_log_is_bounded(tmp_path: Path) -> None:
+    log = Log(tmp_path / "qa.log", most=1000)
+    for number in range(1000):
+        log.tell(f"event=run number={number}")
+    kept = [tmp_path / name for name in ("qa.log.1", "qa.log")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["qa.log", "qa.log.1"]
+    assert all(path.stat().st_size <= 1000 for path in kept)
+    # One after the other, up to the last, without a gap.
+    numbers = [int(text.split("=")[-1]) for path in kept for text in path.read_text().splitlines()]
+    assert numbers == list(range(numbers[0], 1000)) and len(numbers) > 40
+
+
+def test_several_writers_lose_no_line_of_the_log(tmp_path: Path) -> None:
+    def write(at: int) -> None:
+        log = Log(tmp_path / "qa.log", most=12_000)
+        for number in range(200):
+            log.tell(f"from={at} number={number}")
+
+    threads = [threading.Thread(target=write, args=(at,)) for at in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = [text for path in tmp_path.iterdir() for text in path.read_text().splitlines()]
+    assert sorted(found) == sorted(f"from={at} number={n}" for at in range(4) for n in range(200))
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "hard link", "folder"])
+def test_nothing_else_is_written_in_the_place_of_the_log(tmp_path: Path, kind: str) -> None:
+    path, other = tmp_path / "qa.log", tmp_path / "other"
+    other.write_bytes(b"precious")
+    if kind == "link":
+        path.symlink_to(other)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "hard link":
+        path.hardlink_to(other)
+    else:
+        path.mkdir()
+    said: list[str] = []
+    log = Log(path, complain=said.append)
+    log.tell("event=run")
+    log.tell("event=run")
+    assert len(said) == 1 and "events are not kept there" in said[0]
+    assert other.read_bytes() == b"precious"
+
+
+# ---- the settings
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", None),
+        ('bench_ports = {"slot 1" = "2-1"}', "qa.log"),
+        ('bench_ports = {"slot 1" = "2-1"}\nevent_log = ""', None),
+        ('event_log = "events.txt"', "events.txt"),
+        ('event_log = "/var/log/qa.log"', "/var/log/qa.log"),
+    ],
+)
+def test_where_the_log_is(tmp_path: Path, text: str, wanted: str | None) -> None:
+    found = log_path(settings.read(text, "settings"), tmp_path)
+    assert found == (None if wanted is None else tmp_path / wanted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'event_serial = "/dev/watchdog"',
+        'event_serial = "/dev/sda"',
+        'event_serial = "ttyS0"',
+        'event_serial = "/dev/serial/by-id/../../sda"',
+        "event_serial = 1",
+        'event_log = "../qa.log"',
+        'event_log = "/var/log/"',
+        "event_log = true",
+    ],
+)
+def test_settings_that_are_mistakes(text: str) -> None:
+    with pytest.raises(settings.SettingsError):
+        settings.read(text, "settings")
+
+
+def test_the_settings_send_to_both(receiver: Receiver, tmp_path: Path) -> None:
+    chosen = settings.read(
+        f'event_log = "{tmp_path}/qa.log"\nevent_serial = "{receiver.path.resolve()}"', "settings"
+    )
+    with event_lines.opened(chosen, tmp_path) as tell:
+        tell("event=plugged")
+    assert receiver.lines() == ["event=plugged"]
+    assert (tmp_path / "qa.log").read_text() == "event=plugged\n"

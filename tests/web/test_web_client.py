@@ -1,0 +1,148 @@
+"""docs/client.py, as a program of its own, against the page: what it shows works."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+from benchstick.plan import errors
+from benchstick.store import access, records
+from benchstick.store.database import open_writer
+from tests.host.bench import wait_for
+from tests.web.conftest import Bench, served
+from webui.operations import OPERATIONS
+
+CLIENT = Path(__file__).resolve().parents[2] / "docs/client.py"
+
+
+@pytest.fixture(scope="module")
+def url(app: Flask) -> Iterator[str]:
+    with served(app) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def token(bench: Bench) -> str:
+    with contextlib.closing(open_writer(bench.home)) as db:
+        return access.new_token(db, "client")
+
+
+def client(url: str, *argv: str, token: str | None = None) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **({} if token is None else {"BENCHSTICK_TOKEN": token})}
+    return subprocess.run(
+        # Isolated: nothing of the bench is to be found, the standard library alone.
+        [sys.executable, "-I", CLIENT, url, *argv], env=env, capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def agent(
+    bench: Bench, answer: Callable[[sqlite3.Connection, int], None]
+) -> Iterator[list[object]]:
+    """Answers the next wish in the agent's place; gives what was wished for."""
+    wished: list[object] = []
+
+    def work() -> None:
+        with contextlib.closing(open_writer(bench.home)) as db:
+            (row,) = wait_for(lambda: records.open_requests(db))
+            wished.append(json.loads(row["body_json"]))
+            answer(db, row["id"])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield wished
+    thread.join(timeout=90)
+
+
+def test_it_lists_the_drives(bench: Bench, url: str, token: str) -> None:
+    done = client(url, "drives", token=token)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    with contextlib.closing(open_writer(bench.home)) as db:
+        found = records.drives_seen(db)
+    assert found is not None
+    assert [row[0] for row in rows] == [drive["code"] for drive in found[1]["drives"]]
+    assert {"free", "protected"} <= {row[3] for row in rows}
+
+
+@pytest.mark.parametrize("name", ["cdm", "practice"])
+def test_it_carries_out_a_suite_and_ends_as_the_run(
+    bench: Bench, url: str, token: str, name: str
+) -> None:
+    def answer(db: sqlite3.Connection, request: int) -> None:
+        records.answer_request(db, request, "taken")
+        records.answer_request(db, request, "done", run=bench.numbers[name])
+
+    with contextlib.closing(open_writer(bench.home)) as db:
+        run = records.run_json(db, bench.numbers[name])
+    with agent(bench, answer) as wished:
+        argv = ("run", "cdm", "--drive", "practice", "--param", "passes=1", "--erase", "practice")
+        done = client(url, *argv, token=token)
+    assert done.returncode == run["exit_code"], done.stderr
+    assert f"/runs/{run['number']}\n" in done.stderr
+    rows = done.stdout.splitlines()
+    assert len(rows) == len(run["figures"]) > 0
+    assert rows[0].startswith(run["figures"][0]["name"])
+    (wish,) = wished
+    assert isinstance(wish, dict)
+    assert (wish["suite"], wish["drive"], wish["erase"]) == ("cdm", "practice", "practice")
+    assert wish["params"]["passes"] in ("1", 1)
+
+
+def test_what_the_agent_refuses_ends_with_its_exit_code(
+    bench: Bench, url: str, token: str
+) -> None:
+    def answer(db: sqlite3.Connection, request: int) -> None:
+        error = {"code": "refused", "message": "the drive is in use", "field": None}
+        records.answer_request(db, request, "refused", answer={"error": error})
+
+    with agent(bench, answer):
+        argv = ("run", "cdm", "--drive", "practice", "--erase", "practice")
+        done = client(url, *argv, token=token)
+    assert (done.returncode, done.stderr) == (3, "client: the drive is in use\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "with_token", "code", "said"),
+    [
+        (("run", "cdm", "--drive", "practice"), False, 2, ""),
+        (("run", "cdm", "--drive", "no such drive"), True, 2, "no such drive"),
+        (("run", "no-such-suite", "--drive", "practice"), True, 2, "no-such-suite"),
+        (("run", "cdm", "--drive", "practice", "--param", "passes"), True, 2, "NAME=VALUE"),
+    ],
+)
+def test_what_the_page_refuses(
+    url: str, token: str, argv: tuple[str, ...], with_token: bool, code: int, said: str
+) -> None:
+    done = client(url, *argv, token=token if with_token else None)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_bench_that_is_not_there() -> None:
+    done = client("http://127.0.0.1:1", "drives")
+    assert done.returncode == 75
+    assert done.stderr.startswith("client: http://127.0.0.1:1: ")
+
+
+def test_its_exit_codes_and_addresses_are_those_of_the_bench() -> None:
+    text = CLIENT.read_text(encoding="utf-8")
+    exits = dict(re.findall(r'"(\w+)": (\d+)', text.split("EXITS = ")[1].split("}")[0]))
+    for kind in (errors.BadInput, errors.Refused, errors.DriveLost, errors.StoreFailed):
+        assert int(exits[kind.code]) == kind.exit_code
+    asked = {*re.findall(r'bench\.(?:get|post)\(f?"([a-z]+)', text)}
+    assert asked == {"drives", "runs", "requests"}
+    known = {operation.path.split("/")[3] for operation in OPERATIONS}
+    assert asked <= known

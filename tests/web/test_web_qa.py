@@ -1,0 +1,495 @@
+"""QA in the page: the slots, verdicts and recipes; what drives and files say of themselves is text,
+whatever it holds."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import io
+import json
+import time
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from benchstick.recipes import outputs, shelf
+from benchstick.store import locks, recipes, records, slots, verdicts
+from benchstick.store import settings as settings_file
+from benchstick.store.database import open_writer
+from benchstick.store.slots import Slot
+from tests.host.bench import wait_for
+from tests.unit import test_recipe_outputs
+from tests.web import every_page
+from tests.web.conftest import Bench, Browser, SignedIn, browser
+from tests.web.watched import Watched
+from webui import create_app
+from webui.pin import LoginKey
+
+EVIL = "<b id=evil>x</b>\"'&"
+ESCAPED = "&lt;b id=evil&gt;"
+
+
+def keep_slots(bench: Bench, *found: Slot) -> None:
+    with contextlib.closing(open_writer(bench.home)) as db:
+        slots.keep(db, found)
+
+
+def counting(**more: Any) -> Slot:
+    return Slot(**{
+        "name": "slot 1", "state": slots.COUNTDOWN, "drive_key": "k|m|1", "code": "C1",
+        "model": "Extreme", "until": time.time() + 90, **more,
+    })  # fmt: skip
+
+
+# ---- slots
+
+
+def test_a_slot_counts_down_by_the_benchs_clock(bench: Bench, client: Browser) -> None:
+    keep_slots(bench, counting(), Slot(name="slot 2"))
+    one, two = client.get("/api/v1/desk").json["slots"]
+    assert 85 <= one["left"] <= 90
+    assert (one["can"], one["run"], two["state"], two["can"], two["left"]) == (
+        "stop", None, "empty", None, None,
+    )  # fmt: skip
+    page = client.get("/desk").text
+    # Who is not signed in may look.
+    assert 'data-part="act" disabled' in page
+    assert page.index('id="slots"') < page.index('id="ticket"')
+
+
+def test_what_a_drive_says_of_itself_is_text(bench: Bench, client: Browser) -> None:
+    keep_slots(bench, counting(name=f"s {EVIL}"[:40], model=EVIL, code=EVIL, said=EVIL))
+    page = client.get("/desk").text
+    assert ESCAPED in page
+    assert "<b id=evil" not in page
+    assert client.get("/api/v1/desk").json["slots"][0]["said"] == EVIL
+
+
+def test_the_run_that_is_on_is_told(bench: Bench, client: Browser) -> None:
+    with contextlib.closing(open_writer(bench.home)) as db:
+        key = records.find_run(db, bench.numbers["running"])["drive_key"]
+    keep_slots(bench, counting(state=slots.TESTING, until=None, drive_key=key))
+    assert client.get("/api/v1/desk").json["slots"][0]["run"] == bench.numbers["running"]
+    assert f'href="/runs/{bench.numbers["running"]}" data-part="run"' in client.get("/desk").text
+
+
+def test_a_test_is_stopped_and_repeated_by_a_request(bench: Bench, signed_in: SignedIn) -> None:
+    keep_slots(bench, counting(), Slot(name="bay/2 #1", state=slots.STOPPED))
+    answer = signed_in.api("/api/v1/desk/slots/slot%201", {"do": "stop"})
+    assert answer.status_code == 202
+    asked = bench.last_request()
+    assert (asked["kind"], json.loads(asked["body_json"])) == (
+        "qa", {"slot": "slot 1", "do": "stop"},
+    )  # fmt: skip
+    assert signed_in.client.get(answer.json["href"]).json["kind"] == "qa"
+    again = signed_in.post("/desk/slots/bay/2%20%231", {"do": "again"})
+    assert (again.status_code, again.location) == (303, "/desk")
+    assert json.loads(bench.last_request()["body_json"])["slot"] == "bay/2 #1"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status"),
+    [
+        ("slot%201", {}, 400),
+        ("slot%201", {"do": "start"}, 400),
+        ("slot%201", {"do": ["stop"]}, 400),
+        ("slot%201", {"do": "stop", "erase": "C1"}, 400),
+        ("slot%209", {"do": "stop"}, 404),
+    ],
+)
+def test_what_a_slot_cannot_do_is_not_asked_for(
+    bench: Bench, signed_in: SignedIn, name: str, body: Any, status: int
+) -> None:
+    keep_slots(bench, counting())
+    before = bench.count("requests")
+    answer = signed_in.api(f"/api/v1/desk/slots/{name}", body)
+    assert answer.status_code == status
+    assert answer.json["error"]["message"]
+    assert bench.count("requests") == before
+
+
+def test_without_an_agent_nothing_is_known_of_a_slot(
+    bench: Bench, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = counting(name="slot 2", state=slots.DONE, word="pass", verdict=1)
+    keep_slots(bench, counting(), done)
+    monkeypatch.setattr(locks, "is_alive", lambda _: False)
+    one, two = signed_in.client.get("/api/v1/desk").json["slots"]
+    assert (one["state"], one["can"], two["word"], two["can"]) == ("unknown", None, "pass", None)
+    assert "The agent is not running" in signed_in.client.get("/desk").text
+    answer = signed_in.api("/api/v1/desk/slots/slot%201", {"do": "stop"})
+    assert (answer.status_code, answer.json["error"]["code"]) == (409, "no_agent")
+
+
+def test_slots_of_the_settings_are_there_before_the_agent_was(
+    bench: Bench, key: LoginKey, client: Browser
+) -> None:
+    keep_slots(bench)
+    assert 'id="slots"' not in client.get("/desk").text
+    ports = settings_file.read('bench_ports = {"bay 1" = "2-1"}', "test")
+    found = browser(create_app(bench.home, ports, key=key)).get("/api/v1/desk").json["slots"]
+    assert [(item["name"], item["state"]) for item in found] == [("bay 1", "empty")]
+
+
+def test_who_is_not_signed_in_stops_nothing(bench: Bench, client: Browser) -> None:
+    keep_slots(bench, counting())
+    before = bench.count("requests")
+    assert client.post("/api/v1/desk/slots/slot%201", json={"do": "stop"}).status_code == 401
+    assert client.post("/desk/slots/slot%201", data={"do": "stop"}).status_code == 401
+    assert bench.count("requests") == before
+
+
+def carried_out(bench: Bench, *found: Slot) -> None:
+    """What the agent does with the last request."""
+    with contextlib.closing(open_writer(bench.home)) as db:
+        row = records.open_requests(db)[-1]
+        assert row["kind"] == "qa"
+        slots.keep(db, found)
+        records.answer_request(db, row["id"], "done")
+
+
+def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Bench) -> None:
+    keep_slots(bench, counting(model=EVIL))
+    watched.go(f"/login?key={key.current}")
+    page: Page = watched.go("/desk")
+    card = page.locator('[data-slot="slot 1"]')
+    left = card.locator('[data-part="left"]')
+    expect(left).not_to_have_text(left.text_content() or "")
+    stop = page.get_by_role("button", name="Stop slot 1")
+    stop.focus()
+    before = bench.count("requests")
+    stop.press("Enter")
+    wait_for(lambda: bench.count("requests") == before + 1)
+    carried_out(bench, counting(state=slots.STOPPED, until=None, model=EVIL))
+    expect(card.locator(".verdict")).to_have_text("stopped")
+    expect(page.locator("#slot-news")).to_have_text("slot 1: stopped.")
+    expect(page.get_by_role("button", name="Test again slot 1")).to_be_focused()
+    keep_slots(bench, counting(state=slots.DONE, until=None, word="fail", said=EVIL, verdict=7))
+    expect(card.locator(".verdict")).to_have_text("fail")
+    expect(card).to_contain_text(EVIL)
+    expect(page.locator("#slot-problem")).to_be_hidden()
+    # What the agent refuses is told, without leaving the page.
+    page.get_by_role("button", name="Test again slot 1").click()
+    wait_for(lambda: bench.count("requests") == before + 2)
+    with contextlib.closing(open_writer(bench.home)) as db:
+        row = records.open_requests(db)[-1]
+        error = {"code": "bad_input", "message": f"no drive {EVIL}", "field": None}
+        records.answer_request(db, row["id"], "refused", answer={"error": error})
+    expect(page.locator("#slot-problem")).to_have_text(f"no drive {EVIL}")
+    assert page.locator("#evil").count() == 0
+
+
+# ---- verdicts
+
+
+@pytest.fixture(scope="module")
+def numbers(bench: Bench) -> dict[str, int]:
+    """A verdict of each kind."""
+    with contextlib.closing(open_writer(bench.home)) as db:
+        return every_page.add_verdicts(db, bench.numbers)
+
+
+def kept_evil(bench: Bench) -> int:
+    """A verdict whose every text is HTML."""
+    made = copy.deepcopy(test_recipe_outputs.verdicts()[1])
+    for name in ("code", "label", "model", "serial", "port", "firmware", "slot"):
+        made["drive"][name] = EVIL
+    made["recipe"] = {"name": EVIL, "file": EVIL, "sha256": "0" * 64}
+    made["why"], made["labels"] = EVIL, {"asset": EVIL, EVIL: EVIL}
+    made["failures"] = [{"code": EVIL, "text": EVIL, "limit": 1}]
+    for limit in made["limits"]:
+        limit |= {"what": EVIL, "wanted": [EVIL], "measured": EVIL, "unit": EVIL, "text": EVIL}
+    run = {"number": bench.numbers["das"], "uuid": "u", "suite": EVIL, "state": EVIL,
+           "exit_code": 0, "why": EVIL}  # fmt: skip
+    made["runs"] = [run]
+    made["after"] = {"asked": "eject", "done": False, "why": EVIL}
+    with contextlib.closing(open_writer(bench.home)) as db:
+        return verdicts.keep(db, made)
+
+
+def test_verdicts_are_listed_newest_first(client: Browser, numbers: dict[str, int]) -> None:
+    found = client.get("/api/v1/verdicts").json["verdicts"]
+    order = [item["number"] for item in found]
+    assert order == sorted(order, reverse=True) and len(order) >= 9
+    failed = client.get("/api/v1/verdicts?verdict=fail&limit=2").json["verdicts"]
+    assert [item["verdict"] for item in failed] == ["fail", "fail"]
+    older = client.get(f"/api/v1/verdicts?verdict=fail&before={failed[1]['number']}").json
+    assert older["verdicts"][0]["number"] < failed[1]["number"]
+    page = client.get("/verdicts?verdict=pass").text
+    assert f'href="/verdicts/{numbers["verdict-pass"]}"' in page
+    assert f'href="/verdicts/{numbers["verdict-fail"]}"' not in page
+
+
+def test_a_verdict_says_why(client: Browser, bench: Bench, numbers: dict[str, int]) -> None:
+    number = next(
+        item["number"] for item in client.get("/api/v1/verdicts?verdict=fail").json["verdicts"]
+        if "wanted >= 400 MB/s" in item["why"]
+    )  # fmt: skip
+    found = client.get(f"/api/v1/verdicts/{number}").json
+    assert (found["schema"], found["number"]) == ("benchstick/verdict/1", number)
+    page = client.get(f"/verdicts/{number}").text
+    limit = next(item for item in found["limits"] if item["state"] == "failed")
+    text = f"{limit['by']:.10g} {limit['unit']} ({limit['by_percent']:.10g} %)"
+    assert text in page
+    for shown in (found["recipe"]["sha256"], "<code class=\"nowrap\">figure-limit</code>",
+                  f"/runs/{bench.numbers['cdm']}"):  # fmt: skip
+        assert shown in page
+
+
+def test_a_verdicts_files_say_the_same(client: Browser, numbers: dict[str, int]) -> None:
+    number = numbers["verdict-inconclusive"]
+    found = client.get(f"/api/v1/verdicts/{number}").json
+    made = {}
+    for form in ("json", "junit", "csv", "events"):
+        answer = client.get(f"/verdicts/{number}/export?format={form}")
+        assert f'filename="benchstick-verdict-{number}.' in answer.headers["Content-Disposition"]
+        twin = client.get(f"/api/v1/verdicts/{number}/export?format={form}")
+        assert answer.data == twin.data
+        made[form] = answer
+    assert made["json"].json == found
+    assert made["junit"].text == outputs.junit([found])
+    assert made["csv"].text == outputs.csv_text([found])
+    assert made["events"].text.splitlines() == outputs.event_lines(found)
+    assert client.get(f"/verdicts/{number}/export?format=pdf").status_code == 400
+
+
+def test_a_run_names_the_verdicts_that_rest_on_it(
+    client: Browser, bench: Bench, numbers: dict[str, int]
+) -> None:
+    page = client.get(f"/runs/{bench.numbers['cdm']}").text
+    for number in numbers.values():
+        assert f'<a href="/verdicts/{number}">' in page
+    assert "/verdicts/" not in client.get(f"/runs/{bench.numbers['lost']}").text
+
+
+def test_a_verdict_of_html_is_text(client: Browser, bench: Bench) -> None:
+    number = kept_evil(bench)
+    for path in ("/verdicts", f"/verdicts/{number}", f"/runs/{bench.numbers['das']}"):
+        page = client.get(path).text
+        assert ESCAPED in page, path
+        assert "<b id=evil" not in page, path
+    assert client.get("/verdicts/999999").status_code == 404
+    assert client.get("/verdicts/x").status_code == 404
+
+
+# ---- recipes
+
+GOOD = every_page.OWN_RECIPE
+BAD = """retries = 9
+speed = "fast"
+"<b id=evil>" = 1
+[[suite]]
+name = "cdm"
+[[limit]]
+fact = "x"
+"""
+
+
+def recipe_names(bench: Bench) -> list[str]:
+    with contextlib.closing(open_writer(bench.home)) as db:
+        return [row["name"] for row in recipes.listed(db)]
+
+
+def test_the_shelf_is_listed(client: Browser) -> None:
+    found = {item["name"]: item for item in client.get("/api/v1/recipes").json["recipes"]}
+    assert found["full-review"]["origin"] == "ready"
+    assert found["incoming-portable-ssd"]["recipe"]["time_limit"] == 300
+    page = client.get("/recipes").text
+    assert '<a href="/recipes/incoming-portable-ssd">' in page
+    assert "Sign in</a> to add" in page
+    one = client.get("/api/v1/recipes/incoming-portable-ssd").json
+    assert one["text"].startswith("# Incoming inspection")
+    assert any(line.startswith("limit 1:") for line in one["lines"])
+
+
+def test_a_recipe_is_checked_before_it_is_kept(bench: Bench, signed_in: SignedIn) -> None:
+    page = signed_in.post("/recipes/check", {"name": "mine", "text": GOOD.replace("\n", "\r\n")})
+    assert page.status_code == 200
+    assert "No mistakes. It is not kept yet." in page.text
+    assert "erases without a code, on the ports of the bench" in page.text
+    assert "mine" not in recipe_names(bench)
+    # What the page hands on is what was looked at.
+    text = unescape(page.text.split('<textarea name="text" hidden>\n')[1].split("</textarea>")[0])
+    assert text == GOOD
+    kept = signed_in.post("/recipes", {"name": "mine", "text": text})
+    assert (kept.status_code, kept.location) == (303, "/recipes?kept=mine")
+    one = signed_in.client.get("/api/v1/recipes/mine").json
+    assert (one["origin"], one["text"], one["recipe"]["allow_erase"]) == ("uploaded", GOOD, True)
+    assert one["recipe"]["sha256"] == hashlib.sha256(GOOD.encode()).hexdigest()
+    assert "It replaces the recipe" in signed_in.post(
+        "/recipes/check", {"name": "mine", "text": GOOD}
+    ).text
+    assert signed_in.post("/recipes/mine/remove", {}).status_code == 303
+    assert "mine" not in recipe_names(bench)
+
+
+def test_every_mistake_is_told_with_its_line(bench: Bench, signed_in: SignedIn) -> None:
+    for path, status in (("/recipes/check", 200), ("/recipes", 400)):
+        page = signed_in.post(path, {"name": "mine", "text": BAD})
+        assert page.status_code == status
+        for line in (1, 2, 3, 6):
+            assert f"<code>mine.toml:{line}</code>" in page.text
+        assert "<b id=evil" not in page.text
+    assert "mine" not in recipe_names(bench)
+    checked = signed_in.api("/api/v1/recipes/check", {"name": "mine", "text": BAD}).json
+    assert {item["line"] for item in checked["mistakes"]} >= {1, 2, 3, 6}
+    refused = signed_in.api("/api/v1/recipes", {"name": "mine", "text": BAD})
+    assert refused.status_code == 400
+    assert refused.json["error"]["mistakes"] == checked["mistakes"]
+    assert refused.json["error"]["message"].startswith("mine.toml:1: ")
+
+
+def test_a_file_names_its_recipe(bench: Bench, signed_in: SignedIn) -> None:
+    sent = {"csrf": signed_in.csrf, "file": (io.BytesIO(GOOD.encode()), "My Drives (2).TOML")}
+    page = signed_in.client.post("/recipes/check", data=sent)
+    assert 'name="name" value="my-drives-2"' in page.text
+    odd = {"csrf": signed_in.csrf, "file": (io.BytesIO(b"\xff\xfe"), "x.toml")}
+    assert signed_in.client.post("/recipes/check", data=odd).status_code == 400
+
+
+@pytest.mark.parametrize("name", ["", "../x", "A b", "x.toml", "a" * 61, EVIL])
+def test_odd_names_are_refused(bench: Bench, signed_in: SignedIn, name: str) -> None:
+    answer = signed_in.api("/api/v1/recipes", {"name": name, "text": GOOD})
+    assert (answer.status_code, answer.json["error"]["field"]) == (400, "name")
+    if name != "x.toml":
+        page = signed_in.post("/recipes", {"name": name, "text": GOOD})
+        assert page.status_code == 400
+        assert "<b id=evil" not in page.text
+    assert name not in recipe_names(bench)
+
+
+def test_a_recipe_of_html_is_text(signed_in: SignedIn) -> None:
+    text = f"name = {json.dumps(EVIL)}\nabout = {json.dumps(EVIL)}\n{GOOD}\n# </textarea></pre>"
+    assert signed_in.api("/api/v1/recipes", {"name": "evil", "text": text}).status_code == 201
+    checked = signed_in.post("/recipes/check", {"name": "evil", "text": text}).text
+    for page in (checked, signed_in.client.get("/recipes").text,
+                 signed_in.client.get("/recipes/evil").text):  # fmt: skip
+        assert ESCAPED in page
+        assert "<b id=evil" not in page
+    assert "# </textarea></pre>" not in checked
+    removed = signed_in.api("/api/v1/recipes/evil/remove", {})
+    assert removed.json == {"schema": "benchstick/recipe-removed/1", "name": "evil"}
+
+
+def test_the_sticks_go_before_the_uploaded(
+    signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "twice.toml").write_text("speed = 1\n", encoding="utf-8")
+    monkeypatch.setattr(shelf, "folder", lambda: tmp_path)
+    assert signed_in.api("/api/v1/recipes", {"name": "twice", "text": GOOD}).status_code == 201
+    one = signed_in.client.get("/api/v1/recipes/twice").json
+    assert (one["origin"], one["recipe"]) == ("stick", None)
+    assert one["mistakes"][0]["line"] == 1
+    page = signed_in.client.get("/recipes/twice").text
+    assert "It has mistakes" in page and "goes before it" in page
+    assert signed_in.post("/recipes/twice/remove", {}).status_code == 303
+
+
+def test_who_is_not_signed_in_keeps_no_recipe(bench: Bench, client: Browser) -> None:
+    before = recipe_names(bench)
+    body = {"name": "mine", "text": GOOD}
+    for path in ("/recipes", "/recipes/check", "/recipes/own/remove"):
+        assert client.post(path, data=body).status_code == 401
+    assert client.post("/api/v1/recipes", json=body).status_code == 401
+    assert recipe_names(bench) == before
+
+
+# ---- a test by a recipe
+
+SLOW = "port:1-4:0"
+
+
+def test_a_test_by_a_recipe_is_asked_for(bench: Bench, signed_in: SignedIn) -> None:
+    page = signed_in.client.get(f"/desk/new?drive={SLOW}&recipe=incoming-portable-ssd").text
+    assert "limit 1:" in page
+    assert 'name="erase"' not in page
+    drive = signed_in.client.get(f"/api/v1/drives/{SLOW}").json
+    form = {"drive": SLOW, "recipe": "incoming-portable-ssd", "erase": "",
+            "identity_key": drive["identity"]["key"], "diskseq": drive["diskseq"]}  # fmt: skip
+    made = signed_in.post(f"/desk/new?drive={SLOW}&recipe=incoming-portable-ssd", form)
+    assert made.status_code == 303
+    asked = bench.last_request()
+    assert (asked["kind"], json.loads(asked["body_json"])) == ("qa", {**form, "erase": None})
+    waits = signed_in.client.get(made.location).text
+    assert "Asking the agent" in waits
+    with contextlib.closing(open_writer(bench.home)) as db:
+        error = {"code": "bad_input", "message": EVIL, "field": None}
+        records.answer_request(db, asked["id"], "refused", answer={"error": error})
+    refused = signed_in.client.get(made.location).text
+    assert ESCAPED in refused
+    assert f"/desk/new?drive={SLOW}&amp;recipe=incoming-portable-ssd" in refused
+
+
+def test_what_destroys_data_wants_the_code(bench: Bench, signed_in: SignedIn) -> None:
+    address = f"/desk/new?drive={SLOW}&recipe=full-review"
+    found = signed_in.client.get(f"/api/v1{address}").json
+    assert found["destroys"] is True
+    assert 'name="erase"' in signed_in.client.get(address).text
+    before = bench.count("requests")
+    for typed in ("", "no", "practice"):
+        form = {"drive": SLOW, "recipe": "full-review", "erase": typed}
+        page = signed_in.post(address, form)
+        assert page.status_code == 403
+        assert "destroys the drive&#39;s data" in page.text
+    wrong = {"drive": SLOW, "recipe": "incoming-portable-ssd", "erase": "no"}
+    assert signed_in.api("/api/v1/desk/new", wrong).status_code == 403
+    assert bench.count("requests") == before
+    right = {"drive": SLOW, "recipe": "full-review", "erase": SLOW}
+    assert signed_in.api("/api/v1/desk/new", right).status_code == 202
+    assert json.loads(bench.last_request()["body_json"])["erase"] == SLOW
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"drive": "none"}, 404, "not_found"),
+        ({"recipe": "none"}, 400, "bad_input"),
+        ({"recipe": None}, 400, "bad_input"),
+        ({"diskseq": 999}, 409, "drive_changed"),
+        ({"identity_key": "x"}, 409, "drive_changed"),
+        # Locked, protected, and in use by a run.
+        ({"drive": "S6PUNX0T312345A"}, 403, "refused"),
+        ({"drive": "S4EWNX0R654321B"}, 403, "refused"),
+        ({"drive": "2318E6C0A1F2"}, 409, "busy"),
+        ({"unlock": SLOW}, 400, "bad_input"),
+    ],
+)
+def test_what_no_recipe_may_do_is_not_asked_for(
+    bench: Bench, signed_in: SignedIn, body: dict[str, Any], status: int, code: str
+) -> None:
+    before = bench.count("requests")
+    wish = {"drive": SLOW, "recipe": "incoming-portable-ssd", **body}
+    answer = signed_in.api("/api/v1/desk/new", wish)
+    assert (answer.status_code, answer.json["error"]["code"]) == (status, code)
+    assert bench.count("requests") == before
+
+
+def test_a_recipe_with_mistakes_cannot_be_chosen(
+    signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "wrong.toml").write_text("speed = 1\n", encoding="utf-8")
+    monkeypatch.setattr(shelf, "folder", lambda: tmp_path)
+    offered = signed_in.client.get(f"/api/v1/desk/new?drive={SLOW}").json["recipes"]
+    names = {item["name"]: item["why_not"] for item in offered}
+    assert "wrong" not in names
+    assert names["incoming-portable-ssd"] is None
+    assert "transport" in names["refurbished-sata"]
+    answer = signed_in.api("/api/v1/desk/new", {"drive": SLOW, "recipe": "wrong"})
+    assert answer.status_code == 400
+
+
+def test_without_an_agent_no_test_is_asked_for(
+    bench: Bench, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = bench.count("requests")
+    monkeypatch.setattr(locks, "is_alive", lambda _: False)
+    wish = {"drive": SLOW, "recipe": "incoming-portable-ssd"}
+    answer = signed_in.api("/api/v1/desk/new", wish)
+    assert (answer.status_code, answer.json["error"]["code"]) == (409, "no_agent")
+    page = signed_in.post("/desk/new", wish)
+    assert page.status_code == 409
+    assert bench.count("requests") == before

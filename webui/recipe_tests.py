@@ -1,0 +1,164 @@
+"""A test by a recipe on a drive of one's choice: what it would do, and the wish for it.
+
+The page only asks: the agent reads the recipe anew, and the process that tests the drive looks for
+it and passes the guard once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from flask import Blueprint, Response, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as BaseResponse
+
+from benchstick.plan.errors import BadInput, BenchError, Refused
+from benchstick.plan.queue import Cost
+from benchstick.recipes import shelf, told
+from benchstick.recipes.before import why_no_match
+from benchstick.recipes.model import Recipe
+from benchstick.store import pages, records
+from webui import present
+from webui.api import asked, reply
+from webui.bench import drives_seen, find_drive, the_bench, writer
+from webui.errors import WebError, status_of
+from webui.inputs import json_body, optional_text, optional_whole, plain_text
+from webui.wishes import Wish, check_possible, cost_of
+from webui.words import _
+
+bp = Blueprint("recipe_tests", __name__)
+
+FIELDS = ("drive", "recipe", "erase", "identity_key", "diskseq")
+
+
+def _recipes() -> dict[str, Recipe]:
+    """Those without mistakes, by name."""
+    found = ((item.name, told.of_shelf(item)) for item in shelf.shelved(the_bench().home))
+    return {name: made for name, made in found if isinstance(made, Recipe)}
+
+
+def _runs(recipe: Recipe, drive: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each suite with its cost on this drive, or `why` it cannot be run there."""
+    made = []
+    for entry in recipe.entries:
+        wish = Wish(
+            drive=drive["code"], suite=entry.suite, params=entry.params, target=entry.target,
+            fs=entry.fs, scale=entry.scale,
+        )  # fmt: skip
+        cost = cost_of(wish, drive)
+        known = isinstance(cost, Cost)
+        made.append({
+            "suite": entry.suite,
+            "cost": cost.to_json() if isinstance(cost, Cost) else None,
+            "why": None if known else cost,
+        })  # fmt: skip
+    return made
+
+
+def document() -> dict[str, Any]:
+    """The `benchstick/recipe-start/1` document of `?drive=CODE&recipe=NAME`. Without a drive or a
+    recipe it tells those there are."""
+    code = optional_text(request.args.get("drive"), "drive")
+    name = optional_text(request.args.get("recipe"), "recipe")
+    known = _recipes()
+    drive = None if code is None else find_drive(code)
+    chosen = None if name is None else _find(name, known)
+    runs = [] if drive is None or chosen is None else _runs(chosen, drive)
+    return {
+        "schema": "benchstick/recipe-start/1",
+        "drive": None if drive is None else drive["code"],
+        "recipe": name,
+        "recipes": [
+            {"name": item, "about": recipe.about or recipe.name,
+             "why_not": None if drive is None else why_no_match(recipe.match, drive)}
+            for item, recipe in known.items()
+        ],
+        "lines": [] if chosen is None else told.lines(chosen),
+        "runs": runs,
+        "destroys": _destroys(runs),
+    }  # fmt: skip
+
+
+def _destroys(runs: list[dict[str, Any]]) -> bool:
+    return any(run["cost"] is not None and run["cost"]["destroys"] for run in runs)
+
+
+def _find(name: str, known: Mapping[str, Recipe]) -> Recipe:
+    if name not in known:
+        raise BadInput(f"recipe: {name[:60]!r} is none, or has mistakes", field="recipe")
+    return known[name]
+
+
+@bp.get("/desk/new")
+def new() -> str:
+    return _page(None)
+
+
+def _page(problem: BenchError | None) -> str:
+    found = document()
+    drive = None if found["drive"] is None else find_drive(found["drive"])
+    return render_template(
+        "recipe_test.html",
+        start=found,
+        drive=drive,
+        drives=[
+            item for item in drives_seen()[1]
+            if item["guard"]["state"] == "free" and not present.is_practice(item)
+        ],
+        problem=problem,
+    )  # fmt: skip
+
+
+@bp.get("/api/v1/desk/new")
+def api_new() -> Response:
+    """What a test would do: `?drive=CODE&recipe=NAME`."""
+    return reply(document())
+
+
+def _ask(fields: Mapping[str, Any]) -> int:
+    """Ask the agent for the test; the request's number. BadInput, Refused, WebError."""
+    drive = find_drive(plain_text(fields.get("drive"), "drive"))
+    name = plain_text(fields.get("recipe"), "recipe")
+    recipe = _find(name, _recipes())
+    erase = optional_text(fields.get("erase"), "erase")
+    wish = Wish(
+        drive=drive["code"], suite="",
+        identity_key=optional_text(fields.get("identity_key"), "identity_key", most=600),
+        diskseq=optional_whole(fields.get("diskseq"), "diskseq"),
+    )  # fmt: skip
+    check_possible(wish, drive)
+    if drive["guard"]["state"] == "locked":
+        said = _("%(drive)s is locked: %(why)s. No recipe unlocks a drive.",
+                 drive=drive["code"], why=drive["guard"]["why"])  # fmt: skip
+        raise Refused(said, field="drive")
+    code = drive["code"]
+    if erase not in (None, code) or (erase is None and _destroys(_runs(recipe, drive))):
+        said = f"{erase!r} is not this drive's code" if erase else "not typed"
+        raise Refused(
+            f"erase: {said}; this recipe destroys the drive's data, type its code {code} to "
+            "confirm", field="erase",
+        )  # fmt: skip
+    if not pages.agent_runs():
+        raise WebError(409, "no_agent", _("no agent is running, which tests: benchstick agent"))
+    wish = replace(wish, erase=erase)
+    body = {key: wish.to_request(drive)[key] for key in FIELDS if key != "recipe"}
+    return records.add_request(writer(), "qa", {"recipe": name, **body})
+
+
+@bp.post("/desk/new")
+def start() -> BaseResponse:
+    try:
+        number = _ask(request.form)
+    except (BadInput, Refused, WebError) as error:
+        # What was chosen stands in the address as well.
+        page = _page(error)
+        return Response(page, status_of(error), content_type="text/html; charset=utf-8")
+    return redirect(url_for("start.request_page", number=number), 303)
+
+
+@bp.post("/api/v1/desk/new")
+def api_start() -> Response:
+    """Ask the agent to test a drive by a recipe; answers 202 with a request."""
+    number = _ask(json_body(FIELDS))
+    return asked(number, url_for("start.api_request", number=str(number)))

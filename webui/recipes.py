@@ -1,0 +1,234 @@
+"""Recipes in the page: those of the shelf, and a bench's own: checked, kept, removed.
+
+Nothing here starts a test. Who carries a recipe out reads it anew and keeps the rules for erasing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Blueprint, Response, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as BaseResponse
+
+from benchstick.plan.errors import BadInput
+from benchstick.recipes import shelf, told
+from benchstick.recipes.model import Recipe
+from benchstick.recipes.shelf import Shelved
+from benchstick.store import recipes
+from webui.api import reply
+from webui.bench import reader, the_bench, writer
+from webui.errors import not_found, status_of
+from webui.inputs import json_body, no_body, plain_text
+from webui.words import _
+
+bp = Blueprint("recipes", __name__)
+
+# What a request may carry, told to who sends more.
+MOST_TEXT = 60_000
+_UNNAMED = "recipe.toml"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A recipe that somebody sent, and what came of the look at it."""
+
+    name: str
+    text: str
+    found: Recipe | BadInput
+
+    @property
+    def where(self) -> str:
+        """What it is called where its mistakes are told."""
+        return f"{self.name}.toml" if self.name else _UNNAMED
+
+
+def _draft(name: str, text: Any) -> Draft:
+    """BadInput for what can be no recipe's text or name."""
+    if not isinstance(text, str) or len(text) > MOST_TEXT:
+        raise BadInput(f"text: a recipe is wanted, up to {MOST_TEXT} characters", field="text")
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:
+        raise BadInput("text: not valid Unicode text", field="text") from None
+    if name:
+        recipes.check_name(name)
+    return Draft(name, text, told.checked(raw, f"{name}.toml" if name else _UNNAMED))
+
+
+def _keep(draft: Draft) -> None:
+    """Keep a recipe without mistakes. RecipeMistakes, BadInput."""
+    if isinstance(draft.found, BadInput):
+        raise draft.found
+    recipes.save(writer(), recipes.check_name(draft.name), draft.text)
+
+
+def _uploaded() -> dict[str, str]:
+    """The uploaded ones: when each was kept, by name."""
+    return {row["name"]: row["created_utc"] for row in recipes.listed(reader())}
+
+
+def _find(name: str) -> Shelved:
+    for item in shelf.shelved(the_bench().home):
+        if item.name == name:
+            return item
+    raise not_found(_("Recipe %(name)s: there is none.", name=repr(name[:60])))
+
+
+def document(name: str) -> dict[str, Any]:
+    """The `benchstick/shelved-recipe/1` document. WebError 404."""
+    item = _find(name)
+    found = told.of_shelf(item)
+    try:
+        text = item.raw().decode("utf-8-sig", "replace")
+    except BadInput:
+        text = ""
+    return {
+        "schema": "benchstick/shelved-recipe/1",
+        **told.listed(item, found),
+        "text": text,
+        "lines": told.lines(found),
+        "uploaded_utc": _uploaded().get(item.name),
+    }
+
+
+def _listed() -> list[dict[str, Any]]:
+    return [
+        {**told.listed(item, found), "found": found}
+        for item in shelf.shelved(the_bench().home)
+        for found in (told.of_shelf(item),)
+    ]
+
+
+# ---- the pages
+
+
+@bp.get("/recipes")
+def index() -> str:
+    return _page(None, None)
+
+
+def _page(draft: Draft | None, problem: BadInput | None) -> str:
+    """The list, and the form with the draft and what is to be said of it."""
+    there = {item.name: item.origin for item in shelf.shelved(the_bench().home)}
+    found = None if draft is None else draft.found
+    return render_template(
+        "recipes.html",
+        found=_listed(),
+        uploaded=_uploaded(),
+        autostart=the_bench().settings.autostart,
+        draft=draft,
+        lines=[] if found is None else told.lines(found),
+        mistakes=[] if found is None else told.mistakes(found),
+        there=there.get(draft.name) if draft is not None else None,
+        problem=problem,
+        kept=request.args.get("kept"),
+    )
+
+
+def _sent() -> tuple[str, str]:
+    """Name and text of the form; a file goes before the text area, and names a recipe that has no
+    name yet. BadInput."""
+    name = plain_text(request.form.get("name", ""), "name", most=100).strip()
+    text = request.form.get("text", "")
+    sent = request.files.get("file")
+    if sent is not None and sent.filename:
+        given = plain_text(sent.filename, "file", most=200)
+        name = name or re.sub(r"[^a-z0-9._-]+", "-", given.lower().removesuffix(".toml")).strip("-")
+        try:
+            text = sent.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise BadInput("file: not UTF-8 text", field="file") from None
+    # A text area ends its lines as a form does; who reads the recipe counts lines alike.
+    return name.removesuffix(".toml"), text.replace("\r\n", "\n")
+
+
+@bp.post("/recipes/check")
+def check() -> BaseResponse:
+    """Look at what was sent, and show it; it is kept by another act."""
+    draft = None
+    name, text = "", ""
+    try:
+        name, text = _sent()
+        draft = _draft(name, text)
+    except BadInput as error:
+        return _with_problem(name, text, error)
+    return Response(_page(draft, None), content_type="text/html; charset=utf-8")
+
+
+@bp.post("/recipes")
+def add() -> BaseResponse:
+    """Keep what was sent, if nothing is wrong with it."""
+    name, text = "", ""
+    try:
+        name, text = _sent()
+        draft = _draft(recipes.check_name(name), text)
+        _keep(draft)
+    except BadInput as error:
+        return _with_problem(name, text, error)
+    return redirect(url_for("recipes.index", kept=name), 303)
+
+
+def _with_problem(name: str, text: str, error: BadInput) -> BaseResponse:
+    page = _page(Draft(name, text[:MOST_TEXT], error), error)
+    return Response(page, status_of(error), content_type="text/html; charset=utf-8")
+
+
+@bp.get("/recipes/<name>")
+def recipe(name: str) -> str:
+    found = document(name)
+    return render_template(
+        "recipe.html", recipe=found, autostart=the_bench().settings.autostart
+    )
+
+
+@bp.post("/recipes/<name>/remove")
+def remove(name: str) -> BaseResponse:
+    _remove(name)
+    return redirect(url_for("recipes.index"), 303)
+
+
+def _remove(name: str) -> None:
+    if not recipes.remove(writer(), name):
+        raise not_found(_("Recipe %(name)s: none was uploaded.", name=repr(name[:60])))
+
+
+# ---- the API
+
+
+@bp.get("/api/v1/recipes")
+def api_index() -> Response:
+    """The stick's, those that were uploaded, those that come with the bench."""
+    found = [{key: value for key, value in item.items() if key != "found"} for item in _listed()]
+    return reply({"schema": "benchstick/recipes/1", "recipes": found})
+
+
+@bp.post("/api/v1/recipes/check")
+def api_check() -> Response:
+    """Tell every mistake in `text`, a recipe's TOML. Nothing is kept."""
+    body = json_body(("name", "text"))
+    draft = _draft(plain_text(body.get("name") or "", "name", most=100), body.get("text"))
+    return reply({**told.check(draft.found, draft.where), "lines": told.lines(draft.found)})
+
+
+@bp.post("/api/v1/recipes")
+def api_add() -> Response:
+    """Keep a recipe without mistakes; one of the same name that was uploaded is replaced."""
+    body = json_body(("name", "text"))
+    name = recipes.check_name(plain_text(body.get("name"), "name", most=100))
+    _keep(_draft(name, body.get("text")))
+    return reply(document(name), 201)
+
+
+@bp.get("/api/v1/recipes/<name>")
+def api_recipe(name: str) -> Response:
+    return reply(document(name))
+
+
+@bp.post("/api/v1/recipes/<name>/remove")
+def api_remove(name: str) -> Response:
+    """Remove one that was uploaded; the body is empty or `{}`."""
+    no_body()
+    _remove(name)
+    return reply({"schema": "benchstick/recipe-removed/1", "name": name})

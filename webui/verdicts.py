@@ -1,0 +1,137 @@
+"""Verdicts in the page: the list, and one with its limits, its reasons and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from flask import Blueprint, Response, render_template, request
+
+from benchstick.plan.errors import BadInput
+from benchstick.recipes import limits, outputs
+from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
+from benchstick.store import records, verdicts
+from webui.api import reply
+from webui.bench import reader
+from webui.errors import not_found
+from webui.inputs import LARGEST, number_in_path, whole
+from webui.words import N_, _
+
+bp = Blueprint("verdicts", __name__)
+
+WORDS = (PASS, FAIL, INCONCLUSIVE)
+PAGE = 50
+_LABELS = {"asset": N_("Asset tag"), "order": N_("Order"), "operator": N_("Operator")}
+# The files of a verdict: type, end of the name, and what makes it.
+FILES: Mapping[str, tuple[str, str, Callable[[Mapping[str, Any]], str]]] = {
+    "junit": ("application/xml", "xml", lambda item: outputs.junit([item])),
+    "csv": ("text/csv; charset=utf-8", "csv", lambda item: outputs.csv_text([item])),
+    "events": (
+        "text/plain; charset=utf-8", "log",
+        lambda item: "".join(f"{line}\n" for line in outputs.event_lines(item)),
+    ),
+}  # fmt: skip
+FORMATS = ("json", *FILES)
+
+
+def _word() -> str | None:
+    """The word that is asked for, None for all."""
+    found = request.args.get("verdict") or None
+    if found not in (None, *WORDS):
+        raise BadInput(f"verdict: one of {', '.join(WORDS)} is wanted", field="verdict")
+    return found
+
+
+def _page_of_verdicts() -> list[dict[str, Any]]:
+    before = whole(request.args.get("before"), "before", low=1, high=LARGEST, default=LARGEST)
+    limit = whole(request.args.get("limit"), "limit", low=1, high=500, default=PAGE)
+    return verdicts.listed(reader(), limit, word=_word(), before=before)
+
+
+@bp.get("/verdicts")
+def index() -> str:
+    found = _page_of_verdicts()
+    return render_template(
+        "verdicts.html",
+        found=found,
+        labels=records.labels(reader()),
+        wanted=_word(),
+        words=WORDS,
+        more=found[-1]["number"] if len(found) == PAGE else None,
+    )
+
+
+@bp.get("/api/v1/verdicts")
+def api_index() -> Response:
+    """The newest first: `?verdict=pass|fail|inconclusive&before=N&limit=N`."""
+    return reply({"schema": "benchstick/verdicts/1", "verdicts": _page_of_verdicts()})
+
+
+def find(text: str) -> dict[str, Any]:
+    """The `benchstick/verdict/1` document with its number. WebError 404."""
+    number = number_in_path(text, N_("Verdict"))
+    try:
+        return verdicts.find(reader(), number)
+    except BadInput:
+        said = _("Verdict %(number)s: there is no such verdict.", number=number)
+        raise not_found(said) from None
+
+
+def of_run(number: int) -> list[dict[str, Any]]:
+    """Those that rest on a run, for its page."""
+    return [verdicts.find(reader(), item) for item in verdicts.of_run(reader(), number)]
+
+
+@bp.get("/verdicts/<number>")
+def verdict(number: str) -> str:
+    found = find(number)
+    return render_template(
+        "verdict.html",
+        verdict=found,
+        label=records.labels(reader()).get(found["drive"]["key"]),
+        labels=[(_LABELS.get(name, name), text) for name, text in found["labels"].items()],
+        limits=[{**item, **_shown(item)} for item in found["limits"]],
+    )
+
+
+@bp.get("/api/v1/verdicts/<number>")
+def api_verdict(number: str) -> Response:
+    return reply(find(number))
+
+
+def _shown(limit: Mapping[str, Any]) -> dict[str, str]:
+    """Measured, wanted and by how much, as text."""
+    unit = f" {limit['unit']}" if limit["unit"] else ""
+    within = f" ± {limits.shown(limit['within'])} %" if limit["within"] is not None else ""
+    by = "" if limit["by"] is None else f"{limits.shown(limit['by'])}{unit}"
+    if limit["by_percent"] is not None:
+        by += f" ({limits.shown(limit['by_percent'])} %)"
+    return {
+        "measured": "" if limit["measured"] is None else f"{limits.shown(limit['measured'])}{unit}",
+        "wanted": f"{limit['op']} {_wanted(limit['wanted'])}{unit}{within}",
+        "by": by,
+    }
+
+
+def _wanted(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return _(" or ").join(limits.shown(item) for item in value)
+    return "–" if value is None else limits.shown(value)
+
+
+@bp.get("/verdicts/<number>/export")
+@bp.get("/api/v1/verdicts/<number>/export", endpoint="api_export")
+def export(number: str) -> Response:
+    """The verdict as a file: `?format=json`, `junit`, `csv` or `events`, its key=value lines."""
+    found = find(number)
+    form = request.args.get("format", "json")
+    if form == "json":
+        response, end = reply(found), "json"
+    elif form in FILES:
+        kind, end, make = FILES[form]
+        response = Response(make(found), content_type=kind)
+    else:
+        raise BadInput(f"format: one of {', '.join(FORMATS)} is wanted", field="format")
+    name = f"benchstick-verdict-{found['number']}.{end}"
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
