@@ -65,6 +65,11 @@ def bench(*argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["benchstick", *argv], capture_output=True, text=True)
 
 
+def quiet(*argv: str) -> None:
+    """A tool whose words are nobody's: stdout is the document's."""
+    subprocess.run(argv, check=True, capture_output=True)
+
+
 def until(what: Callable[[], Any], seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := what()):
@@ -323,8 +328,8 @@ def erasing(port: Path) -> dict[str, Any]:
         qa("used", blank)
         settings({"BSUAS0001": port, "sata": Path("ata1")}, autostart="")
         qa("locked", RECIPE.replace('"usb-bot"]', '"usb-bot", "sata"]'), "BSSATA0001")
-        subprocess.run(["wipefs", "-qa", str(node("BSUAS0001"))], check=True)
-        subprocess.run(["blkdiscard", "-f", str(node("BSUAS0001"))], check=True)
+        quiet("wipefs", "-qa", str(node("BSUAS0001")))
+        quiet("blkdiscard", "-f", str(node("BSUAS0001")))
         qa("blank", blank)
     return answers
 
