@@ -118,6 +118,9 @@ def _more(numbers: Mapping[str, Any]) -> Iterator[str]:
             "report.html", "report.pdf", "figures.csv", "ranks/1.svg"))  # fmt: skip
         yield f"{api}/compare/charts/1.svg?runs={day}"
         yield f"{api}/runs/{cdm}/steps/1/command"
+    verdict = numbers["verdict-pass"]
+    for api in ("", "/api/v1"):
+        yield f"{api}/verdicts/{verdict}/export?format=junit"
     yield f"/api/v1/runs/{cdm}/steps/1"
     yield f"/api/v1/runs/{day}/samples"
     # What the chart of that run asks for, again and again until it has all.

@@ -11,7 +11,7 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.engine.desk import text_of
+from benchstick.plan.ticket import scan_text
 from benchstick.store import outbox, pages, records, scans
 from webui import slots
 from webui.api import asked, reply
@@ -64,7 +64,7 @@ def page() -> Response:
 
 @bp.post("/desk/scans")
 def scan() -> BaseResponse:
-    _ask({"text": text_of(request.form.get("text"))})
+    _ask({"text": scan_text(request.form.get("text"))})
     return redirect(url_for("desk.page"), 303)
 
 
@@ -83,7 +83,7 @@ def api_page() -> Response:
 @bp.post("/api/v1/desk/scans")
 def api_scan() -> Response:
     """`{"text": T}` as a scanner would have read it; answers 202 with a request."""
-    number = _ask({"text": text_of(json_body(("text",)).get("text"))})
+    number = _ask({"text": scan_text(json_body(("text",)).get("text"))})
     return asked(number, url_for("start.api_request", number=str(number)))
 
 

@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-import segno
+import functools
+import json
+import subprocess
+import sys
 
 # The standard's own margin; cameras need it on a dark screen.
 _QUIET = 4
 # (upper, lower) module, 1 is dark; light ones are drawn, because the screen is dark.
 _BLOCKS = {(1, 1): " ", (0, 1): "▀", (1, 0): "▄", (0, 0): "█"}
+# In a process of its own: the library brings HTTP and TLS along, 5 MB that a bench would keep for
+# a code that is made once.
+_MAKE = """
+import json, sys, segno
+made = segno.make_qr(sys.argv[1]).matrix_iter(scale=1, border=int(sys.argv[2]))
+json.dump([list(row) for row in made], sys.stdout)
+"""
+_SECONDS = 30.0
+
+
+@functools.lru_cache(maxsize=8)
+def _made(text: str) -> tuple[tuple[int, ...], ...]:
+    """The code's modules, row by row, 1 is dark; none when it could not be made."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _MAKE, text, str(_QUIET)],
+            stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=_SECONDS,
+        )  # fmt: skip
+        return tuple(tuple(row) for row in json.loads(done.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError):
+        # The address stands beside it in letters.
+        return ()
 
 
 def code(url: str) -> list[str]:
-    """The lines of a code for the page at `url`, a scheme, host and port.
+    """The lines of a code for the page at `url`, a scheme, host and port; none when it could not
+    be made.
 
     In capitals, which mean the same there, an address fits into the smallest code.
     """
-    made = segno.make_qr(url.rstrip("/").upper())
-    rows = [list(row) for row in made.matrix_iter(scale=1, border=_QUIET)]
+    rows = list(_made(url.rstrip("/").upper()))
     if len(rows) % 2:
         # The missing half belongs to the margin.
-        rows.append([0] * len(rows[0]))
+        rows.append((0,) * len(rows[0]))
     return [
         "".join(_BLOCKS[upper, lower] for upper, lower in zip(*pair, strict=True))
         for pair in zip(rows[::2], rows[1::2], strict=True)

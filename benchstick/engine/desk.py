@@ -14,8 +14,7 @@ from typing import Any
 
 from benchstick.engine.scanner import Scan, Scanner
 from benchstick.engine.webhook import Postman
-from benchstick.plan.errors import BadInput
-from benchstick.plan.ticket import MOST_CHARACTERS, classify
+from benchstick.plan.ticket import MOST_CHARACTERS, classify, scan_text
 from benchstick.store import scans
 from benchstick.store import settings as settings_file
 from benchstick.store.home import settings_file as settings_path
@@ -60,18 +59,8 @@ class Desk:
         if body.get("drop") is True:
             scans.drop(db)
             return
-        self._keep(db, "page", text_of(body.get("text")))
+        self._keep(db, "page", scan_text(body.get("text")))
 
     def _keep(self, db: sqlite3.Connection, source: str, text: str) -> None:
         kind, value = classify(text, self.settings.scan_prefixes)
         scans.keep(db, source, text[:200], kind, value[:MOST_CHARACTERS])
-
-
-def text_of(value: Any) -> str:
-    """A scan as the page sends it. BadInput."""
-    if not isinstance(value, str) or not value.strip() or len(value) > MOST_CHARACTERS:
-        raise BadInput(f"text: 1 to {MOST_CHARACTERS} characters are wanted", field="text")
-    text = " ".join(value.split())
-    if not text.isprintable():
-        raise BadInput("text: has characters that cannot be shown", field="text")
-    return text

@@ -7,20 +7,11 @@ too, since what is posted would be lost on the way.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import hmac
-import http.client
 import sqlite3
 import threading
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from benchstick import __version__
 from benchstick.plan.errors import BenchError
 from benchstick.store import database, outbox
 from benchstick.store.settings import Settings
@@ -28,57 +19,6 @@ from benchstick.store.settings import Settings
 TIMEOUT_SECONDS = 10.0
 LOOK_EVERY = 2.0
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
-# A receiver's answer is not read beyond what an error message needs.
-_ANSWER_BYTES = 200
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
-def post(url: str, secret: str, letter: outbox.Letter) -> str | None:
-    """Post one body. None when the receiver has taken it, else why not, in one line.
-
-    With a secret the header X-Benchstick-Signature is `sha256=` and the HMAC of the body, so that
-    the receiver knows who it is from.
-    """
-    body = letter.body.encode()
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": f"benchstick/{__version__}",
-        "Idempotency-Key": letter.key,
-        "X-Benchstick-Attempt": str(letter.tries + 1),
-    }
-    if secret:
-        mark = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-        headers["X-Benchstick-Signature"] = f"sha256={mark}"
-    opener = urllib.request.build_opener(_NoRedirects)
-    request = urllib.request.Request(url, body, headers, method="POST")
-    try:
-        with opener.open(request, timeout=TIMEOUT_SECONDS):
-            return None
-    except urllib.error.HTTPError as error:
-        with contextlib.closing(error):
-            text = _said(error)
-        return f"the receiver answered {error.code} {error.reason}{text}"
-    except urllib.error.URLError as error:
-        return f"no connection: {getattr(error.reason, 'strerror', None) or error.reason}"
-    except TimeoutError:
-        return f"no answer within {TIMEOUT_SECONDS:g} s"
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        return f"{type(error).__name__}: {error}"
-
-
-def _said(error: urllib.error.HTTPError) -> str:
-    try:
-        text = error.read(_ANSWER_BYTES).decode("utf-8", "replace")
-    except (OSError, http.client.HTTPException):
-        return ""
-    line = " ".join(part for part in text.split() if part.isprintable())
-    return f": {line}" if line else ""
-
-
 def pause_after(tries: int) -> float:
     """Seconds to wait after so many tries in a row that failed."""
     return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(tries - 1, 20))
@@ -132,10 +72,13 @@ def deliver(
     well = True
     if not settings.webhook:
         return True
+    # On use: HTTP and TLS take 4 MB, on a bench without a webhook for nothing.
+    from benchstick.engine.post import post
+
     for letter in outbox.waiting(db):
         if stop is not None and stop.is_set():
             break
-        why = post(settings.webhook, settings.webhook_secret, letter)
+        why = post(settings.webhook, settings.webhook_secret, letter, TIMEOUT_SECONDS)
         if why is None:
             outbox.delivered(db, letter)
             failures = 0

@@ -49,6 +49,16 @@ def _text(name: str, value: Any) -> str:
     return text
 
 
+def scan_text(value: Any) -> str:
+    """A scan as the page sends it. BadInput."""
+    if not isinstance(value, str) or not value.strip() or len(value) > MOST_CHARACTERS:
+        raise BadInput(f"text: 1 to {MOST_CHARACTERS} characters are wanted", field="text")
+    text = " ".join(value.split())
+    if not text.isprintable():
+        raise BadInput("text: has characters that cannot be shown", field="text")
+    return text
+
+
 def classify(text: str, prefixes: Mapping[str, str]) -> tuple[str, str]:
     """Kind and value of what was scanned: by the longest of `prefixes` (each with its kind) that it
     begins with, which is cut off; an asset tag without one. Case counts."""

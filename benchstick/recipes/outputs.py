@@ -10,12 +10,14 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-from xml.etree import ElementTree as Xml
+from typing import TYPE_CHECKING, Any
 
 from benchstick.drives.model import Drive
 from benchstick.recipes import limits, verdict
 from benchstick.store.export import safe_cell
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 SCHEMA = "benchstick/qa/1"
 COLUMNS = (
@@ -92,6 +94,9 @@ def junit(verdicts: Sequence[Json]) -> str:
     """JUnit XML: a test suite for each drive, a test case for each limit and for each reason
     beside them. What fails is a failure, what could not be judged an error; their `type` is the
     stable code."""
+    # On use: the agent and the page make no XML as a rule, and it takes a megabyte in each.
+    from xml.etree import ElementTree as Xml
+
     root = Xml.Element("testsuites")
     for item in verdicts:
         _suite(root, item)
@@ -102,7 +107,9 @@ def junit(verdicts: Sequence[Json]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(root, encoding="unicode")}\n'
 
 
-def _suite(root: Xml.Element, item: Json) -> None:
+def _suite(root: Element, item: Json) -> None:
+    from xml.etree import ElementTree as Xml
+
     drive, recipe = item["drive"], item["recipe"]["name"]
     suite = Xml.SubElement(root, "testsuite", name=_xml(drive["code"]))
     suite.set("timestamp", item["begun_utc"])

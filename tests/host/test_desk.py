@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.engine.desk import Desk, text_of
+from benchstick.engine.desk import Desk
 from benchstick.plan.errors import BadInput
-from benchstick.plan.ticket import Ticket
+from benchstick.plan.ticket import Ticket, scan_text
 from benchstick.store import database, outbox, records, scans
 from tests.host.bench import Bench, wait_for
 from tests.host.test_webhook import Receiver
@@ -63,7 +63,7 @@ def test_a_mistake_in_the_settings_ends_the_agent_with_its_line(bench: Bench) ->
 @pytest.mark.parametrize("value", [None, 5, "", "  ", "x" * 101, "a\x00b", "a\x1b[2Jb", ["a"]])
 def test_scans_of_the_page_are_checked(value: object) -> None:
     with pytest.raises(BadInput, match="text: "):
-        text_of(value)
+        scan_text(value)
 
 
 def test_a_long_scan_is_kept_cut(bench: Bench) -> None:
