@@ -1,5 +1,5 @@
 """Runs inside a guest with four USB drives: recipes on all of them at once, by command and by
-themselves; the rule for erasing; a scanner. Prints one JSON document for test_qa.py.
+themselves; a scanner; a webhook. Prints one JSON document for test_qa.py.
 
 QASLOW001 is limited to 2 MB/s by QEMU; QALOST001 is taken away by its port's `authorized` in the
 middle of its pass.
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import hashlib
 import http.server
 import json
 import os
@@ -65,11 +64,6 @@ def bench(*argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["benchstick", *argv], capture_output=True, text=True)
 
 
-def quiet(*argv: str) -> None:
-    """A tool whose words are nobody's: stdout is the document's."""
-    subprocess.run(argv, check=True, capture_output=True)
-
-
 def until(what: Callable[[], Any], seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := what()):
@@ -98,14 +92,6 @@ def usb_port(serial: str) -> Path:
 def allow(port: Path, on: bool) -> None:
     """Plug it in, or pull it out, for all that the kernel can tell."""
     (port / "authorized").write_text("1" if on else "0", encoding="ascii")
-
-
-def checksum(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 22):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 @contextlib.contextmanager
@@ -291,49 +277,6 @@ def receive(done: Callable[[], Any]) -> list[dict[str, Any]]:
     return got
 
 
-def erasing(port: Path) -> dict[str, Any]:
-    """Erasing without hands: two of the conditions that a real drive can lack, a locked one, and
-    then all of them. (The others: tests/host/test_qa.py.)"""
-    blank = RECIPE.replace("erase_used = true\n", "")
-    settings({"BSUAS0001": port}, autostart="")
-    answers: dict[str, Any] = {}
-
-    def qa(name: str, recipe: str, drive: str = "BSUAS0001") -> None:
-        path = Path("/tmp/erase.toml")
-        path.write_text(recipe.replace("time = 3", "time = 1"), encoding="utf-8")
-        disk = node(drive)
-        assert disk is not None
-        before = checksum(disk)
-        done = bench("qa", str(path), "--drive", drive, "--json")
-        if not done.stdout:
-            raise SystemExit(f"{name}: exit {done.returncode}: {done.stderr}")
-        found = json.loads(done.stdout)
-        answer = next(iter(told(found["verdicts"]).values()))
-        answers[name] = {**answer, "exit": done.returncode,
-                         "unchanged": checksum(disk) == before}  # fmt: skip
-        say(f"{name}: {answer['verdict']}")
-
-    # Nobody watched it being plugged in: no agent runs.
-    qa("not seen", RECIPE)
-    allow(port, False)
-    until(lambda: node("BSUAS0001") is None)
-    with agent():
-        time.sleep(11)
-        allow(port, True)
-        until(lambda: node("BSUAS0001"))
-        seen = Path("/run/benchstick/seen.json")
-        until(lambda: seen.exists() and json.loads(seen.read_text())["seen"])
-        subprocess.run(["sfdisk", "-q", str(node("BSUAS0001"))], input=b"type=83\n", check=True)
-        subprocess.run(["udevadm", "settle", "--timeout=60"], check=True)
-        qa("used", blank)
-        settings({"BSUAS0001": port, "sata": Path("ata1")}, autostart="")
-        qa("locked", RECIPE.replace('"usb-bot"]', '"usb-bot", "sata"]'), "BSSATA0001")
-        quiet("wipefs", "-qa", str(node("BSUAS0001")))
-        quiet("blkdiscard", "-f", str(node("BSUAS0001")))
-        qa("blank", blank)
-    return answers
-
-
 def main() -> None:
     HOME.mkdir(parents=True, exist_ok=True)
     subprocess.run(["udevadm", "settle", "--timeout=120"], check=True)
@@ -343,8 +286,6 @@ def main() -> None:
     answer: dict[str, Any] = {"command": by_command(ports)}
     say("by itself")
     answer["itself"] = by_itself(ports)
-    say("erasing")
-    answer["erasing"] = erasing(ports["BSUAS0001"])
     json.dump(answer, sys.stdout)
 
 
