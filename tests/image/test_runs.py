@@ -65,6 +65,9 @@ def test_results_survive_a_power_cut(make_machine: Callable[..., Machine], tmp_p
     reports = "ls /run/benchstick/stick/reports"
     name = f"run-{number}-{done['uuid'][:8]}"
     until(lambda: f"{name}.json" in first.shell(reports), "the report")
+    # It is whole when the partition is closed again.
+    mounted = "grep /run/benchstick/stick /proc/mounts"
+    until(lambda: " ro," in first.shell(mounted), "the FAT partition, read-only again")
     first.kill()
 
     # Any PC can read it, and it is what the page gave.
