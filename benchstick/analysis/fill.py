@@ -87,8 +87,9 @@ class Level:
         return self.last - self.first
 
 
-class SampleLike(Protocol):
-    """What a series takes of one row of a run's per-second record (`store.records.Sample`)."""
+class Moved(Protocol):
+    """One row of a run's per-second record (`store.records.Sample`): what was moved in the `dt`
+    seconds that end at `t`, in a step of the plan."""
 
     @property
     def t(self) -> float: ...
@@ -100,6 +101,11 @@ class SampleLike(Protocol):
     def read_bytes(self) -> int: ...
     @property
     def write_bytes(self) -> int: ...
+
+
+class SampleLike(Moved, Protocol):
+    """What a series takes of it."""
+
     @property
     def inflight(self) -> int: ...
 

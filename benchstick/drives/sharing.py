@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchstick.drives.sata import pcie
 from benchstick.drives.tree import Tree
@@ -39,21 +38,6 @@ class Link:
         if self.limit is not None:
             share = f"{self.limit:.0f} MB/s at most, {self.limit / len(names):.0f} each"
         return f"{self.kind} {self.name} is shared by {', '.join(names)}: {share}"
-
-    def to_json(self) -> dict[str, Any]:
-        """As part of a JSON document."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "limit": None if self.limit is None else {"value": self.limit, "unit": "MB/s"},
-            "drives": list(self.drives),
-        }
-
-
-def controller(tree: Tree, name: str) -> str:
-    """The controller that disk `name` hangs on: its PCI address, or its own name without one."""
-    where = locate(tree, name)
-    return where.pci[-1].name if where.pci else name
 
 
 def shared(tree: Tree, names: Sequence[str]) -> list[Link]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchstick.engine.keyboard import MOST_CHARACTERS as MOST_SCANNED
 from benchstick.engine.scanner import Scan, Scanner
 from benchstick.engine.webhook import Postman
 from benchstick.plan.ticket import MOST_CHARACTERS, classify, scan_text
@@ -63,4 +64,4 @@ class Desk:
 
     def _keep(self, db: sqlite3.Connection, source: str, text: str) -> None:
         kind, value = classify(text, self.settings.scan_prefixes)
-        scans.keep(db, source, text[:200], kind, value[:MOST_CHARACTERS])
+        scans.keep(db, source, text[:MOST_SCANNED], kind, value[:MOST_CHARACTERS])

@@ -20,22 +20,6 @@ from benchstick.recipes.several import Asked, Child
 from benchstick.store.settings import Settings, SettingsError
 
 
-class _Child:
-    """A test in a process of its own, as `hands` wants it."""
-
-    def __init__(self, asked: Asked, home: Path) -> None:
-        self._child = Child(asked, home)
-
-    def is_alive(self) -> bool:
-        return self._child.is_alive()
-
-    def end(self) -> None:
-        self._child.end()
-
-    def verdict(self) -> Mapping[str, Any]:
-        return self._child.verdict()
-
-
 def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
     """The slots of the settings, if any, and the tests that are asked for; `tell` takes a line for
     each event. SettingsError for a recipe that is not there or has a mistake: found out at the
@@ -83,6 +67,6 @@ def _begin(
             per_controller=settings.per_controller, scanned=ticket.serial or None,
             labels={name: text for name, text in labels.items() if text},
         )  # fmt: skip
-        return _Child(Asked(drive, ask), home)
+        return Child(Asked(drive, ask), home)
 
     return begin

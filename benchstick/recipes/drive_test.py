@@ -88,6 +88,11 @@ class Ask:
         return Ask(**{**data, "recipe": raw, "expected": (key, diskseq)})
 
 
+def posts() -> bool:
+    """Whether the settings have a webhook for the verdict."""
+    return bool(settings.load(settings_file()).webhook)
+
+
 class DriveTest:
     """A recipe on one drive, again as often as it says. `cancelled` ends it, and the end of the
     process `parent`, which started this one."""
@@ -116,7 +121,7 @@ class DriveTest:
             if last:
                 found["after"] = self._let_go()
             with contextlib.closing(database.open_writer(self.home)) as db:
-                number = verdicts.keep(db, found, post=last and self._posts())
+                number = verdicts.keep(db, found, post=last and posts())
             found = {"number": number, **found}
             if last:
                 return found
@@ -125,11 +130,6 @@ class DriveTest:
             with contextlib.suppress(BenchError):
                 # With the facts of now; where it is gone its first run says so.
                 drive = self._find()
-
-    @staticmethod
-    def _posts() -> bool:
-        """Whether the settings have a webhook for the verdict."""
-        return bool(settings.load(settings_file()).webhook)
 
     def _find(self) -> Drive:
         """The drive that was chosen, and no other."""

@@ -21,10 +21,10 @@ from benchstick.plan.units import parse_duration, parse_size
 from benchstick.recipes import model, rehearse
 from benchstick.recipes.facts import CHANGES, FACTS, FLAG, NUMBER, WORDS
 from benchstick.recipes.model import After, Entry, Limit, Match, Recipe, Size, Start, Stop
+from benchstick.store.recipes import MOST_BYTES
 from benchstick.suites import presets, registry
 from benchstick.suites.references import UNITS
 
-MOST_BYTES = 64 << 10
 MOST_LIMITS = 200
 MOST_STOPS = 20
 MOST_RETRIES = 5

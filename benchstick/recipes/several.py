@@ -20,14 +20,12 @@ from benchstick.drives.tree import Tree
 from benchstick.plan.errors import EXIT_INTERNAL, StoreFailed
 from benchstick.recipes import verdict
 from benchstick.recipes.codes import ENDED
-from benchstick.recipes.drive_test import Ask
+from benchstick.recipes.drive_test import Ask, posts
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.read import read
 from benchstick.recipes.verdict import Attempt
 from benchstick.store import database, verdicts
 from benchstick.store.database import utc_now
-from benchstick.store.home import settings_file
-from benchstick.store.settings import load
 
 # The process that tests one drive.
 COMMAND: Sequence[str] = (sys.executable, "-m", "benchstick.recipes.drive_test")
@@ -120,7 +118,7 @@ class Child:
         made = self._lacking(int(found["error"]["code"]), str(found["error"]["message"]))
         try:
             with contextlib.closing(database.open_writer(self._home)) as db:
-                number = verdicts.keep(db, made, post=bool(load(settings_file()).webhook))
+                number = verdicts.keep(db, made, post=posts())
         except StoreFailed as error:
             # The other drives' verdicts are not lost for it.
             print(f"benchstick: {made['drive']['code']}: its verdict is not kept: {error.message}",

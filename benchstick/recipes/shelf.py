@@ -10,7 +10,6 @@ from pathlib import Path
 
 from benchstick.plan.errors import BadInput, BenchError
 from benchstick.recipes import ready
-from benchstick.recipes.read import MOST_BYTES
 from benchstick.store import database, recipes
 from benchstick.store.home import data_folder, stick_recipes
 
@@ -40,7 +39,7 @@ class Shelved:
             return self.text.encode()
         try:
             with self.path.open("rb") as file:
-                return file.read(MOST_BYTES + 1)
+                return file.read(recipes.MOST_BYTES + 1)
         except OSError as error:
             raise BadInput(f"{self.path}: {error.strerror}", field="recipe") from None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
+from benchstick.analysis.fill import Moved
 from benchstick.recipes import codes
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.model import ERRORS, HEAT, RATE, Stop
@@ -15,28 +16,13 @@ from benchstick.recipes.model import ERRORS, HEAT, RATE, Stop
 ERROR_EVENTS = frozenset({"link", "data-differ"})
 
 
-class Sampled(Protocol):
-    """One interval of a drive's record: `dt` seconds that end at `t`, in a step of the plan."""
-
-    @property
-    def t(self) -> float: ...
-    @property
-    def dt(self) -> float: ...
-    @property
-    def step(self) -> int | None: ...
-    @property
-    def read_bytes(self) -> int: ...
-    @property
-    def write_bytes(self) -> int: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """What a run recorded so far: the steps of its plan (as JSON), its samples in order, the
     temperatures read, its events as (kind, text)."""
 
     steps: Sequence[Mapping[str, Any]]
-    samples: Sequence[Sampled] = ()
+    samples: Sequence[Moved] = ()
     temperatures: Sequence[float] = ()
     events: Sequence[tuple[str, str]] = field(default_factory=tuple)
 

@@ -19,7 +19,8 @@ from benchstick.plan.units import parse_duration
 from benchstick.recipes import before, ready, shelf, words
 from benchstick.recipes.facts import CHANGES, FACTS, FLAG, NUMBER, TEXT, WORDS
 from benchstick.recipes.model import Entry, Limit, Match, Recipe, Size, Start, Stop
-from benchstick.recipes.read import MOST_BYTES, RecipeMistakes, read
+from benchstick.recipes.read import RecipeMistakes, read
+from benchstick.store.recipes import MOST_BYTES
 from benchstick.suites import registry
 from tests.hardware.playback import CASES, case_names, play
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.drives.sharing import Link, controller, shared
+from benchstick.drives.sharing import Link, shared
 from benchstick.drives.tree import Tree, disk_names
 from tests.hardware.playback import CASES, expand
 
@@ -90,11 +90,6 @@ def test_the_narrowest_link_of_the_same_drives_is_told(machine: Machine) -> None
         "USB hub 2-1 is shared by A, B: 500 MB/s at most, 250 each"
     )
     assert Link("controller", "x", None, ("a", "b")).told(["A", "B"]).endswith("is not known")
-
-
-def test_controllers(machine: Machine) -> None:
-    names = {name: controller(machine.tree, name) for name in ("sda", "sde", "nvme1n1")}
-    assert names == {"sda": "0000:00:14.0", "sde": "0000:00:17.0", "nvme1n1": "0000:03:00.0"}
 
 
 def test_two_luns_of_one_bridge(tmp_path: Path) -> None:
