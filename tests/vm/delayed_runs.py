@@ -174,7 +174,7 @@ def main() -> None:
             "truth-throttled": (throttled, long, deep),
         }
     )
-    delayed = null_blk("bslat", irqmode=2, completion_nsec=40_000_000)
+    delayed = null_blk("bslat", irqmode=2, completion_nsec=100_000_000)
     answer |= side_by_side({"truth-null": (delayed, both, (*deep, "RND4K Q32T1 write"))})
     json.dump(answer, sys.stdout)
 
