@@ -8,7 +8,7 @@ from typing import Any
 from flask import Blueprint, Response, render_template, request
 
 from benchstick.plan.errors import BadInput
-from benchstick.recipes import limits, outputs
+from benchstick.recipes import limits, lines, outputs
 from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
 from benchstick.store import records, verdicts
 from webui.api import reply
@@ -28,7 +28,7 @@ FILES: Mapping[str, tuple[str, str, Callable[[Mapping[str, Any]], str]]] = {
     "csv": ("text/csv; charset=utf-8", "csv", lambda item: outputs.csv_text([item])),
     "events": (
         "text/plain; charset=utf-8", "log",
-        lambda item: "".join(f"{line}\n" for line in outputs.event_lines(item)),
+        lambda item: "".join(f"{line}\n" for line in lines.event_lines(item)),
     ),
 }  # fmt: skip
 FORMATS = ("json", *FILES)

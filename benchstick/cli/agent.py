@@ -12,7 +12,7 @@ from benchstick.appliance.reports import Reports
 from benchstick.cli.common import need_root
 from benchstick.engine import event_lines
 from benchstick.engine.agent import Agent
-from benchstick.engine.job import cancel_on_signals
+from benchstick.engine.signals import cancel_on_signals
 from benchstick.recipes.autostart import hands
 from benchstick.store import settings
 from benchstick.store.home import data_folder, settings_file

@@ -15,11 +15,12 @@ from benchstick.drives import discover, slots
 from benchstick.drives.model import Drive
 from benchstick.drives.tree import Tree
 from benchstick.engine import event_lines, plugged
-from benchstick.engine.job import Job, cancel_on_signals, find_drives, make_ready
+from benchstick.engine.job import Job, find_drives, make_ready
+from benchstick.engine.signals import cancel_on_signals
 from benchstick.plan import queue
 from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput, BenchError
 from benchstick.plan.steps import Plan
-from benchstick.recipes import before, outputs, several
+from benchstick.recipes import before, lines, outputs, several
 from benchstick.recipes.drive_test import Ask
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.read import RecipeMistakes, read
@@ -96,18 +97,18 @@ def qa(
     ]  # fmt: skip
     with cancel_on_signals() as cancelled, event_lines.opened(chosen, data_folder()) as send:
 
-        def tell(lines: Sequence[str]) -> None:
-            for line in lines:
+        def tell(said: Sequence[str]) -> None:
+            for line in said:
                 send(line)
-            _write(events, "".join(f"{line}\n" for line in lines), mode="a")
+            _write(events, "".join(f"{line}\n" for line in said), mode="a")
 
         tell([
-            outputs.begun_line(drive, time=utc_now(), slot=ports.get(drive.identity.port) or None,
-                               labels=labels, scanned=scanned, recipe=recipe.name)
+            lines.begun_line(drive, time=utc_now(), slot=ports.get(drive.identity.port) or None,
+                             labels=labels, scanned=scanned, recipe=recipe.name)
             for drive in drives
         ])  # fmt: skip
         found = several.carry_out(
-            asked, data_folder(), cancelled, lambda item: tell(outputs.event_lines(item))
+            asked, data_folder(), cancelled, lambda item: tell(lines.event_lines(item))
         )
     _write(junit, outputs.junit(found))
     _write(as_csv, outputs.csv_text(found))

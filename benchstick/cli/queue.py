@@ -17,11 +17,11 @@ from benchstick.engine.foreground import Foreground
 from benchstick.engine.job import (
     Job,
     Ready,
-    cancel_on_signals,
     check_queue,
     make_all_ready,
     make_ready,
 )
+from benchstick.engine.signals import cancel_on_signals
 from benchstick.plan import queue
 from benchstick.plan.errors import EXIT_CANCELLED, BadInput, BenchError
 from benchstick.store.records import storable

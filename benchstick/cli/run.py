@@ -12,7 +12,8 @@ from benchstick.cli.common import need_root, print_json, tell_unfinished
 from benchstick.cli.queue import Given, queue_of, read_suites
 from benchstick.cli.runs import print_run
 from benchstick.engine import plugged
-from benchstick.engine.job import Job, cancel_on_signals, make_ready
+from benchstick.engine.job import Job, make_ready
+from benchstick.engine.signals import cancel_on_signals
 from benchstick.plan.errors import BadInput
 from benchstick.plan.steps import FILESYSTEMS, TARGETS
 from benchstick.store.home import data_folder

@@ -9,8 +9,8 @@ import time
 import click
 
 from benchstick.engine import scanner as scanners
-from benchstick.engine.job import cancel_on_signals
 from benchstick.engine.keyboard import LAYOUTS
+from benchstick.engine.signals import cancel_on_signals
 from benchstick.plan.errors import BadInput
 from benchstick.store import settings
 from benchstick.store.home import settings_file

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from benchstick.cli.common import print_json, print_table, reader
-from benchstick.recipes import outputs
+from benchstick.recipes import lines, outputs
 from benchstick.store import database, records, verdicts
 from benchstick.store.home import data_folder
 from benchstick.store.records import storable
@@ -82,6 +82,6 @@ def _print(found: Mapping[str, Any], form: str) -> None:
     elif form == "junit":
         print(outputs.junit([found]), end="")
     elif form == "events":
-        print("\n".join(outputs.event_lines(found)))
+        print("\n".join(lines.event_lines(found)))
     else:
         print("\n".join(storable(line) or "" for line in outputs.text_lines(found)))

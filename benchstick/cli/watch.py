@@ -11,7 +11,7 @@ from benchstick.drives import discover, words
 from benchstick.drives.model import Drive
 from benchstick.drives.watch import present
 from benchstick.drives.watch import watch as hotplug
-from benchstick.engine.job import cancel_on_signals
+from benchstick.engine.signals import cancel_on_signals
 from benchstick.store.home import data_folder
 
 SCHEMA = "benchstick/watch/1"

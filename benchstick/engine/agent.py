@@ -27,7 +27,7 @@ from benchstick.appliance.state import note_sticks
 from benchstick.drives import discover
 from benchstick.drives.judge import STICK_WHY
 from benchstick.drives.model import Drive
-from benchstick.engine import plugged, purges, queues, recovery
+from benchstick.engine import plugged, purges, queues
 from benchstick.engine.artefacts import check_room
 from benchstick.engine.desk import Desk
 from benchstick.plan.errors import BadInput, BenchError, Refused, StoreFailed
@@ -104,7 +104,11 @@ class Agent:
             # What an agent before this one saw counts no more.
             plugged.publish(self.seen)
             with contextlib.closing(database.open_writer(self.home)) as db:
-                recovery.recover(db)
+                if records.any_running(db):
+                    # On use: it brings the runner, and the agent waits most of its life.
+                    from benchstick.engine import recovery
+
+                    recovery.recover(db)
                 for left in purges.unfinished(db):
                     print(f"benchstick agent: {left.told()}", file=sys.stderr)
                 self._refuse_old(db)

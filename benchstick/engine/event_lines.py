@@ -1,7 +1,7 @@
 """Events as lines of text, as they happen: at the end of a log file, and on a serial line.
 
 Nobody waits for either: what cannot be written is dropped, and that is told. Lines are ASCII
-without control characters (recipes.outputs.line_of makes them).
+without control characters (recipes.lines.line_of makes them).
 """
 
 from __future__ import annotations

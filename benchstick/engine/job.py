@@ -7,14 +7,11 @@ the drive is looked for anew, the parameters are parsed anew, the guard judges a
 from __future__ import annotations
 
 import contextlib
-import signal
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 from benchstick.drives import discover, guard, practice, purge
 from benchstick.drives.model import Drive
@@ -274,21 +271,3 @@ def _store(home: Path) -> sqlite3.Connection:
     store = database.open_writer(home)
     recovery.recover(store)
     return store
-
-
-@contextlib.contextmanager
-def cancel_on_signals() -> Iterator[threading.Event]:
-    """An event that SIGINT, SIGTERM and SIGHUP set; their handlers are put back after."""
-    event = threading.Event()
-
-    def note(number: int, frame: FrameType | None) -> None:
-        event.set()
-
-    before: dict[signal.Signals, Any] = {}
-    for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        before[which] = signal.signal(which, note)
-    try:
-        yield event
-    finally:
-        for which, handler in before.items():
-            signal.signal(which, handler)

@@ -13,7 +13,6 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchstick.engine.worker import job_from_request
 from benchstick.plan.errors import BadInput, Refused
 from benchstick.plan.queue import entries_of, goes_on
 from benchstick.store import locks, queues, records
@@ -43,6 +42,9 @@ def check_free(db: sqlite3.Connection, body: Mapping[str, Any]) -> None:
 
 def take(db: sqlite3.Connection, number: int, body: Mapping[str, Any], start: Start) -> None:
     """Open the queue that request `number` asks for and start its first run. BadInput, Refused."""
+    # On use: it brings every suite, and the agent waits most of its life.
+    from benchstick.engine.worker import job_from_request
+
     entries = entries_of(body)
     for entry in entries:
         job_from_request(number, entry)

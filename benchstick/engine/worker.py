@@ -21,11 +21,11 @@ from benchstick.appliance import state
 from benchstick.engine.job import (
     Job,
     Ready,
-    cancel_on_signals,
     check_queue,
     execute,
     make_ready,
 )
+from benchstick.engine.signals import cancel_on_signals
 from benchstick.plan.errors import EXIT_INTERNAL, BadInput, BenchError
 from benchstick.plan.queue import entries_of
 from benchstick.store import database, queues, records

@@ -12,11 +12,7 @@ from benchstick.drives.slots import by_port
 from benchstick.drives.tree import Tree
 from benchstick.plan.errors import BadInput, Refused
 from benchstick.plan.ticket import Ticket
-from benchstick.recipes import shelf
-from benchstick.recipes.drive_test import Ask
 from benchstick.recipes.hands import Begin, Hands, Test
-from benchstick.recipes.read import RecipeMistakes, read
-from benchstick.recipes.several import Asked, Child
 from benchstick.store.settings import Settings, SettingsError
 
 
@@ -34,6 +30,11 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
             raise BadInput("recipe: a recipe's name is wanted", field="recipe")
         if typed not in (None, drive.code):
             raise Refused(f"erase: {typed!r} is not the code of {drive.code}", field="erase")
+        # On use, here and below: they bring the runner and every suite, and an agent without slots
+        # waits most of its life.
+        from benchstick.recipes import shelf
+        from benchstick.recipes.read import read
+
         recipe = shelf.find(name, home)
         raw = recipe.raw()
         read(raw, recipe.file)
@@ -41,6 +42,9 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
 
     begin = None
     if settings.autostart:
+        from benchstick.recipes import shelf
+        from benchstick.recipes.read import RecipeMistakes, read
+
         recipe = shelf.find(settings.autostart, home)
         raw = recipe.raw()
         try:
@@ -59,6 +63,9 @@ def _begin(
     """What begins a test by this recipe. `erase` is the drive's code, typed by a person."""
 
     def begin(drive: Drive, slot: str, ticket: Ticket) -> Test:
+        from benchstick.recipes.drive_test import Ask
+        from benchstick.recipes.several import Asked, Child
+
         labels = {"asset": ticket.asset, "order": ticket.order, "operator": ticket.operator}
         ask = Ask(
             recipe=raw, file=file, drive=drive.code,

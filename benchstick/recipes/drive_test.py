@@ -27,13 +27,13 @@ from benchstick.engine import host, plugged
 from benchstick.engine.job import (
     Job,
     Ready,
-    cancel_on_signals,
     check_queue,
     execute,
     find_drive,
     make_ready,
 )
 from benchstick.engine.runner import Outcome, Progress
+from benchstick.engine.signals import cancel_on_signals
 from benchstick.plan import queue
 from benchstick.plan.errors import (
     EXIT_CANCELLED,

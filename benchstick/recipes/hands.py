@@ -21,7 +21,7 @@ from benchstick.drives.slots import slot_of
 from benchstick.drives.tree import Tree
 from benchstick.plan.errors import BadInput, Refused
 from benchstick.plan.ticket import Ticket
-from benchstick.recipes.outputs import begun_line, drive_words, event_lines, line_of
+from benchstick.recipes.lines import begun_line, drive_words, event_lines, line_of
 from benchstick.store import scans, slots
 from benchstick.store.database import utc_now
 from benchstick.store.slots import COUNTDOWN, DONE, HERE, STOPPED, TESTING, Slot

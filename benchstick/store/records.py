@@ -456,6 +456,11 @@ def find_run(db: sqlite3.Connection, number: int) -> sqlite3.Row:
     return row
 
 
+def any_running(db: sqlite3.Connection) -> bool:
+    """Whether a run says that it is running: its runner may have been killed."""
+    return db.execute("SELECT 1 FROM running LIMIT 1").fetchone() is not None
+
+
 def shown_state(db: sqlite3.Connection, row: sqlite3.Row) -> str:
     """The state to show: a run called running whose lock is free was interrupted."""
     state = str(row["state"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 ROOMS = (
@@ -60,3 +62,15 @@ def test_plans_suites_and_recipes_do_no_input_or_output() -> None:
                 for alias in node.names
             }
             assert not modules & forbidden, path
+
+
+def test_an_agent_that_waits_holds_nothing_of_what_runs() -> None:
+    """The image's budget of RAM at idle: what a run needs comes with the run."""
+    code = "import sys, benchstick.cli.agent; print(*sys.modules, sep='\\n')"
+    words = [sys.executable, "-c", code]
+    loaded = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    heavy = {"benchstick.engine.runner", "benchstick.engine.job", "benchstick.engine.copier",
+             "benchstick.suites", "benchstick.recipes.read", "ssl", "http.client",
+             "xml.etree.ElementTree"}  # fmt: skip
+    assert "benchstick.engine.agent" in loaded.split()
+    assert heavy.isdisjoint(loaded.split())

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchstick.recipes import outputs, shelf
+from benchstick.recipes import lines, outputs, shelf
 from benchstick.store import locks, recipes, records, slots, verdicts
 from benchstick.store import settings as settings_file
 from benchstick.store.database import open_writer
@@ -253,7 +253,7 @@ def test_a_verdicts_files_say_the_same(client: Browser, numbers: dict[str, int])
     assert made["json"].json == found
     assert made["junit"].text == outputs.junit([found])
     assert made["csv"].text == outputs.csv_text([found])
-    assert made["events"].text.splitlines() == outputs.event_lines(found)
+    assert made["events"].text.splitlines() == lines.event_lines(found)
     assert client.get(f"/verdicts/{number}/export?format=pdf").status_code == 400
 
 
