@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives import leave
+from benchstick.drives import discover, leave
 from benchstick.drives.model import Drive
 from benchstick.engine import host, plugged
 from benchstick.engine.job import (
@@ -37,6 +37,7 @@ from benchstick.engine.signals import cancel_on_signals
 from benchstick.plan import queue
 from benchstick.plan.errors import (
     EXIT_CANCELLED,
+    EXIT_DRIVE_LOST,
     EXIT_INTERNAL,
     BadInput,
     BenchError,
@@ -142,9 +143,10 @@ class DriveTest:
         begun = utc_now()
         ended: tuple[int, str] | None = None
         refused: list[Reason] = before.reasons(self.recipe, drive.to_json())
+        another = verdict.serial_mismatch(self.ask.scanned, drive.to_json()) is not None
         numbers: list[int] = []
         with Watch(self.recipe, self.home, self.cancelled, self.parent) as watch:
-            if not refused:
+            if not (refused or another):
                 try:
                     readies = self._ready(drive)
                     refused = self._erasing(drive, readies)
@@ -157,6 +159,8 @@ class DriveTest:
                     ended = (error.exit_code, error.message)
             seconds, reason = watch.seconds, watch.reason
         evidence = self._evidence(drive, numbers)
+        if ended is None and reason is None:
+            ended = _went_away(evidence)
         attempt = Attempt(
             evidence=evidence, seconds=seconds, begun_utc=begun, ended_utc=utc_now(),
             stopped=reason, ended=ended, refused=refused, scanned=self.ask.scanned,
@@ -303,8 +307,24 @@ class DriveTest:
         try:
             found = find_drive(self.ask.drive, self.home, self._seen, makes=False)
         except (BadInput, DriveLost, Refused) as error:
-            return None, error.message
+            # Its code may be another one since a drive with the same serial was plugged in.
+            there = discover.scan(seen=self._seen, home=self.home)
+            same = [one for one in there if one.identity == drive.identity]
+            if len(same) != 1:
+                return None, error.message
+            (found,) = same
         return found.to_json(), ""
+
+
+def _went_away(evidence: Evidence) -> tuple[int, str] | None:
+    """That the drive is not there after runs that came to their end: nobody knows whether it was
+    still itself. Other ends tell themselves."""
+    runs = evidence.runs
+    if not runs or evidence.after is not None:
+        return None
+    if not all(run["state"] == "done" and queue.goes_on(int(run["exit_code"])) for run in runs):
+        return None
+    return EXIT_DRIVE_LOST, f"after the test: {evidence.after_why}"
 
 
 def _referenced(db: Any, name: str) -> int | None:

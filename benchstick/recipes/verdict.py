@@ -58,7 +58,8 @@ class Attempt:
 def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
     """The `benchstick/verdict/1` document."""
     # What was not begun is not judged: every limit would only say that nothing was measured.
-    judged = [] if attempt.refused else limits.judge(recipe.limits, attempt.evidence)
+    begun = not (attempt.refused or _another_was_scanned(attempt))
+    judged = limits.judge(recipe.limits, attempt.evidence) if begun else []
     failures = [_told(item) for item in _failures(recipe, attempt)]
     failures += _of_limits(judged, limits.FAILED)
     reasons = [_told(item) for item in _inconclusive(recipe, attempt)]
@@ -125,15 +126,30 @@ def _why(
     return f"{first['text']}{more}"
 
 
-def _failures(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
-    """What fails a drive beside its limits."""
-    identity = attempt.evidence.drive["identity"]
+def serial_mismatch(scanned: str | None, drive: Json) -> Reason | None:
+    """Why the drive is not the one whose serial was scanned; None when it is, or nothing was. Such
+    a drive is not tested: it is another one than somebody believes, and its data are not lost for
+    that."""
+    identity = drive["identity"]
     # What is printed on a case is the number of the drive in it, or that of its bridge.
     serials = tuple(str(identity.get(name) or "") for name in ("serial", "bridge_serial"))
-    if attempt.scanned is not None and not same_serial(attempt.scanned, serials):
-        own = identity.get("serial") or "it tells none"
-        told = f"the scanned serial {attempt.scanned} is not the drive's: {own}"
-        yield Reason(codes.SERIAL_MISMATCH, told)
+    if scanned is None or same_serial(scanned, serials):
+        return None
+    own = identity.get("serial") or "it tells none"
+    return Reason(codes.SERIAL_MISMATCH, f"the scanned serial {scanned} is not the drive's: {own}")
+
+
+def _another_was_scanned(attempt: Attempt) -> bool:
+    """Whether the test was not begun because of the scanned serial."""
+    evidence = attempt.evidence
+    return not evidence.runs and serial_mismatch(attempt.scanned, evidence.drive) is not None
+
+
+def _failures(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
+    """What fails a drive beside its limits."""
+    mismatch = serial_mismatch(attempt.scanned, attempt.evidence.drive)
+    if mismatch is not None:
+        yield mismatch
     if attempt.stopped is not None:
         yield attempt.stopped
         if attempt.stopped.code == codes.TIME_LIMIT:
@@ -157,7 +173,8 @@ def _inconclusive(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
     for run in attempt.evidence.runs:
         yield from _of_run(run, cancelled_by_rule=own and run is attempt.evidence.runs[-1])
     entries, made = len(recipe.entries), len(attempt.evidence.runs)
-    if made < entries and not (attempt.refused or attempt.ended or own) and not _broke(attempt):
+    told = attempt.refused or attempt.ended or own or _another_was_scanned(attempt)
+    if made < entries and not told and not _broke(attempt):
         left = ", ".join(item.suite for item in recipe.entries[made:])
         yield Reason(codes.NOT_RUN, f"not run: {left}")
     yield from _other_drive(attempt.evidence)

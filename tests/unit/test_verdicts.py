@@ -318,6 +318,10 @@ def test_a_scanned_serial_that_differs_is_a_fail() -> None:
     found = of(recipe(), scanned="S2")
     assert codes_of(found) == (["serial-mismatch"], [])
     assert "S2" in found["why"] and "S1" in found["why"]
+    # As it is carried out, without any run: no limit is judged, and no suite is missed.
+    found = judged(recipe(), Evidence(drive=drive()), scanned="S2")
+    assert codes_of(found) == (["serial-mismatch"], [])
+    assert (found["verdict"], found["exit_code"], found["limits"]) == ("fail", 1, [])
 
 
 def test_another_drive_after_the_test_is_inconclusive() -> None:

@@ -1,0 +1,158 @@
+"""A recipe on one drive, carried out, with stand-ins for the drive and its runs: what is begun on
+which drive, and what is said of it then."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchstick.drives import discover
+from benchstick.drives.model import Drive, Fact, Guard, Identity
+from benchstick.engine import host, plugged
+from benchstick.engine.job import Job, Ready
+from benchstick.engine.runner import Outcome
+from benchstick.plan.errors import BadInput
+from benchstick.recipes import drive_test
+from benchstick.recipes.drive_test import Ask, DriveTest
+from benchstick.store import database, records
+from benchstick.suites import registry
+
+RECIPE = b"""
+allow_erase = true
+[match]
+transport = "usb-uas"
+[[suite]]
+name = "cdm"
+target = "block"
+[[limit]]
+fact = "transport"
+op = "=="
+value = "usb-uas"
+"""
+
+
+def made_up(transport: str = "usb-uas", capacity: int = 10**12, contents: str = "nothing") -> Drive:
+    """A free drive on port 2-1."""
+    facts = {"transport": transport, "usb_speed": 10000, "usb_capable_speed": 10000,
+             "queue_depth": 30, "write_cache": "enabled", "trim": True, "trim_kernel": 1 << 30,
+             "temperature": 30, "contents": contents, "rotational": False}  # fmt: skip
+    identity = Identity("S1", "Model", None, None, capacity, "2-1", 0)
+    return Drive(
+        "sdx", "/dev/sdx", "8:0", 5, "S1", identity, Guard("free", "test"),
+        {name: Fact(value, source="test") for name, value in facts.items()},
+    )  # fmt: skip
+
+
+class World:
+    """One drive, which may go away or be another one after its run."""
+
+    def __init__(self, home: Path, patch: pytest.MonkeyPatch) -> None:
+        self.home = home
+        self.drive = made_up()
+        self.after: Drive | None = None
+        self.seen = {5}
+        self.begun: list[Ready] = []
+        self._count = itertools.count()
+        patch.setattr(drive_test, "find_drive", self.find)
+        patch.setattr(drive_test, "make_ready", self.make_ready)
+        patch.setattr(drive_test, "check_queue", lambda jobs, home, seen: None)
+        patch.setattr(drive_test, "execute", self.execute)
+        patch.setattr(plugged, "believed", lambda: self.seen)
+        patch.setattr(discover, "scan", lambda **_: [self.after] if self.after else [])
+        patch.setattr(host, "controller", lambda name: "a")
+
+    def find(self, selector: str, home: Path, seen: Any, *, makes: bool = True) -> Drive:
+        there = self.after if self.begun else self.drive
+        if there is None or selector != there.code:
+            raise BadInput(f"no drive {selector!r}", field="drive")
+        return there
+
+    def make_ready(
+        self, job: Job, home: Path, seen: Any, *, drive: Drive | None = None
+    ) -> Ready:
+        drive = drive or self.drive
+        plan = registry.make_plan(
+            job.suite, drive.to_json(), job.params, target=job.target, fs=job.fs, scale=job.scale,
+            ram=1 << 40,
+        )  # fmt: skip
+        return Ready(job, drive, plan, {}, None)
+
+    def execute(self, ready: Ready, home: Path, *, begun: Any, **_: Any) -> Outcome:
+        self.begun.append(ready)
+        plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
+        uuid = f"u{next(self._count)}"
+        with contextlib.closing(database.open_writer(home)) as db:
+            run = records.RunRecord.create(
+                db, uuid=uuid, suite=ready.plan.suite, practice=False,
+                drive=ready.drive.to_json(), plan=plan, pid=1, device="sdx",
+            )  # fmt: skip
+            begun(run.number)
+            run.finish("done", 0, seconds=1.0)
+        return Outcome(run.number, uuid, "done", 0, None)
+
+    def test(self, recipe: bytes = RECIPE, **more: Any) -> dict[str, Any]:
+        """The verdict of a test of the drive on one of the bench's ports."""
+        ask = Ask(
+            recipe=recipe, file="my.toml", drive="S1",
+            expected=(self.drive.identity.key(), self.drive.diskseq),
+            **{"bench_ports": {"2-1": "slot 1"}, **more},
+        )  # fmt: skip
+        return DriveTest(
+            ask, self.home, threading.Event(), lambda text: None, os.getppid()
+        ).carry_out()
+
+
+@pytest.fixture
+def world(bench_home: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(bench_home, monkeypatch)
+
+
+def codes_of(found: dict[str, Any]) -> list[str]:
+    return [item["code"] for item in (*found["failures"], *found["inconclusive"])]
+
+
+def test_the_drive_that_was_there_before_passes(world: World) -> None:
+    world.after = world.drive
+    found = world.test(scanned="s-1")
+    assert (found["verdict"], codes_of(found)) == ("pass", [])
+    assert [ready.job.erase for ready in world.begun] == ["S1"]
+
+
+@pytest.mark.parametrize("erase", [None, "S1"])
+def test_a_drive_whose_label_has_another_serial_is_not_touched(
+    world: World, erase: str | None
+) -> None:
+    found = world.test(scanned="S2", erase=erase)
+    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
+    assert codes_of(found) == ["serial-mismatch"]
+    assert (found["runs"], found["limits"], world.begun) == ([], [], [])
+
+
+def test_a_drive_that_is_not_there_after_its_test_does_not_pass(world: World) -> None:
+    found = world.test()
+    assert len(world.begun) == 1
+    assert (found["verdict"], found["exit_code"]) == ("inconclusive", 4)
+    assert codes_of(found) == ["drive-lost"]
+    assert found["why"] == "after the test: no drive 'S1'"
+
+
+def test_another_drive_in_its_place_is_told(world: World) -> None:
+    other = replace(world.drive.identity, serial="S9")
+    world.after = replace(world.drive, identity=other, code="S9")
+    assert codes_of(world.test()) == ["drive-lost"]
+    world.begun.clear()
+    world.after = replace(world.drive, identity=replace(world.drive.identity, capacity=10**11))
+    assert codes_of(world.test()) == ["identity-changed"]
+
+
+def test_a_code_that_became_another_one_is_no_other_drive(world: World) -> None:
+    # A drive with the same serial was plugged in meanwhile: the code is the place now.
+    world.after = replace(world.drive, code="port:2-1:0")
+    assert world.test()["verdict"] == "pass"
