@@ -32,8 +32,9 @@ _LOOK = {"pass": "ok", "fail": "bad", "inconclusive": "warn", COUNTDOWN: "run", 
 
 
 def listed() -> list[dict[str, Any]]:
-    """The slots in the order of the settings, as the agent keeps them, each with the seconds that
-    are left of its countdown, the run that is on, and what it can be asked for now (`can`)."""
+    """The slots in the order of the settings, as the agent keeps them, then the tests beside them;
+    each with the seconds that are left of its countdown, the run that is on, and what it can be
+    asked for now (`can`)."""
     db = reader()
     there = pages.agent_runs()
     found = slots.listed(db)
@@ -51,8 +52,16 @@ def listed() -> list[dict[str, Any]]:
         slot["left"] = max(0, round(slot["until"] - now)) if counting else None
         slot["run"] = on.get(slot["drive_key"]) if testing else None
         slot["label"] = labels.get(slot["drive_key"])
-        slot["can"] = _CAN.get(slot["state"]) if there else None
+        slot["can"] = _can(slot) if there else None
     return found
+
+
+def _can(slot: dict[str, Any]) -> str | None:
+    """What the slot may be asked for now. Nothing is repeated where nothing starts by itself: where
+    no recipe does, and beside the slots, where a test has a place of its own."""
+    settings, found = the_bench().settings, _CAN.get(slot["state"])
+    starts = bool(settings.autostart) and slot["name"] in settings.bench_ports
+    return found if found == STOP or starts else None
 
 
 @bp.app_template_global("slot_look")

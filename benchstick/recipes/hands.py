@@ -52,6 +52,10 @@ Wanted = Callable[[Mapping[str, Any], Drive], Begin]
 
 # A bridge that resets drops its drive for some seconds: that is not another one plugged in.
 RESET_SECONDS = 10.0
+# Of the tests beside the slots that have ended the last ones are shown, until some time after their
+# drive was pulled.
+SHOWN_BESIDE = 4
+SHOWN_SECONDS = 60.0
 
 
 def _silent(line: str) -> None:
@@ -69,6 +73,8 @@ class _Place:
     # By a clock that nobody sets.
     deadline: float = 0.0
     gone: float | None = None
+    # Of a test beside the slots: nothing starts here by itself.
+    beside: bool = False
 
 
 class Hands:
@@ -95,9 +101,9 @@ class Hands:
         self._kept: list[Slot] | None = None
         self._wanted = wanted
         self._drives: Sequence[Drive] = ()
-        # Asked for and not begun yet; and those that are on beside the slots, by the drive's key.
+        # Asked for and not begun yet; and the tests beside the slots, by their place's name.
         self._wishes: list[tuple[Drive, Begin]] = []
-        self._beside: dict[str, Test] = {}
+        self._beside: dict[str, _Place] = {}
 
     def look(self, drives: Sequence[Drive], seen: Collection[int]) -> None:
         """Take in which drives are there; `seen` are those that were plugged in while the agent
@@ -109,6 +115,14 @@ class Hands:
                 if slot_of(self._tree, drive.identity.port, self._ports) == name
             ]  # fmt: skip
             self._look_at(place, there, seen)
+        keys = {drive.identity.key() for drive in drives}
+        for name, place in list(self._beside.items()):
+            if place.test is not None or place.slot.drive_key in keys:
+                place.gone = None
+            elif place.gone is None:
+                place.gone = self._now()
+            elif self._now() - place.gone > SHOWN_SECONDS:
+                del self._beside[name]
 
     def _look_at(self, place: _Place, there: Sequence[Drive], seen: Collection[int]) -> None:
         if place.test is not None:
@@ -148,7 +162,8 @@ class Hands:
             self._event("countdown", place, **place.told, seconds=self._seconds)
 
     def _event(self, event: str, place: _Place, **words: Any) -> None:
-        at = {"time": utc_now(), "event": event, "slot": place.slot.name}
+        slot = None if place.beside else place.slot.name
+        at = {"time": utc_now(), "event": event, "slot": slot}
         self._tell(line_of({**at, **words}))
 
     def _new(self, place: _Place, drive: Drive, seen: Collection[int]) -> Slot:
@@ -172,28 +187,25 @@ class Hands:
     def tick(self, db: sqlite3.Connection, drives: Sequence[Drive]) -> bool:
         """Begin the tests whose countdown has ended, take in those that have ended, and tell;
         whether one has ended."""
-        ended = self._reap()
+        ended = False
         while self._wishes:
             self._start_wanted(db, *self._wishes.pop(0))
-        for place in self._places.values():
+        for place in self._all():
             if place.test is not None and not place.test.is_alive():
                 place.slot = self._ended(place, place.test)
                 place.test = None
                 ended = True
             elif place.slot.state == COUNTDOWN and place.deadline <= self._now():
                 self._start(db, place, drives)
-        found = [place.slot for place in self._places.values()]
+        found = [place.slot for place in self._all()]
         if found != self._kept:
             slots.keep(db, found)
             self._kept = found
         return ended
 
-    def _reap(self) -> bool:
-        over = [key for key, test in self._beside.items() if not test.is_alive()]
-        for key in over:
-            # One that died is given its verdict by this.
-            self._tell_of(self._beside.pop(key).verdict())
-        return bool(over)
+    def _all(self) -> list[_Place]:
+        """The slots, then the tests beside them."""
+        return [*self._places.values(), *self._beside.values()]
 
     def _tell_of(self, found: Mapping[str, Any]) -> None:
         for line in event_lines(found):
@@ -212,16 +224,30 @@ class Hands:
             print(f"benchstick agent: {drive.code}: its test could not be started: "
                   f"{error.strerror}", file=sys.stderr)  # fmt: skip
             return
-        slot = None if place is None else place.slot.name
-        self._tell_begun(drive, slot, ticket)
+        self._tell_begun(drive, None if place is None else place.slot.name, ticket)
         if place is None:
-            self._beside[key] = test
-            return
+            place = self._place_beside(drive)
         place.test = test
         place.slot = Slot(
             name=place.slot.name, state=TESTING, drive_key=key, code=drive.code,
             model=drive.identity.model,
         )  # fmt: skip
+
+    def _place_beside(self, drive: Drive) -> _Place:
+        """A place for a test of this drive, which is in no slot or shares one. Those of tests that
+        have ended go, the oldest first."""
+        identity = drive.identity
+        name = f"port {identity.port}" + (f":{identity.lun}" if identity.lun else "")
+        there = self._beside.get(name)
+        if name in self._places or (there is not None and there.test is not None):
+            name = f"{name} ({drive.code})"
+        self._beside.pop(name, None)
+        over = [at for at, place in self._beside.items() if place.test is None]
+        for at in over[: max(0, len(over) - SHOWN_BESIDE + 1)]:
+            del self._beside[at]
+        made = _Place(Slot(name=name), told=drive_words(drive), beside=True)
+        self._beside[name] = made
+        return made
 
     def _start(self, db: sqlite3.Connection, place: _Place, drives: Sequence[Drive]) -> None:
         drive = next((one for one in drives if one.diskseq == place.diskseq), None)
@@ -262,17 +288,18 @@ class Hands:
         )
 
     def asked(self, body: Mapping[str, Any]) -> None:
-        """Carry out a request: `{"slot": NAME, "do": "stop"}` ends a countdown or a test, "again"
-        begins a new countdown for the drive that is there; `{"recipe": NAME, "drive": CODE,
-        "identity_key": KEY, "diskseq": N, "erase": CODE or None}` tests that drive. BadInput,
+        """Carry out a request: `{"slot": NAME, "do": "stop"}` ends a countdown or a test (beside
+        the slots by its place's name), "again" begins a new countdown for the drive that is
+        there; `{"recipe": NAME, "drive": CODE, "identity_key": KEY, "diskseq": N, "erase": CODE or
+        None}` tests that drive. BadInput,
         Refused."""
         if "recipe" in body:
             self._want(body)
             return
         name, wanted = body.get("slot"), body.get("do")
-        place = self._places.get(name) if isinstance(name, str) else None
+        place = next((one for one in self._all() if one.slot.name == name), None)
         if place is None:
-            there = ", ".join(self._places) or "none"
+            there = ", ".join(one.slot.name for one in self._all()) or "none"
             raise BadInput(f"slot: there is no such slot; there are: {there}", field="slot")
         state = place.slot.state
         if wanted == "stop" and state == COUNTDOWN:
@@ -281,7 +308,7 @@ class Hands:
         elif wanted == "stop" and place.test is not None:
             place.test.end()
             self._event("stopped", place, **(place.told or {}), what="test")
-        elif wanted == "again" and self._begin is None:
+        elif wanted == "again" and (self._begin is None or place.beside):
             raise BadInput("do: no recipe starts by itself here (autostart)", field="do")
         elif wanted == "again" and state in (STOPPED, DONE) and place.diskseq is not None:
             # Said of the slot as it was: the drive that is there now was seen being plugged in.
@@ -303,21 +330,17 @@ class Hands:
                 "drive: it was unplugged or replaced since it was chosen; look again", field="drive"
             )
         key = drive.identity.key()
-        places = self._places.values()
-        testing = {place.slot.drive_key for place in places if place.test is not None}
+        testing = {place.slot.drive_key for place in self._all() if place.test is not None}
         waiting = {one.identity.key() for one, _ in self._wishes}
-        if key in testing | waiting | self._beside.keys():
+        if key in testing | waiting:
             raise Refused(f"drive: {drive.code} is being tested", field="drive")
         self._wishes.append((drive, self._wanted(body, drive)))
 
     def close(self) -> None:
         """End the tests that are on and wait for their verdicts: the agent ends."""
-        on = [(place, place.test) for place in self._places.values() if place.test is not None]
-        for test in [*(test for _, test in on), *self._beside.values()]:
+        on = [(place, place.test) for place in self._all() if place.test is not None]
+        for _, test in on:
             test.end()
         for place, test in on:
             with contextlib.suppress(Exception):
                 self._ended(place, test)
-        for test in self._beside.values():
-            with contextlib.suppress(Exception):
-                self._tell_of(test.verdict())

@@ -15,7 +15,7 @@ from benchstick.drives.model import Drive, Guard, Identity
 from benchstick.drives.tree import Tree
 from benchstick.plan.errors import BadInput, Refused
 from benchstick.plan.ticket import Ticket
-from benchstick.recipes import autostart, shelf
+from benchstick.recipes import autostart, several, shelf
 from benchstick.recipes.hands import NOT_SEEN, PULLED, RESET_SECONDS, SEVERAL, Begin, Hands
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.read import read
@@ -386,17 +386,55 @@ def test_beside_the_slots_it_is_on_as_well(asking: Asking) -> None:
     asking.go()
     asking.hands.asked(wish(other))
     assert asking.go()["state"] == "empty"
+    *_, own = slots.listed(asking.db)
+    assert (own["name"], own["state"], own["code"]) == ("port 5-1", "testing", "S9")
     with pytest.raises(Refused, match="is being tested"):
         asking.hands.asked(wish(other))
-    asking.tests[0].end()
+    with pytest.raises(BadInput, match="no recipe starts by itself here"):
+        asking.hands.asked({"slot": "port 5-1", "do": "again"})
+    asking.hands.asked({"slot": "port 5-1", "do": "stop"})
     assert asking.hands.tick(asking.db, asking.drives) is True
+    *_, own = slots.listed(asking.db)
+    assert (own["state"], own["word"], own["verdict"]) == ("done", "inconclusive", 9)
     asking.hands.asked(wish(other))
     asking.go()
+    assert [slot["state"] for slot in slots.listed(asking.db)] == ["empty", "empty", "testing"]
     asking.hands.close()
     assert [test.found is not None for test in asking.tests] == [True, True]
-    found = [words for words in asking.told() if words["event"] in ("begun", "verdict")]
-    assert [words["event"] for words in found] == ["begun", "verdict"] * 2
+    found = [words for words in asking.told() if words["event"] in ("begun", "stopped", "verdict")]
+    events = [words["event"] for words in found]
+    assert events == ["begun", "stopped", "verdict", "begun", "verdict"]
+    assert (found[1]["drive"], found[1]["what"], found[1].get("slot")) == ("S9", "test", None)
     assert (found[0]["drive"], found[0].get("slot")) == ("S9", None)
+
+
+def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) -> None:
+    asking.drives = [drive(at, f"5-{at}", f"S{at}") for at in range(10, 16)]
+    asking.go()
+    for one in asking.drives:
+        asking.hands.asked(wish(one))
+        asking.go()
+        asking.tests[-1].end()
+        asking.go()
+    names = [slot["name"] for slot in slots.listed(asking.db)[2:]]
+    assert names == ["port 5-12", "port 5-13", "port 5-14", "port 5-15"]
+    # Two LUNs behind one port, and one of them in a slot with its neighbour.
+    two = [drive(20, "2-1", "S20"), drive(21, "2-1", "S21")]
+    asking.drives = two
+    asking.go()
+    for one in two:
+        asking.hands.asked(wish(one))
+    asking.go(61)
+    names = [slot["name"] for slot in slots.listed(asking.db)[2:]]
+    assert names == ["port 2-1", "port 2-1 (S21)"]
+    for test in asking.tests:
+        test.end()
+    asking.drives = []
+    asking.go()
+    asking.go(59)
+    assert len(slots.listed(asking.db)) == 4
+    asking.go(61)
+    assert len(slots.listed(asking.db)) == 2
 
 
 @pytest.mark.parametrize(
@@ -417,7 +455,7 @@ def test_what_the_page_asks_for_is_read_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[Any] = []
-    monkeypatch.setattr(autostart, "Child", lambda asked, home: begun.append(asked))
+    monkeypatch.setattr(several, "Child", lambda asked, home: begun.append(asked))
     monkeypatch.setattr(shelf, "folder", lambda: tmp_path / "none")
     good = "[[suite]]\nname = 'cdm'\n[[limit]]\npeak = 'temperature'\nop = '<='\nvalue = 70\n"
     with contextlib.closing(database.open_writer(tmp_path)) as db:

@@ -17,6 +17,7 @@ from werkzeug.serving import make_server
 
 from benchstick.appliance import clock, state
 from benchstick.store import access, home, locks
+from benchstick.store import settings as settings_file
 from benchstick.store.database import open_reader, open_writer
 from tests.web import sample
 from tests.web.watched import ARGS, Watched
@@ -70,10 +71,16 @@ def key() -> LoginKey:
     return LoginKey()
 
 
+# A recipe starts by itself in the slots of every_page.some_slots.
+SLOTS = 'autostart = "incoming-usb-stick"\n[bench_ports]\n' + "".join(
+    f'"slot {at}" = "2-{at}"\n' for at in range(1, 9)
+)
+
+
 @pytest.fixture(scope="module")
 def app(bench: Bench, key: LoginKey) -> Flask:
     """The page as it is on loopback. Shared by a module: its templates are compiled once."""
-    return create_app(bench.home, key=key)
+    return create_app(bench.home, settings_file.read(SLOTS, "test"), key=key)
 
 
 @pytest.fixture

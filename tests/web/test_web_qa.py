@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import time
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,21 @@ def test_what_a_drive_says_of_itself_is_text(bench: Bench, client: Browser) -> N
     assert client.get("/api/v1/desk").json["slots"][0]["said"] == EVIL
 
 
+def test_only_what_starts_by_itself_can_be_repeated(bench: Bench, client: Browser) -> None:
+    done = counting(state=slots.DONE, until=None, word="pass", verdict=1)
+    keep_slots(bench, done, replace(done, name="port 5-1"),
+               replace(done, name="port 5-2", state=slots.TESTING))  # fmt: skip
+    assert [slot["can"] for slot in client.get("/api/v1/desk").json["slots"]] == [
+        "again", None, "stop",
+    ]  # fmt: skip
+    page = client.get("/desk").text
+    assert page.count('name="do"') == 2 and "port 5-1" in page
+    # A bench without a recipe that starts by itself.
+    ports = settings_file.read('bench_ports = {"slot 1" = "2-1"}', "test")
+    found = browser(create_app(bench.home, ports)).get("/api/v1/desk").json["slots"]
+    assert [slot["can"] for slot in found] == [None, None, "stop"]
+
+
 def test_the_run_that_is_on_is_told(bench: Bench, client: Browser) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
         key = records.find_run(db, bench.numbers["running"])["drive_key"]
@@ -126,10 +142,11 @@ def test_without_an_agent_nothing_is_known_of_a_slot(
 
 
 def test_slots_of_the_settings_are_there_before_the_agent_was(
-    bench: Bench, key: LoginKey, client: Browser
+    bench: Bench, key: LoginKey
 ) -> None:
     keep_slots(bench)
-    assert 'id="slots"' not in client.get("/desk").text
+    without = browser(create_app(bench.home, settings_file.read("", "test"), key=key))
+    assert 'id="slots"' not in without.get("/desk").text
     ports = settings_file.read('bench_ports = {"bay 1" = "2-1"}', "test")
     found = browser(create_app(bench.home, ports, key=key)).get("/api/v1/desk").json["slots"]
     assert [(item["name"], item["state"]) for item in found] == [("bay 1", "empty")]
