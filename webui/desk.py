@@ -12,8 +12,7 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.ticket import scan_text
-from benchstick.store import outbox, pages, records, scans
-from webui import slots
+from benchstick.store import desk, pages, records
 from webui.api import asked, reply
 from webui.bench import reader, the_bench, writer
 from webui.errors import WebError
@@ -22,29 +21,10 @@ from webui.words import _
 
 bp = Blueprint("desk", __name__)
 
-_SHOWN = 20
-
 
 def document() -> dict[str, Any]:
-    """The `benchstick/desk/1` document: the bench's `slots`, `ticket` is what the next drive gets,
-    `scans` the last ones, `webhook` what waits to be posted and why."""
-    db = reader()
-    told = outbox.listed(db)
-    failed = next((row for row in told["letters"] if row["delivered_utc"] is None), None)
-    return {
-        "schema": "benchstick/desk/1",
-        "agent": pages.agent_runs(),
-        "autostart": the_bench().settings.autostart,
-        "slots": slots.listed(),
-        "scanner": scans.scanner_state(db),
-        "ticket": scans.waiting(db).to_json(),
-        "scans": scans.listed(db, _SHOWN),
-        "webhook": {
-            "url": the_bench().settings.webhook,
-            "waiting": told["waiting"],
-            "why": None if failed is None else failed["why"],
-        },
-    }
+    """The `benchstick/desk/1` document of this bench."""
+    return desk.document(reader(), the_bench().settings)
 
 
 def _ask(body: dict[str, Any]) -> int:

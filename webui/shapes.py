@@ -934,7 +934,9 @@ SCHEMAS: dict[str, Schema] = {
         {
             "agent": flag("whether the agent runs, which tests"),
             "autostart": text("the recipe that starts by itself in the slots, empty for none"),
-            "slots": several(_SLOT, "in the order of the settings, then the tests beside them, by their port"),
+            "slots": several(
+                _SLOT, "in the order of the settings, then the tests beside them, by their port"
+            ),
             "scanner": text("what is to be said of the bench's scanner, empty when none is set"),
             "ticket": record({kind: text() for kind in KINDS}, "what the next drive gets"),
             "scans": several(

@@ -5,16 +5,15 @@ Starting a test is the agent's alone; the page asks it to stop one or to count d
 
 from __future__ import annotations
 
-import time
-from dataclasses import asdict
 from typing import Any
 
 from flask import Blueprint, Response, redirect, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.errors import BadInput
-from benchstick.store import pages, records, slots
-from benchstick.store.slots import COUNTDOWN, DONE, STOPPED, TESTING, Slot
+from benchstick.store import desk, pages, records
+from benchstick.store.desk import WISHES
+from benchstick.store.slots import COUNTDOWN, DONE, TESTING
 from webui.api import asked
 from webui.bench import reader, the_bench, writer
 from webui.errors import WebError, not_found
@@ -23,45 +22,12 @@ from webui.words import _
 
 bp = Blueprint("slots", __name__)
 
-STOP, AGAIN = "stop", "again"
-WISHES = (STOP, AGAIN)
-# Of a slot that nobody looks at.
-UNKNOWN = "unknown"
-_CAN = {COUNTDOWN: STOP, TESTING: STOP, STOPPED: AGAIN, DONE: AGAIN}
 _LOOK = {"pass": "ok", "fail": "bad", "inconclusive": "warn", COUNTDOWN: "run", TESTING: "run"}
 
 
 def listed() -> list[dict[str, Any]]:
-    """The slots in the order of the settings, as the agent keeps them, then the tests beside them;
-    each with the seconds that are left of its countdown, the run that is on, and what it can be
-    asked for now (`can`)."""
-    db = reader()
-    there = pages.agent_runs()
-    found = slots.listed(db)
-    if not found:
-        names = the_bench().settings.bench_ports
-        found = [{**asdict(Slot(name=name)), "utc": None} for name in names]
-    labels = records.labels(db)
-    on = {row["drive_key"]: int(row["number"]) for row in pages.running(db)}
-    now = time.time()
-    for slot in found:
-        if not there and slot["state"] != DONE:
-            slot["state"] = UNKNOWN
-        counting, testing = slot["state"] == COUNTDOWN, slot["state"] == TESTING
-        # By the bench's clock: that of the visitor's computer may be another.
-        slot["left"] = max(0, round(slot["until"] - now)) if counting else None
-        slot["run"] = on.get(slot["drive_key"]) if testing else None
-        slot["label"] = labels.get(slot["drive_key"])
-        slot["can"] = _can(slot) if there else None
-    return found
-
-
-def _can(slot: dict[str, Any]) -> str | None:
-    """What the slot may be asked for now. Nothing is repeated where nothing starts by itself: where
-    no recipe does, and beside the slots, where a test has a place of its own."""
-    settings, found = the_bench().settings, _CAN.get(slot["state"])
-    starts = bool(settings.autostart) and slot["name"] in settings.bench_ports
-    return found if found == STOP or starts else None
+    """The slots of this bench, as the desk has them."""
+    return desk.slots_of(reader(), the_bench().settings)
 
 
 @bp.app_template_global("slot_look")

@@ -37,6 +37,7 @@ COMMANDS = {
     "recipe": "recipe",
     "qa": "qa",
     "verdict": "verdict",
+    "desk": "desk",
     "export": "export",
     "import": "imports",
     "cancel": "cancel",

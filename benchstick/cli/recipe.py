@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput
 from benchstick.recipes import shelf, told, words
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.read import RecipeMistakes, read
+from benchstick.store import database, recipes
+from benchstick.store.home import data_folder
 from benchstick.store.records import storable
 
 
@@ -88,6 +91,34 @@ def show(name: str, as_toml: bool, as_json: bool) -> None:
         print_json(found.to_json())
     else:
         print("\n    ".join(words.lines(found)))
+
+
+@recipe.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--name", metavar="NAME", help="what it is called here; else as its file")
+def add(path: Path, name: str | None) -> int:
+    """Keep the recipe in FILE on this bench, as the page does; one of the same name is replaced."""
+    called = recipes.check_name(path.stem if name is None else name)
+    raw = read_file(path)
+    try:
+        read(raw, str(path))
+    except RecipeMistakes as error:
+        tell_mistakes(error, str(path))
+        return EXIT_BAD_INPUT
+    with contextlib.closing(database.open_writer(data_folder())) as db:
+        recipes.save(db, called, raw.decode("utf-8-sig"))
+    print(f"{called} is kept (benchstick recipe show {called})")
+    return 0
+
+
+@recipe.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Remove a recipe that was added or uploaded."""
+    with contextlib.closing(database.open_writer(data_folder())) as db:
+        if not recipes.remove(db, name):
+            raise BadInput(f"recipe {name[:60]!r}: none of that name was added", field="recipe")
+    print(f"{name} is removed")
 
 
 def is_file(name: str) -> bool:

@@ -10,6 +10,7 @@ import click
 
 from benchstick.cli.common import print_json, print_table, reader
 from benchstick.recipes import lines, outputs
+from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
 from benchstick.store import database, records, verdicts
 from benchstick.store.home import data_folder
 from benchstick.store.records import storable
@@ -23,12 +24,15 @@ def verdict() -> None:
 
 
 @verdict.command("list")
+@click.option("--verdict", "word", type=click.Choice([PASS, FAIL, INCONCLUSIVE]), help="only these")
+@click.option("--before", type=click.IntRange(1, 1 << 62), metavar="N", default=1 << 62,
+              help="those with a lower number")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/verdicts/1 document")
-def list_(as_json: bool) -> None:
+def list_(word: str | None, before: int, as_json: bool) -> None:
     """List the last verdicts, newest first."""
     known = (data_folder() / database.FILE).exists()
     with reader() if known else contextlib.nullcontext() as db:
-        found = [] if db is None else verdicts.listed(db)
+        found = [] if db is None else verdicts.listed(db, word=word, before=before)
     if as_json:
         print_json({"schema": "benchstick/verdicts/1", "verdicts": found})
     elif not found:

@@ -291,8 +291,7 @@ class Hands:
         """Carry out a request: `{"slot": NAME, "do": "stop"}` ends a countdown or a test (beside
         the slots by its place's name), "again" begins a new countdown for the drive that is
         there; `{"recipe": NAME, "drive": CODE, "identity_key": KEY, "diskseq": N, "erase": CODE or
-        None}` tests that drive. BadInput,
-        Refused."""
+        None}` tests that drive. BadInput, Refused."""
         if "recipe" in body:
             self._want(body)
             return

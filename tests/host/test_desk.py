@@ -53,6 +53,39 @@ def test_an_agent_keeps_scans_and_delivers(bench: Bench) -> None:
         assert receiver.sent() == ["from before", "from before"]
 
 
+def test_the_desk_by_command(bench: Bench) -> None:
+    (bench.home / "benchstick.toml").write_text(
+        'bench_ports = {"slot 1" = "99-1"}\nscan_prefixes = {"PO:" = "order"}\n', encoding="utf-8"
+    )
+    for argv in (("show",), ("stop", "slot 1"), ("scan", "A-1")):
+        done = bench.run("desk", *argv)
+        assert done.returncode == 2, argv
+        assert "benchstick agent" in done.stderr
+    bench.start("agent")
+    wait_for(lambda: bench.run("desk", "show").returncode == 0)
+    wait_for(lambda: bench.json("desk", "show")["slots"][0]["state"] == "empty")
+    for text in ("A-1", "PO:7"):
+        done = bench.run("desk", "scan", text)
+        assert (done.returncode, done.stdout) == (0, f"kept: {text}\n")
+    found = bench.json("desk", "show")
+    assert found["schema"] == "benchstick/desk/1" and found["agent"]
+    assert found["ticket"] == {"asset": "A-1", "order": "7", "operator": "", "serial": ""}
+    assert [scan["text"] for scan in found["scans"]] == ["PO:7", "A-1"]
+    shown = bench.run("desk", "show").stdout
+    assert "slot 1  empty" in shown and "the next drive gets: asset A-1, order 7" in shown
+    assert bench.run("desk", "drop").returncode == 0
+    assert not any(bench.json("desk", "show")["ticket"].values())
+    for argv, said in (
+        (("stop", "slot 1"), "'stop' is not to be had of a slot that is empty"),
+        (("again", "slot 1"), "no recipe starts by itself here"),
+        (("stop", "slot 9"), "there is no such slot; there are: slot 1"),
+        (("scan", " "), "text: 1 to 100 characters"),
+    ):
+        done = bench.run("desk", *argv)
+        assert (done.returncode, done.stdout) == (2, ""), argv
+        assert said in done.stderr
+
+
 def test_a_mistake_in_the_settings_ends_the_agent_with_its_line(bench: Bench) -> None:
     (bench.home / "benchstick.toml").write_text('\nscanner = "*"\n', encoding="utf-8")
     done = bench.run("agent")

@@ -480,6 +480,28 @@ def test_the_sticks_own_recipes_are_listed_with_their_mistakes(
     assert capsys.readouterr().out.startswith("MINE: of my own\n")
 
 
+def test_a_recipe_is_kept_and_removed_as_in_the_page(
+    bench_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "shop.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + SMALL.encode())
+    assert cli.invoke(["recipe", "add", str(path)]) == 0
+    assert cli.invoke(["recipe", "add", str(path), "--name", "other"]) == 0
+    found = {item.name: item for item in shelf.shelved(bench_home)}
+    assert (found["shop"].origin, found["shop"].raw()) == ("uploaded", SMALL.encode())
+    path.write_text(f"speed = 1\n{SMALL}")
+    capsys.readouterr()
+    assert cli.invoke(["recipe", "add", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"{path}:1: 'speed': no such key; ")
+    assert cli.invoke(["recipe", "add", str(path), "--name", "Not So"]) == 2
+    assert {item.name: item for item in shelf.shelved(bench_home)}["shop"].text == SMALL
+    for code in (0, 2):
+        assert cli.invoke(["recipe", "remove", "shop"]) == code
+    names = [item.name for item in shelf.shelved(bench_home)]
+    assert "shop" not in names and "other" in names
+    assert cli.invoke(["recipe", "remove", "full-review"]) == 2
+
+
 def test_the_commands_and_the_recipe_of_the_docs_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

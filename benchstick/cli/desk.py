@@ -1,0 +1,126 @@
+"""`benchstick desk`: the slots of the running agent, and what was scanned."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from benchstick.cli.common import need_root, print_json, print_table
+from benchstick.plan.errors import BadInput, Refused, StoreFailed
+from benchstick.plan.ticket import scan_text
+from benchstick.store import database, locks, records, settings
+from benchstick.store import desk as desks
+from benchstick.store.desk import AGAIN, STOP
+from benchstick.store.home import data_folder, settings_file
+from benchstick.store.records import storable
+
+# The agent looks twice a second; a look at drives that hang takes longer.
+_PATIENCE = 60.0
+_LOOK = 0.1
+
+
+@click.group()
+def desk() -> None:
+    """The slots where drives are tested by themselves, and what was scanned."""
+
+
+@desk.command()
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/desk/1 document")
+def show(as_json: bool) -> None:
+    """Tell what is in each slot, what the next drive gets, and what waits for the webhook."""
+    chosen = settings.load(settings_file())
+    if not (data_folder() / database.FILE).exists():
+        raise BadInput("no agent was ever running on this bench: benchstick agent")
+    with contextlib.closing(database.open_reader(data_folder())) as db:
+        found = desks.document(db, chosen)
+    if as_json:
+        print_json(found)
+        return
+    if not found["agent"]:
+        print("no agent is running, so nothing is tested: benchstick agent")
+    print_table(
+        ("slot", "state", "drive", "can", "said"),
+        [
+            (slot["name"], _state(slot), slot["label"] or slot["code"] or "-", slot["can"] or "-",
+             storable(slot["said"]) or "")
+            for slot in found["slots"]
+        ],
+    )  # fmt: skip
+    ticket = [f"{kind} {text}" for kind, text in found["ticket"].items() if text]
+    print(f"the next drive gets: {', '.join(ticket) or 'nothing'}")
+    if found["webhook"]["waiting"]:
+        told = storable(found["webhook"]["why"]) or "not tried yet"
+        print(f"for the webhook: {found['webhook']['waiting']} wait ({told})")
+
+
+def _state(slot: Mapping[str, Any]) -> str:
+    if slot["left"] is not None:
+        return f"{slot['state']}, {slot['left']} s"
+    if slot["run"] is not None:
+        return f"{slot['state']}, run {slot['run']}"
+    if slot["word"] is None:
+        return str(slot["state"])
+    number = "" if slot["verdict"] is None else f", verdict {slot['verdict']}"
+    return f"{slot['word'].upper()}{number}"
+
+
+@desk.command()
+@click.argument("slot")
+def stop(slot: str) -> None:
+    """Stop the countdown or the test in SLOT (`show` has its name); it still gives a verdict."""
+    _ask("qa", {"slot": slot, "do": STOP})
+    print(f"{slot}: was asked to stop")
+
+
+@desk.command()
+@click.argument("slot")
+def again(slot: str) -> None:
+    """Begin a new countdown for the drive in SLOT."""
+    _ask("qa", {"slot": slot, "do": AGAIN})
+    print(f"{slot}: counts down")
+
+
+@desk.command()
+@click.argument("text")
+def scan(text: str) -> None:
+    """Keep TEXT as if a scanner had read it: it goes with the next drive."""
+    _ask("scan", {"text": scan_text(text)})
+    print(f"kept: {text}")
+
+
+@desk.command()
+def drop() -> None:
+    """Forget what was scanned and waits for a drive."""
+    _ask("scan", {"drop": True})
+    print("forgotten")
+
+
+def _ask(kind: str, body: Mapping[str, Any]) -> None:
+    """Ask the agent for it and wait until it is done. BadInput, Refused; StoreFailed where the
+    agent does not answer."""
+    need_root("the desk")
+    if locks.holder("agent") is None:
+        raise BadInput("no agent is running, which tests: benchstick agent")
+    with contextlib.closing(database.open_writer(data_folder())) as db:
+        request = records.add_request(db, kind, body)
+        answer = _answer(db, request)
+    if answer["state"] == "refused":
+        error = json.loads(answer["answer_json"])["error"]
+        refused = Refused if error["code"] == Refused.code else BadInput
+        raise refused(error["message"], field=error["field"])
+
+
+def _answer(db: sqlite3.Connection, request: int) -> sqlite3.Row:
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        answer = records.answer_of(db, request)
+        if answer is not None:
+            return answer
+        time.sleep(_LOOK)
+    raise StoreFailed(f"the agent has not answered within {_PATIENCE:.0f} s")
