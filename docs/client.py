@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""A client of Benchstick's API, as an example: lists drives, carries out a suite on one of them.
+"""A client of Benchstick's API, as an example: lists drives, carries out a suite or a recipe on one
+of them.
 
     export BENCHSTICK_TOKEN=...        a token of the bench's page, Settings, Tokens
     client.py http://benchstick.local drives
     client.py http://benchstick.local run cdm --drive CODE --param passes=1 [--erase CODE]
+    client.py http://benchstick.local test incoming-usb-stick --drive CODE [--erase CODE]
 
-Python's standard library is all that it needs. `run` prints the figures and ends with the run's
-exit code: 0 done, 2 bad input, 3 refused, 4 drive lost, 5 nothing valid, 6 the store failed, 70
-internal error, 130 cancelled. 75: the bench cannot be reached, or does not answer in time.
+Python's standard library is all that it needs. `run` prints the figures, `test` the verdict with
+its reasons and limits; they end with the exit code of the run or the verdict: 0 done or pass, 1
+verdict fail, 2 bad input, 3 refused, 4 drive lost, 5 nothing valid or inconclusive, 6 the store
+failed, 70 internal error, 130 cancelled. 75: the bench cannot be reached, or does not answer in
+time.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from typing import Any
 
 EXITS = {"bad_input": 2, "not_found": 2, "refused": 3, "drive_lost": 4, "store": 6, "internal": 70}
@@ -86,16 +91,8 @@ def run(bench: Bench, wish: dict[str, Any], patience: float) -> int:
     """Start a run, wait for its end, print its figures; its exit code. `patience` is how many
     seconds the bench's agent has for its answer."""
     asked = bench.post("runs", wish)["id"]
-    deadline = time.monotonic() + patience
     # The wish is checked by the agent, which may refuse it, and then carries it out.
-    while (request := bench.get(f"requests/{asked}"))["run"] is None:
-        if request["state"] == "refused":
-            error = request["error"]
-            raise Failed(error["message"], EXITS.get(error["code"], 70))
-        if time.monotonic() > deadline:
-            raise Failed(f"no run after {patience:.0f} s; is the bench's agent running?", NO_ANSWER)
-        time.sleep(0.5)
-    number = request["run"]
+    number = answer(bench, asked, patience, lambda request: request["run"] is not None)["run"]
     print(f"run {number}: {bench.url}/runs/{number}", file=sys.stderr)
     while (found := bench.get(f"runs/{number}"))["state"] not in OVER:
         time.sleep(2)
@@ -108,6 +105,52 @@ def run(bench: Bench, wish: dict[str, Any], patience: float) -> int:
         print(f"{found['state']}: {found['why']}", file=sys.stderr)
     # A run whose process was killed had no time to say how it ended.
     return 70 if found["exit_code"] is None else int(found["exit_code"])
+
+
+def answer(
+    bench: Bench, asked: int, patience: float, there: Callable[[dict[str, Any]], bool]
+) -> dict[str, Any]:
+    """The agent's answer to wish `asked`, once it is `there`."""
+    deadline = time.monotonic() + patience
+    while not there(request := bench.get(f"requests/{asked}")):
+        if request["state"] == "refused":
+            error = request["error"]
+            raise Failed(error["message"], EXITS.get(error["code"], 70))
+        if time.monotonic() > deadline:
+            raise Failed(f"no answer in {patience:.0f} s; is the bench's agent running?", NO_ANSWER)
+        time.sleep(0.5)
+    return dict(request)
+
+
+def test(bench: Bench, wish: dict[str, Any], patience: float) -> int:
+    """Test a drive by a recipe, wait for the verdict, print it; its exit code."""
+    newest = bench.get("verdicts?limit=1")["verdicts"]
+    before = newest[0]["number"] if newest else 0
+    asked = bench.post("desk/new", wish)["id"]
+    answer(bench, asked, patience, lambda request: request["state"] == "done")
+    number, deadline = None, time.monotonic() + patience
+    while number is None:
+        time.sleep(1)
+        now = bench.get("desk")["slots"]
+        # A test that is done again has a verdict each time: the last one is there when it is over.
+        if any(slot["code"] == wish["drive"] and slot["state"] == "testing" for slot in now):
+            deadline = time.monotonic() + patience
+            continue
+        kept = bench.get("verdicts?limit=100")["verdicts"]
+        number = next((one["number"] for one in kept
+                       if one["drive_code"] == wish["drive"] and one["number"] > before), None)
+        if number is None and time.monotonic() > deadline:
+            raise Failed("the test ended without a verdict; was the agent stopped?", NO_ANSWER)
+    found = bench.get(f"verdicts/{number}")
+    print(f"{found['verdict'].upper()}\t{found['drive']['code']}\t{found['recipe']['name']}")
+    for one in (*found["failures"], *found["inconclusive"]):
+        print(f"{one['code']}\t{one['text']}")
+    for one in found["limits"]:
+        unit = one["unit"] or ""
+        wanted = f"{one['op']} {one['wanted']} {unit}"
+        print(f"{one['state']}\t{one['what']}\t{one['measured']}\t{wanted}")
+    print(f"verdict {number}: {bench.url}/verdicts/{number}", file=sys.stderr)
+    return int(found["exit_code"])
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -126,18 +169,22 @@ def main() -> int:
     commands.add_parser("drives", help="list the drives")
     start = commands.add_parser("run", help="carry out a suite")
     start.add_argument("suite")
-    start.add_argument("--drive", required=True, help="its code, as `drives` prints it")
     start.add_argument("--param", action="append", default=[], type=pair, metavar="NAME=VALUE")
-    start.add_argument("--erase", metavar="CODE", help="the code of a drive whose data may go")
-    start.add_argument("--patience", type=float, default=60, metavar="SECONDS")
+    judge = commands.add_parser("test", help="test a drive by a recipe")
+    judge.add_argument("recipe")
+    for command in (start, judge):
+        command.add_argument("--drive", required=True, help="its code, as `drives` prints it")
+        command.add_argument("--erase", metavar="CODE", help="its code, where its data may go")
+        command.add_argument("--patience", type=float, default=60, metavar="SECONDS")
     given = parser.parse_args()
     bench = Bench(given.url, os.environ.get("BENCHSTICK_TOKEN"))
     try:
         if given.command == "drives":
             return drives(bench)
-        wish = {"drive": given.drive, "suite": given.suite, "params": dict(given.param)}
-        if given.erase is not None:
-            wish["erase"] = given.erase
+        wish = {"drive": given.drive} | ({} if given.erase is None else {"erase": given.erase})
+        if given.command == "test":
+            return test(bench, {**wish, "recipe": given.recipe}, given.patience)
+        wish |= {"suite": given.suite, "params": dict(given.param)}
         return run(bench, wish, given.patience)
     except Failed as error:
         print(f"client: {error}", file=sys.stderr)

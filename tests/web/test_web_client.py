@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import os
 import re
@@ -10,16 +11,20 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from flask import Flask
 
 from benchstick.plan import errors
-from benchstick.store import access, records
+from benchstick.store import access, records, slots, verdicts
 from benchstick.store.database import open_writer
+from benchstick.store.slots import Slot
 from tests.host.bench import wait_for
+from tests.unit import test_recipe_outputs
 from tests.web.conftest import Bench, served
 from webui.operations import OPERATIONS
 
@@ -114,6 +119,39 @@ def test_what_the_agent_refuses_ends_with_its_exit_code(
     assert (done.returncode, done.stderr) == (3, "client: the drive is in use\n")
 
 
+def test_it_tests_by_a_recipe_and_ends_as_the_verdict(
+    bench: Bench, url: str, token: str
+) -> None:
+    found = copy.deepcopy(test_recipe_outputs.verdicts()[1])
+    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
+    code = found["drive"]["code"] = "port:1-4:0"
+    found["runs"] = []
+    on = Slot(name="port 1-4", state=slots.TESTING, code=code)
+
+    def answer(db: sqlite3.Connection, request: int) -> None:
+        slots.keep(db, [on])
+        records.answer_request(db, request, "done")
+        # Tested again: that verdict is not the last.
+        verdicts.keep(db, {**found, "verdict": "pass", "exit_code": 0})
+        time.sleep(1.5)
+        last = verdicts.keep(db, found)
+        slots.keep(db, [replace(on, state=slots.DONE, verdict=last, word="fail")])
+
+    with agent(bench, answer) as wished:
+        done = client(url, "test", "incoming-usb-stick", "--drive", code, token=token)
+    assert done.returncode == 1, done.stderr
+    (wish,) = wished
+    assert isinstance(wish, dict)
+    assert (wish["recipe"], wish["drive"], wish["erase"]) == ("incoming-usb-stick", code, None)
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert rows[0][0] == "FAIL"
+    assert [found["failures"][0]["code"], found["failures"][0]["text"]] in rows
+    assert len(rows) == 1 + len([*found["failures"], *found["inconclusive"], *found["limits"]])
+    with contextlib.closing(open_writer(bench.home)) as db:
+        last = verdicts.listed(db, 1)[0]["number"]
+    assert f"/verdicts/{last}\n" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("argv", "with_token", "code", "said"),
     [
@@ -121,6 +159,7 @@ def test_what_the_agent_refuses_ends_with_its_exit_code(
         (("run", "cdm", "--drive", "no such drive"), True, 2, "no such drive"),
         (("run", "no-such-suite", "--drive", "practice"), True, 2, "no-such-suite"),
         (("run", "cdm", "--drive", "practice", "--param", "passes"), True, 2, "NAME=VALUE"),
+        (("test", "no-such-recipe", "--drive", "practice"), True, 2, "no-such-recipe"),
     ],
 )
 def test_what_the_page_refuses(
@@ -143,6 +182,6 @@ def test_its_exit_codes_and_addresses_are_those_of_the_bench() -> None:
     for kind in (errors.BadInput, errors.Refused, errors.DriveLost, errors.StoreFailed):
         assert int(exits[kind.code]) == kind.exit_code
     asked = {*re.findall(r'bench\.(?:get|post)\(f?"([a-z]+)', text)}
-    assert asked == {"drives", "runs", "requests"}
+    assert asked == {"drives", "runs", "requests", "desk", "verdicts"}
     known = {operation.path.split("/")[3] for operation in OPERATIONS}
     assert asked <= known
