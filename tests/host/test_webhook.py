@@ -138,6 +138,18 @@ def test_a_receiver_that_is_down(store: sqlite3.Connection) -> None:
     assert receiver.sent() == list("01234")
 
 
+def test_some_that_are_never_taken_keep_no_others_back(store: sqlite3.Connection) -> None:
+    receiver = Receiver(*[500] * 15)
+    for number in range(6):
+        outbox.put(store, str(number), "{}")
+    for _ in range(5):
+        assert not webhook.deliver(store, settings(receiver.url))
+    assert receiver.sent() == ["0", "1", "2"] * 5
+    receiver.got.clear()
+    assert webhook.deliver(store, settings(receiver.url))
+    assert receiver.sent() == ["3", "4", "5", "0", "1", "2"]
+
+
 def test_a_slow_receiver(store: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook, "TIMEOUT_SECONDS", 0.2)
     receiver = Receiver(-2.0)
