@@ -132,9 +132,18 @@ def test_data_is_erased_without_a_code_where_all_four_conditions_hold_and_nowher
     settings = bench.home / "benchstick.toml"
 
     def checksum() -> str:
-        # The table and the filesystem's head are there; the rest of the file is mostly holes.
+        # All that is in the file, and where; most of it are holes.
+        found, at = hashlib.sha256(), 0
         with image.open("rb") as file:
-            return hashlib.sha256(file.read(32 << 20)).hexdigest()
+            while True:
+                try:
+                    at = os.lseek(file.fileno(), at, os.SEEK_DATA)
+                except OSError:
+                    return found.hexdigest()
+                end = os.lseek(file.fileno(), at, os.SEEK_HOLE)
+                file.seek(at)
+                found.update(f"{at}-{end}".encode() + file.read(end - at))
+                at = end
 
     def tested(*tops: str, code: int) -> dict[str, Any]:
         match = '[match]\ntransport = "virtual"\n'
@@ -166,6 +175,7 @@ def test_data_is_erased_without_a_code_where_all_four_conditions_hold_and_nowher
             f"the drive is not blank ({held}) and the recipe does not say erase_used = true",
             "allow_erase",
         )
+        assert checksum() != hashlib.sha256().hexdigest()
         assert tested("allow_erase", "erase_used", code=0)["verdict"] == "pass"
         # Nobody has to name a drive that is on one of the bench's ports.
         text = f'allow_erase = true\n[match]\ntransport = "virtual"\n{SUITE}{FACT}'
