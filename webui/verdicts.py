@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flask import Blueprint, Response, render_template, request
 
 from benchstick.plan.errors import BadInput
-from benchstick.recipes import limits, lines, outputs
+from benchstick.recipes import limits, lines, outputs, shelf
 from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
 from benchstick.store import records, verdicts
 from webui.api import reply
-from webui.bench import reader
+from webui.bench import reader, the_bench
 from webui.errors import not_found
 from webui.inputs import LARGEST, number_in_path, whole
 from webui.words import N_, _
@@ -91,7 +94,18 @@ def verdict(number: str) -> str:
         label=records.labels(reader()).get(found["drive"]["key"]),
         labels=[(_LABELS.get(name, name), text) for name, text in found["labels"].items()],
         limits=[{**item, **_shown(item)} for item in found["limits"]],
+        recipe=_recipe_of(found),
     )
+
+
+def _recipe_of(found: Mapping[str, Any]) -> str | None:
+    """The name of the bench's recipe that the verdict is by, as long as that has the same text."""
+    wanted = found["recipe"]["sha256"]
+    for item in shelf.shelved(the_bench().home):
+        with contextlib.suppress(BadInput):
+            if hashlib.sha256(item.raw()).hexdigest() == wanted:
+                return item.name
+    return None
 
 
 @bp.get("/api/v1/verdicts/<number>")
@@ -132,6 +146,8 @@ def export(number: str) -> Response:
         response = Response(make(found), content_type=kind)
     else:
         raise BadInput(f"format: one of {', '.join(FORMATS)} is wanted", field="format")
-    name = f"benchstick-verdict-{found['number']}.{end}"
+    # Somebody who looks for a drive's file has its asset tag.
+    tag = re.sub(r"[^A-Za-z0-9._]+", "-", found["labels"].get("asset") or "").strip("-.")[:60]
+    name = f"benchstick-verdict-{found['number']}{f'-{tag}' if tag else ''}.{end}"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -274,6 +274,27 @@ def test_a_verdicts_files_say_the_same(client: Browser, numbers: dict[str, int])
     assert client.get(f"/verdicts/{number}/export?format=pdf").status_code == 400
 
 
+def test_a_verdict_leads_to_its_recipe_and_its_tag_is_in_the_files_name(
+    bench: Bench, client: Browser
+) -> None:
+    made = copy.deepcopy(test_recipe_outputs.verdicts()[0])
+    made["runs"], made["labels"] = [], {"asset": "A 17/\u00fc-\r\nx"}
+    raw = shelf.find("full-review", bench.home).raw()
+    with contextlib.closing(open_writer(bench.home)) as db:
+        made["recipe"] = {"name": "Review", "file": "x", "sha256": hashlib.sha256(raw).hexdigest()}
+        number = verdicts.keep(db, made)
+        made["recipe"]["sha256"] = "0" * 64
+        other = verdicts.keep(db, {**made, "labels": {}})
+    assert '<a href="/recipes/full-review"><bdi>Review</bdi></a>' in client.get(
+        f"/verdicts/{number}"
+    ).text
+    page = client.get(f"/verdicts/{other}").text
+    assert "<bdi>Review</bdi>" in page and "is not kept on this bench" in page
+    for at, name in ((number, f"verdict-{number}-A-17-x"), (other, f"verdict-{other}")):
+        told = client.get(f"/verdicts/{at}/export?format=csv").headers["Content-Disposition"]
+        assert told == f'attachment; filename="benchstick-{name}.csv"'
+
+
 def test_a_run_names_the_verdicts_that_rest_on_it(
     client: Browser, bench: Bench, numbers: dict[str, int]
 ) -> None:
