@@ -6,8 +6,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import random
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +23,13 @@ from benchstick.engine.job import Job, Ready
 from benchstick.engine.runner import Outcome
 from benchstick.plan.errors import BadInput
 from benchstick.recipes import drive_test
+from benchstick.recipes import ready as ready_ones
 from benchstick.recipes.drive_test import Ask, DriveTest
-from benchstick.store import database, records
+from benchstick.recipes.model import Recipe
+from benchstick.recipes.read import RecipeMistakes, read
+from benchstick.store import database, records, verdicts
 from benchstick.suites import registry
+from tests.unit.test_recipes import SMALL, TOML, mutated
 
 RECIPE = b"""
 allow_erase = true
@@ -150,6 +157,63 @@ def test_another_drive_in_its_place_is_told(world: World) -> None:
     world.begun.clear()
     world.after = replace(world.drive, identity=replace(world.drive.identity, capacity=10**11))
     assert codes_of(world.test()) == ["identity-changed"]
+
+
+def _is_for(found: Recipe, drive: Drive) -> bool:
+    """Whether the recipe's [match] means the drive, told by other words than the bench's own."""
+    size, match = drive.identity.capacity, found.match
+    near: Mapping[str, Callable[[int], bool]] = {
+        ">=": size.__ge__, "<=": size.__le__, "==": size.__eq__,
+        "~": lambda wanted: abs(size - wanted) <= wanted * 3 // 100,
+    }  # fmt: skip
+    return (
+        drive.transport in (match.transport or [drive.transport])
+        and (not match.model or any(fnmatchcase("model", one.lower()) for one in match.model))
+        and all(near[bound.op](bound.value) for bound in match.size)
+    )
+
+
+def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_leave(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Ready] = []
+
+    def execute(ready: Ready, home: Path, **_: Any) -> Outcome:
+        begun.append(ready)
+        return Outcome(0, "u", "done", 0, None)
+
+    monkeypatch.setattr(drive_test, "execute", execute)
+    monkeypatch.setattr(verdicts, "keep", lambda db, found, post: 1)
+    texts = [TOML, SMALL, *(ready_ones.raw(name).decode() for name in ready_ones.names())]
+    carried = kept = erased = refused = 0
+    for seed in range(1000):
+        pick = random.Random(seed)
+        raw = mutated(pick, pick.choice(texts))
+        try:
+            found = read(raw, "my.toml")
+        except RecipeMistakes:
+            continue
+        carried += 1
+        listed, plugged_in = pick.random() < 0.7, pick.random() < 0.7
+        world.drive = world.after = made_up(
+            pick.choice(["usb-uas", "usb-bot", "sata"]), pick.choice([10**9, 10**11, 10**12]),
+            pick.choice(["nothing", "nothing", "ntfs"]),
+        )  # fmt: skip
+        world.seen = {5} if plugged_in else set()
+        begun.clear()
+        told = world.test(raw, bench_ports={"2-1": "slot 1"} if listed else {})
+        assert told["verdict"] in ("fail", "inconclusive"), seed
+        if not begun:
+            refused += 1
+            continue
+        assert _is_for(found, world.drive), seed
+        kept += 1
+        if any(one.plan.destroys for one in begun):
+            erased += 1
+            blank = world.drive.value("contents") == "nothing"
+            assert found.allow_erase and listed and plugged_in, seed
+            assert blank or found.erase_used, seed
+    assert carried > 100 and min(kept, refused) > 20 and erased > 5, (carried, kept, erased)
 
 
 def test_a_code_that_became_another_one_is_no_other_drive(world: World) -> None:
