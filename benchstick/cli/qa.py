@@ -20,7 +20,7 @@ from benchstick.engine.signals import cancel_on_signals
 from benchstick.plan import queue
 from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput, BenchError
 from benchstick.plan.steps import Plan
-from benchstick.recipes import before, lines, outputs, several
+from benchstick.recipes import before, lines, outputs, several, verdict
 from benchstick.recipes.drive_test import Ask
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.read import RecipeMistakes, read
@@ -79,7 +79,7 @@ def qa(
     labels = {"asset": asset, "order": order, "operator": operator}
     if len(drives) > 1 and (scanned or asset or order):
         raise BadInput("--scanned, --asset and --order are of one drive; name it with --drive")
-    _tell(recipe, drives, ports, erase, dry_run=dry_run)
+    _tell(recipe, drives, ports, erase, scanned, dry_run=dry_run)
     if dry_run:
         return 0
     asked = [
@@ -175,6 +175,7 @@ def _tell(
     drives: Sequence[Drive],
     ports: dict[str, str],
     erase: frozenset[str],
+    scanned: str | None,
     *,
     dry_run: bool,
 ) -> None:
@@ -184,7 +185,8 @@ def _tell(
     print(f"{recipe.name} on {len(drives)} drive{'s' if len(drives) > 1 else ''}", file=file)
     for drive in drives:
         facts = drive.to_json()
-        reasons = before.reasons(recipe, facts)
+        another = verdict.serial_mismatch(scanned, facts)
+        reasons = [*([] if another is None else [another]), *before.reasons(recipe, facts)]
         cost = ""
         if not reasons:
             jobs = [

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from benchstick.drives import sharing
 from benchstick.drives.model import Drive
 from benchstick.drives.slots import slot_of
 from benchstick.drives.tree import Tree
@@ -157,9 +158,15 @@ class Hands:
         place.slot = self._new(place, drive, seen)
         if not again:
             # One whose kernel does not count its disks is looked at anew each time.
-            self._event("plugged", place, **place.told, said=place.slot.said)
+            said = None if place.slot.state == COUNTDOWN else place.slot.said
+            self._event("plugged", place, **place.told, said=said)
         if place.slot.state == COUNTDOWN:
-            self._event("countdown", place, **place.told, seconds=self._seconds)
+            self._count(place)
+
+    def _count(self, place: _Place) -> None:
+        self._event(
+            "countdown", place, **(place.told or {}), seconds=self._seconds, said=place.slot.said
+        )  # fmt: skip
 
     def _event(self, event: str, place: _Place, **words: Any) -> None:
         slot = None if place.beside else place.slot.name
@@ -175,14 +182,27 @@ class Hands:
             return slot
         if drive.diskseq is None or drive.diskseq not in seen:
             return replace(slot, said=NOT_SEEN)
-        return self._counting(place, slot)
+        return self._counting(place, slot, drive)
 
-    def _counting(self, place: _Place, slot: Slot) -> Slot:
+    def _counting(self, place: _Place, slot: Slot, drive: Drive) -> Slot:
         place.deadline = self._now() + self._seconds
         return replace(
             slot, state=COUNTDOWN, until=time.time() + self._seconds, verdict=None, word=None,
-            said=None,
+            said=self._shared(drive),
         )  # fmt: skip
+
+    def _shared(self, drive: Drive) -> str | None:
+        """The narrowest link that the drive has in common with others that are being tested, or
+        will be in a moment, and what is left for each. None without any."""
+        on = {place.slot.drive_key for place in self._all()
+              if place.slot.state in (COUNTDOWN, TESTING)}  # fmt: skip
+        others = [one for one in self._drives
+                  if one.identity.key() in on and one.name != drive.name]  # fmt: skip
+        codes = {one.name: one.code for one in (*others, drive)}
+        for link in sharing.shared(self._tree, list(codes)):
+            if drive.name in link.drives:
+                return link.told([codes[name] for name in link.drives])
+        return None
 
     def tick(self, db: sqlite3.Connection, drives: Sequence[Drive]) -> bool:
         """Begin the tests whose countdown has ended, take in those that have ended, and tell;
@@ -311,8 +331,11 @@ class Hands:
             raise BadInput("do: no recipe starts by itself here (autostart)", field="do")
         elif wanted == "again" and state in (STOPPED, DONE) and place.diskseq is not None:
             # Said of the slot as it was: the drive that is there now was seen being plugged in.
-            place.slot = self._counting(place, place.slot)
-            self._event("countdown", place, **(place.told or {}), seconds=self._seconds)
+            drive = next((one for one in self._drives if one.diskseq == place.diskseq), None)
+            if drive is None:
+                raise BadInput("do: the drive was pulled out just now", field="do")
+            place.slot = self._counting(place, place.slot, drive)
+            self._count(place)
         else:
             raise BadInput(f"do: {wanted!r} is not to be had of a slot that is {state}", field="do")
 

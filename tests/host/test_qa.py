@@ -199,6 +199,11 @@ def test_a_recipe_for_other_drives_and_a_dry_run_begin_nothing(
     assert "erase not allowed" in done.stdout
     done = bench.run("qa", recipe, "--drive", "practice", *ERASE, "--dry-run")
     assert "destroys the data" in done.stdout
+    done = bench.run("qa", recipe, "--drive", "practice", *ERASE, "--scanned", "X-1", "--dry-run")
+    assert "the scanned serial X-1 is not the drive's" in done.stdout
+    assert "destroys the data" not in done.stdout
+    found = qa(bench, recipe, *ERASE, "--scanned", "X-1", code=1)
+    assert [item["code"] for item in found["failures"]] == ["serial-mismatch"]
     for argv in (("--drive", "practice", "--drive", "practice"), ()):
         assert bench.run("qa", recipe, *argv).returncode == 2
     bad = written(tmp_path, "name = 5\n", "bad.toml")

@@ -6,6 +6,7 @@ import contextlib
 import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,31 @@ def test_a_drive_is_tested_after_the_countdown_once(bench: Bench) -> None:
     bench.drives = [drive(6, serial="S2")]
     slot = bench.go()
     assert (slot["state"], slot["word"], slot["code"]) == ("countdown", None, "S2")
+
+
+def test_what_a_drive_shares_with_others_is_told_before_its_test(
+    bench: Bench, tmp_path: Path
+) -> None:
+    root = tmp_path / "sys/devices/pci0000:00/0000:00:14.0/usb2"
+    for name, port in (("sda", "2-1/2-1.1"), ("sdb", "2-1/2-1.2")):
+        (root / port / "block" / name).mkdir(parents=True)
+        (tmp_path / "sys/block").mkdir(exist_ok=True)
+        (tmp_path / "sys/block" / name).symlink_to(root / port / "block" / name)
+    for port in ("2-1", "2-1/2-1.1", "2-1/2-1.2"):
+        (root / port / "idVendor").write_text("0bda\n", encoding="ascii")
+        (root / port / "speed").write_text("5000\n", encoding="ascii")
+    bench.drives = [drive()]
+    assert bench.go()["said"] is None
+    bench.go(10)
+    bench.drives.append(replace(drive(6, "2-2", "S2"), name="sdb"))
+    bench.told()
+    bench.go()
+    told = "USB hub 2-1 is shared by S1, S2: 500 MB/s at most, 250 each"
+    one, two = slots.listed(bench.db)
+    assert (one["state"], two["state"], two["said"]) == ("testing", "countdown", told)
+    assert [(words["event"], words.get("said")) for words in bench.told()] == [
+        ("plugged", None), ("countdown", told),
+    ]  # fmt: skip
 
 
 def test_only_what_was_seen_being_plugged_in(bench: Bench) -> None:
