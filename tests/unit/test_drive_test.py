@@ -27,10 +27,13 @@ from benchstick.recipes import ready as ready_ones
 from benchstick.recipes.drive_test import Ask, DriveTest
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.read import RecipeMistakes, read
-from benchstick.store import database, records, verdicts
+from benchstick.store import database, models, records, verdicts
+from benchstick.store.records import Figure
+from benchstick.suites import models as sheets
 from benchstick.suites import registry
 from tests.unit.test_recipes import SMALL, TOML, mutated
 
+READ = "SEQ1M Q8T1 read"
 RECIPE = b"""
 allow_erase = true
 [match]
@@ -66,6 +69,7 @@ class World:
         self.after: Drive | None = None
         self.seen = {5}
         self.begun: list[Ready] = []
+        self.rates: list[float] = []
         self._count = itertools.count()
         patch.setattr(drive_test, "find_drive", self.find)
         patch.setattr(drive_test, "make_ready", self.make_ready)
@@ -94,13 +98,17 @@ class World:
     def execute(self, ready: Ready, home: Path, *, begun: Any, **_: Any) -> Outcome:
         self.begun.append(ready)
         plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
-        uuid = f"u{next(self._count)}"
+        uuid = f"01234567-89ab-cdef-0123-{next(self._count):012d}"
         with contextlib.closing(database.open_writer(home)) as db:
             run = records.RunRecord.create(
                 db, uuid=uuid, suite=ready.plan.suite, practice=False,
                 drive=ready.drive.to_json(), plan=plan, pid=1, device="sdx",
             )  # fmt: skip
             begun(run.number)
+            run.figures([
+                Figure(step="read", name=READ, value=value, unit="MB/s", target="block")
+                for value in self.rates
+            ])  # fmt: skip
             run.finish("done", 0, seconds=1.0)
         return Outcome(run.number, uuid, "done", 0, None)
 
@@ -157,6 +165,32 @@ def test_another_drive_in_its_place_is_told(world: World) -> None:
     world.begun.clear()
     world.after = replace(world.drive, identity=replace(world.drive.identity, capacity=10**11))
     assert codes_of(world.test()) == ["identity-changed"]
+
+
+@pytest.mark.parametrize(
+    ("measured", "op", "share", "verdict"),
+    [
+        (950.0, "~", 5, "pass"), (1050.0, "~", 5, "pass"), (949.0, "~", 5, "fail"),
+        (1051.0, "~", 5, "fail"), (1051.0, ">=", 90, "pass"), (899.0, ">=", 90, "fail"),
+        (1001.0, "<=", 100, "fail"),
+    ],
+)  # fmt: skip
+def test_a_share_of_what_the_maker_claims_and_of_a_run_of_this_bench(
+    world: World, measured: float, op: str, share: int, verdict: str
+) -> None:
+    world.after = world.drive
+    world.rates = [1000.0]
+    (first,) = world.test(erase="S1")["runs"]
+    with contextlib.closing(database.open_writer(world.home)) as db:
+        models.save(db, sheets.read(b'model = "mod*"\nseq_read_mbps = 1000\n', "x.toml"))
+    world.rates = [measured]
+    for of in ("claim", f"run {first['number']}", "run 01234567-89ab-cdef-0123-000000000000"):
+        text = f'[[limit]]\nfigure = "{READ}"\nop = "{op}"\nvalue = "{share} %"\nof = "{of}"\n'
+        found = world.test(RECIPE + text.encode(), erase="S1")
+        (limit,) = [item for item in found["limits"] if item["what"] == f"{READ} of cdm"]
+        assert found["verdict"] == verdict, (of, found["why"])
+        assert (limit["measured"], limit["unit"]) == (measured, "MB/s")
+        assert limit["wanted"] == (1000 if op == "~" else 10 * share)
 
 
 def _is_for(found: Recipe, drive: Drive) -> bool:
