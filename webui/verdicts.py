@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -146,8 +145,6 @@ def export(number: str) -> Response:
         response = Response(make(found), content_type=kind)
     else:
         raise BadInput(f"format: one of {', '.join(FORMATS)} is wanted", field="format")
-    # Somebody who looks for a drive's file has its asset tag.
-    tag = re.sub(r"[^A-Za-z0-9._]+", "-", found["labels"].get("asset") or "").strip("-.")[:60]
-    name = f"benchstick-verdict-{found['number']}{f'-{tag}' if tag else ''}.{end}"
+    name = f"benchstick-{verdicts.file_name(found)}.{end}"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -1,4 +1,5 @@
-"""Puts a report of every run that ended on the stick's FAT partition, where any PC can read it.
+"""Puts a report of every run that ended, and every verdict, on the stick's FAT partition, where any
+PC can read it.
 
 Written by the agent while no run is on: the stick is left alone while a drive is timed.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +19,7 @@ from benchstick.appliance import state, stick
 from benchstick.appliance.start import boot_folder, is_mounted
 from benchstick.appliance.stick import Machine
 from benchstick.plan.errors import BadInput, BenchError
-from benchstick.store import export, pages
+from benchstick.store import export, pages, verdicts
 
 # Left free for settings, recipes, and the next system.
 _FLOOR_BYTES = 16 << 20
@@ -27,19 +29,26 @@ _NOT_REPORTED = frozenset({"running", "refused"})
 
 # Makes a text of a run's document, samples included, and the UUID of the bench.
 MakeReport = Callable[[Mapping[str, Any], str], str]
+# Makes a text of a verdict's document.
+MakeVerdict = Callable[[Mapping[str, Any]], str]
 
 
 class Reports:
     """Knows which runs have their report. `write_new` is called again and again.
 
-    `more` makes further files of a run's document and the bench's UUID, by the end of their name.
+    `more` makes further files of a run's document and the bench's UUID, by the end of their name;
+    `verdicts` those of a verdict beside its JSON.
     """
 
     def __init__(
-        self, machine: Machine | None = None, more: Mapping[str, MakeReport] | None = None
+        self,
+        machine: Machine | None = None,
+        more: Mapping[str, MakeReport] | None = None,
+        verdicts: Mapping[str, MakeVerdict] | None = None,
     ) -> None:
         self.machine = machine or Machine()
         self.more = dict(more or {})
+        self.verdicts = dict(verdicts or {})
         self._done: set[str] = set()
         self._version = -1
 
@@ -59,7 +68,8 @@ class Reports:
             and row["state"] not in _NOT_REPORTED
             and not row["practice"]
         ]
-        if rows and (pages.running(db) or not is_mounted(boot_folder())):
+        said = [row for row in verdicts.listed(db) if _verdict_id(row) not in self._done]
+        if (rows or said) and (pages.running(db) or not is_mounted(boot_folder())):
             return
         self._version = version
         folder = boot_folder() / "reports"
@@ -67,6 +77,22 @@ class Reports:
             self._done.add(row["uuid"])
             if not (folder / _name(row, "json")).exists():
                 self._write(db, row, folder)
+        for one in reversed(said):
+            self._done.add(_verdict_id(one))
+            self._write_verdict(verdicts.find(db, one["number"]), folder)
+
+    def _write_verdict(self, found: Mapping[str, Any], folder: Path) -> None:
+        # Numbers begin anew with a fresh store; with the time of its end nothing is overwritten.
+        name = f"{verdicts.file_name(found)}-{re.sub(r'[^0-9]', '', found['ended_utc'])[:14]}"
+        practice = found["drive"]["transport"] == "virtual"
+        if practice or (folder / f"{name}.json").exists():
+            return
+        texts = {
+            **{end: make(found) for end, make in self.verdicts.items()},
+            "json": json.dumps(found, indent=1, ensure_ascii=False) + "\n",
+        }
+        self._put({f"{name}.{end}": text for end, text in texts.items()}, folder,
+                  f"Verdict {found['number']}")  # fmt: skip
 
     def _write(self, db: sqlite3.Connection, row: sqlite3.Row, folder: Path) -> None:
         document = export.bundle(db, row["number"])
@@ -77,14 +103,19 @@ class Reports:
             **dict(self._further(document, bench)),
             "json": json.dumps(document, indent=1, ensure_ascii=False) + "\n",
         }
+        self._put({_name(row, end): text for end, text in texts.items()}, folder,
+                  f"Run {row['number']}")  # fmt: skip
+
+    def _put(self, files: Mapping[str, str], folder: Path, what: str) -> None:
+        """Write these files, in their order; what cannot be written is told."""
         try:
-            _check_room(sum(len(text.encode()) for text in texts.values()))
+            _check_room(sum(len(text.encode()) for text in files.values()))
             with stick.writing(self.machine, boot_folder()):
-                for end, text in texts.items():
-                    stick.replace_file(folder / _name(row, end), text)
+                for name, text in files.items():
+                    stick.replace_file(folder / name, text)
         except (BenchError, OSError) as error:
             said = error.message if isinstance(error, BenchError) else str(error.strerror)
-            _tell(f"Run {row['number']} has no report on the stick: {said}.")
+            _tell(f"{what} has no report on the stick: {said}.")
 
     def _further(self, document: Mapping[str, Any], bench: str) -> Iterator[tuple[str, str]]:
         for end, make in self.more.items():
@@ -98,6 +129,10 @@ class Reports:
 def _name(row: sqlite3.Row, end: str) -> str:
     """Numbers begin anew with a fresh store; with the run's own id nothing is overwritten."""
     return f"run-{row['number']}-{str(row['uuid'])[:8]}.{end}"
+
+
+def _verdict_id(row: Mapping[str, Any]) -> str:
+    return f"verdict {row['number']} {row['ended_utc']}"
 
 
 def _check_room(size: int) -> None:

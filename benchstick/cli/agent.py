@@ -26,7 +26,25 @@ def agent() -> None:
         chosen = settings.load(settings_file())
         with event_lines.opened(chosen, data_folder()) as tell:
             slots = hands(chosen, data_folder(), tell)
-            Agent(data_folder(), stop, Reports(more={"html": html_report}), slots).serve()
+            reports = Reports(more={"html": html_report}, verdicts=VERDICT_FILES)
+            Agent(data_folder(), stop, reports, slots).serve()
+
+
+def _csv(verdict: Mapping[str, Any]) -> str:
+    # On use, here and below, on the booted stick alone: it brings what judges.
+    from benchstick.recipes import outputs
+
+    return outputs.csv_text([verdict])
+
+
+def _junit(verdict: Mapping[str, Any]) -> str:
+    from benchstick.recipes import outputs
+
+    return outputs.junit([verdict])
+
+
+# What a verdict leaves on the stick beside its JSON, by the end of the files' names.
+VERDICT_FILES = {"csv": _csv, "xml": _junit}
 
 
 def html_report(document: Mapping[str, Any], bench: str) -> str:

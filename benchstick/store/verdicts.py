@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Mapping
 from typing import Any
@@ -46,6 +47,14 @@ def find(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     if row is None:
         raise BadInput(f"verdict {number}: there is no such verdict", field="verdict")
     return {"number": number, **json.loads(row["verdict_json"])}
+
+
+def file_name(verdict: Mapping[str, Any]) -> str:
+    """What files of a verdict are called, without their end: `verdict-7-A-17`, with the asset tag,
+    which somebody who looks for a drive's file has."""
+    asset = str(verdict["labels"].get("asset") or "")
+    tag = re.sub(r"[^A-Za-z0-9._]+", "-", asset).strip("-.")[:60]
+    return f"verdict-{verdict['number']}{f'-{tag}' if tag else ''}"
 
 
 def of_run(db: sqlite3.Connection, run: int) -> list[int]:

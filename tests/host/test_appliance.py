@@ -20,13 +20,15 @@ from benchstick.appliance.pulled import go_on_in_ram
 from benchstick.appliance.reports import Reports
 from benchstick.appliance.start import boot_folder, start
 from benchstick.appliance.stick import Machine, find, parse_id
-from benchstick.cli.agent import html_report
+from benchstick.cli.agent import VERDICT_FILES, html_report
 from benchstick.drives.tool import Finished
 from benchstick.plan.errors import BadInput
-from benchstick.store import database, export, home, pages, settings
+from benchstick.recipes import outputs
+from benchstick.store import database, export, home, pages, settings, verdicts
 from tests.host.bench import Bench, wait_for
 from tests.host.drive_help import call
 from tests.host.stick_help import MIB, TABLE, run_but_no_clock, stick
+from tests.unit import test_recipe_outputs
 from tests.web import sample
 
 CONFIG = "benchstick/stick.cfg"
@@ -262,6 +264,38 @@ def test_every_run_that_ended_leaves_its_report_where_any_pc_reads_it(folder: Pa
         assert f"run {wanted['uuid']}" in page
         assert "Content-Security-Policy" in page
         assert (boot_folder() / f"reports/{name}.csv").read_text().startswith("run,suite,drive")
+        assert state.notices() == []
+
+
+def test_every_verdict_leaves_its_files_there_too(folder: Path) -> None:
+    made = [{**item, "runs": []} for item in test_recipe_outputs.verdicts()]
+    with stick(folder) as disk:
+        machine = disk.machine("")
+        started(machine)
+        reports = Reports(machine, verdicts=VERDICT_FILES)
+        with contextlib.closing(database.open_writer(home.data_folder())) as db:
+            numbers = [verdicts.keep(db, item) for item in made]
+            reports.write_new(db)
+            one = verdicts.keep(db, {**made[1], "labels": {"asset": "A/17"}})
+            practice = {**made[1], "drive": {**made[1]["drive"], "transport": "virtual"}}
+            verdicts.keep(db, practice)
+            with contextlib.closing(database.open_writer(home.data_folder())) as other:
+                verdicts.keep(other, made[0])
+            reports.write_new(db)
+            wanted = verdicts.find(db, one)
+        files = sorted(path.name for path in (boot_folder() / "reports").iterdir())
+        assert len(files) == 3 * (len(numbers) + 2)
+        (name,) = [item for item in files if item.startswith(f"verdict-{one}-A-17-2")
+                   and item.endswith(".json")]  # fmt: skip
+        path = boot_folder() / "reports" / name
+        assert json.loads(path.read_text()) == wanted
+        assert path.with_suffix(".csv").read_text() == outputs.csv_text([wanted])
+        assert path.with_suffix(".xml").read_text() == outputs.junit([wanted])
+        # An agent that is started anew has nothing to do.
+        before = path.stat().st_mtime_ns
+        with contextlib.closing(database.open_writer(home.data_folder())) as db:
+            Reports(machine, verdicts=VERDICT_FILES).write_new(db)
+        assert path.stat().st_mtime_ns == before
         assert state.notices() == []
 
 
