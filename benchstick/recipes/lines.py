@@ -20,8 +20,8 @@ Json = Mapping[str, Any]
 
 
 def event_lines(item: Json) -> list[str]:
-    """What is to be told of one drive: its runs, each limit, each reason beside them, and last the
-    verdict. ASCII: for a serial line."""
+    """What is to be told of one drive: the tests that were done again, its runs, each limit, each
+    reason beside them, and last the verdict. ASCII: for a serial line."""
     return [line_of(words) for words in _events(item)]
 
 
@@ -29,6 +29,9 @@ def _events(item: Json) -> Iterator[Json]:
     drive = item["drive"]
     of = {"drive": drive["code"], "slot": drive["slot"]}
     at = {"time": item["ended_utc"]}
+    for number, one in enumerate(item["earlier"], 1):
+        yield {"time": one["begun_utc"], "event": "retried", **of, "number": number,
+               **{name: one[name] for name in ("verdict", "exit_code", "why")}}  # fmt: skip
     for run in item["runs"]:
         told = {name: run[name] for name in ("number", "suite", "state", "exit_code")}
         yield {**at, "event": "run", **of, **told}

@@ -74,6 +74,9 @@ def test_json_csv_junit_and_events_agree() -> None:
         assert last["drive"] == properties["code"] == suite.get("name") == item["drive"]["code"]
         assert row["drive"].removeprefix("'") == item["drive"]["code"]
         assert row["why"] == last.get("why", "") == (item["why"] or "")
+        again = [event["why"] for event in events if event["event"] == "retried"]
+        assert again == [one["why"] for one in item["earlier"]]
+        assert len(again) == item["retries"]
         _same_codes(item, row, suite, events)
         _same_limits(item, row, suite, events)
         runs = [event["number"] for event in events if event["event"] == "run"]
