@@ -44,7 +44,8 @@ Place = tuple[float, float]
 @dataclass(frozen=True)
 class Path:
     """A line through places. `line` is the number of the chart's line that it belongs to, `drive`
-    in a comparison the drive that a mark belongs to."""
+    in a comparison the drive that a mark belongs to. `part` is `x` of what moves with the axis of x
+    when somebody zooms in, its ticks, and `mark` of a mark."""
 
     places: Sequence[Place]
     colour: str
@@ -52,6 +53,7 @@ class Path:
     dash: tuple[float, ...] = ()
     line: int | None = None
     drive: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Area:
     opacity: float
     line: int | None = None
     drive: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Words:
     bold: bool = False
     whole: str = ""
     drive: str = ""
+    part: str = ""
 
 
 Shape = Path | Area | Dots | Words
@@ -241,9 +245,9 @@ def _frame(made: Drawing, x_label: str) -> Iterator[Shape]:
         yield Words(x.start - 7, place + 4, text, "end")
     for value, text in x.ticks:
         place = x.place(value / x.factor)
-        yield Path(((place, y.end), (place, y.start)), GRID)
-        yield Path(((place, y.start), (place, y.start + 4)), DIM)
-        yield Words(place, y.start + 16, text, "middle")
+        yield Path(((place, y.end), (place, y.start)), GRID, part="x")
+        yield Path(((place, y.start), (place, y.start + 4)), DIM, part="x")
+        yield Words(place, y.start + 16, text, "middle", part="x")
     if made.y2 is not None:
         for value, text in made.y2.ticks:
             yield Words(x.end + 7, made.y2.place(value / made.y2.factor) + 4, text)
@@ -353,14 +357,16 @@ def _marks(made: Drawing) -> Iterator[Shape]:
         place, colour, drive = mark.place, _MARK_COLOURS[mark.look], mark.drive
         if mark.look == "above":
             corners = ((place, y.end), (x.end, y.end), (x.end, y.start), (place, y.start))
-            yield Area(corners, colour, 0.13, drive=drive)
+            yield Area(corners, colour, 0.13, drive=drive, part="mark")
         level = y.end - 4 - _ROW * min(mark.row, _MOST_MARK_ROWS - 1)
         width = 1.0 if mark.look == "quiet" else 1.4
-        yield Path(((place, level - 8), (place, y.start)), colour, width, (5, 3), drive=drive)
+        ends = ((place, level - 8), (place, y.start))
+        yield Path(ends, colour, width, (5, 3), drive=drive, part="mark")
         if mark.row < _MOST_MARK_ROWS:
             at = place - 4 if mark.flip else place + 4
             side = "end" if mark.flip else "start"
-            yield Words(at, level, mark.text, side, colour, whole=mark.whole, drive=drive)
+            told = Words(at, level, mark.text, side, colour, whole=mark.whole, drive=drive)
+            yield replace(told, part="mark")
 
 
 # ---- legend

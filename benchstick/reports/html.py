@@ -1,8 +1,8 @@
 """A report as one HTML file: it opens from disk with the network off, and asks for nothing.
 
 Everything is in it: the look, the drawings as SVG, and a small script that shows values under the
-pointer and hides lines. Without the script the file is complete as well. Its own policy (CSP) lets
-nothing else run, whatever stands in names that came from a drive.
+pointer, zooms in and hides lines. Without the script the file is complete as well. Its own policy
+(CSP) lets nothing else run, whatever stands in names that came from a drive.
 """
 
 from __future__ import annotations

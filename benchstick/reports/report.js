@@ -1,15 +1,18 @@
 
 "use strict";
 
-// Values under the pointer, lines that can be hidden, drawings that can be saved. The file is
-// complete without this.
+// Values under the pointer, a closer look at a part of x, lines that can be hidden, drawings that
+// can be saved. The file is complete without this.
 
 const few = (v) => (Math.abs(v) < 1000 ? String(Number(v.toPrecision(4))) : v.toFixed(0));
 const plain = (v) => (Math.abs(v) < 10000 ? few(v) : Math.round(v).toLocaleString("en").replaceAll(",", "\u202f"));
 const micros = (v) => (v >= 1e6 ? `${few(v / 1e6)} s` : v >= 1000 ? `${few(v / 1000)} ms` : `${few(v)} µs`);
 const bytes = (v) => (v >= 2 ** 20 ? `${few(v / 2 ** 20)} MiB` : v >= 1024 ? `${few(v / 1024)} KiB` : `${v} B`);
 const UNITS = { us: micros, B: bytes, C: (v) => `${few(v)} °C`, "B/s": (v) => `${plain(v)} MB/s`, s: (v) => `${plain(v)} s`, "%": (v) => `${few(v)} %` };
-const told = (axis, v) => (UNITS[axis.unit] ?? ((n) => `${plain(n)} ${axis.unit}`.trim()))(v * axis.factor);
+const clock = (v) => [Math.floor(v / 3600), Math.floor(v / 60) % 60, Math.floor(v) % 60]
+  .map((part, at) => (at ? String(part).padStart(2, "0") : part)).join(":");
+// Seconds of a long record are told as its ticks are.
+const told = (axis, v) => (axis.unit === "s" && axis.long ? clock(v) : (UNITS[axis.unit] ?? ((n) => `${plain(n)} ${axis.unit}`.trim()))(v * axis.factor));
 
 function place(axis, value) {
   const v = value * axis.factor;
@@ -17,6 +20,12 @@ function place(axis, value) {
     ? (Math.log(Math.max(v, axis.low)) - Math.log(axis.low)) / (Math.log(axis.high) - Math.log(axis.low))
     : (v - axis.low) / (axis.high - axis.low);
   return axis.start + part * (axis.end - axis.start);
+}
+
+// The value, as it is shown, that has its place at a pixel: `place` backwards.
+function valueAt(axis, at) {
+  const part = (at - axis.start) / (axis.end - axis.start);
+  return axis.log ? axis.low * (axis.high / axis.low) ** part : axis.low + part * (axis.high - axis.low);
 }
 
 // The last of rising numbers that is not above a value, or the one after it where that is nearer.
@@ -30,7 +39,116 @@ function nearest(rising, value) {
   return low + 1 < rising.length && rising[low + 1] - value < value - rising[low] ? low + 1 : low;
 }
 
-function interactive(figure) {
+// ---- a closer look: a part of the drawing's width is drawn as wide as the whole
+
+// Ticks from `low` to `high`, about `most` of them: doublings of a log axis, clock times of a long
+// record, else multiples of 1, 2 or 5.
+const TIMES = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+function ticks(axis, low, high, most) {
+  let found = (step) => Array.from({ length: Math.max(0, Math.floor(high / step + 1e-9) - Math.ceil(low / step - 1e-9) + 1) },
+    (_, at) => Number(((Math.ceil(low / step - 1e-9) + at) * step).toPrecision(12)));
+  if (axis.log) {
+    const first = Math.ceil(Math.log2(low) - 1e-6), last = Math.floor(Math.log2(high) + 1e-6);
+    const made = Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => 2 ** (first + at));
+    if (made.length > 1) return made.filter((_, at) => at % Math.ceil(made.length / most) === 0);
+  }
+  const raw = (high - low) / Math.max(2, most);
+  if (axis.unit === "s" && axis.long) return found(TIMES.find((time) => time >= raw) ?? 86400 * Math.ceil(raw / 86400));
+  const power = 10 ** Math.floor(Math.log10(raw));
+  return found([1, 2, 5, 10].map((part) => part * power).find((step) => step >= raw * 0.999999));
+}
+
+// Of a tick: as exact as a close look needs.
+const tickText = (axis, v) => (["us", "B", "C", "%"].includes(axis.unit) || axis.long
+  ? told({ ...axis, factor: 1 }, v) : `${Number(v.toPrecision(6))}${axis.unit === "s" ? " s" : ""}`);
+
+// What an element was before the first look.
+const wholes = new WeakMap();
+function first(one, make) {
+  if (!wholes.has(one)) wholes.set(one, make());
+  return wholes.get(one);
+}
+
+const START = /([ML])(-?[\d.]+) /g;
+const shifted = (path, move) => path.replace(START, (_, letter, at) => `${letter}${Number(move(Number(at)).toFixed(2))} `);
+
+// A path whose places go where `move` puts them. A filled one without lines is of points with
+// corners, which keep their form.
+function remade(path, move) {
+  const whole = first(path, () => path.getAttribute("d"));
+  if (path.getAttribute("fill") === "none" || path.hasAttribute("fill-opacity")) return shifted(whole, move);
+  return whole.split("Z").map((point) => {
+    const found = [...point.matchAll(START)].map((one) => Number(one[2]));
+    const middle = (Math.min(...found) + Math.max(...found)) / 2;
+    return shifted(point, (at) => at + move(middle) - middle);
+  }).join("Z");
+}
+
+// `look(from, to)` shows the pixels between those of the whole drawing.
+function closer(svg, x, y, number) {
+  const clip = element("clipPath", { id: `plot-${number}` },
+    element("rect", { x: x.start - 3, y: y.end - 3, width: x.end - x.start + 6, height: y.start - y.end + 6 }));
+  svg.append(clip);
+  const axis = svg.querySelector('g[data-part="x"]');
+  const own = axis ? [...axis.childNodes] : [];
+  const [grid, dash, label] = axis ? axis.children : [];
+
+  function tick(value, at) {
+    const made = [grid, dash, label].map((one) => one.cloneNode(true));
+    for (const path of made.slice(0, 2)) path.setAttribute("d", shifted(path.getAttribute("d"), () => at));
+    made[2].setAttribute("x", at);
+    made[2].textContent = tickText(x, value);
+    return made;
+  }
+
+  // A mark's line, what stands behind it, and its name, which follows it and stays in the drawing.
+  function mark(group, move) {
+    let at = 0, here = true;
+    for (const part of group.children) {
+      if (part.nodeName === "text") {
+        const [was, side] = first(part, () => ["x", "text-anchor"].map((name) => part.getAttribute(name)));
+        const wide = part.getComputedTextLength();
+        const flip = view.whole ? side === "end" : at + 4 + wide > x.end;
+        part.setAttribute("x", view.whole ? was : at + (flip ? -4 : 4));
+        part.setAttribute("text-anchor", flip ? "end" : "start");
+      } else {
+        const whole = first(part, () => part.getAttribute("d"));
+        at = move(Number(whole.match(/^M(-?[\d.]+) /)[1]));
+        here = view.whole || (at >= x.start - 0.5 && at <= x.end + 0.5);
+        // What holds from a mark on holds at the edge, too.
+        const inside = (one) => Math.min(x.end, Math.max(x.start, move(one)));
+        part.setAttribute("d", shifted(whole, part.hasAttribute("fill-opacity") ? inside : move));
+        if (part.hasAttribute("fill-opacity")) here = at <= x.end;
+      }
+      part.style.display = here ? "" : "none";
+    }
+  }
+
+  const view = { from: x.start, to: x.end, whole: true };
+  view.place = (at) => x.start + ((at - view.from) / (view.to - view.from)) * (x.end - x.start);
+  view.back = (at) => view.from + ((at - x.start) / (x.end - x.start)) * (view.to - view.from);
+  view.look = (from, to) => {
+    // No closer than half a per mille of the whole.
+    const least = (x.end - x.start) / 2000;
+    const room = Math.max(least, Math.min(x.end - x.start, to - from));
+    view.from = Math.min(x.end - room, Math.max(x.start, from + (to - from - room) / 2));
+    view.to = view.from + room;
+    view.whole = room > (x.end - x.start) * 0.9999;
+    for (const group of svg.querySelectorAll("g[data-line]")) {
+      if (view.whole) group.removeAttribute("clip-path");
+      else group.setAttribute("clip-path", `url(#${clip.id})`);
+      for (const path of group.querySelectorAll("path")) path.setAttribute("d", remade(path, view.place));
+    }
+    for (const group of svg.querySelectorAll('g[data-part="mark"]')) mark(group, view.place);
+    if (!axis) return;
+    const ends = [view.from, view.to].map((at) => valueAt(x, at));
+    const found = ticks(x, ...ends, (x.end - x.start) / (x.log ? 44 : 64));
+    axis.replaceChildren(...(view.whole ? own : found.flatMap((value) => tick(value, view.place(place({ ...x, factor: 1 }, value))))));
+  };
+  return view;
+}
+
+function interactive(figure, number) {
   const { x, y, y2, lines } = JSON.parse(figure.dataset.chart);
   const svg = figure.querySelector(":scope > svg");
   const at = figure.querySelector(".at");
@@ -42,7 +160,10 @@ function interactive(figure) {
   cross.setAttribute("y1", y.end);
   cross.setAttribute("y2", y.start);
   cross.style.display = "none";
-  svg.append(cross);
+  const chosen = element("rect", { class: "cross chosen", y: y.end, height: y.start - y.end, visibility: "hidden" });
+  svg.append(cross, chosen);
+  x.long = x.unit === "s" && x.high > 7200;
+  const view = closer(svg, x, y, number);
   let index = -1;
 
   const names = [...figure.querySelectorAll(".legend [data-line]")].map((span) => {
@@ -69,7 +190,7 @@ function interactive(figure) {
     const here = index < 0 ? null : all[index];
     cross.style.display = here === null ? "none" : "";
     at.textContent = here === null ? "" : `at ${told(x, here)}`;
-    if (here !== null) for (const side of ["x1", "x2"]) cross.setAttribute(side, places[index]);
+    if (here !== null) for (const side of ["x1", "x2"]) cross.setAttribute(side, view.place(places[index]));
     names.forEach((button, number) => {
       const line = lines[number];
       // A line's value here, of one with points of its own the last before.
@@ -79,17 +200,79 @@ function interactive(figure) {
     });
   }
 
-  svg.setAttribute("tabindex", "0");
-  svg.addEventListener("pointermove", (event) => {
+  const whole = document.createElement("button");
+  whole.type = "button";
+  whole.textContent = "Show the whole";
+  whole.hidden = true;
+  whole.addEventListener("click", () => look(x.start, x.end));
+  const hint = document.createElement("span");
+  hint.textContent = "Drag to zoom in, double-click to see the whole; or with the keyboard: arrows, + and −, 0.";
+  figure.querySelector(".save").append(whole, hint);
+
+  function look(from, to) {
+    view.look(from, to);
+    whole.hidden = view.whole;
+    show(-1);
+  }
+
+  // Half as much, or twice as much, around the value that is told, else around the middle.
+  function nearer(by) {
+    const around = index < 0 ? (view.from + view.to) / 2 : places[index];
+    const at = index;
+    look(around - (around - view.from) * by, around + (view.to - around) * by);
+    show(at);
+  }
+
+  // Where the pointer is, in the drawing as it is shown, within the plot.
+  const under = (event) => {
     const box = svg.getBoundingClientRect();
-    show(nearest(places, ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width));
+    const at = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
+    return Math.min(x.end, Math.max(x.start, at));
+  };
+  let begun = null;
+  const drag = (to) => {
+    chosen.setAttribute("x", Math.min(begun, to));
+    chosen.setAttribute("width", Math.abs(to - begun));
+    // What is less was meant as a click.
+    const enough = Math.abs(to - begun) > 6;
+    chosen.setAttribute("visibility", enough ? "visible" : "hidden");
+    return enough;
+  };
+  svg.setAttribute("tabindex", "0");
+  svg.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    begun = under(event);
+    svg.setPointerCapture(event.pointerId);
   });
+  svg.addEventListener("pointermove", (event) => {
+    if (begun !== null) drag(under(event));
+    show(nearest(places, view.back(under(event))));
+  });
+  svg.addEventListener("pointerup", (event) => {
+    if (begun === null) return;
+    const to = under(event), ends = [begun, to].sort((a, b) => a - b).map(view.back);
+    if (drag(to)) look(...ends);
+    begun = null;
+    chosen.setAttribute("visibility", "hidden");
+  });
+  svg.addEventListener("pointercancel", () => {
+    begun = null;
+    chosen.setAttribute("visibility", "hidden");
+  });
+  svg.addEventListener("dblclick", () => look(x.start, x.end));
   svg.addEventListener("pointerleave", () => show(-1));
   svg.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const zoom = { "+": 0.5, "=": 0.5, "-": 2, "−": 2 }[event.key];
     const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20, Home: -Infinity, End: Infinity }[event.key];
-    if (step === undefined) return;
+    if (zoom !== undefined) nearer(zoom);
+    else if (event.key === "0") look(x.start, x.end);
+    else if (step !== undefined) {
+      // Of what is shown, the first and the last.
+      const seen = places.flatMap((at, n) => (at >= view.from - 0.01 && at <= view.to + 0.01 ? [n] : []));
+      if (seen.length) show(Math.min(seen.at(-1), Math.max(seen[0], index < 0 && step === -1 ? seen.at(-1) : index + step)));
+    } else return;
     event.preventDefault();
-    show(Math.min(all.length - 1, Math.max(0, index + step)));
   });
 }
 
@@ -172,7 +355,7 @@ document.querySelectorAll("figure").forEach((figure, number) => {
   figure.append(row);
 });
 
-for (const figure of document.querySelectorAll("figure[data-chart]")) interactive(figure);
+document.querySelectorAll("figure[data-chart]").forEach(interactive);
 
 // ---- of a comparison: a button for each drive, which hides and shows its lines in all charts
 

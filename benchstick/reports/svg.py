@@ -69,7 +69,8 @@ def swatch(chart: Chart, at: int) -> str:
 
 def marks_of(shapes: Iterable[Shape]) -> str:
     """The shapes, those of a line of the chart in a group of its own: `<g data-line="0">`; and so
-    the marks of a drive: `<g data-mark-of="X9 Pro">`."""
+    the ticks of x: `<g data-part="x">`, and the marks, in a comparison those of each drive:
+    `<g data-part="mark" data-mark-of="X9 Pro">`."""
     made: list[str] = []
     group = ""
     for shape in shapes:
@@ -87,8 +88,10 @@ def _group(shape: Shape) -> str:
     line = shape.line if isinstance(shape, Path | Area | Dots) else None
     if line is not None:
         return f'<g data-line="{line}">\n'
-    drive = "" if isinstance(shape, Dots) else shape.drive
-    return f'<g data-mark-of="{shown(drive)}">\n' if drive else ""
+    if isinstance(shape, Dots) or not shape.part:
+        return ""
+    drive = f' data-mark-of="{shown(shape.drive)}"' if shape.drive else ""
+    return f'<g data-part="{shape.part}"{drive}>\n'
 
 
 def _mark(shape: Shape) -> str:

@@ -276,6 +276,72 @@ def test_from_disk_it_asks_for_nothing_and_shows_all_charts(
     assert said == []
 
 
+def test_its_charts_can_be_looked_at_closely(
+    chromium: Chromium, client: Browser, runs: dict[str, int], tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_bytes(client.get(f"/runs/{runs['sustained']}/report.html").data)
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(file.as_uri())
+    figure = page.locator("figure[data-chart]").nth(1)
+    svg = figure.locator(":scope > svg")
+    whole = figure.get_by_role("button", name="Show the whole")
+    ticks = figure.locator("g[data-part='x'] text")
+    marks = figure.locator("g[data-part='mark'] text")
+    line = figure.locator("g[data-line='0'] path").first
+    before = [ticks.all_text_contents(), line.get_attribute("d")]
+    expect(marks).to_contain_text(["knee", "slow for"])
+    expect(whole).to_be_hidden()
+
+    def drag(start: float, end: float) -> None:
+        svg.scroll_into_view_if_needed()
+        box = svg.bounding_box()
+        assert box is not None
+        y = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + start * box["width"], y)
+        page.mouse.down()
+        page.mouse.move(box["x"] + end * box["width"], y, steps=3)
+        page.mouse.up()
+
+    # Around the slow-down, at half of the time: the knee before it is out of sight.
+    drag(0.4, 0.6)
+    expect(whole).to_be_visible()
+    expect(marks.nth(0)).to_be_hidden()
+    expect(marks.nth(1)).to_be_visible()
+    seconds = [float(text.removesuffix(" s")) for text in ticks.all_text_contents()]
+    assert len(seconds) >= 4
+    assert 350 < seconds[0] < seconds[-1] < 680
+    # What is told under the pointer is what is drawn there.
+    where = svg.bounding_box()
+    assert where is not None
+    page.mouse.move(where["x"] + where["width"] / 2, where["y"] + where["height"] / 2)
+    at = figure.locator(".at").text_content() or ""
+    assert seconds[0] < float(at.removeprefix("at ").removesuffix(" s")) < seconds[-1]
+    svg.dblclick()
+    expect(whole).to_be_hidden()
+    assert ticks.all_text_contents() == before[0]
+    assert line.get_attribute("d") == before[1]
+    # By the keyboard, around what is told.
+    svg.focus()
+    for key in ("Home", "+", "+"):
+        page.keyboard.press(key)
+    expect(whole).to_be_visible()
+    expect(marks.nth(1)).to_be_hidden()
+    assert ticks.first.text_content() == "0 s"
+    page.keyboard.press("0")
+    expect(marks.nth(1)).to_be_visible()
+    assert ticks.all_text_contents() == before[0]
+    # A click alone does nothing.
+    svg.click()
+    expect(whole).to_be_hidden()
+    context.close()
+    assert said == []
+
+
 def test_it_prints_with_heads_on_each_page_and_headings_beside_what_they_name(
     chromium: Chromium, client: Browser, bench: Bench, tmp_path: Path
 ) -> None:
