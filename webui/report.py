@@ -46,7 +46,7 @@ def charts_of(run: Json, session: Session) -> list[Chart]:
 
 def result_charts(run: Json) -> list[Chart]:
     """The charts of a run's result, for which no session is needed."""
-    result = run["result"] or {}
+    result = run["result"] or run.get("so_far") or {}
     shared = {item["name"]: item for item in charts.shared(result)}
     return [
         Chart(
@@ -94,12 +94,12 @@ def _head(run: Json) -> Iterator[Part]:
 
 
 def _results(run: Json) -> Iterator[Part]:
-    result = run["result"] or {}
+    result = run["result"] or run.get("so_far") or {}
     headline = result.get("headline") or []
     tables = [table for table in result.get("tables") or () if table.get("rows")]
     if not headline and not tables:
         return
-    yield Heading("Result")
+    yield Heading("Result" if run["result"] else "So far")
     if headline:
         yield Big([_headline(item) for item in headline])
     for table in tables:

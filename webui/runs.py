@@ -20,6 +20,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.analysis.series import every_of
 from benchstick.analysis.session import passes
 from benchstick.plan.errors import BadInput
+from benchstick.plan.steps import plan_from_json
 from benchstick.store import comparisons, imports, live, pages, records
 from benchstick.store.export import drive_state, safe_cell
 from benchstick.suites import registry
@@ -144,17 +145,35 @@ def suite_title(name: str) -> str:
 
 
 def document(number: int) -> dict[str, Any]:
-    """The `benchstick/run/1` document with the state as it is shown."""
+    """The `benchstick/run/1` document with the state as it is shown, and what it came to so far."""
     row = find_run(number)
     found = records.run_json(reader(), number)
     found["state"] = records.shown_state(reader(), row)
+    found["so_far"] = so_far(found)
     return found
+
+
+def so_far(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What the suite makes of the steps that are done, of a run that has no result yet: its runner
+    is at it, or has died. None where nothing was measured yet."""
+    measured = [figure for figure in found["figures"] if figure["pass"] is not None]
+    suite = registry.all_suites().get(found["suite"])
+    if found["result"] is not None or found["imported"] or suite is None or not measured:
+        return None
+    try:
+        plan = plan_from_json(found["plan"])
+    except (BadInput, KeyError, TypeError, ValueError):
+        # Of another version of the bench: its figures stand in their table.
+        return None
+    return suite.result(plan, measured, found["drive"]).document
 
 
 @bp.get("/runs/<number>")
 def run(number: str) -> str:
     found = document(_number(number))
-    result = found["result"] or {}
+    result = found["result"] or found["so_far"] or {}
+    # While it runs the chart over the session is drawn second by second, and no other.
+    drawn = {} if found["state"] == "running" else result
     samples = pages.samples_count(reader(), found["number"])
     steps = latencies.of_steps(found)
     return render_template(
@@ -169,12 +188,13 @@ def run(number: str) -> str:
         grid=result.get("grid") or [],
         passes=most_passes(result.get("grid") or []),
         sets=result.get("sets") or [],
+        headline=result.get("headline") or [],
         tables=result.get("tables") or [],
         atto=windows.atto(result),
         asssd=windows.asssd(result),
         scores=windows.scores(result),
-        charts=list(charts.drawn(result)),
-        shared=charts.shared(result),
+        charts=list(charts.drawn(drawn)),
+        shared=charts.shared(drawn),
         latencies=steps,
         percentiles=latencies.columns(steps),
         histograms=latencies.HISTOGRAMS,

@@ -310,6 +310,8 @@ _RUN_FIELDS: dict[str, Schema] = {
     "plan": ref("Plan"),
     "conditions": anything("what the figures rest on: host, filesystem, queue, drive state"),
     "result": or_null(ref("Result")),
+    "so_far": or_null(ref("Result"))
+    | {"description": "what the steps that are done come to, of a run without a result"},
     "steps": several(
         record(
             {

@@ -18,7 +18,7 @@ from benchstick.drives.model import Drive
 from benchstick.store import records
 from benchstick.store.database import open_writer
 from tests.web import sample
-from tests.web.conftest import Bench, served
+from tests.web.conftest import Bench, Browser, served
 from tests.web.test_web_browser import sign_in
 from tests.web.watched import Watched
 from webui.pin import LoginKey, Pin
@@ -317,3 +317,37 @@ def test_zoom_on_a_live_chart_is_kept(watched: Watched, bench: Bench) -> None:
     expect(whole).to_be_visible()
     page.keyboard.press("Escape")
     expect(whole).to_be_hidden()
+
+
+def test_what_is_measured_so_far_is_shown_and_follows(watched: Watched, bench: Bench) -> None:
+    number = bench.numbers["running"]
+    page = watched.go(f"/runs/{number}")
+    mark(page)
+    box = page.locator("#so-far")
+    expect(box.get_by_role("heading", name="So far")).to_be_visible()
+    rows = box.locator("table.sets tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0)).to_contain_text("843.0")
+    cells = rows.nth(1).locator("td.num")
+    expect(cells).to_have_text([re.compile("982"), re.compile("982")])
+    story = bench.numbers["story"]
+    with contextlib.closing(open_writer(bench.home)) as db:
+        record = records.RunRecord(db, number)
+        told = [
+            records.Figure(step=story.plan.steps[12].name, name=name, value=value, unit=unit,
+                           pass_no=2, target="file on exfat")
+            for name, value, unit in (("AV read", 500.0, "MB/s"), ("AV read time", 4.8, "s"))
+        ]  # fmt: skip
+        record.step_ends(12, "done", story.t + 2, figures=told)
+    expect(cells).to_have_text([re.compile("741"), re.compile("982"), re.compile("500")])
+    assert not_loaded_anew(page)
+
+
+def test_the_run_tells_what_it_came_to_so_far(client: Browser, bench: Bench) -> None:
+    running = client.get(f"/api/v1/runs/{bench.numbers['running']}").json
+    assert running["result"] is None
+    assert [line["direction"] for line in running["so_far"]["sets"]] == ["write", "read"]
+    assert "<h2>So far</h2>" in client.get(f"/runs/{bench.numbers['running']}/report.html").text
+    done = client.get(f"/api/v1/runs/{bench.numbers['das']}").json
+    assert done["so_far"] is None
+    assert done["result"]["sets"]

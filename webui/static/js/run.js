@@ -113,6 +113,23 @@ function showLog({ steps, events, temperatures }) {
   if (follows) log.scrollTop = log.scrollHeight;
 }
 
+// The figures of the steps that are done. The server writes them; this puts the new ones in the place
+// of the old when steps have ended, unless somebody is at them.
+const figures = by("so-far");
+let figuresOf = Number(figures.dataset.done), lookedAt = 0;
+
+async function renew() {
+  const done = [...known.values()].filter((state) => state !== "running").length;
+  if (done <= figuresOf || Date.now() - lookedAt < 3000 || figures.contains(document.activeElement)) return;
+  lookedAt = Date.now();
+  const answer = await fetch(location.pathname, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10_000) });
+  const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("so-far");
+  // Signed out, or an error: what is shown stays, and the poll tells of it.
+  if (!answer.ok || !next) return;
+  figures.replaceChildren(...next.childNodes);
+  figuresOf = Number(next.dataset.done);
+}
+
 poll(async () => {
   const answer = await ask(`/api/v1/runs/${number}/samples?after=${cursor}&every=${every}&steps=${asked}`);
   cursor = answer.next;
@@ -122,6 +139,7 @@ poll(async () => {
   if (running) {
     showSteps(answer);
     showLog(answer);
+    if (answer.state === "running") await renew();
   }
   // What is new from now on comes second by second.
   if (!answer.more) {
