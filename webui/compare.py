@@ -11,15 +11,19 @@ from flask import Blueprint, Response, render_template, request
 from werkzeug.datastructures import MultiDict
 
 from benchstick.plan.errors import BadInput
-from benchstick.store import comparisons
+from benchstick.store import comparisons, pages
+from benchstick.suites import registry
 from webui import charts, present
 from webui.api import reply
 from webui.bench import reader
 from webui.inputs import LARGEST, plain_text, whole
-from webui.runs import suite_title
+from webui.runs import kind_asked, listed, shown, suite_title
 from webui.words import _
 
 bp = Blueprint("compare", __name__)
+
+# Runs to choose from on one page.
+CHOICE = 50
 
 # Colours of style.css for the runs that are not marked; the marked one has the accent.
 _LOOKS = ("write", "third", "fifth", "sixth", "temp", "eighth", "seventh")
@@ -79,6 +83,68 @@ def compare() -> str:
         + ("&references=no" if request.args.get("references") == "no" else ""),
         file_name=name_of(found),
         referenced=any(row["reference"] for item in found["figures"] for row in item["rows"]),
+    )
+
+
+# ---- what to compare
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The newest runs of a suite below `before`, real or practice ones."""
+
+    suite: str
+    practice: bool
+    rows: Sequence[Any]
+
+    @property
+    def more(self) -> int | None:
+        """The number below which there are older ones."""
+        return self.rows[-1]["number"] if len(self.rows) == CHOICE else None
+
+
+def choice() -> Choice:
+    """What the query asks to choose from: without a suite that of the newest run."""
+    practice = kind_asked()
+    before = whole(request.args.get("before"), "before", low=1, high=LARGEST, default=LARGEST)
+    name = request.args.get("suite")
+    if not name:
+        newest = pages.runs_before(reader(), practice=practice, limit=1)
+        name = newest[0]["suite"] if newest else next(iter(registry.all_suites()))
+    suite = registry.find(plain_text(name, "suite")).name
+    rows = pages.runs_before(
+        reader(), practice=practice, suite=suite, before=before, limit=CHOICE
+    )
+    return Choice(suite, practice, rows)
+
+
+@bp.get("/comparisons")
+def choose() -> str:
+    made = choice()
+    return render_template(
+        "comparisons.html",
+        choice=made,
+        suites=registry.all_suites().values(),
+        title=suite_title(made.suite),
+        runs=shown(made.rows),
+    )
+
+
+@bp.get("/api/v1/comparisons")
+def api_choose() -> Response:
+    """The runs of a suite that can be compared, newest first: `?suite=NAME&kind=real|practice`,
+    and `&before=N` for older ones; without a suite those of the suite of the newest run."""
+    made = choice()
+    return reply(
+        {
+            "schema": "benchstick/comparisons/1",
+            "suite": made.suite,
+            "suites": [
+                {"name": suite.name, "title": suite.title}
+                for suite in registry.all_suites().values()
+            ],
+            "runs": listed(made.rows),
+        }
     )
 
 

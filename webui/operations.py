@@ -503,6 +503,16 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     # ---- comparisons
     Operation(
+        method="GET", path="/api/v1/comparisons", name="comparisons", answers=ok("Comparisons"),
+        parameters=(
+            _query("suite", text(maxLength=100), "that of the newest run where "
+                   "not given", "cdm"),
+            _query("kind", text(enum=["real", "practice"]), "`real` where not given", "practice"),
+            _query("before", whole(low=1, high=LARGEST), "runs with a number below this"),
+        ),
+        summary="The runs of a suite that can be compared, the newest first",
+    ),
+    Operation(
         method="GET", path="/api/v1/compare", name="compare", answers=ok("Comparison"),
         parameters=_COMPARED, summary="Runs of one suite beside each other",
     ),

@@ -13,6 +13,7 @@ from flask import Flask
 
 from benchstick.plan.units import binary_text, duration_text, size_text
 from benchstick.recipes.words import time_text
+from benchstick.reports.content import Table
 from webui.words import N_, _, ngettext
 
 # Between the thousands: narrow and not broken over lines.
@@ -416,6 +417,38 @@ def share_text(percent: Any) -> str:
     if percent >= 1 or percent == 0:
         return f"{percent:.1f} %"
     return f"{percent:.4f} %" if percent >= 0.0001 else "< 0.0001 %"
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table of a suite's result, its cells as people read them; `right`: columns of numbers."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: frozenset[int]
+
+
+def table(found: Mapping[str, Any]) -> ShownTable:
+    """One of a result's `tables`, whose texts are those of the terminal, for the page."""
+    columns = [unit_text(str(name)) for name in found["columns"]]
+    rows = [[cell_text(cell) for cell in row] for row in found["rows"]]
+    # The first column names the rows, with numbers as well.
+    right = Table(rows, columns, texts=frozenset({0})).right()
+    return ShownTable(str(found.get("title") or ""), columns, rows, right)
+
+
+def unit_text(text: str) -> str:
+    """`latency us` as `latency µs`."""
+    return re.sub(r"\bus\b", "µs", text)
+
+
+def cell_text(cell: Any) -> str:
+    """A cell of a result's table: a dash for nothing, thousands apart in large whole numbers."""
+    if cell in (None, "-"):
+        return "–"
+    text = str(cell)
+    return number(int(text), 0) if re.fullmatch(r"[0-9]{5,15}", text) else unit_text(text)
 
 
 def best_speed(grid: Sequence[Mapping[str, Any]]) -> float:

@@ -105,7 +105,7 @@ def _results(run: Json) -> Iterator[Part]:
     for table in tables:
         yield Table(
             rows=[[_cell(cell) for cell in row] for row in table["rows"]],
-            columns=[str(name) for name in table["columns"]],
+            columns=[present.unit_text(str(name)) for name in table["columns"]],
             title=str(table.get("title") or ""),
         )
 
@@ -119,7 +119,7 @@ def _headline(item: Json) -> tuple[str, str, str, str]:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else str(value)
+    return "" if value is None else present.unit_text(str(value))
 
 
 def _charts(run: Json, session: Session) -> Iterator[Part]:

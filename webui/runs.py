@@ -25,7 +25,7 @@ from benchstick.store import comparisons, imports, live, pages, records
 from benchstick.store.export import drive_state, safe_cell
 from benchstick.suites import registry
 from benchstick.suites.certificate import certificate
-from webui import charts, latencies, queues, resting, verdicts, windows
+from webui import charts, latencies, present, queues, resting, verdicts, windows
 from webui.api import asked, reply
 from webui.bench import find_run, reader, the_bench, writer
 from webui.errors import WebError, not_found
@@ -52,8 +52,9 @@ def _number(text: str) -> int:
 # ---- the list
 
 
-def _kind(text: str | None) -> bool:
+def kind_asked() -> bool:
     """Whether practice runs are asked for: they are never mixed with real ones."""
+    text = request.args.get("kind")
     if text in (None, "", "real", "practice"):
         return text == "practice"
     raise BadInput("kind: real or practice is wanted", field="kind")
@@ -76,7 +77,7 @@ def _drive_asked() -> str:
 
 @bp.get("/runs")
 def index() -> str:
-    practice = _kind(request.args.get("kind"))
+    practice = kind_asked()
     rows = _page_of_runs(practice)
     other = pages.runs_before(reader(), practice=not practice, limit=1)
     return render_template(
@@ -95,7 +96,7 @@ def index() -> str:
 def api_index() -> Response:
     """The newest runs first: `?kind=real|practice&before=N&limit=N`, or those of one drive:
     `?drive=LABEL`, or its code or key."""
-    rows = _page_of_runs(_kind(request.args.get("kind")))
+    rows = _page_of_runs(kind_asked())
     return reply({"schema": "benchstick/runs/1", "runs": listed(rows)})
 
 
@@ -189,7 +190,7 @@ def run(number: str) -> str:
         passes=most_passes(result.get("grid") or []),
         sets=result.get("sets") or [],
         headline=result.get("headline") or [],
-        tables=result.get("tables") or [],
+        tables=[present.table(item) for item in result.get("tables") or ()],
         atto=windows.atto(result),
         asssd=windows.asssd(result),
         scores=windows.scores(result),

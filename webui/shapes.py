@@ -666,6 +666,14 @@ SCHEMAS: dict[str, Schema] = {
             "runs": several(ref("ListedRun")),
         },
     ),
+    "Comparisons": document(
+        "comparisons/1",
+        {
+            "suite": text("whose runs these are"),
+            "suites": several(record({"name": text(), "title": text()}), "all of them"),
+            "runs": several(ref("ListedRun")),
+        },
+    ),
     "ListedRun": record(
         {
             **{

@@ -64,22 +64,24 @@ def runs_before(
     *,
     practice: bool | None = None,
     drive_keys: Collection[str] | None = None,
+    suite: str | None = None,
     before: int | None = None,
     limit: int = 100,
 ) -> list[sqlite3.Row]:
-    """Runs with a number below `before`, newest first, of one drive (by all the keys it has) or
-    all; for `headline`."""
+    """Runs with a number below `before`, newest first, of one drive (by all the keys it has), of
+    one suite, or all; for `headline`."""
     if drive_keys is not None:
         # Each by its index: of many keys at once SQLite would sort all their runs.
-        found = (_runs(db, practice, key, before, limit) for key in drive_keys)
+        found = (_runs(db, practice, key, suite, before, limit) for key in drive_keys)
         return list(merge(*found, key=lambda row: -row["number"]))[:limit]
-    return _runs(db, practice, None, before, limit)
+    return _runs(db, practice, None, suite, before, limit)
 
 
 def _runs(
     db: sqlite3.Connection,
     practice: bool | None,
     drive_key: str | None,
+    suite: str | None,
     before: int | None,
     limit: int,
 ) -> list[sqlite3.Row]:
@@ -91,6 +93,9 @@ def _runs(
     if drive_key is not None:
         conditions.append("drive_key = ?")
         values.append(drive_key)
+    if suite is not None:
+        conditions.append("suite = ?")
+        values.append(suite)
     if before is not None:
         conditions.append("number < ?")
         values.append(before)

@@ -184,6 +184,8 @@ def paths(numbers: Mapping[str, Any]) -> dict[str, str]:
         "charts": "/methods/charts",
         "glossary": "/methods/glossary",
         "suite": "/suites/cdm",
+        "comparisons": "/comparisons?suite=cdm",
+        "comparisons-none": "/comparisons?suite=consistency&kind=practice",
         "compare": f"/compare?runs={numbers['cdm']},{numbers['slow']}",
         "compare-charts": f"/compare?runs={numbers['sustained']}",
         "references": "/references",

@@ -135,6 +135,31 @@ def test_hostile_names_are_text(client: Browser, atto: list[int]) -> None:
             assert "\u202e" not in re.sub(r'<span class="sub">.*?</span>', "", page.text)
 
 
+def test_the_head_of_every_page_leads_to_what_can_be_compared(
+    client: Browser, bench: Bench
+) -> None:
+    assert '<a href="/comparisons">Compare</a>' in client.get("/drives").text
+    html = client.get("/comparisons?suite=cdm").text
+    assert '<a href="/comparisons" aria-current="page">' in html
+    (form,) = re.findall(r'<form method="get" action="/compare">.*?</form>', html, re.S)
+    # Of this suite only, and not the practice drive's.
+    assert re.findall(r'name="runs" value="(\d+)"', form) == [
+        str(bench.numbers[name]) for name in ("slow", "cdm")
+    ]
+    # Each value with what it is.
+    assert "SEQ1M Q8T1 read 1060.8 MB/s SEQ1M Q8T1 write 985.7 MB/s" in words(form)
+    practice = client.get("/api/v1/comparisons?suite=cdm&kind=practice").json
+    assert [run["number"] for run in practice["runs"]] == [bench.numbers["practice"]]
+    # Without a suite that of the newest run.
+    newest = client.get("/api/v1/runs?limit=1").json["runs"]
+    assert client.get("/api/v1/comparisons").json["suite"] == newest[0]["suite"]
+    none = client.get("/comparisons?suite=consistency").text
+    assert "No runs of Write consistency" in words(none)
+    wrong = client.get("/api/v1/comparisons?suite=none")
+    assert wrong.status_code == 400
+    assert wrong.json["error"]["field"] == "suite"
+
+
 def test_the_list_and_a_run_lead_to_it_without_scripts(client: Browser, bench: Bench) -> None:
     html = client.get("/runs").text
     (form,) = re.findall(r'<form method="get" action="/compare">.*?</form>', html, re.S)

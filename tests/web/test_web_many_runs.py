@@ -51,7 +51,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statements]:
 @pytest.mark.parametrize(
     "path",
     ["/drives", "/drives/practice", "/drives/port:1-4:0", "/runs", "/runs?kind=practice",
-     "/methods", "/runs/2", "/compare?runs=3,4", "/api/v1/runs", "/api/v1/status",
+     "/methods", "/runs/2", "/compare?runs=3,4", "/comparisons",
+     "/comparisons?suite=cdm&kind=practice", "/api/v1/runs", "/api/v1/status",
      "/api/v1/drives/practice", "/runs?drive=practice", "/api/v1/runs?drive=2318E6C0A1F2"],
 )  # fmt: skip
 def test_no_page_passes_over_every_run(client: Browser, asked: Statements, path: str) -> None:

@@ -361,6 +361,17 @@ def test_values_are_shown_for_people(value: object, unit: str | None, text: str)
     assert present.value_with_unit(value, unit) == text
 
 
+def test_a_suites_table_has_its_numbers_on_the_right() -> None:
+    made = present.table(
+        {"title": "Queue depth sweep", "columns": ["depth", "IOPS", "latency us", "queued"],
+         "rows": [["1", "9000", "111.1", "in the drive"], ["32", "123488", "-", "in 5 us"]]}
+    )  # fmt: skip
+    assert made.columns == ["depth", "IOPS", "latency µs", "queued"]
+    assert made.rows[1] == ["32", "123\u202f488", "–", "in 5 µs"]
+    # The first column names the rows.
+    assert made.right == {1, 2}
+
+
 def test_times_are_told_as_people_do() -> None:
     now = present.parse_utc("2026-01-31T12:00:00.000Z")
     assert present.ago("2026-01-31T11:59:30.000Z", now) == "30 s ago"
