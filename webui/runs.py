@@ -18,7 +18,7 @@ from flask import Blueprint, Response, redirect, render_template, request, send_
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.analysis.series import every_of
-from benchstick.analysis.session import passes
+from benchstick.analysis.session import passes, timed_steps
 from benchstick.plan.errors import BadInput
 from benchstick.plan.steps import plan_from_json
 from benchstick.store import comparisons, imports, live, pages, records
@@ -208,7 +208,16 @@ def run(number: str) -> str:
         ),
         passes_begun=passes(found),
         has_samples=bool(samples),
+        has_session=bool(samples) and _has_session(found),
         every=min(every_of(samples), MOST_EVERY),
+    )
+
+
+def _has_session(found: Mapping[str, Any]) -> bool:
+    """Whether there is a speed to draw: a drive that erases itself is neither read nor written."""
+    timed = timed_steps(found["plan"])
+    return any(step["index"] in timed for step in found["steps"]) or pages.has_traffic(
+        reader(), found["number"]
     )
 
 

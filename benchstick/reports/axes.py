@@ -92,6 +92,9 @@ def x_axis(axis: Any, low: float, high: float, start: float, end: float, *, exac
         low, high = low - room, high + room
         most = (end - start) / 64
         found = times(low, high, most) if scale.tick is clock else steps(low, high, most)
+        # Without a unit things are counted, as rounds: there is no half of one.
+        if not str(axis["unit"]):
+            found = [value for value in found if value.is_integer()]
     ticks = [(value, scale.tick(value)) for value in found]
     return Axis(scale.label, scale.log, low, high, start, end, ticks, scale.factor)
 

@@ -52,7 +52,8 @@ function ticks(axis, low, high, most) {
     const made = Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => 2 ** (first + at));
     if (made.length > 1) return made.filter((_, at) => at % Math.ceil(made.length / most) === 0);
   }
-  const raw = (high - low) / Math.max(2, most);
+  // Without a unit things are counted, as rounds: there is no half of one.
+  const raw = Math.max((high - low) / Math.max(2, most), axis.unit ? 0 : 1);
   if (axis.unit === "s" && axis.long) return found(TIMES.find((time) => time >= raw) ?? 86400 * Math.ceil(raw / 86400));
   const power = 10 ** Math.floor(Math.log10(raw));
   return found([1, 2, 5, 10].map((part) => part * power).find((step) => step >= raw * 0.999999));

@@ -212,6 +212,15 @@ def samples_count(db: sqlite3.Connection, number: int) -> int:
     return 0 if last is None else int(last) + 1
 
 
+def has_traffic(db: sqlite3.Connection, number: int) -> bool:
+    """Whether the record of a run has two seconds or more in which the host read or wrote."""
+    rows = db.execute(
+        "SELECT 1 FROM samples WHERE run = ? AND (read_bytes > 0 OR write_bytes > 0) LIMIT 2",
+        (number,),
+    )
+    return len(rows.fetchall()) > 1
+
+
 def samples_reduced(
     db: sqlite3.Connection, number: int, after: int, every: int, most: int
 ) -> tuple[list[records.Sample], int]:

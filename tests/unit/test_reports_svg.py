@@ -174,6 +174,11 @@ def test_odd_values_are_drawn_inside(points: list[Any], scale: str) -> None:
 
 def test_ticks() -> None:
     assert axes.steps(0, 216, 6) == [0, 50, 100, 150, 200]
+    # Of rounds there are no halves; of GB there are.
+    counted = axes.x_axis(axis("round", ""), 1, 6, 0, 640, exact=False)
+    assert [text for _, text in counted.ticks] == ["1", "2", "3", "4", "5", "6"]
+    measured = axes.x_axis(axis("written", "GB"), 1, 4, 0, 640, exact=False)
+    assert "1.5" in [text for _, text in measured.ticks]
     assert axes.decades(20, 2000) == [20, 50, 100, 200, 500, 1000, 2000]
     assert axes.decades(1, 1e6) == [1, 10, 100, 1000, 1e4, 1e5, 1e6]
     assert axes.doublings(1 / 1.12, 256 * 1.12, 20) == [1, 2, 4, 8, 16, 32, 64, 128, 256]

@@ -45,6 +45,10 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
             numbers[suite] = made_charts.kept(
                 home, db, suite, {}, getattr(made_charts, suite)
             )
+        for suite in ("consistency", "sweep"):
+            numbers[f"{suite}-slow"] = made_charts.kept(
+                home, db, suite, {}, getattr(made_charts, suite), sample.slow()
+            )
         numbers |= tell_more(home, db)
         numbers |= furnish(db)
         for text in ("OP:anna", "PO:4711", "A-1006", "A-1007"):
@@ -187,7 +191,9 @@ def paths(numbers: Mapping[str, Any]) -> dict[str, str]:
         "comparisons": "/comparisons?suite=cdm",
         "comparisons-none": "/comparisons?suite=consistency&kind=practice",
         "compare": f"/compare?runs={numbers['cdm']},{numbers['slow']}",
-        "compare-charts": f"/compare?runs={numbers['sustained']}",
+        "compare-charts": f"/compare?runs={numbers['sweep']},{numbers['sweep-slow']}",
+        "compare-seconds": f"/compare?runs={numbers['consistency-slow']},{numbers['consistency']}",
+        "compare-one": f"/compare?runs={numbers['sustained']}",
         "references": "/references",
         "models": "/models",
         "model": f"/models?edit={numbers['remove_model']}",

@@ -16,6 +16,7 @@ from benchstick.analysis.fill import Interval
 from benchstick.analysis.knee import find_knees
 from benchstick.analysis.series import reduced
 from benchstick.analysis.throttle import find_slow_downs
+from benchstick.drives.model import Drive
 from benchstick.plan.steps import Fio, Plan
 from benchstick.suites import registry, sustained_charts
 from tests.web import sample
@@ -27,9 +28,9 @@ KNEE_GB = 100.0
 
 
 def kept(home: Path, db: sqlite3.Connection, suite: str, params: Mapping[str, str],
-         result: Any) -> int:  # fmt: skip
+         result: Any, drive: Drive | None = None) -> int:  # fmt: skip
     """A finished run of `suite` with the document that `result` makes of its plan; its number."""
-    drive = sample.fast()
+    drive = drive or sample.fast()
     story = sample.start(home, db, suite, drive, params=params)
     document = result(story.plan, drive.to_json())
     story.record.finish("done", 0, seconds=60.0, why=None, result=document,
@@ -56,7 +57,8 @@ def _by_second(step: Fio, iops: Sequence[float], source: str) -> list[dict[str, 
 
 
 def consistency(plan: Plan, drive: Mapping[str, Any], *, source: str = "fio") -> Any:
-    """Fast, then two speeds, then slow with a second of nothing."""
+    """Fast, then two speeds, then slow with a second of nothing; all of it slower without a queue.
+    """
     noise = random.Random(5)
     step = next(step for step in plan.steps if isinstance(step, Fio) and step.series)
     seconds = int(step.runtime or 0)
@@ -66,6 +68,8 @@ def consistency(plan: Plan, drive: Mapping[str, Any], *, source: str = "fio") ->
         else 4300 + 1600 * noise.random()
         for at in range(seconds)
     ]  # fmt: skip
+    if drive["queue_depth"]["value"] == 1:
+        iops = [value * 0.3 for value in iops]
     if seconds > STALLED:
         iops[STALLED] = 0.0
     return registry.find("consistency").result(plan, _by_second(step, iops, source), drive).document

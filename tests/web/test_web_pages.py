@@ -45,6 +45,25 @@ def test_a_protected_drive_has_no_way_to_a_test(client: Browser) -> None:
     assert 'id="go"' not in page
 
 
+def test_a_protected_drives_code_is_not_said_to_erase_it(client: Browser) -> None:
+    assert "what is typed to erase it" in words(client.get("/drives/port:1-4:0").text)
+    protected = words(client.get("/drives/S4EWNX0R654321B").text)
+    assert "what is typed to erase it" not in protected
+    assert "it names the drive; a protected one is never erased" in protected
+
+
+def test_a_run_without_io_has_no_chart_of_nothing(client: Browser, bench: Bench) -> None:
+    with contextlib.closing(open_writer(bench.home)) as db:
+        story = sample.start(bench.home, db, "erase", sample.fast(),
+                             params={"rung": "overwrite", "samples": "16"})  # fmt: skip
+        story.tell()
+        number = story.finish()
+    html = client.get(f"/runs/{number}").text
+    assert 'id="chart"' not in html
+    assert "/charts/" not in html.replace("/methods/charts", "")
+    assert "there is no speed to show" in words(html)
+
+
 def test_every_fact_has_its_source_or_its_reason(client: Browser) -> None:
     html = client.get("/drives/port:1-4:0").text
     text = words(html)

@@ -192,6 +192,8 @@ class Lines {
     const x = { ...base, ...ticks(this.x), ...named(this.x), space: this.chart.x.unit === "s" ? 70 : 60, size: 32 };
     if (this.x.log) Object.assign(x, { splits: (u, _, low, high) => doublings(low, high, u.bbox.width / devicePixelRatio / (this.chart.x.unit ? 58 : 36)), filter: (_, found) => found });
     else if (this.chart.x.unit === "s" && this.x.tick === clock) x.incrs = TICKS;
+    // Without a unit things are counted, as rounds: there is no half of one.
+    else if (!this.chart.x.unit) x.incrs = TICKS.map((_, at) => [1, 2, 5][at % 3] * 10 ** Math.floor(at / 3));
     const y = { ...base, ...ticks(this.y), ...named(this.y), size: (_, found) => 16 + 7 * Math.max(2, ...(found ?? []).map((text) => text.length)) };
     if (this.y.log) Object.assign(y, { splits: (_, __, low, high) => decades(low, high), filter: (_, found) => found });
     const made = [x, y];
