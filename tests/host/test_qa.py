@@ -277,14 +277,16 @@ def test_a_test_whose_process_is_killed_has_a_verdict_and_ends_with_who_asked(
 
 
 def processes_of(bench: Bench) -> list[int]:
-    """The processes that test a drive for this bench."""
-    found = []
+    """The processes that test a drive for this bench. One that was forked to become a tool has its
+    parent's command line for a moment: it is not one of them."""
+    found = {}
     for entry in Path("/proc").iterdir():
         try:
             command = (entry / "cmdline").read_bytes()
             environment = (entry / "environ").read_bytes()
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
         if b"benchstick.recipes.drive_test" in command and str(bench.home).encode() in environment:
-            found.append(int(entry.name))
-    return found
+            found[int(entry.name)] = parent
+    return [pid for pid, parent in found.items() if parent not in found]
