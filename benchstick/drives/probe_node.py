@@ -13,18 +13,38 @@ and it imports next to nothing, because it starts once for every drive of every 
 import errno
 import os
 import sys
+import time
+
+AGAIN_AFTER = 0.2
 
 
 def read_problem(fd: int, ranges: list[str]) -> str:
     """`ok`, or where and why the first unreadable range cannot be read."""
     for text in ranges:
         offset, length = (int(part) for part in text.split(":"))
-        try:
-            if len(os.pread(fd, length, offset)) != length:
-                return f"{offset}: short read"
-        except OSError as error:
-            return f"{offset}: {error.strerror}"
+        problem = range_problem(fd, offset, length)
+        if problem:
+            # A drive that was plugged in a moment ago may fail once; one that is broken, again.
+            time.sleep(AGAIN_AFTER)
+            problem = range_problem(fd, offset, length)
+        if problem:
+            return f"{offset}: {problem}"
     return "ok"
+
+
+def range_problem(fd: int, offset: int, length: int) -> str:
+    """Why not all of a range can be read; empty when it can. The kernel ends a read early for many
+    reasons, and only the next one tells which."""
+    end = offset + length
+    while offset < end:
+        try:
+            got = len(os.pread(fd, end - offset, offset))
+        except OSError as error:
+            return str(error.strerror)
+        if not got:
+            return f"ends {end - offset} bytes early"
+        offset += got
+    return ""
 
 
 def main(path: str, ranges: list[str]) -> None:

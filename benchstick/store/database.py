@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import os
 import sqlite3
 import stat
@@ -21,6 +22,8 @@ FILE = "store.db"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # How long the check of a start may take that is not the first one: a usual store is read whole.
 CHECK_SECONDS = 0.3
+# How long a reader waits for the next table of a store that another process may be making.
+MAKING_SECONDS = 2.0
 # After so many steps of SQLite the time is looked at.
 CHECK_STEPS = 1000
 # Only these may the web process write (DESIGN.md, Processes).
@@ -36,11 +39,12 @@ def utc_now() -> str:
     return now.strftime("%Y-%m-%dT%H:%M:%S.") + f"{now.microsecond // 1000:03d}Z"
 
 
-def migrations() -> list[str]:
+@functools.cache
+def migrations() -> tuple[str, ...]:
     """The numbered migration scripts, in order; script n brings the store to version n."""
     folder = resources.files("benchstick.store") / "migrations"
     names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".sql"))
-    return [(folder / name).read_text(encoding="utf-8") for name in names]
+    return tuple((folder / name).read_text(encoding="utf-8") for name in names)
 
 
 @contextlib.contextmanager
@@ -244,19 +248,36 @@ def _apply(db: sqlite3.Connection, script: str, version: int) -> None:
 
 
 def open_reader(home: Path) -> sqlite3.Connection:
-    """Open the store to read only. StoreFailed when there is none or it cannot be read."""
+    """Open the store to read only. StoreFailed when there is none or it cannot be read. One that
+    another process is making just now is waited for; one of an older program is read as it is."""
     path = home / FILE
     try:
         if not path.exists():
             raise NoStore(f"{path}: no store yet; run a suite first (benchstick run ...)")
         db = _connect(path, "ro")
-        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        version = _version_made(db)
     except (sqlite3.Error, OSError) as error:
         raise StoreFailed(f"{path}: {error}") from error
+    if version == 0:
+        db.close()
+        raise NoStore(f"{path}: no store yet; run a suite first (benchstick run ...)")
     if version > len(migrations()):
         db.close()
         raise StoreFailed(f"{path}: written by a newer Benchstick; update the program")
     return db
+
+
+def _version_made(db: sqlite3.Connection) -> int:
+    """The store's version, once its maker is through: each migration is a transaction of its own.
+    A lower one where it went no further for `MAKING_SECONDS`."""
+    first = last = int(db.execute("PRAGMA user_version").fetchone()[0])
+    deadline = time.monotonic() + MAKING_SECONDS
+    while first == 0 and last < len(migrations()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        if version > last:
+            last, deadline = version, time.monotonic() + MAKING_SECONDS
+    return last
 
 
 def open_for_web(home: Path) -> sqlite3.Connection:

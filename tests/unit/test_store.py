@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchstick.plan.errors import BadInput, StoreFailed
+from benchstick.plan.errors import BadInput, NoStore, StoreFailed
 from benchstick.store import comparisons, database, locks, records
 from benchstick.store import home as places
 
@@ -271,3 +272,30 @@ def test_the_runs_to_compare_with_are_read_from_their_index_alone(bench_home: Pa
         ).fetchall()
     (plan,) = [row["detail"] for row in told]
     assert "USING COVERING INDEX runs_by_suite" in plan
+
+
+def test_a_reader_waits_for_a_store_that_is_being_made(
+    bench_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places.make_home(bench_home)
+    sqlite3.connect(bench_home / database.FILE).execute("VACUUM")
+    waited = []
+
+    def another_process_makes_it(seconds: float) -> None:
+        waited.append(seconds)
+        database.open_writer(bench_home).close()
+
+    monkeypatch.setattr(time, "sleep", another_process_makes_it)
+    with contextlib.closing(database.open_reader(bench_home)) as db:
+        assert db.execute("SELECT COUNT(*) FROM runs").fetchone()[0] == 0
+    assert len(waited) == 1
+
+
+def test_a_store_that_nobody_goes_on_making_holds_nothing(
+    bench_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "MAKING_SECONDS", 0.0)
+    places.make_home(bench_home)
+    sqlite3.connect(bench_home / database.FILE).execute("VACUUM")
+    with pytest.raises(NoStore, match="no store yet"):
+        database.open_reader(bench_home)

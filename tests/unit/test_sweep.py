@@ -51,7 +51,7 @@ def test_steady_is_two_fills_and_six_hours_of_writing(drive_json: Make) -> None:
     assert soak.bytes_written == int(21600 * 640e6)
     assert plan.state == (
         "as found, not purged; filled 2 times in this run, in order in 128 KiB pieces, over "
-        "1000.00 GB (100.0 % of the LBAs); then written at random in 4 KiB pieces at QD32 for "
+        "1.00 TB (100.0 % of the LBAs); then written at random in 4 KiB pieces at QD32 for "
         "6 h 0 min"
     )
     shorter = registry.make_plan(

@@ -386,7 +386,7 @@ def test_whatever_is_taken_can_be_shown(
                 refused += 1
                 continue
             taken += 1
-            shown = {**odd, "imported": None}
+            shown = {**odd, "imported": None, "so_far": None}
             assert report.of_run(shown, session([], set())).parts, (way, value)
             # Pages take longer: each odd value at each ninth place.
             if at % len(ODD) == ODD.index(value):
