@@ -400,6 +400,8 @@ TAG_OF_STATE = {
     "works": "ok", "agree": "ok", "pass": "ok", "ineffective": "warn", "unclear": "warn",
     "unknown": "plain", "inconclusive": "warn", "differ": "bad", "fail": "bad",
     "held": "ok", "waiting": "plain",
+    "reached": "ok", "not reached": "warn", "slowdown": "warn", "throttling": "warn",
+    "likely": "warn",
     "taken": "run", "open": "run", "starting": "run", "stopped": "bad",
     "taken_out": "plain", "not_started": "plain",
 }  # fmt: skip

@@ -55,9 +55,9 @@ def test_every_look_has_its_colour_in_light_dark_and_print() -> None:
     themes = re.findall(r":root \{(.*?)\}", text, re.DOTALL)
     assert len(themes) == 3
     for look in charts._LOOKS:
-        colours = [re.findall(rf"--{look}: (#[0-9a-f]+);", theme) for theme in themes]
+        colours = [re.findall(rf"--{look}: (#[0-9a-f]{{6}});", theme) for theme in themes]
         assert all(len(found) == 1 for found in colours), (look, colours)
         assert f".legend i.{look} {{" in text
     for theme in themes:
-        shown = [re.findall(rf"--{look}: (#[0-9a-f]+);", theme)[0] for look in charts._LOOKS]
+        shown = [re.findall(rf"--{look}: (#[0-9a-f]{{6}});", theme)[0] for look in charts._LOOKS]
         assert len(set(shown)) == len(shown)

@@ -380,6 +380,13 @@ def test_values_are_shown_for_people(value: object, unit: str | None, text: str)
     assert present.value_with_unit(value, unit) == text
 
 
+def test_every_verdict_of_a_suite_has_its_colour() -> None:
+    assert present.tag_of("reached") == "ok"
+    for state in ("not reached", "slowdown", "throttling", "likely", "ineffective"):
+        assert present.tag_of(state) == "warn"
+    assert present.tag_of("none") == "plain"
+
+
 def test_a_suites_table_has_its_numbers_on_the_right() -> None:
     made = present.table(
         {"title": "Queue depth sweep", "columns": ["depth", "IOPS", "latency us", "queued"],

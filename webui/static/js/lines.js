@@ -7,6 +7,8 @@ import { say } from "./words.js";
 
 // The lines of one drive in a comparison have its colour and differ in this.
 const DASHES = [undefined, [8, 4], [2, 3]];
+// Where its points stand alone they are paler: opacity, written behind the six digits of a colour.
+const PALER = ["", "73", "b3"];
 const FONT = '12px system-ui, "DejaVu Sans", sans-serif';
 
 const trimmed = (v) => String(Number(v.toPrecision(4)));
@@ -209,7 +211,7 @@ class Lines {
       const show = !this.off.has(n);
       const one = { label: line.name, scale, stroke, width: 1.6, spanGaps: false, show, dash: DASHES[this.dashes[n] % DASHES.length] };
       if (scale === "y2") Object.assign(one, { width: 1, dash: [2, 4], points: { show: true, size: 7, fill: stroke } });
-      else if (this.chart.dots) Object.assign(one, { paths: () => null, points: { show: true, size: line.points.length > 300 ? 3 : 5, width: 0, fill: stroke } });
+      else if (this.chart.dots) Object.assign(one, { paths: () => null, points: { show: true, size: line.points.length > 300 ? 3 : 5, width: 0, fill: `${stroke}${PALER[this.dashes[n] % PALER.length] ?? ""}` } });
       // A few points are measurements of their own; a record of many is a line.
       else one.points = { show: line.points.length <= 64, size: 5, fill: stroke };
       made.push(one);
