@@ -43,6 +43,8 @@ MOST_EVERY = 1000
 # steps, the figures over all passes and so many others, and the steps that it began and ended with.
 FIGURES = 1000
 FIRST_STEPS, LAST_STEPS = 20, 180
+# Columns of the table of every pass: the suite takes no more than 9.
+PASSES = 20
 
 
 def _number(text: str) -> int:
@@ -172,11 +174,12 @@ def so_far(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
 @bp.get("/runs/<number>")
 def run(number: str) -> str:
     found = document(_number(number))
-    result = found["result"] or found["so_far"] or {}
+    result = found["result"] or found.get("so_far") or {}
     # While it runs the chart over the session is drawn second by second, and no other.
     drawn = {} if found["state"] == "running" else result
     samples = pages.samples_count(reader(), found["number"])
     steps = latencies.of_steps(found)
+    passes_of_grid, pass_figures = every_pass(result.get("grid") or [], found["figures"])
     return render_template(
         "run.html",
         run=found,
@@ -187,7 +190,8 @@ def run(number: str) -> str:
         verdicts=verdicts.of_run(found["number"]),
         timed=[at for at, step in enumerate(found["plan"]["steps"]) if step.get("timed")],
         grid=result.get("grid") or [],
-        passes=most_passes(result.get("grid") or []),
+        passes=passes_of_grid,
+        pass_figures=pass_figures,
         sets=result.get("sets") or [],
         headline=result.get("headline") or [],
         tables=[present.table(item) for item in result.get("tables") or ()],
@@ -226,10 +230,18 @@ def api_run(number: str) -> Response:
     return reply(document(_number(number)))
 
 
-def most_passes(grid: Sequence[Mapping[str, Any]]) -> int:
-    """The largest number of passes in a cell of the grid."""
-    cells = [line.get(way) for line in grid for way in ("read", "write", "mix")]
-    return max((len(cell.get("passes") or []) for cell in cells if cell), default=0)
+def every_pass(
+    grid: Sequence[Mapping[str, Any]], figures: Sequence[Mapping[str, Any]]
+) -> tuple[list[int], dict[str, dict[int, Mapping[str, Any]]]]:
+    """The numbers of the passes of a grid, and for each of its tests and directions, as
+    `SEQ1M Q8T1 read`, the figure of each pass by its number."""
+    rows: dict[str, dict[int, Mapping[str, Any]]] = {
+        f"{line['test']} {way}": {} for line in grid for way in ("read", "write", "mix")
+    }
+    for figure in figures:
+        if figure["pass"] is not None and figure["name"] in rows:
+            rows[figure["name"]][figure["pass"]] = figure
+    return sorted({number for row in rows.values() for number in row})[:PASSES], rows
 
 
 def steps_bar(found: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -267,7 +267,7 @@ function interactive(figure, number) {
     const zoom = { "+": 0.5, "=": 0.5, "-": 2, "−": 2 }[event.key];
     const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20, Home: -Infinity, End: Infinity }[event.key];
     if (zoom !== undefined) nearer(zoom);
-    else if (event.key === "0") look(x.start, x.end);
+    else if (event.key === "0" || event.key === "Escape") look(x.start, x.end);
     else if (step !== undefined) {
       // Of what is shown, the first and the last.
       const seen = places.flatMap((at, n) => (at >= view.from - 0.01 && at <= view.to + 0.01 ? [n] : []));

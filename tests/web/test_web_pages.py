@@ -246,6 +246,19 @@ def test_a_cdm_result_has_grid_passes_verdict_and_commands(client: Browser, benc
     assert f"/runs/{bench.numbers['cdm']}/steps/1/fio.json" in html
 
 
+def test_an_invalid_pass_stands_in_its_own_column(client: Browser, bench: Bench) -> None:
+    """Pass 1 of one test is invalid: the others do not move up into its place."""
+    html = client.get(f"/runs/{bench.numbers['slow']}").text
+    table = html[html.index("Every pass</h3>") :]
+    rows = re.findall(r"<tr.*?</tr>", table[: table.index("</table>")], re.S)
+    (row,) = [text for row in rows if (text := words(row).strip()).startswith("RND4K Q1T1 read")]
+    assert re.fullmatch(r"RND4K Q1T1 read 27\.8 0\.0 invalid 27\.\d 27\.8 27\.9", row), row
+    (row,) = [text for row in rows if (text := words(row).strip()).startswith("SEQ1M Q8T1 read")]
+    assert row == "SEQ1M Q8T1 read 1058.2 0.9 1057.2 1058.6 1058.9"
+    # Its best is told to be of fewer.
+    assert "2 of 3 passes" in words(html[: html.index("Every pass</h3>")])
+
+
 def test_a_mixed_result_has_its_column_and_its_contradiction(client: Browser, bench: Bench) -> None:
     text = words(client.get(f"/runs/{bench.numbers['slow']}").text)
     assert "Mix 70/30 MB/s" in text
