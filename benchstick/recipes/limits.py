@@ -189,10 +189,13 @@ def _sentence(judged: Judged, limit: Limit) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as it is written in a sentence."""
+    """A value as it is written in a sentence: six digits of what was measured."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:.10g}" if isinstance(value, int | float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.6g}"
+    return f"{value:.10g}" if "e" in text else text
 
 
 # ---- what was measured
