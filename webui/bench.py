@@ -92,6 +92,13 @@ def drives_seen() -> tuple[str | None, list[dict[str, Any]]]:
     return seen[0], drives
 
 
+def links_seen() -> list[dict[str, Any]]:
+    """The links that several of the drives of the agent's last scan hang on, the narrowest first:
+    `shared` of the `benchstick/drives/1` document."""
+    seen = records.drives_seen(reader())
+    return [] if seen is None else list(seen[1].get("shared", ()))
+
+
 def find_drive(wanted: str) -> dict[str, Any]:
     """The drive with this code (or label, or node). WebError 404 when it is not there."""
     drives = drives_seen()[1]

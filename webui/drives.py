@@ -11,7 +11,7 @@ from benchstick.plan.errors import BadInput
 from benchstick.store import models, pages, records
 from webui import present, runs
 from webui.api import reply
-from webui.bench import drives_seen, find_drive, reader, writer
+from webui.bench import drives_seen, find_drive, links_seen, reader, writer
 from webui.errors import WebError
 from webui.inputs import json_body, plain_text
 
@@ -68,7 +68,10 @@ def _history(drives: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 def api_index() -> Response:
     """The `benchstick/drives/1` document of the agent's last scan; empty before any."""
     scanned, drives = drives_seen()
-    return reply({"schema": "benchstick/drives/1", "scanned_utc": scanned, "drives": drives})
+    return reply({
+        "schema": "benchstick/drives/1", "scanned_utc": scanned, "drives": drives,
+        "shared": links_seen(),
+    })  # fmt: skip
 
 
 @bp.get("/drives/<path:code>")

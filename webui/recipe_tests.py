@@ -19,7 +19,7 @@ from benchstick.recipes import shelf, told
 from benchstick.recipes.before import why_no_match
 from benchstick.recipes.model import Recipe
 from benchstick.store import pages, records
-from webui import present
+from webui import present, sharing
 from webui.api import asked, reply
 from webui.bench import drives_seen, find_drive, the_bench, writer
 from webui.errors import WebError, status_of
@@ -77,6 +77,7 @@ def document() -> dict[str, Any]:
         "lines": [] if chosen is None else told.lines(chosen),
         "runs": runs,
         "destroys": _destroys(runs),
+        "shared": None if drive is None else sharing.told(drive),
     }  # fmt: skip
 
 

@@ -565,6 +565,8 @@ _SLOT = record(
     "a port of the bench, and the drive in it or that was tested in it last",
 )
 # Every schema that has a name. A document's field `schema` tells which one it is.
+_SHARED = or_null(text("what the drive has in common with others that are being tested"))
+
 SCHEMAS: dict[str, Schema] = {
     "Error": record(
         {
@@ -609,6 +611,17 @@ SCHEMAS: dict[str, Schema] = {
         {
             "scanned_utc": {**or_null(UTC), "description": "the agent's last scan, null before"},
             "drives": several(ref("Drive")),
+            "shared": several(
+                record(
+                    {
+                        "kind": text("USB hub, controller, SATA port, ..."),
+                        "name": text("as the kernel names it"),
+                        "limit_mbps": or_null(number("MB/s before any protocol; null: not known")),
+                        "drives": several(text("kernel name")),
+                    }
+                ),
+                "links that several of the drives hang on, the narrowest first",
+            ),
         },
     ),
     "DriveSheet": _beside(
@@ -755,6 +768,7 @@ SCHEMAS: dict[str, Schema] = {
             "queue": or_null(
                 record({"runs": several(record({**_OF_RUN, "cost": _COST})), "total": _COST})
             ) | {"description": "the runs of the query's `q`; null where it has none"},
+            "shared": _SHARED,
         },
         "what a run would cost",
     ),
@@ -1024,6 +1038,7 @@ SCHEMAS: dict[str, Schema] = {
             "lines": several(text(), "the recipe in words"),
             "runs": several(record({"suite": text(), "cost": or_null(_COST), "why": _WHY})),
             "destroys": flag("the drive's code must be typed"),
+            "shared": _SHARED,
         },
         "what a test by a recipe would do",
     ),

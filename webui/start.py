@@ -21,7 +21,7 @@ from benchstick.plan.steps import FILESYSTEMS, Plan
 from benchstick.store import pages
 from benchstick.suites import presets, registry
 from benchstick.suites.base import Suite
-from webui import present
+from webui import present, sharing
 from webui.api import asked, reply
 from webui.bench import drives_seen, find_drive, reader, visitor
 from webui.errors import not_found, status_of
@@ -65,6 +65,7 @@ def preview(
         "needs": {"erase": plan.destroys, "unlock": needs_unlock(drive)},
         "plan": plan.to_json(),
         "queue": queue_preview(drafts, drive) if drafts else None,
+        "shared": sharing.told(drive),
     }
 
 
@@ -226,6 +227,7 @@ def start_form(
         may_write=visitor().known,
         practice=present.is_practice(drive),
         twin=_twin(wish, drive, drafts),
+        shared=sharing.told(drive),
     )
     status = 200 if problem is None else status_of(problem)
     return Response(page, status, content_type="text/html; charset=utf-8")

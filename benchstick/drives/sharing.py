@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchstick.drives.sata import pcie
 from benchstick.drives.tree import Tree
@@ -38,6 +39,13 @@ class Link:
         if self.limit is not None:
             share = f"{self.limit:.0f} MB/s at most, {self.limit / len(names):.0f} each"
         return f"{self.kind} {self.name} is shared by {', '.join(names)}: {share}"
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of `shared` in the `benchstick/drives/1` document."""
+        return {
+            "kind": self.kind, "name": self.name, "limit_mbps": self.limit,
+            "drives": list(self.drives),
+        }  # fmt: skip
 
 
 def shared(tree: Tree, names: Sequence[str]) -> list[Link]:

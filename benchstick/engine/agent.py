@@ -24,9 +24,10 @@ from benchstick.appliance import clock
 from benchstick.appliance.pulled import go_on_in_ram
 from benchstick.appliance.reports import Reports
 from benchstick.appliance.state import note_sticks
-from benchstick.drives import discover
+from benchstick.drives import discover, sharing
 from benchstick.drives.judge import STICK_WHY
 from benchstick.drives.model import Drive
+from benchstick.drives.tree import Tree
 from benchstick.engine import plugged, purges, queues
 from benchstick.engine.artefacts import check_room
 from benchstick.engine.desk import Desk
@@ -46,8 +47,13 @@ DRIVES_SCHEMA = "benchstick/drives/1"
 
 
 def drives_document(drives: list[Drive]) -> dict[str, Any]:
-    """The `benchstick/drives/1` document."""
-    return {"schema": DRIVES_SCHEMA, "drives": [drive.to_json() for drive in drives]}
+    """The `benchstick/drives/1` document: the drives, and the links that several hang on."""
+    links = sharing.shared(Tree(), [drive.name for drive in drives])
+    return {
+        "schema": DRIVES_SCHEMA,
+        "drives": [drive.to_json() for drive in drives],
+        "shared": [link.to_json() for link in links],
+    }
 
 
 class Slots(Protocol):

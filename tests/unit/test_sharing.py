@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchstick.drives.sharing import Link, shared
 from benchstick.drives.tree import Tree, disk_names
+from benchstick.engine import agent
 from tests.hardware.playback import CASES, expand
+from tests.web.sample import fast, slow
 
 XHCI = "sys/devices/pci0000:00/0000:00:14.0"
 AHCI = "sys/devices/pci0000:00/0000:00:17.0"
@@ -101,3 +104,13 @@ def test_two_luns_of_one_bridge(tmp_path: Path) -> None:
     assert len(names) == 2
     (link,) = shared(tree, names)
     assert (link.kind, link.limit, link.drives) == ("USB bridge", 500.0, tuple(names))
+
+
+def test_the_drives_document_has_the_links_by_kernel_name(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "Tree", lambda: machine.tree)
+    found = agent.drives_document([replace(fast(), name="sda"), replace(slow(), name="sdb")])
+    assert json.loads(json.dumps(found["shared"])) == [
+        {"kind": "USB hub", "name": "2-1", "limit_mbps": 500.0, "drives": ["sda", "sdb"]}
+    ]

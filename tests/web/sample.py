@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.drives.model import Drive, Fact, Guard, Identity
+from benchstick.drives.sharing import Link
 from benchstick.plan.steps import Copy, Fio, Idle, Plan
 from benchstick.store import live, records
 from benchstick.store.database import open_writer
@@ -171,7 +172,11 @@ ALL = (fast, slow, internal, system, practice)
 
 def keep_drives(db: sqlite3.Connection) -> None:
     """As the agent does after a scan."""
-    document = {"schema": "benchstick/drives/1", "drives": [make().to_json() for make in ALL]}
+    link = Link("USB hub", "1-4", 500.0, (fast().name, slow().name))
+    document = {
+        "schema": "benchstick/drives/1", "drives": [make().to_json() for make in ALL],
+        "shared": [link.to_json()],
+    }  # fmt: skip
     records.keep_drives_seen(db, document)
 
 

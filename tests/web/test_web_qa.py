@@ -24,7 +24,7 @@ from benchstick.store.database import open_writer
 from benchstick.store.slots import Slot
 from tests.host.bench import wait_for
 from tests.unit import test_recipe_outputs
-from tests.web import every_page
+from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 from tests.web.watched import Watched
 from webui import create_app
@@ -460,6 +460,34 @@ def test_a_test_by_a_recipe_is_asked_for(bench: Bench, signed_in: SignedIn) -> N
     refused = signed_in.client.get(made.location).text
     assert ESCAPED in refused
     assert f"/desk/new?drive={SLOW}&amp;recipe=incoming-portable-ssd" in refused
+
+
+def test_what_drives_under_test_leave_of_a_link_is_told_before_the_start(
+    bench: Bench, client: Browser
+) -> None:
+    """The fast drive has a run that is running, the slow one is on the same hub."""
+    (link,) = client.get("/api/v1/drives").json["shared"]
+    assert (link["kind"], link["limit_mbps"], len(link["drives"])) == ("USB hub", 500, 2)
+
+    def told(drive: str) -> set[str | None]:
+        addresses = (f"/desk/new?drive={drive}&recipe=full-review",
+                     f"/runs/new?drive={drive}&suite=cdm")  # fmt: skip
+        found = set()
+        for address in addresses:
+            said = client.get(f"/api/v1{address}").json["shared"]
+            assert said is None or said in unescape(client.get(address).text)
+            found.add(said)
+        return found
+
+    fast = sample.fast()
+    (said,) = told(SLOW)
+    assert said is not None
+    assert said.startswith("USB hub 1-4 carries ")
+    assert "500 MB/s at most, 250 for each" in said
+    assert told(fast.code) == {None}
+    key = sample.slow().identity.key()
+    keep_slots(bench, counting(state=slots.TESTING, until=None, drive_key=key))
+    assert told(fast.code) != {None}
 
 
 def test_what_destroys_data_wants_the_code(bench: Bench, signed_in: SignedIn) -> None:
