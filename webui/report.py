@@ -21,8 +21,8 @@ Json = Mapping[str, Any]
 
 
 def of_run(run: Json, session: Session, bench: str = "") -> Report:
-    """The report of a `benchstick/run/1` document. `session` is its speed by second, `bench`
-    the UUID of the bench that tells."""
+    """The report of a `benchstick/run/1` document, with the `verdicts` that rest on it where it has
+    them. `session` is its speed by second, `bench` the UUID of the bench that tells."""
     suite = registry.all_suites().get(run["suite"])
     title = run["suite"] if suite is None else suite.title
     drive = run["drive"]
@@ -86,11 +86,22 @@ def _head(run: Json) -> Iterator[Part]:
         )
     if run["why"]:
         yield Text(str(run["why"]), "note" if run["state"] == "done" else "bad")
+    for verdict in run.get("verdicts") or ():
+        yield Text(_verdict(verdict), "bad" if verdict["verdict"] == "fail" else "note")
     worse = present.worse_than_possible(run["drive"])
     if worse:
         yield Text(worse, "note")
     for note in run["plan"].get("notes") or ():
         yield Text(str(note), "note")
+
+
+def _verdict(found: Json) -> str:
+    """The word, by which recipe, with what was scanned or typed for the drive, and why."""
+    labels = [f"{name} {text}" for name, text in found["labels"].items() if text]
+    # Of an imported run: the number that the verdict has on the bench it comes from.
+    number = found["number"] or found["imported"]["number"]
+    by = ", ".join([f"verdict {number} by {found['recipe']['name']}", *labels])
+    return f"{found['verdict'].upper()}: {by}" + (f". {found['why']}" if found["why"] else "")
 
 
 def _results(run: Json) -> Iterator[Part]:

@@ -13,7 +13,7 @@ from benchstick.analysis.session import Session, timed_steps
 from benchstick.plan.errors import BadInput
 from benchstick.reports import bundle, html, pdf, svg
 from benchstick.reports.content import Chart, Ranks, Report
-from benchstick.store import imports, pages
+from benchstick.store import imports, pages, verdicts
 from benchstick.store.export import comparison_csv
 from webui import compare, comparison_report, report
 from webui.api import reply
@@ -48,6 +48,7 @@ def _session(found: Mapping[str, Any]) -> Session:
 def _report(number: str) -> tuple[Report, str]:
     """The report of a run, and the name of its file without an end."""
     found = document(number_in_path(number, N_("Run")))
+    found["verdicts"] = verdicts.all_of_run(reader(), found["number"])
     made = report.of_run(found, _session(found), pages.bench_id(reader()))
     return made, f"benchstick-run-{found['number']}"
 

@@ -29,6 +29,7 @@ HOME = Path(os.environ["BENCHSTICK_HOME"])
 SETTINGS = HOME / "benchstick.toml"
 SERIALS = ("BSUAS0001", "QASLOW001", "BSBOT0001", "QALOST001")
 WEBHOOK = 8099
+LINES = {"event_log": str(HOME / "qa.log"), "event_serial": "/dev/ttyS1"}
 RECIPE = """
 name = "Incoming"
 time_limit = "5 min"
@@ -204,7 +205,7 @@ def slots() -> dict[str, dict[str, Any]]:
 def settings(ports: dict[str, Path], **more: Any) -> None:
     slot_ports = {f"slot {at}": port.name for at, port in enumerate(ports.values(), start=1)}
     lines = {"scanner": "Bench Scanner*", "webhook": f"http://127.0.0.1:{WEBHOOK}/",
-             "autostart": "incoming", "countdown": 6, **more}  # fmt: skip
+             "autostart": "incoming", "countdown": 6, **LINES, **more}  # fmt: skip
     text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
     table = "".join(f'"{name}" = "{port}"\n' for name, port in slot_ports.items())
     SETTINGS.write_text(f"{text}[bench_ports]\n{table}", encoding="utf-8")
@@ -282,10 +283,12 @@ def main() -> None:
     subprocess.run(["udevadm", "settle", "--timeout=120"], check=True)
     until(lambda: all(node(serial) for serial in SERIALS))
     ports = {serial: usb_port(serial) for serial in SERIALS}
+    SETTINGS.write_text("".join(f"{name} = {json.dumps(path)}\n" for name, path in LINES.items()))
     say("by command")
     answer: dict[str, Any] = {"command": by_command(ports)}
     say("by itself")
     answer["itself"] = by_itself(ports)
+    answer["log"] = (HOME / "qa.log").read_text(encoding="ascii").splitlines()
     json.dump(answer, sys.stdout)
 
 

@@ -34,12 +34,16 @@ def told(vm: RunVm, tmp_path_factory: pytest.TempPathFactory) -> Any:
         words += ["-device", f"usb-uas,bus=xhci2.0,id=qa-{name},serial={serial}"]
         disk = f"scsi-hd,bus=qa-{name}.0,scsi-id=0,lun=0,drive={node},serial={serial}"
         words += ["-device", disk]
-    return vm(
+    # A serial line with a real UART's driver at this end, a file at the other.
+    line = Path(folder, "line")
+    words += ["-chardev", f"file,id=line,path={line}", "-device", "isa-serial,chardev=line"]
+    found = vm(
         "python3 -m tests.vm.qa_runs",
         BENCHSTICK_VM_QEMU=shlex.join(words),
         BENCHSTICK_VM_SIZE="64M",
         BENCHSTICK_VM_TIMEOUT="1200",
     ).json()
+    return {**found, "line": line.read_text(encoding="ascii").splitlines()}
 
 
 def words_of(drives: Any) -> dict[str, str]:
@@ -80,6 +84,13 @@ def test_the_same_by_itself_on_hot_plug(told: Any) -> None:
         PASS: "pass", SLOWER: "fail", BOT: "fail", LOST: "inconclusive",
     }  # fmt: skip
     assert {drive["slot"] for drive in found["drives"].values()} == set(found["slots"])
+
+
+def test_the_serial_line_has_each_event_of_the_log(told: Any) -> None:
+    assert len(told["log"]) > 40
+    assert told["line"] == told["log"]
+    verdicts = [line for line in told["line"] if "event=verdict " in line]
+    assert len(verdicts) == 8, "four by command, four by themselves"
 
 
 def test_a_scanners_enter_stops_and_confirms_nothing(told: Any) -> None:

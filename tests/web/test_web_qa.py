@@ -257,6 +257,20 @@ def test_a_verdict_says_why(client: Browser, bench: Bench, numbers: dict[str, in
         assert shown in page
 
 
+def test_a_runs_report_tells_its_verdicts(
+    client: Browser, bench: Bench, numbers: dict[str, int]
+) -> None:
+    found = client.get(f"/api/v1/verdicts/{numbers['verdict-fail']}").json
+    run = next(item["number"] for item in found["runs"] if item["number"])
+    told = f"FAIL: verdict {found['number']} by {found['recipe']['name']}"
+    page = unescape(client.get(f"/runs/{run}/report.html").text)
+    assert f"{told}. {found['why']}" in page
+    kept_evil(bench)
+    evil = client.get(f"/runs/{bench.numbers['das']}/report.html").text
+    assert f"asset {ESCAPED}" in evil
+    assert "<b id=evil" not in evil
+
+
 def test_a_verdicts_files_say_the_same(client: Browser, numbers: dict[str, int]) -> None:
     number = numbers["verdict-inconclusive"]
     found = client.get(f"/api/v1/verdicts/{number}").json
