@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask import Flask, current_app, g
 
@@ -80,28 +80,30 @@ def register(app: Flask, bench: Bench) -> None:
                 connection.close()
 
 
-def drives_seen() -> tuple[str | None, list[dict[str, Any]]]:
-    """The time of the agent's last scan and its drives, the operators' labels filled in."""
+class Scan(NamedTuple):
+    """The agent's last scan: its UTC time, None before any, the drives, and the links that several
+    of them hang on, the narrowest first (`shared` of the `benchstick/drives/1` document)."""
+
+    utc: str | None
+    drives: list[dict[str, Any]]
+    shared: list[dict[str, Any]]
+
+
+def drives_seen() -> Scan:
+    """The agent's last scan, the operators' labels filled in."""
     seen = records.drives_seen(reader())
     if seen is None:
-        return None, []
+        return Scan(None, [], [])
     labels = records.labels(reader())
     drives: list[dict[str, Any]] = seen[1].get("drives", [])
     for drive in drives:
         drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
-    return seen[0], drives
-
-
-def links_seen() -> list[dict[str, Any]]:
-    """The links that several of the drives of the agent's last scan hang on, the narrowest first:
-    `shared` of the `benchstick/drives/1` document."""
-    seen = records.drives_seen(reader())
-    return [] if seen is None else list(seen[1].get("shared", ()))
+    return Scan(seen[0], drives, seen[1].get("shared", []))
 
 
 def find_drive(wanted: str) -> dict[str, Any]:
     """The drive with this code (or label, or node). WebError 404 when it is not there."""
-    drives = drives_seen()[1]
+    drives = drives_seen().drives
     for name in ("code", "label", "path"):
         found = [drive for drive in drives if drive.get(name) == wanted]
         if len(found) == 1:

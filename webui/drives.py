@@ -11,7 +11,7 @@ from benchstick.plan.errors import BadInput
 from benchstick.store import models, pages, records
 from webui import present, runs
 from webui.api import reply
-from webui.bench import drives_seen, find_drive, links_seen, reader, writer
+from webui.bench import drives_seen, find_drive, reader, writer
 from webui.errors import WebError
 from webui.inputs import json_body, plain_text
 
@@ -36,7 +36,7 @@ def _busy() -> dict[str, int]:
 
 @bp.get("/drives")
 def index() -> str:
-    scanned, drives = drives_seen()
+    scanned, drives, _shared = drives_seen()
     real = [drive for drive in drives if not present.is_practice(drive)]
     practice = [drive for drive in drives if present.is_practice(drive)]
     return render_template(
@@ -67,10 +67,10 @@ def _history(drives: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 @bp.get("/api/v1/drives")
 def api_index() -> Response:
     """The `benchstick/drives/1` document of the agent's last scan; empty before any."""
-    scanned, drives = drives_seen()
+    scan = drives_seen()
     return reply({
-        "schema": "benchstick/drives/1", "scanned_utc": scanned, "drives": drives,
-        "shared": links_seen(),
+        "schema": "benchstick/drives/1", "scanned_utc": scan.utc, "drives": scan.drives,
+        "shared": scan.shared,
     })  # fmt: skip
 
 
@@ -119,7 +119,7 @@ def api_drive(code: str) -> Response:
 
 def _set_label(code: str, label: str) -> dict[str, Any]:
     found = find_drive(code)
-    drives = drives_seen()[1]
+    drives = drives_seen().drives
     taken = {name for drive in drives for name in (drive["code"], drive["path"])}
     # A label that reads like another way to name a drive would make that way ambiguous.
     if label == "practice" or label.startswith(("/", "port:")) or label in taken - {code}:

@@ -74,7 +74,7 @@ def _with_costs(number: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
 
 def _drive_of(found: dict[str, Any]) -> dict[str, Any] | None:
     """The queue's drive if it is there: its costs are reckoned with what is known of it."""
-    for drive in drives_seen()[1]:
+    for drive in drives_seen().drives:
         if drive["identity"]["key"] == found["drive"]["key"]:
             return drive
     return None

@@ -104,7 +104,7 @@ def _page(problem: BenchError | None) -> str:
         start=found,
         drive=drive,
         drives=[
-            item for item in drives_seen()[1]
+            item for item in drives_seen().drives
             if item["guard"]["state"] == "free" and not present.is_practice(item)
         ],
         problem=problem,

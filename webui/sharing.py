@@ -8,21 +8,22 @@ from typing import Any
 from benchstick.store import pages, slots
 from benchstick.store.slots import COUNTDOWN, TESTING
 from webui import present
-from webui.bench import drives_seen, links_seen, reader
+from webui.bench import drives_seen, reader
 from webui.words import _, word
 
 
 def told(drive: Mapping[str, Any]) -> str | None:
     """The narrowest link that this drive shares with drives under test, or in a countdown, and what
     is left for each, as a sentence. None without any."""
+    scan = drives_seen()
     busy = {row["drive_key"] for row in pages.running(reader())}
     busy |= {slot["drive_key"] for slot in slots.listed(reader())
              if slot["state"] in (COUNTDOWN, TESTING)}  # fmt: skip
     others = {
-        other["name"]: present.drive_title(other) for other in drives_seen()[1]
+        other["name"]: present.drive_title(other) for other in scan.drives
         if other["identity"]["key"] in busy and other["name"] != drive["name"]
     }  # fmt: skip
-    for link in links_seen():
+    for link in scan.shared:
         names = [others[name] for name in link["drives"] if name in others]
         if names and drive["name"] in link["drives"]:
             return _sentence(link, names)

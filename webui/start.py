@@ -143,7 +143,7 @@ def _suite_of(form: Mapping[str, str]) -> Suite:
 
 
 def _choose_drive() -> str:
-    scanned, drives = drives_seen()
+    scanned, drives, _shared = drives_seen()
     return render_template(
         "choose_drive.html", scanned=scanned, drives=drives, twin=url_for("drives.api_index")
     )

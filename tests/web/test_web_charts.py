@@ -17,7 +17,7 @@ from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
 from tests.web import made_charts, sample
 from tests.web.conftest import Bench, Browser
-from tests.web.watched import Watched
+from tests.web.watched import Watched, drag
 from webui import charts, latencies
 from webui import runs as pages
 
@@ -90,17 +90,8 @@ def place_of(page: Page, at: int, x: float) -> float:
     return found
 
 
-def drag(page: Page, at: int, low: float, high: float) -> None:
-    """Over a chart from one share of its width to another."""
-    over = page.locator("[data-lines] .u-over").nth(at)
-    over.scroll_into_view_if_needed()
-    box = over.bounding_box()
-    assert box is not None
-    y = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + low * box["width"], y)
-    page.mouse.down()
-    page.mouse.move(box["x"] + high * box["width"], y, steps=4)
-    page.mouse.up()
+def drag_over(page: Page, at: int, low: float, high: float) -> None:
+    drag(page.locator("[data-lines] .u-over").nth(at), low, high)
 
 
 def test_consistency_is_drawn_as_dots_on_log_and_linear_axes(
@@ -142,7 +133,7 @@ def test_dragging_zooms_and_a_double_click_shows_the_whole(
     before, other = shown(page, 0), shown(page, 3)
     button = page.locator("[data-whole]").first
     expect(button).to_be_hidden()
-    drag(page, 0, 0.5, 0.75)
+    drag_over(page, 0, 0.5, 0.75)
     zoomed = shown(page, 0)
     assert zoomed["x"]["min"] == pytest.approx(1000, abs=20)
     assert zoomed["x"]["max"] == pytest.approx(1500, abs=20)
@@ -153,7 +144,7 @@ def test_dragging_zooms_and_a_double_click_shows_the_whole(
     page.locator("[data-lines] .u-over").first.dblclick()
     assert shown(page, 0) == before
     expect(button).to_be_hidden()
-    drag(page, 0, 0.2, 0.3)
+    drag_over(page, 0, 0.2, 0.3)
     assert shown(page, 0)["x"] != before["x"]
     button.click()
     assert shown(page, 0) == before
@@ -204,7 +195,7 @@ def test_depths_above_the_drives_are_marked_on_a_log2_axis(
     assert left + width == pytest.approx(iops["width"], abs=3)
     assert has(colour_at(page, 0, 1, iops["data"][1][0]), LIGHT_READ)
     assert has(colour_at(page, 0, 256, iops["data"][1][8]), LIGHT_READ)
-    drag(page, 0, 0.02, 0.4)
+    drag_over(page, 0, 0.02, 0.4)
     expect(mark).to_be_hidden()
     # The legend has the colours of the lines, by their names.
     legend = page.locator("[data-lines] + .legend").first.locator("i")

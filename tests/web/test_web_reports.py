@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pypdf
 import pytest
 from playwright.sync_api import Browser as Chromium
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from benchstick import cli
 from benchstick.analysis.session import POINTS, session
@@ -27,7 +27,7 @@ from benchstick.store.export import figures_csv
 from benchstick.store.records import Sample, run_json
 from tests.web import made_charts, sample
 from tests.web.conftest import Bench, Browser
-from tests.web.watched import Watched
+from tests.web.watched import Watched, drag
 from webui import report
 
 HOSTILE = "=1+1</td><script>alert(1)</script>\"'\u202e漢" + 10_000 * "x"
@@ -222,11 +222,11 @@ def test_a_long_session_is_reduced_and_keeps_its_extremes() -> None:
 # ---- in a browser
 
 
-def test_from_disk_it_asks_for_nothing_and_shows_all_charts(
-    chromium: Chromium, client: Browser, runs: dict[str, int], tmp_path: Path
-) -> None:
-    file = tmp_path / "report.html"
-    file.write_bytes(client.get(f"/runs/{runs['sustained']}/report.html").data)
+@contextlib.contextmanager
+def opened_from_disk(chromium: Chromium, folder: Path, report: bytes) -> Iterator[Page]:
+    """A report that is opened without a network: it asks for nothing, and nothing goes wrong."""
+    file = folder / "report.html"
+    file.write_bytes(report)
     context = chromium.new_context(offline=True)
     page = context.new_page()
     asked: list[str] = []
@@ -235,111 +235,101 @@ def test_from_disk_it_asks_for_nothing_and_shows_all_charts(
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(file.as_uri())
-    expect(page.locator("figure svg[role=img]")).to_have_count(2)
-    for at in range(2):
-        box = page.locator("figure svg[role=img]").nth(at).bounding_box()
-        assert box is not None
-        assert box["width"] > 600
-        assert box["height"] > 200
-    assert page.locator("figure").nth(1).locator("g[data-line='1'] path").count() >= 2
-    # Its script: values under the keys, and a line that goes and comes back.
-    page.locator("figure svg[role=img]").first.focus()
-    page.keyboard.press("End")
-    expect(page.locator("figure .at").first).to_contain_text("at 4")
-    expect(page.locator("figure .legend b").first).to_contain_text("MB/s")
-    button = page.locator("figure .legend button").first
-    button.click()
-    expect(button).to_have_attribute("aria-pressed", "false")
-    expect(page.locator("figure").first.locator("g[data-line='0']").first).to_be_hidden()
-    # A drawing as it is seen, saved by the browser; the name of a hidden line takes no room.
-    for form, begin in (("PNG", b"\x89PNG\r\n\x1a\n"), ("SVG", b"<svg ")):
-        with page.expect_download() as waited:
-            page.locator("figure").nth(1).get_by_role("button", name=form).click()
-        saved = waited.value
-        wanted = f"benchstick-run-{runs['sustained']}-drawing-2.{form.lower()}"
-        assert saved.suggested_filename == wanted
-        data = Path(saved.path()).read_bytes()
-        assert data.startswith(begin)
-        if form == "PNG":
-            width, height = (int.from_bytes(data[at : at + 4]) for at in (16, 20))
-            assert width == 1440
-            assert 660 < height < 800
-            assert len(data) > 20_000
-        else:
-            root = ElementTree.fromstring(data)
-            texts = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
-            assert {"Speed by time", "write", "temperature"} <= set(texts)
-    button.click()
-    expect(page.locator("figure").first.locator("g[data-line='0']").first).to_be_visible()
+    yield page
     context.close()
     assert asked == [file.as_uri()]
     assert said == []
 
 
+def test_from_disk_it_asks_for_nothing_and_shows_all_charts(
+    chromium: Chromium, client: Browser, runs: dict[str, int], tmp_path: Path
+) -> None:
+    made = client.get(f"/runs/{runs['sustained']}/report.html").data
+    with opened_from_disk(chromium, tmp_path, made) as page:
+        expect(page.locator("figure svg[role=img]")).to_have_count(2)
+        for at in range(2):
+            box = page.locator("figure svg[role=img]").nth(at).bounding_box()
+            assert box is not None
+            assert box["width"] > 600
+            assert box["height"] > 200
+        assert page.locator("figure").nth(1).locator("g[data-line='1'] path").count() >= 2
+        # Its script: values under the keys, and a line that goes and comes back.
+        page.locator("figure svg[role=img]").first.focus()
+        page.keyboard.press("End")
+        expect(page.locator("figure .at").first).to_contain_text("at 4")
+        expect(page.locator("figure .legend b").first).to_contain_text("MB/s")
+        button = page.locator("figure .legend button").first
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "false")
+        expect(page.locator("figure").first.locator("g[data-line='0']").first).to_be_hidden()
+        # A drawing as it is seen, saved by the browser; the name of a hidden line takes no room.
+        for form, begin in (("PNG", b"\x89PNG\r\n\x1a\n"), ("SVG", b"<svg ")):
+            with page.expect_download() as waited:
+                page.locator("figure").nth(1).get_by_role("button", name=form).click()
+            saved = waited.value
+            wanted = f"benchstick-run-{runs['sustained']}-drawing-2.{form.lower()}"
+            assert saved.suggested_filename == wanted
+            data = Path(saved.path()).read_bytes()
+            assert data.startswith(begin)
+            if form == "PNG":
+                width, height = (int.from_bytes(data[at : at + 4]) for at in (16, 20))
+                assert width == 1440
+                assert 660 < height < 800
+                assert len(data) > 20_000
+            else:
+                root = ElementTree.fromstring(data)
+                texts = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+                assert {"Speed by time", "write", "temperature"} <= set(texts)
+        button.click()
+        expect(page.locator("figure").first.locator("g[data-line='0']").first).to_be_visible()
+
+
 def test_its_charts_can_be_looked_at_closely(
     chromium: Chromium, client: Browser, runs: dict[str, int], tmp_path: Path
 ) -> None:
-    file = tmp_path / "report.html"
-    file.write_bytes(client.get(f"/runs/{runs['sustained']}/report.html").data)
-    context = chromium.new_context(offline=True)
-    page = context.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto(file.as_uri())
-    figure = page.locator("figure[data-chart]").nth(1)
-    svg = figure.locator(":scope > svg")
-    whole = figure.get_by_role("button", name="Show the whole")
-    ticks = figure.locator("g[data-part='x'] text")
-    marks = figure.locator("g[data-part='mark'] text")
-    line = figure.locator("g[data-line='0'] path").first
-    before = [ticks.all_text_contents(), line.get_attribute("d")]
-    expect(marks).to_contain_text(["knee", "slow for"])
-    expect(whole).to_be_hidden()
+    made = client.get(f"/runs/{runs['sustained']}/report.html").data
+    with opened_from_disk(chromium, tmp_path, made) as page:
+        figure = page.locator("figure[data-chart]").nth(1)
+        svg = figure.locator(":scope > svg")
+        whole = figure.get_by_role("button", name="Show the whole")
+        ticks = figure.locator("g[data-part='x'] text")
+        marks = figure.locator("g[data-part='mark'] text")
+        line = figure.locator("g[data-line='0'] path").first
+        before = [ticks.all_text_contents(), line.get_attribute("d")]
+        expect(marks).to_contain_text(["knee", "slow for"])
+        expect(whole).to_be_hidden()
 
-    def drag(start: float, end: float) -> None:
-        svg.scroll_into_view_if_needed()
-        box = svg.bounding_box()
-        assert box is not None
-        y = box["y"] + box["height"] / 2
-        page.mouse.move(box["x"] + start * box["width"], y)
-        page.mouse.down()
-        page.mouse.move(box["x"] + end * box["width"], y, steps=3)
-        page.mouse.up()
-
-    # Around the slow-down, at half of the time: the knee before it is out of sight.
-    drag(0.4, 0.6)
-    expect(whole).to_be_visible()
-    expect(marks.nth(0)).to_be_hidden()
-    expect(marks.nth(1)).to_be_visible()
-    seconds = [float(text.removesuffix(" s")) for text in ticks.all_text_contents()]
-    assert len(seconds) >= 4
-    assert 350 < seconds[0] < seconds[-1] < 680
-    # What is told under the pointer is what is drawn there.
-    where = svg.bounding_box()
-    assert where is not None
-    page.mouse.move(where["x"] + where["width"] / 2, where["y"] + where["height"] / 2)
-    at = figure.locator(".at").text_content() or ""
-    assert seconds[0] < float(at.removeprefix("at ").removesuffix(" s")) < seconds[-1]
-    svg.dblclick()
-    expect(whole).to_be_hidden()
-    assert ticks.all_text_contents() == before[0]
-    assert line.get_attribute("d") == before[1]
-    # By the keyboard, around what is told.
-    svg.focus()
-    for key in ("Home", "+", "+"):
-        page.keyboard.press(key)
-    expect(whole).to_be_visible()
-    expect(marks.nth(1)).to_be_hidden()
-    assert ticks.first.text_content() == "0 s"
-    page.keyboard.press("0")
-    expect(marks.nth(1)).to_be_visible()
-    assert ticks.all_text_contents() == before[0]
-    # A click alone does nothing.
-    svg.click()
-    expect(whole).to_be_hidden()
-    context.close()
-    assert said == []
+        # Around the slow-down, at half of the time: the knee before it is out of sight.
+        drag(svg, 0.4, 0.6)
+        expect(whole).to_be_visible()
+        expect(marks.nth(0)).to_be_hidden()
+        expect(marks.nth(1)).to_be_visible()
+        seconds = [float(text.removesuffix(" s")) for text in ticks.all_text_contents()]
+        assert len(seconds) >= 4
+        assert 350 < seconds[0] < seconds[-1] < 680
+        # What is told under the pointer is what is drawn there.
+        where = svg.bounding_box()
+        assert where is not None
+        page.mouse.move(where["x"] + where["width"] / 2, where["y"] + where["height"] / 2)
+        at = figure.locator(".at").text_content() or ""
+        assert seconds[0] < float(at.removeprefix("at ").removesuffix(" s")) < seconds[-1]
+        svg.dblclick()
+        expect(whole).to_be_hidden()
+        assert ticks.all_text_contents() == before[0]
+        assert line.get_attribute("d") == before[1]
+        # By the keyboard, around what is told.
+        svg.focus()
+        for key in ("Home", "+", "+"):
+            page.keyboard.press(key)
+        expect(whole).to_be_visible()
+        expect(marks.nth(1)).to_be_hidden()
+        assert ticks.first.text_content() == "0 s"
+        page.keyboard.press("0")
+        expect(marks.nth(1)).to_be_visible()
+        assert ticks.all_text_contents() == before[0]
+        # A click alone does nothing.
+        svg.click()
+        expect(whole).to_be_hidden()
 
 
 def test_it_prints_with_heads_on_each_page_and_headings_beside_what_they_name(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 ARGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -38,3 +38,15 @@ class Watched:
     def go(self, path: str) -> Page:
         self.page.goto(self.base + path)
         return self.page
+
+
+def drag(over: Locator, low: float, high: float) -> None:
+    """Over a chart from one share of its width to another."""
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    assert box is not None
+    mouse, y = over.page.mouse, box["y"] + box["height"] / 2
+    mouse.move(box["x"] + low * box["width"], y)
+    mouse.down()
+    mouse.move(box["x"] + high * box["width"], y, steps=4)
+    mouse.up()
