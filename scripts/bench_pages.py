@@ -121,6 +121,7 @@ def _more(numbers: Mapping[str, Any]) -> Iterator[str]:
     verdict = numbers["verdict-pass"]
     for api in ("", "/api/v1"):
         yield f"{api}/verdicts/{verdict}/export?format=junit"
+        yield f"{api}/verdicts/export?format=csv"
     yield f"/api/v1/runs/{cdm}/steps/1"
     yield f"/api/v1/runs/{day}/samples"
     # What the chart of that run asks for, again and again until it has all.

@@ -35,6 +35,14 @@ class Drawn:
         return " ".join(look for _, look in self.lines)
 
     @property
+    def dashes(self) -> str:
+        """Which lines are dashed, for the script: 1 for a guide, 0 for what was measured."""
+        return " ".join(
+            "1" if isinstance(line, Mapping) and line.get("guide") else "0"
+            for line in self.chart["series"]
+        )
+
+    @property
     def long(self) -> bool:
         """Takes the page's whole width: a record, and no curve of a few points."""
         return self.chart["x"]["unit"] in ("s", "GB")
@@ -109,6 +117,8 @@ def _is_line(found: Any) -> TypeGuard[Mapping[str, Any]]:
         return False
     points = found.get("points")
     if not isinstance(points, list) or found.get("on", "y2") != "y2":
+        return False
+    if found.get("guide", True) is not True:
         return False
     for side in ("low", "high"):
         ends = found.get(side, [None] * len(points))

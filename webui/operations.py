@@ -12,7 +12,7 @@ from typing import Any
 
 from benchstick.plan.queue import MOST
 from webui.inputs import LARGEST
-from webui.shapes import FS, SCALE, TARGET, Schema, ref, text, whole
+from webui.shapes import FS, SCALE, TARGET, Schema, ref, several, text, whole
 
 JSON = "application/json"
 ZIP = "application/zip"
@@ -196,6 +196,27 @@ OPERATIONS: tuple[Operation, ...] = (
             _query("limit", whole(low=1, high=500), "how many, 50 where not given", 5),
         ),
         summary="What recipes said of drives, the newest first",
+    ),
+    Operation(
+        method="GET", path="/api/v1/verdicts/export", name="verdicts_file",
+        answers={
+            200: Answer(
+                "one file",
+                {
+                    "text/csv": text("a header and a line a verdict"),
+                    "application/xml": text("JUnit"),
+                    JSON: several(ref("Verdict")),
+                },
+                ("Content-Disposition",),
+            )
+        },
+        parameters=(
+            _query("format", text(enum=["csv", "junit", "json"]), "`csv` where not given", "csv"),
+            _query("verdict", text(enum=["pass", "fail", "inconclusive"]), "of this word alone"),
+            _query("before", whole(low=1, high=LARGEST), "verdicts with a number below this"),
+            _query("limit", whole(low=1, high=500), "how many, 500 where not given", 5),
+        ),
+        summary="What recipes said of drives as one file, the newest first",
     ),
     Operation(
         method="GET", path="/api/v1/verdicts/{number}", name="verdict", answers=ok("Verdict"),

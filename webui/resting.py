@@ -126,7 +126,22 @@ _HOST_PARTS = (
 )
 # What the head of the page, the verdicts or the rows above tell already.
 _TOLD = frozenset({"host", "drive", "target", "notes", "sets", "scale", "sampler"})
-_QUEUE_PARTS = ("scheduler", "nr_requests", "max_sectors_kb", "write_cache")
+
+
+def _queue(kept: Mapping[str, Any]) -> str:
+    """The block layer's settings (`engine.host.queue_settings`) in words."""
+    parts = []
+    if "scheduler" in kept:
+        parts.append(_("scheduler %(name)s", name=_in_force(kept["scheduler"])))
+    if "nr_requests" in kept:
+        parts.append(_("the kernel keeps %(number)s requests", number=kept["nr_requests"]))
+    if str(kept.get("max_sectors_kb", "")).isdigit():
+        size = binary_text(int(kept["max_sectors_kb"]) * 1024)
+        parts.append(_("requests of at most %(size)s", size=size))
+    if "write_cache" in kept:
+        parts.append(_("write cache: %(mode)s", mode=kept["write_cache"]))
+    return " · ".join(parts)
+
 
 
 def _conditions(run: Mapping[str, Any]) -> Iterator[Row]:
@@ -149,7 +164,7 @@ def _conditions(run: Mapping[str, Any]) -> Iterator[Row]:
             yield Row(N_("Alongside"), None, others or _("no other run"))
             continue
         if name == "queue" and isinstance(value, Mapping):
-            value = {part: _in_force(value[part]) for part in _QUEUE_PARTS if part in value}
+            value = _queue(value)
         if name == "filesystem" and isinstance(value, Mapping):
             yield Row(N_("Filesystem"), None, _filesystem(value))
             continue

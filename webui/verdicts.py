@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ bp = Blueprint("verdicts", __name__)
 
 WORDS = (PASS, FAIL, INCONCLUSIVE)
 PAGE = 50
+MOST = 500
 _LABELS = {"asset": N_("Asset tag"), "order": N_("Order"), "operator": N_("Operator")}
 # The files of a verdict: type, end of the name, and what makes it.
 FILES: Mapping[str, tuple[str, str, Callable[[Mapping[str, Any]], str]]] = {
@@ -34,6 +36,12 @@ FILES: Mapping[str, tuple[str, str, Callable[[Mapping[str, Any]], str]]] = {
     ),
 }  # fmt: skip
 FORMATS = ("json", *FILES)
+# The same of several.
+SEVERAL: Mapping[str, tuple[str, str, Callable[[list[dict[str, Any]]], str]]] = {
+    "csv": ("text/csv; charset=utf-8", "csv", outputs.csv_text),
+    "junit": ("application/xml", "xml", outputs.junit),
+    "json": ("application/json", "json", lambda found: json.dumps(found, ensure_ascii=False)),
+}
 
 
 def _word() -> str | None:
@@ -44,20 +52,22 @@ def _word() -> str | None:
     return found
 
 
-def _page_of_verdicts() -> list[dict[str, Any]]:
+def _which(default: int = PAGE) -> dict[str, Any]:
+    """Which of the last verdicts are asked for, as the store takes it."""
     before = whole(request.args.get("before"), "before", low=1, high=LARGEST, default=LARGEST)
-    limit = whole(request.args.get("limit"), "limit", low=1, high=500, default=PAGE)
-    return verdicts.listed(reader(), limit, word=_word(), before=before)
+    limit = whole(request.args.get("limit"), "limit", low=1, high=MOST, default=default)
+    return {"limit": limit, "word": _word(), "before": before}
 
 
 @bp.get("/verdicts")
 def index() -> str:
-    found = _page_of_verdicts()
+    found = verdicts.listed(reader(), **_which())
     return render_template(
         "verdicts.html",
         found=found,
         labels=records.labels(reader()),
         wanted=_word(),
+        before=request.args.get("before"),
         words=WORDS,
         more=found[-1]["number"] if len(found) == PAGE else None,
     )
@@ -66,7 +76,23 @@ def index() -> str:
 @bp.get("/api/v1/verdicts")
 def api_index() -> Response:
     """The newest first: `?verdict=pass|fail|inconclusive&before=N&limit=N`."""
-    return reply({"schema": "benchstick/verdicts/1", "verdicts": _page_of_verdicts()})
+    found = verdicts.listed(reader(), **_which())
+    return reply({"schema": "benchstick/verdicts/1", "verdicts": found})
+
+
+@bp.get("/verdicts/export")
+@bp.get("/api/v1/verdicts/export", endpoint="api_export_all")
+def export_all() -> Response:
+    """The last verdicts in one file, the newest first: `?format=csv`, `junit` or `json`, an array
+    of the whole documents; `verdict`, `before` and `limit` as in the list, 500 where not given."""
+    form = request.args.get("format", "csv")
+    if form not in SEVERAL:
+        raise BadInput(f"format: one of {', '.join(SEVERAL)} is wanted", field="format")
+    found = verdicts.documents(reader(), **_which(MOST))
+    kind, end, make = SEVERAL[form]
+    response = Response(make(found), content_type=kind)
+    response.headers["Content-Disposition"] = f'attachment; filename="benchstick-verdicts.{end}"'
+    return response
 
 
 def find(text: str) -> dict[str, Any]:

@@ -172,10 +172,12 @@ def colour_of(chart: Chart, at: int) -> str:
 
 
 def dash_of(chart: Chart, at: int) -> tuple[float, ...]:
-    """The dashes of a chart's line: temperatures are dotted, the others by their number."""
+    """The dashes of a chart's line: temperatures are dotted, the others by their number; no guide
+    is without."""
     if chart.lines[at].get("on") == "y2":
         return (2, 4)
-    return DASHES[at % len(DASHES)]
+    guide = chart.lines[at].get("guide", False)
+    return DASHES[at % len(DASHES)] or (DASHES[1] if guide else ())
 
 
 def point_of(at: int) -> str:
@@ -186,6 +188,8 @@ def point_of(at: int) -> str:
 def has_points(chart: Chart, at: int) -> bool:
     """Whether a line's points are drawn: measurements of their own, and no record."""
     line = chart.lines[at]
+    if line.get("guide"):
+        return False
     return bool(chart.chart.get("dots")) or line.get("on") == "y2" or len(line["points"]) <= _FEW
 
 

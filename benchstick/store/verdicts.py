@@ -77,13 +77,33 @@ def listed(
     db: sqlite3.Connection, limit: int = 100, *, word: str | None = None, before: int = 1 << 62
 ) -> list[dict[str, Any]]:
     """The last verdicts without their documents, newest first: those with a number below `before`,
-    and of one `word` (pass, fail, inconclusive) alone where it is given."""
+    and of one `word` (pass, fail, inconclusive) alone where it is given. `drive_model` and `asset`
+    (what was scanned or typed as the drive's asset tag) are None where nothing is known of them."""
+    rows = _last(
+        db,
+        "recipe, drive_key, drive_code, json_extract(verdict_json, '$.drive.model') AS drive_model,"
+        " json_extract(verdict_json, '$.labels.asset') AS asset, verdict, exit_code, why,"
+        " begun_utc, ended_utc",
+        limit, word, before,
+    )  # fmt: skip
+    return [dict(row) for row in rows]
+
+
+def documents(
+    db: sqlite3.Connection, limit: int = 100, *, word: str | None = None, before: int = 1 << 62
+) -> list[dict[str, Any]]:
+    """The verdicts that `listed` gives, whole: `benchstick/verdict/1` with their `number`."""
+    rows = _last(db, "verdict_json", limit, word, before)
+    return [{**json.loads(row["verdict_json"]), "number": row["number"]} for row in rows]
+
+
+def _last(
+    db: sqlite3.Connection, columns: str, limit: int, word: str | None, before: int
+) -> list[sqlite3.Row]:
     if not has_table(db, "verdicts"):
         return []
-    rows = db.execute(
-        "SELECT number, recipe, drive_key, drive_code, verdict, exit_code, why, begun_utc,"
-        " ended_utc FROM verdicts WHERE number < ? AND verdict = coalesce(?, verdict)"
-        " ORDER BY number DESC LIMIT ?",
+    return db.execute(
+        f"SELECT number, {columns} FROM verdicts WHERE number < ?"
+        " AND verdict = coalesce(?, verdict) ORDER BY number DESC LIMIT ?",
         (before, word, limit),
-    )
-    return [dict(row) for row in rows]
+    ).fetchall()

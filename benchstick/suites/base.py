@@ -52,7 +52,8 @@ class Result:
     lines, or names of lines in the document's own `series`, where several charts share one. A
     line has `name` and `points`, a list of [x, y] with x rising (y null: the line is broken
     there); of a series that was reduced also `low` and `high`, the extremes that each point
-    stands for; and `on`, `y2` for the axis on the right. Only where they are needed a chart has:
+    stands for; `on`, `y2` for the axis on the right; and `guide` true of what was not measured, as
+    a limit. Only where they are needed a chart has:
     `y2` (as `y`), `dots` true (points are not joined), `from` and `to` (the part of x that it
     shows), `mark_above` (`x` and `label`: from there on the label holds) and `marks` (a list of
     `x` and `label`: what lies there).

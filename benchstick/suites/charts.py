@@ -42,9 +42,13 @@ def line(
     return made
 
 
-def curve(name: str, points: Iterable[Point], *, on: str = "y") -> Json:
-    """A line through the points that have a value: what is missing between them is passed over."""
-    return line(name, [(x, y) for x, y in points if y is not None], on=on)
+def curve(name: str, points: Iterable[Point], *, on: str = "y", guide: bool = False) -> Json:
+    """A line through the points that have a value: what is missing between them is passed over.
+
+    A `guide` was not measured, as a limit or a fitted line: it is dashed and has no points.
+    """
+    made = line(name, [(x, y) for x, y in points if y is not None], on=on)
+    return {**made, "guide": True} if guide else made
 
 
 def by_second(name: str, reduced: Mapping[str, Any]) -> Json:

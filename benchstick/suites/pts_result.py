@@ -368,7 +368,7 @@ def _evidence_chart(group: Group, called: str) -> dict[str, Any]:
         f"{called}: {group.tracked.test} by round",
         axis("round", ""),
         axis(what, group.unit),
-        [curve(name, points) for name, points in lines.items()],
+        [curve(name, points, guide=name != what) for name, points in lines.items()],
     )
 
 

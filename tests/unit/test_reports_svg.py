@@ -14,7 +14,7 @@ from benchstick.reports import axes
 from benchstick.reports.content import Chart
 from benchstick.reports.drawing import COLOURS, Words, drawn
 from benchstick.reports.svg import inline, standalone
-from benchstick.suites.charts import axis, chart, line, mark
+from benchstick.suites.charts import axis, chart, curve, line, mark
 
 NAME = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</text><script>alert(1)</script>\"'&\u202e\x00\x1b" + 10_000 * "x"
@@ -123,6 +123,14 @@ def test_lines_are_told_apart_without_colour() -> None:
     dashes = {groups(root, at)[0][0].get("stroke-dasharray") for at in range(8)}
     assert len(dashes) == 8
     assert len({groups(root, at)[0][0].get("stroke") for at in range(8)}) == 8
+
+
+def test_a_guide_is_dashed_and_has_no_points() -> None:
+    ends = [(1.0, 5.0), (5.0, 5.0)]
+    root = read(standalone(made([curve("limit", ends, guide=True), curve("IOPS", ends)])))
+    (guide,), measured = groups(root, 0)[0].findall("*"), groups(root, 1)[0].findall("*")
+    assert guide.get("stroke-dasharray")
+    assert len(measured) == 2
 
 
 def test_hostile_text_stays_text() -> None:

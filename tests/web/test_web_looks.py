@@ -46,6 +46,10 @@ def test_every_chart_is_drawn_and_no_two_lines_look_alike(
         looks = item.looks.split()
         assert len(looks) == len(set(looks)) == len(item.chart["series"]), item.chart["title"]
         assert "temp" not in looks
+    guides = [line["name"].startswith(("average", "best fit")) for item in drawn
+              for line in item.chart["series"]]  # fmt: skip
+    assert " ".join(item.dashes for item in drawn) == " ".join("01"[guide] for guide in guides)
+    assert any(guides) or test == "wsat"
     if (test, preset) == ("iops", "client"):
         assert max(len(item.lines) for item in drawn) == 7
 
@@ -61,3 +65,12 @@ def test_every_look_has_its_colour_in_light_dark_and_print() -> None:
     for theme in themes:
         shown = [re.findall(rf"--{look}: (#[0-9a-f]{{6}});", theme)[0] for look in charts._LOOKS]
         assert len(set(shown)) == len(shown)
+
+
+def test_a_class_has_its_layout_in_one_place() -> None:
+    """Another rule for the same class, further down, would turn the first one over on all pages."""
+    text = re.sub(r"/\*.*?\*/", "", STYLE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    at_top = re.sub(r"@[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", text)
+    found = re.findall(r"^(\.[\w-]+) \{[^}]*\bdisplay:", at_top, re.MULTILINE)
+    assert len(found) > 20
+    assert sorted(name for name in set(found) if found.count(name) > 1) == []

@@ -288,6 +288,35 @@ def test_a_verdicts_files_say_the_same(client: Browser, numbers: dict[str, int])
     assert client.get(f"/verdicts/{number}/export?format=pdf").status_code == 400
 
 
+def test_the_list_goes_into_one_file(client: Browser, numbers: dict[str, int]) -> None:
+    listed = client.get("/api/v1/verdicts?verdict=fail").json["verdicts"]
+    failed = [client.get(f"/api/v1/verdicts/{item['number']}").json for item in listed]
+    assert len(failed) > 1
+    made = {}
+    for form in ("json", "junit", "csv"):
+        answer = client.get(f"/verdicts/export?format={form}&verdict=fail")
+        assert 'filename="benchstick-verdicts.' in answer.headers["Content-Disposition"]
+        assert client.get(f"/api/v1/verdicts/export?format={form}&verdict=fail").data == answer.data
+        made[form] = answer
+    assert made["json"].json == failed
+    assert made["junit"].text == outputs.junit(failed)
+    assert made["csv"].text == outputs.csv_text(failed)
+    older = client.get(f"/verdicts/export?before={listed[0]['number']}&format=json&limit=1").json
+    assert [item["number"] for item in older] == [listed[0]["number"] - 1]
+    assert client.get("/verdicts/export?format=pdf").status_code == 400
+
+
+def test_the_list_tells_model_and_asset_tag(client: Browser, numbers: dict[str, int]) -> None:
+    found = client.get(f"/api/v1/verdicts/{numbers['verdict-pass']}").json
+    listed = client.get("/api/v1/verdicts").json["verdicts"]
+    mine = next(item for item in listed if item["number"] == found["number"])
+    assert mine["drive_model"] == found["drive"]["model"] == "Samsung PSSD T7"
+    assert mine["asset"] == found["labels"]["asset"]
+    page = client.get("/verdicts").text
+    assert f"<bdi>{mine['asset']}</bdi>" in page
+    assert "<bdi>Samsung PSSD T7</bdi>" in page
+
+
 def test_a_verdict_leads_to_its_recipe_and_its_tag_is_in_the_files_name(
     bench: Bench, client: Browser
 ) -> None:

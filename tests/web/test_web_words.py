@@ -54,8 +54,7 @@ ALSO_RECORDED = {
     "compare": {"default", "no"},
     "verdict": {"cancelled"},
     "run": {"mean", "max", "link", "temperature", "write", "read", "mix", "in flight", "state",
-            "test", "valid", "I/O size", "Score",
-            "scheduler none · nr requests 60 · max sectors kb 1024"},
+            "test", "valid", "I/O size", "Score"},
 }  # fmt: skip
 _NUMBER = re.compile(
     r"[<±+-]?[\d.,:\u202f]*\d[\d.,:\u202f]*(e[+-]\d+)?(Q\d+T\d+)?"

@@ -213,7 +213,7 @@ class Lines {
       if (scale === "y2") Object.assign(one, { width: 1, dash: [2, 4], points: { show: true, size: 7, fill: stroke } });
       else if (this.chart.dots) Object.assign(one, { paths: () => null, points: { show: true, size: line.points.length > 300 ? 3 : 5, width: 0, fill: `${stroke}${PALER[this.dashes[n] % PALER.length] ?? ""}` } });
       // A few points are measurements of their own; a record of many is a line.
-      else one.points = { show: line.points.length <= 64, size: 5, fill: stroke };
+      else one.points = { show: !line.guide && line.points.length <= 64, size: 5, fill: stroke };
       made.push(one);
       if (this.places[n].banded) {
         bands.push({ series: [made.length, made.length + 1], fill: `${stroke}38` });
