@@ -386,6 +386,17 @@ def condition(value: Any) -> str:
     return value_with_unit(value, None)
 
 
+def place(identity: Mapping[str, Any], transport: Any) -> str:
+    """Where a drive is plugged in: an NVMe drive is told with its namespace, one that SCSI commands
+    reach with its LUN."""
+    port, lun = identity["port"], identity["lun"]
+    if transport == "nvme":
+        return _("port %(port)s, namespace %(number)s", port=port, number=lun + 1)
+    if transport in ("usb-uas", "usb-bot", "scsi") or lun:
+        return _("port %(port)s, LUN %(lun)s", port=port, lun=lun)
+    return _("port %(port)s", port=port)
+
+
 def share(part: Any, whole: Any) -> float:
     """`part` of `whole` in percent, between 0 and 100; for bars."""
     if not isinstance(part, int | float) or not isinstance(whole, int | float) or whole <= 0:
@@ -472,5 +483,5 @@ def register(app: Flask) -> None:
     app.add_template_filter(value_with_unit, "with_unit")
     app.add_template_filter(tag_of)
     for name in (fact, why_not, drive_title, is_practice, link_line, worse_than_possible,
-                 fact_groups, share, best_speed):  # fmt: skip
+                 fact_groups, place, share, best_speed):  # fmt: skip
         app.add_template_global(name)

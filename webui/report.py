@@ -172,7 +172,7 @@ def _identity(drive: Json) -> Iterator[Sequence[str]]:
         yield "Bridge", str(identity["bridge"])
     size = identity["capacity"]
     yield "Capacity", f"{present.capacity(size)} ({present.number(size, 0)} bytes)"
-    yield "Place", f"port {identity['port']}, LUN {identity['lun']}"
+    yield "Place", present.place(identity, present.fact(drive, "transport"))
 
 
 def _fact(found: present.ShownFact) -> str:

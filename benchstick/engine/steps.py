@@ -20,6 +20,7 @@ from benchstick.engine.artefacts import StepFolder
 from benchstick.engine.by_second import by_second, figures_of
 from benchstick.engine.copier import copy_tree, empty_folder
 from benchstick.engine.copier_errors import LOST
+from benchstick.engine.copier_io import syncfs
 from benchstick.engine.copier_report import (
     CopyCancelled,
     CopyDriveLost,
@@ -145,6 +146,8 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
     argv = fio.command(logged, filename, folder.path, raw=raw)
     if not step.counted and work.folder:
         argv.append("--end_fsync=1")
+    if step.whole_drive and work.folder:
+        _settle(work.folder)
     if step.destroys:
         # Whole once a row of writing steps; within it, where they follow each other without a
         # pause, what the held descriptor, the node and diskseq tell.
@@ -168,6 +171,17 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
     if step.series:
         figures += _by_second(work, step, begun, totals, no_logs, why)
     return StepOutcome(figures=figures, detail=detail)
+
+
+def _settle(folder: Path) -> None:
+    """Have the filesystem beside a test of the raw drive write all it has now: what it kept for
+    later would be written in the middle of that test. Best effort: the counters tell of it."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            syncfs(fd)
+        finally:
+            os.close(fd)
 
 
 def _follows_a_write(work: Work) -> bool:

@@ -251,15 +251,16 @@ def open_reader(home: Path) -> sqlite3.Connection:
     """Open the store to read only. StoreFailed when there is none or it cannot be read. One that
     another process is making just now is waited for; one of an older program is read as it is."""
     path = home / FILE
+    db, version = None, 0
     try:
-        if not path.exists():
-            raise NoStore(f"{path}: no store yet; run a suite first (benchstick run ...)")
-        db = _connect(path, "ro")
-        version = _version_made(db)
+        if path.exists():
+            db = _connect(path, "ro")
+            version = _version_made(db)
     except (sqlite3.Error, OSError) as error:
         raise StoreFailed(f"{path}: {error}") from error
-    if version == 0:
-        db.close()
+    if db is None or version == 0:
+        if db is not None:
+            db.close()
         raise NoStore(f"{path}: no store yet; run a suite first (benchstick run ...)")
     if version > len(migrations()):
         db.close()
