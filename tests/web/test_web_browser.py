@@ -247,6 +247,32 @@ def test_no_page_is_wider_than_the_screen(
     assert watched.problems == []
 
 
+@pytest.mark.parametrize("width", [861, 1001, 1100, 1240])
+def test_the_head_breaks_no_word(chromium: Chromium, base: str, width: int) -> None:
+    """Also beside two runs on drives with long names, on a bench that the network reaches."""
+    context = chromium.new_context(viewport={"width": width, "height": 900})
+    watched = Watched(context.new_page(), base)
+    page = watched.go("/drives")
+    page.evaluate("""() => {
+      const on = document.querySelector(".now .on");
+      on.append(" and so on and so on and so on and so on");
+      on.after(on.cloneNode(true));
+      on.nextElementSibling.nextElementSibling.textContent = "on the network, PIN off";
+    }""")
+    for link in page.locator(".top .brand, .top nav a, .top .now > :not(.on)").all():
+        high = link.evaluate(
+            "(node) => { const text = document.createRange(); text.selectNodeContents(node);"
+            " return text.getBoundingClientRect().height; }"
+        )
+        assert high < 30, link.inner_text()
+        box = link.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= width
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    context.close()
+    assert watched.problems == []
+
+
 # The contrast of every text with what lies behind it, after WCAG 2.2, 1.4.3.
 CONTRAST = """() => {
   const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
