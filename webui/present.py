@@ -268,6 +268,7 @@ _TITLES = {
     "sanitize_block_time": N_("Sanitize, block erase takes"),
     "sanitize_crypto_time": N_("Sanitize, crypto erase takes"),
     "smart": N_("SMART"),
+    "state": N_("State of the drive"),
     "trim": N_("TRIM/UNMAP at the device"),
     "trim_kernel": N_("TRIM, the kernel's largest request"),
     "trim_drive": N_("TRIM of the drive inside"),

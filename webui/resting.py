@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchstick.plan.units import binary_text, size_text
+from benchstick.plan.units import binary_text, duration_text, size_text
 from webui import present
 from webui.words import N_, _, ngettext
 
@@ -114,6 +114,23 @@ def _filesystem(made: Mapping[str, Any]) -> str:
     return " · ".join(parts)
 
 
+def _purge(kept: Mapping[str, Any]) -> str:
+    """How the drive was purged (`engine.purge.do_purge`), and what was found behind it."""
+    rest = {name: item for name, item in kept.items() if name not in _PURGE_TOLD}
+    parts = [str(kept[name]) for name in ("rung", "tool") if kept.get(name)]
+    seconds = kept.get("seconds")
+    if isinstance(seconds, int | float):
+        long = seconds >= 60
+        parts.append(duration_text(seconds) if long else present.value_with_unit(seconds, "s"))
+    if kept.get("told"):
+        parts.append(str(kept["told"]))
+    if kept.get("read back"):
+        parts.append(_("read back: %(found)s", found=kept["read back"]))
+    return " · ".join([*parts, *([present.condition(rest)] if rest else [])])
+
+
+# The command stands with its step, what was asked for with the parameters.
+_PURGE_TOLD = frozenset({"rung", "tool", "seconds", "told", "read back", "command", "asked"})
 _HOST_PARTS = (
     ("cpu", ""),
     ("ram", ""),
@@ -168,6 +185,8 @@ def _conditions(run: Mapping[str, Any]) -> Iterator[Row]:
         if name == "filesystem" and isinstance(value, Mapping):
             yield Row(N_("Filesystem"), None, _filesystem(value))
             continue
+        if name == "purge" and isinstance(value, Mapping):
+            value = _purge(value)
         if name == "filled" and isinstance(value, Mapping):
             yield Row(N_("Filled before the run"), None, present.condition(value))
             continue

@@ -79,7 +79,7 @@ class Group:
             return "valid", None
         if found.state == "not reached":
             return "valid", f"steady state not reached in {found.rounds} rounds"
-        return "invalid", f"cut short after {found.rounds} rounds, before steady state"
+        return "invalid", f"only {found.rounds} rounds, before steady state"
 
 
 Figures = Mapping[tuple[str, Any], FigureJson]
@@ -280,7 +280,8 @@ def _matrices(
 def _rounds_text(group: Group) -> str:
     first, last = group.window
     how = {"reached": "steady state", "not reached": "steady state not reached"}
-    return f"rounds {first} to {last} ({how.get(group.steady.state, 'cut short')})"
+    found = how.get(group.steady.state, "before steady state")
+    return f"rounds {first} to {last} ({found})"
 
 
 def _cell_charts(
@@ -411,7 +412,7 @@ def _wsat_figures(group: Group, found: Figures, departs: str | None) -> list[dic
     cut = few = None
     if len(done) < group.most and done[-1] < group.tracked.enough:
         of = f"{size_text(done[-1])} of {size_text(group.tracked.enough)} written"
-        cut = f"cut short after {len(done)} rounds, {of}"
+        cut = f"only {len(done)} rounds, {of}"
     elif known and len(last) < WINDOW:
         few = f"of {len(last)} rounds only"
     begun = [

@@ -340,7 +340,7 @@ def _overall(
     if not valid:
         state, why = str(parts[0]["state"]), parts[0]["why"]
     if len(parts) < planned:
-        cut = f"cut short: {len(parts)} of {planned} parts were written"
+        cut = f"only {len(parts)} of {planned} parts were written"
         why = f"{cut}; {why}" if why else cut
     moved = sum(item["detail"]["totals"]["write_bytes"] for item in valid)
     seconds = sum(item["detail"]["totals"]["seconds"] for item in valid)

@@ -425,7 +425,7 @@ def test_a_run_cut_short_has_no_valid_cell(drive_json: Make) -> None:
     made = figures(plan, rounds_of(plan, [100.0] * 3))
     result = Pts().result(plan, made, drive_json())
     assert {item["state"] for item in result.figures} == {"invalid"}
-    assert all("cut short after 3 rounds, before steady state" in item["why"]
+    assert all("only 3 rounds, before steady state" in item["why"]
                for item in result.figures)  # fmt: skip
     empty = Pts().result(plan, [], drive_json())
     assert (empty.figures, empty.document["tables"], empty.document["charts"]) == ([], [], [])
@@ -504,7 +504,7 @@ def test_wsat_cut_short_does_not_tell_where_it_would_have_ended(drive_json: Make
         " IOPS of the last 5 rounds": "invalid",
     }  # fmt: skip
     assert by_name[f"{test} IOPS of the last 5 rounds"]["why"] == (
-        "cut short after 6 rounds, 900.00 GB of 4.00 TB written"
+        "only 6 rounds, 900.00 GB of 4.00 TB written"
     )
     # All of its rounds are an end as well, whatever was written.
     short = plan_of(drive_json(**CLIENT), test="wsat", limit="300")
@@ -517,7 +517,7 @@ def test_wsat_cut_short_has_no_speed_of_its_end(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="wsat")
     result = Pts().result(plan, figures(plan, rounds_of(plan, [1000.0, 1500.0])), drive_json())
     told = {item["name"]: (item["state"], item["why"]) for item in result.figures}
-    why = "cut short after 2 rounds, 2.50 TB of 4.00 TB written"
+    why = "only 2 rounds, 2.50 TB of 4.00 TB written"
     assert told == {
         "RND4K 0:100 Q16T2 written": ("valid", why),
         "RND4K 0:100 Q16T2 IOPS of the first round": ("valid", why),

@@ -313,7 +313,7 @@ def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
     result = story.result()
     assert values(result)["cache knee"] == pytest.approx(2.0, rel=0.03)
     # A mean over half of the drive is not one of the whole, and says so.
-    assert {item["why"] for item in result.figures} == {"cut short: 11 of 20 parts were written"}
+    assert {item["why"] for item in result.figures} == {"only 11 of 20 parts were written"}
     assert len(result.document["tables"][0]["rows"]) == 11
     place, time = result.document["charts"]
     assert 11 * 0.4 < place["to"] < 12 * 0.4

@@ -1,0 +1,42 @@
+"""What the figures of a run rest on, in words: the block layer, the purge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webui import resting
+
+
+def rows(**conditions: Any) -> dict[str, str]:
+    run = {"result": {}, "conditions": conditions, "figures": [], "plan": {"target": "block"},
+           "drive": {}, "state": "done"}  # fmt: skip
+    return {row.name: row.text for row in resting._conditions(run)}
+
+
+def test_the_block_layers_settings_are_told_in_words() -> None:
+    kept = {"scheduler": "[none] mq-deadline", "nomerges": "0", "max_sectors_kb": "1280",
+            "nr_requests": "128", "write_cache": "write back"}  # fmt: skip
+    assert rows(queue=kept) == {
+        "Queue": "scheduler none · the kernel keeps 128 requests · requests of at most 1280 KiB"
+        " · write cache: write back"
+    }
+    assert rows(queue={"max_sectors_kb": "many", "scheduler": "kyber"}) == {
+        "Queue": "scheduler kyber"
+    }
+    assert rows(queue={}) == {}
+
+
+def test_a_purge_tells_how_and_what_was_found_behind_it() -> None:
+    kept = {"rung": "discard", "asked": "auto", "seconds": 0.6, "tool": "blkdiscard 2.38.1",
+            "command": ["blkdiscard", "/dev/sdx"], "told": "discards for 8.59 GB were sent",
+            "read back": "all 64 marks are gone"}  # fmt: skip
+    assert rows(purge=kept) == {
+        "Purge": "discard · blkdiscard 2.38.1 · 0.6 s · discards for 8.59 GB were sent"
+        " · read back: all 64 marks are gone"
+    }
+    kept = {"rung": "overwrite", "seconds": 4000.0, "resumes": 7}
+    assert rows(purge=kept) == {"Purge": "overwrite · 1 h 6 min · resumes 7"}
+
+
+def test_the_state_is_the_drives() -> None:
+    assert rows(state="as found") == {"State of the drive": "as found"}
