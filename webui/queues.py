@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.errors import BadInput, BenchError
 from benchstick.plan.queue import OWN, Cost
-from benchstick.store import queues, records
+from benchstick.store import live, queues, records
 from benchstick.suites import registry
 from webui.api import asked, reply
 from webui.bench import drives_seen, find_drive, reader, visitor, writer
@@ -69,7 +69,28 @@ def _with_costs(number: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
         entry["cost"] = cost.to_json() if isinstance(cost, Cost) else None
     counted = [item for item in found["entries"] if item["state"] not in _LEFT_OUT]
     found["total"] = _total([entry["cost"] for entry in counted])
+    found["left"] = _left(found["entries"]) if found["state"] in _OPEN else None
     return found, drive
+
+
+def _left(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """How long the queue takes yet: what its run says of itself, and the costs of what waits."""
+    seconds, at_most = 0.0, False
+    for entry in entries:
+        if entry["state"] == "running":
+            row = records.find_run(reader(), entry["run"])
+            told = live.read(row["uuid"]) or {}
+            known = told.get("seconds_left")
+        elif entry["state"] in ("waiting", "starting"):
+            told = entry["cost"] or {}
+            known = told.get("seconds")
+        else:
+            continue
+        if not isinstance(known, int | float):
+            return None
+        seconds += known
+        at_most = at_most or bool(told.get("at_most"))
+    return {"seconds": seconds, "at_most": at_most}
 
 
 def _drive_of(found: dict[str, Any]) -> dict[str, Any] | None:
@@ -118,6 +139,10 @@ def shown(number: int) -> dict[str, Any]:
     if drive is not None:
         found["title"] = drive_title(drive)
     found["open"] = found["state"] in _OPEN
+    # The run of a queue that was cancelled ends a while later.
+    found["moves"] = found["open"] or any(
+        entry["state"] in ("starting", "running") for entry in found["entries"]
+    )
     # To be put together and confirmed anew.
     found["again"] = None
     if rest and drive is not None and not found["open"]:

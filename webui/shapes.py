@@ -245,6 +245,8 @@ _QUEUE_FIELDS: dict[str, Schema] = {
     "by": text("who carries it out: a command does so in a terminal", enum=["agent", "command"]),
     "total": or_null(_COST)
     | {"description": "of all but those taken out or not started; null: the drive is not there"},
+    "left": or_null(record({"seconds": number(), "at_most": flag()}))
+    | {"description": "how long it takes yet; null: it is over, or nothing is known of it"},
     "entries": several(
         record(
             {

@@ -19,7 +19,7 @@ from benchstick.appliance import clock, state
 from benchstick.engine import queues as agents
 from benchstick.store import home, live, locks, queues, records
 from benchstick.store.database import open_writer
-from tests.web import sample
+from tests.web import every_page, sample
 from tests.web.conftest import Bench
 from tests.web.watched import Watched
 from webui.pin import LoginKey
@@ -183,6 +183,25 @@ def test_from_presets_to_a_queue_and_its_end(
         expect(page.locator('[data-place="1"]')).to_contain_text("not started")
         for row in records.open_requests(db):
             records.answer_request(db, row["id"], "done")
+
+
+def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
+    watched: Watched, bench: Bench
+) -> None:
+    with contextlib.closing(open_writer(bench.home)) as db:
+        story = sample.start(bench.home, db, "cdm", sample.slow(), fs="exfat")
+        lock = locks.RunLock(story.uuid)
+        runs = {"das": bench.numbers["das"], "running": story.record.number}
+        number = every_page.add_queue(db, runs)
+        queues.end(db, number, "cancelled", "cancelled")
+        page = watched.go(f"/queues/{number}")
+        expect(page.locator("#queue-state")).to_have_text("cancelled")
+        state = page.locator('[data-place="1"] [data-part="state"]')
+        expect(state).to_have_text("running")
+        story.finish("cancelled", 130, "cancelled")
+        lock.release()
+        expect(state).to_have_text("cancelled")
+    assert watched.problems == []
 
 
 def test_cancel_takes_two_clicks_and_reaches_the_agent(

@@ -14,9 +14,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from benchstick.engine import queues as agents
-from benchstick.store import queues, records
+from benchstick.plan.units import duration_text
+from benchstick.store import live, queues, records
 from benchstick.store.database import open_writer
-from tests.web import sample
+from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, SignedIn
 
 LOCKED = "S6PUNX0T312345A"
@@ -106,6 +107,23 @@ def test_a_queue_that_has_ended_is_not_changed(
     assert signed_in.api(f"/api/v1/queues/{number}/entries/9/remove", {}).status_code == 404
     assert signed_in.client.get(f"/requests/{number}").location == f"/queues/{number}"
     assert signed_in.client.get("/queues/1234567").status_code == 404
+
+
+def test_the_time_left_is_what_runs_and_what_waits(
+    signed_in: SignedIn, bench: Bench, db: sqlite3.Connection
+) -> None:
+    number = every_page.add_queue(db, bench.numbers)
+    story = bench.numbers["story"]
+    found = shown(signed_in, number)
+    waiting = sum(run["cost"]["seconds"] for run in found["entries"] if run["state"] == "waiting")
+    running = live.read(story.uuid)
+    assert running is not None and waiting > 60
+    wanted = pytest.approx(running["seconds_left"] + waiting)
+    assert found["left"] == {"seconds": wanted, "at_most": False}
+    told = f"{duration_text(found['left']['seconds'])} left"
+    assert told in signed_in.client.get(f"/queues/{number}").text
+    queues.end(db, number, "stopped", queues.NO_AGENT)
+    assert shown(signed_in, number)["left"] is None
 
 
 def shown(signed_in: SignedIn, number: int) -> Any:

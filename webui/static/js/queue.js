@@ -1,7 +1,7 @@
 // A queue while the agent carries it out: what runs, what waits. A new state is shown in place.
 
 import { ask, poll } from "./poll.js";
-import { say, word } from "./words.js";
+import { say, timeLeft, word } from "./words.js";
 
 const box = document.getElementById("queue");
 const LOOK = {
@@ -35,9 +35,12 @@ function show(queue) {
   why.hidden = queue.why === null;
   why.textContent = queue.why ?? "";
   why.classList.toggle("bad", ["stopped", "refused"].includes(queue.state));
+  const left = document.getElementById("queue-left");
+  if (left) left.textContent = queue.left ? timeLeft(queue.left.seconds, queue.left.at_most) : "";
   const open = ["waiting", "open"].includes(queue.state);
-  document.getElementById("queue-cancel").hidden = !open;
-  return open;
+  const cancel = document.getElementById("queue-cancel");
+  if (cancel) cancel.hidden = !open;
+  return open || queue.entries.some((entry) => ["starting", "running"].includes(entry.state));
 }
 
 poll(async () => (show(await ask(box.dataset.url)) ? 2000 : null));

@@ -2,7 +2,7 @@
 
 import { clock, SessionChart } from "./chart.js";
 import { ask, poll, told } from "./poll.js";
-import { say, word } from "./words.js";
+import { duration, say, timeLeft, word } from "./words.js";
 
 const box = document.getElementById("chart");
 const number = box.dataset.run;
@@ -27,13 +27,6 @@ for (const button of document.querySelectorAll("[data-show]")) {
     chart.choose(button.dataset.show);
   });
 }
-
-const duration = (seconds) => {
-  const whole = Math.max(0, Math.round(seconds));
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)} min`;
-  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
-};
 
 const gigabytes = (count) => (count / 1e9).toFixed(count < 1e9 ? 2 : 1);
 
@@ -62,8 +55,7 @@ function showSteps(answer) {
   by("now-step").textContent = live.name ?? now?.step.name ?? say("between two steps");
   const said = [now ? say("step %(number)s of %(total)s", { number: now.step.idx + 1, total }) : steps];
   if (typeof live.seconds_left === "number") {
-    const time = duration(live.seconds_left);
-    said.push(live.at_most ? say("at most %(time)s left", { time }) : say("%(time)s left", { time }));
+    said.push(timeLeft(live.seconds_left, live.at_most));
   }
   const bytes = Number(now?.rect.dataset.bytes ?? 0);
   if (bytes && typeof live.fraction === "number") {
