@@ -126,7 +126,10 @@ def _headline(item: Json) -> tuple[str, str, str, str]:
     digits = 0 if unit in ("points", "IOPS") else 1
     value = item.get("value")
     shown = present.speed(value) if unit == "MB/s" else present.number(value, digits)
-    return str(item.get("label") or ""), shown, unit, str(item.get("why") or "")
+    why, state = str(item.get("why") or ""), str(item.get("state") or "valid")
+    if state != "valid":
+        why = f"{state}: {why}" if why else state
+    return str(item.get("label") or ""), shown, unit, why
 
 
 def _cell(value: Any) -> str:

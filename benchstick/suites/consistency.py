@@ -265,5 +265,5 @@ def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if item is not None and has(end):
             value = raw.shown(item["value"], item["unit"])
             made.append({"label": end.strip(), "value": value, "unit": item["unit"],
-                         "why": item["why"]})  # fmt: skip
+                         "state": item["state"], "why": item["why"]})  # fmt: skip
     return made

@@ -553,6 +553,7 @@ def _headline(
             "label": f"{name} ({called})",
             "value": shown(by_name[name]["value"], by_name[name]["unit"]),
             "unit": by_name[name]["unit"],
+            "state": by_name[name]["state"],
             "why": by_name[name]["why"],
         }
         for name in wanted

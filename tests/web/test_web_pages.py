@@ -12,6 +12,7 @@ import pytest
 from benchstick.plan.units import duration_text
 from benchstick.store import locks, pages, records
 from benchstick.store.database import open_writer
+from benchstick.store.home import make_run_folder
 from benchstick.suites import registry
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser
@@ -264,6 +265,24 @@ def test_a_mixed_result_has_its_column_and_its_contradiction(client: Browser, be
     assert "Mix 70/30 MB/s" in text
     assert "the two contradict each other" in text
     assert "buffered: 37 % of the bytes went through the page cache" in text
+
+
+def test_an_invalid_figure_is_struck_out_in_the_headline_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
+    make_run_folder()
+    with contextlib.closing(open_writer(tmp_path)) as db:
+        params = {"preset": "reduced", "test": "throughput"}
+        story = sample.start(tmp_path, db, "pts", sample.fast(), params=params)
+        story.tell(15)
+        number = story.finish("cancelled", 130, "cancelled")
+    client = browser(create_app(tmp_path))
+    struck = r"<s>[\d.]+</s> <small>MB/s</small></b> <span class=\"tag bad\">invalid</span>"
+    page = client.get(f"/runs/{number}").text
+    assert len(re.findall(struck, page)) == 2
+    assert 'role="alert">cancelled<' not in page
+    assert re.search(r"<s>[\d.]+ MB/s</s> <span class=\"tag bad\">invalid", client.get("/runs").text)
 
 
 def test_a_failed_run_says_why_and_shows_what_was_measured(client: Browser, bench: Bench) -> None:
