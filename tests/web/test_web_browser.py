@@ -225,6 +225,24 @@ def test_cancel_takes_two_clicks_and_reaches_the_agent(
         expect(page.get_by_role("alert")).to_contain_text("cancelled", timeout=15000)
 
 
+# 640 by 400 is 1280 by 800 at a zoom of 200 %.
+@pytest.mark.parametrize(("width", "height"), [(320, 640), (400, 800), (640, 400)])
+def test_what_confirms_a_cancel_is_on_the_screen(
+    chromium: Chromium, base: str, bench: Bench, width: int, height: int
+) -> None:
+    context = chromium.new_context(viewport={"width": width, "height": height})
+    page = context.new_page()
+    page.goto(f"{base}/runs/{bench.numbers['running']}")
+    # The longest text beside it: the row wraps.
+    expect(page.locator("#now-text")).to_contain_text("step 13 of")
+    page.locator("summary", has_text="Cancel").click()
+    box = page.locator("#cancel").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    context.close()
+
+
 def records_of_cancel(bench: Bench) -> Any:
     row = bench.last_request()
     assert row["kind"] == "cancel"
