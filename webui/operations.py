@@ -162,7 +162,8 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         method="POST", path="/api/v1/desk/drop", name="drop_scans", answers=_ASKED, reads=False,
-        errors=(409,), summary="Forget the scans that wait",
+        body="NoBody", body_example={}, body_needed=False, errors=(409,),
+        summary="Forget the scans that wait",
     ),
     Operation(
         method="POST", path="/api/v1/desk/slots/{name}", name="ask_slot", answers=_ASKED,

@@ -306,6 +306,8 @@ FAILURES: list[tuple[str, str, dict[str, Any], int]] = [
     ("add_model", "/api/v1/models", {"json": {"model": "x", "capacity": "much"}}, 400),
     ("remove_model", "/api/v1/models/999999/remove", {"json": {"x": 1}}, 400),
     ("remove_model", "/api/v1/models/999999/remove", {"json": {}}, 404),
+    ("drop_scans", "/api/v1/desk/drop", {"json": {"x": 1}}, 400),
+    ("drop_scans", "/api/v1/desk/drop", {"data": b"x"}, 415),
     ("ask_slot", "/api/v1/desk/slots/none", {"json": {"do": "stop"}}, 404),
     ("verdicts", "/api/v1/verdicts?verdict=good", {}, 400),
     ("recipe_start", "/api/v1/desk/new?recipe=none", {}, 400),
