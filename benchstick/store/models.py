@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.plan.errors import BadInput
+from benchstick.store import pages
 from benchstick.store.database import has_table, transaction, utc_now
 from benchstick.suites import models
 from benchstick.suites.models import Sheet
@@ -60,18 +61,22 @@ def told(sheet: Sheet, drive: Mapping[str, Any], claims: Sequence[Any]) -> dict[
 
 def beside_drive(db: sqlite3.Connection, drive: Mapping[str, Any]) -> dict[str, Any] | None:
     """The sheet of a drive with its claims beside the figures of the drive's last complete run of
-    each suite, `run` with each claim. None where no sheet fits."""
+    each suite, under any identity that its label joins; `run` with each claim. None where no sheet
+    fits."""
     sheet = sheet_of(db, drive)
     if sheet is None:
         return None
+    keys = pages.same_drive(db, drive["identity"]["key"])
     claims: list[dict[str, Any]] = []
     for suite in models.suites_of(sheet):
-        row = db.execute(
-            "SELECT number FROM runs WHERE drive_key = ? AND suite = ? AND state = 'done'"
-            " ORDER BY number DESC LIMIT 1",
-            (drive["identity"]["key"], suite),
-        ).fetchone()
-        number = None if row is None else row["number"]
+        found = [
+            db.execute(
+                "SELECT max(number) FROM runs WHERE drive_key = ? AND suite = ? AND state = 'done'",
+                (key, suite),
+            ).fetchone()[0]
+            for key in keys
+        ]
+        number = max((one for one in found if one is not None), default=None)
         figures = db.execute(
             "SELECT name, value, unit, pass, state, why FROM figures"
             " WHERE run = ? AND pass IS NULL ORDER BY id",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchstick import cli
-from benchstick.store import models
+from benchstick.store import models, pages
 from benchstick.store.database import open_writer
 from benchstick.suites.models import Sheet
 from tests.web.conftest import Bench, Browser, SignedIn
@@ -61,6 +61,32 @@ def test_a_sheet_of_the_form_stands_beside_the_figures(signed_in: SignedIn, benc
     compared = signed_in.client.get(f"/compare?{query}")
     assert EVIL not in compared.text
     assert "Claims beside figures" in words(compared.text)
+
+
+def test_claims_stand_beside_the_runs_that_a_label_joins(
+    signed_in: SignedIn, bench: Bench
+) -> None:
+    """Behind another bridge the drive has another identity; its label says that it is the same."""
+    number, elsewhere = bench.numbers["cdm"], "ABC1|Another enclosure|1000204886016"
+    moved = "UPDATE runs SET drive_key = ? WHERE number = ?"
+
+    def told() -> Any:
+        return signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["model_sheet"]["claims"][0]
+
+    signed_in.post("/models", FORM)
+    key = signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["identity"]["key"]
+    with contextlib.closing(open_writer(bench.home)) as db:
+        try:
+            db.execute(moved, (elsewhere, number))
+            assert (told()["run"], told()["why"]) == (None, "no complete run of cdm yet")
+            for name in (key, elsewhere):
+                pages.set_label(db, name, "SSD 7")
+            assert told()["run"] == number
+            assert told()["measured"] is not None
+        finally:
+            for name in (key, elsewhere):
+                pages.set_label(db, name, "")
+            db.execute(moved, (key, number))
 
 
 def test_a_sheet_can_be_changed_and_removed(signed_in: SignedIn) -> None:
