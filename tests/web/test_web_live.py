@@ -4,6 +4,7 @@ and the server go and come, the laptop sleeps. Nothing is loaded anew."""
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import threading
 from collections.abc import Iterator
@@ -15,8 +16,8 @@ from playwright.sync_api import Page, expect
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from benchstick.drives.model import Drive
-from benchstick.store import records
-from benchstick.store.database import open_writer
+from benchstick.store import live, records
+from benchstick.store.database import open_reader, open_writer
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, served
 from tests.web.test_web_browser import sign_in
@@ -113,6 +114,30 @@ def test_the_log_tells_steps_events_and_temperatures_as_they_come(
     happens(bench, "<b>reset</b> by its host")
     expect(log).to_contain_text("link: <b>reset</b> by its host")
     assert not_loaded_anew(page)
+
+
+def test_how_far_the_step_before_was_is_not_told_of_the_one_that_has_just_begun(
+    watched: Watched, bench: Bench
+) -> None:
+    number = bench.numbers["running"]
+    with contextlib.closing(open_reader(bench.home)) as db:
+        uuid, plan = db.execute(
+            "SELECT uuid, plan_json FROM runs WHERE number = ?", (number,)
+        ).fetchone()
+    told = live.read(uuid)
+    assert told is not None
+    page = watched.go(f"/runs/{number}")
+    name, now = page.locator("#now-step"), page.locator("#now-text")
+    step = json.loads(plan)["steps"][told["step"]]
+    expect(now).to_contain_text("GB in this step")
+    try:
+        live.publish(uuid, {**told, "step": told["step"] - 1, "name": "the step before"})
+        expect(now).not_to_contain_text("GB in this step")
+        expect(now).to_contain_text(f"step {told['step'] + 1} of")
+        expect(name).to_have_text(step["name"])
+        expect(page.locator("#part")).to_have_attribute("width", "0")
+    finally:
+        live.publish(uuid, told)
 
 
 def test_each_sets_passes_are_marked_over_the_session(watched: Watched, bench: Bench) -> None:

@@ -46,22 +46,24 @@ function showSteps(answer) {
   const steps = say("%(done)s of %(total)s steps done", { done, total });
   by("steps").setAttribute("aria-label", steps);
   const live = answer.live ?? {};
+  // Written once a second: when a step has just begun, it still tells of the one before.
+  const here = now && live.step === now.step.idx ? live : {};
   const part = by("part");
-  if (now && typeof live.fraction === "number" && live.step === now.step.idx) {
+  if (typeof here.fraction === "number") {
     part.setAttribute("x", now.rect.getAttribute("x"));
-    part.setAttribute("width", String(Number(now.rect.getAttribute("width")) * Math.min(1, Math.max(0, live.fraction))));
+    part.setAttribute("width", String(Number(now.rect.getAttribute("width")) * Math.min(1, Math.max(0, here.fraction))));
   } else part.setAttribute("width", "0");
   if (!by("live")) return;
-  by("now-step").textContent = live.name ?? now?.step.name ?? say("between two steps");
+  by("now-step").textContent = now?.step.name ?? live.name ?? say("between two steps");
   const said = [now ? say("step %(number)s of %(total)s", { number: now.step.idx + 1, total }) : steps];
   if (typeof live.seconds_left === "number") {
     said.push(timeLeft(live.seconds_left, live.at_most));
   }
   const bytes = Number(now?.rect.dataset.bytes ?? 0);
-  if (bytes && typeof live.fraction === "number") {
-    said.push(say("%(done)s of %(total)s GB in this step", { done: gigabytes(live.fraction * bytes), total: gigabytes(bytes) }));
+  if (bytes && typeof here.fraction === "number") {
+    said.push(say("%(done)s of %(total)s GB in this step", { done: gigabytes(here.fraction * bytes), total: gigabytes(bytes) }));
   }
-  if (live.text && live.text !== live.name) said.push(live.text);
+  if (here.text && here.text !== here.name) said.push(here.text);
   by("now-text").textContent = `· ${said.join(" · ")}`;
 }
 
