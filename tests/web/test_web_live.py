@@ -16,9 +16,9 @@ from playwright.sync_api import Page, expect
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from benchstick.drives.model import Drive
-from benchstick.store import live, records
+from benchstick.store import live, queues, records
 from benchstick.store.database import open_reader, open_writer
-from tests.web import sample
+from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, served
 from tests.web.test_web_browser import sign_in
 from tests.web.watched import Watched
@@ -207,6 +207,32 @@ def test_a_restarted_server_is_found_again(
     expect(page.get_by_role("status").filter(has_text="asked to cancel")).to_be_visible()
     context.close()
     assert watched.problems == []
+
+
+def test_a_queue_and_a_request_tell_that_nobody_answers(
+    watched: Watched, key: LoginKey, bench: Bench
+) -> None:
+    sign_in(watched, key)
+    with contextlib.closing(open_writer(bench.home)) as db:
+        request = records.add_request(db, "run", {"drive": "practice", "suite": "cdm"})
+        queue = every_page.add_queue(db, bench.numbers)
+    for path, note, open_part in (
+        (f"/queues/{queue}", "#queue-silent", "#queue"),
+        (f"/requests/{request}", "#silent", "#request"),
+    ):
+        page = watched.go(path)
+        mark(page)
+        expect(page.locator(open_part)).to_be_visible()
+        expect(page.locator(note)).to_be_hidden()
+        page.context.set_offline(True)
+        expect(page.locator(note)).to_contain_text("the bench does not answer, trying again")
+        expect(page.get_by_text("Perhaps the agent is not running")).to_be_hidden()
+        page.context.set_offline(False)
+        expect(page.locator(note)).to_be_hidden()
+        assert not_loaded_anew(page)
+    with contextlib.closing(open_writer(bench.home)) as db:
+        records.answer_request(db, request, "done")
+        queues.end(db, queue, "stopped", queues.NO_AGENT)
 
 
 def test_a_lost_network_and_a_sleep_are_waited_for(watched: Watched, bench: Bench) -> None:

@@ -1,6 +1,6 @@
 // A queue while the agent carries it out: what runs, what waits. A new state is shown in place.
 
-import { ask, poll } from "./poll.js";
+import { ask, poll, told } from "./poll.js";
 import { say, timeLeft, word } from "./words.js";
 
 const box = document.getElementById("queue");
@@ -43,4 +43,13 @@ function show(queue) {
   return open || queue.entries.some((entry) => ["starting", "running"].includes(entry.state));
 }
 
-poll(async () => (show(await ask(box.dataset.url)) ? 2000 : null));
+const silent = document.getElementById("queue-silent");
+
+poll(async () => {
+  const queue = await ask(box.dataset.url);
+  silent.hidden = true;
+  return show(queue) ? 2000 : null;
+}, (error) => {
+  silent.hidden = false;
+  silent.textContent = say("What stands here may be out of date: %(why)s.", { why: told(error) });
+});
