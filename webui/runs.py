@@ -227,7 +227,16 @@ def _has_session(found: Mapping[str, Any]) -> bool:
 
 @bp.get("/api/v1/runs/<number>")
 def api_run(number: str) -> Response:
-    return reply(document(_number(number)))
+    """The run, with the verdicts that rest on it and the queue that it is of, as its page tells."""
+    found = document(_number(number))
+    queue = queues.of_run(found["number"])
+    return reply(
+        {
+            **found,
+            "verdicts": verdicts.of_run(found["number"]),
+            "queue": queue and {"number": queue["number"], "state": queue["state"]},
+        }
+    )
 
 
 def every_pass(
@@ -370,7 +379,8 @@ def export(number: str) -> Response:
     name = f"benchstick-run-{wanted}"
     if form == "json":
         samples = [sample.to_json() for sample in records.samples_of(reader(), wanted)]
-        response = reply({**document(wanted), "samples": samples})
+        given = verdicts.of_run(wanted)
+        response = reply({**document(wanted), "samples": samples, "verdicts": given})
         name += ".json"
     elif form == "csv":
         response = Response(figures_csv(row), content_type="text/csv; charset=utf-8")

@@ -529,6 +529,17 @@ _VERDICT = document(
     },
     "what a recipe said of a drive",
 )
+_VERDICT_OF_RUN = record(
+    {
+        **_VERDICT["properties"],
+        "number": or_null(whole("null: it came with the run from another bench")),
+        "imported": record(
+            {"bench": text("that gave it", format="uuid"), "number": whole("there")},
+            "where it was given; all numbers in it are of that bench",
+        ),
+    },
+    may_lack=("imported", *(set(_VERDICT["properties"]) - set(_VERDICT["required"]))),
+)
 _MISTAKES = several(
     record(
         {
@@ -706,10 +717,23 @@ SCHEMAS: dict[str, Schema] = {
         },
         "a run in a list",
     ),
-    "Run": document("run/1", _RUN_FIELDS),
+    "Run": document(
+        "run/1",
+        {
+            **_RUN_FIELDS,
+            "verdicts": several(_VERDICT_OF_RUN, "those that rest on it"),
+            "queue": or_null(
+                record({"number": whole(), "state": _QUEUE_FIELDS["state"]}, "what it is part of")
+            ),
+        },
+    ),
     "RunExport": document(
         "run/1",
-        {**_RUN_FIELDS, "samples": several(ref("Sample"))},
+        {
+            **_RUN_FIELDS,
+            "samples": several(ref("Sample")),
+            "verdicts": several(_VERDICT_OF_RUN, "those that rest on it"),
+        },
         "the run with its per-second record",
     ),
     "Sample": record(_SAMPLE_FIELDS, "one second of the drive's block-layer counters"),

@@ -106,8 +106,9 @@ def find(text: str) -> dict[str, Any]:
 
 
 def of_run(number: int) -> list[dict[str, Any]]:
-    """Those that rest on a run, for its page."""
-    return [verdicts.find(reader(), item) for item in verdicts.of_run(reader(), number)]
+    """Those that rest on a run: of an imported one those that came with it, too, whose `number` is
+    None."""
+    return verdicts.all_of_run(reader(), number)
 
 
 @bp.get("/verdicts/<number>")

@@ -20,8 +20,11 @@ from benchstick.recipes.verdict import Attempt, judge
 from benchstick.reports import bundle
 from benchstick.store import export, pages, records, verdicts
 from benchstick.store.database import open_reader, open_writer
-from tests.web.conftest import Bench
+from tests.web.conftest import Bench, browser
 from tests.web.test_web_bundle import changed, kept, packed, repacked, unpacked
+from tests.web.test_web_openapi import check, find
+from tests.web.test_web_pages import words
+from webui import create_app
 
 Json = dict[str, Any]
 STAMP = "2026-01-31T12:00:00.000Z"
@@ -91,6 +94,29 @@ def test_a_verdict_is_the_same_on_the_other_bench(bench: Bench, own: Path, other
     ]
     assert [item.pop("number") for item in found] == [None, None]
     assert found == [{k: v for k, v in item.items() if k != "number"} for item in there]
+
+
+def test_page_twin_and_export_of_the_run_tell_them_on_both_benches(
+    bench: Bench, own: Path, other: Path
+) -> None:
+    run = bench.numbers["practice"]
+    (number,) = give(own, run)
+    here, _ = kept(other, packed(own, run))
+    with contextlib.closing(open_reader(own)) as db:
+        first = pages.bench_id(db)
+    for home, at, told in (
+        (own, run, f"Verdict {number} , by incoming , rests"),
+        (other, here, f"Verdict {number} of bench {first}, by incoming , rests"),
+    ):
+        client = browser(create_app(home))
+        assert told in words(client.get(f"/runs/{at}").text)
+        wanted = of_run(home, at)
+        for name, path in (("run", ""), ("export", "/export?format=json")):
+            answer = client.get(f"/api/v1/runs/{at}{path}")
+            assert answer.json["verdicts"] == wanted
+            check(find(name), answer)
+    # The number there is none of the bench that took the run.
+    assert "/verdicts/" not in client.get(f"/runs/{here}").text
 
 
 def test_they_are_never_among_the_benchs_own(bench: Bench, own: Path, other: Path) -> None:

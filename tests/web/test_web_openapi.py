@@ -200,6 +200,18 @@ def test_every_run_is_as_the_document_says(client: Browser, bench: Bench) -> Non
         check(find("drive"), client.get(address(find("drive"), code=code)))
 
 
+def test_a_run_tells_of_what_queue_it_is(client: Browser, bench: Bench) -> None:
+    alone = client.get(f"/api/v1/runs/{bench.numbers['slow']}").json
+    assert alone["queue"] is None
+    with contextlib.closing(open_writer(bench.home)) as db:
+        every_page.add_queue(db, bench.numbers)
+    answer = client.get(f"/api/v1/runs/{bench.numbers['das']}")
+    check(find("run"), answer)
+    queue = client.get(f"/api/v1/queues/{answer.json['queue']['number']}").json
+    assert answer.json["queue"]["state"] == queue["state"] == "open"
+    assert bench.numbers["das"] in [entry["run"] for entry in queue["entries"]]
+
+
 def test_a_bundle_of_another_bench_waits(
     signed_in: SignedIn, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
