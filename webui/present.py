@@ -153,9 +153,12 @@ def link_line(drive: Mapping[str, Any]) -> list[str]:
     if depth is not None:
         ncq = transport == "sata" and depth != 1
         line.append(f"NCQ {depth}" if ncq else _("queue %(depth)s", depth=depth))
-    trim = fact(drive, "trim")
-    if isinstance(trim, bool):
-        line.append(_("TRIM yes") if trim else _("TRIM no"))
+    trim, usable = fact(drive, "trim"), fact(drive, "trim_kernel")
+    # Over USB the kernel often uses none although the drive offers it: then nothing is trimmed.
+    if trim and usable == 0:
+        line.append(_("TRIM offered, not used by the kernel"))
+    elif isinstance(trim, bool):
+        line.append(_("TRIM yes") if trim or usable else _("TRIM no"))
     return line
 
 

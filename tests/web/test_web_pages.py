@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from flask import Flask
 
 from benchstick.plan.units import duration_text
 from benchstick.store import locks, pages, records
@@ -36,6 +37,20 @@ def test_a_card_tells_state_link_code_and_temperature(client: Browser) -> None:
     assert "holds an EFI system partition and BitLocker" in text
     assert "/dev/nvme0n1p2 is mounted on /" in text
     assert "Practice drive" in text
+
+
+@pytest.mark.parametrize(
+    ("offered", "usable", "said"),
+    [(True, 1 << 30, "TRIM yes"), (False, 0, "TRIM no"), (True, None, "TRIM yes"),
+     (True, 0, "TRIM offered, not used by the kernel")],
+)  # fmt: skip
+def test_the_line_says_yes_only_to_a_trim_that_the_kernel_uses(
+    app: Flask, offered: bool, usable: int | None, said: str
+) -> None:
+    told = {"value": usable} if usable is not None else {"value": None, "why": "not reported"}
+    drive = {"transport": {"value": "usb-uas"}, "trim": {"value": offered}, "trim_kernel": told}
+    with app.test_request_context("/drives"):
+        assert present.link_line(drive)[-1] == said
 
 
 def test_a_protected_drive_has_no_way_to_a_test(client: Browser) -> None:
