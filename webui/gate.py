@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import ipaddress
 from urllib.parse import quote, urlsplit
 
 from flask import Flask, Response, g, redirect, request
@@ -52,7 +53,7 @@ def register(app: Flask) -> None:
         if request.endpoint == "static":
             return None
         g.visitor = who()
-        if the_bench().private and not visitor().known and request.endpoint not in OPEN:
+        if the_bench().private and not visitor().known and not is_open():
             return ask_to_sign_in()
         if request.method not in SAFE_METHODS:
             # Before anything looks at the body.
@@ -72,6 +73,15 @@ def register(app: Flask) -> None:
         else:
             response.headers["Cache-Control"] = "no-store"
         return response
+
+
+def is_open() -> bool:
+    """Whether this address is answered to somebody unknown: what is needed to sign in, and to this
+    machine itself the description of the API, which tells nothing of the bench."""
+    if request.endpoint == "openapi.serve":
+        at = ipaddress.ip_address(request.remote_addr or "::")
+        return (getattr(at, "ipv4_mapped", None) or at).is_loopback
+    return request.endpoint in OPEN
 
 
 def check_host() -> None:

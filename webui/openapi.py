@@ -154,5 +154,5 @@ def _parameter(item: Parameter) -> dict[str, Any]:
 
 @bp.get("/openapi.json")
 def serve() -> Response:
-    """The document. Readable without signing in where everybody may read."""
+    """The document. Readable without signing in where everybody may read, and on loopback."""
     return reply(document())

@@ -250,6 +250,8 @@ def _presets(wish: Wish, drive: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "cost": None if isinstance(cost, str) else cost,
             "why": cost if isinstance(cost, str) else None,
             "chosen": same_run(wish, filled, drive),
+            # What the preset does not say of itself: whole file sets do not fit everywhere.
+            "scale": f"{filled.scale:g}" if filled.scale != preset.scale else None,
         }
 
 

@@ -198,9 +198,12 @@ def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
         expect(page.locator("#queue-state")).to_have_text("cancelled")
         state = page.locator('[data-place="1"] [data-part="state"]')
         expect(state).to_have_text("running")
+        head = page.locator("#now").get_by_role("link", name=f"run {story.record.number} ")
+        expect(head).to_be_visible()
         story.finish("cancelled", 130, "cancelled")
         lock.release()
         expect(state).to_have_text("cancelled")
+        expect(head).to_have_count(0)
     assert watched.problems == []
 
 

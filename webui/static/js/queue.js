@@ -28,6 +28,18 @@ function showEntry(entry) {
   if (entry.state !== "waiting" && part("out")) part("out").hidden = true;
 }
 
+// The head names what runs: it is written by the server.
+const runs = (entries) => entries.filter((entry) => entry.state === "running").map((entry) => entry.run).join(" ");
+let running = null;
+
+async function renewHead(now) {
+  const answer = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10_000) });
+  const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("now");
+  if (!answer.ok || !next) return;
+  document.getElementById("now").replaceChildren(...next.childNodes);
+  running = now;
+}
+
 function show(queue) {
   queue.entries.forEach(showEntry);
   tag(document.getElementById("queue-state"), queue.state);
@@ -48,7 +60,10 @@ const silent = document.getElementById("queue-silent");
 poll(async () => {
   const queue = await ask(box.dataset.url);
   silent.hidden = true;
-  return show(queue) ? 2000 : null;
+  const goes = show(queue), now = runs(queue.entries);
+  running ??= now;
+  if (now !== running) await renewHead(now);
+  return goes ? 2000 : null;
 }, (error) => {
   silent.hidden = false;
   silent.textContent = say("What stands here may be out of date: %(why)s.", { why: told(error) });
