@@ -17,7 +17,7 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request, send_file, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.analysis.series import every_of
+from benchstick.analysis.series import POINTS, every_of
 from benchstick.analysis.session import passes, timed_steps
 from benchstick.plan.errors import BadInput
 from benchstick.plan.steps import plan_from_json
@@ -39,6 +39,8 @@ SAMPLES_AT_ONCE = 5000
 # With `every` so many are looked at for one answer: a day comes in nine.
 LOOKED_AT = 10_000
 MOST_EVERY = 1000
+# With more samples than that a page that follows a run asks for all of them again, reduced.
+MOST_DRAWN = 8000
 # On a run's page: of a day of rounds, which has ten thousand figures and more than a thousand
 # steps, the figures over all passes and so many others, and the steps that it began and ended with.
 FIGURES = 1000
@@ -214,6 +216,8 @@ def run(number: str) -> str:
         has_samples=bool(samples),
         has_session=bool(samples) and _has_session(found),
         every=min(every_of(samples), MOST_EVERY),
+        parts=POINTS,
+        most_drawn=MOST_DRAWN,
     )
 
 

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 import pytest
 from flask import Flask
 from playwright.sync_api import Browser as Chromium
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from benchstick.drives.model import Drive
 from benchstick.store import live, queues, records
 from benchstick.store.database import open_reader, open_writer
+from tests.host.bench import wait_for
 from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, served
 from tests.web.test_web_browser import sign_in
@@ -348,6 +349,32 @@ def test_a_chart_is_read_and_zoomed_by_keyboard(
     expect(time).to_have_text(first)
     page.keyboard.press("Control+-")
     expect(whole).to_be_hidden()
+
+
+def test_a_page_that_stays_open_asks_for_its_samples_anew_reduced(
+    watched: Watched, bench: Bench
+) -> None:
+    path = f"/runs/{bench.numbers['running']}"
+
+    def smaller(route: Route) -> None:
+        text = route.fetch().text()
+        assert 'data-parts="1200" data-most="8000"' in text
+        wanted = text.replace('data-parts="1200" data-most="8000"', 'data-parts="5" data-most="20"')
+        route.fulfill(body=wanted, content_type="text/html")
+
+    count = "document.getElementById('chart').session.samples.length"
+    watched.go(path)
+    wait_for(lambda: watched.page.evaluate(count) > 20)
+    whole = watched.page.evaluate(count)
+    expect(watched.page.locator("#reduced")).to_be_hidden()
+    watched.page.route(f"**{path}", smaller)
+    page = watched.go(path)
+    expect(page.locator("#reduced")).to_have_text(re.compile(r"^Of each \d+ samples those with"))
+    wait_for(lambda: 0 < page.evaluate(count) < whole)
+    # The last second is among them, and more come.
+    last = "document.getElementById('chart').session.samples.at(-1).n"
+    wait_for(lambda: page.evaluate(last) >= whole - 1)
+    expect(page.locator("#chart canvas")).to_be_visible()
 
 
 def test_zoom_on_a_live_chart_is_kept(watched: Watched, bench: Bench) -> None:

@@ -17,6 +17,7 @@ const known = new Map();
 let asked = box.dataset.state === "running" ? 0 : Number(box.dataset.steps);
 // Of a long record the server sends what the chart can show: of each so many samples the extremes.
 let every = Number(box.dataset.every);
+let most = Number(box.dataset.most);
 
 for (const button of document.querySelectorAll("[data-show]")) {
   button.addEventListener("click", () => {
@@ -124,6 +125,16 @@ async function renew() {
   figuresOf = Number(next.dataset.done);
 }
 
+// A page that stays open all day gets more seconds than it can show: it asks for all of them again,
+// reduced. What is drawn stays until they are there.
+function thin() {
+  every = Math.max(2, Math.ceil((cursor + 1) / Number(box.dataset.parts)));
+  cursor = -1;
+  chart.samples = [];
+  by("reduced").hidden = false;
+  by("reduced").textContent = say("Of each %(count)s samples those with the least and the most are drawn; all of them are in the files.", { count: every });
+}
+
 poll(async () => {
   const answer = await ask(`/api/v1/runs/${number}/samples?after=${cursor}&every=${every}&steps=${asked}`);
   cursor = answer.next;
@@ -137,8 +148,11 @@ poll(async () => {
   }
   // What is new from now on comes second by second.
   if (!answer.more) {
+    // What is reduced already does not get less.
+    if (every > 1) most = Math.max(most, 2 * chart.samples.length);
     every = 1;
     box.dataset.all = "yes";
+    if (running && chart.samples.length > most) thin();
   }
   if (answer.more) return 0;
   if (answer.state === "running") return 1000;
