@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.store.database import open_writer
-from tests.web import every_page, made_charts, sample
+from tests.web import every_page, made_charts, made_runs, sample
 
 RUNS = 10_000
 DAY = 86_400
@@ -80,7 +80,7 @@ def large(small_home: Path, home: Path, numbers: dict[str, Any]) -> dict[str, An
     shutil.copytree(small_home, home)
     with contextlib.closing(_fast_writer(home)) as db:
         _add_runs(db, numbers)
-        day = made_charts.kept(
+        day = made_runs.kept(
             home, db, "consistency", {"time": str(DAY)}, made_charts.consistency
         )
         session = _add_series(db, day, DAY)

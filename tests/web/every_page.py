@@ -28,7 +28,7 @@ from benchstick.store.slots import Slot
 from benchstick.suites.models import Claim, Sheet
 from benchstick.suites.references import Reference
 from tests.unit import test_recipe_outputs
-from tests.web import made_charts, sample
+from tests.web import made_charts, made_runs, sample
 
 # Runs of the sample bench by what they show.
 RUNS = ("das", "cdm", "slow", "lost", "practice", "running")
@@ -41,14 +41,7 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
         body = {"drive": "practice", "suite": "cdm", "params": {}}
         numbers["request"] = add_request(db, "run", body)
         access.new_token(db, "nightly")
-        for suite in ("consistency", "sweep", "sustained"):
-            numbers[suite] = made_charts.kept(
-                home, db, suite, {}, getattr(made_charts, suite)
-            )
-        for suite in ("consistency", "sweep"):
-            numbers[f"{suite}-slow"] = made_charts.kept(
-                home, db, suite, {}, getattr(made_charts, suite), sample.slow()
-            )
+        numbers |= add_charts(home, db)
         numbers |= tell_more(home, db)
         numbers |= furnish(db)
         for text in ("OP:anna", "PO:4711", "A-1006", "A-1007"):
@@ -60,6 +53,22 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
         numbers["queue"] = add_queue(db, numbers)
         numbers["stopped"] = add_queue(db, {"das": numbers["lost"], "running": None})
         queues.end(db, numbers["stopped"], "stopped", queues.NO_AGENT)
+
+
+def add_charts(home: Path, db: sqlite3.Connection) -> dict[str, int]:
+    """A run of each suite with charts on the fast drive and one on the slow drive, as short as is
+    enough to show what it finds; and an erase. Their numbers."""
+    found = {}
+    for suite, fast, slow in (
+        ("consistency", {"span": "4"}, {"span": "4"}),
+        ("sweep", {}, {}),
+        ("sustained", {}, {"span": "8%"}),
+    ):
+        work: made_runs.Work = getattr(made_charts, suite)
+        found[suite] = made_runs.kept(home, db, suite, fast, work)
+        found[f"{suite}-slow"] = made_runs.kept(home, db, suite, slow, work, sample.slow())
+    found["erase"] = made_runs.kept(home, db, "erase", {"rung": "overwrite"}, made_charts.erase)
+    return found
 
 
 OWN_RECIPE = """time_limit = "5 min"
@@ -115,7 +124,6 @@ def tell_more(home: Path, db: sqlite3.Connection) -> dict[str, int]:
         "atto": {"fs": "exfat", "params": {"from": "4KiB", "to": "1MiB", "length": "64MiB"}},
         "asssd": {"fs": "exfat", "params": {"parts": "benchmark,compression", "time": "1"}},
         "pts": {"params": {"test": "throughput", "time": "1", "rounds": "6", "amount": "1GiB"}},
-        "erase": {"params": {"rung": "overwrite", "samples": "16"}},
     }  # fmt: skip
     numbers = {}
     for suite, wish in wishes.items():

@@ -1,64 +1,79 @@
-"""Runs whose charts have known places: a knee, a slow second, depths above the drive's. Tests only.
+"""What fio did in runs whose charts have known places: a knee, a slow second, depths above the
+drive's. Tests only.
 
-The documents are those of the suites themselves, made of invented figures and readings.
+Each function is a `made_runs.Work`: `kept` there makes a run of it as the runner leaves one.
 """
 
 from __future__ import annotations
 
 import random
-import sqlite3
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchstick.analysis.consistency import seconds_above, summary
-from benchstick.analysis.fill import Interval
-from benchstick.analysis.knee import find_knees
-from benchstick.analysis.series import reduced
-from benchstick.analysis.throttle import find_slow_downs
-from benchstick.drives.model import Drive
-from benchstick.plan.steps import Fio, Plan
-from benchstick.suites import registry, sustained_charts
-from tests.web import sample
+from benchstick.engine.by_second import BySecond, counter_rates
+from benchstick.plan.steps import Fio, Plan, Purge
+from benchstick.store.records import Sample
+from tests.web.made_runs import Done, Pieces
 
 # The second of the consistency run in which the drive did nothing, and where its speed falls.
 STALLED, FELL = 700, 130
-# GB written by the sustained run when its cache is full.
+# GB that the drive takes fast, and the share of them that it has on a USB 2 port.
 KNEE_GB = 100.0
+_SMALL = 0.2
+# MB/s before and after the knee, there as well.
+_FAST, _FULL = (1000.0, 450.0), (38.0, 17.0)
+_LATE = "fio's log came late: 2400 ms after the line before"
 
 
-def kept(home: Path, db: sqlite3.Connection, suite: str, params: Mapping[str, str],
-         result: Any, drive: Drive | None = None) -> int:  # fmt: skip
-    """A finished run of `suite` with the document that `result` makes of its plan; its number."""
-    drive = drive or sample.fast()
-    story = sample.start(home, db, suite, drive, params=params)
-    document = result(story.plan, drive.to_json())
-    story.record.finish("done", 0, seconds=60.0, why=None, result=document,
-                        open_steps="interrupted")  # fmt: skip
-    return story.record.number
+def _on_usb_2(drive: Mapping[str, Any]) -> bool:
+    return bool(drive["queue_depth"]["value"] == 1)
 
 
-def _figure(step: Fio, name: str, value: float, unit: str, **detail: Any) -> dict[str, Any]:
-    return {"step": step.name, "name": name, "value": value, "unit": unit, "pass": 1,
-            "target": "block", "state": "valid", "why": None, "detail": detail}  # fmt: skip
+def _knee(drive: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Bytes until the knee, and bytes a second before and after it."""
+    before, after = _FULL if _on_usb_2(drive) else _FAST
+    return KNEE_GB * 1e9 * (_SMALL if _on_usb_2(drive) else 1), before * 1e6, after * 1e6
 
 
-def _by_second(step: Fio, iops: Sequence[float], source: str) -> list[dict[str, Any]]:
-    worst = [2e6 if value == 0 else 32e6 / value * 3 for value in iops]
-    mean = [None if value == 0 else 32e6 / value for value in iops]
-    why = None if source == "fio" else "fio's log came late: 2400 ms after the line before"
-    return [
-        _figure(step, f"{step.test} IOPS by second", sum(iops) / len(iops), "IOPS",
-                source=source, source_why=why, block=step.block, summary=summary(iops),
-                series=reduced(iops)),
-        _figure(step, f"{step.test} latency by second", 1.0, "us", mean=reduced(mean),
-                max=reduced(worst), above=seconds_above(worst)),
-    ]  # fmt: skip
+class _Writing:
+    """A drive that is written in order: fast up to its knee, for a minute at half of its speed."""
+
+    def __init__(self, drive: Mapping[str, Any], slow_from: float | None = None) -> None:
+        self.knee, self.before, self.after = _knee(drive)
+        self.slow_from = slow_from
+        self.noise = random.Random(9)
+        self.done = self.clock = 0.0
+
+    def pieces(self, size: float) -> Iterator[tuple[float, float]]:
+        """The next `size` bytes, second by second."""
+        left = size
+        while left > 0.5:
+            speed = self.before if self.done < self.knee else self.after
+            if self.slow_from is not None and 0 <= self.clock - self.slow_from < 60:
+                speed /= 2
+            speed *= 1 - 0.06 * self.noise.random()
+            moved = min(left, speed)
+            yield moved / speed, moved
+            left, self.done = left - moved, self.done + moved
+            self.clock += moved / speed
 
 
-def consistency(plan: Plan, drive: Mapping[str, Any], *, source: str = "fio") -> Any:
-    """Fast, then two speeds, then slow with a second of nothing; all of it slower without a queue.
-    """
+def _fills(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
+    """The filling before a test."""
+    writing = _Writing(drive)
+    return {
+        step.name: Done(pieces=list(writing.pieces(step.size)))
+        for step in plan.steps
+        if isinstance(step, Fio) and step.runtime is None
+    }
+
+
+def consistency(
+    plan: Plan, drive: Mapping[str, Any], *, source: str = "fio"
+) -> dict[str, Done]:
+    """Fast, then two speeds, then slow with a second of nothing; all of it slower on USB 2. Its
+    series is fio's, or of the drive's `counters`."""
     noise = random.Random(5)
     step = next(step for step in plan.steps if isinstance(step, Fio) and step.series)
     seconds = int(step.runtime or 0)
@@ -68,49 +83,77 @@ def consistency(plan: Plan, drive: Mapping[str, Any], *, source: str = "fio") ->
         else 4300 + 1600 * noise.random()
         for at in range(seconds)
     ]  # fmt: skip
-    if drive["queue_depth"]["value"] == 1:
-        iops = [value * 0.3 for value in iops]
+    if _on_usb_2(drive):
+        iops = [value * 0.08 for value in iops]
     if seconds > STALLED:
         iops[STALLED] = 0.0
-    return registry.find("consistency").result(plan, _by_second(step, iops, source), drive).document
+    usual = 1e6 * step.depth
+    mean = [None if value == 0 else usual / value for value in iops]
+    worst = [1e6 if value is None else 3 * value for value in mean]
+    latencies = Counter[int]()
+    for value, us in zip(iops, mean, strict=True):
+        if us is not None:
+            # Three digits, about as wide as fio's bins.
+            latencies[_rounded(900 * us)] += round(0.9 * value)
+            latencies[_rounded(1900 * us)] += round(0.1 * value)
+    latencies[round(1000 * max(worst))] += 1
+
+    def told(samples: Sequence[Sample]) -> BySecond:
+        if source == "fio":
+            return BySecond("fio", None, 0, iops, mean, worst)
+        return BySecond(source, _LATE, 1, counter_rates(samples, step.block), mean, worst)
+
+    pieces = [(1.0, value * step.block) for value in iops]
+    done = Done(pieces=pieces, latencies=latencies, by_second=told)
+    return {**_fills(plan, drive), step.name: done}
 
 
-def sweep(plan: Plan, drive: Mapping[str, Any]) -> Any:
-    """Twice the depth is 1.7 times the IOPS, up to the depth of the drive."""
-    made = []
+def _rounded(nanoseconds: float) -> int:
+    return int(float(f"{nanoseconds:.3g}"))
+
+
+def sweep(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
+    """Twice the depth is 1.7 times the IOPS, up to the depth of the drive; slower on USB 2."""
+    made = _fills(plan, drive)
     for step in plan.steps:
         if not isinstance(step, Fio) or step.runtime is None:
             continue
         first = {"read": 9000, "mix": 12_000, "write": 30_000}[step.test.rsplit(" ", 1)[1]]
+        if _on_usb_2(drive):
+            first //= 4
         inside = min(step.depth, drive["queue_depth"]["value"])
-        iops = min(first * inside**0.77, 140_000)
-        made += [
-            _figure(step, step.test, iops * step.block / 1e6, "MB/s", totals={}),
-            _figure(step, f"{step.test} IOPS", iops, "IOPS"),
-            _figure(step, f"{step.test} latency", 1e6 * step.depth / iops, "us"),
-        ]
-    return registry.find("sweep").result(plan, made, drive).document
+        iops = round(min(first * inside**0.77, 140_000))
+        made[step.name] = Done(pieces=_around(iops * step.block, int(step.runtime)))
+    return made
 
 
-def sustained(plan: Plan, drive: Mapping[str, Any], *, seconds: int = 1000) -> Any:
-    """1000 MB/s up to the knee, then 450, with half of that for a minute; a pause after every
-    twentieth of the time."""
-    noise = random.Random(9)
-    series: list[Interval] = []
-    readings: list[tuple[float, float | None]] = [(0.0, 31.0)]
-    clock, done = 3.0, 0
-    for at in range(seconds):
-        speed = 1000.0 if done < KNEE_GB * 1e9 else 450.0
-        if seconds // 2 < at < seconds // 2 + 60:
-            speed /= 2
-        moved = int(speed * (1 - 0.06 * noise.random()) * 1e6)
-        done, clock = done + moved, clock + 1
-        series.append(Interval(done, 1.0, moved, clock, True))
-        if (at + 1) % (seconds // 20) == 0:
-            readings.append((clock, round(31 + 22 * (at / seconds) ** 0.5)))
-            clock += 2
-    knees, slow = find_knees(series), find_slow_downs(series, readings)
-    return {
-        "headline": [], "tables": [], "text": knees.text, "verdicts": [],
-        "charts": list(sustained_charts.charts(series, knees, slow, readings)),
-    }  # fmt: skip
+def _around(speed: float, seconds: int) -> Pieces:
+    """Seconds that differ by some 2 %, whose mean is `speed`: two by two they are it."""
+    noise = random.Random(seconds)
+    made: list[tuple[float, float]] = []
+    for _ in range(seconds // 2):
+        more = 0.02 * noise.random()
+        made += [(1.0, speed * (1 - more)), (1.0, speed * (1 + more))]
+    return [*made, (1.0, speed)] if seconds % 2 else made
+
+
+def sustained(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
+    """Fast up to the knee, then slower, with half of that for a minute."""
+    parts = [step for step in plan.steps if isinstance(step, Fio)]
+    knee, before, after = _knee(drive)
+    size = sum(step.size for step in parts)
+    expected = min(size, knee) / before + max(0.0, size - knee) / after
+    writing = _Writing(drive, slow_from=expected / 2)
+    return {step.name: Done(pieces=list(writing.pieces(step.size))) for step in parts}
+
+
+def erase(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
+    """An overwrite: all written, which falls at the knee, then all read."""
+    assert any(isinstance(step, Purge) for step in plan.steps)
+    capacity = int(drive["identity"]["capacity"])
+    _, fast, _ = _knee(drive)
+    seconds = int(capacity / fast)
+    rest = capacity - fast * seconds
+    read = [*_around(fast, seconds), *([(rest / fast, rest)] if rest else [])]
+    write = list(_Writing(drive).pieces(capacity))
+    return {"write": Done(pieces=write), "read": Done(pieces=read)}

@@ -13,6 +13,7 @@ from typing import Any
 
 from benchstick.drives.model import Drive, Fact, Guard, Identity
 from benchstick.drives.sharing import Link
+from benchstick.engine.ending import conclude
 from benchstick.plan.steps import Copy, Fio, Idle, Plan
 from benchstick.store import live, records
 from benchstick.store.database import open_writer
@@ -186,6 +187,9 @@ HOST = {
     "benchstick": "0.1.0", "fio": "fio-3.39",
 }  # fmt: skip
 
+QUEUE = {"scheduler": "none", "nr_requests": "60", "max_sectors_kb": "1024"}
+CONTROLLER = "xhci_hcd 0000:00:14.0 [0x8086:0x7ae0]"
+
 _READ = {"SEQ1M Q8T1": 1061.4, "SEQ1M Q1T1": 912.7, "SEQ128K Q32T1": 1059.0,
          "RND4K Q32T1": 231.9, "RND4K Q32T16": 236.5, "RND4K Q1T1": 27.9}  # fmt: skip
 
@@ -195,6 +199,7 @@ class Story:
 
     def __init__(self, home: Path, db: sqlite3.Connection, plan: Plan, drive: Drive) -> None:
         self.plan, self.drive = plan, drive
+        self.target = "file on exfat"
         self.uuid = str(uuid.uuid4())
         self.home = home
         self.record = RunRecord.create(
@@ -211,14 +216,13 @@ class Story:
             {
                 "host": HOST,
                 "filesystem": {"fs": "exfat", "device": f"{drive.path}1"},
-                "queue": {"scheduler": "none", "nr_requests": "60", "max_sectors_kb": "1024"},
+                "queue": QUEUE,
                 "drive_state": "fresh: blkdiscard, 12 % filled",
             }
         )
         self.random = random.Random(7)
         self.t = 0.0
         self.n = 0
-        self.figures: list[Figure] = []
 
     def tell(self, steps: int | None = None, spoil: str | None = None) -> None:
         """The first `steps` steps, all without it. `spoil` makes that step's figures invalid."""
@@ -228,7 +232,7 @@ class Story:
             begun = self.t
             figures: list[Figure] = []
             if isinstance(step, Fio | Copy):
-                self._artefacts(folder, step.name)
+                self.artefacts(folder, step.name)
             if isinstance(step, Idle) and step.temperature:
                 celsius = 38 + min(22.0, self.t / 60) + self.random.random()
                 self.record.temperature(
@@ -240,10 +244,10 @@ class Story:
                 figures = self._fio(step, step.name == spoil)
             elif isinstance(step, Copy):
                 figures = self._copy(step, step.name == spoil)
-            self.figures += figures
             self.record.step_ends(index, "done", self.t, figures=figures, samples=samples)
 
-    def _artefacts(self, folder: str, name: str) -> None:
+    def artefacts(self, folder: str, name: str) -> None:
+        """What a step with a tool leaves on disk."""
         path = self.home / folder
         path.mkdir(parents=True)
         (path / "command").write_text(f"fio --thread --output-format=json '--name={name}' <&>\n")
@@ -329,22 +333,11 @@ class Story:
         return [one(label, rate, "MB/s"), one(f"{label} time", size / rate / 1e6, "s")]
 
     def finish(self, state: str = "done", exit_code: int = 0, why: str | None = None) -> int:
-        """Close the run with the suite's own result; its number."""
-        suite = registry.find(self.plan.suite)
-        result = suite.result(
-            self.plan, [item.to_json() for item in self.figures], self.drive.to_json()
-        )
-        self.record.figures(
-            [
-                Figure(step=item["step"], name=item["name"], value=item["value"], unit=item["unit"],
-                       target="file on exfat", state=item["state"], why=item["why"])
-                for item in result.figures
-            ]
-        )  # fmt: skip
-        for kind, text in result.events:
-            self.record.event(self.t, kind, text)
+        """Close the run as the runner does, with the suite's own result; its number."""
+        drive, suite = self.drive.to_json(), registry.find(self.plan.suite)
+        result = conclude(self.record, suite, self.plan, drive, self.target)
         self.record.finish(
-            state, exit_code, seconds=self.t, why=why, result=result.document, open_steps=state
+            state, exit_code, seconds=self.t, why=why, result=result, open_steps=state
             if state in ("failed", "cancelled", "interrupted") else "interrupted",
         )  # fmt: skip
         return self.record.number

@@ -24,7 +24,7 @@ from benchstick.reports.drawing import COLOURS
 from benchstick.reports.svg import standalone
 from benchstick.store.database import open_writer
 from tests.unit.test_compare import figure, run
-from tests.web import every_page, made_charts, sample
+from tests.web import every_page, made_charts, made_runs, sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched
 from webui import comparison_report
@@ -39,7 +39,7 @@ def compared(bench: Bench) -> dict[str, str]:
     with a figure that is not valid and a name that is an attack."""
     with contextlib.closing(open_writer(bench.home)) as db:
         every_page.furnish(db)
-        keep = partial(made_charts.kept, bench.home, db, "sustained", {}, made_charts.sustained)
+        keep = partial(made_runs.kept, bench.home, db, "sustained", {}, made_charts.sustained)
         charts = [keep(), keep()]
         atto: list[int] = []
         for make in (sample.fast, sample.slow):
@@ -242,7 +242,7 @@ def test_each_file_has_a_name_of_ours_and_what_is_wrong_is_told(
         assert answer.headers["Content-Disposition"] == f'attachment; filename="{name}{end}"'
         for wrong in ("", "runs=3,999999", "runs=2,3", "runs=3&mark=9"):
             assert client.get(f"{way}/compare/{path}?{wrong}").status_code == 400
-    for path in ("charts/0.svg", "charts/3.svg", "charts/x.svg", "ranks/1.svg"):
+    for path in ("charts/0.svg", "charts/3.svg", "charts/x.svg", "ranks/0.svg", "ranks/999.svg"):
         assert client.get(f"{way}/compare/{path}?{query}").status_code == 404
     drawing = client.get(f"{way}/compare/ranks/2.svg?{compared['cdm']}")
     document = client.get(f"/api/v1/compare?{compared['cdm']}").json

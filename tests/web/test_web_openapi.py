@@ -17,7 +17,7 @@ from benchstick.reports import bundle
 from benchstick.store import pages, slots
 from benchstick.store.database import open_writer
 from tests.unit.test_erase import run_document
-from tests.web import every_page, made_charts
+from tests.web import every_page, made_charts, made_runs
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 from tests.web.test_web_bundle import packed
 from webui import openapi, runs
@@ -177,7 +177,7 @@ def test_each_operation_answers_as_it_is_told(
 def with_charts(bench: Bench) -> int:
     """The number of a run that has charts."""
     with contextlib.closing(open_writer(bench.home)) as db:
-        return made_charts.kept(bench.home, db, "sweep", {}, made_charts.sweep)
+        return made_runs.kept(bench.home, db, "sweep", {}, made_charts.sweep)
 
 
 def send(signed_in: SignedIn, data: bytes) -> Any:
@@ -241,7 +241,7 @@ def test_comparisons_and_model_sheets_are_as_the_document_says(
     with contextlib.closing(open_writer(bench.home)) as db:
         made = {
             suite: [
-                made_charts.kept(bench.home, db, suite, {}, getattr(made_charts, suite))
+                made_runs.kept(bench.home, db, suite, {}, getattr(made_charts, suite))
                 for _ in range(2)
             ]
             for suite in ("sweep", "sustained")

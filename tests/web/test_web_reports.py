@@ -25,7 +25,7 @@ from benchstick.drives.model import Drive, Fact, Guard, Identity
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.export import figures_csv
 from benchstick.store.records import Sample, run_json
-from tests.web import made_charts, sample
+from tests.web import made_charts, made_runs, sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched, drag
 from webui import report
@@ -37,10 +37,10 @@ HOSTILE = "=1+1</td><script>alert(1)</script>\"'\u202e漢" + 10_000 * "x"
 def runs(bench: Bench) -> dict[str, int]:
     """Runs with charts, and one on a drive with a name that somebody thought about."""
     db = open_writer(bench.home)
-    keep = partial(made_charts.kept, bench.home, db)
+    keep = partial(made_runs.kept, bench.home, db)
     made = {
         "sweep": keep("sweep", {}, made_charts.sweep),
-        "sustained": keep("sustained", {}, made_charts.sustained),
+        "sustained": keep("sustained", {"span": "49%"}, made_charts.sustained),
     }
     drive = Drive(
         name="sdx", path="/dev/sdx", devno="8:0", diskseq=99, code="HOSTILE",
@@ -85,7 +85,7 @@ def test_each_file_is_attached_under_a_name_of_ours(
 
 def test_what_is_not_there_is_404(client: Browser, runs: dict[str, int]) -> None:
     for path in ("99999/report.html", "99999/report.pdf", "x/report.html", "99999/figures.csv",
-                 f"{runs['sweep']}/charts/0.svg", f"{runs['sweep']}/charts/3.svg",
+                 f"{runs['sweep']}/charts/0.svg", f"{runs['sweep']}/charts/4.svg",
                  f"{runs['sweep']}/charts/x.svg", "99999/charts/1.svg"):  # fmt: skip
         for way in ("", "/api/v1"):
             assert client.get(f"{way}/runs/{path}").status_code == 404, path
@@ -246,8 +246,9 @@ def test_from_disk_it_asks_for_nothing_and_shows_all_charts(
 ) -> None:
     made = client.get(f"/runs/{runs['sustained']}/report.html").data
     with opened_from_disk(chromium, tmp_path, made) as page:
-        expect(page.locator("figure svg[role=img]")).to_have_count(2)
-        for at in range(2):
+        # Its own two, and that of the whole session.
+        expect(page.locator("figure svg[role=img]")).to_have_count(3)
+        for at in range(3):
             box = page.locator("figure svg[role=img]").nth(at).bounding_box()
             assert box is not None
             assert box["width"] > 600
@@ -323,7 +324,8 @@ def test_its_charts_can_be_looked_at_closely(
             page.keyboard.press(key)
         expect(whole).to_be_visible()
         expect(marks.nth(1)).to_be_hidden()
-        assert ticks.first.text_content() == "0 s"
+        # The record begins with the first temperature, after a second.
+        assert ticks.first.text_content() == "50 s"
         page.keyboard.press("0")
         expect(marks.nth(1)).to_be_visible()
         assert ticks.all_text_contents() == before[0]
@@ -402,7 +404,7 @@ def test_the_command_writes_the_same(
     folder = tmp_path / "charts"
     assert cli.invoke(["export", number, "--format", "svg", "--output", str(folder)]) == 0
     assert sorted(path.name for path in folder.iterdir()) == [
-        f"benchstick-run-{number}-chart-{at}.svg" for at in (1, 2)
+        f"benchstick-run-{number}-chart-{at}.svg" for at in (1, 2, 3)
     ]
     first = sorted(folder.iterdir())[0]
     assert first.read_bytes() == client.get(f"/runs/{number}/charts/1.svg").data
