@@ -50,25 +50,14 @@ SELECT copies.number, printf('%08x-0000-4000-8000-%012x', copies.number, copies.
 FROM copies JOIN runs ON runs.number = copies.template ORDER BY copies.number
 """
 
-_SAMPLES = """
-WITH RECURSIVE seconds (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM seconds WHERE n + 1 < ?2)
-INSERT INTO samples (run, n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes,
-                     discards, flushes, inflight, queue)
-SELECT ?1, n, n + 1.0, 1.0, ?3, 0, 4096 * writes, 0, 0, writes, 0, 0, 20 + n % 12, 31.5
-FROM (SELECT n, CASE WHEN n % 6007 = 6006 THEN 0 ELSE 30000 + n * 7919 % 5003 END AS writes
-      FROM seconds)
-"""
-
 
 def small(home: Path) -> dict[str, Any]:
     """The sample bench in `home`: the numbers of its runs by what they show, and the lock that
     keeps the running one alive."""
     numbers = sample.full_bench(home)
     every_page.add_to(home, numbers)
-    numbers["day"] = numbers["consistency"]
     with contextlib.closing(_fast_writer(home)) as db:
-        numbers["session"] = _add_series(db, numbers["day"], SHORT)
-    return numbers
+        return numbers | _add_series(home, db, SHORT)
 
 
 def large(small_home: Path, home: Path, numbers: dict[str, Any]) -> dict[str, Any]:
@@ -80,11 +69,19 @@ def large(small_home: Path, home: Path, numbers: dict[str, Any]) -> dict[str, An
     shutil.copytree(small_home, home)
     with contextlib.closing(_fast_writer(home)) as db:
         _add_runs(db, numbers)
-        day = made_runs.kept(
-            home, db, "consistency", {"time": str(DAY)}, made_charts.consistency
-        )
-        session = _add_series(db, day, DAY)
-    return {**numbers, "day": day, "session": session}
+        return numbers | _add_series(home, db, DAY)
+
+
+def _add_series(home: Path, db: sqlite3.Connection, seconds: int) -> dict[str, int]:
+    """Add a run of random writes that was kept second by second: its number, and which of its
+    charts is the one over the whole session."""
+    run = made_runs.kept(
+        home, db, "consistency", {"time": str(seconds), "fills": "0"}, made_charts.consistency
+    )
+    charts = db.execute(
+        "SELECT json_array_length(result_json, '$.charts') FROM runs WHERE number = ?", (run,)
+    ).fetchone()[0]
+    return {"day": run, "session": int(charts) + 1}
 
 
 def _fast_writer(home: Path) -> sqlite3.Connection:
@@ -151,29 +148,3 @@ def _drive(at: int) -> str | None:
     # Not in step with the templates: each drive has runs of each suite.
     turn = at // len(_TEMPLATES)
     return None if at % len(_TEMPLATES) == 0 or turn % 4 == 0 else f"OLD{turn % OTHER_DRIVES:04d}"
-
-
-def _add_series(db: sqlite3.Connection, run: int, seconds: int) -> int:
-    """Give a run its begun steps, a sample a second in the last of them, and temperatures. Which
-    of its charts is the one over the whole session."""
-    steps = db.execute(
-        "SELECT key, json_extract(value, '$.name') AS name, json_extract(value, '$.kind') AS kind"
-        " FROM runs, json_each(plan_json, '$.steps') WHERE number = ?",
-        (run,),
-    ).fetchall()
-    db.execute("BEGIN")
-    db.executemany(
-        "INSERT INTO steps (run, idx, name, kind, state, t_start, t_end)"
-        " VALUES (?, ?, ?, ?, 'done', 0, ?)",
-        [(run, step["key"], step["name"], step["kind"], seconds) for step in steps],
-    )
-    db.execute(_SAMPLES, (run, seconds, len(steps) - 1))
-    db.executemany(
-        "INSERT INTO temperatures (run, t, step, celsius, source) VALUES (?, ?, 0, ?, 'smartctl')",
-        [(run, seconds * at / 50, 40 + at % 9) for at in range(50)],
-    )
-    db.execute("COMMIT")
-    charts = db.execute(
-        "SELECT json_array_length(result_json, '$.charts') FROM runs WHERE number = ?", (run,)
-    ).fetchone()[0]
-    return int(charts) + 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,13 @@ from benchstick.store import (
     references,
     scans,
     slots,
-    verdicts,
 )
 from benchstick.store.database import open_writer
 from benchstick.store.records import add_request, answer_request
 from benchstick.store.slots import Slot
 from benchstick.suites.models import Claim, Sheet
 from benchstick.suites.references import Reference
-from tests.unit import test_recipe_outputs
-from tests.web import made_charts, made_runs, sample
+from tests.web import made_charts, made_runs, made_verdicts, sample
 
 # Runs of the sample bench by what they show.
 RUNS = ("das", "cdm", "slow", "lost", "practice", "running")
@@ -47,8 +46,11 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
         for text in ("OP:anna", "PO:4711", "A-1006", "A-1007"):
             scans.keep(db, "scanner", text, *classify(text, {"OP:": "operator", "PO:": "order"}))
         scans.say_scanner(db, "scanner Honeywell 1900 (0c2e:0b61)")
-        slots.keep(db, some_slots())
-        numbers |= add_verdicts(db, numbers)
+        rests = made_verdicts.add_runs(home, db)
+        sample.give_times(db, numbers["story"].t)
+        made = made_verdicts.add(db, numbers, rests)
+        numbers |= _of_kinds(made)
+        slots.keep(db, some_slots(made))
         recipes.save(db, "own", OWN_RECIPE)
         numbers["queue"] = add_queue(db, numbers)
         numbers["stopped"] = add_queue(db, {"das": numbers["lost"], "running": None})
@@ -84,33 +86,40 @@ value = 0
 """
 
 
-def add_verdicts(db: sqlite3.Connection, numbers: Mapping[str, Any]) -> dict[str, int]:
-    """A verdict of each kind on the sample bench's runs: their numbers."""
-    found = {}
-    for at, made in enumerate(test_recipe_outputs.verdicts()):
-        runs = [{**item, "number": numbers["cdm"]} for item in made["runs"]]
-        limits = [{**item, "run": item["run"] and numbers["cdm"]} for item in made["limits"]]
-        let_go = {"asked": "eject", "done": True, "why": None}
-        kept = {**made, "runs": runs, "limits": limits, "after": let_go if at == 0 else None}
-        found[f"verdict-{made['verdict']}"] = verdicts.keep(db, kept)
-    return found
+def add_verdicts(
+    home: Path, db: sqlite3.Connection, numbers: Mapping[str, Any]
+) -> dict[str, int]:
+    """Verdicts on the sample bench's runs: the number of the last of each kind."""
+    made = made_verdicts.add(db, numbers, made_verdicts.add_runs(home, db))
+    return _of_kinds(made)
 
 
-def some_slots() -> list[Slot]:
-    """A slot in each state that it may be in."""
+def _of_kinds(made: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    return {f"verdict-{item['verdict']}": item["number"] for item in made}
+
+
+def some_slots(made: Sequence[Mapping[str, Any]] = ()) -> list[Slot]:
+    """A slot in each state that it may be in; the first three with the last verdict of each kind
+    among those that are `made`."""
     drives: dict[str, dict[str, Any]] = {
         name: {"drive_key": drive.identity.key(), "code": drive.code,
                "model": drive.identity.model}
-        for name, drive in (("fast", sample.fast()), ("slow", sample.slow()))
+        for name, drive in (("fast", sample.fast()), ("slow", sample.slow()),
+                            ("seagate", made_verdicts.SEAGATE))
     }  # fmt: skip
-    why = "SEQ1M Q8T1 read: 214 MB/s, wanted >= 380 MB/s, 44 % too little (and 1 more)"
-    hot = "53 °C at the start, wanted at most 40 °C"
-    done: dict[str, Any] = {"state": slots.DONE, **drives["slow"]}
+    last = {item["verdict"]: item for item in made}
+    done = []
+    for place, word in enumerate(("pass", "fail", "inconclusive"), 1):
+        slot = Slot(name=f"slot {place}", state=slots.DONE, word=word, **drives["slow"])
+        if word in last:
+            of = last[word]["drive"]
+            slot = replace(slot, drive_key=of["key"], code=of["code"], model=of["model"],
+                           verdict=last[word]["number"], said=last[word]["why"])  # fmt: skip
+        done.append(slot)
     return [
-        Slot(name="slot 1", **{**done, "verdict": 1, "word": "pass"}),
-        Slot(name="slot 2", **{**done, "verdict": 2, "word": "fail", "said": why}),
-        Slot(name="slot 3", **{**done, "verdict": 3, "word": "inconclusive", "said": hot}),
-        Slot(name="slot 4", state=slots.COUNTDOWN, until=time.time() + 7, **drives["slow"]),
+        *done,
+        # Long enough for every picture of it.
+        Slot(name="slot 4", state=slots.COUNTDOWN, until=time.time() + 600, **drives["seagate"]),
         Slot(name="slot 5", state=slots.TESTING, **drives["fast"]),
         Slot(name="slot 6", state=slots.STOPPED, **drives["slow"]),
         Slot(name="slot 7", state=slots.HERE, said=NOT_SEEN, **drives["slow"]),

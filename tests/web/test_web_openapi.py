@@ -148,7 +148,7 @@ def test_each_operation_answers_as_it_is_told(
         given["number"] = furnish(bench)[name]
     elif name in ("verdict", "verdict_file"):
         with contextlib.closing(open_writer(bench.home)) as db:
-            given["number"] = every_page.add_verdicts(db, bench.numbers)["verdict-fail"]
+            given["number"] = every_page.add_verdicts(bench.home, db, bench.numbers)["verdict-fail"]
     elif name == "remove_recipe":
         signed_in.api("/api/v1/recipes", find("add_recipe").body_example)
         given["name"] = "incoming"
@@ -431,7 +431,7 @@ def test_every_page_names_its_twin_which_answers(
     request = signed_in.api("/api/v1/runs", find("start").body_example).json["id"]
     with contextlib.closing(open_writer(bench.home)) as db:
         queue = every_page.add_queue(db, bench.numbers)
-        verdict = every_page.add_verdicts(db, bench.numbers)["verdict-pass"]
+        verdict = every_page.add_verdicts(bench.home, db, bench.numbers)["verdict-pass"]
     walked = 0
     for rule in app.url_map.iter_rules():
         skipped = rule.rule.startswith("/api/") or rule.rule in ("/", "/openapi.json")

@@ -54,7 +54,8 @@ ALSO_RECORDED = {
     "compare": {"default", "no"},
     "verdict": {"cancelled"},
     "run": {"mean", "max", "link", "temperature", "write", "read", "mix", "in flight", "state",
-            "test", "valid", "I/O size", "Score"},
+            "test", "valid", "I/O size", "Score", "requests", "up to µs", "Purge"},
+    "runs": {"Purge", "cancelled"},
 }  # fmt: skip
 _NUMBER = re.compile(
     r"[<±+-]?[\d.,:\u202f]*\d[\d.,:\u202f]*(e[+-]\d+)?(Q\d+T\d+)?"
