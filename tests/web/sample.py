@@ -237,7 +237,7 @@ class Story:
             if isinstance(step, Fio | Copy):
                 self.artefacts(folder, step.name)
             if isinstance(step, Idle) and step.temperature:
-                fact = self.drive.facts["temperature"]
+                fact = self.drive.facts.get("temperature") or Fact.unknown("it has no sensor")
                 celsius = None
                 if fact.value is not None:
                     warmer = min(22.0, self.t / 60) + self.random.random()
@@ -268,7 +268,7 @@ class Story:
             test, _, direction = step.test.rpartition(" ")
             base = _READ.get(test, 500.0) * (1 if direction == "read" else 0.93)
         if self.drive.value("usb_speed") == 480:
-            # What the port takes is waited for as well.
+            # The time on the wire comes on top of the drive's own.
             base = 1 / (1 / base + 1 / USB_2)
         return base, direction == "read"
 
