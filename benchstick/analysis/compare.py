@@ -19,12 +19,20 @@ _BETTER = {
     "MB/s": "higher", "IOPS": "higher", "points": "higher",
     "us": "lower", "ms": "lower", "s": "lower",
 }  # fmt: skip
+# A deviation grows with what it deviates from; the longer a drive keeps its speed, the better.
+_BETTER_BY_NAME = ((" stdev ", None), (" time until half ", "higher"))
 Json = dict[str, Any]
 Key = tuple[str, str]
 
 
-def better(unit: str) -> str | None:
-    """Whether `higher` or `lower` figures of this unit are better; None where that is not known."""
+def better(unit: str, name: str = "") -> str | None:
+    """Whether `higher` or `lower` figures of this unit are better; None where that is not known.
+
+    `name` is the figure's: some are of a unit and do not go its way.
+    """
+    for part, direction in _BETTER_BY_NAME:
+        if part in f"{name} ":
+            return direction
     return _BETTER.get(unit)
 
 
@@ -169,7 +177,7 @@ def _figure(
 ) -> Json:
     """One figure with a row a run and a row a reference, the best first."""
     name, unit = key
-    direction = better(unit)
+    direction = better(unit, name)
     rows = [
         {
             "run": item["run"], "label": item["label"], "marked": item["marked"],

@@ -255,7 +255,7 @@ def beside(
             "suite": suite,
             "figure": name,
             "unit": unit,
-            "better": better(unit),
+            "better": better(unit, name),
             "claimed": claimed,
             "measured": measured,
             "percent": None if measured is None else round(100 * measured / claimed, 1),

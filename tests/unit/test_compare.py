@@ -63,6 +63,17 @@ def test_more_is_better_for_speeds_and_less_for_times() -> None:
     assert rows(document, "GB") == [(None, 1, 20.0), (None, 2, 30.0), (None, 3, 10.0)]
 
 
+def test_figures_that_do_not_go_the_way_of_their_unit_are_told_by_name() -> None:
+    spread, half = "RND4K Q32T1 write IOPS stdev of the last 400 s", "RND4K write time until half"
+    runs = [
+        run(number, figure(spread, value, "IOPS"), figure(half, value, "s"))
+        for number, value in ((1, 20.0), (2, 30.0))
+    ]
+    # A slow drive deviates by less, and is no better for it.
+    assert rows(compare(runs), spread) == [(None, 1, 20.0), (None, 2, 30.0)]
+    assert rows(compare(runs), half) == [(1, 2, 30.0), (2, 1, 20.0)]
+
+
 def test_equal_figures_share_a_rank_in_the_order_named() -> None:
     document = compare([run(n, figure("A", v)) for n, v in ((4, 5.0), (3, 9.0), (2, 9.0))])
     assert rows(document, "A") == [(1, 3, 9.0), (1, 2, 9.0), (3, 4, 5.0)]
