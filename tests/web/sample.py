@@ -205,6 +205,8 @@ class Story:
         self.target = "file on exfat"
         self.uuid = str(uuid.uuid4())
         self.home = home
+        # Nobody needs it after a power cut, and each step is a transaction.
+        db.execute("PRAGMA synchronous = OFF")
         self.record = RunRecord.create(
             db,
             uuid=self.uuid,
