@@ -44,7 +44,7 @@ MOST_DRAWN = 8000
 # On a run's page: of a day of rounds, which has ten thousand figures and more than a thousand
 # steps, the figures over all passes and so many others, and the steps that it began and ended with.
 FIGURES = 1000
-FIRST_STEPS, LAST_STEPS = 20, 180
+FIRST_STEPS, LAST_STEPS = 20, 100
 # Columns of the table of every pass: the suite takes no more than 9.
 PASSES = 20
 

@@ -54,7 +54,8 @@ ALSO_RECORDED = {
     "compare": {"default", "no"},
     "verdict": {"cancelled"},
     "run": {"mean", "max", "link", "temperature", "write", "read", "mix", "in flight", "state",
-            "test", "valid", "I/O size", "Score", "requests", "up to µs", "Purge"},
+            "test", "valid", "I/O size", "Score", "requests", "up to µs", "Purge",
+            "overwrite · fio-3.39 · 52 min 46 s · all 1.00 TB written, all read back and equal ·"},
     "runs": {"Purge", "cancelled"},
 }  # fmt: skip
 _NUMBER = re.compile(
