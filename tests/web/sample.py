@@ -139,7 +139,7 @@ def system() -> Drive:
         "nvme0n1",
         "S4EWNX0R654321B",
         Identity(
-            "S4EWNX0R654321B", "WD_BLACK SN850X 1000GB", None, None, 10**12, "0000:01:00.0", 1
+            "S4EWNX0R654321B", "WD_BLACK SN850X 1000GB", None, None, 10**12, "0000:01:00.0", 0
         ),
         Guard("protected", "/dev/nvme0n1p2 is mounted on /"),
         {

@@ -284,3 +284,12 @@ def test_the_command_writes_the_same(
         assert said in told
         assert len(told.splitlines()) == 1
 
+
+
+def test_the_charts_go_before_many_figures_and_behind_few(
+    client: Browser, compared: dict[str, str]
+) -> None:
+    for name, first in (("charts", True), ("atto", False)):
+        page = client.get(f"/compare?{compared[name]}").text
+        assert page.count("<h2>Charts</h2>") == 1
+        assert (page.index("<h2>Charts</h2>") < page.index("<h2>Figures in ")) is first
