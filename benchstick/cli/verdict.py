@@ -39,9 +39,10 @@ def list_(word: str | None, before: int, as_json: bool) -> None:
         print("no verdicts yet (benchstick qa RECIPE)")
     else:
         print_table(
-            ("number", "drive", "recipe", "verdict", "ended", "why"),
+            ("number", "drive", "model", "asset", "recipe", "verdict", "ended", "why"),
             [
-                (item["number"], item["drive_code"], item["recipe"], item["verdict"].upper(),
+                (item["number"], item["drive_code"], storable(item["drive_model"]) or "",
+                 storable(item["asset"]) or "", item["recipe"], item["verdict"].upper(),
                  item["ended_utc"], storable(item["why"]) or "")
                 for item in found
             ],
