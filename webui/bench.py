@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from flask import Flask, current_app, g
 
+from benchstick.drives import worse
 from benchstick.store import access, records
 from benchstick.store.database import open_for_web, open_reader
 from benchstick.store.settings import Settings
@@ -90,7 +91,8 @@ class Scan(NamedTuple):
 
 
 def drives_seen() -> Scan:
-    """The agent's last scan, the operators' labels filled in."""
+    """The agent's last scan, the operators' labels filled in, and `worse`, which an agent of an
+    older version did not tell."""
     seen = records.drives_seen(reader())
     if seen is None:
         return Scan(None, [], [])
@@ -98,6 +100,7 @@ def drives_seen() -> Scan:
     drives: list[dict[str, Any]] = seen[1].get("drives", [])
     for drive in drives:
         drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
+        drive["worse"] = [item.to_json() for item in worse.of_json(drive)]
     return Scan(seen[0], drives, seen[1].get("shared", []))
 
 

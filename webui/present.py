@@ -11,10 +11,11 @@ from typing import Any
 
 from flask import Flask
 
+from benchstick.drives import worse
 from benchstick.plan.units import binary_text, duration_text, size_text
 from benchstick.recipes.words import time_text
 from benchstick.reports.content import Table
-from webui.words import N_, _, ngettext
+from webui.words import N_, _, ngettext, word
 
 # Between the thousands: narrow and not broken over lines.
 _THIN = "\u202f"
@@ -177,29 +178,25 @@ def _connection(drive: Mapping[str, Any], transport: Any) -> str:
     return {"mmc": "SD/MMC", "scsi": "SCSI", "virtio": "virtio"}.get(str(transport), str(transport))
 
 
+# What `benchstick.drives.worse` says, for the catalogue.
+WORSE = (
+    N_("the drive can do %(best)s, the link runs at %(now)s"),
+    N_("the drive can do %(best)s, the link runs at %(now)s (the port's limit is %(limit)s)"),
+    N_("no UASP: %(why)s"),
+    N_("the drive says that it takes TRIM, but the kernel does not use it"),
+    N_("the drive says that it takes TRIM, but the kernel does not use it"
+       " (provisioning mode %(mode)s)"),
+)  # fmt: skip
+
+
 def worse_than_possible(drive: Mapping[str, Any]) -> str | None:
-    """A sentence when the drive could be connected better than it is, None when not."""
-    said = []
-    for bus in ("usb", "sata"):
-        now, best = fact(drive, f"{bus}_speed"), fact(drive, f"{bus}_capable_speed")
-        if isinstance(now, int | float) and isinstance(best, int | float) and best > now:
-            said.append(
-                _(
-                    "the drive can do %(best)s, the link runs at %(now)s",
-                    best=value_with_unit(best, "Mb/s"),
-                    now=value_with_unit(now, "Mb/s"),
-                )
-            )
-    now, best = pcie_link(drive, "pcie"), pcie_link(drive, "pcie_capable")
-    if now and best and now != best:
-        said.append(_("the drive can do %(best)s, the link runs at %(now)s", best=best, now=now))
-    reason = fact(drive, "driver_why")
-    if reason:
-        said.append(str(reason))
+    """A sentence when the drive could be connected better than it is, None when not. By its facts:
+    older programs' records have no `worse`, and that of another bench is only believed."""
+    said = [word(item.sentence) % item.shown for item in worse.of_json(drive)]
     if not said:
         return None
     return _(
-        "Connected worse than it can be: %(how)s. Figures from here tell about the port.",
+        "Connected worse than it can be: %(how)s. Figures from here tell about the connection.",
         how="; ".join(said),
     )
 

@@ -19,6 +19,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.analysis.series import POINTS, every_of
 from benchstick.analysis.session import passes, timed_steps
+from benchstick.drives import worse
 from benchstick.plan.errors import BadInput
 from benchstick.plan.steps import plan_from_json
 from benchstick.store import comparisons, imports, live, pages, records
@@ -155,6 +156,8 @@ def document(number: int) -> dict[str, Any]:
     found = records.run_json(reader(), number)
     found["state"] = records.shown_state(reader(), row)
     found["so_far"] = so_far(found)
+    # Runs of older versions have none, and that of another bench is what it says.
+    found["drive"]["worse"] = [item.to_json() for item in worse.of_json(found["drive"])]
     return found
 
 

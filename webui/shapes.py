@@ -11,6 +11,7 @@ from typing import Any
 
 from benchstick.appliance import clock
 from benchstick.drives.model import TRANSPORTS
+from benchstick.drives.worse import CODES
 from benchstick.plan.queue import MOST
 from benchstick.plan.steps import FILESYSTEMS
 from benchstick.plan.ticket import KINDS, MOST_CHARACTERS
@@ -143,7 +144,18 @@ _DRIVE_FIELDS: dict[str, Schema] = {
     "identity": _IDENTITY,
     "guard": _GUARD,
     "transport": {**ref("Fact"), "description": f"one of {', '.join(TRANSPORTS)}"},
+    "worse": several(
+        record(
+            {
+                "code": text(enum=list(CODES)),
+                "text": text("the same as a sentence in English"),
+                "values": anything("the facts that it rests on, by name, in the facts' units"),
+            }
+        ),
+        "what the connection gives away; empty where it is as good as it can be",
+    ),
 }
+_RUNNING = or_null(whole("the run that is on; null: none"))
 _LINE_OF_HEADLINE = record(
     {
         "label": text(), "value": _FIGURE_VALUE, "unit": text(), "state": text(), "why": _WHY,

@@ -7,7 +7,7 @@ import contextlib
 import click
 
 from benchstick.cli.common import print_json, tell_notices, tell_unfinished
-from benchstick.drives import discover, words
+from benchstick.drives import discover, words, worse
 from benchstick.drives.model import Drive
 from benchstick.engine import plugged, purges
 from benchstick.engine.agent import drives_document
@@ -53,8 +53,8 @@ def print_card(drive: Drive) -> None:
     print(f"    {words.summary_line(drive)}")
     print(f"    {drive.guard.state}: {drive.guard.why}")
     print(f"    code: {drive.code}")
-    for sentence in words.worse_than_possible(drive):
-        print(f"    note: {sentence}")
+    for item in worse.found(drive.value):
+        print(f"    note: {item.text}")
 
 
 @click.command()

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchstick.drives import worse
+
 TRANSPORTS = (
     "sata", "usb-uas", "usb-bot", "nvme", "scsi", "mmc", "virtio", "virtual", "other",
 )  # fmt: skip
@@ -132,5 +134,6 @@ class Drive:
             "diskseq": self.diskseq,
             "identity": self.identity.to_json(),
             "guard": self.guard.to_json(),
+            "worse": [item.to_json() for item in worse.found(self.value)],
             **{name: fact.to_json() for name, fact in self.facts.items()},
         }

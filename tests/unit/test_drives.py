@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from benchstick.drives import (
     usb,
     watch,
     words,
+    worse,
 )  # fmt: skip
 from benchstick.drives.model import Drive, Fact, Guard, Identity
 from benchstick.drives.tool import Finished
@@ -278,27 +280,81 @@ def test_the_practice_drive_takes_at_most_a_quarter() -> None:
 def test_the_summary_and_what_the_port_gives_away(tmp_path: Path) -> None:
     found = playback.play(playback.CASES / "uas-on-usb2", tmp_path)[0]
     assert words.summary_line(found) == "USB 480 Mb/s · UASP · queue 30 · TRIM no"
-    assert words.worse_than_possible(found) == [
-        "the drive offers 10 Gb/s and UASP; this port gives 480 Mb/s"
-    ]
+    assert said(found) == ["the drive can do 10 Gb/s, the link runs at 480 Mb/s"]
+
+
+def said(drive: Drive) -> list[str]:
+    return [item.text for item in worse.found(drive.value)]
 
 
 def test_trim_that_the_kernel_leaves_alone_is_told(tmp_path: Path) -> None:
     found = playback.play(playback.CASES / "uas-bridge-sat", tmp_path)[0]
     assert words.summary_line(found).endswith("TRIM offered, not used by the kernel")
-    assert any("provisioning mode full" in text for text in words.worse_than_possible(found))
+    assert any("provisioning mode full" in text for text in said(found))
 
 
 def test_a_slow_slot_and_a_slow_link_are_told(tmp_path: Path) -> None:
     nvme = playback.play(playback.CASES / "nvme-ssd", tmp_path / "a")[0]
     assert words.summary_line(nvme) == "NVMe PCIe 8 GT/s x4 · queue 1023 · TRIM yes"
-    assert words.worse_than_possible(nvme) == [
-        "the drive can do PCIe 16 GT/s x4; the slot gives 8 GT/s x4"
-    ]
+    assert said(nvme) == ["the drive can do PCIe 16 GT/s x4, the link runs at 8 GT/s x4"]
     sata = playback.play(playback.CASES / "sata-frozen", tmp_path / "b")[0]
-    assert words.worse_than_possible(sata) == [
-        "the drive can do SATA 6 Gb/s; the link runs at 1.5 Gb/s"
+    assert said(sata) == ["the drive can do SATA 6 Gb/s, the link runs at 1.5 Gb/s"]
+
+
+def with_facts(**facts: Any) -> dict[str, Any]:
+    return {name: {"value": value, "unit": None, "source": ""} for name, value in facts.items()}
+
+
+WORSE: list[tuple[dict[str, Any], str, str]] = [
+    ({"usb_speed": 480, "usb_capable_speed": 5000}, "usb_link",
+     "the drive can do 5 Gb/s, the link runs at 480 Mb/s"),
+    ({"driver": "usb-storage", "driver_why": "offers UAS, but 100 % of it is off"}, "usb_driver",
+     "no UASP: offers UAS, but 100 % of it is off"),
+    ({"sata_speed": 3000, "sata_capable_speed": 6000, "sata_port_limit": 3000}, "sata_link",
+     "the drive can do SATA 6 Gb/s, the link runs at 3 Gb/s (the port's limit is 3 Gb/s)"),
+    ({"pcie_speed": 16, "pcie_width": 2, "pcie_capable_speed": 16, "pcie_capable_width": 4},
+     "pcie_link", "the drive can do PCIe 16 GT/s x4, the link runs at 16 GT/s x2"),
+    ({"trim": True, "trim_kernel": 0}, "trim",
+     "the drive says that it takes TRIM, but the kernel does not use it"),
+    ({"trim": True, "trim_kernel": 0, "provisioning_mode": "full"}, "trim",
+     "the drive says that it takes TRIM, but the kernel does not use it (provisioning mode full)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("facts", "code", "text"), WORSE)
+def test_what_is_worse_is_told_with_the_facts_that_it_rests_on(
+    facts: dict[str, Any], code: str, text: str
+) -> None:
+    assert [item.to_json() for item in worse.of_json(with_facts(**facts))] == [
+        {"code": code, "text": text, "values": facts}
     ]
+
+
+def test_each_code_and_sentence_of_what_is_worse_is_told_of_some_drive() -> None:
+    found = [item for facts, _, _ in WORSE for item in worse.of_json(with_facts(**facts))]
+    found += worse.of_json(with_facts(sata_speed=3000, sata_capable_speed=6000))
+    assert {item.code for item in found} == set(worse.CODES)
+    assert {item.sentence for item in found} == set(worse.SENTENCES)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{}, {"usb_speed": 5000, "usb_capable_speed": 5000}, {"usb_speed": 480},
+     {"sata_speed": "3000", "sata_capable_speed": [6000]}, {"trim": True}, {"trim_kernel": 0},
+     {"trim": True, "trim_kernel": 4096}, {"usb_speed": float("nan"), "usb_capable_speed": 10**400},
+     {"pcie_speed": 16, "pcie_width": 4, "pcie_capable_speed": 8, "pcie_capable_width": 4}],
+)  # fmt: skip
+def test_nothing_is_worse_where_it_is_not_known_or_no_number(facts: dict[str, Any]) -> None:
+    assert worse.of_json(with_facts(**facts)) == []
+    assert worse.of_json({"worse": "a lie", "usb_speed": 480, **with_facts(**facts)}) == []
+
+
+def test_a_drives_json_has_what_its_connection_gives_away(tmp_path: Path) -> None:
+    slow = playback.play(playback.CASES / "uas-on-usb2", tmp_path)[0]
+    (told,) = slow.to_json()["worse"]
+    assert told["code"] == "usb_link"
+    assert told["values"] == {"usb_speed": 480, "usb_capable_speed": 10000}
+    assert worse.of_json(slow.to_json()) == worse.found(slow.value)
 
 
 # --- quick scans, queries ----------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
+from benchstick.drives import worse
 from benchstick.plan.units import duration_text
 from benchstick.store import locks, pages, records
 from benchstick.store.database import open_writer
@@ -51,6 +52,42 @@ def test_the_line_says_yes_only_to_a_trim_that_the_kernel_uses(
     drive = {"transport": {"value": "usb-uas"}, "trim": {"value": offered}, "trim_kernel": told}
     with app.test_request_context("/drives"):
         assert present.link_line(drive)[-1] == said
+
+
+def test_each_sentence_of_what_is_worse_is_in_the_pages_catalogue() -> None:
+    assert present.WORSE == worse.SENTENCES
+
+
+def test_the_page_says_what_its_twin_lists_as_worse_also_of_an_older_agents_scan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
+    drives = [make().to_json() for make in (sample.fast, sample.slow)]
+    drives[0]["trim_kernel"] = {"value": 0, "unit": "B", "source": "sysfs discard_max_bytes"}
+    for drive in drives:
+        del drive["worse"]
+    with contextlib.closing(open_writer(tmp_path / "home")) as db:
+        records.keep_drives_seen(db, {"schema": "benchstick/drives/1", "drives": drives})
+    client = browser(create_app(tmp_path / "home"))
+    listed = {drive["name"]: drive for drive in client.get("/api/v1/drives").json["drives"]}
+    codes = {name: [item["code"] for item in drive["worse"]] for name, drive in listed.items()}
+    assert codes == {"sdb": ["trim"], "sdc": ["usb_link", "usb_driver"]}
+    for drive in listed.values():
+        said = "; ".join(item["text"] for item in drive["worse"])
+        assert client.get(f"/api/v1/drives/{drive['code']}").json["worse"] == drive["worse"]
+        for path in ("/drives", f"/drives/{drive['code']}", f"/runs/new?drive={drive['code']}"):
+            assert f"Connected worse than it can be: {said}." in words(client.get(path).text), path
+
+
+def test_a_run_of_an_older_version_tells_what_was_worse(client: Browser, bench: Bench) -> None:
+    number = bench.numbers["slow"]
+    with contextlib.closing(open_writer(bench.home)) as db:
+        db.execute("UPDATE runs SET drive_json = json_remove(drive_json, '$.worse')"
+                   " WHERE number = ?", (number,))  # fmt: skip
+    told = client.get(f"/api/v1/runs/{number}").json["drive"]["worse"]
+    assert [item["code"] for item in told] == ["usb_link", "usb_driver"]
+    report = words(client.get(f"/runs/{number}/report.html").text)
+    assert "; ".join(item["text"] for item in told) in report
 
 
 def test_a_protected_drive_has_no_way_to_a_test(client: Browser) -> None:
