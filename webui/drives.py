@@ -34,87 +34,89 @@ def _busy() -> dict[str, int]:
     return {row["drive_key"]: row["number"] for row in pages.running(reader())}
 
 
+def _all() -> dict[str, Any]:
+    """The `benchstick/drives/1` document of the agent's last scan; each drive also has how many
+    `runs` there are of it, the `last_run`, and the number of the one that is `running`."""
+    scan = drives_seen()
+    past = pages.history(reader(), {drive["identity"]["key"] for drive in scan.drives})
+    last = dict(zip(past, runs.listed([item["last"] for item in past.values()]), strict=True))
+    busy = _busy()
+
+    def told(drive: dict[str, Any]) -> dict[str, Any]:
+        key = drive["identity"]["key"]
+        count = past[key]["runs"] if key in past else 0
+        return {**drive, "runs": count, "last_run": last.get(key), "running": busy.get(key)}
+
+    return {
+        "schema": "benchstick/drives/1",
+        "scanned_utc": scan.utc,
+        "drives": [told(drive) for drive in scan.drives],
+        "shared": scan.shared,
+    }
+
+
 @bp.get("/drives")
 def index() -> str:
-    scanned, drives, _shared = drives_seen()
-    real = [drive for drive in drives if not present.is_practice(drive)]
-    practice = [drive for drive in drives if present.is_practice(drive)]
+    document = _all()
+    drives = document["drives"]
     return render_template(
         "drives.html",
-        scanned=scanned,
-        drives=_ordered(real),
-        practice=practice,
-        history=_history(drives),
-        busy=_busy(),
+        scanned=document["scanned_utc"],
+        drives=_ordered([drive for drive in drives if not present.is_practice(drive)]),
+        practice=[drive for drive in drives if present.is_practice(drive)],
         agent=pages.agent_runs(),
     )
 
 
-def _history(drives: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """For each drive key: number of runs, the last run and its headline, the last temperature."""
-    db = reader()
-    told = pages.history(db, {drive["identity"]["key"] for drive in drives})
-    return {
-        key: {
-            **item,
-            "state": records.shown_state(db, item["last"]),
-            "headline": list(pages.headline(item["last"]))[:2],
-        }
-        for key, item in told.items()
-    }
-
-
 @bp.get("/api/v1/drives")
 def api_index() -> Response:
-    """The `benchstick/drives/1` document of the agent's last scan; empty before any."""
-    scan = drives_seen()
-    return reply({
-        "schema": "benchstick/drives/1", "scanned_utc": scan.utc, "drives": scan.drives,
-        "shared": scan.shared,
-    })  # fmt: skip
+    """The drives of the agent's last scan, none before any, with their history in short."""
+    return reply(_all())
+
+
+def _one(code: str) -> dict[str, Any]:
+    """The `benchstick/drive/1` document: the drive's facts; `model_sheet` is what its maker claims
+    beside what was measured; `history` its last runs under all `identities` that its label joins,
+    `runs` how many it has; `last_temperature` the last reading in any of them; `running` the run
+    that is on."""
+    found = find_drive(code)
+    key = found["identity"]["key"]
+    keys = pages.same_drive(reader(), key)
+    last = pages.runs_before(reader(), drive_keys=keys, limit=HISTORY)
+    reading = pages.last_temperature(reader(), keys)
+    return {
+        "schema": "benchstick/drive/1",
+        **found,
+        "model_sheet": models.beside_drive(reader(), found),
+        "identities": keys,
+        "runs": pages.count_of(reader(), keys),
+        "history": runs.listed(last),
+        "running": _busy().get(key),
+        "last_temperature": None if reading is None else {
+            "celsius": reading["celsius"], "source": reading["source"], "run": reading["number"],
+            "t": reading["t"], "created_utc": reading["created_utc"],
+        },
+    }  # fmt: skip
 
 
 @bp.get("/drives/<path:code>")
 def drive(code: str) -> BaseResponse:
     try:
-        found = find_drive(code)
+        document = _one(code)
     except WebError:
         # What was measured of it is still here.
         if pages.keys_of(reader(), code):
             return redirect(url_for("runs.index", drive=code), 303)
         raise
-    key = found["identity"]["key"]
-    keys = pages.same_drive(reader(), key)
     page = render_template(
-        "drive.html",
-        drive=found,
-        runs=runs.shown(pages.runs_before(reader(), drive_keys=keys, limit=HISTORY)),
-        count=pages.count_of(reader(), keys),
-        others=keys[1:],
-        temperature=pages.last_temperature(reader(), keys),
-        busy=_busy().get(key),
-        model=models.beside_drive(reader(), found),
+        "drive.html", drive=document, model=document["model_sheet"], suite_title=runs.suite_title
     )
     return Response(page, content_type="text/html; charset=utf-8")
 
 
 @bp.get("/api/v1/drives/<path:code>")
 def api_drive(code: str) -> Response:
-    """The drive's facts; `model_sheet` is what its maker claims beside what was measured; `history`
-    its last runs under all identities that its label joins, `runs` how many it has."""
-    found = find_drive(code)
-    keys = pages.same_drive(reader(), found["identity"]["key"])
-    last = pages.runs_before(reader(), drive_keys=keys, limit=HISTORY)
-    return reply(
-        {
-            "schema": "benchstick/drive/1",
-            **found,
-            "model_sheet": models.beside_drive(reader(), found),
-            "identities": keys,
-            "runs": pages.count_of(reader(), keys),
-            "history": runs.listed(last),
-        }
-    )
+    return reply(_one(code))
 
 
 def _set_label(code: str, label: str) -> dict[str, Any]:

@@ -620,7 +620,16 @@ SCHEMAS: dict[str, Schema] = {
             ),
         ],
     },
-    "Drive": record(_DRIVE_FIELDS, "a drive; what else is known stands by name", rest=ref("Fact")),
+    "Drive": record(
+        {
+            **_DRIVE_FIELDS,
+            "runs": whole("how many it has under all identities that its label joins"),
+            "last_run": or_null(ref("ListedRun")),
+            "running": _RUNNING,
+        },
+        "a drive; what else is known stands by name",
+        rest=ref("Fact"),
+    ),
     "DriveDocument": record(
         {
             "schema": {"type": "string", "const": "benchstick/drive/1"},
@@ -628,7 +637,17 @@ SCHEMAS: dict[str, Schema] = {
             "model_sheet": or_null(ref("DriveSheet")),
             "identities": several(text("its keys: its own, then those that its label joins to it")),
             "runs": whole("how many runs it has under all of them"),
-            "history": several(ref("ListedRun")),
+            "history": several(ref("ListedRun"), "the last of them, the newest first"),
+            "running": _RUNNING,
+            "last_temperature": or_null(
+                record(
+                    {
+                        "celsius": number(), "source": or_null(text("from where")),
+                        "run": whole("in which it was read"), "t": _SECONDS, "created_utc": UTC,
+                    },
+                    "the last reading in any of its runs",
+                )
+            ),
         },
         rest=ref("Fact"),
     ),

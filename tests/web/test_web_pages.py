@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import re
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -88,6 +91,102 @@ def test_a_run_of_an_older_version_tells_what_was_worse(client: Browser, bench: 
     assert [item["code"] for item in told] == ["usb_link", "usb_driver"]
     report = words(client.get(f"/runs/{number}/report.html").text)
     assert "; ".join(item["text"] for item in told) in report
+
+
+# ---- what the pages of the drives tell of their runs, and their twins
+
+
+def card_of(html: str, key: str) -> str:
+    """The card of the drive with this key."""
+    (found,) = [
+        str(part) for part in re.findall(r'<article class="card drive".*?</article>', html, re.S)
+        if f'data-key="{key}"' in unescape(part)
+    ]  # fmt: skip
+    return found
+
+
+def figures_in(html: str) -> list[str]:
+    """The headline figures in a part of a page."""
+    one = r'<span class="fig">(.*?</span> <span class="nowrap">.*?)</span></span>'
+    return [words(part).strip() for part in re.findall(one, html, re.S)]
+
+
+def figures_of(app: Flask, headline: list[dict[str, Any]]) -> list[str]:
+    """What the page shows of the headline of a twin's run."""
+    with app.test_request_context("/"):
+        macros: Any = app.jinja_env.get_template("macros.html").module
+        return figures_in(str(macros.figures(headline[:2])))
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages' clock stands: "3 s ago" is the same in two of them."""
+    now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=3)
+    stopped = SimpleNamespace(
+        datetime=SimpleNamespace(now=lambda _: now, fromisoformat=datetime.datetime.fromisoformat),
+        UTC=datetime.UTC,
+    )
+    monkeypatch.setattr(present, "datetime", stopped)
+
+
+def test_the_twin_of_the_drives_has_all_that_a_card_tells(app: Flask, still: None) -> None:
+    client = browser(app)
+    page = client.get("/drives").text
+    drives = client.get("/api/v1/drives").json["drives"]
+    told = {"runs": 0, "running": 0, "headline": 0, "none": 0}
+    for drive in drives:
+        card = card_of(page, drive["identity"]["key"])
+        numbers = {int(number) for number in re.findall(r'href="/runs/(\d+)"', card)}
+        last = drive["last_run"]
+        assert numbers == {last["number"] if last else None, drive["running"]} - {None}
+        running = re.search(r"Run (\d+)…", words(card))
+        assert drive["running"] == (int(running[1]) if running else None)
+        count = re.search(r"(\d+) runs?\b", words(card))
+        assert drive["runs"] == (int(count[1]) if count else 0)
+        if last is None:
+            assert "Last:" not in card
+            told["none"] += 1
+            continue
+        assert f"Last: {last['suite']}" in words(card)
+        assert present.ago(last["created_utc"]) in words(card)
+        assert figures_in(card) == figures_of(app, last["headline"])
+        if not last["headline"]:
+            assert last["state"] in words(card)
+        told["runs"] += drive["runs"]
+        told["running"] += drive["running"] is not None
+        told["headline"] += bool(last["headline"])
+    assert min(told.values()) > 0, told
+
+
+def test_the_twin_of_a_drive_has_all_that_its_page_tells(app: Flask, still: None) -> None:
+    client = browser(app)
+    told = {"history": 0, "running": 0, "temperature": 0}
+    for drive in client.get("/api/v1/drives").json["drives"]:
+        html = client.get(f"/drives/{drive['code']}").text
+        twin = client.get(f"/api/v1/drives/{drive['code']}").json
+        for name in ("runs", "running", "worse"):
+            assert twin[name] == drive[name]
+        assert twin["history"][:1] == [drive["last_run"]][: drive["runs"]]
+        running = re.search(r"Run (\d+)…", words(html))
+        assert twin["running"] == (int(running[1]) if running else None)
+        rows = re.findall(r"<tr>(.*?)</tr>", html[html.rindex("<h3>Runs</h3>") :], re.S)
+        assert len(rows) == len(twin["history"])
+        for row, run in zip(rows, twin["history"], strict=True):
+            assert f'href="/runs/{run["number"]}"' in row
+            assert figures_in(row) == figures_of(app, run["headline"])
+            assert run["state"] in words(row)
+            assert present.ago(run["created_utc"]) in words(row)
+        if rows:
+            assert f"All {twin['runs']} in one list" in words(html)
+        reading = twin["last_temperature"]
+        assert (reading is not None) == ("Last temperature of a run" in html)
+        if reading:
+            said = f"{reading['celsius']:g} °C in run {reading['run']} , "
+            assert said + present.ago(reading["created_utc"]) in words(html)
+        told["history"] += len(rows)
+        told["running"] += twin["running"] is not None
+        told["temperature"] += reading is not None
+    assert min(told.values()) > 0, told
 
 
 def test_a_protected_drive_has_no_way_to_a_test(client: Browser) -> None:
