@@ -100,7 +100,7 @@ def drives_seen() -> Scan:
     drives: list[dict[str, Any]] = seen[1].get("drives", [])
     for drive in drives:
         drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
-        drive["worse"] = [item.to_json() for item in worse.of_json(drive)]
+        worse.put_into(drive)
     return Scan(seen[0], drives, seen[1].get("shared", []))
 
 

@@ -156,8 +156,7 @@ def document(number: int) -> dict[str, Any]:
     found = records.run_json(reader(), number)
     found["state"] = records.shown_state(reader(), row)
     found["so_far"] = so_far(found)
-    # Runs of older versions have none, and that of another bench is what it says.
-    found["drive"]["worse"] = [item.to_json() for item in worse.of_json(found["drive"])]
+    worse.put_into(found["drive"])
     return found
 
 

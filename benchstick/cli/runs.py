@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from benchstick.cli.common import print_json, print_table, reader, tell_notices
+from benchstick.drives import worse
 from benchstick.plan.units import duration_text
 from benchstick.store import database, records
 from benchstick.store.home import data_folder
@@ -72,6 +73,7 @@ def show(number: int, as_json: bool) -> None:
     """Show run N: its result, what it rests on, what happened."""
     with reader() as db:
         document = records.run_json(db, number)
+    worse.put_into(document["drive"])
     if as_json:
         print_json(document)
     else:

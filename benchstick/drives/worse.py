@@ -62,6 +62,12 @@ def of_json(drive: Mapping[str, Any]) -> list[Worse]:
     return found(value)
 
 
+def put_into(drive: dict[str, Any]) -> None:
+    """Give a drive's JSON its `worse`, whatever it had: records of older programs have none, and
+    that of another bench need not be what its facts say."""
+    drive["worse"] = [item.to_json() for item in of_json(drive)]
+
+
 def gigabits(megabits: float) -> str:
     """`10 Gb/s`, `480 Mb/s`, `1.5 Gb/s`."""
     if megabits < 1000:

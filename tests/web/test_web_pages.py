@@ -15,7 +15,7 @@ from flask import Flask
 
 from benchstick.drives import worse
 from benchstick.plan.units import duration_text
-from benchstick.store import locks, pages, records
+from benchstick.store import export, locks, pages, records
 from benchstick.store.database import open_writer
 from benchstick.store.home import make_run_folder
 from benchstick.suites import registry
@@ -87,8 +87,11 @@ def test_a_run_of_an_older_version_tells_what_was_worse(client: Browser, bench: 
     with contextlib.closing(open_writer(bench.home)) as db:
         db.execute("UPDATE runs SET drive_json = json_remove(drive_json, '$.worse')"
                    " WHERE number = ?", (number,))  # fmt: skip
+        exported = export.bundle(db, number)["drive"]["worse"]
     told = client.get(f"/api/v1/runs/{number}").json["drive"]["worse"]
     assert [item["code"] for item in told] == ["usb_link", "usb_driver"]
+    assert told == exported
+    assert client.get(f"/runs/{number}/export").json["drive"]["worse"] == exported
     report = words(client.get(f"/runs/{number}/report.html").text)
     assert "; ".join(item["text"] for item in told) in report
 
