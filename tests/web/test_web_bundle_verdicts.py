@@ -105,8 +105,8 @@ def test_page_twin_and_export_of_the_run_tell_them_on_both_benches(
     with contextlib.closing(open_reader(own)) as db:
         first = pages.bench_id(db)
     for home, at, told in (
-        (own, run, f"Verdict {number} , by incoming , rests"),
-        (other, here, f"Verdict {number} of bench {first}, by incoming , rests"),
+        (own, run, f"Verdict {number} by the recipe incoming rests"),
+        (other, here, f"Verdict {number} of bench {first} by the recipe incoming rests"),
     ):
         client = browser(create_app(home))
         assert told in words(client.get(f"/runs/{at}").text)
