@@ -465,6 +465,16 @@ def cell_text(cell: Any) -> str:
     return number(int(text), 0) if re.fullmatch(r"[0-9]{5,15}", text) else unit_text(text)
 
 
+def headline_text(item: Mapping[str, Any]) -> tuple[str, str]:
+    """The value of a headline's figure and its unit, which is empty where the value has it."""
+    value, unit = item.get("value"), str(item.get("unit") or "")
+    if unit == "MB/s":
+        return speed(value), unit
+    if unit == "s" and isinstance(value, int | float) and value >= 60:
+        return duration_text(value), ""
+    return number(value, 0 if unit in ("points", "IOPS") else 1), unit
+
+
 def best_speed(grid: Sequence[Mapping[str, Any]]) -> float:
     """The largest MB/s of a grid; bars are drawn against it."""
     found = [
@@ -484,5 +494,5 @@ def register(app: Flask) -> None:
     app.add_template_filter(value_with_unit, "with_unit")
     app.add_template_filter(tag_of)
     for name in (fact, why_not, drive_title, is_practice, link_line, worse_than_possible,
-                 fact_groups, place, share, best_speed):  # fmt: skip
+                 fact_groups, headline_text, place, share, best_speed):  # fmt: skip
         app.add_template_global(name)

@@ -122,10 +122,7 @@ def _results(run: Json) -> Iterator[Part]:
 
 
 def _headline(item: Json) -> tuple[str, str, str, str]:
-    unit = str(item.get("unit") or "")
-    digits = 0 if unit in ("points", "IOPS") else 1
-    value = item.get("value")
-    shown = present.speed(value) if unit == "MB/s" else present.number(value, digits)
+    shown, unit = present.headline_text(item)
     why, state = str(item.get("why") or ""), str(item.get("state") or "valid")
     if state != "valid":
         why = f"{state}: {why}" if why else state

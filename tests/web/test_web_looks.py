@@ -11,7 +11,7 @@ import pytest
 
 from benchstick.plan.steps import Fio
 from benchstick.suites import registry
-from webui import charts
+from webui import charts, present
 
 STYLE = Path(charts.__file__).parent / "static/style.css"
 
@@ -74,3 +74,17 @@ def test_a_class_has_its_layout_in_one_place() -> None:
     found = re.findall(r"^(\.[\w-]+) \{[^}]*\bdisplay:", at_top, re.MULTILINE)
     assert len(found) > 20
     assert sorted(name for name in set(found) if found.count(name) > 1) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "wanted"),
+    [
+        (3166.0, "s", ("52 min 46 s", "")), (3.25, "s", ("3.2", "s")),
+        (1060.83, "MB/s", ("1060.8", "MB/s")), (123_488.2, "IOPS", ("123\u202f488", "IOPS")),
+        (None, "s", ("–", "s")), (11.59, "mean/stdev", ("11.6", "mean/stdev")),
+    ],
+)  # fmt: skip
+def test_a_headline_tells_a_long_time_as_people_do(
+    value: float | None, unit: str, wanted: tuple[str, str]
+) -> None:
+    assert present.headline_text({"label": "x", "value": value, "unit": unit}) == wanted
