@@ -27,7 +27,6 @@ from webui.pin import LoginKey
 PAGES = ("/drives", "/drives/2318E6C0A1F2", "/runs", "/runs/new?drive=practice", "/methods",
          "/licences", "/suites/cdm", "/login", "/compare?runs=3,4", "/references",
          "/models")  # fmt: skip
-RUNS = ("das", "cdm", "slow", "lost", "practice", "running")
 
 
 def sign_in(watched: Watched, key: LoginKey) -> None:
@@ -269,22 +268,6 @@ def test_a_locked_drive_takes_two_pages(watched: Watched, key: LoginKey, bench: 
     assert bench.count("requests") == before
     page.get_by_role("link", name="Leave it alone").click()
     expect(page).to_have_url(re.compile("/drives$"))
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [420, 620, 1240])
-def test_no_page_is_wider_than_the_screen(
-    chromium: Chromium, base: str, bench: Bench, width: int, scheme: Any
-) -> None:
-    # 620 is 1240 at a zoom of 200 %.
-    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    watched = Watched(context.new_page(), base)
-    for path in (*PAGES, *(f"/runs/{bench.numbers[name]}" for name in RUNS)):
-        page = watched.go(path)
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, f"{path} is {wide} px too wide"
-    context.close()
-    assert watched.problems == []
 
 
 @pytest.mark.parametrize("width", [861, 1001, 1100, 1240])

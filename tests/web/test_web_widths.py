@@ -1,0 +1,123 @@
+"""No page is wider than its screen, everything on it opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import Page, expect
+
+from tests.web import every_page
+from tests.web.conftest import Bench
+from tests.web.watched import Watched
+from webui.pin import LoginKey
+
+# 320 is 1280 at the zoom of 400 % that WCAG 2.2, 1.4.10 asks for, 640 the same at 200 %.
+SIZES = ((320, 640), (640, 400), (1240, 900))
+OPEN = "for (const node of document.querySelectorAll('details')) node.open = true"
+# Charts take a new width in the next frame.
+DRAWN = "() => new Promise((go) => requestAnimationFrame(() => setTimeout(go)))"
+# Words and what can be focused that are not whole between the screen's edges where nothing around
+# them scrolls; and how much wider than the screen the page is.
+OUTSIDE = r"""() => {
+  const wide = document.documentElement.clientWidth;
+  const around = new Map([[document.body, { scrolls: false, left: -Infinity, right: Infinity }]]);
+  // What an element that hides its overflow cuts off is not seen outside it.
+  const inside = (node) => {
+    if (!around.has(node)) {
+      const { overflowX } = getComputedStyle(node);
+      let { scrolls, left, right } = inside(node.parentElement);
+      if (/auto|scroll/.test(overflowX)) scrolls = true;
+      if (/hidden|clip/.test(overflowX)) {
+        const box = node.getBoundingClientRect();
+        [left, right] = [Math.max(left, box.left), Math.min(right, box.right)];
+      }
+      around.set(node, { scrolls, left, right });
+    }
+    return around.get(node);
+  };
+  const found = [];
+  const look = (node, box, said) => {
+    const { scrolls, left, right } = inside(node);
+    if (scrolls || !box.width || !box.height) return;
+    const [from, to] = [Math.max(left, box.left), Math.min(right, box.right)];
+    if (from >= -0.5 && to <= wide + 0.5) return;
+    found.push(`${said}: ${from.toFixed(1)} to ${to.toFixed(1)}`);
+  };
+  const unseen = ".sr, .skip, noscript, option";
+  const focused = "a, button, input, select, textarea, summary, [tabindex]";
+  const words = document.createRange();
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    if (!text.data.trim() || text.parentElement.closest(unseen)) continue;
+    words.selectNodeContents(text);
+    look(text.parentElement, words.getBoundingClientRect(), text.data.trim().slice(0, 40));
+  }
+  for (const node of document.querySelectorAll(focused)) {
+    if (node.closest(unseen)) continue;
+    look(node.parentElement, node.getBoundingClientRect(), node.outerHTML.slice(0, 60));
+  }
+  const over = document.documentElement.scrollWidth - wide;
+  if (over > 0) found.push(`the page is ${over} px too wide`);
+  return found;
+}"""
+
+
+@pytest.fixture
+def watched(chromium: Chromium, base: str, bench: Bench, key: LoginKey) -> Iterator[Watched]:
+    """A signed-in page."""
+    context = chromium.new_context()
+    found = Watched(context.new_page(), base)
+    found.go(f"/login?key={key.current}")
+    yield found
+    context.close()
+    assert found.problems == []
+
+
+def outside(page: Page) -> list[str]:
+    """What is not between the edges of each screen, all details opened and all charts drawn."""
+    page.evaluate(OPEN)
+    expect(page.locator(".chart:not(:has(canvas))")).to_have_count(0)
+    found = []
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(DRAWN)
+        found += [f"{width}: {one}" for one in page.evaluate(OUTSIDE)]
+    return found
+
+
+def test_no_page_is_wider_than_the_screen(watched: Watched, bench: Bench) -> None:
+    every_page.add_to(bench.home, bench.numbers)
+    found = []
+    for name, path in every_page.paths(bench.numbers).items():
+        found += [f"{name}, {one}" for one in outside(watched.go(path))]
+    assert found == []
+
+
+def test_what_lies_outside_is_found(watched: Watched) -> None:
+    """At both edges, words and fields; not what scrolls, nor what is cut off."""
+    page = watched.go("/licences")
+    assert outside(page) == []
+    wrong = """<p id=left>left of it</p><details><input id=field></details>
+      <div id=box><p>in a box</p></div><div id=cut><p>cut off</p></div>"""
+    page.locator("main").evaluate(
+        """(main, wrong) => {
+          main.insertAdjacentHTML("beforeend", wrong);
+          const look = (of) => main.querySelector(of).style;
+          look("#left").marginLeft = "-40px";
+          look("#field").width = "700px";
+          look("#box").overflow = "auto";
+          look("#cut").overflow = "hidden";
+          for (const of of ["#box p", "#cut p"]) look(of).width = "2000px";
+          for (const of of ["#box p", "#cut p"]) look(of).textAlign = "right";
+        }""",
+        wrong,
+    )
+    said = [one.partition(" style")[0].partition(": -")[0] for one in outside(page)]
+    left, field = "left of it", '<input id="field"'
+    assert said == [
+        f"320: {left}", f"320: {field}", "320: the page is 396 px too wide",
+        f"640: {left}", f"640: {field}", "640: the page is 76 px too wide",
+    ]  # fmt: skip
