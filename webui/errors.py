@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask import Flask, Response, current_app, g, render_template, request
 from werkzeug.exceptions import HTTPException
@@ -40,8 +40,15 @@ _SENTENCES = {
 }
 
 
+class WayBack(NamedTuple):
+    """The page that a refused form was on: a path of our own, and what it does not bring along."""
+
+    path: str
+    said: str
+
+
 class WebError(BenchError):
-    """An error with an HTTP status of its own."""
+    """An error with an HTTP status of its own; `back`: of a form that can be sent again."""
 
     def __init__(
         self,
@@ -51,11 +58,13 @@ class WebError(BenchError):
         *,
         field: str | None = None,
         headers: Mapping[str, str] | None = None,
+        back: WayBack | None = None,
     ) -> None:
         super().__init__(message, field=field)
         self.status = status
         self.code = code
         self.headers = dict(headers or {})
+        self.back = back
 
 
 def not_found(message: str) -> WebError:
@@ -91,8 +100,10 @@ def answer(
     field: str | None = None,
     headers: Mapping[str, str] | None = None,
     more: Mapping[str, Any] | None = None,
+    back: WayBack | None = None,
 ) -> Response:
-    """The error as JSON, there with `more` in it, where a script asks; else as a page."""
+    """The error as JSON, there with `more` in it, where a script asks; else as a page, there with
+    the way `back`."""
     # A refused request has no session to show and must not touch the store again.
     if status in (421, 503):
         g.bare = True
@@ -103,7 +114,7 @@ def answer(
     else:
         title = word(_TITLES.get(status, N_("This did not work")))
         page = render_template(
-            "error.html", title=title, message=message, status=status, twin=None
+            "error.html", title=title, message=message, status=status, twin=None, way_back=back
         )
         response = Response(page, status)
     response.headers.update(dict(headers or {}))
@@ -115,9 +126,10 @@ def register(app: Flask) -> None:
 
     @app.errorhandler(BenchError)
     def bench_error(error: BenchError) -> Response:
-        headers = error.headers if isinstance(error, WebError) else None
+        headers, back = (error.headers, error.back) if isinstance(error, WebError) else (None, None)
         more = {"mistakes": told.mistakes(error)} if isinstance(error, RecipeMistakes) else None
-        return answer(status_of(error), error.code, error.message, error.field, headers, more)
+        status = status_of(error)
+        return answer(status, error.code, error.message, error.field, headers, more, back)
 
     @app.errorhandler(sqlite3.Error)
     def store_error(error: sqlite3.Error) -> Response:

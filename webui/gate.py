@@ -12,9 +12,9 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.errors import StoreFailed
 from benchstick.store import access
-from webui import hosts
+from webui import hosts, way_back
 from webui.bench import Visitor, reader, the_bench, visitor, writer
-from webui.errors import WebError, asks_for_json
+from webui.errors import WayBack, WebError, asks_for_json
 from webui.words import _
 
 COOKIE = "benchstick"
@@ -129,8 +129,12 @@ def who() -> Visitor:
 
 def ask_to_sign_in() -> BaseResponse:
     """The log-in page for a browser, 401 for a script."""
-    if asks_for_json() or request.method not in SAFE_METHODS:
+    if asks_for_json():
         raise WebError(401, "sign_in", how_to_sign_in())
+    if request.method not in SAFE_METHODS:
+        # What another site has filled in does not come back as if it were one's own.
+        check_origin()
+        raise WebError(401, "sign_in", how_to_sign_in(), back=_back())
     back = request.full_path.rstrip("?")
     return redirect(f"/login?next={quote(back, safe='/')}", 303)
 
@@ -149,14 +153,19 @@ def check_write() -> None:
     if request.endpoint in OPEN:
         return
     if not visitor().known:
-        raise WebError(401, "sign_in", how_to_sign_in())
+        raise WebError(401, "sign_in", how_to_sign_in(), back=_back())
     session = visitor().session
     if session is None:
         return
     given = request.headers.get("X-CSRF-Token") or request.form.get("csrf") or ""
     if not hmac.compare_digest(given.encode("utf-8", "replace"), session.csrf.encode()):
         said = _("This form is out of date; load the page again.")
-        raise WebError(403, "csrf", said, field="csrf")
+        raise WebError(403, "csrf", said, field="csrf", back=_back())
+
+
+def _back() -> WayBack | None:
+    """The way back to a form's page; a script has none."""
+    return None if asks_for_json() else way_back.of_form()
 
 
 def check_origin() -> None:

@@ -108,6 +108,13 @@ def _as_text(item: Any, field: str) -> str:
     return plain_text(item, field, most=1000)
 
 
+def local_path(text: str | None) -> str:
+    """Where to go after signing in: a path of our own, else the drives."""
+    if text and re.fullmatch(r"/(?![/\\])[!-~]*", text) and not text.startswith("/login"):
+        return text
+    return "/drives"
+
+
 def json_body(known: Iterable[str]) -> dict[str, Any]:
     """The request's JSON object, with no other fields than `known`. 400, 413 or 415 else."""
     if request.mimetype != "application/json":

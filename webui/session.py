@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from flask import Blueprint, redirect, render_template, request
 from werkzeug.wrappers import Response
 
@@ -12,17 +10,10 @@ from webui.api import reply
 from webui.bench import the_bench, visitor, writer
 from webui.errors import WebError
 from webui.gate import COOKIE, how_to_sign_in
-from webui.inputs import json_body, plain_text
+from webui.inputs import json_body, local_path, plain_text
 from webui.words import _
 
 bp = Blueprint("session", __name__)
-
-
-def local_path(text: str | None) -> str:
-    """Where to go after signing in: a path of our own, else the drives."""
-    if text and re.fullmatch(r"/(?![/\\])[!-~]*", text) and not text.startswith("/login"):
-        return text
-    return "/drives"
 
 
 def _with_cookie(response: Response, secret: str) -> Response:
@@ -53,6 +44,9 @@ def login() -> Response:
     back = local_path(request.args.get("next"))
     key = request.args.get("key")
     if key is None:
+        # Signed in meanwhile, by the terminal's link or in another tab.
+        if visitor().session is not None and "next" in request.args:
+            return redirect(back, 303)
         return _form(back)
     if request.method == "HEAD":
         # Something that only looks at the link must not use it up.
