@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, expect
 
-from tests.web import every_page
+from benchstick.store.database import open_writer
+from tests.web import every_page, sample
 from tests.web.conftest import Bench
 from tests.web.watched import Watched
 from webui.pin import LoginKey
@@ -121,3 +124,29 @@ def test_what_lies_outside_is_found(watched: Watched) -> None:
         f"320: {left}", f"320: {field}", "320: the page is 396 px too wide",
         f"640: {left}", f"640: {field}", "640: the page is 76 px too wide",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["N" * 10_000, "long name " * 1000])
+def test_a_long_name_takes_a_few_lines_of_a_list(
+    watched: Watched, bench: Bench, name: str
+) -> None:
+    """As a run of another bench may bring it; that run's own page has the whole name."""
+    numbers = []
+    with contextlib.closing(open_writer(bench.home)) as db:
+        for _ in range(2):
+            drive = sample.fast()
+            drive = replace(drive, identity=replace(drive.identity, model=name, serial=name[:9000]))
+            story = sample.start(bench.home, db, "cdm", drive, fs="exfat")
+            story.tell()
+            numbers.append(story.finish())
+    one, other = numbers
+    # The comparison has many figures, with the name in each.
+    most = {"/runs": 6000, "/comparisons?suite=cdm": 6000, f"/compare?runs={one},{other}": 15_000}
+    for path, height in most.items():
+        page = watched.go(path)
+        assert outside(page) == [], path
+        for width, _height in SIZES:
+            page.set_viewport_size({"width": width, "height": 900})
+            high = page.evaluate("document.documentElement.scrollHeight")
+            assert high < height, f"{path} at {width}"
+    assert name.strip() in watched.go(f"/runs/{one}").locator("h1").inner_text()
