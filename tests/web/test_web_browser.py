@@ -224,7 +224,7 @@ def test_cancel_takes_two_clicks_and_reaches_the_agent(
         assert records_of_cancel(bench) == {"run": number}
         agent.cancelled.append(number)
         agent.go_on.set()
-        expect(page.get_by_role("alert")).to_contain_text("cancelled", timeout=15000)
+        expect(page.locator("h1 + span")).to_have_text("cancelled", timeout=15000)
 
 
 # 640 by 400 is 1280 by 800 at a zoom of 200 %.
