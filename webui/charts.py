@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, TypeGuard
 
 from webui import present
@@ -17,6 +18,9 @@ from webui.words import _
 # SNIA's matrix have lines, before the one that stands for temperatures.
 _LOOKS = ("read", "write", "third", "fifth", "sixth", "seventh", "eighth", "temp")
 _OF_WORD = {"read": "read", "write": "write", "mix": "third", "temperature": "temp"}
+# What JSON makes of a number, and of a value that may be missing; a bool is neither.
+_NUMBERS = frozenset({int, float})
+_VALUES = _NUMBERS | {type(None)}
 _SCALES = {"x": ("linear", "log2"), "y": ("linear", "log"), "y2": ("linear", "log")}
 
 
@@ -88,7 +92,7 @@ def _is_axis(found: Any, name: str) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) in _NUMBERS
 
 
 def _is_mark(found: Any) -> bool:
@@ -124,13 +128,14 @@ def _is_line(found: Any) -> TypeGuard[Mapping[str, Any]]:
         ends = found.get(side, [None] * len(points))
         if not isinstance(ends, list) or len(ends) != len(points):
             return False
-        if not all(end is None or _is_number(end) for end in ends):
+        if not set(map(type, ends)) <= _VALUES:
             return False
-    return all(
-        isinstance(point, list) and len(point) == 2 and _is_number(point[0])
-        and (point[1] is None or _is_number(point[1]))
-        for point in points
-    )  # fmt: skip
+    if not (set(map(type, points)) <= {list} and set(map(len, points)) <= {2}):
+        return False
+    return (
+        set(map(type, map(itemgetter(0), points))) <= _NUMBERS
+        and set(map(type, map(itemgetter(1), points))) <= _VALUES
+    )
 
 
 def _within(chart: Mapping[str, Any], line: Mapping[str, Any]) -> list[tuple[float, float]]:

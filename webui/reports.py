@@ -86,7 +86,8 @@ def chart(number: str, which: str) -> Response:
     at = number_in_path(which, N_("Chart"))
     charts = report.result_charts(found)
     if at > len(charts):
-        charts = report.charts_of(found, _session(found))
+        whole = report.session_chart(found, _session(found))
+        charts += [whole] if whole is not None else []
     if not 1 <= at <= len(charts):
         raise not_found(f"Run {found['number']} has {len(charts)} charts: no {which[:20]}.")
     name = f"benchstick-run-{found['number']}-chart-{at}.svg"
