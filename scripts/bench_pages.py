@@ -43,6 +43,7 @@ from tests.web.conftest import served  # noqa: E402
 from tests.web.watched import ARGS  # noqa: E402
 from webui import create_app  # noqa: E402
 from webui.pin import LoginKey  # noqa: E402
+from webui.serve import settle  # noqa: E402
 
 MOST_MS = 100.0
 MOST_DRAWN_MS = 1000.0
@@ -210,6 +211,8 @@ def measure(folder: Path) -> tuple[list[Timed], list[Drawn]]:
         print(f"pages: {bench_store.RUNS} runs and one of 24 hours, {size / 1e6:.0f} MB, made in "
               f"{time.monotonic() - begun:.0f} s; median of {TIMES}", file=sys.stderr)  # fmt: skip
         one, other = Visitor(folder / "small"), Visitor(folder / "large")
+        # As the server does before its first answer.
+        settle()
         found = []
         pairs = zip(addresses(one.app, numbers), addresses(other.app, there), strict=True)
         for before, path in dict.fromkeys(pairs):

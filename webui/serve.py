@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import ipaddress
 import json
 import logging
@@ -162,6 +163,7 @@ def serve(bound: socket.socket, home: Path, settings: Settings, pin: Pin | None)
     key = LoginKey(lambda secret: _say(f"next log-in link: {_link(address, port, secret)}"))
     app = create_app(home, settings, private=pin is not None, pin=pin, key=key)
     _announce(address, port, key, pin)
+    settle()
     server = create_server(
         app,
         sockets=[bound],
@@ -179,6 +181,13 @@ def serve(bound: socket.socket, home: Path, settings: Settings, pin: Pin | None)
     finally:
         server.close()
     return 0
+
+
+def settle() -> None:
+    """Take what the program is made of out of the garbage collector's sight: now and then it looked
+    through all of that in the middle of a large answer, for as long as the answer takes itself."""
+    gc.collect()
+    gc.freeze()
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
