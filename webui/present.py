@@ -391,7 +391,8 @@ def place(identity: Mapping[str, Any], transport: Any) -> str:
     """Where a drive is plugged in: an NVMe drive is told with its namespace, one that SCSI commands
     reach with its LUN."""
     port, lun = identity["port"], identity["lun"]
-    if transport == "nvme":
+    # A run of another bench may have any value there.
+    if transport == "nvme" and isinstance(lun, int):
         return _("port %(port)s, namespace %(number)s", port=port, number=lun + 1)
     if transport in ("usb-uas", "usb-bot", "scsi") or lun:
         return _("port %(port)s, LUN %(lun)s", port=port, lun=lun)

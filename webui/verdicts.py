@@ -40,7 +40,7 @@ FORMATS = ("json", *FILES)
 SEVERAL: Mapping[str, tuple[str, str, Callable[[list[dict[str, Any]]], str]]] = {
     "csv": ("text/csv; charset=utf-8", "csv", outputs.csv_text),
     "junit": ("application/xml", "xml", outputs.junit),
-    "json": ("application/json", "json", lambda found: json.dumps(found, ensure_ascii=False)),
+    "json": ("application/json", "json", json.dumps),
 }
 
 

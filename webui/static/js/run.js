@@ -126,9 +126,9 @@ async function renew() {
 }
 
 // A page that stays open all day gets more seconds than it can show: it asks for all of them again,
-// reduced. What is drawn stays until they are there.
+// reduced, as far as the server does. What is drawn stays until they are there.
 function thin() {
-  every = Math.max(2, Math.ceil((cursor + 1) / Number(box.dataset.parts)));
+  every = Math.min(1000, Math.max(2, Math.ceil((cursor + 1) / Number(box.dataset.parts))));
   cursor = -1;
   chart.samples = [];
   by("reduced").hidden = false;
