@@ -217,10 +217,15 @@ def test_journalled_data_is_invalid_buffered_and_no_figure(
         document = json.loads(done.stdout)
         assert done.returncode == 5, done.stderr
         single = [item for item in document["figures"] if item["pass"] == 1]
+        reasons = set()
         for way in (" write", " read"):
             found = [item for item in single if way in item["name"]]
             assert found, way
             for item in found:
                 assert item["state"] == "invalid", item
-                assert item["why"].startswith("buffered: "), item["why"]
+                reasons.add(item["why"].partition(":")[0])
+        # A copy of another lane drops the machine's page cache: where that was just before the
+        # look at it, the drive's counters tell that more was written, or less read, than asked.
+        assert "buffered" in reasons
+        assert reasons <= {"buffered", "counters"}
         assert [i["value"] for i in document["figures"] if i["pass"] is None and i["value"]] == []
