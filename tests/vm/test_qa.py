@@ -4,6 +4,7 @@ whose receiver comes late. Each condition of erasing: tests/host/test_qa.py."""
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def test_four_drives_at_once_each_with_its_verdict(told: Any) -> None:
     found = told["command"]
     assert words_of(found["drives"]) == {
         PASS: "pass", SLOWER: "fail", BOT: "fail", LOST: "inconclusive",
-    }, found["drives"]  # fmt: skip
+    }, json.dumps(found["drives"], indent=1)  # fmt: skip
     assert found["drives"][SLOWER]["codes"] == ["figure-limit"]
     assert "SEQ1M Q8T1 read" in found["drives"][SLOWER]["why"]
     assert found["drives"][BOT]["codes"] == ["fact-limit"]
@@ -79,7 +80,7 @@ def test_the_same_by_itself_on_hot_plug(told: Any) -> None:
     assert found["slots"] == {
         "slot 1": ["pass", PASS], "slot 2": ["fail", SLOWER], "slot 3": ["fail", BOT],
         "slot 4": ["inconclusive", LOST],
-    }, found["drives"]  # fmt: skip
+    }, json.dumps(found["drives"], indent=1)  # fmt: skip
     assert words_of(found["drives"]) == {
         PASS: "pass", SLOWER: "fail", BOT: "fail", LOST: "inconclusive",
     }  # fmt: skip
