@@ -75,7 +75,7 @@ def value_with_unit(value: Any, unit: str | None) -> str:
     if unit == "B":
         return size_text(value) if value >= 100_000 else f"{number(value, 0)} B"
     if unit == "Mb/s":
-        return f"{value / 1000:g} Gb/s" if value >= 1000 else f"{value:g} Mb/s"
+        return worse.gigabits(value)
     if unit in ("C", "°C"):
         return f"{value:g} °C"
     if unit == "us":

@@ -1,7 +1,7 @@
 // The desk follows the bench: its slots as drives come, are tested and go, and what was scanned. The
 // server writes the cards of the slots; this puts the new ones in the place of the old.
 
-import { ask, poll, told } from "./poll.js";
+import { ask, fresh, poll, told } from "./poll.js";
 import { say } from "./words.js";
 
 const EVERY = 1000;
@@ -32,8 +32,7 @@ function focused() {
 }
 
 async function renew() {
-  const answer = await fetch("/desk", { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10_000) });
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const { answer, page } = await fresh("/desk");
   const next = page.getElementById("slots");
   // Signed out, or an error: what is shown stays.
   if (!answer.ok || !next) throw Object.assign(new Error("no slots"), { status: answer.redirected ? 401 : answer.status });

@@ -1,7 +1,7 @@
 // The cards of the drives as they are plugged in and out. The server writes the cards; this asks
 // whether anything has changed, and puts the new ones in their place.
 
-import { ask, poll, told } from "./poll.js";
+import { ask, fresh, poll, told } from "./poll.js";
 import { say } from "./words.js";
 
 const EVERY = 1000;
@@ -30,8 +30,7 @@ function focused() {
 }
 
 async function renew() {
-  const answer = await fetch(location.pathname, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10_000) });
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const { answer, page } = await fresh(location.pathname);
   const next = page.getElementById("cards");
   // Signed out, or an error: what is shown stays.
   if (!answer.ok || !next) throw Object.assign(new Error("no cards"), { status: answer.redirected ? 401 : answer.status });

@@ -13,6 +13,12 @@ export async function ask(address) {
   return answer.json();
 }
 
+// A page as the server writes it now, to take parts out of; `answer` tells whether it is that page.
+export async function fresh(address) {
+  const answer = await fetch(address, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(LONGEST_ANSWER) });
+  return { answer, page: new DOMParser().parseFromString(await answer.text(), "text/html") };
+}
+
 // What is to be said of a failure.
 export const told = (error) => (error.status === 401 ? say("signed out: load this page again to sign in") : say("the bench does not answer, trying again"));
 

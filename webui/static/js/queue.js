@@ -1,6 +1,6 @@
 // A queue while the agent carries it out: what runs, what waits. A new state is shown in place.
 
-import { ask, poll, told } from "./poll.js";
+import { ask, fresh, poll, told } from "./poll.js";
 import { say, timeLeft, word } from "./words.js";
 
 const box = document.getElementById("queue");
@@ -33,8 +33,8 @@ const runs = (entries) => entries.filter((entry) => entry.state === "running").m
 let running = null;
 
 async function renewHead(now) {
-  const answer = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10_000) });
-  const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("now");
+  const { answer, page } = await fresh(location.pathname + location.search);
+  const next = page.getElementById("now");
   if (!answer.ok || !next) return;
   document.getElementById("now").replaceChildren(...next.childNodes);
   running = now;

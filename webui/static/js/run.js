@@ -1,7 +1,7 @@
 // A run's page: the chart, and while it runs the steps, the progress and the end of it.
 
 import { clock, SessionChart } from "./chart.js";
-import { ask, poll, told } from "./poll.js";
+import { ask, fresh, poll, told } from "./poll.js";
 import { duration, say, timeLeft, word } from "./words.js";
 
 const box = document.getElementById("chart");
@@ -117,8 +117,8 @@ async function renew() {
   const done = [...known.values()].filter((state) => state !== "running").length;
   if (done <= figuresOf || Date.now() - lookedAt < 3000 || figures.contains(document.activeElement)) return;
   lookedAt = Date.now();
-  const answer = await fetch(location.pathname, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10_000) });
-  const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("so-far");
+  const { answer, page } = await fresh(location.pathname);
+  const next = page.getElementById("so-far");
   // Signed out, or an error: what is shown stays, and the poll tells of it.
   if (!answer.ok || !next) return;
   figures.replaceChildren(...next.childNodes);
