@@ -161,6 +161,12 @@ def of_run(run: int) -> dict[str, Any] | None:
     return None if number is None else shown(number)
 
 
+def state_of_run(run: int) -> dict[str, Any] | None:
+    """The number and state of a run's queue, without its costs; None for one started alone."""
+    number = queues.of_run(reader(), run)
+    return None if number is None else {"number": number, "state": _found(number)["state"]}
+
+
 def open_now() -> list[dict[str, Any]]:
     """The queues of which something is still to come, oldest first."""
     found = queues.open_queues(reader())

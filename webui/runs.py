@@ -235,12 +235,11 @@ def _has_session(found: Mapping[str, Any]) -> bool:
 def api_run(number: str) -> Response:
     """The run, with the verdicts that rest on it and the queue that it is of, as its page tells."""
     found = document(_number(number))
-    queue = queues.of_run(found["number"])
     return reply(
         {
             **found,
             "verdicts": verdicts.of_run(found["number"]),
-            "queue": queue and {"number": queue["number"], "state": queue["state"]},
+            "queue": queues.state_of_run(found["number"]),
         }
     )
 
