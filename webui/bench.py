@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,15 +105,20 @@ def drives_seen() -> Scan:
 
 
 def find_drive(wanted: str) -> dict[str, Any]:
-    """The drive with this code (or label, or node). WebError 404 when it is not there."""
+    """The drive with this code (or label, node, or serial, as old codes are). WebError 404 when
+    it is not there."""
     drives = drives_seen().drives
-    for name in ("code", "label", "path"):
-        found = [drive for drive in drives if drive.get(name) == wanted]
+    for name in ("code", "label", "path", "serial"):
+        found = [drive for drive in drives if _name_of(drive, name) == wanted]
         if len(found) == 1:
             return found[0]
     raise not_found(
         _("Drive %(code)s: not plugged in, or not seen by the agent yet.", code=wanted[:120])
     )
+
+
+def _name_of(drive: Mapping[str, Any], name: str) -> Any:
+    return drive["identity"].get(name) if name == "serial" else drive.get(name)
 
 
 def find_run(number: int) -> sqlite3.Row:

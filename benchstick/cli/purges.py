@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from benchstick.cli.common import need_root, print_json
+from benchstick.drives import discover
 from benchstick.engine import plugged, recovery
 from benchstick.engine import purges as unfinished
 from benchstick.engine.job import find_drive
@@ -46,4 +47,5 @@ def _undo(home: Path, selector: str, unlock: str | None) -> str:
         # A killed runner's tools may still be at the drive.
         recovery.recover(db)
         drive = find_drive(selector, home, seen)
-        return unfinished.undo(db, home, drive, unlock=unlock, seen=seen)
+        typed = discover.code_of(unlock, selector, drive)
+        return unfinished.undo(db, home, drive, unlock=typed, seen=seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +41,8 @@ _WORKERS = 4
 # Answers of quick scans, by disk: asked again only when something was written to the disk.
 _memory: dict[str, tuple[object, Asker]] = {}
 PRACTICE_CODE = "practice"
+# What a code never has: blanks, quotes, `$`, control characters, letters that others look like.
+_UNSAFE = re.compile(r"[^A-Za-z0-9._:+-]")
 _ATA_ONLY = ("sata", "usb-uas", "usb-bot")
 
 
@@ -303,7 +306,8 @@ def _filesystems(inside: Contents, where: Where, who: Identified, known: claims.
 
 
 def _with_codes(drives: Sequence[Drive], labels: Mapping[str, str]) -> list[Drive]:
-    """Give each drive its code: the serial where it is the only one, else its place."""
+    """Give each drive its code: the serial where it is the only one and safe to type, else its
+    place."""
     count = Counter(drive.identity.serial for drive in drives)
     taken: set[str] = {PRACTICE_CODE}
     coded = []
@@ -320,14 +324,34 @@ def _with_codes(drives: Sequence[Drive], labels: Mapping[str, str]) -> list[Driv
 
 
 def _place(identity: Identity) -> str:
-    return f"port:{identity.port}:{identity.lun}"
+    """The code of a place. A kernel name may have signs that a shell reads."""
+    return f"port:{_UNSAFE.sub('_', identity.port)}:{identity.lun}"
 
 
 def _code(drive: Drive, count: Mapping[str | None, int]) -> str:
     serial = drive.identity.serial
-    if serial is not None and count[serial] == 1 and not serial.startswith("port:"):
+    if serial is not None and count[serial] == 1 and _is_code(serial):
         return serial
     return _place(drive.identity)
+
+
+def _is_code(serial: str) -> bool:
+    """Whether a serial can be a code: typed, pasted into any shell, put into TOML and addresses
+    without quotes, and read as no option."""
+    begins_well = serial[:1].isalnum() and not serial.startswith("port:")
+    return begins_well and _UNSAFE.search(serial) is None
+
+
+def code_of(typed: str | None, selector: str, drive: Drive) -> str | None:
+    """What was typed as a code, as the drive's code of today.
+
+    Until codes were shell-safe, every serial was one: a stored request and a script that name the
+    drive by its serial and type that serial mean the drive that `selector` was resolved to.
+    """
+    serial = drive.identity.serial
+    if typed is not None and serial and typed == selector == serial and not _is_code(serial):
+        return drive.code
+    return typed
 
 
 def reidentify(
@@ -389,6 +413,7 @@ def resolve(
             drive.identity.serial,
             drive.identity.port,
             _place(drive.identity),
+            f"port:{drive.identity.port}:{drive.identity.lun}",
         }
     ]
     if len(found) == 1:

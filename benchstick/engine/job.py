@@ -10,7 +10,7 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchstick.drives import discover, guard, practice, purge
@@ -147,6 +147,11 @@ def make_ready(
             f"{drive.code}: not the drive that was chosen (it was replugged or replaced); "
             "look at the drives again"
         )
+    job = replace(
+        job,
+        erase=discover.code_of(job.erase, job.drive, drive),
+        unlock=discover.code_of(job.unlock, job.drive, drive),
+    )
     why = None if job.suite == PURGING else purge.unusable(drive.to_json())
     if why is not None:
         raise Refused(f"{drive.code}: {why}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -51,17 +52,17 @@ class Unfinished:
 
     def advice(self) -> str:
         """What it left behind, and what to type."""
-        go_on = (
-            f"benchstick run erase --drive {self.code} --erase {self.code} --param rung=resume"
-        )
-        undo = f"benchstick purges --undo {self.code}"
+        # An older bench may have kept a code that a shell reads as more than a word.
+        code = shlex.quote(self.code)
+        go_on = f"benchstick run erase --drive {code} --erase {code} --param rung=resume"
+        undo = f"benchstick purges --undo {code}"
         if self.phase == "begun" and self.password is None:
             return f"nothing was erased yet; begin again with: {go_on}; or forget it with: {undo}"
         if self.rung.startswith("sanitize"):
             return f"the drive goes on with the sanitize by itself; follow it with: {go_on}"
         if self.password is not None:
             # What is locked cannot be read, and what cannot be read is locked for the guard too.
-            unlock = f" --unlock {self.code}"
+            unlock = f" --unlock {code}"
             return (
                 f"the drive may be locked with the ATA password {self.password}; go on with: "
                 f"{go_on}{unlock}; or take the password off with: {undo}{unlock}"
