@@ -13,10 +13,10 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.errors import BadInput
-from benchstick.recipes import shelf, told
+from benchstick.recipes import autostart, shelf, told
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.shelf import Shelved
-from benchstick.store import recipes
+from benchstick.store import recipes, settings
 from webui.api import reply
 from webui.bench import reader, the_bench, writer
 from webui.errors import not_found, status_of
@@ -45,7 +45,7 @@ class Draft:
 
 
 def _draft(name: str, text: Any) -> Draft:
-    """BadInput for what can be no recipe's text or name."""
+    """BadInput for what can be no recipe's text or name, and for a name that is taken."""
     if not isinstance(text, str) or len(text) > MOST_TEXT:
         raise BadInput(f"text: a recipe is wanted, up to {MOST_TEXT} characters", field="text")
     try:
@@ -54,7 +54,10 @@ def _draft(name: str, text: Any) -> Draft:
         raise BadInput("text: not valid Unicode text", field="text") from None
     if name:
         recipes.check_name(name)
-    return Draft(name, text, told.checked(raw, f"{name}.toml" if name else _UNNAMED))
+    found = told.checked(raw, f"{name}.toml" if name else _UNNAMED)
+    if name and isinstance(found, Recipe):
+        shelf.check_upload(name, found)
+    return Draft(name, text, found)
 
 
 def _keep(draft: Draft) -> None:
@@ -84,13 +87,28 @@ def document(name: str) -> dict[str, Any]:
         text = item.raw().decode("utf-8-sig", "replace")
     except BadInput:
         text = ""
+    uploaded = _uploaded().get(item.stored_name) if item.origin == shelf.UPLOADED else None
     return {
         "schema": "benchstick/shelved-recipe/1",
         **told.listed(item, found),
         "text": text,
         "lines": told.lines(found),
-        "uploaded_utc": _uploaded().get(item.name),
+        "uploaded_utc": uploaded,
     }
+
+
+def _pin(item: Shelved) -> str | None:
+    """The line for the settings that starts the recipe by itself; None where none can."""
+    if not isinstance(told.of_shelf(item), Recipe) or not recipes.NAME.fullmatch(item.name):
+        return None
+    return f'autostart = "{settings.pinned(item.name, item.raw())}"'
+
+
+def _autostart() -> tuple[str | None, str | None]:
+    """The recipe that starts by itself; or why the one in the settings does not."""
+    chosen = the_bench().settings
+    why = autostart.problem(chosen, the_bench().home)
+    return (None, why) if why else (chosen.autostart_recipe or None, None)
 
 
 def _listed() -> list[dict[str, Any]]:
@@ -113,11 +131,13 @@ def _page(draft: Draft | None, problem: BadInput | None) -> str:
     """The list, and the form with the draft and what is to be said of it."""
     there = {item.name: item.origin for item in shelf.shelved(the_bench().home)}
     found = None if draft is None else draft.found
+    starts, why_not = _autostart()
     return render_template(
         "recipes.html",
         found=_listed(),
         uploaded=_uploaded(),
-        autostart=the_bench().settings.autostart,
+        autostart=starts,
+        why_not=why_not,
         draft=draft,
         lines=[] if found is None else told.lines(found),
         mistakes=[] if found is None else told.mistakes(found),
@@ -178,8 +198,14 @@ def _with_problem(name: str, text: str, error: BadInput) -> BaseResponse:
 @bp.get("/recipes/<name>")
 def recipe(name: str) -> str:
     found = document(name)
+    starts, why_not = _autostart()
+    named = name == the_bench().settings.autostart_recipe
     return render_template(
-        "recipe.html", recipe=found, autostart=the_bench().settings.autostart
+        "recipe.html",
+        recipe=found,
+        autostart=starts,
+        why_not=why_not if named else None,
+        pin=_pin(_find(name)),
     )
 
 
@@ -190,7 +216,7 @@ def remove(name: str) -> BaseResponse:
 
 
 def _remove(name: str) -> None:
-    if not recipes.remove(writer(), name):
+    if not recipes.remove(writer(), shelf.stored_name(name)):
         raise not_found(_("Recipe %(name)s: none was uploaded.", name=repr(name[:60])))
 
 

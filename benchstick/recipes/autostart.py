@@ -3,6 +3,8 @@ what the page asks for."""
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,16 @@ from benchstick.drives.tree import Tree
 from benchstick.plan.errors import BadInput, Refused
 from benchstick.plan.ticket import Ticket
 from benchstick.recipes.hands import Begin, Hands, Test
+from benchstick.recipes.lines import line_of
+from benchstick.store.database import utc_now
 from benchstick.store.settings import Settings, SettingsError
 
 
 def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
     """The slots of the settings, if any, and the tests that are asked for; `tell` takes a line for
     each event. SettingsError for a recipe that is not there or has a mistake: found out at the
-    start, not with a drive in somebody's hand."""
+    start, not with a drive in somebody's hand. A recipe that `autostart` does not pin by its
+    SHA-256 starts no test: the slots and a line on stderr say what to do."""
     ports = settings.bench_ports
     if settings.autostart and not ports:
         raise SettingsError("settings", None, "autostart: it needs bench_ports to start on")
@@ -40,12 +45,12 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
         read(raw, recipe.file)
         return _begin(settings, home, raw, recipe.file, erase=typed)
 
-    begin = None
+    begin = why_not = None
     if settings.autostart:
         from benchstick.recipes import shelf
         from benchstick.recipes.read import RecipeMistakes, read
 
-        recipe = shelf.find(settings.autostart, home)
+        recipe = shelf.find(settings.autostart_recipe, home)
         raw = recipe.raw()
         try:
             read(raw, recipe.file)
@@ -53,8 +58,44 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
             told = error.mistakes[0].told(recipe.file)
             said = f"autostart: {told}"
             raise SettingsError("settings", None, said, field="autostart") from None
-        begin = _begin(settings, home, raw, recipe.file)
-    return Hands(ports, settings.countdown, begin, tell=tell, wanted=wanted)
+        why_not = pin_problem(settings, raw)
+        if why_not is None:
+            begin = _begin(settings, home, raw, recipe.file)
+        else:
+            print(f"benchstick agent: {why_not}", file=sys.stderr)
+            tell(line_of({"time": utc_now(), "event": "autostart", "said": why_not}))
+    return Hands(ports, settings.countdown, begin, tell=tell, wanted=wanted, why_not=why_not)
+
+
+def problem(settings: Settings, home: Path) -> str | None:
+    """Why the recipe of `autostart` starts no test by itself; None also where none is set."""
+    from benchstick.recipes import shelf
+
+    if not settings.autostart:
+        return None
+    try:
+        return pin_problem(settings, shelf.find(settings.autostart_recipe, home).raw())
+    except BadInput as error:
+        return f"autostart: {error.message}"
+
+
+def pin_problem(settings: Settings, raw: bytes) -> str | None:
+    """Why the recipe of `autostart`, whose file has these bytes, starts no test by itself; None
+    where its SHA-256 is the one in the settings."""
+    name, wanted = settings.autostart_recipe, settings.autostart_sha256
+    digest = hashlib.sha256(raw).hexdigest()
+    if digest == wanted:
+        return None
+    what = (
+        f"the recipe {name!r} changed (its SHA-256 is {digest[:12]}..., the settings have "
+        f"{wanted[:12]}...)"
+        if wanted
+        else f"the setting has no SHA-256 for the recipe {name!r}"
+    )
+    return (
+        f"autostart: {what}: no test starts by itself; check the recipe, put the line that "
+        f"'benchstick recipe show {name} --pin' prints into the settings, and restart the bench"
+    )
 
 
 def _begin(

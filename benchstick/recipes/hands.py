@@ -82,7 +82,7 @@ class Hands:
     """The slots of a bench. `ports` are the setting `bench_ports`, `seconds` the countdown's;
     `begin` begins a test, None when no recipe is set to start by itself; `tell` takes a line of
     `key=value` for each event, and may not wait; `wanted` reads a request for a test, None where
-    none is taken."""
+    none is taken; `why_not` is why the recipe of the settings starts no test."""
 
     def __init__(
         self,
@@ -93,12 +93,14 @@ class Hands:
         now: Callable[[], float] = time.monotonic,
         tell: Callable[[str], None] = _silent,
         wanted: Wanted | None = None,
+        why_not: str | None = None,
     ) -> None:
         self._ports, self._seconds, self._begin = ports, seconds, begin
         self._tell = tell
         self._tree = tree or Tree()
         self._now = now
-        self._places = {name: _Place(Slot(name=name)) for name in ports}
+        self._why_not = why_not
+        self._places = {name: _Place(self._empty(name)) for name in ports}
         self._kept: list[Slot] | None = None
         self._wanted = wanted
         self._drives: Sequence[Drive] = ()
@@ -125,13 +127,16 @@ class Hands:
             elif self._now() - place.gone > SHOWN_SECONDS:
                 del self._beside[name]
 
+    def _empty(self, name: str) -> Slot:
+        return Slot(name=name, said=self._why_not)
+
     def _look_at(self, place: _Place, there: Sequence[Drive], seen: Collection[int]) -> None:
         if place.test is not None:
             # Its own process notices when the drive is gone.
             return
         if not there:
             if place.slot.state != DONE:
-                place.slot = Slot(name=place.slot.name)
+                place.slot = self._empty(place.slot.name)
             if place.diskseq is not None:
                 place.diskseq, place.gone = None, self._now()
             if place.told is not None:
@@ -179,7 +184,7 @@ class Hands:
             model=drive.identity.model,
         )  # fmt: skip
         if self._begin is None:
-            return slot
+            return replace(slot, said=self._why_not)
         if drive.diskseq is None or drive.diskseq not in seen:
             return replace(slot, said=NOT_SEEN)
         return self._counting(place, slot, drive)
@@ -328,7 +333,8 @@ class Hands:
             place.test.end()
             self._event("stopped", place, **(place.told or {}), what="test")
         elif wanted == "again" and (self._begin is None or place.beside):
-            raise BadInput("do: no recipe starts by itself here (autostart)", field="do")
+            said = self._why_not or "no recipe starts by itself here (autostart)"
+            raise BadInput(f"do: {said}", field="do")
         elif wanted == "again" and state in (STOPPED, DONE) and place.diskseq is not None:
             # Said of the slot as it was: the drive that is there now was seen being plugged in.
             drive = next((one for one in self._drives if one.diskseq == place.diskseq), None)

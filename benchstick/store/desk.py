@@ -29,7 +29,7 @@ def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "agent": pages.agent_runs(),
-        "autostart": settings.autostart,
+        "autostart": settings.autostart_recipe,
         "slots": slots_of(db, settings),
         "scanner": scans.scanner_state(db),
         "ticket": scans.waiting(db).to_json(),
@@ -69,5 +69,5 @@ def _can(slot: dict[str, Any], settings: Settings) -> str | None:
     """What the slot may be asked for now. Nothing is repeated where nothing starts by itself: where
     no recipe does, and beside the slots, where a test has a place of its own."""
     found = _CAN.get(slot["state"])
-    starts = bool(settings.autostart) and slot["name"] in settings.bench_ports
+    starts = bool(settings.autostart_sha256) and slot["name"] in settings.bench_ports
     return found if found == STOP or starts else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import ipaddress
 import json
 import re
@@ -34,6 +35,8 @@ _SERIAL = re.compile(
 )
 # A log of events where slots test by themselves, none elsewhere.
 AUTO = "auto"
+# Between a recipe's name and the SHA-256 of its file.
+PIN = "@sha256:"
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
@@ -79,10 +82,11 @@ class Settings:
     none, `webhook_secret` what signs it; `bench_ports` are the ports where recipes may erase and
     start by themselves, by the names of the slots, `scan_prefixes` what a scan with each beginning
     is; `per_controller` is how many drives of one controller recipes test at once;
-    `autostart` is the recipe that starts by itself in them, empty for none, after `countdown`
-    seconds; `event_log` is the file that a line for each event is added to, `auto` for the one in
-    the data folder where there are `bench_ports`, empty for none, `event_serial` the serial line
-    that they are sent to, empty for none.
+    `autostart` is the recipe that starts by itself in them, with the SHA-256 of its file
+    (`NAME@sha256:HEX`), empty for none, after `countdown` seconds; `event_log` is the file that a
+    line for each event is added to, `auto` for the one in the data folder where there are
+    `bench_ports`, empty for none, `event_serial` the serial line that they are sent to, empty for
+    none.
     """
 
     hosts: tuple[str, ...]
@@ -105,6 +109,16 @@ class Settings:
     countdown: int
     event_log: str
     event_serial: str
+
+    @property
+    def autostart_recipe(self) -> str:
+        """The name of the recipe in `autostart`; empty for none."""
+        return self.autostart.partition(PIN)[0]
+
+    @property
+    def autostart_sha256(self) -> str:
+        """The SHA-256 that pins the recipe in `autostart`; empty where it has no pin."""
+        return self.autostart.partition(PIN)[2]
 
 
 def check_hosts(value: Any) -> tuple[str, ...]:
@@ -271,11 +285,26 @@ def check_prefixes(value: Any) -> Mapping[str, str]:
     return dict(value)
 
 
-def check_recipe(value: Any) -> str:
-    """Nothing, or the name of a recipe."""
-    if not isinstance(value, str) or not re.fullmatch(r"([a-z0-9][a-z0-9._-]{0,59})?", value):
-        raise ValueError(f'{value!r} is not the name of a recipe, as "incoming-usb-stick"')
-    return value.removesuffix(".toml")
+def check_autostart(value: Any) -> str:
+    """Nothing, or the name of a recipe with the SHA-256 of its file. The name alone is valid too:
+    then no test starts by itself, and the bench shows what to do."""
+    wanted = (
+        'is not a recipe with its SHA-256, as "incoming-usb-stick@sha256:..."; '
+        "benchstick recipe show NAME --pin prints the line"
+    )
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} {wanted}")
+    name, at, digest = value.partition(PIN)
+    if at and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
+        raise ValueError(f"{value!r} {wanted}")
+    if (at or name) and not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,59}", name):
+        raise ValueError(f"{value!r} {wanted}")
+    return f"{name.removesuffix('.toml')}{at}{digest.lower()}"
+
+
+def pinned(name: str, raw: bytes) -> str:
+    """The value of `autostart` for the recipe `name` whose file has these bytes."""
+    return f"{name}{PIN}{hashlib.sha256(raw).hexdigest()}"
 
 
 def check_countdown(value: Any) -> int:
@@ -321,7 +350,7 @@ SETTINGS = (
     Setting("bench_ports", {}, check_ports, "ports where recipes may erase, by their slots' names"),
     Setting("scan_prefixes", {}, check_prefixes, "what a scan is that begins so"),
     Setting("per_controller", 4, check_parallel, "drives of one controller tested at once"),
-    Setting("autostart", "", check_recipe, "the recipe that starts by itself on the bench's ports"),
+    Setting("autostart", "", check_autostart, "the recipe that starts by itself, with its SHA-256"),
     Setting("countdown", 10, check_countdown, "seconds before it does"),
     Setting("event_log", AUTO, check_event_log, "the file that gets a line for each event"),
     Setting("event_serial", "", check_serial, "the serial line that gets them too"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import http.server
 import json
 import os
@@ -202,10 +203,14 @@ def slots() -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in bench_rows("SELECT * FROM slots")}
 
 
+# The recipe that starts by itself, with the SHA-256 of its file.
+PINNED = f"incoming@sha256:{hashlib.sha256(RECIPE.encode()).hexdigest()}"
+
+
 def settings(ports: dict[str, Path], **more: Any) -> None:
     slot_ports = {f"slot {at}": port.name for at, port in enumerate(ports.values(), start=1)}
     lines = {"scanner": "Bench Scanner*", "webhook": f"http://127.0.0.1:{WEBHOOK}/",
-             "autostart": "incoming", "countdown": 6, **LINES, **more}  # fmt: skip
+             "autostart": PINNED, "countdown": 6, **LINES, **more}  # fmt: skip
     text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
     table = "".join(f'"{name}" = "{port}"\n' for name, port in slot_ports.items())
     SETTINGS.write_text(f"{text}[bench_ports]\n{table}", encoding="utf-8")

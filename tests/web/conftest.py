@@ -16,6 +16,7 @@ from playwright.sync_api import expect, sync_playwright
 from werkzeug.serving import make_server
 
 from benchstick.appliance import clock, state
+from benchstick.recipes import ready
 from benchstick.store import access, home, locks
 from benchstick.store import settings as settings_file
 from benchstick.store.database import open_reader, open_writer
@@ -72,7 +73,8 @@ def key() -> LoginKey:
 
 
 # A recipe starts by itself in the slots of every_page.some_slots.
-SLOTS = 'autostart = "incoming-usb-stick"\n[bench_ports]\n' + "".join(
+PINNED = settings_file.pinned("incoming-usb-stick", ready.raw("incoming-usb-stick"))
+SLOTS = f'autostart = "{PINNED}"\n[bench_ports]\n' + "".join(
     f'"slot {at}" = "2-{at}"\n' for at in range(1, 9)
 )
 

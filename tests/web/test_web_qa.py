@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchstick.recipes import lines, outputs, shelf
+from benchstick.recipes import lines, outputs, ready, shelf
 from benchstick.store import locks, recipes, records, slots, verdicts
 from benchstick.store import settings as settings_file
 from benchstick.store.database import open_writer
@@ -460,15 +460,59 @@ def test_a_recipe_of_html_is_text(signed_in: SignedIn) -> None:
 def test_the_sticks_go_before_the_uploaded(
     signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "twice.toml").write_text("speed = 1\n", encoding="utf-8")
+    """A recipe that comes to the stick later has its name; the uploaded one is put aside."""
     monkeypatch.setattr(shelf, "folder", lambda: tmp_path)
     assert signed_in.api("/api/v1/recipes", {"name": "twice", "text": GOOD}).status_code == 201
+    (tmp_path / "twice.toml").write_text("speed = 1\n", encoding="utf-8")
     one = signed_in.client.get("/api/v1/recipes/twice").json
-    assert (one["origin"], one["recipe"]) == ("stick", None)
+    assert (one["origin"], one["recipe"], one["uploaded_utc"]) == ("stick", None, None)
     assert one["mistakes"][0]["line"] == 1
-    page = signed_in.client.get("/recipes/twice").text
-    assert "It has mistakes" in page and "goes before it" in page
-    assert signed_in.post("/recipes/twice/remove", {}).status_code == 303
+    assert "It has mistakes" in signed_in.client.get("/recipes/twice").text
+    aside = signed_in.client.get("/api/v1/recipes/uploaded:twice").json
+    assert (aside["origin"], aside["text"]) == ("uploaded", GOOD)
+    assert "upload it with another name" in signed_in.client.get("/recipes/uploaded:twice").text
+    assert 'action="/recipes/uploaded:twice/remove"' in signed_in.client.get("/recipes").text
+    again = signed_in.api("/api/v1/recipes", {"name": "twice", "text": GOOD})
+    assert (again.status_code, again.json["error"]["field"]) == (400, "name")
+    assert signed_in.post("/recipes/uploaded:twice/remove", {}).status_code == 303
+    assert signed_in.client.get("/recipes/uploaded:twice").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["incoming-usb-stick", "incoming_usb_stick", "fu11-review"])
+def test_no_upload_takes_the_name_of_a_recipe_of_the_bench(
+    bench: Bench, signed_in: SignedIn, name: str
+) -> None:
+    for path in ("/api/v1/recipes", "/api/v1/recipes/check"):
+        answer = signed_in.api(path, {"name": name, "text": GOOD})
+        assert (answer.status_code, answer.json["error"]["field"]) == (400, "name")
+        assert "a recipe that comes with the bench" in answer.json["error"]["message"]
+    for path in ("/recipes", "/recipes/check"):
+        page = signed_in.post(path, {"name": name, "text": GOOD})
+        assert page.status_code == 400
+        assert "choose another name" in page.text
+    sent = {"csrf": signed_in.csrf, "file": (io.BytesIO(GOOD.encode()), f"{name.upper()}.TOML")}
+    assert signed_in.client.post("/recipes", data=sent).status_code == 400
+    titled = f'name = "Full  REVIEW"\n{GOOD}'
+    answer = signed_in.api("/api/v1/recipes", {"name": "mine", "text": titled})
+    assert (answer.status_code, answer.json["error"]["field"]) == (400, "text")
+    assert {name, "mine"}.isdisjoint(recipe_names(bench))
+
+
+def test_the_page_says_why_no_test_starts_by_itself(bench: Bench, client: Browser) -> None:
+    name = "incoming-usb-stick"
+    pin = settings_file.pinned(name, ready.raw(name))
+    shown = unescape(client.get(f"/recipes/{name}").text)
+    assert f'autostart = "{pin}"' in shown
+    assert "starts by itself</span>" in shown
+    for value, said in ((name, "no SHA-256"), (f"{name}@sha256:{'0' * 64}", "changed")):
+        chosen = settings_file.read(f'autostart = "{value}"\n', "test")
+        odd = browser(create_app(bench.home, chosen))
+        for path in ("/recipes", f"/recipes/{name}"):
+            shown = unescape(odd.get(path).text)
+            assert said in shown and "no test starts by itself; check the recipe" in shown
+            assert "starts by itself</span>" not in shown
+        other = odd.get("/recipes/full-review").text
+        assert "no test starts by itself" not in other
 
 
 def test_who_is_not_signed_in_keeps_no_recipe(bench: Bench, client: Browser) -> None:
