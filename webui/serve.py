@@ -26,6 +26,7 @@ from typing import Any
 
 from benchstick.appliance import page
 from benchstick.plan.errors import BadInput, BenchError
+from benchstick.plan.plain import one_line, plain_output
 from benchstick.store import access, database
 from benchstick.store import home as places
 from benchstick.store import settings as settings_module
@@ -245,8 +246,9 @@ def web_process() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(web_process())
-    except BenchError as problem:
-        print(f"benchstick: error: {problem.message}", file=sys.stderr)
-        sys.exit(problem.exit_code)
+    with plain_output():
+        try:
+            sys.exit(web_process())
+        except BenchError as problem:
+            print(f"benchstick: error: {one_line(problem.message)}", file=sys.stderr)
+            sys.exit(problem.exit_code)

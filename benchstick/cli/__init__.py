@@ -20,7 +20,7 @@ from benchstick.plan.errors import (
     EXIT_STORE,
     BenchError,
 )
-from benchstick.store.records import storable
+from benchstick.plan.plain import one_line, plain_output
 
 # Command name to module; loaded on use, so that `drives` does not wait for the web framework.
 COMMANDS = {
@@ -80,11 +80,16 @@ def main() -> None:
 # Not called run: that is the name of a command's module.
 def invoke(argv: list[str]) -> int:
     """Run one command. Every error is one clear line and the right exit code."""
+    with plain_output():
+        return _invoke(argv)
+
+
+def _invoke(argv: list[str]) -> int:
     try:
         result = cli.main(argv, prog_name="benchstick", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except BenchError as error:
-        print(f"benchstick: {storable(error.message)}", file=sys.stderr)
+        print(f"benchstick: {one_line(error.message)}", file=sys.stderr)
         return error.exit_code
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -93,10 +98,10 @@ def invoke(argv: list[str]) -> int:
         return EXIT_CANCELLED
     except click.ClickException as error:
         where = f"benchstick {argv[0]} --help" if argv else "benchstick --help"
-        print(f"benchstick: {error.format_message()} (see: {where})", file=sys.stderr)
+        print(f"benchstick: {one_line(error.format_message())} (see: {where})", file=sys.stderr)
         return EXIT_BAD_INPUT
     except sqlite3.Error as error:
-        print(f"benchstick: the store failed: {error}", file=sys.stderr)
+        print(f"benchstick: the store failed: {one_line(error)}", file=sys.stderr)
         return EXIT_STORE
     except BrokenPipeError:
         # Whoever read the output has seen enough; Python must not complain when it flushes.

@@ -9,12 +9,12 @@ import click
 from benchstick.appliance import state
 from benchstick.appliance.start import start as start_appliance
 from benchstick.appliance.stick import Machine
-from benchstick.cli.common import need_root, print_json
+from benchstick.cli.common import need_root, print_json, print_line
 from benchstick.plan.errors import BadInput
 
 
 def _say(text: str) -> None:
-    print(f"benchstick: {text}", file=sys.stderr)
+    print_line(f"benchstick: {text}", file=sys.stderr)
 
 
 @click.group()
@@ -44,6 +44,6 @@ def show(as_json: bool) -> None:
         return
     stick = document["stick"]
     place = f"{stick['path']} ({stick['model']}, id {stick['id']})" if stick else "none"
-    print(f"stick: {place}")
+    print_line(f"stick: {place}")
     for notice in state.notices(document):
         print(notice)

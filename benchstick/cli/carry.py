@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchstick.cli.common import print_json
+from benchstick.cli.common import print_json, print_line
 from benchstick.engine.job import Ready, execute
 from benchstick.engine.runner import Outcome, Progress
 from benchstick.plan import queue
+from benchstick.plan.plain import one_line, under
 from benchstick.plan.steps import Plan
 from benchstick.plan.units import duration_text, size_text
 from benchstick.store import database, records
@@ -54,25 +55,28 @@ def print_plan(plan: Plan, as_json: bool) -> None:
     if as_json:
         print_json(plan.to_json())
         return
-    print(f"{plan.suite} on {plan.drive_code}: {cost_text([plan])}")
+    print_line(f"{plan.suite} on {plan.drive_code}: {cost_text([plan])}")
     for number, step in enumerate(plan.steps):
         marks = " DESTROYS" if step.destroys else ""
         written = f", writes {size_text(step.bytes_written)}" if step.bytes_written else ""
-        print(f"{number:4}  {step.name} ({duration_text(step.seconds)}{written}){marks}")
+        print_line(f"{number:4}  {step.name} ({duration_text(step.seconds)}{written}){marks}")
     for note in plan.notes:
-        print(f"note: {note}")
+        print_line(f"note: {note}")
 
 
 def tell_cost(ready: Ready) -> None:
     """What the run takes, on stderr."""
     model = ready.drive.identity.model
-    print(f"{ready.plan.suite} on {model}: {cost_text([ready.plan])}", file=sys.stderr)
+    print_line(f"{ready.plan.suite} on {model}: {cost_text([ready.plan])}", file=sys.stderr)
     for note in ready.plan.notes:
-        print(f"note: {note}", file=sys.stderr)
+        print_line(f"note: {note}", file=sys.stderr)
 
 
 class _Meter:
     """One line on a terminal, rewritten once a second."""
+
+    def __init__(self) -> None:
+        self._out = under(sys.stderr)
 
     def __call__(self, at: Progress) -> None:
         done = at.index + (at.fraction or 0.0)
@@ -80,12 +84,12 @@ class _Meter:
         bar = "█" * filled + "░" * (24 - filled)
         share = "" if at.fraction is None else f" {100 * at.fraction:.0f} %"
         text = f"run {at.number} {bar} {at.name}{share} · {at.left}"
-        sys.stderr.write(f"\r\x1b[K{text[:110]}")
-        sys.stderr.flush()
+        self._out.write(f"\r\x1b[K{one_line(text)[:110]}")
+        self._out.flush()
 
     def close(self) -> None:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+        self._out.write("\r\x1b[K")
+        self._out.flush()
 
 
 class _Lines:
@@ -97,8 +101,8 @@ class _Lines:
     def __call__(self, at: Progress) -> None:
         if at.index != self._last:
             self._last = at.index
-            print(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.left}",
-                  file=sys.stderr, flush=True)  # fmt: skip
+            print_line(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.left}",
+                       file=sys.stderr, flush=True)  # fmt: skip
 
     def close(self) -> None:
         """Nothing to put right."""

@@ -9,11 +9,12 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from benchstick.appliance import state
 from benchstick.engine import purges
 from benchstick.plan.errors import BadInput
+from benchstick.plan.plain import one_line
 from benchstick.plan.tables import MOST_BYTES
 from benchstick.store import database
 from benchstick.store.home import data_folder
@@ -34,13 +35,13 @@ def need_root(what: str) -> None:
 def tell_notices() -> None:
     """What the booted stick has to say, on stderr; nothing on a host."""
     for notice in state.notices():
-        print(f"benchstick: {notice}", file=sys.stderr)
+        print_line(f"benchstick: {notice}", file=sys.stderr)
 
 
 def tell_unfinished() -> None:
     """Purges that did not come to their end, on stderr, with what to do."""
     for left in purges.at_home(data_folder()):
-        print(f"benchstick: {left.told()}", file=sys.stderr)
+        print_line(f"benchstick: {left.told()}", file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -50,9 +51,14 @@ def reader() -> Iterator[sqlite3.Connection]:
         yield db
 
 
+def print_line(text: str, *, file: TextIO | None = None, flush: bool = False) -> None:
+    """Print one line, whatever is in its text."""
+    print(one_line(text), file=file, flush=flush)
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Columns padded to their widest cell; numbers as the caller wrote them."""
-    lines = [list(columns), *[[str(cell) for cell in row] for row in rows]]
+    lines = [list(columns), *[[one_line(cell) for cell in row] for row in rows]]
     widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
     for line in lines:
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))

@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from benchstick.analysis.compare import summary
-from benchstick.cli.common import print_table, reader
-from benchstick.cli.export import check_place, put, put_drawings
+from benchstick.cli.common import print_line, print_table, reader
+from benchstick.cli.export import check_place, encoded, put, put_drawings
 from benchstick.plan.errors import BadInput
 from benchstick.store import comparisons, pages
 from benchstick.store.export import comparison_csv
@@ -49,26 +49,26 @@ def compare(
         assert output is not None
         _drawings(document, output)
     else:
-        put(_made(document, wanted, bench), output)
+        put(_made(document, wanted, bench), output, is_text=wanted != "pdf")
 
 
 def _made(document: Mapping[str, Any], form: str, bench: str) -> bytes:
     """The file of a comparison's document in this format."""
     if form == "json":
-        return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+        return encoded(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     if form == "csv":
-        return comparison_csv(document).encode("utf-8")
+        return encoded(comparison_csv(document))
     if form == "text":
         text = io.StringIO()
         with contextlib.redirect_stdout(text):
             print_comparison(document)
-        return text.getvalue().encode("utf-8")
+        return encoded(text.getvalue())
     # On use: what a report shows is made by the page's part of the program.
     from benchstick.reports import html, pdf
     from webui import comparison_report
 
     made = comparison_report.of_comparison(document, bench)
-    return html.page(made).encode("utf-8") if form == "html" else pdf.document(made)
+    return encoded(html.page(made)) if form == "html" else pdf.document(made)
 
 
 def _drawings(document: Mapping[str, Any], folder: Path) -> None:
@@ -96,7 +96,7 @@ def print_comparison(document: Mapping[str, Any]) -> None:
     if told:
         print("These runs differ in more than the drive:")
         for line in told:
-            print(f"  {line}")
+            print_line(f"  {line}")
         print()
     if not document["figures"]:
         print("no figure is in more than one of these runs")

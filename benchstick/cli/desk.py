@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from benchstick.cli.common import need_root, print_json, print_table
+from benchstick.cli.common import need_root, print_json, print_line, print_table
 from benchstick.plan.errors import BadInput, Refused, StoreFailed
 from benchstick.plan.ticket import scan_text
 from benchstick.store import database, locks, records, settings
@@ -53,10 +53,10 @@ def show(as_json: bool) -> None:
         ],
     )  # fmt: skip
     ticket = [f"{kind} {text}" for kind, text in found["ticket"].items() if text]
-    print(f"the next drive gets: {', '.join(ticket) or 'nothing'}")
+    print_line(f"the next drive gets: {', '.join(ticket) or 'nothing'}")
     if found["webhook"]["waiting"]:
         told = storable(found["webhook"]["why"]) or "not tried yet"
-        print(f"for the webhook: {found['webhook']['waiting']} wait ({told})")
+        print_line(f"for the webhook: {found['webhook']['waiting']} wait ({told})")
 
 
 def _state(slot: Mapping[str, Any]) -> str:
@@ -75,7 +75,7 @@ def _state(slot: Mapping[str, Any]) -> str:
 def stop(slot: str) -> None:
     """Stop the countdown or the test in SLOT (`show` has its name); it still gives a verdict."""
     _ask("qa", {"slot": slot, "do": STOP})
-    print(f"{slot}: was asked to stop")
+    print_line(f"{slot}: was asked to stop")
 
 
 @desk.command()
@@ -83,7 +83,7 @@ def stop(slot: str) -> None:
 def again(slot: str) -> None:
     """Begin a new countdown for the drive in SLOT."""
     _ask("qa", {"slot": slot, "do": AGAIN})
-    print(f"{slot}: counts down")
+    print_line(f"{slot}: counts down")
 
 
 @desk.command()
@@ -91,7 +91,7 @@ def again(slot: str) -> None:
 def scan(text: str) -> None:
     """Keep TEXT as if a scanner had read it: it goes with the next drive."""
     _ask("scan", {"text": scan_text(text)})
-    print(f"kept: {text}")
+    print_line(f"kept: {text}")
 
 
 @desk.command()

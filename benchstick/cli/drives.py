@@ -6,7 +6,7 @@ import contextlib
 
 import click
 
-from benchstick.cli.common import print_json, tell_notices, tell_unfinished
+from benchstick.cli.common import print_json, print_line, tell_notices, tell_unfinished
 from benchstick.drives import discover, words, worse
 from benchstick.drives.model import Drive
 from benchstick.engine import plugged, purges
@@ -49,12 +49,12 @@ def print_card(drive: Drive) -> None:
     """A drive in a few lines: name, connection, guard state with its reason, code."""
     label = f" [{drive.label}]" if drive.label else ""
     size = size_text(drive.identity.capacity)
-    print(f"{drive.path}  {drive.identity.model}, {size}{label}")
-    print(f"    {words.summary_line(drive)}")
-    print(f"    {drive.guard.state}: {drive.guard.why}")
-    print(f"    code: {drive.code}")
+    print_line(f"{drive.path}  {drive.identity.model}, {size}{label}")
+    print_line(f"    {words.summary_line(drive)}")
+    print_line(f"    {drive.guard.state}: {drive.guard.why}")
+    print_line(f"    code: {drive.code}")
     for item in worse.found(drive.value):
-        print(f"    note: {item.text}")
+        print_line(f"    note: {item.text}")
 
 
 @click.command()
@@ -70,7 +70,7 @@ def drive(selector: str, as_json: bool) -> None:
     width = max(len(name) for name in found.facts)
     for name, fact in found.facts.items():
         if fact.value is None:
-            print(f"    {name:<{width}}  - ({fact.why or 'not reported'})")
+            print_line(f"    {name:<{width}}  - ({fact.why or 'not reported'})")
             continue
         value = fact.value
         if isinstance(value, bool):
@@ -80,4 +80,4 @@ def drive(selector: str, as_json: bool) -> None:
         elif isinstance(value, dict):
             value = ", ".join(f"{key} {item}" for key, item in value.items())
         unit = f" {fact.unit}" if fact.unit else ""
-        print(f"    {name:<{width}}  {value}{unit}  [{fact.source}]")
+        print_line(f"    {name:<{width}}  {value}{unit}  [{fact.source}]")

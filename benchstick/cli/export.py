@@ -43,7 +43,7 @@ def export(number: int, form: str, output: Path | None, artefacts: bool) -> None
     check_place("export", form, output)
     with reader() as db:
         if form == "bundle":
-            put(_bundle(db, number, artefacts), output)
+            put(_bundle(db, number, artefacts), output, is_text=False)
             return
         document = files.bundle(db, number)
         bench = pages.bench_id(db)
@@ -51,7 +51,7 @@ def export(number: int, form: str, output: Path | None, artefacts: bool) -> None
         assert output is not None
         _charts(document, output)
         return
-    put(_made(document, form, bench), output)
+    put(_made(document, form, bench), output, is_text=form not in _BINARY)
 
 
 def check_place(command: str, form: str, output: Path | None) -> None:
@@ -62,9 +62,12 @@ def check_place(command: str, form: str, output: Path | None) -> None:
         raise BadInput(f"{command}: {form} is not text; add --output FILE", field="output")
 
 
-def put(made: bytes, output: Path | None) -> None:
-    """To the file, or to stdout where there is none. BadInput."""
-    if output is None:
+def put(made: bytes, output: Path | None, *, is_text: bool = True) -> None:
+    """To the file, or to stdout where there is none, which may be a terminal. BadInput."""
+    if output is None and is_text:
+        sys.stdout.write(made.decode("utf-8"))
+        sys.stdout.flush()
+    elif output is None:
         sys.stdout.buffer.write(made)
         sys.stdout.flush()
     else:
@@ -79,16 +82,21 @@ def _bundle(db: sqlite3.Connection, number: int, artefacts: bool) -> bytes:
     return file.getvalue()
 
 
+def encoded(text: str) -> bytes:
+    r"""The bytes of a file. Halves of surrogate pairs, which JSON may bring, become `\udc80`."""
+    return text.encode("utf-8", "backslashreplace")
+
+
 def _made(document: Mapping[str, Any], form: str, bench: str) -> bytes:
     """The file of a run's document in this format."""
     if form == "csv":
-        return files.figures_csv(document).encode("utf-8")
+        return encoded(files.figures_csv(document))
     if form == "certificate-text":
-        return str(certificate(document)["text"]).encode("utf-8")
+        return encoded(str(certificate(document)["text"]))
     if form in ("html", "pdf"):
         return _report(document, form, bench)
     shown = certificate(document) if form == "certificate" else document
-    return (json.dumps(shown, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+    return encoded(json.dumps(shown, indent=1, ensure_ascii=False) + "\n")
 
 
 def _session(document: Mapping[str, Any]) -> Session:
@@ -101,7 +109,7 @@ def _report(document: Mapping[str, Any], form: str, bench: str) -> bytes:
     from webui import report
 
     made = report.of_run(document, _session(document), bench)
-    return html.page(made).encode("utf-8") if form == "html" else pdf.document(made)
+    return encoded(html.page(made)) if form == "html" else pdf.document(made)
 
 
 def _charts(document: Mapping[str, Any], folder: Path) -> None:
@@ -124,7 +132,7 @@ def put_drawings(folder: Path, drawings: Mapping[str, str]) -> None:
     except OSError as error:
         raise BadInput(f"{folder}: {error.strerror}", field="output") from None
     for name, text in drawings.items():
-        write_file(folder / name, text.encode("utf-8"))
+        write_file(folder / name, encoded(text))
         print(folder / name)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from benchstick.cli.common import print_json, print_table, read_file, reader
+from benchstick.cli.common import print_json, print_line, print_table, read_file, reader
 from benchstick.plan.errors import BadInput
 from benchstick.store import database, models
 from benchstick.store.home import data_folder
@@ -26,7 +26,7 @@ def import_(path: Path) -> None:
     sheet = sheets.read(read_file(path), str(path))
     with contextlib.closing(database.open_writer(data_folder())) as db:
         models.save(db, sheet)
-    print(f"kept {sheet.name}, for drives whose model is {sheet.model}")
+    print_line(f"kept {sheet.name}, for drives whose model is {sheet.model}")
 
 
 @model.command("list")
@@ -60,4 +60,4 @@ def remove(number: int) -> None:
         raise BadInput("there are no model sheets yet")
     with contextlib.closing(database.open_writer(data_folder())) as db:
         models.remove(db, number)
-    print(f"removed {number}")
+    print_line(f"removed {number}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from benchstick.cli.carry import cost_text
-from benchstick.cli.common import need_root, print_json, print_table, tell_unfinished
+from benchstick.cli.common import need_root, print_json, print_line, print_table, tell_unfinished
 from benchstick.cli.recipe import is_file, source, tell_mistakes
 from benchstick.drives import discover, slots
 from benchstick.drives.model import Drive
@@ -182,7 +182,7 @@ def _tell(
     """What is about to be done, for each drive; on stderr, of a dry run on stdout."""
     file = sys.stdout if dry_run else sys.stderr
     seen = plugged.believed()
-    print(f"{recipe.name} on {len(drives)} drive{'s' if len(drives) > 1 else ''}", file=file)
+    print_line(f"{recipe.name} on {len(drives)} drive{'s' if len(drives) > 1 else ''}", file=file)
     for drive in drives:
         facts = drive.to_json()
         another = verdict.serial_mismatch(scanned, facts)
@@ -206,7 +206,7 @@ def _tell(
             except BenchError as error:
                 cost = error.message
         told = "; ".join(item.text for item in reasons) or cost
-        print(f"{drive.code} ({drive.identity.model}): {storable(told)}", file=file)
+        print_line(f"{drive.code} ({drive.identity.model}): {storable(told)}", file=file)
     for sentence in several.shared(drives):
         print(sentence, file=file)
 
@@ -226,5 +226,7 @@ def _write(path: Path | None, text: str, mode: str = "w") -> None:
             file.write(text)
     except OSError as error:
         # The verdicts are kept and printed all the same.
-        print(f"benchstick: {path}: {error.strerror}; benchstick verdict show has the verdicts",
-              file=sys.stderr)  # fmt: skip
+        print_line(
+            f"benchstick: {path}: {error.strerror}; benchstick verdict show has the verdicts",
+            file=sys.stderr,
+        )

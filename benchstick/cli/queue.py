@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.cli.carry import carry_out, cost_text, document_of, print_plan
-from benchstick.cli.common import print_json
+from benchstick.cli.common import print_json, print_line
 from benchstick.cli.runs import print_run
 from benchstick.engine.foreground import Foreground
 from benchstick.engine.job import (
@@ -115,12 +115,12 @@ def queue_of(
         return 0
     readies = check_queue(jobs, home, seen)
     for ready in readies:
-        print(f"{ready.plan.suite}: {cost_text([ready.plan])}", file=sys.stderr)
+        print_line(f"{ready.plan.suite}: {cost_text([ready.plan])}", file=sys.stderr)
         for note in ready.plan.notes:
-            print(f"note: {note}", file=sys.stderr)
+            print_line(f"note: {note}", file=sys.stderr)
     drive = readies[0].drive
     total = cost_text([ready.plan for ready in readies])
-    print(f"{len(readies)} runs on {drive.identity.model}: {total}", file=sys.stderr)
+    print_line(f"{len(readies)} runs on {drive.identity.model}: {total}", file=sys.stderr)
     done = _carry_out_all(readies, home, seen)
     documents = [document_of(home, number) for number in done.numbers]
     named = [job.suite for at, job in enumerate(jobs) if at not in done.taken_out]
@@ -134,9 +134,9 @@ def queue_of(
                 print()
             print_run(document)
     if why:
-        print(f"benchstick: {storable(why)}", file=sys.stderr)
+        print_line(f"benchstick: {storable(why)}", file=sys.stderr)
     if left:
-        print(f"benchstick: not started: {', '.join(left)}", file=sys.stderr)
+        print_line(f"benchstick: not started: {', '.join(left)}", file=sys.stderr)
     return code
 
 
@@ -214,7 +214,7 @@ def _print_plans(readies: Sequence[Ready], as_json: bool) -> None:
         return
     for plan in plans:
         print_plan(plan, as_json=False)
-    print(f"{len(plans)} runs on {plans[0].drive_code}: {cost_text(plans)}")
+    print_line(f"{len(plans)} runs on {plans[0].drive_code}: {cost_text(plans)}")
 
 
 def _document(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from pathlib import Path
 
 import click
 
-from benchstick.cli.common import print_json, print_table, read_file
+from benchstick.cli.common import print_json, print_line, print_table, read_file
 from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput
 from benchstick.recipes import shelf, told, words
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.read import RecipeMistakes, read
-from benchstick.store import database, recipes
+from benchstick.store import database, recipes, settings
 from benchstick.store.home import data_folder
 from benchstick.store.records import storable
 
@@ -39,14 +40,14 @@ def check(path: Path, as_json: bool) -> int:
     if as_json:
         print_json(told.check(found, str(path)))
     else:
-        print(f"{path}: {found.name}: {_counts(found)}; no mistakes")
+        print_line(f"{path}: {found.name}: {_counts(found)}; no mistakes")
     return 0
 
 
 def tell_mistakes(error: RecipeMistakes, where: str) -> None:
     """Each on a line of stderr, as FILE:LINE: what."""
     for item in error.mistakes:
-        print(storable(item.told(where)), file=sys.stderr)
+        print_line(item.told(where), file=sys.stderr)
 
 
 def _counts(found: Recipe) -> str:
@@ -81,16 +82,30 @@ def _told(made: Recipe | BadInput) -> tuple[str, str, str]:
 @click.argument("name", metavar="NAME|FILE")
 @click.option("--toml", "as_toml", is_flag=True, help="the file itself, to make your own of it")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/recipe/1 document")
-def show(name: str, as_toml: bool, as_json: bool) -> None:
+@click.option("--pin", is_flag=True, help="the line for the settings that starts it by itself")
+def show(name: str, as_toml: bool, as_json: bool, pin: bool) -> None:
     """Tell what a recipe does: one of `list`, or that in a file."""
     raw, where = source(name)
     found = read(raw, where)
-    if as_toml:
+    if pin:
+        print(_pin_line(name, raw))
+    elif as_toml:
         print(raw.decode("utf-8-sig"), end="")
     elif as_json:
         print_json(found.to_json())
     else:
         print("\n    ".join(words.lines(found)))
+
+
+def _pin_line(name: str, raw: bytes) -> str:
+    """BadInput for a recipe that no setting can name."""
+    if is_file(name):
+        raise BadInput(
+            f"{name}: --pin needs the name of a recipe of this bench; add the file first: "
+            f"benchstick recipe add {shlex.quote(name)}",
+            field="pin",
+        )
+    return f'autostart = "{settings.pinned(recipes.check_name(name), raw)}"'
 
 
 @recipe.command()
@@ -101,13 +116,15 @@ def add(path: Path, name: str | None) -> int:
     called = recipes.check_name(path.stem if name is None else name)
     raw = read_file(path)
     try:
-        read(raw, str(path))
+        # As it is read later: a recipe without a name is called as its file.
+        found = read(raw, f"{called}.toml")
     except RecipeMistakes as error:
         tell_mistakes(error, str(path))
         return EXIT_BAD_INPUT
+    shelf.check_upload(called, found)
     with contextlib.closing(database.open_writer(data_folder())) as db:
         recipes.save(db, called, raw.decode("utf-8-sig"))
-    print(f"{called} is kept (benchstick recipe show {called})")
+    print_line(f"{called} is kept (benchstick recipe show {called})")
     return 0
 
 
@@ -116,14 +133,17 @@ def add(path: Path, name: str | None) -> int:
 def remove(name: str) -> None:
     """Remove a recipe that was added or uploaded."""
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        if not recipes.remove(db, name):
+        if not recipes.remove(db, shelf.stored_name(name)):
             raise BadInput(f"recipe {name[:60]!r}: none of that name was added", field="recipe")
-    print(f"{name} is removed")
+    print_line(f"{name} is removed")
 
 
 def is_file(name: str) -> bool:
     """Whether this means a file, not a recipe of the bench's."""
-    return Path(name).exists() or "/" in name or name.endswith(".toml")
+    if "/" in name or name.endswith(".toml"):
+        return True
+    # A file in this folder does not replace a recipe of the bench.
+    return Path(name).exists() and name not in {item.name for item in shelf.shelved()}
 
 
 def source(name: str) -> tuple[bytes, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from benchstick.cli.common import print_json, print_table, read_file, reader
+from benchstick.cli.common import print_json, print_line, print_table, read_file, reader
 from benchstick.plan.errors import BadInput
 from benchstick.store import database, references
 from benchstick.store.home import data_folder
@@ -26,7 +26,7 @@ def import_(path: Path) -> None:
     found = files.read(read_file(path), str(path))
     with contextlib.closing(database.open_writer(data_folder())) as db:
         count = references.add(db, found)
-    print(f"{count} reference figure{'' if count == 1 else 's'} kept from {path}")
+    print_line(f"{count} reference figure{'' if count == 1 else 's'} kept from {path}")
 
 
 @reference.command("list")
@@ -60,4 +60,4 @@ def remove(numbers: tuple[int, ...]) -> None:
         raise BadInput("there are no reference figures yet")
     with contextlib.closing(database.open_writer(data_folder())) as db:
         references.remove(db, numbers)
-    print(f"removed {', '.join(str(number) for number in numbers)}")
+    print_line(f"removed {', '.join(str(number) for number in numbers)}")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from benchstick.cli.carry import carry_out, document_of, print_plan, tell_cost
-from benchstick.cli.common import need_root, print_json, tell_unfinished
+from benchstick.cli.common import need_root, print_json, print_line, tell_unfinished
 from benchstick.cli.queue import Given, queue_of, read_suites
 from benchstick.cli.runs import print_run
 from benchstick.engine import plugged
@@ -71,7 +71,7 @@ def run(
     else:
         print_run(document)
     if outcome.why:
-        print(f"benchstick: {outcome.why}", file=sys.stderr)
+        print_line(f"benchstick: {outcome.why}", file=sys.stderr)
     return outcome.exit_code
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchstick.cli.common import print_json, print_table, reader, tell_notices
+from benchstick.cli.common import print_json, print_line, print_table, reader, tell_notices
 from benchstick.drives import worse
 from benchstick.plan.units import duration_text
 from benchstick.store import database, records
@@ -84,27 +84,27 @@ def print_run(document: Mapping[str, Any]) -> None:
     """A run as text: the suite's own report, verdicts, temperatures, events."""
     drive = document["drive"]
     conditions = document["conditions"]
-    print(
+    print_line(
         f"run {document['number']} · {document['suite']} · {drive['identity']['model']} "
         f"({drive['code']}) · {conditions.get('target', 'target not known')} · {document['state']}"
     )
     if conditions.get("state"):
-        print(f"state of the drive: {conditions['state']}")
+        print_line(f"state of the drive: {conditions['state']}")
     if document["practice"]:
         print("practice drive: these figures say nothing about a real one")
     result = document["result"] or {}
     if result.get("text"):
         print(f"\n{result['text']}\n")
     for verdict in result.get("verdicts", ()):
-        print(f"{verdict['name']}: {verdict['state']} ({verdict['text']})")
+        print_line(f"{verdict['name']}: {verdict['state']} ({verdict['text']})")
     _print_invalid(document)
     _print_temperatures(document["temperatures"])
     for event in document["events"]:
-        print(f"event: {event['kind']}: {event['text']}")
+        print_line(f"event: {event['kind']}: {event['text']}")
     for note in document["plan"]["notes"]:
-        print(f"note: {note}")
+        print_line(f"note: {note}")
     if document["why"]:
-        print(f"why: {document['why']}")
+        print_line(f"why: {document['why']}")
 
 
 def _print_invalid(document: Mapping[str, Any]) -> None:
@@ -113,13 +113,13 @@ def _print_invalid(document: Mapping[str, Any]) -> None:
         if figure["state"] == "valid" or figure["pass"] is None or figure["why"] in told:
             continue
         told.add(figure["why"])
-        print(f"{figure['state']}: {figure['name']}, pass {figure['pass']}: {figure['why']}")
+        print_line(f"{figure['state']}: {figure['name']}, pass {figure['pass']}: {figure['why']}")
 
 
 def _print_temperatures(temperatures: list[Mapping[str, Any]]) -> None:
     values = [item["celsius"] for item in temperatures if item["celsius"] is not None]
     if values:
         text = " ".join(f"{value:.0f}" for value in values)
-        print(f"temperature in the idle intervals, C: {text}")
+        print_line(f"temperature in the idle intervals, C: {text}")
     elif temperatures:
-        print(f"temperature: {temperatures[0]['why']}")
+        print_line(f"temperature: {temperatures[0]['why']}")

@@ -8,6 +8,7 @@ import time
 
 import click
 
+from benchstick.cli.common import print_line
 from benchstick.engine import scanner as scanners
 from benchstick.engine.keyboard import LAYOUTS
 from benchstick.engine.signals import cancel_on_signals
@@ -52,7 +53,7 @@ def _list(wanted: str, as_json: bool) -> None:
         return
     for one in found:
         mark = "  the scanner of the settings" if one.node in taken else ""
-        print(f"{one.id}  {one.name}  {one.node}{mark}")
+        print_line(f"{one.id}  {one.name}  {one.node}{mark}")
     if not found:
         print("no keyboard and no scanner is plugged in", file=sys.stderr)
 
@@ -64,7 +65,7 @@ def _read(wanted: str, layout: str, as_json: bool) -> None:
     except OSError as error:
         # EBUSY: the bench's agent has it, or another program.
         raise BadInput(f"{device.node} ({device.name}): {error.strerror}") from None
-    print(f"reading {device.name} ({device.id}), layout {layout}", file=sys.stderr, flush=True)
+    print_line(f"reading {device.name} ({device.id}), layout {layout}", file=sys.stderr, flush=True)
     with cancel_on_signals() as stop:
         try:
             while not stop.is_set():
@@ -81,5 +82,5 @@ def _print(scan: scanners.Scan, as_json: bool) -> None:
         document = {"schema": SCAN_SCHEMA, "text": scan.text, "at": scan.at}
         sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
     else:
-        print(scan.text)
+        print_line(scan.text)
     sys.stdout.flush()

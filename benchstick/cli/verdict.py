@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from benchstick.cli.common import print_json, print_table, reader
+from benchstick.cli.common import print_json, print_line, print_table, reader
+from benchstick.plan.plain import one_line
 from benchstick.recipes import lines, outputs
 from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
 from benchstick.store import database, records, verdicts
@@ -71,11 +72,11 @@ def of(run: int, as_json: bool) -> None:
     if as_json:
         print_json({"schema": "benchstick/verdicts-of-run/1", "verdicts": found})
     elif not found:
-        print(f"no verdict rests on run {run}")
+        print_line(f"no verdict rests on run {run}")
     for item in found if not as_json else ():
         origin = item.get("imported")
         at = f" of bench {origin['bench']}" if origin else ""
-        print(storable(f"verdict {origin['number'] if origin else item['number']}{at}:"))
+        print_line(f"verdict {origin['number'] if origin else item['number']}{at}:")
         _print(item, "text")
 
 
@@ -89,4 +90,4 @@ def _print(found: Mapping[str, Any], form: str) -> None:
     elif form == "events":
         print("\n".join(lines.event_lines(found)))
     else:
-        print("\n".join(storable(line) or "" for line in outputs.text_lines(found)))
+        print("\n".join(one_line(line) for line in outputs.text_lines(found)))

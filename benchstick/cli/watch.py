@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from benchstick.cli.common import print_line
 from benchstick.drives import discover, words
 from benchstick.drives.model import Drive
 from benchstick.drives.watch import present
@@ -26,7 +27,7 @@ def watch(as_json: bool) -> int:
         initial = present()
         known = _look()
         if not as_json:
-            print(f"{len(known)} drives; waiting for changes", file=sys.stderr, flush=True)
+            print_line(f"{len(known)} drives; waiting for changes", file=sys.stderr, flush=True)
         for event in hotplug(stop=stop, initial=initial):
             if event.kind == "plug":
                 known.update(_look())
@@ -51,9 +52,9 @@ def _print(kind: str, name: str, drive: Drive | None, as_json: bool) -> None:
         }
         sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
     elif drive is None:
-        print(f"{kind}: /dev/{name}")
+        print_line(f"{kind}: /dev/{name}")
     else:
-        print(
+        print_line(
             f"{kind}: {drive.path} {drive.identity.model} ({drive.code}), "
             f"{words.summary_line(drive)}, {drive.guard.state}"
         )

@@ -27,6 +27,7 @@ from benchstick.engine.job import (
 )
 from benchstick.engine.signals import cancel_on_signals
 from benchstick.plan.errors import EXIT_INTERNAL, BadInput, BenchError
+from benchstick.plan.plain import plain_output
 from benchstick.plan.queue import entries_of
 from benchstick.store import database, queues, records
 from benchstick.store.home import data_folder
@@ -143,4 +144,5 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with plain_output():
+        sys.exit(main(sys.argv[1:]))

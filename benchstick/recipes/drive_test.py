@@ -45,6 +45,7 @@ from benchstick.plan.errors import (
     DriveLost,
     Refused,
 )
+from benchstick.plan.plain import plain_output
 from benchstick.recipes import before, limits, verdict
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.limits import Evidence
@@ -348,7 +349,7 @@ def main() -> int:
     def tell(text: str) -> None:
         print(f"{ask.drive}: {text}", file=sys.stderr, flush=True)
 
-    with cancel_on_signals() as cancelled:
+    with plain_output(), cancel_on_signals() as cancelled:
         try:
             found = DriveTest(ask, data_folder(), cancelled, tell, parent).carry_out()
         except BenchError as error:

@@ -86,7 +86,8 @@ def _word(value: Any) -> str:
     if isinstance(value, list | tuple):
         return _word(",".join(_plain(one) for one in value))
     text = _plain(value)
-    return text if _BARE.fullmatch(text) else json.dumps(text)
+    # JSON lets DEL stand as it is.
+    return text if _BARE.fullmatch(text) else json.dumps(text).replace("\x7f", "\\u007f")
 
 
 def _plain(value: Any) -> str:

@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchstick.drives import worse
+from benchstick.plan.plain import plain
 from benchstick.store import records, verdicts
 
+# Also the wide forms, which some spreadsheets take for the same.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 COLUMNS = (
     "run", "suite", "drive", "model", "target", "step", "name", "pass", "value", "unit", "state",
     "why", "drive_state",
@@ -91,7 +94,9 @@ def drive_state(detail: Mapping[str, Any], conditions: Mapping[str, Any]) -> str
 
 
 def safe_cell(value: object) -> object:
-    """A cell that no spreadsheet takes for a formula: model names come from the drive."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"
-    return value
+    """A cell that no spreadsheet takes for a formula, without control characters: model names come
+    from the drive."""
+    if not isinstance(value, str):
+        return value
+    quote = "'" if value[:1] in _FORMULA else ""
+    return f"{quote}{plain(value)}"
