@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import platform
+import socket
 from pathlib import Path
 from typing import Any
 
 import click
 
 from benchstick.appliance import state
-from benchstick.cli.common import need_root
+from benchstick.cli.common import need_root, print_line
+from benchstick.cli.masking import masked
 from benchstick.drives import discover
 from benchstick.engine import host
 from benchstick.engine.agent import drives_document
@@ -34,32 +36,19 @@ def support(output: Path, keep_serials: bool) -> None:
         "appliance": state.read(),
     }
     if not keep_serials:
-        document = _masked(document)
+        document = masked(document, _machine_names())
     text = json.dumps(document, indent=1, ensure_ascii=False)
     try:
         output.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise BadInput(f"{output}: {error.strerror}; choose another --output") from None
-    print(f"wrote {output}")
+    print_line(f"wrote {output}")
 
 
-# Fields that tell one drive, or one person's folder, from another.
-_SECRET = frozenset(
-    {"serial", "bridge_serial", "key", "code", "label", "uuid", "set", "drive_code"}
-)
-
-
-def _masked(value: Any, name: str = "") -> Any:
-    """The document with serials, codes, labels and the user's own paths masked, at any depth."""
-    if isinstance(value, dict):
-        if name in _SECRET and "value" in value:
-            return {**value, "value": _masked(value["value"], name)}
-        return {key: _masked(item, key) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_masked(item, name) for item in value]
-    if name in _SECRET and isinstance(value, str) and value:
-        return f"masked-{hashlib.sha256(value.encode()).hexdigest()[:8]}"
-    return value
+def _machine_names() -> set[str]:
+    """What the machine is called, in full and without its domain."""
+    names = {platform.node(), socket.gethostname()}
+    return names | {name.partition(".")[0] for name in names}
 
 
 def _last_runs() -> list[object]:
