@@ -132,8 +132,13 @@ _IDENTITY = record(
     "who a drive is",
 )
 _GUARD = record(
-    {"state": text(enum=["free", "locked", "protected"]), "why": text()},
+    {
+        "state": text(enum=["free", "locked", "protected"]),
+        "why": text(),
+        "retry": flag("true: locked until it answers; try again, no code unlocks it before"),
+    },
     "may it be written, and why not",
+    may_lack=("retry",),
 )
 _DRIVE_FIELDS: dict[str, Schema] = {
     "code": text("what is typed to destroy its data; names the drive in addresses"),

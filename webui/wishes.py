@@ -285,8 +285,10 @@ def wish_text(wish: Wish, drive: Mapping[str, Any]) -> str:
 
 
 def needs_unlock(drive: Mapping[str, Any]) -> bool:
-    """A locked drive is unlocked for every run, as the guard demands."""
-    return bool(drive["guard"]["state"] == "locked")
+    """A locked drive is unlocked for every run, as the guard demands. One that does not answer is
+    not unlocked at all."""
+    guard = drive["guard"]
+    return bool(guard["state"] == "locked" and not guard.get("retry"))
 
 
 def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
@@ -297,6 +299,8 @@ def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
         why = guard["why"]
         said = _("%(drive)s is protected: %(why)s. It is never written.", drive=name, why=why)
         raise Refused(said, field="drive")
+    if guard.get("retry"):
+        raise Refused(_("%(drive)s: %(why)s.", drive=name, why=guard["why"]), field="drive")
     same = (None, drive["identity"]["key"])
     if wish.identity_key not in same or wish.diskseq not in (None, drive.get("diskseq")):
         raise WebError(

@@ -58,6 +58,8 @@ def find(selector: str) -> Drive:
     who = f"drive {drive.code} ({drive.path})"
     if not drive.is_practice and not drive.value("external"):
         raise Refused(f"{who} is internal: sticks are written to external drives only")
+    if drive.guard.retry:
+        raise Refused(f"{who} is {drive.guard.why}; nothing was written")
     if drive.guard.state == LOCKED:
         raise Refused(
             f"{who} is locked: {drive.guard.why}; sticks are written to free drives only: "

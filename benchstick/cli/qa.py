@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ import click
 from benchstick.cli.carry import cost_text
 from benchstick.cli.common import need_root, print_json, print_line, print_table, tell_unfinished
 from benchstick.cli.recipe import is_file, source, tell_mistakes
-from benchstick.drives import discover, slots
+from benchstick.drives import blank, discover, slots
 from benchstick.drives.model import Drive
 from benchstick.drives.tree import Tree
 from benchstick.engine import event_lines, plugged
@@ -200,8 +201,10 @@ def _tell(
                 if any(plan.destroys for plan in plans) and drive.code not in erase:
                     plugged_in = drive.diskseq is not None and drive.diskseq in seen
                     reason = before.why_not_erased(
-                        recipe, facts, bench_ports=ports, plugged=plugged_in
-                    )
+                        recipe, facts, bench_ports=ports, plugged=plugged_in,
+                        # The test itself reads it when it is the drive's turn.
+                        sample=partial(_sample, drive.name, dry_run),
+                    )  # fmt: skip
                     reasons += [] if reason is None else [reason]
             except BenchError as error:
                 cost = error.message
@@ -209,6 +212,10 @@ def _tell(
         print_line(f"{drive.code} ({drive.identity.model}): {storable(told)}", file=file)
     for sentence in several.shared(drives):
         print(sentence, file=file)
+
+
+def _sample(name: str, dry_run: bool) -> str | None:
+    return blank.why_not_blank(name) if dry_run else None
 
 
 def _plans(jobs: Sequence[Job], drive: Drive) -> list[Plan]:

@@ -53,17 +53,19 @@ class Partition:
 
 @dataclass(frozen=True)
 class Contents:
-    """All of it. `exclusive`: `ok`, `busy` (the kernel uses the drive), or what went wrong."""
+    """All of it. `exclusive`: `ok`, `busy` (the kernel uses the drive), or what went wrong.
+    `has_data`: in its first and last MiB are bytes that are neither 00 nor FF."""
 
     table: str = ""
     whole: Signature = field(default_factory=Signature)
     partitions: tuple[Partition, ...] = ()
     exclusive: str = "ok"
     doubts: tuple[str, ...] = ()
+    has_data: bool = False
 
     def told(self) -> str | None:
-        """What is on the drive, in a few words, `nothing` where it is certain that it is blank;
-        None where that cannot be told."""
+        """What is on the drive, in a few words: `nothing` where no table, no signature and no data
+        was found at its ends; None where it is not known. `blank.py` reads more of the drive."""
         if self.doubts:
             return None
         table = self.table or self.whole.table
@@ -72,6 +74,8 @@ class Contents:
             kinds = ["partitions"]
         signatures = [self.whole, *(part.signature for part in self.partitions)]
         kinds += [item.type for item in signatures if item.type]
+        if not kinds and self.has_data:
+            return "data of no known kind"
         return ", ".join(dict.fromkeys(kinds)) or "nothing"
 
     def filesystems(self) -> list[dict[str, Any]]:
@@ -105,7 +109,7 @@ def look(tree: Tree, name: str, ask: Asker) -> Contents:
     table, partitions = "", _kernel_partitions(tree, name)
     if not blank:
         table, partitions = _table(tree, name, ask, doubts)
-    exclusive = _node(tree, name, ask, partitions, doubts)
+    exclusive, has_data = _node(tree, name, ask, partitions, doubts)
     if whole.table and not table:
         doubts.append(f"it has a partition table ({whole.table}) that sfdisk cannot read")
     probed = []
@@ -115,7 +119,7 @@ def look(tree: Tree, name: str, ask: Asker) -> Contents:
         probed.append(part)
     if ask.silent_why is not None and ask.silent_why not in doubts:
         doubts.append(ask.silent_why)
-    return Contents(table, whole, tuple(probed), exclusive, tuple(doubts))
+    return Contents(table, whole, tuple(probed), exclusive, tuple(doubts), has_data)
 
 
 def table(tree: Tree, name: str, ask: Asker) -> tuple[str, list[Partition]]:
@@ -195,8 +199,11 @@ def _kernel_partitions(tree: Tree, name: str) -> list[Partition]:
     return found
 
 
-def _node(tree: Tree, name: str, ask: Asker, partitions: list[Partition], doubts: list[str]) -> str:
-    """Exclusive open and readability, with the parts where signatures are."""
+def _node(
+    tree: Tree, name: str, ask: Asker, partitions: list[Partition], doubts: list[str]
+) -> tuple[str, bool]:
+    """Exclusive open and readability, with the parts where signatures are; whether those hold
+    data."""
     total = capacity(tree, name)
     ranges = [(0, min(_READ_BYTES, total)), (max(0, total - _READ_BYTES), min(_READ_BYTES, total))]
     for part in partitions:
@@ -210,12 +217,12 @@ def _node(tree: Tree, name: str, ask: Asker, partitions: list[Partition], doubts
     if answer.exit_code != 0 or not found:
         why = ask.why_not(answer)
         doubts.append(f"it could not be opened to look: {why}")
-        return why
+        return why, False
     if found["read"] != "ok":
         doubts.append(f"it could not be read ({found['read']})")
     elif found["rdev"] != (tree.text(f"sys/block/{name}/dev") or ""):
         doubts.append(f"/dev/{name} is not the node of this drive")
-    return found["exclusive"]
+    return found["exclusive"], found.get("data", "none") != "none"
 
 
 def parse_probe(output: str) -> dict[str, str]:

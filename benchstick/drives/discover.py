@@ -123,8 +123,9 @@ def _look(shared: _Scan, name: str) -> Drive | None:
     ask = look if shared.deep else Asker(shared.query, silent_why=why or "not asked: quick look")
     who = identify(tree, where, Asker(shared.query) if tells else ask)
     inside = contents.look(tree, name, look)
-    facts = _facts(shared, where, who, inside, ask)
+    # Before the facts are asked for: only what the guard needs may count as not answered.
     guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.seen)
+    facts = _facts(shared, where, who, inside, ask)
     identity = who.identity
     if why is not None:
         identity, guard, facts = _as_known(run, why, identity, guard, facts)

@@ -24,7 +24,7 @@ from benchstick.drives.identify import again
 from benchstick.drives.judge import FREE, LOCKED, PROTECTED, is_stick, judge, protections
 from benchstick.drives.locks import is_locked
 from benchstick.drives.model import Drive
-from benchstick.drives.query import PROBE, Asker, Query, ask_live
+from benchstick.drives.query import PROBE, Asker, Query, ask_live, patient
 from benchstick.drives.tree import Tree, diskseq
 from benchstick.drives.where import locate
 from benchstick.plan.errors import DriveLost, Refused
@@ -270,6 +270,8 @@ def _check_guard(drive: Drive, unlock: str | None, over_stick: bool, query: Quer
         if over_stick and is_idle_stick(drive, query):
             return
         raise Refused(f"{_who(drive)} is protected and never written: {drive.guard.why}")
+    if drive.guard.retry:
+        raise Refused(f"{_who(drive)} is {drive.guard.why}; nothing was written")
     if drive.guard.state != FREE and unlock is None:
         raise Refused(
             f"{_who(drive)} is locked: {drive.guard.why}; "
@@ -336,6 +338,11 @@ def _content(drive: Drive) -> dict[str, object]:
 def _fresh(drive: Drive, fd: int, seen: Collection[int], home: Path | None, query: Query) -> Drive:
     """Look again, now that nobody can take the name away; the same drive or an error."""
     fresh = reidentify(drive, query=query, seen=seen, home=home, ignore_run=True)
+    if fresh is not None and fresh.guard.retry:
+        fresh = reidentify(drive, query=patient(query), seen=seen, home=home, ignore_run=True)
+    if fresh is not None and fresh.guard.retry:
+        # An identity that could not be read is not another drive.
+        _check_guard(fresh, None, False, query)
     if fresh is None:
         raise DriveLost(f"{_who(drive)} is gone: plug it in again and choose it anew")
     if fresh.diskseq != drive.diskseq or not fresh.identity.matches(drive.identity):

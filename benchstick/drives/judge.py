@@ -1,6 +1,7 @@
 """May this drive be written? The rules of DESIGN.md, "Not wiping the wrong drive".
 
-Protected beats locked beats free. What cannot be told locks: never the other way round.
+Protected beats locked beats free. What cannot be told locks: never the other way round. A drive
+that did not answer in time is locked, and no code unlocks it: it is looked at again (`retry`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from benchstick.drives import systems
 from benchstick.drives.claims import STICK_PARTUUIDS, Claims
 from benchstick.drives.contents import Contents
 from benchstick.drives.model import Guard
-from benchstick.drives.query import Asker
+from benchstick.drives.query import NOT_ANSWERING, Asker
 from benchstick.drives.where import Where
 
 FREE, LOCKED, PROTECTED = "free", "locked", "protected"
@@ -40,6 +41,9 @@ def judge(
     if not where.external and not seen_plugged:
         locked.append(f"internal ({where.external_why}), and nobody saw it being plugged in")
     locked += systems.findings(contents, where.name, ask)
+    if ask.timed_out:
+        # Nobody knows what is on it: a code cannot stand in for an answer that is still to come.
+        return Guard(LOCKED, f"{NOT_ANSWERING}: {ask.silent_why}", retry=True)
     if locked:
         return Guard(LOCKED, _sentence(locked))
     how = where.external_why if where.external else "it was plugged in while the bench watched"

@@ -83,13 +83,16 @@ class Identity:
 
 @dataclass(frozen=True)
 class Guard:
-    """May this drive be written? `state` is free, locked or protected; `why` says why."""
+    """May this drive be written? `state` is free, locked or protected; `why` says why. `retry`: it
+    is locked only until it answers; no code unlocks it before."""
 
     state: str
     why: str
+    retry: bool = False
 
-    def to_json(self) -> dict[str, str]:
-        return {"state": self.state, "why": self.why}
+    def to_json(self) -> dict[str, Any]:
+        state: dict[str, Any] = {"state": self.state, "why": self.why}
+        return {**state, "retry": True} if self.retry else state
 
 
 @dataclass(frozen=True)

@@ -1,68 +1,91 @@
 """A script, not a module of the package: looks at one device node and prints `key=value` lines.
 
-    probe_node.py /dev/sda [OFFSET:LENGTH ...]
+    probe_node.py [--sample] /dev/sda [OFFSET:LENGTH ...]
 
 `exclusive` is `ok`, `busy` or the error's name from opening with O_RDONLY|O_EXCL, which fails with
 EBUSY while the kernel itself uses the device (mounted, swap, RAID, LVM), whatever mountinfo says.
 `read` is `ok` or `OFFSET: error` for the first range that cannot be read: tools such as blkid
-answer "nothing found" for an unreadable drive, which must not pass for an empty one. `rdev` is the
-node's device number. It runs in a process of its own because opening a drive that hangs, hangs;
+answer "nothing found" for an unreadable drive, which must not pass for an empty one. `data` is
+`none`, or the offset of the first block of 64 KiB in the ranges whose bytes are not all 00 and not
+all FF. `rdev` is the node's device number. `--sample` reads with O_DIRECT, so that no cached copy
+stands in for the drive, and stops at the first data; its ranges must be multiples of the drive's
+block size. It runs in a process of its own because opening a drive that hangs, hangs;
 and it imports next to nothing, because it starts once for every drive of every scan.
 """
 
 import errno
+import mmap
 import os
 import sys
 import time
 
 AGAIN_AFTER = 0.2
+BLOCK = 64 * 1024
+_CONSTANTS = (bytes(BLOCK), b"\xff" * BLOCK)
 
 
-def read_problem(fd: int, ranges: list[str]) -> str:
-    """`ok`, or where and why the first unreadable range cannot be read."""
+def read_ranges(fd: int, ranges: list[str], *, sample: bool = False) -> tuple[str, str]:
+    """The values of `read` and `data`. A `sample` stops at the first data."""
+    data = "none"
     for text in ranges:
         offset, length = (int(part) for part in text.split(":"))
-        problem = range_problem(fd, offset, length)
+        problem, at = read_range(fd, offset, length)
         if problem:
             # A drive that was plugged in a moment ago may fail once; one that is broken, again.
             time.sleep(AGAIN_AFTER)
-            problem = range_problem(fd, offset, length)
+            problem, at = read_range(fd, offset, length)
         if problem:
-            return f"{offset}: {problem}"
-    return "ok"
+            return f"{offset}: {problem}", data
+        if at is not None and data == "none":
+            data = str(at)
+            if sample:
+                break
+    return "ok", data
 
 
-def range_problem(fd: int, offset: int, length: int) -> str:
-    """Why not all of a range can be read; empty when it can. The kernel ends a read early for many
-    reasons, and only the next one tells which."""
-    end = offset + length
-    while offset < end:
-        try:
-            got = len(os.pread(fd, end - offset, offset))
-        except OSError as error:
-            return str(error.strerror)
-        if not got:
-            return f"ends {end - offset} bytes early"
-        offset += got
-    return ""
+def read_range(fd: int, offset: int, length: int) -> tuple[str, int | None]:
+    """Why not all of a range can be read, empty when it can; and where it has data, if it has. The
+    kernel ends a read early for many reasons, and only the next one tells which."""
+    # Memory of its own page: O_DIRECT demands it.
+    with mmap.mmap(-1, max(1, length)) as memory, memoryview(memory) as view:
+        done = 0
+        while done < length:
+            try:
+                with view[done:length] as rest:
+                    got = os.preadv(fd, [rest], offset + done)
+            except OSError as error:
+                return str(error.strerror), None
+            if not got:
+                return f"ends {length - done} bytes early", None
+            done += got
+        for at in range(0, length, BLOCK):
+            block = memory[at : min(at + BLOCK, length)]
+            if all(block != constant[: len(block)] for constant in _CONSTANTS):
+                return "", offset + at
+    return "", None
 
 
-def main(path: str, ranges: list[str]) -> None:
+def main(path: str, ranges: list[str], *, sample: bool = False) -> None:
     exclusive = "ok"
+    flags = os.O_RDONLY | os.O_CLOEXEC | (os.O_DIRECT if sample else 0)
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
+        fd = os.open(path, flags | os.O_EXCL)
     except OSError as error:
         busy = error.errno == errno.EBUSY
         exclusive = "busy" if busy else errno.errorcode.get(error.errno or 0, str(error))
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(path, flags)
         except OSError as again:
             print(f"exclusive={exclusive}\nread=cannot be opened: {again.strerror}\nrdev=")
             return
     node = os.fstat(fd).st_rdev
-    print(f"exclusive={exclusive}\nread={read_problem(fd, ranges)}")
+    read, data = read_ranges(fd, ranges, sample=sample)
+    print(f"exclusive={exclusive}\nread={read}\ndata={data}")
     print(f"rdev={os.major(node)}:{os.minor(node)}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    if sys.argv[1] == "--sample":
+        main(sys.argv[2], sys.argv[3:], sample=True)
+    else:
+        main(sys.argv[1], sys.argv[2:])

@@ -21,6 +21,13 @@ NOT_INSTALLED = 127
 # Own look at a device node: exclusive open, readability. Run by file name as a plain script, so
 # that it starts fast and can be killed when the drive hangs.
 PROBE = "benchstick-probe"
+# The same look with many reads, past the cache: whether the drive is blank.
+SAMPLE = "benchstick-sample"
+SAMPLE_SECONDS = 120.0
+# A look once more at a drive that did not answer in time. Longer than the kernel waits for a
+# sector that cannot be read (30 s), so that a broken drive fails here and does not time out.
+PATIENT_SECONDS = 60.0
+NOT_ANSWERING = "not answering, try again"
 _PROBE_SCRIPT = Path(__file__).with_name("probe_node.py")
 
 Query = Callable[[Sequence[str]], Finished]
@@ -28,11 +35,26 @@ Query = Callable[[Sequence[str]], Finished]
 
 def ask_live(argv: Sequence[str]) -> Finished:
     """Run the tool on this machine. A missing tool is an answer too: exit 127 and the remedy."""
+    return _ask(argv, SAMPLE_SECONDS if argv[0] == SAMPLE else TIMEOUT_SECONDS)
+
+
+def ask_patiently(argv: Sequence[str]) -> Finished:
+    """`ask_live` with more time, for a drive that did not answer the first time."""
+    return _ask(argv, SAMPLE_SECONDS if argv[0] == SAMPLE else PATIENT_SECONDS)
+
+
+def patient(query: Query) -> Query:
+    """`query` with more time where it asks this machine."""
+    return ask_patiently if query is ask_live else query
+
+
+def _ask(argv: Sequence[str], timeout: float) -> Finished:
     command = list(argv)
-    if command[0] == PROBE:
-        command = [sys.executable, "-I", "-S", str(_PROBE_SCRIPT), *command[1:]]
+    if command[0] in (PROBE, SAMPLE):
+        flags = ["--sample"] if command[0] == SAMPLE else []
+        command = [sys.executable, "-I", "-S", str(_PROBE_SCRIPT), *flags, *command[1:]]
     try:
-        return tool.run(command, timeout=TIMEOUT_SECONDS, grace=1.0)
+        return tool.run(command, timeout=timeout, grace=1.0)
     except BadInput as error:
         return Finished(tuple(argv), NOT_INSTALLED, b"", error.message.encode(), 0.0)
 
@@ -42,7 +64,7 @@ def file_name(argv: Sequence[str]) -> str:
 
     The ranges that the own probe reads are left out: with many partitions they are long.
     """
-    words = argv[:2] if argv[0] == PROBE else argv
+    words = argv[:2] if argv[0] in (PROBE, SAMPLE) else argv
     return re.sub(r"[^A-Za-z0-9_.,+-]", "-", "_".join(word.lstrip("/") for word in words))
 
 
@@ -73,11 +95,13 @@ def recorded(folder: Path) -> Query:
 
 @dataclass
 class Asker:
-    """Asks one drive. `silent_why` set: the drive must not be asked anything now, and why."""
+    """Asks one drive. `silent_why` set: the drive must not be asked anything now, and why.
+    `timed_out`: that is because it did not answer in time."""
 
     query: Query
     silent_why: str | None = None
     asked: dict[tuple[str, ...], Finished] = field(default_factory=dict)
+    timed_out: bool = False
 
     def __call__(self, *argv: str) -> Finished:
         """The tool's answer; the same question is put once. Never raises."""
@@ -87,7 +111,9 @@ class Asker:
             answer = self.query(argv)
             self.asked[argv] = answer
             if answer.timed_out:
-                self.silent_why = f"the drive did not answer {argv[0]} in {TIMEOUT_SECONDS:.0f} s"
+                self.timed_out = True
+                seconds = max(answer.seconds, TIMEOUT_SECONDS)
+                self.silent_why = f"the drive did not answer {argv[0]} in {seconds:.0f} s"
         return self.asked[argv]
 
     def why_not(self, answer: Finished) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchstick.drives import discover, guard, practice, purge
 from benchstick.drives.model import Drive
+from benchstick.drives.query import ask_patiently
 from benchstick.engine import fio, purges, recovery, source
 from benchstick.engine.purge import require_tools
 from benchstick.engine.runner import Outcome, Progress, Runner
@@ -78,9 +79,7 @@ def find_drive(
                 field="drive",
             )
     others = _others(selector, home, known)
-    found = discover.scan(labels=known, seen=seen, home=home, identity_only=others)
-    meant = discover.resolve(selector, found, known)
-    return purges.noted(home, [meant])[0]
+    return purges.noted(home, _resolved([selector], home, seen, known, others))[0]
 
 
 def find_drives(
@@ -90,8 +89,31 @@ def find_drives(
     if "practice" in selectors or len(selectors) == 1:
         return [find_drive(selector, home, seen, makes=makes) for selector in selectors]
     known = _labels(home)
-    there = discover.scan(labels=known, seen=seen, home=home)
-    return purges.noted(home, [discover.resolve(selector, there, known) for selector in selectors])
+    return purges.noted(home, _resolved(selectors, home, seen, known))
+
+
+def _resolved(
+    selectors: Sequence[str],
+    home: Path,
+    seen: Collection[int],
+    known: Mapping[str, str],
+    others: Collection[str] = (),
+) -> list[Drive]:
+    """The drives of a scan that the selectors mean. Where one did not answer in time, which can
+    change its code as well, a second scan gives it more time. BadInput."""
+    drives = discover.scan(labels=known, seen=seen, home=home, identity_only=others)
+    try:
+        meant = [discover.resolve(selector, drives, known) for selector in selectors]
+    except BadInput:
+        if not any(drive.guard.retry for drive in drives):
+            raise
+        meant = []
+    if meant and not any(drive.guard.retry for drive in meant):
+        return meant
+    drives = discover.scan(
+        labels=known, seen=seen, home=home, identity_only=others, query=ask_patiently
+    )
+    return [discover.resolve(selector, drives, known) for selector in selectors]
 
 
 def _others(selector: str, home: Path, known: Mapping[str, str]) -> list[str]:

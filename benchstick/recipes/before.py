@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from benchstick.plan.units import size_text
@@ -134,13 +134,15 @@ def why_not_erased(
     *,
     bench_ports: Collection[str],
     plugged: bool,
+    sample: Callable[[], str | None],
 ) -> Reason | None:
     """Why this drive's data may not be destroyed without anybody typing its code; None when it may.
 
     All four must hold: the recipe allows it; the drive's port is one of the bench's; it was
-    `plugged` in while the bench watched; it carries nothing, or the recipe says that used drives
-    are erased as well. A drive that is not free, or that the recipe does not match, never. Each
-    condition that is missing is told.
+    `plugged` in while the bench watched; it is blank, or the recipe says that used drives are
+    erased as well. A drive that is not free, or that the recipe does not match, never. Each
+    condition that is missing is told. `sample` reads from the drive and returns why it is not
+    blank (`blank.why_not_blank`); it is called only where nothing else shows that it is not.
     """
     missing = []
     guard = drive.get("guard") or {}
@@ -158,10 +160,14 @@ def why_not_erased(
     if not plugged:
         missing.append("the drive was not plugged in while the bench watched")
     holds = value_of(drive, "contents")
-    if not recipe.erase_used and holds != "nothing":
-        told = holds or f"unknown ({why_not_of(drive, 'contents')})"
-        missing.append(f"the drive is not blank ({told}) and the recipe does not say "
-                       "erase_used = true")  # fmt: skip
+    if not recipe.erase_used:
+        why_not = holds or f"unknown ({why_not_of(drive, 'contents')})"
+        if holds == "nothing":
+            # No table and no signature is not enough: a container without a header has neither.
+            why_not = sample() if recipe.allow_erase and guard.get("state") == "free" else None
+        if why_not is not None:
+            missing.append(f"the drive is not blank ({why_not}) and the recipe does not say "
+                           "erase_used = true")  # fmt: skip
     if not missing:
         return None
     return Reason(codes.ERASE_NOT_ALLOWED, f"erase not allowed: {'; '.join(missing)}")

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives import discover, leave
+from benchstick.drives import blank, discover, leave
 from benchstick.drives.model import Drive
 from benchstick.engine import host, plugged
 from benchstick.engine.job import (
@@ -150,7 +150,7 @@ class DriveTest:
             if not (refused or another):
                 try:
                     readies = self._ready(drive)
-                    refused = self._erasing(drive, readies)
+                    refused = self._erasing(drive, readies, sample=False)
                     if not refused:
                         refused = self._runs(readies, watch, numbers, again=bool(earlier))
                 except Cancelled:
@@ -207,8 +207,9 @@ class DriveTest:
         queue.check([ready.plan for ready in made])
         return made
 
-    def _erasing(self, drive: Drive, readies: Sequence[Ready]) -> list[Reason]:
-        """Why what destroys data may not be carried out; nothing where nothing does, or it may."""
+    def _erasing(self, drive: Drive, readies: Sequence[Ready], *, sample: bool) -> list[Reason]:
+        """Why what destroys data may not be carried out; nothing where nothing does, or it may.
+        A `sample` reads from the drive, so it waits for the drive's turn."""
         if self.ask.erase is not None or self._destroyed:
             return []
         if not any(ready.plan.destroys for ready in readies):
@@ -218,6 +219,7 @@ class DriveTest:
             drive.to_json(),
             bench_ports=self.ask.bench_ports,
             plugged=drive.diskseq is not None and drive.diskseq in self._seen,
+            sample=lambda: blank.why_not_blank(drive.name) if sample else None,
         )
         return [] if reason is None else [reason]
 
@@ -242,8 +244,10 @@ class DriveTest:
             with self._turn(drive, entry.exclusive, watch):
                 # As the drive is now: the run before may have changed what is on it.
                 ready = make_ready(replace(job, follows=again or at > 0), self.home, self._seen)
-                # It may have waited long, and somebody may have used the drive meanwhile.
-                refused = self._erasing(ready.drive, [ready])
+                # It may have waited long, and somebody may have used the drive since then. That
+                # the drive is not blank is found before the first run, whichever run erases it.
+                erasing = [*readies[1:], ready] if at == 0 else [ready]
+                refused = self._erasing(ready.drive, erasing, sample=True)
                 if refused:
                     return refused
                 self._destroyed = self._destroyed or ready.plan.destroys

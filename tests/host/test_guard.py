@@ -8,17 +8,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchstick.drives import contents, discover, guard, practice, prepare, systems
+from benchstick.drives import blank, contents, discover, guard, practice, prepare, systems
 from benchstick.drives.guard import hold
 from benchstick.drives.model import Drive, Guard
-from benchstick.drives.query import Asker, ask_live
+from benchstick.drives.query import PROBE, Asker, Query, ask_live
+from benchstick.drives.tool import Finished
 from benchstick.drives.tree import Tree
+from benchstick.drives.where import Where, locate
 from benchstick.plan.errors import DriveLost, Refused
 from tests.host.drive_help import call, checksum, loop, practice_home
 
@@ -77,6 +80,84 @@ def test_protected_and_locked_are_refused_before_anything(drive: Drive, home: Pa
         hold(locked, erase="practice", destructive=True, home=home)
     with hold(locked, erase="practice", unlock="practice", destructive=True, home=home) as held:
         assert held.drive.guard.state == "free"
+
+
+@pytest.fixture
+def usb(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> Drive:
+    """The loop device taken for a USB drive: the practice drive itself is always free."""
+
+    def external(*arguments: Any, **more: Any) -> Where:
+        where = locate(*arguments, **more)
+        return replace(where, transport="other", external=True, external_why="USB")
+
+    monkeypatch.setattr(discover, "locate", external)
+    return drive
+
+
+class Slow:
+    """A machine on which the probe of a node times out so many times."""
+
+    def __init__(self, times: int) -> None:
+        self.times, self.asked = times, 0
+
+    def __call__(self, argv: Sequence[str]) -> Finished:
+        if argv[0] == PROBE:
+            self.asked += 1
+            if self.asked <= self.times:
+                return Finished(tuple(argv), -9, b"", b"", 10.0, timed_out=True)
+        return ask_live(argv)
+
+
+def seen_by(query: Query, home: Path) -> Drive:
+    (drive,) = [one for one in discover.scan(home=home, query=query) if "loop" in one.name]
+    return drive
+
+
+def test_a_drive_that_does_not_answer_is_written_with_no_code_and_is_free_when_it_answers(
+    usb: Drive, home: Path
+) -> None:
+    before = checksum(usb.path)
+    query = Slow(4)
+    late = seen_by(query, home)
+    codes: dict[str, Any] = {"erase": late.code, "unlock": late.code, "destructive": True}
+    assert (late.guard.state, late.guard.retry) == ("locked", True)
+    for unlock in (None, late.code):
+        with pytest.raises(Refused, match="is not answering, try again: ") as caught:
+            hold(late, **{**codes, "unlock": unlock}, home=home, query=query)
+        assert "unlock" not in caught.value.message
+        assert (caught.value.exit_code, caught.value.field) == (3, None)
+    # Chosen while it was free or locked, slow when it is looked at again: twice by itself.
+    for guard_then in (Guard("free", "USB"), Guard("locked", "internal")):
+        query.times, query.asked = 2, 0
+        with pytest.raises(Refused, match="is not answering, try again: "):
+            hold(replace(late, guard=guard_then), **codes, home=home, query=query)
+        assert query.asked == 2
+    assert checksum(usb.path) == before
+    assert not guard.is_locked(usb.name)
+    # Slow once: the second look of the same call is enough, without --unlock.
+    query.times, query.asked = 1, 0
+    free = replace(late, guard=Guard("free", "USB"))
+    with hold(free, erase=late.code, destructive=True, home=home, query=query) as held:
+        assert held.drive.guard == Guard("free", "USB; not in use, and no system found on it")
+    assert seen_by(query, home).guard.state == "free"
+
+
+def test_a_drive_with_an_unreadable_sector_is_still_unlocked_by_its_code(
+    usb: Drive, home: Path
+) -> None:
+    def broken(argv: Sequence[str]) -> Finished:
+        if argv[0] != PROBE or len(argv) == 2:
+            return ask_live(argv)
+        text = f"exclusive=ok\nread=0: Input/output error\nrdev={usb.devno}\n"
+        return Finished(tuple(argv), 0, text.encode(), b"", 0.0)
+
+    bad = seen_by(broken, home)
+    assert (bad.guard.state, bad.guard.retry) == ("locked", False)
+    codes: dict[str, Any] = {"erase": bad.code, "destructive": True}
+    with pytest.raises(Refused, match=f"--unlock {bad.code}"):
+        hold(bad, **codes, home=home, query=broken)
+    with hold(bad, **codes, unlock=bad.code, home=home, query=broken) as held:
+        assert held.drive.guard.state == "locked"
 
 
 def test_one_run_a_drive_and_scans_see_it(drive: Drive, home: Path) -> None:
@@ -338,3 +419,37 @@ def test_an_unreadable_drive_is_a_doubt(tmp_path: Path) -> None:
         subprocess.run(["blockdev", "--flushbufs", node], check=True)
         found = findings(node)
         assert any("could not be read" in text for text in found), found
+
+
+def test_a_sample_reads_the_drive_itself_and_finds_one_byte_at_its_ends(
+    drive: Drive, home: Path
+) -> None:
+    assert blank.why_not_blank(drive.name) is None
+    size = drive.identity.capacity
+    for at in (0, 63 * 512, 1 << 20, size - 1):
+        with Path(drive.path).open("r+b") as node:
+            node.seek(at)
+            node.write(b"\x01")
+            node.flush()
+            os.fsync(node.fileno())
+        block = at // blank.BLOCK * blank.BLOCK
+        assert blank.why_not_blank(drive.name) == f"data of no known kind at byte {block}"
+        with Path(drive.path).open("r+b") as node:
+            node.seek(at)
+            node.write(b"\0")
+            node.flush()
+            os.fsync(node.fileno())
+    assert blank.why_not_blank(drive.name) is None
+
+
+def test_a_drive_full_of_ones_is_blank(tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    image.write_bytes(b"\xff" * (65 << 20))
+    with loop(image, 65 << 20) as path:
+        name = Path(path).name
+        assert blank.why_not_blank(name) is None
+        with Path(path).open("r+b") as node:
+            node.seek(20 << 20)
+            node.write(os.urandom(2 << 20))
+        reason = blank.why_not_blank(name)
+        assert reason is not None and reason.startswith("data of no known kind at byte 2")

@@ -191,6 +191,36 @@ def test_data_is_erased_without_a_code_where_all_four_conditions_hold_and_nowher
     assert done.returncode == 2
 
 
+@pytest.mark.parametrize("place", ["start", "middle", "end"])
+def test_random_data_without_a_signature_is_not_blank(
+    own_bench: Bench, tmp_path: Path, place: str
+) -> None:
+    """A VeraCrypt or plain dm-crypt container has no signature: all of it looks random."""
+    bench = own_bench
+    bench.run("practice")
+    diskseq = bench.json("drive", "practice")["diskseq"]
+    node = bench.json("drive", "practice")["path"]
+    size, length = bench.json("drive", "practice")["capacity"]["value"], 64 << 20
+    at = {"start": 0, "middle": size // 2 + 12345 * 512, "end": size - length}[place]
+    data = os.urandom(length)
+    with Path(node).open("r+b") as file:
+        file.seek(at)
+        file.write(data)
+        os.fsync(file.fileno())
+    (bench.home / "benchstick.toml").write_text(
+        'bench_ports = {"slot 1" = "practice"}\n', encoding="utf-8"
+    )
+    text = f'allow_erase = true\n[match]\ntransport = "virtual"\n{SUITE}{FACT}'
+    with Watching(bench, diskseq):
+        found = qa(bench, written(tmp_path, text), code=5)
+    assert [item["code"] for item in found["inconclusive"]] == ["erase-not-allowed"]
+    assert "the drive is not blank (data of no known kind" in found["why"]
+    assert found["runs"] == []
+    with Path(node).open("rb") as file:
+        file.seek(at)
+        assert file.read(length) == data
+
+
 def test_a_recipe_for_other_drives_and_a_dry_run_begin_nothing(
     bench: Bench, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.drives import discover
+from benchstick.drives import blank, discover
 from benchstick.drives.model import Drive, Fact, Guard, Identity
 from benchstick.engine import host, plugged
 from benchstick.engine.job import Job, Ready
@@ -78,6 +78,8 @@ class World:
         patch.setattr(plugged, "believed", lambda: self.seen)
         patch.setattr(discover, "scan", lambda **_: [self.after] if self.after else [])
         patch.setattr(host, "controller", lambda name: "a")
+        self.data: str | None = None
+        patch.setattr(blank, "why_not_blank", lambda name: self.data)
 
     def find(self, selector: str, home: Path, seen: Any, *, makes: bool = True) -> Drive:
         there = self.after if self.begun else self.drive
@@ -248,6 +250,51 @@ def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_leave(
             assert found.allow_erase and listed and plugged_in, seed
             assert blank or found.erase_used, seed
     assert carried > 100 and min(kept, refused) > 20 and erased > 5, (carried, kept, erased)
+
+
+def test_a_drive_that_only_looks_blank_is_not_erased(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No table, no signature, but data: the sample decides, when it is the drive's turn."""
+    turns: list[str] = []
+
+    @contextlib.contextmanager
+    def turn(**_: Any) -> Any:
+        turns.append("taken")
+        yield
+        turns.append("over")
+
+    def sample(name: str) -> str | None:
+        assert name == "sdx" and turns == ["taken"]
+        return world.data
+
+    monkeypatch.setattr(drive_test, "turn", turn)
+    monkeypatch.setattr(blank, "why_not_blank", sample)
+    world.data = "data of no known kind at byte 1048576"
+    found = world.test()
+    assert (found["verdict"], world.begun, turns) == ("inconclusive", [], ["taken", "over"])
+    assert [item["code"] for item in found["inconclusive"]] == ["erase-not-allowed"]
+    assert found["why"] == (
+        "erase not allowed: the drive is not blank (data of no known kind at byte 1048576) and the "
+        "recipe does not say erase_used = true"
+    )
+    turns.clear()
+    world.data = None
+    world.test()
+    assert [one.plan.destroys for one in world.begun] == [True]
+
+
+def test_a_used_drive_is_found_before_a_first_run_that_keeps_the_data(world: World) -> None:
+    world.data = "data"
+    keeps = RECIPE.replace(b"[[suite]]", b'[[suite]]\nname = "cdm"\nfs = "keep"\n[[suite]]', 1)
+    found = world.test(keeps)
+    assert (found["verdict"], world.begun) == ("inconclusive", [])
+
+
+def test_the_code_of_a_drive_stands_for_the_sample(world: World) -> None:
+    world.data = "data"
+    world.test(erase="S1")
+    assert len(world.begun) == 1
 
 
 def test_a_code_that_became_another_one_is_no_other_drive(world: World) -> None:

@@ -452,8 +452,37 @@ def test_a_probe_that_fails_locks(
     case, disk = usb_case()
     contents(case, disk, GPT, [part(BASIC, filesystem("exfat"))])
     case.answer(argv, out, code)
-    state, why = guard_of(case, tmp_path)
-    assert (state, words in why) == ("locked", True), why
+    drive = look(case, tmp_path)[0]
+    assert (drive.guard.state, words in drive.guard.why) == ("locked", True), drive.guard.why
+    # A tool that failed may be overruled by a code; one that did not answer is asked again.
+    late = code == "timeout"
+    assert drive.guard.retry == late
+    assert drive.guard.why.startswith("not answering, try again: ") == late
+    assert drive.guard.to_json().get("retry", False) == late
+
+
+@pytest.mark.parametrize("tool", ["smartctl", "debugfs"])
+def test_a_tool_that_times_out_before_the_guard_decides_is_asked_again(
+    tmp_path: Path, tool: str
+) -> None:
+    """On an internal drive too: only when it answers is it known what a code would unlock."""
+    case, disk = usb_case()
+    contents(case, disk, GPT, [part(LINUX, filesystem("ext4"))])
+    if tool == "debugfs":
+        case.answer(("debugfs", "-c", "-R", "ls -p /", AT), "", "timeout")
+    else:
+        case.answer(("smartctl", "-j", "-i", "-H", "-A", "/dev/sda"), "", "timeout")
+    guard = look(case, tmp_path)[0].guard
+    assert (guard.state, guard.retry) == ("locked", True)
+    assert guard.why == f"not answering, try again: the drive did not answer {tool} in 10 s"
+
+
+def test_a_drive_in_use_stays_protected_while_it_does_not_answer(tmp_path: Path) -> None:
+    case = formatted()
+    case.tree["proc/self/mountinfo"] = mount_line("8:1", "/media/a")
+    case.answer(BLKID, "", "timeout")
+    guard = look(case, tmp_path)[0].guard
+    assert (guard.state, guard.retry) == ("protected", False)
 
 
 @pytest.mark.parametrize("tool", ["sfdisk", "blkid", PROBE])

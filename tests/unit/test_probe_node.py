@@ -11,7 +11,7 @@ import pytest
 
 from benchstick.drives import probe_node
 
-Reads = Callable[[int, int, int], bytes]
+Reads = Callable[[int, list[memoryview], int], int]
 
 
 @pytest.fixture
@@ -26,17 +26,17 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 def failing(times: int) -> Reads:
     """Half of what is wanted, then EIO as often as said, then all."""
-    real, calls = os.pread, [0]
+    real, calls = os.preadv, [0]
 
-    def pread(fd: int, length: int, offset: int) -> bytes:
+    def preadv(fd: int, buffers: list[memoryview], offset: int) -> int:
         calls[0] += 1
         if calls[0] == 1:
-            return real(fd, length // 2, offset)
+            return real(fd, [buffers[0][: len(buffers[0]) // 2]], offset)
         if calls[0] <= 1 + times:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return real(fd, length, offset)
+        return real(fd, buffers, offset)
 
-    return pread
+    return preadv
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,39 @@ def failing(times: int) -> Reads:
 def test_only_what_fails_twice_cannot_be_read(
     node: int, monkeypatch: pytest.MonkeyPatch, times: int, said: str
 ) -> None:
-    monkeypatch.setattr(os, "pread", failing(times))
-    assert probe_node.read_problem(node, ["4096:4096"]) == said
+    monkeypatch.setattr(os, "preadv", failing(times))
+    assert probe_node.read_ranges(node, ["4096:4096"]) == (said, "none")
 
 
 def test_what_ends_early_is_told_with_how_much(node: int) -> None:
-    assert probe_node.read_problem(node, ["0:8192"]) == "ok"
-    assert probe_node.read_problem(node, ["0:4096", "4096:8192"]) == (
-        "4096: ends 4096 bytes early"
-    )
+    assert probe_node.read_ranges(node, ["0:8192"]) == ("ok", "none")
+    assert probe_node.read_ranges(node, ["0:4096", "4096:8192"]) == (
+        "4096: ends 4096 bytes early", "none",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "data"),
+    [
+        (bytes(200_000), "none"),
+        (b"\xff" * 200_000, "none"),
+        (bytes(65536) + b"\xff" * 65536, "none"),
+        (bytes(131072) + b"\x01" + bytes(10), "131072"),
+        (bytes(65536) + b"\0\xff" * 100, "65536"),
+        (b"\xff" * 70_000 + bytes(1), "65536"),
+        (b"\x55" * 4096, "0"),
+    ],
+)
+def test_data_is_a_block_that_is_not_all_00_and_not_all_ff(
+    tmp_path: Path, content: bytes, data: str
+) -> None:
+    path = tmp_path / "node"
+    path.write_bytes(content)
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        assert probe_node.read_ranges(fd, [f"0:{len(content)}"]) == ("ok", data)
+        ranges = [f"0:{len(content)}", "9999999:1"]
+        wanted = ("9999999: ends 1 bytes early", "none") if data == "none" else ("ok", data)
+        assert probe_node.read_ranges(fd, ranges, sample=True) == wanted
+    finally:
+        os.close(fd)

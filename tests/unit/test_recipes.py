@@ -596,10 +596,14 @@ def _begins_nothing_without_match_and_leave(found: Recipe, drive_json: DriveJson
         is_for = before.why_no_match(found.match, drive) is None
         reasons = [item.code for item in before.reasons(found, drive)]
         assert ("no-match" not in reasons) == is_for
-        reason = before.why_not_erased(found, drive, bench_ports=["2-1"], plugged=True)
+        reason = before.why_not_erased(
+            found, drive, bench_ports=["2-1"], plugged=True, sample=lambda: None
+        )
         assert (reason is None) == (is_for and found.allow_erase and found.erase_used)
         for ports, plugged in (([], True), (["2-1"], False)):
-            assert before.why_not_erased(found, drive, bench_ports=ports, plugged=plugged)
+            assert before.why_not_erased(
+                found, drive, bench_ports=ports, plugged=plugged, sample=lambda: None
+            )
 
 
 def test_a_thousand_mutated_recipes_are_valid_or_told_with_a_line(drive_json: DriveJson) -> None:

@@ -59,6 +59,9 @@ NTFS = Signature(type="ntfs", usage="filesystem")
         (Contents(partitions=(Partition(1, 0, 9),)), "partitions"),
         (Contents(whole=Signature(table="gpt")), "gpt partition table"),
         (Contents(doubts=("it could not be read",)), None),
+        (Contents(has_data=True), "data of no known kind"),
+        (Contents(whole=NTFS, has_data=True), "ntfs"),
+        (Contents(doubts=("it could not be read",), has_data=True), None),
     ],
 )
 def test_what_is_on_a_drive_is_told_in_a_few_words(contents: Contents, told: str | None) -> None:

@@ -408,8 +408,12 @@ ERASING = recipe(
 BLANK_ONLY = replace(ERASING, erase_used=False)
 
 
-def why_not(made: Recipe, found: Json, ports: tuple[str, ...], plugged: bool) -> str | None:
-    reason = before.why_not_erased(made, found, bench_ports=ports, plugged=plugged)
+def why_not(
+    made: Recipe, found: Json, ports: tuple[str, ...], plugged: bool, data: str | None = None
+) -> str | None:
+    reason = before.why_not_erased(
+        made, found, bench_ports=ports, plugged=plugged, sample=lambda: data
+    )
     assert reason is None or reason.code == "erase-not-allowed"
     return reason.text if reason else None
 
@@ -461,8 +465,35 @@ def test_what_cannot_be_told_is_not_erased() -> None:
     assert told is not None and "the recipe is not for this drive: transport sata" in told
 
 
+def test_a_drive_without_a_signature_is_erased_only_where_its_sample_is_blank() -> None:
+    assert why_not(BLANK_ONLY, drive(), ("2-1.3",), True) is None
+    text = why_not(BLANK_ONLY, drive(), ("2-1.3",), True, "data of no known kind at byte 65536")
+    assert text is not None and "not blank (data of no known kind at byte 65536)" in text
+    assert why_not(ERASING, drive(), ("2-1.3",), True, "data") is None
+
+
+@pytest.mark.parametrize(
+    ("state", "allow", "contents"),
+    [("locked", True, "nothing"), ("free", False, "nothing"), ("free", True, "ntfs")],
+)
+def test_no_sample_is_read_where_the_answer_is_known(
+    state: str, allow: bool, contents: str
+) -> None:
+    def sample() -> str | None:
+        raise AssertionError("read")
+
+    found = drive(contents=contents)
+    found["guard"] = {"state": state, "why": "test"}
+    made = replace(BLANK_ONLY, allow_erase=allow)
+    assert before.why_not_erased(
+        made, found, bench_ports=("2-1.3",), plugged=True, sample=sample
+    )
+
+
 def test_erase_not_allowed_is_inconclusive() -> None:
-    reason = before.why_not_erased(BLANK_ONLY, drive(), bench_ports=(), plugged=True)
+    reason = before.why_not_erased(
+        BLANK_ONLY, drive(), bench_ports=(), plugged=True, sample=lambda: None
+    )
     assert reason is not None
     found = judged(BLANK_ONLY, Evidence(drive=drive()), refused=[reason])
     assert (found["verdict"], found["exit_code"]) == ("inconclusive", 5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import pytest
 from flask import Flask
 
 from benchstick.drives import worse
+from benchstick.drives.model import Guard
 from benchstick.plan.units import duration_text
 from benchstick.store import export, locks, pages, records
 from benchstick.store.database import open_writer
@@ -330,6 +332,43 @@ def test_a_suite_of_the_raw_drive_alone_starts_from_its_form(
     form = {"drive": "practice", "suite": "erase", "erase": "practice", "p.rung": "overwrite"}
     assert signed_in.post("/runs", form).status_code == 303
     assert bench.count("requests") == before + 1
+
+
+def test_a_drive_that_does_not_answer_is_not_offered_to_be_unlocked(
+    signed_in: SignedIn, bench: Bench
+) -> None:
+    """The page, the preview and each way to start a run: try again, whatever codes are sent."""
+    guard = Guard("locked", "not answering, try again: the drive is slow", retry=True)
+    document = {"schema": "benchstick/drives/1", "shared": [], "drives": [
+        replace(sample.internal(), guard=guard).to_json()
+    ]}  # fmt: skip
+    before = bench.count("requests")
+    try:
+        with contextlib.closing(open_writer(bench.home)) as db:
+            records.keep_drives_seen(db, document)
+        client = signed_in.client
+        for path in ("/drives", f"/drives/{LOCKED}", f"/runs/new?drive={LOCKED}&suite=cdm"):
+            page = client.get(path).text
+            assert "not answering" in page, path
+            assert "unlock" not in page.lower().replace("unlocking", ""), path
+        shown = client.get(f"/api/v1/runs/new?drive={LOCKED}&suite=cdm").json
+        assert (shown["needs"]["unlock"], shown["guard"]["retry"]) == (False, True)
+        form = {"drive": LOCKED, "suite": "cdm", "fs": "ext4", "erase": LOCKED, "unlock": LOCKED}
+        draft = "suite=cdm&target=block"
+        codes = {"drive": LOCKED, "erase": LOCKED, "unlock": LOCKED}
+        runs = [{"suite": "cdm", "fs": "ext4"}]
+        for answer in (
+            signed_in.post("/runs", form),
+            signed_in.post("/queues", {**codes, "q": draft}),
+            signed_in.api("/api/v1/runs", form),
+            signed_in.api("/api/v1/queues", {**codes, "runs": runs}),
+        ):
+            assert answer.status_code == 403
+            assert "not answering, try again: the drive is slow" in answer.text
+        assert bench.count("requests") == before
+    finally:
+        with contextlib.closing(open_writer(bench.home)) as db:
+            sample.keep_drives(db)
 
 
 def test_unlocking_is_an_act_of_its_own(signed_in: SignedIn, bench: Bench) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchstick.drives import discover, temperature, watch, words
-from benchstick.drives.model import Drive
-from benchstick.plan.errors import BadInput
+from benchstick.drives import discover, guard, temperature, watch, words
+from benchstick.drives.model import Drive, Guard
+from benchstick.plan.errors import BadInput, Refused
 from tests.host.bench import Bench
 from tests.vm.guest.drive_help import by_serial, call, drive, plug, scsi_debug, unplug, wait_for
 
@@ -193,10 +194,22 @@ def test_a_drive_that_hangs_holds_up_nobody() -> None:
             assert time.monotonic() - begun < 60
             hanging = found["hangs"]
             assert hanging.guard.state == "locked"
-            assert "did not answer" in hanging.guard.why
+            assert hanging.guard.retry
+            assert hanging.guard.why.startswith("not answering, try again: the drive did not")
+            # With the code nobody writes it either, nor one that was locked when it was chosen.
+            was = replace(hanging, guard=Guard("locked", "internal"))
+            for chosen in (hanging, was):
+                with pytest.raises(Refused, match="is not answering, try again: "):
+                    guard.hold(chosen, unlock=hanging.code, erase=hanging.code, destructive=True)
             assert {d.code for d in found.values()} >= set(EXPECTED)
             states = {d.code: d.guard.state for d in found.values()}
             assert (states["BSUAS0001"], states["BSBOT0001"]) == ("free", "free")
+            # It answers again: an internal drive, which its code unlocks.
+            call("dmsetup", "resume", "hangs")
+            call("udevadm", "settle")
+            answering = {d.identity.port: d for d in discover.scan()}["hangs"]
+            assert (answering.guard.state, answering.guard.retry) == ("locked", False)
+            assert "internal" in answering.guard.why
         finally:
             call("dmsetup", "resume", "hangs")
             call("udevadm", "settle")
