@@ -21,7 +21,12 @@ NOT_INSTALLED = 127
 # Own look at a device node: exclusive open, readability. Run by file name as a plain script, so
 # that it starts fast and can be killed when the drive hangs.
 PROBE = "benchstick-probe"
-_PROBE_SCRIPT = Path(__file__).with_name("probe_node.py")
+# Are the contents of two nodes the same? Run in the same way.
+SAME = "benchstick-same"
+_SCRIPTS = {
+    PROBE: Path(__file__).with_name("probe_node.py"),
+    SAME: Path(__file__).with_name("probe_same.py"),
+}
 
 Query = Callable[[Sequence[str]], Finished]
 
@@ -29,8 +34,8 @@ Query = Callable[[Sequence[str]], Finished]
 def ask_live(argv: Sequence[str]) -> Finished:
     """Run the tool on this machine. A missing tool is an answer too: exit 127 and the remedy."""
     command = list(argv)
-    if command[0] == PROBE:
-        command = [sys.executable, "-I", "-S", str(_PROBE_SCRIPT), *command[1:]]
+    if command[0] in _SCRIPTS:
+        command = [sys.executable, "-I", "-S", str(_SCRIPTS[command[0]]), *command[1:]]
     try:
         return tool.run(command, timeout=TIMEOUT_SECONDS, grace=1.0)
     except BadInput as error:
