@@ -440,14 +440,21 @@ def test_a_practice_file_of_the_same_path_in_another_namespace_is_no_drive(
     folder = home / "practice"
     script = (
         f"mount -t tmpfs none {folder} && truncate -s 64M {folder}/practice.img && "
-        f"losetup --find --show {folder}/practice.img"
+        f"losetup --find --show {folder}/practice.img && exec sleep 99"
     )
-    node = call("unshare", "--mount", "sh", "-c", script)
-    try:
-        assert loops.is_practice(Tree(), drive.name, home)
-        assert not loops.is_practice(Tree(), Path(node).name, home)
-    finally:
-        call("losetup", "--detach", node)
+    argv = ["unshare", "--mount", "sh", "-c", script]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        node = other.stdout.readline().strip()
+        name = Path(node).name
+        try:
+            file = Path(f"/sys/block/{name}/loop/backing_file").read_text().strip()
+            assert file == str(loops.practice_file(home))
+            assert loops.is_practice(Tree(), drive.name, home)
+            assert not loops.is_practice(Tree(), name, home)
+        finally:
+            call("losetup", "--detach", node)
+            other.kill()
 
 
 def test_contents_of_two_nodes_are_compared_past_the_page_cache(

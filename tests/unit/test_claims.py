@@ -227,7 +227,7 @@ GADGET = "sys/kernel/config/usb_gadget/g/functions/mass_storage.0/lun.0"
     [
         (
             f"{CORE}/iblock_0/a",
-            {"enable": 1, "udev_path": "/dev/other", "info": "iBlock: x\n Major: 8 Minor: 1 CLAIMED"},
+            {"enable": 1, "udev_path": "/dev/other", "info": "iBlock:\n Major: 8 Minor: 1 CLAIMED"},
             "SCSI target iblock_0/a",
         ),
         (
