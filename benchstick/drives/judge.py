@@ -6,7 +6,7 @@ that did not answer in time is locked, and no code unlocks it: it is looked at a
 
 from __future__ import annotations
 
-from benchstick.drives import systems
+from benchstick.drives import systems, twins
 from benchstick.drives.claims import STICK_PARTUUIDS, Claims
 from benchstick.drives.contents import Contents
 from benchstick.drives.model import Guard
@@ -32,6 +32,8 @@ def judge(
     `seen_plugged`: the running agent saw this very disk (by diskseq) being plugged in.
     """
     protected = protections(where.name, contents, claims)
+    if not protected:
+        protected = twins.reasons(where.name, claims.twins.get(where.name, ()), claims, ask)
     if protected:
         return Guard(PROTECTED, _sentence(protected))
     if where.transport == "virtual":
@@ -40,6 +42,8 @@ def judge(
     locked = []
     if not where.external and not seen_plugged:
         locked.append(f"internal ({where.external_why}), and nobody saw it being plugged in")
+    locked += claims.readers.get(where.name, [])
+    locked += claims.doubts
     locked += systems.findings(contents, where.name, ask)
     if ask.timed_out:
         # Nobody knows what is on it: a code cannot stand in for an answer that is still to come.

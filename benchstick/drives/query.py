@@ -28,7 +28,13 @@ SAMPLE_SECONDS = 120.0
 # sector that cannot be read (30 s), so that a broken drive fails here and does not time out.
 PATIENT_SECONDS = 60.0
 NOT_ANSWERING = "not answering, try again"
-_PROBE_SCRIPT = Path(__file__).with_name("probe_node.py")
+# Are the contents of two nodes the same? Run in the same way.
+SAME = "benchstick-same"
+_SCRIPTS = {
+    PROBE: ("probe_node.py",),
+    SAMPLE: ("probe_node.py", "--sample"),
+    SAME: ("probe_same.py",),
+}
 
 Query = Callable[[Sequence[str]], Finished]
 
@@ -50,9 +56,10 @@ def patient(query: Query) -> Query:
 
 def _ask(argv: Sequence[str], timeout: float) -> Finished:
     command = list(argv)
-    if command[0] in (PROBE, SAMPLE):
-        flags = ["--sample"] if command[0] == SAMPLE else []
-        command = [sys.executable, "-I", "-S", str(_PROBE_SCRIPT), *flags, *command[1:]]
+    if command[0] in _SCRIPTS:
+        script, *flags = _SCRIPTS[command[0]]
+        path = Path(__file__).with_name(script)
+        command = [sys.executable, "-I", "-S", str(path), *flags, *command[1:]]
     try:
         return tool.run(command, timeout=timeout, grace=1.0)
     except BadInput as error:

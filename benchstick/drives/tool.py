@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchstick.drives import own
 from benchstick.plan.errors import BadInput
 
 # How often a wait for a tool looks whether it is cancelled.
@@ -100,7 +101,7 @@ def start(
         # The shell moves itself before it becomes the tool, so no child can escape the cgroup.
         script = 'echo $$ > "$0" || exit 126; exec "$@"'
         command = ["/bin/sh", "-c", script, str(cgroup / "cgroup.procs"), *command]
-    env = {**os.environ, "LC_ALL": "C.UTF-8"}
+    env = {**os.environ, **own.environment(), "LC_ALL": "C.UTF-8"}
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -84,7 +84,7 @@ def _upwards(start: int) -> list[tuple[int, int]]:
 def empty_folder(folder: Path) -> Removed:
     """Remove everything in `folder`, not itself: the target before a pass, outside the clock.
 
-    Links are removed, never followed; a filesystem mounted inside stays and is an error.
+    Links are removed, never followed; a mount inside, a bind mount too, stays and is an error.
     """
     if folder.is_symlink():
         raise Refused(f"{folder} is a symbolic link: give the folder itself")

@@ -225,12 +225,25 @@ class Removed:
     bytes: int = 0
 
 
+def mount_of(fd: int) -> int:
+    """The id of the mount that an open folder is in: a bind mount has another, on one device."""
+    with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as info:  # noqa: PTH123
+        for line in info:
+            if line.startswith("mnt_id:"):
+                return int(line.split()[1])
+    raise OSError(errno.EOPNOTSUPP, "the kernel does not show which mount a folder is in")
+
+
 def remove(parent: int, name: str, device: int, removed: Removed) -> None:
     """Remove file or folder `name` of the open folder `parent`, counting into `removed`.
 
-    Links are removed, not followed. Read-only files and folders are removed too. A folder on
-    another filesystem (a mount point) is an OSError, its contents stay.
+    Links are removed, not followed. Read-only files and folders are removed too. A mount point
+    (another filesystem, or a bind mount of this one) is an OSError, its contents stay.
     """
+    _remove(parent, name, device, None, removed)
+
+
+def _remove(parent: int, name: str, device: int, mount: int | None, removed: Removed) -> None:
     status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
         _permit(parent, lambda: os.unlink(name, dir_fd=parent))
@@ -239,20 +252,37 @@ def remove(parent: int, name: str, device: int, removed: Removed) -> None:
         return
     if status.st_dev != device:
         raise OSError(errno.EBUSY, "another filesystem is mounted here: not removed", name)
+    mount = mount_of(parent) if mount is None else mount
     try:
         fd = open_folder(name, parent)
     except PermissionError:
+        fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        _stay_in(mount, fd, name)
+        os.close(fd)
         os.chmod(name, 0o700, dir_fd=parent)
         fd = open_folder(name, parent)
+    _stay_in(mount, fd, name)
     try:
         with os.scandir(fd) as entries:
             names = [entry.name for entry in entries]
         for below in names:
-            remove(fd, below, device, removed)
+            _remove(fd, below, device, mount, removed)
     finally:
         os.close(fd)
     _permit(parent, lambda: os.rmdir(name, dir_fd=parent))
     removed.folders += 1
+
+
+def _stay_in(mount: int, fd: int, name: str) -> None:
+    """OSError, and `fd` is closed, when the folder is in another mount."""
+    try:
+        if mount_of(fd) == mount:
+            return
+    except BaseException:
+        os.close(fd)
+        raise
+    os.close(fd)
+    raise OSError(errno.EBUSY, "a folder is mounted here: not removed", name)
 
 
 def _permit(parent: int, act: Callable[[], None]) -> None:

@@ -346,6 +346,27 @@ def test_links_and_others_in_the_source_are_told(tmp_path: Path, on_ext4: Path) 
     assert [path.name for path in on_ext4.iterdir()] == ["file"]
 
 
+def test_a_bind_mount_in_the_target_is_not_emptied(on_ext4: Path) -> None:
+    """It has the same device number as the target: only its mount tells it apart."""
+    target, photos = on_ext4 / "target", on_ext4 / "photos"
+    point = target / "folder/point"
+    point.mkdir(parents=True)
+    photos.mkdir()
+    (photos / "a.jpg").write_bytes(b"x")
+    call("mount", "--bind", str(photos), str(point))
+    try:
+        for _ in range(2):
+            with pytest.raises(BadInput) as refused:
+                empty_folder(target)
+            assert (photos / "a.jpg").read_bytes() == b"x"
+            assert "a folder is mounted here: not removed" in refused.value.message
+    finally:
+        call("umount", str(point))
+    empty_folder(target)
+    assert list(target.iterdir()) == []
+    assert (photos / "a.jpg").exists()
+
+
 def test_other_filesystems_are_not_entered(tmp_path: Path, on_ext4: Path) -> None:
     source = tmp_path / "source"
     (source / "mounted").mkdir(parents=True)

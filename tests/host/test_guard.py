@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import re
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -15,10 +18,20 @@ from typing import Any
 
 import pytest
 
-from benchstick.drives import blank, contents, discover, guard, practice, prepare, systems
+from benchstick.drives import (
+    blank,
+    contents,
+    discover,
+    guard,
+    loops,
+    practice,
+    prepare,
+    systems,
+    tool,
+)
 from benchstick.drives.guard import hold
 from benchstick.drives.model import Drive, Guard
-from benchstick.drives.query import PROBE, Asker, Query, ask_live
+from benchstick.drives.query import PROBE, SAME, Asker, Query, ask_live
 from benchstick.drives.tool import Finished
 from benchstick.drives.tree import Tree
 from benchstick.drives.where import Where, locate
@@ -313,6 +326,235 @@ def test_other_loop_devices_are_no_drives(home: Path, tmp_path: Path) -> None:
         assert name not in [d.name for d in discover.scan(home=home)]
         with pytest.raises(Exception, match="is a loop device"):
             discover.resolve(node, discover.scan(home=home))
+
+
+# --- what other programs do with the drive ------------------------------------------------------
+
+OPENED = """
+import mmap, os, sys, time
+fd = os.open(sys.argv[2], os.O_RDONLY if sys.argv[1] == "reads" else os.O_RDWR)
+if sys.argv[1] == "maps":
+    kept = mmap.mmap(fd, 4096)
+    os.close(fd)
+    import glob
+    # The module keeps a copy of the descriptor: only the mapping stays.
+    for link in glob.glob("/proc/self/fd/*"):
+        if os.path.exists(link) and os.path.realpath(link) == os.path.realpath(sys.argv[2]):
+            os.close(int(link.rsplit("/", 1)[1]))
+print("ready", flush=True)
+time.sleep(float(sys.argv[3]))
+"""
+
+
+@contextlib.contextmanager
+def program(
+    how: str, node: str | Path, seconds: float = 99, *, before: tuple[str, ...] = ()
+) -> Iterator[int]:
+    """Another program that has `node` open (`writes`, `reads`) or only mapped (`maps`): its pid."""
+    argv = [*before, sys.executable, "-c", OPENED, how, str(node), str(seconds)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        try:
+            assert other.stdout.readline() == b"ready\n"
+            yield other.pid
+        finally:
+            other.kill()
+
+
+def refused_by(drive: Drive, home: Path) -> str:
+    """Why the drive is protected for a scan, for `hold`, and in the middle of a run."""
+    found = practice.ensure(home).guard
+    assert found.state == "protected", found
+    with pytest.raises(Refused, match="protected"):
+        take(drive, home)
+    return found.why
+
+
+@pytest.mark.parametrize(("how", "word"), [("writes", "open"), ("maps", "mapped")])
+def test_a_program_that_writes_to_the_drive_protects_it(
+    drive: Drive, home: Path, how: str, word: str
+) -> None:
+    before = checksum(drive.path)
+    with program(how, drive.path) as pid:
+        why = refused_by(drive, home)
+        assert re.search(rf"process {pid} \(.*\) has {drive.name} {word} for writing", why), why
+    assert practice.ensure(home).guard.state == "free"
+    assert checksum(drive.path) == before
+
+
+def test_a_program_that_writes_to_a_partition_protects(drive: Drive, home: Path) -> None:
+    with take(drive, home) as held:
+        made = prepare.make_filesystem(held, "ext4")
+    with program("writes", made.path):
+        assert Path(made.path).name + " open for writing" in refused_by(drive, home)
+
+
+def test_a_program_that_starts_to_write_in_the_middle_of_a_run_stops_it(
+    drive: Drive, home: Path
+) -> None:
+    with take(drive, home) as held:
+        with program("writes", drive.path), pytest.raises(Refused, match="open for writing"):
+            held.check_before_write()
+        held.check_before_write()
+
+
+def test_a_node_with_another_name_protects(drive: Drive, home: Path, tmp_path: Path) -> None:
+    node = other_node(drive, tmp_path)
+    with program("writes", node):
+        assert f"{drive.name} open for writing" in refused_by(drive, home)
+
+
+def other_node(drive: Drive, folder: Path) -> Path:
+    """Somebody's own node of the drive, or of its first partition, elsewhere."""
+    node = folder / "harmless"
+    os.mknod(node, 0o600 | stat.S_IFBLK, Path(drive.path).stat().st_rdev)
+    return node
+
+
+def test_a_loop_device_over_a_node_with_another_name_protects(
+    drive: Drive, home: Path, tmp_path: Path
+) -> None:
+    node = call("losetup", "--find", "--show", "--read-only", other_node(drive, tmp_path))
+    try:
+        (tmp_path / "harmless").unlink()
+        assert "is set up on" in refused_by(drive, home)
+    finally:
+        call("losetup", "--detach", node)
+
+
+def test_a_mount_from_a_loop_device_over_another_name_protects(
+    drive: Drive, home: Path, tmp_path: Path
+) -> None:
+    call("mkfs.ext4", "-q", "-F", drive.path, "100M")
+    node = call("losetup", "--find", "--show", other_node(drive, tmp_path))
+    point = tmp_path / "point"
+    point.mkdir()
+    try:
+        call("mount", node, point)
+        # The word of sysfs about the loop device names another node.
+        assert f"mounted at {point}" in refused_by(drive, home)
+        call("umount", point)
+    finally:
+        subprocess.run(["umount", point], capture_output=True)
+        call("losetup", "--detach", node)
+
+
+def test_a_mount_in_another_namespace_protects_and_is_named(
+    drive: Drive, home: Path, tmp_path: Path
+) -> None:
+    with take(drive, home) as held:
+        made = prepare.make_filesystem(held, "ext4")
+    script = f"mount {made.path} {tmp_path} && echo ready && exec sleep 99"
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        try:
+            assert other.stdout.readline() == b"ready\n"
+            assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
+            why = refused_by(drive, home)
+            assert f"mounted at {tmp_path} in the mount namespace of process {other.pid}" in why
+        finally:
+            other.kill()
+
+
+def test_a_copy_of_the_benchs_own_mount_in_another_namespace_does_not_stop_a_run(
+    drive: Drive, home: Path
+) -> None:
+    uuid = "0c52ae10-0000-4000-8000-000000000009"
+    with take(drive, home) as held:
+        made = prepare.make_filesystem(held, "ext4")
+        point = prepare.mount(made.path, made.fs, uuid)
+        argv = ["unshare", "--mount", "--propagation", "private"]
+        with subprocess.Popen(
+            [*argv, "sh", "-c", "echo ready; exec sleep 99"], stdout=subprocess.PIPE
+        ) as other:
+            assert other.stdout is not None
+            try:
+                other.stdout.readline()
+                held.check_before_write(mounted_by_bench=True)
+                # Removing the folder takes the copy away too.
+                assert prepare.unmount(point) is None
+                held.check_before_write()
+            finally:
+                other.kill()
+
+
+def test_reading_and_a_moment_of_writing_do_not_protect(drive: Drive, home: Path) -> None:
+    """udev, blkid and smartctl look at drives at any time."""
+    with program("reads", drive.path):
+        assert practice.ensure(home).guard.state == "free"
+        take(drive, home).close()
+    with program("writes", drive.path, 0.4), take(drive, home) as held:
+        held.check_before_write()
+
+
+def test_a_tool_of_the_bench_does_not_count_and_the_same_tool_of_another_bench_does(
+    drive: Drive, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argv = ["sh", "-c", f"exec 3<>{drive.path}; echo ready; sleep 99"]
+    with tool.start(argv) as own:
+        assert own.stdout is not None
+        try:
+            own.stdout.readline()
+            take(drive, home).close()
+            monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "other bench"))
+            assert f"process {own.pid} (sh) has" in refused_by(drive, home)
+        finally:
+            tool.kill_group(own)
+
+
+def doubts_of(script: str, *before: str) -> str:
+    code = f"from benchstick.drives import claims, tree\nimport os\n{script}\n"
+    code += "print(' '.join(claims.read(tree.Tree()).doubts))"
+    return call(*before, sys.executable, "-c", code)
+
+
+def test_where_other_processes_cannot_be_seen_no_drive_is_known_to_be_free() -> None:
+    assert "permission denied: run as root" in doubts_of("os.setuid(65534)")
+    inside = ("unshare", "--pid", "--fork", "--mount-proc")
+    assert "in a container" in doubts_of("", *inside)
+
+
+def test_a_practice_file_of_the_same_path_in_another_namespace_is_no_drive(
+    drive: Drive, home: Path, tmp_path: Path
+) -> None:
+    """A loop device is known by its file, as another namespace has other files at the same path."""
+    folder = home / "practice"
+    script = (
+        f"mount -t tmpfs none {folder} && truncate -s 64M {folder}/practice.img && "
+        f"losetup --find --show {folder}/practice.img && exec sleep 99"
+    )
+    argv = ["unshare", "--mount", "sh", "-c", script]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        node = other.stdout.readline().strip()
+        name = Path(node).name
+        try:
+            file = Path(f"/sys/block/{name}/loop/backing_file").read_text().strip()
+            assert file == str(loops.practice_file(home))
+            assert loops.is_practice(Tree(), drive.name, home)
+            assert not loops.is_practice(Tree(), name, home)
+        finally:
+            call("losetup", "--detach", node)
+            other.kill()
+
+
+def test_contents_of_two_nodes_are_compared_past_the_page_cache(
+    drive: Drive, home: Path, tmp_path: Path
+) -> None:
+    def same(other: str) -> str:
+        answer = ask_live((SAME, drive.path, other))
+        return answer.text.strip() if answer.exit_code == 0 else ""
+
+    size = int(call("blockdev", "--getsize64", drive.path))
+    with loop(tmp_path / "other.img", size) as node:
+        assert same(node) == "same=yes"
+        assert same(str(other_node(drive, tmp_path))) == "same=yes"
+        with Path(node).open("r+b") as raw:
+            raw.seek(size - 512)
+            raw.write(b"x")
+        assert same(node) == "same=no"
+    assert same(str(tmp_path / "none")) == ""
 
 
 # --- contents, with the real tools on real signatures ------------------------------------------

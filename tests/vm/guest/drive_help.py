@@ -103,14 +103,15 @@ def plug(found: Drive) -> None:
 
 
 @contextlib.contextmanager
-def scsi_debug(*options: str) -> Iterator[list[str]]:
-    """The kernel's SCSI test drive; gives the names of its disks, one unless `max_luns=` says more.
+def scsi_debug(*options: str, disks: int | None = None) -> Iterator[list[str]]:
+    """The kernel's SCSI test drive; gives the names of its disks: `disks`, or as many as
+    `max_luns=` says, or one.
 
     Only its own disks are waited for. `udevadm settle` would wait for all: udev puts off what
     happens to a drive that a run holds, until the run of another lane has ended.
     """
     given = dict(option.split("=", 1) for option in options)
-    wanted = int(given.get("max_luns", "1"))
+    wanted = int(given.get("max_luns", "1")) if disks is None else disks
     before = _disks()
     call("modprobe", "scsi_debug", *options)
     wait_for(lambda: len(_disks() - before) == wanted)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +25,15 @@ from tests.vm.guest.drive_help import (
     plug,
     scsi_debug,
     unplug,
+    wait_for,
 )
 
+OPENED = """
+import os, sys, time
+fd = os.open(sys.argv[2], os.O_RDONLY if sys.argv[1] == "reads" else os.O_RDWR)
+print("ready", flush=True)
+time.sleep(600)
+"""
 RUN = "0c52ae10-0000-4000-8000-000000000002"
 GUARDED = ("BSPCEXT4", "BSPCWIN", "BSSATA0001")
 
@@ -270,3 +281,121 @@ def test_an_exclusive_opener_unknown_to_mountinfo_protects() -> None:
         finally:
             other.kill()
     assert drive("BSBOT0001").guard.state == "free"
+
+
+@contextlib.contextmanager
+def program(how: str, node: str | Path) -> Iterator[int]:
+    """Another program that has a node open to the end of the block; its pid."""
+    argv = [sys.executable, "-c", OPENED, how, str(node)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        try:
+            assert other.stdout.readline() == b"ready\n"
+            yield other.pid
+        finally:
+            other.kill()
+
+
+def character_node(name: str) -> str:
+    """The sg node of a SCSI disk."""
+    return f"/dev/{next(Path(f'/sys/block/{name}/device/scsi_generic').iterdir()).name}"
+
+
+def test_a_program_that_writes_by_any_node_protects() -> None:
+    found = drive("BSBOT0001")
+    before = checksum(found.path, 64 << 20)
+    call("modprobe", "sg")
+    call("udevadm", "settle")
+    other = Path("/run/harmless")
+    os.mknod(other, 0o600 | stat.S_IFBLK, Path(found.path).stat().st_rdev)
+    try:
+        for node in (found.path, character_node(found.name), other):
+            with program("writes", node) as pid:
+                now = drive("BSBOT0001")
+                assert now.guard.state == "protected", (node, now.guard)
+                assert f"process {pid} (" in now.guard.why
+                with pytest.raises(Refused, match="open for writing"):
+                    hold(found, erase=found.code, unlock=found.code, destructive=True)
+    finally:
+        other.unlink()
+    assert drive("BSBOT0001").guard.state == "free"
+    assert checksum(found.path, 64 << 20) == before
+
+
+def test_a_program_that_keeps_reading_locks() -> None:
+    """A drive that is being copied, or that a VM reads."""
+    found = drive("BSBOT0001")
+    with program("reads", found.path) as pid:
+        assert drive("BSBOT0001").guard.state == "free"
+        wait_for(lambda: drive("BSBOT0001").guard.state == "locked")
+        assert f"process {pid} (" in drive("BSBOT0001").guard.why
+        with pytest.raises(Refused, match=r"keeps .* open for reading"):
+            hold(found, erase=found.code, destructive=True)
+    assert drive("BSBOT0001").guard.state == "free"
+
+
+def test_a_filesystem_in_user_space_protects() -> None:
+    found = drive("BSBOT0001")
+    with hold(found, erase=found.code, destructive=True) as held:
+        made = prepare.make_filesystem(held, "ntfs")
+    point = Path("/run/fuse")
+    point.mkdir(exist_ok=True)
+    call("modprobe", "fuse")
+    call("ntfs-3g", made.path, point)
+    try:
+        assert drive("BSBOT0001").guard.state == "protected"
+    finally:
+        call("umount", point)
+
+
+@pytest.mark.parametrize("kind", ["fileio", "nvmet"])
+def test_a_kernel_target_protects(kind: str) -> None:
+    """The kernel has the drive open, no process has, and an exclusive open succeeds."""
+    found = drive("BSBOT0001")
+    if kind == "fileio":
+        call("modprobe", "target_core_file")
+        here = Path("/sys/kernel/config/target/core/fileio_7/given")
+        here.mkdir(parents=True)
+        size = int(Path(f"/sys/block/{found.name}/size").read_text()) * 512
+        (here / "control").write_text(f"fd_dev_name={found.path},fd_dev_size={size}")
+    else:
+        call("modprobe", "nvmet")
+        top = Path("/sys/kernel/config/nvmet/subsystems/given")
+        top.mkdir()
+        here = top / "namespaces/1"
+        here.mkdir()
+        (here / "device_path").write_text(found.path)
+    try:
+        assert drive("BSBOT0001").guard.state == "free"
+        (here / "enable").write_text("1")
+        now = drive("BSBOT0001").guard
+        assert (now.state, "is given to others by" in now.why) == ("protected", True), now
+    finally:
+        if kind == "nvmet":
+            (here / "enable").write_text("0")
+        here.rmdir()
+        here.parent.rmdir() if kind == "fileio" else here.parents[1].rmdir()
+    assert drive("BSBOT0001").guard.state == "free"
+
+
+def test_a_second_path_to_a_mounted_disk_is_protected() -> None:
+    options = ("dev_size_mb=64", "add_host=2", "vpd_use_hostno=0")
+    with scsi_debug(*options, disks=2) as (one, other):
+        seen = [seq for seq in watch.present().values() if seq is not None]
+
+        def guards() -> dict[str, tuple[str, str]]:
+            found = discover.scan(seen=seen)
+            return {d.name: (d.guard.state, d.guard.why) for d in found}
+
+        call("mkfs.ext4", "-q", f"/dev/{one}")
+        point = Path("/run/somebody")
+        point.mkdir(exist_ok=True)
+        call("mount", f"/dev/{one}", point)
+        try:
+            now = guards()
+            assert now[one][0] == "protected"
+            assert now[other][0] == "protected", now[other]
+            assert f"second path to {one}" in now[other][1]
+        finally:
+            call("umount", point)
+        assert guards()[other][0] == "free"
