@@ -12,6 +12,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from benchstick.drives import medium
+from benchstick.drives.medium import Token
 from benchstick.drives.query import PROBE, Asker
 from benchstick.drives.tree import Tree, capacity, partition_names
 
@@ -60,6 +62,7 @@ class Contents:
     partitions: tuple[Partition, ...] = ()
     exclusive: str = "ok"
     doubts: tuple[str, ...] = ()
+    medium: Token | None = None
 
     def told(self) -> str | None:
         """What is on the drive, in a few words, `nothing` where it is certain that it is blank;
@@ -105,7 +108,7 @@ def look(tree: Tree, name: str, ask: Asker) -> Contents:
     table, partitions = "", _kernel_partitions(tree, name)
     if not blank:
         table, partitions = _table(tree, name, ask, doubts)
-    exclusive = _node(tree, name, ask, partitions, doubts)
+    exclusive, token = _node(tree, name, ask, partitions, doubts)
     if whole.table and not table:
         doubts.append(f"it has a partition table ({whole.table}) that sfdisk cannot read")
     probed = []
@@ -115,7 +118,7 @@ def look(tree: Tree, name: str, ask: Asker) -> Contents:
         probed.append(part)
     if ask.silent_why is not None and ask.silent_why not in doubts:
         doubts.append(ask.silent_why)
-    return Contents(table, whole, tuple(probed), exclusive, tuple(doubts))
+    return Contents(table, whole, tuple(probed), exclusive, tuple(doubts), token)
 
 
 def table(tree: Tree, name: str, ask: Asker) -> tuple[str, list[Partition]]:
@@ -195,8 +198,10 @@ def _kernel_partitions(tree: Tree, name: str) -> list[Partition]:
     return found
 
 
-def _node(tree: Tree, name: str, ask: Asker, partitions: list[Partition], doubts: list[str]) -> str:
-    """Exclusive open and readability, with the parts where signatures are."""
+def _node(
+    tree: Tree, name: str, ask: Asker, partitions: list[Partition], doubts: list[str]
+) -> tuple[str, Token | None]:
+    """Exclusive open and readability, with the parts where signatures are; the medium's token."""
     total = capacity(tree, name)
     ranges = [(0, min(_READ_BYTES, total)), (max(0, total - _READ_BYTES), min(_READ_BYTES, total))]
     for part in partitions:
@@ -205,17 +210,18 @@ def _node(tree: Tree, name: str, ask: Asker, partitions: list[Partition], doubts
     inside = [(at, size) for at, size in ranges if size > 0 and at + size <= total]
     if len(inside) < len(ranges):
         doubts.append("a partition reaches beyond the end of the drive")
-    answer = ask(PROBE, f"/dev/{name}", *dict.fromkeys(f"{at}:{size}" for at, size in inside))
+    ranges_text = dict.fromkeys(f"{at}:{size}" for at, size in inside)
+    answer = ask(PROBE, f"/dev/{name}", "ends", *ranges_text)
     found = parse_probe(answer.text)
     if answer.exit_code != 0 or not found:
         why = ask.why_not(answer)
         doubts.append(f"it could not be opened to look: {why}")
-        return why
+        return why, None
     if found["read"] != "ok":
         doubts.append(f"it could not be read ({found['read']})")
     elif found["rdev"] != (tree.text(f"sys/block/{name}/dev") or ""):
         doubts.append(f"/dev/{name} is not the node of this drive")
-    return found["exclusive"]
+    return found["exclusive"], medium.from_probe(found)
 
 
 def parse_probe(output: str) -> dict[str, str]:

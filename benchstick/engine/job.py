@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchstick.drives import discover, guard, practice, purge
+from benchstick.drives.medium import Token
 from benchstick.drives.model import Drive
 from benchstick.engine import fio, purges, recovery, source
 from benchstick.engine.purge import require_tools
@@ -32,7 +33,8 @@ PURGING = "erase"
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """What was asked for. `drive` is a selector; `expected` the (identity key, diskseq) of the
-    drive that the asker saw, where he saw it some time ago. `follows`: a run of the same queue has
+    drive that the asker saw, where he saw it some time ago, and `medium` the token of the medium
+    that was in it then (None where he knew of none). `follows`: a run of the same queue has
     ended on the drive, so that a drive which is not there has gone away."""
 
     suite: str
@@ -44,6 +46,7 @@ class Job:
     erase: str | None = None
     unlock: str | None = None
     expected: tuple[str, int | None] | None = None
+    medium: Token | None = None
     request: int | None = None
     own_folders: bool = True
     follows: bool = False
@@ -147,6 +150,14 @@ def make_ready(
             f"{drive.code}: not the drive that was chosen (it was replugged or replaced); "
             "look at the drives again"
         )
+    if job.medium is not None:
+        # What ran on it before may have changed its content.
+        why = job.medium.difference(drive.medium, content=not job.follows)
+        if why is not None:
+            raise Refused(
+                f"{drive.code}: {why} since the drive was chosen; look at the drives again",
+                field="drive",
+            )
     why = None if job.suite == PURGING else purge.unusable(drive.to_json())
     if why is not None:
         raise Refused(f"{drive.code}: {why}")
