@@ -13,7 +13,6 @@ import pytest
 
 from benchstick.drives import medium
 from benchstick.drives.medium import Token
-from benchstick.engine import job as jobs
 from benchstick.engine import steps
 from benchstick.engine.job import Job, make_ready
 from benchstick.engine.sampler import Sampler
@@ -254,9 +253,9 @@ def test_a_plan_is_for_the_medium_that_was_chosen(
     def plan(*_args: Any, **_more: Any) -> None:
         raise Planned
 
-    monkeypatch.setattr(jobs.registry, "make_plan", plan)
+    monkeypatch.setattr("benchstick.suites.registry.make_plan", plan)
     drive: Any = SimpleNamespace(code="S", medium=now, to_json=lambda: {"facts": {}})
-    monkeypatch.setattr(jobs.purge, "unusable", lambda _drive: None)
+    monkeypatch.setattr("benchstick.drives.purge.unusable", lambda _drive: None)
     wish = Job(suite="cdm", drive="S", medium=CHOSEN, follows=follows)
     with pytest.raises(Refused if refused else Planned):
         make_ready(wish, Path("/nonexistent"), drive=drive)

@@ -81,7 +81,7 @@ def swap_cards(live_vms: StartVm, folder: Path) -> Swapped:
         shlex.join(["python3", "-m", "tests.vm.medium_runs", *READERS]),
         BENCHSTICK_VM_QEMU=arguments(folder),
         BENCHSTICK_TEST_SIGNALS=str(signals),
-        BENCHSTICK_VM_TIMEOUT="500",
+        BENCHSTICK_VM_TIMEOUT="900",
     )
     found = Swapped()
     with vm.lost_in():
@@ -98,6 +98,7 @@ def swap_cards(live_vms: StartVm, folder: Path) -> Swapped:
                 (signals / rest).touch()
             elif word == "answer":
                 found.answer = json.loads(rest)
+                print(json.dumps(found.answer, indent=1))
         outcome = vm.finish()
         assert found.answer, outcome.text()
     found.written = [n for n in READERS if checksum(folder / f"{n}.other") != sums[n]]
