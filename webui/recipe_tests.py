@@ -29,7 +29,7 @@ from webui.words import _
 
 bp = Blueprint("recipe_tests", __name__)
 
-FIELDS = ("drive", "recipe", "erase", "identity_key", "diskseq")
+FIELDS = ("drive", "recipe", "erase", "identity_key", "diskseq", "medium")
 
 
 def _recipes() -> dict[str, Recipe]:
@@ -127,6 +127,7 @@ def _ask(fields: Mapping[str, Any]) -> int:
         drive=drive["code"], suite="",
         identity_key=optional_text(fields.get("identity_key"), "identity_key", most=600),
         diskseq=optional_whole(fields.get("diskseq"), "diskseq"),
+        medium=optional_text(fields.get("medium"), "medium"),
     )  # fmt: skip
     check_possible(wish, drive)
     if drive["guard"]["state"] == "locked":

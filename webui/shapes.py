@@ -146,6 +146,7 @@ _DRIVE_FIELDS: dict[str, Schema] = {
     "name": text("the kernel's, as sdb"),
     "path": text("its node"),
     "diskseq": or_null(whole("the kernel's count of disks")),
+    "medium": or_null(text("the medium in it: size, disk sequence, hash of both ends")),
     "identity": _IDENTITY,
     "guard": _GUARD,
     "transport": {**ref("Fact"), "description": f"one of {', '.join(TRANSPORTS)}"},
@@ -303,6 +304,7 @@ _START_FIELDS: dict[str, Schema] = {
     "unlock": or_null(text("the code once more, of a locked drive", maxLength=200)),
     "identity_key": or_null(text("as `runs/new` told it", maxLength=600)),
     "diskseq": or_null(whole("as `runs/new` told it", high=LARGEST)),
+    "medium": or_null(text("as `runs/new` shows it", maxLength=200)),
 }
 _RUN_FIELDS: dict[str, Schema] = {
     "number": whole("on this bench"),
@@ -821,6 +823,7 @@ SCHEMAS: dict[str, Schema] = {
             "drive": text(),
             "identity_key": text("send it with the start: a drive swapped meanwhile is refused"),
             "diskseq": or_null(whole("send it with the start")),
+            "medium": or_null(text("send it with the start: a card swapped since is refused")),
             "guard": _GUARD,
             "suite": text(),
             "needs": record(
@@ -1171,7 +1174,10 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "StartBody": record(
         _START_FIELDS,
-        may_lack=("params", "target", "fs", "scale", "erase", "unlock", "identity_key", "diskseq"),
+        may_lack=(
+            "params", "target", "fs", "scale", "erase", "unlock", "identity_key", "diskseq",
+            "medium",
+        ),
     ),
     "QueueBody": record(
         {
@@ -1188,7 +1194,7 @@ SCHEMAS: dict[str, Schema] = {
                 "description": "in the order in which they are carried out",
             },
         },
-        may_lack=("erase", "unlock", "identity_key", "diskseq"),
+        may_lack=("erase", "unlock", "identity_key", "diskseq", "medium"),
     ),
     "LabelBody": record(
         {
@@ -1209,9 +1215,12 @@ SCHEMAS: dict[str, Schema] = {
         {
             "drive": text("its code", maxLength=200, pattern=LINE),
             "recipe": text("its name", maxLength=200, pattern=LINE),
-            **{name: _START_FIELDS[name] for name in ("erase", "identity_key", "diskseq")},
+            **{
+                name: _START_FIELDS[name]
+                for name in ("erase", "identity_key", "diskseq", "medium")
+            },
         },
-        may_lack=("erase", "identity_key", "diskseq"),
+        may_lack=("erase", "identity_key", "diskseq", "medium"),
     ),
     "RecipeCheckBody": record(
         {

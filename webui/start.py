@@ -60,6 +60,7 @@ def preview(
         "drive": drive["code"],
         "identity_key": drive["identity"]["key"],
         "diskseq": drive.get("diskseq"),
+        "medium": drive.get("medium"),
         "guard": drive["guard"],
         "suite": wish.suite,
         "needs": {"erase": plan.destroys, "unlock": needs_unlock(drive)},

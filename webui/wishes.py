@@ -35,7 +35,7 @@ from webui.words import _
 
 FIELDS = (
     "drive", "suite", "params", "target", "fs", "scale", "erase", "unlock", "identity_key",
-    "diskseq",
+    "diskseq", "medium",
 )  # fmt: skip
 # Names files of the bench's own host, which only its own user may name: command line only.
 NOT_IN_THE_PAGE = frozenset({"set"})
@@ -59,6 +59,7 @@ class Wish:
     unlock: str | None = None
     identity_key: str | None = None
     diskseq: int | None = None
+    medium: str | None = None
 
     def to_request(self, drive: Mapping[str, Any]) -> dict[str, Any]:
         """The body of the request to the agent, with the identity of the drive as it was shown."""
@@ -67,6 +68,7 @@ class Wish:
             "drive": drive["code"],
             "identity_key": drive["identity"]["key"],
             "diskseq": drive.get("diskseq"),
+            "medium": self.medium or drive.get("medium"),
             "params": dict(self.params),
             "target": self.target,
             "fs": self.fs,
@@ -96,6 +98,7 @@ def _from_fields(fields: Mapping[str, Any], params: Mapping[str, str]) -> Wish:
         unlock=optional_text(fields.get("unlock"), "unlock"),
         identity_key=optional_text(fields.get("identity_key"), "identity_key", most=600),
         diskseq=optional_whole(fields.get("diskseq"), "diskseq"),
+        medium=optional_text(fields.get("medium"), "medium"),
     )
 
 
@@ -302,7 +305,9 @@ def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
     if guard.get("retry"):
         raise Refused(_("%(drive)s: %(why)s.", drive=name, why=guard["why"]), field="drive")
     same = (None, drive["identity"]["key"])
-    if wish.identity_key not in same or wish.diskseq not in (None, drive.get("diskseq")):
+    other = wish.diskseq not in (None, drive.get("diskseq"))
+    other = other or wish.medium not in (None, drive.get("medium"))
+    if wish.identity_key not in same or other:
         raise WebError(
             409,
             "drive_changed",

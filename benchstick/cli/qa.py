@@ -92,6 +92,7 @@ def qa(
                 erase=drive.code if drive.code in erase else None,
                 per_controller=chosen.per_controller, scanned=scanned, own_folders=is_file(name),
                 labels={key: value for key, value in labels.items() if value},
+                medium=None if drive.medium is None else drive.medium.text,
             ),
         )
         for drive in drives

@@ -191,7 +191,8 @@ def _carry_out_one(
         if done.numbers:
             # The drive as it is then, and no other than the one that was confirmed.
             same = (drive.identity.key(), drive.diskseq)
-            ready = make_ready(replace(ready.job, expected=same, follows=True), home, seen)
+            job = replace(ready.job, expected=same, medium=drive.medium, follows=True)
+            ready = make_ready(job, home, seen)
         outcome = carry_out(ready, home, cancel, begun)
     except BenchError as error:
         if not done.numbers:

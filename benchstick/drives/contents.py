@@ -12,6 +12,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from benchstick.drives import medium
+from benchstick.drives.medium import Token
 from benchstick.drives.query import PROBE, Asker
 from benchstick.drives.tree import Tree, capacity, partition_names
 
@@ -62,6 +64,7 @@ class Contents:
     exclusive: str = "ok"
     doubts: tuple[str, ...] = ()
     has_data: bool = False
+    medium: Token | None = None
 
     def told(self) -> str | None:
         """What is on the drive, in a few words: `nothing` where no table, no signature and no data
@@ -109,7 +112,7 @@ def look(tree: Tree, name: str, ask: Asker) -> Contents:
     table, partitions = "", _kernel_partitions(tree, name)
     if not blank:
         table, partitions = _table(tree, name, ask, doubts)
-    exclusive, has_data = _node(tree, name, ask, partitions, doubts)
+    exclusive, has_data, token = _node(tree, name, ask, partitions, doubts)
     if whole.table and not table:
         doubts.append(f"it has a partition table ({whole.table}) that sfdisk cannot read")
     probed = []
@@ -119,7 +122,7 @@ def look(tree: Tree, name: str, ask: Asker) -> Contents:
         probed.append(part)
     if ask.silent_why is not None and ask.silent_why not in doubts:
         doubts.append(ask.silent_why)
-    return Contents(table, whole, tuple(probed), exclusive, tuple(doubts), has_data)
+    return Contents(table, whole, tuple(probed), exclusive, tuple(doubts), has_data, token)
 
 
 def table(tree: Tree, name: str, ask: Asker) -> tuple[str, list[Partition]]:
@@ -201,9 +204,9 @@ def _kernel_partitions(tree: Tree, name: str) -> list[Partition]:
 
 def _node(
     tree: Tree, name: str, ask: Asker, partitions: list[Partition], doubts: list[str]
-) -> tuple[str, bool]:
+) -> tuple[str, bool, Token | None]:
     """Exclusive open and readability, with the parts where signatures are; whether those hold
-    data."""
+    data; the medium's token."""
     total = capacity(tree, name)
     ranges = [(0, min(_READ_BYTES, total)), (max(0, total - _READ_BYTES), min(_READ_BYTES, total))]
     for part in partitions:
@@ -212,17 +215,19 @@ def _node(
     inside = [(at, size) for at, size in ranges if size > 0 and at + size <= total]
     if len(inside) < len(ranges):
         doubts.append("a partition reaches beyond the end of the drive")
-    answer = ask(PROBE, f"/dev/{name}", *dict.fromkeys(f"{at}:{size}" for at, size in inside))
+    ranges_text = dict.fromkeys(f"{at}:{size}" for at, size in inside)
+    answer = ask(PROBE, f"/dev/{name}", "ends", *ranges_text)
     found = parse_probe(answer.text)
     if answer.exit_code != 0 or not found:
         why = ask.why_not(answer)
         doubts.append(f"it could not be opened to look: {why}")
-        return why, False
+        return why, False, None
     if found["read"] != "ok":
         doubts.append(f"it could not be read ({found['read']})")
     elif found["rdev"] != (tree.text(f"sys/block/{name}/dev") or ""):
         doubts.append(f"/dev/{name} is not the node of this drive")
-    return found["exclusive"], found.get("data", "none") != "none"
+    has_data = found.get("data", "none") != "none"
+    return found["exclusive"], has_data, medium.from_probe(found)
 
 
 def parse_probe(output: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ from benchstick.drives import (
 )
 from benchstick.drives.contents import Contents
 from benchstick.drives.identify import NO_PASS_THROUGH, Identified, again, identify
-from benchstick.drives.judge import LOCKED, judge
+from benchstick.drives.judge import LOCKED, PROTECTED, judge
 from benchstick.drives.locks import Running, running
 from benchstick.drives.model import Drive, Fact, Guard, Identity
 from benchstick.drives.query import Asker, Query, ask_live
@@ -35,6 +35,8 @@ from benchstick.plan.errors import BadInput
 
 TEST_RUNS = "not asked while a test runs"
 NOT_MEANT = "not looked at: another drive is meant"
+# How often a drive is looked at when its medium changes during the look.
+_LOOKS = 3
 # Enough that a drive that hangs does not hold up the others, few enough that on a slow machine
 # the tools do not starve each other into their timeouts.
 _WORKERS = 4
@@ -109,7 +111,23 @@ def _is_drive(shared: _Scan, name: str) -> bool:
 
 
 def _look(shared: _Scan, name: str) -> Drive | None:
-    """One drive, its code still to be made unique. None when it went away meanwhile."""
+    """One drive, its code still to be made unique. None when it went away meanwhile.
+
+    The first open of a card reader's node is what makes the kernel notice a new card, so a look
+    can start on one medium and end on another. Such a look is repeated.
+    """
+    found = None
+    for _ in range(_LOOKS):
+        found = _look_once(shared, name)
+        if found is None or found.medium is None or found.medium.diskseq == found.diskseq:
+            return found
+        _memory.pop(name, None)
+    if found is None or found.guard.state == PROTECTED:
+        return found
+    return replace(found, guard=Guard(LOCKED, "its medium changes while the bench looks at it"))
+
+
+def _look_once(shared: _Scan, name: str) -> Drive | None:
     tree = shared.tree
     seq = diskseq(tree, name)
     run = _run_on(shared, name, seq)
@@ -140,6 +158,7 @@ def _look(shared: _Scan, name: str) -> Drive | None:
         identity=identity,
         guard=guard,
         facts=facts,
+        medium=inside.medium,
     )
 
 
@@ -389,7 +408,11 @@ def reidentify(
     devno = tree.text(f"sys/block/{name}/dev")
     if devno is None:
         return None
-    return replace(drive, devno=devno, diskseq=seq, identity=identity, guard=guard)
+    # The look itself makes the kernel notice a new medium.
+    seq = diskseq(tree, name)
+    return replace(
+        drive, devno=devno, diskseq=seq, identity=identity, guard=guard, medium=inside.medium
+    )
 
 
 def resolve(

@@ -11,13 +11,13 @@ import contextlib
 import errno
 import fcntl
 import os
-import struct
+import threading
 import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import TracebackType
 
-from benchstick.drives import claims, contents, locks, loops
+from benchstick.drives import claims, contents, locks, loops, medium
 from benchstick.drives.contents import parse_probe
 from benchstick.drives.discover import reidentify
 from benchstick.drives.identify import again
@@ -31,8 +31,6 @@ from benchstick.plan.errors import DriveLost, Refused
 
 __all__ = ["FREE", "LOCKED", "PROTECTED", "Hold", "hold", "is_locked", "judge"]
 
-# linux/fs.h: BLKGETDISKSEQ, _IOR(0x12, 128, __u64).
-_BLKGETDISKSEQ = 0x80081280
 # udev holds a shared flock while it looks at a drive after each event, on a slow stick for many
 # seconds; a run holds for good, and is told at once by its lock file.
 _FLOCK_PATIENCE_SECONDS = 20.0
@@ -51,6 +49,11 @@ class Hold:
         self._home = home
         self._query = query
         self._exclusive_depth = 0
+        # From the first write on, the medium's content is the bench's own.
+        self._is_written = False
+        self._changed: str | None = None
+        self._stopped = False
+        self._stopping = threading.Lock()
 
     def __enter__(self) -> Hold:
         return self
@@ -66,9 +69,13 @@ class Hold:
     def close(self) -> None:
         """Let the drive go. May be called twice."""
         if self._fd >= 0:
+            if self._stopped:
+                medium.drop_cache(self._fd)
             locks.release(self._lock_fd)
             os.close(self._fd)
             self._fd = -1
+            if self._stopped:
+                medium.allow_writes(self.drive.name)
 
     @property
     def is_exclusive(self) -> bool:
@@ -78,16 +85,56 @@ class Hold:
     def alive(self) -> bool:
         """Is the drive still there: the same disk under the same name, not taken offline?"""
         tree, name = Tree(), self.drive.name
+        if self._changed is not None:
+            return False
         if tree.text(f"sys/block/{name}/dev") != self.drive.devno:
             return False
         if diskseq(tree, name) != self.drive.diskseq:
             return False
         return tree.text(f"sys/block/{name}/device/state") not in _DEAD_STATES
 
+    @property
+    def medium_changed(self) -> str | None:
+        """Why the medium in the drive is no longer the one that was chosen; None while it is."""
+        return self._changed
+
+    def lose_medium(self, why: str) -> DriveLost:
+        """Another medium is in the drive: nothing more may reach it, write-back included."""
+        with self._stopping:
+            if self._changed is None:
+                self._changed = why
+                # The held descriptor keeps the name, so this is still the drive that was held.
+                self._stopped = medium.stop_writes(self.drive.name)
+        told = "nothing more was written" if self._is_written else "nothing was written"
+        return DriveLost(f"{_who(self.drive)}: {self._changed}; {told}")
+
+    def check_medium(self) -> None:
+        """Ask the device whether the medium is still the one that was chosen: by size and disk
+        sequence, as the bench's own writes change the content. DriveLost when it is not.
+
+        Sends a command to the drive, so never to be called while the drive is timed.
+        """
+        self._check_there("nothing more was written" if self._is_written else "nothing was written")
+        chosen = self.drive.medium
+        try:
+            now = medium.ask(self.drive.path)
+        except DriveLost as error:
+            raise self.lose_medium(f"its medium is not certain: {error.message}") from error
+        why = None if chosen is None else chosen.difference(now, content=False)
+        if why is not None:
+            raise self.lose_medium(why)
+
     def check_before_write(
-        self, *, mounted_by_bench: bool = False, asks_drive: bool = True
+        self,
+        *,
+        mounted_by_bench: bool = False,
+        asks_drive: bool = True,
+        writes: bool = True,
     ) -> None:
         """To be called before each destructive step. Refused or DriveLost, with the reason.
+
+        Before the first write the medium's content is compared as well. `writes` False: the step
+        itself writes nothing yet, so that the next check is still the one before the first write.
 
         `asks_drive` False leaves out the questions to the drive itself, for steps that follow each
         other without a pause: the held descriptor, the node and diskseq are still compared.
@@ -97,9 +144,15 @@ class Hold:
         """
         drive, tree = self.drive, Tree()
         self.check_same()
-        if not mounted_by_bench and not self._exclusive_depth:
-            self._probe_exclusive()
+        self.check_medium()
+        self.check_same()
+        first = not self._is_written
+        if first or not (mounted_by_bench or self._exclusive_depth):
+            self._probe(
+                compares=first, may_be_busy=mounted_by_bench or self._exclusive_depth > 0
+            )
         if not asks_drive:
+            self._is_written = self._is_written or writes
             return
         practice = loops.is_practice(tree, drive.name, self._home)
         where = locate(tree, drive.name, practice=practice)
@@ -108,9 +161,13 @@ class Hold:
             raise DriveLost(f"{_who(drive)}: {ask.silent_why}; nothing was written")
         if not identity.matches(drive.identity):
             raise Refused(
-                f"{drive.path} is not the drive that was chosen ({_difference(drive, identity)}): "
+                f"{drive.path} is not the drive that was chosen "
+                f"({_difference_of(drive.identity, identity) or 'it was replugged since'}): "
                 "nothing was written, choose the drive again"
             )
+        # The questions above open the node, which is when the kernel notices another medium.
+        self.check_same()
+        self._is_written = self._is_written or writes
 
     def check_same(self, *, begun: bool = False) -> None:
         """The part of `check_before_write` that opens nothing, for the middle of a step, which
@@ -121,10 +178,7 @@ class Hold:
         """
         drive = self.drive
         told = "nothing more was written" if begun else "nothing was written"
-        if not self.alive():
-            raise DriveLost(
-                f"{_who(drive)} is gone or was replaced since the run began: {told}"
-            )
+        self._check_there(told)
         try:
             node = Path(drive.path).stat().st_rdev
         except OSError as error:
@@ -134,25 +188,48 @@ class Hold:
             raise Refused(
                 f"{drive.path} became another device since the run began: {told}"
             )
-        if drive.diskseq is not None and _diskseq_of(self._fd) not in (None, drive.diskseq):
+        if drive.diskseq is not None and medium.sequence(self._fd) not in (None, drive.diskseq):
             raise DriveLost(f"{_who(drive)} was replaced since the run began: {told}")
         reasons = claims.read(Tree()).reasons.get(drive.name)
         if reasons:
             raise Refused(f"{_who(drive)} is protected: {'; '.join(reasons)}; {told}")
 
-    def _probe_exclusive(self) -> None:
-        """EBUSY means that the kernel uses the drive, whatever mountinfo says."""
+    def _check_there(self, told: str) -> None:
+        """By what the kernel knows, without a question to the drive."""
+        if self._changed is not None:
+            raise self.lose_medium(self._changed)
+        if self.alive():
+            return
+        tree, drive = Tree(), self.drive
+        if tree.text(f"sys/block/{drive.name}/dev") == drive.devno:
+            seq = diskseq(tree, drive.name)
+            if seq is not None and seq != drive.diskseq:
+                raise self.lose_medium("its medium was changed")
+        raise DriveLost(f"{_who(drive)} is gone or was replaced since the run began: {told}")
+
+    def _probe(self, *, compares: bool, may_be_busy: bool) -> None:
+        """EBUSY means that the kernel uses the drive, whatever mountinfo says. `compares`: the
+        content of the medium must be what it was when it was chosen."""
         ask = Asker(self._query)
-        answer = ask(PROBE, self.drive.path)
-        exclusive = parse_probe(answer.text).get("exclusive", "")
+        answer = ask(PROBE, self.drive.path, *(("ends",) if compares else ()))
+        probed = parse_probe(answer.text)
+        exclusive = probed.get("exclusive", "")
         if answer.exit_code != 0 or not exclusive:
             raise DriveLost(f"{_who(self.drive)} cannot be opened: {ask.why_not(answer)}")
-        if exclusive == "busy":
+        chosen = self.drive.medium
+        if compares and chosen is not None:
+            # Where the bench itself keeps the node busy, the content is still as it was.
+            known = {**probed, "exclusive": "ok"} if may_be_busy else probed
+            idle = exclusive == "ok" or may_be_busy
+            why = chosen.difference(medium.from_probe(known), content=idle)
+            if why is not None:
+                raise self.lose_medium(why)
+        if exclusive == "busy" and not may_be_busy:
             raise Refused(
                 f"{_who(self.drive)} is protected: the kernel holds it for exclusive use "
                 "(mounted, swap, RAID or dm); nothing was written"
             )
-        if exclusive != "ok":
+        if exclusive not in ("ok", "busy"):
             raise DriveLost(f"{_who(self.drive)} cannot be opened: {exclusive}")
 
     @contextlib.contextmanager
@@ -222,6 +299,7 @@ def hold(
         lock_fd = _lock_file(drive)
         fresh = _fresh(drive, fd, seen, home, query)
         _check_guard(fresh, unlock, over_stick, query)
+        _check_medium(drive, fresh)
         if fresh.value("read_only"):
             raise Refused(f"{_who(fresh)} is write-protected: move its switch, or take another")
         locks.write(lock_fd, _content(fresh))
@@ -348,7 +426,7 @@ def _fresh(drive: Drive, fd: int, seen: Collection[int], home: Path | None, quer
     if fresh.diskseq != drive.diskseq or not fresh.identity.matches(drive.identity):
         raise Refused(
             f"{drive.path} is not the drive that was chosen "
-            f"({_difference(drive, fresh.identity)}): choose it again"
+            f"({_difference(drive, fresh)}): choose it again"
         )
     node = os.fstat(fd).st_rdev
     if f"{os.major(node)}:{os.minor(node)}" != fresh.devno:
@@ -356,19 +434,28 @@ def _fresh(drive: Drive, fd: int, seen: Collection[int], home: Path | None, quer
     return fresh
 
 
-def _difference(drive: Drive, identity: object) -> str:
-    """The first field in which the two identities differ, in words."""
+def _check_medium(drive: Drive, fresh: Drive) -> None:
+    """The codes were typed for the medium that was in the drive when the plan was made."""
+    why = None if drive.medium is None else drive.medium.difference(fresh.medium, content=True)
+    if why is not None:
+        raise Refused(
+            f"{_who(drive)}: {why} since the plan was made; nothing was written, choose the drive "
+            "again"
+        )
+
+
+def _difference(drive: Drive, fresh: Drive) -> str:
+    """What differs between the drive as it was chosen and as it is now, in words."""
+    told = _difference_of(drive.identity, fresh.identity)
+    if fresh.devno == drive.devno and fresh.diskseq != drive.diskseq:
+        told = ", ".join(filter(None, (told, "its medium was changed or it was replugged")))
+    return told or "it was replugged since"
+
+
+def _difference_of(chosen: object, now: object) -> str | None:
+    """The first field in which two identities differ, in words; None where none does."""
     for name in ("serial", "model", "capacity", "port", "lun", "bridge", "bridge_serial"):
-        was, now = getattr(drive.identity, name), getattr(identity, name)
-        if was != now:
-            return f"{name} was {was}, is now {now}"
-    return "it was replugged since"
-
-
-def _diskseq_of(fd: int) -> int | None:
-    """The held descriptor's own diskseq; None on kernels before 5.15."""
-    try:
-        answer = fcntl.ioctl(fd, _BLKGETDISKSEQ, bytes(8))
-    except OSError:
-        return None
-    return int(struct.unpack("Q", answer)[0])
+        was, is_now = getattr(chosen, name), getattr(now, name)
+        if was != is_now:
+            return f"{name} was {was}, is now {is_now}"
+    return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchstick.drives import worse
+from benchstick.drives.medium import Token
 
 TRANSPORTS = (
     "sata", "usb-uas", "usb-bot", "nvme", "scsi", "mmc", "virtio", "virtual", "other",
@@ -100,8 +101,9 @@ class Drive:
     """One drive as found: names of the moment, identity, guard state and facts.
 
     `name` is the kernel's (`sda`), `path` its node, `diskseq` the kernel's count of disks that
-    tells a replugged drive from the one before (None on kernels before 5.15). `facts` holds the
-    facts by name; `transport` and `external` are always among them.
+    tells a replugged drive from the one before (None on kernels before 5.15). `medium` is the token
+    of the medium in it (None where it was not looked at). `facts` holds the facts by name;
+    `transport` and `external` are always among them.
     """
 
     name: str
@@ -113,6 +115,7 @@ class Drive:
     guard: Guard
     facts: Mapping[str, Fact] = field(default_factory=dict)
     label: str | None = None
+    medium: Token | None = None
 
     @property
     def transport(self) -> str:
@@ -135,6 +138,7 @@ class Drive:
             "name": self.name,
             "path": self.path,
             "diskseq": self.diskseq,
+            "medium": None if self.medium is None else self.medium.text,
             "identity": self.identity.to_json(),
             "guard": self.guard.to_json(),
             "worse": [item.to_json() for item in worse.found(self.value)],

@@ -105,6 +105,7 @@ def make_filesystem(
 
 def _do(run: Run, hold: Hold, argv: list[str], *, timeout: float = 120.0) -> Finished:
     """Run one tool that writes to the drive; its failure is the drive's loss or a clear line."""
+    hold.check_medium()
     answer = run(argv, timeout=timeout)
     if answer.exit_code != 0:
         raise _failed(hold, argv[0], answer)

@@ -1,6 +1,6 @@
 """A script, not a module of the package: looks at one device node and prints `key=value` lines.
 
-    probe_node.py [--sample] /dev/sda [OFFSET:LENGTH ...]
+    probe_node.py [--sample] /dev/sda [ends] [OFFSET:LENGTH ...]
 
 `exclusive` is `ok`, `busy` or the error's name from opening with O_RDONLY|O_EXCL, which fails with
 EBUSY while the kernel itself uses the device (mounted, swap, RAID, LVM), whatever mountinfo says.
@@ -9,18 +9,25 @@ answer "nothing found" for an unreadable drive, which must not pass for an empty
 `none`, or the offset of the first block of 64 KiB in the ranges whose bytes are not all 00 and not
 all FF. `rdev` is the node's device number. `--sample` reads with O_DIRECT, so that no cached copy
 stands in for the drive, and stops at the first data; its ranges must be multiples of the drive's
-block size. It runs in a process of its own because opening a drive that hangs, hangs;
-and it imports next to nothing, because it starts once for every drive of every scan.
+block size. `size` and `diskseq` are the kernel's, read after the open, which is when the kernel
+asks a card reader for a new card. `ends`, where it is asked for, is a hash of the first and last
+MiB as they are on the medium, past the page cache. It runs in a process of its own because opening
+a drive that hangs, hangs; and it imports next to nothing, because it starts once for every drive of
+every scan.
 """
 
 import errno
+import fcntl
 import mmap
 import os
+import struct
 import sys
 import time
 
 AGAIN_AFTER = 0.2
 BLOCK = 64 * 1024
+ENDS_BYTES = 1 << 20
+BLKGETDISKSEQ, BLKGETSIZE64 = 0x80081280, 0x80081272
 _CONSTANTS = (bytes(BLOCK), b"\xff" * BLOCK)
 
 
@@ -65,7 +72,43 @@ def read_range(fd: int, offset: int, length: int) -> tuple[str, int | None]:
     return "", None
 
 
-def main(path: str, ranges: list[str], *, sample: bool = False) -> None:
+def number(fd: int, request: int) -> str:
+    """What the kernel answers to an ioctl for a 64-bit number; empty where it has no such ioctl."""
+    try:
+        return str(struct.unpack("Q", fcntl.ioctl(fd, request, bytes(8)))[0])
+    except OSError:
+        return ""
+
+
+def hash_of_ends(path: str, size: int) -> str:
+    """The hash of the first and last MiB; empty where they cannot be read."""
+    # Imported here: most looks do not need it.
+    import hashlib
+
+    digest = hashlib.sha256()
+    flags = os.O_RDONLY | os.O_CLOEXEC
+    try:
+        try:
+            fd = os.open(path, flags | os.O_DIRECT)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            fd = os.open(path, flags)
+        # A page-aligned buffer, as O_DIRECT needs it.
+        with mmap.mmap(-1, ENDS_BYTES) as buffer:
+            for start in (0, max(0, size - ENDS_BYTES)):
+                got = os.preadv(fd, [buffer], start)
+                if got < min(ENDS_BYTES, size):
+                    return ""
+                digest.update(buffer[:got])
+        os.close(fd)
+    except OSError:
+        return ""
+    return digest.hexdigest()[:32]
+
+
+def main(path: str, words: list[str], *, sample: bool = False) -> None:
+    ranges = [word for word in words if word != "ends"]
     exclusive = "ok"
     flags = os.O_RDONLY | os.O_CLOEXEC | (os.O_DIRECT if sample else 0)
     try:
@@ -82,6 +125,10 @@ def main(path: str, ranges: list[str], *, sample: bool = False) -> None:
     read, data = read_ranges(fd, ranges, sample=sample)
     print(f"exclusive={exclusive}\nread={read}\ndata={data}")
     print(f"rdev={os.major(node)}:{os.minor(node)}")
+    size = number(fd, BLKGETSIZE64)
+    if "ends" in words and size:
+        print(f"ends={hash_of_ends(path, int(size))}")
+    print(f"size={size}\ndiskseq={number(fd, BLKGETDISKSEQ)}")
 
 
 if __name__ == "__main__":

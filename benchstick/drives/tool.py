@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from benchstick.drives import own
 from benchstick.plan.errors import BadInput
@@ -53,6 +54,12 @@ PACKAGES = {
     "mmd": "mtools",
     "modprobe": "kmod",
 }
+
+
+class Flag(Protocol):
+    """What ends a tool early, as soon as it is set."""
+
+    def is_set(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,7 @@ def run(
     argv: Sequence[str],
     *,
     timeout: float | None = 60.0,
-    cancel: threading.Event | None = None,
+    cancel: Flag | None = None,
     cgroup: Path | None = None,
     started: Callable[[subprocess.Popen[bytes]], None] | None = None,
     grace: float = 5.0,
@@ -166,7 +173,7 @@ def _collect(
 
 
 def _wait(
-    ended: threading.Event, begun: float, timeout: float | None, cancel: threading.Event | None
+    ended: threading.Event, begun: float, timeout: float | None, cancel: Flag | None
 ) -> bool:
     """Wait for the tool. True when it must be stopped (timeout or cancel)."""
     # The end wakes us at once: a look at a drive asks many tools that answer within milliseconds.

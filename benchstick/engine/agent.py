@@ -184,7 +184,13 @@ class Agent:
             plugged.publish(self.seen)
         # The tools behind a deep scan are asked again only when something has changed.
         shape = json.dumps(
-            [[drive.name, drive.diskseq, drive.guard.to_json(), drive.label] for drive in quick]
+            [
+                [
+                    drive.name, drive.diskseq, drive.guard.to_json(), drive.label,
+                    None if drive.medium is None else drive.medium.text,
+                ]
+                for drive in quick
+            ]
             + sorted(self.seen)
         )
         if shape != self._last:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchstick.drives import discover, guard, practice, purge
+from benchstick.drives.medium import Token
 from benchstick.drives.model import Drive
 from benchstick.drives.query import ask_patiently
 from benchstick.engine import fio, purges, recovery, source
@@ -33,7 +34,8 @@ PURGING = "erase"
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """What was asked for. `drive` is a selector; `expected` the (identity key, diskseq) of the
-    drive that the asker saw, where he saw it some time ago. `follows`: a run of the same queue has
+    drive that the asker saw, where he saw it some time ago, and `medium` the token of the medium
+    that was in it then (None where he knew of none). `follows`: a run of the same queue has
     ended on the drive, so that a drive which is not there has gone away."""
 
     suite: str
@@ -45,6 +47,7 @@ class Job:
     erase: str | None = None
     unlock: str | None = None
     expected: tuple[str, int | None] | None = None
+    medium: Token | None = None
     request: int | None = None
     own_folders: bool = True
     follows: bool = False
@@ -174,6 +177,14 @@ def make_ready(
         erase=discover.code_of(job.erase, job.drive, drive),
         unlock=discover.code_of(job.unlock, job.drive, drive),
     )
+    if job.medium is not None:
+        # What ran on it before may have changed its content.
+        why = job.medium.difference(drive.medium, content=not job.follows)
+        if why is not None:
+            raise Refused(
+                f"{drive.code}: {why} since the drive was chosen; look at the drives again",
+                field="drive",
+            )
     why = None if job.suite == PURGING else purge.unusable(drive.to_json())
     if why is not None:
         raise Refused(f"{drive.code}: {why}")

@@ -240,6 +240,9 @@ class Runner:
                 if isinstance(error, DriveLost) or sampler.lost.is_set():
                     self.record.event(self.work.now, "drive-lost", error.message)
                 raise
+        # The last look is the one before the filesystem is taken off.
+        if self.hold.medium_changed is not None:
+            raise self.work.lost("was changed")
 
     def _steps(self) -> None:
         """All steps in order, but for rounds that their suite says are over."""
@@ -275,9 +278,13 @@ class Runner:
 
     def _sampler(self) -> Sampler:
         try:
-            return Sampler(self.drive.name, tick=self._tick)
+            return Sampler(self.drive.name, tick=self._tick, changed=self._medium_changed)
         except OSError as error:
             raise DriveLost(f"{self.drive.code}: the drive went away ({error.strerror})") from error
+
+    def _medium_changed(self) -> None:
+        """In the sampler's thread: no write may reach the other medium while the step ends."""
+        self.hold.lose_medium("its medium was changed")
 
     def _close_source(self) -> None:
         if self.work.source is not None:

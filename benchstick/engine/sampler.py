@@ -6,6 +6,7 @@ One sampler for every suite: each chart comes from the device and not from the t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -79,7 +80,9 @@ class Sampler:
     """Reads the counters of block device `name` once a second in a thread of its own.
 
     `t` of a sample is seconds since `start_time`. `tick` is called after each sample, in the
-    sampler's thread. `lost` is set when the counters can no longer be read. `step` is written into
+    sampler's thread. `lost` is set when the counters can no longer be read, or when the kernel has
+    noticed another medium in the drive: then `changed` is called first, in the sampler's thread.
+    The drive itself is asked nothing. `step` is written into
     each sample: the step that goes on at the sample's end or, between two, that has ended last.
     """
 
@@ -90,6 +93,7 @@ class Sampler:
         interval: float = 1.0,
         start_time: float | None = None,
         tick: Callable[[], None] | None = None,
+        changed: Callable[[], None] | None = None,
         sysfs: Path = Path("/sys"),
     ) -> None:
         self.interval = interval
@@ -99,10 +103,16 @@ class Sampler:
         self.cpu_seconds = 0.0
         self.wall_seconds = 0.0
         self._tick = tick
+        self._changed = changed
         folder = sysfs / "block" / name
         # Kept open: a path could come to mean another drive after a reset, a descriptor cannot.
         self._stat = os.open(folder / "stat", os.O_RDONLY | os.O_CLOEXEC)
         self._inflight = os.open(folder / "inflight", os.O_RDONLY | os.O_CLOEXEC)
+        # Kernels before 5.15 have no disk sequence.
+        self._diskseq: int | None = None
+        with contextlib.suppress(FileNotFoundError):
+            self._diskseq = os.open(folder / "diskseq", os.O_RDONLY | os.O_CLOEXEC)
+        self._first_seq = self._seq()
         self._lock = threading.Lock()
         self._pending: list[Sample] = []
         # (step, bytes read and written in its samples so far)
@@ -124,6 +134,8 @@ class Sampler:
             self._thread.join()
         os.close(self._stat)
         os.close(self._inflight)
+        if self._diskseq is not None:
+            os.close(self._diskseq)
 
     def counters(self) -> Counters:
         """The counters now. OSError when the drive is gone."""
@@ -132,6 +144,10 @@ class Sampler:
     def inflight(self) -> int:
         """Requests that the drive has been given and not yet answered."""
         return sum(int(word) for word in os.pread(self._inflight, 256, 0).split())
+
+    def _seq(self) -> bytes:
+        """The drive's disk sequence now; empty where the kernel has none."""
+        return b"" if self._diskseq is None else os.pread(self._diskseq, 64, 0)
 
     def pending(self, after: int = -1) -> list[Sample]:
         """Samples not yet taken with n > `after`; asking for the newest few is cheap."""
@@ -188,6 +204,10 @@ class Sampler:
             if now.t - before.t > 0.001:
                 self._add(before, now, step, inflight)
             before = now
+            if self._seq() != self._first_seq:
+                if self._changed is not None:
+                    self._changed()
+                raise OSError("another medium is in the drive")
             # A stalled host must not be answered with a burst of samples.
             due = max(due, now.t - self.interval)
             if self._tick is not None:

@@ -63,11 +63,15 @@ SOURCE_MARGIN = 2.0
 _LOST = re.compile("|".join(re.escape(os.strerror(number)) for number in LOST))
 
 
+# Steps that leave the drive alone.
+_NOT_ON_THE_DRIVE = (BuildSet, Skip)
+
+
 def do_prepare(work: Work, step: Prepare) -> StepOutcome:
     """Raw: take the drive exclusively. File: format unless `keep`, mount, make the run's folder."""
     if step.target == "block":
         if work.plan.destroys:
-            work.hold.check_before_write()
+            work.hold.check_before_write(writes=False)
         work.cleanup.enter_context(work.hold.exclusive())
         return StepOutcome(detail={"target": "block"})
     if step.fs == "keep":
@@ -76,6 +80,11 @@ def do_prepare(work: Work, step: Prepare) -> StepOutcome:
     else:
         prepared = prepare.make_filesystem(work.hold, step.fs, run=work.tool)
         device, fs, made = prepared.path, prepared.fs, asdict(prepared)
+    if step.fs == "keep":
+        # The mount is the first write.
+        work.hold.check_before_write()
+    else:
+        work.hold.check_medium()
     # Before the mount itself, which a cancel may end halfway.
     work.cleanup.callback(_unmount, work)
     mounted = prepare.mount(device, fs, work.uuid, run=work.tool)
@@ -95,6 +104,9 @@ def _filled(mounted: Path) -> Fact:
 
 
 def _unmount(work: Work) -> None:
+    # Where it finds another medium, nothing of the filesystem is written back to that.
+    with contextlib.suppress(BenchError, OSError):
+        work.hold.check_medium()
     try:
         problem = prepare.unmount(places.run_folder() / "mnt" / work.uuid)
     except (BenchError, OSError) as error:
@@ -108,6 +120,7 @@ def _remove_folder(work: Work) -> None:
     if work.folder is None or work.sampler.lost.is_set():
         return
     try:
+        work.hold.check_medium()
         empty_folder(work.folder)
         work.folder.rmdir()
     except (BenchError, OSError) as error:
@@ -618,5 +631,17 @@ _EXECUTORS: Mapping[type[Step], Callable[[Work, Any], StepOutcome]] = {
 
 
 def carry_out(work: Work, step: Step) -> StepOutcome:
-    """Do one step. A BenchError tells what ended it."""
-    return _EXECUTORS[type(step)](work, step)
+    """Do one step. A BenchError tells what ended it.
+
+    The device is asked for its medium before each step on the drive and after each rest, when
+    nothing is timed.
+    """
+    if not isinstance(step, _NOT_ON_THE_DRIVE):
+        work.hold.check_medium()
+    if isinstance(step, Idle) and work.folder is not None:
+        # The kernel would write it during the rest, onto whatever medium is in the drive then.
+        _settle(work.folder)
+    outcome = _EXECUTORS[type(step)](work, step)
+    if isinstance(step, Idle):
+        work.hold.check_medium()
+    return outcome

@@ -34,6 +34,17 @@ class StepOutcome:
     skipped: str | None = None
 
 
+@dataclass(frozen=True)
+class Either:
+    """Set as soon as one of two is set."""
+
+    one: tool.Flag
+    other: tool.Flag
+
+    def is_set(self) -> bool:
+        return self.one.is_set() or self.other.is_set()
+
+
 RAW_FILLED = Fact.unknown("raw drive: what it holds is not known")
 
 
@@ -84,6 +95,8 @@ class Work:
             raise Cancelled("cancelled")
 
     def lost(self, how: str) -> DriveLost:
+        if self.hold.medium_changed is not None:
+            how = f"is another medium now: {self.hold.medium_changed}"
         return DriveLost(f"{self.drive.identity.model} ({self.drive.code}): the drive {how}")
 
     def read_back(self, text: str, *, proved: bool) -> None:
@@ -100,13 +113,14 @@ class Work:
         argv: Sequence[str],
         *,
         timeout: float | None = 60.0,
-        cancel: threading.Event | None = None,
+        cancel: tool.Flag | None = None,
         cgroup: Path | None = None,
         started: Callable[[subprocess.Popen[bytes]], None] | None = None,
         grace: float = 5.0,
         stoppable: bool = True,
     ) -> tool.Finished:
-        """`tool.run` in the run's cgroup, ended by a cancel, with its artefacts kept.
+        """`tool.run` in the run's cgroup, ended by a cancel or the drive's loss, with its
+        artefacts kept.
 
         What is not `stoppable` (a command that the drive carries to its end) is waited for
         whatever is asked meanwhile; the caller looks at the cancel after it.
@@ -116,14 +130,14 @@ class Work:
         done = tool.run(
             argv,
             timeout=timeout,
-            cancel=(cancel or self.cancel) if stoppable else None,
+            cancel=Either(cancel or self.cancel, self.sampler.lost) if stoppable else None,
             cgroup=cgroup or self.cgroup,
             started=started,
             grace=grace,
         )
         if self.artefacts is not None:
             self.artefacts.output(done.stdout, done.stderr, done.exit_code)
-        if stoppable and self.cancel.is_set():
+        if stoppable and (self.cancel.is_set() or self.hold.medium_changed is not None):
             self.check_cancelled()
         return done
 

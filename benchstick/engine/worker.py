@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.appliance import state
+from benchstick.drives.medium import to_token
 from benchstick.engine.job import (
     Job,
     Ready,
@@ -59,6 +60,7 @@ def job_from_request(number: int, body: object) -> Job:
         erase=body.get("erase") or None,
         unlock=body.get("unlock") or None,
         expected=_expected(body),
+        medium=to_token(body.get("medium")),
         request=number,
         own_folders=False,
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchstick.drives.medium import to_token
 from benchstick.drives.model import Drive
 from benchstick.drives.slots import by_port
 from benchstick.drives.tree import Tree
@@ -43,7 +44,9 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
         recipe = shelf.find(name, home)
         raw = recipe.raw()
         read(raw, recipe.file)
-        return _begin(settings, home, raw, recipe.file, erase=typed)
+        medium = body.get("medium")
+        to_token(medium)
+        return _begin(settings, home, raw, recipe.file, erase=typed, medium=medium or None)
 
     begin = why_not = None
     if settings.autostart:
@@ -99,9 +102,11 @@ def pin_problem(settings: Settings, raw: bytes) -> str | None:
 
 
 def _begin(
-    settings: Settings, home: Path, raw: bytes, file: str, *, erase: str | None = None
-) -> Begin:
-    """What begins a test by this recipe. `erase` is the drive's code, typed by a person."""
+    settings: Settings, home: Path, raw: bytes, file: str, *, erase: str | None = None,
+    medium: str | None = None,
+) -> Begin:  # fmt: skip
+    """What begins a test by this recipe. `erase` is the drive's code, typed by a person for the
+    `medium` that was in the drive."""
 
     def begin(drive: Drive, slot: str, ticket: Ticket) -> Test:
         from benchstick.recipes.drive_test import Ask
@@ -113,7 +118,7 @@ def _begin(
             expected=(drive.identity.key(), drive.diskseq),
             bench_ports=by_port(Tree(), settings.bench_ports), erase=erase,
             per_controller=settings.per_controller, scanned=ticket.serial or None,
-            labels={name: text for name, text in labels.items() if text},
+            labels={name: text for name, text in labels.items() if text}, medium=medium,
         )  # fmt: skip
         return Child(Asked(drive, ask), home)
 

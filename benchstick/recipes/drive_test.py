@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.drives import blank, discover, leave
+from benchstick.drives.medium import to_token
 from benchstick.drives.model import Drive
 from benchstick.engine import host, plugged
 from benchstick.engine.job import (
@@ -64,15 +65,16 @@ Tell = Callable[[str], None]
 @dataclass(frozen=True, kw_only=True)
 class Ask:
     """What is to be done: the recipe's text and its file's name, the drive by its code, and who it
-    was when it was chosen (identity key and diskseq). `bench_ports` has the names of the bench's
-    ports by port; `erase` is the code that somebody typed; `per_controller` how many drives of one
-    controller are tested at once; `own_folders` whether the recipe may name folders of this machine
-    (its author has them anyway), as no one may who comes by the page."""
+    was when it was chosen (identity key, diskseq, the medium's token). `bench_ports` has the names
+    of the bench's ports by port; `erase` is the code that somebody typed; `per_controller` how
+    many drives of one controller are tested at once; `own_folders` whether the recipe may name
+    folders of this machine (its author has them anyway), as no one may who comes by the page."""
 
     recipe: bytes
     file: str
     drive: str
     expected: tuple[str, int | None]
+    medium: str | None = None
     bench_ports: Mapping[str, str] = field(default_factory=dict)
     erase: str | None = None
     per_controller: int = 4
@@ -111,6 +113,7 @@ class DriveTest:
         self._seen = plugged.believed()
         # What is on the drive from then on is the bench's own.
         self._destroyed = False
+        self._has_run = False
 
     def carry_out(self) -> dict[str, Any]:
         """The last verdict; each is kept as soon as it is there. BenchError where there is no drive
@@ -138,6 +141,11 @@ class DriveTest:
         drive = find_drive(self.ask.drive, self.home, self._seen)
         if (drive.identity.key(), drive.diskseq) != self.ask.expected:
             raise Refused(f"{drive.code}: not the drive that was chosen (replugged or replaced)")
+        token = to_token(self.ask.medium)
+        # Runs of this test change the content.
+        why = token.difference(drive.medium, content=not self._has_run) if token else None
+        if why is not None:
+            raise Refused(f"{drive.code}: {why} since it was chosen")
         return drive
 
     def _once(self, drive: Drive, earlier: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -194,7 +202,7 @@ class DriveTest:
             Job(
                 suite=entry.suite, drive=self.ask.drive, params=entry.params, target=entry.target,
                 fs=entry.fs, scale=entry.scale, expected=(drive.identity.key(), drive.diskseq),
-                own_folders=self.ask.own_folders,
+                medium=drive.medium, own_folders=self.ask.own_folders,
             )
             for entry in self.recipe.entries
         ]  # fmt: skip
@@ -251,6 +259,7 @@ class DriveTest:
                 if refused:
                     return refused
                 self._destroyed = self._destroyed or ready.plan.destroys
+                self._has_run = True
                 outcome = self._run(ready, watch, numbers)
             if watch.stop.is_set() or not queue.goes_on(outcome.exit_code):
                 break

@@ -80,7 +80,8 @@ def test_the_state_is_judged_anew_and_not_believed(drive: Drive, home: Path) -> 
     with pytest.raises(Refused, match=r"protected and never written.*mounted at"):
         take(drive, home)
     call("umount", point)
-    with take(drive, home) as held:
+    # The drive holds other data than when it was chosen, so it is chosen again.
+    with take(practice.ensure(home), home) as held:
         assert held.alive()
 
 
@@ -695,3 +696,39 @@ def test_a_drive_full_of_ones_is_blank(tmp_path: Path) -> None:
             node.write(os.urandom(2 << 20))
         reason = blank.why_not_blank(name)
         assert reason is not None and reason.startswith("data of no known kind at byte 2")
+
+
+def overwritten(path: Path, offset: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(os.urandom(4096))
+
+
+@pytest.mark.parametrize("end", ["first", "last"])
+def test_content_changed_since_the_plan_is_refused(drive: Drive, home: Path, end: str) -> None:
+    """As a card is, whose swap another program has hidden from the kernel."""
+    image = home / "practice/practice.img"
+    overwritten(image, 8192 if end == "first" else image.stat().st_size - 8192)
+    before = checksum(drive.path)
+    with pytest.raises(Refused, match="other data in its first or last MiB since the plan"):
+        take(drive, home)
+    assert checksum(drive.path) == before
+    take(practice.ensure(home), home).close()
+
+
+def test_content_is_compared_again_just_before_the_first_write(drive: Drive, home: Path) -> None:
+    image = home / "practice/practice.img"
+    with take(drive, home) as held:
+        held.check_before_write(writes=False)
+        overwritten(image, 8192)
+        with pytest.raises(DriveLost, match="nothing was written"):
+            held.check_before_write()
+        assert not held.alive()
+        with pytest.raises(DriveLost):
+            held.check_medium()
+    with take(practice.ensure(home), home) as held:
+        held.check_before_write()
+        overwritten(image, 8192)
+        # From the first write on the content is the bench's own.
+        held.check_before_write()
+        held.check_medium()

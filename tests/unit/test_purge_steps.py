@@ -144,6 +144,7 @@ class Held:
         self.checked = 0
         self.gone = False
         self.is_exclusive = False
+        self.medium_changed: str | None = None
 
     def check_before_write(self, **_: Any) -> None:
         self.checked += 1

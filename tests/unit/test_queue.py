@@ -14,6 +14,7 @@ import pytest
 
 from benchstick.cli import queue as commands
 from benchstick.cli.queue import Given, read_suites
+from benchstick.drives.medium import Token
 from benchstick.engine import queues as agents
 from benchstick.engine.job import Job, Ready
 from benchstick.engine.runner import Outcome
@@ -120,7 +121,8 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
 ) -> None:  # fmt: skip
     (plan,) = plans(drive_json(), ("cdm", "keep"))
     identity = SimpleNamespace(key=lambda: "key", model="Model X")
-    drive = SimpleNamespace(identity=identity, diskseq=7, code="D")
+    token = Token(5, 7)
+    drive = SimpleNamespace(identity=identity, diskseq=7, code="D", medium=token)
     jobs = [Job(suite="cdm", drive="D") for _ in ends]
     readies = [SimpleNamespace(job=job, drive=drive, plan=plan) for job in jobs]
     asked: list[Job] = []
@@ -147,7 +149,9 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
     assert [run["number"] for run in told["runs"]] == list(range(1, began + 1))
     assert len(told["not_started"]) == len(ends) - began
     assert why is None or told["why"] == why
-    assert {(job.expected, job.follows) for job in asked} == {(("key", 7), True)}
+    assert {(job.expected, job.medium, job.follows) for job in asked} == {
+        (("key", 7), token, True)
+    }
 
 
 # ---- the agent's part, with workers that are only told

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchstick.drives.medium import Token
 from benchstick.drives.model import Drive, Fact, Guard, Identity
 from benchstick.drives.sharing import Link
 from benchstick.engine.ending import conclude
@@ -43,6 +44,7 @@ def _drive(
         identity=identity,
         guard=guard,
         facts=facts,
+        medium=Token(identity.capacity, diskseq, "5" * 32),
     )
 
 

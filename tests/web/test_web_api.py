@@ -146,6 +146,7 @@ def test_starting_writes_a_request_for_the_agent(signed_in: SignedIn, bench: Ben
         "suite": "das", "drive": "port:1-4:0", "diskseq": 12,
         "identity_key": found["identity_key"], "params": {"passes": "2", "sets": "ISOs"},
         "target": None, "fs": "ext4", "scale": 0.01, "erase": "port:1-4:0", "unlock": None,
+        "medium": f"500000000000-12-{'5' * 32}",
     }  # fmt: skip
     asked = signed_in.client.get(answer.headers["Location"]).json
     assert asked["state"] == "waiting"
@@ -164,6 +165,8 @@ def test_starting_writes_a_request_for_the_agent(signed_in: SignedIn, bench: Ben
         ({"drive": CODE, "erase": CODE}, 409, "busy", "drive"),
         ({"identity_key": "another"}, 409, "drive_changed", "drive"),
         ({"diskseq": 99}, 409, "drive_changed", "drive"),
+        ({"medium": f"1-1-{'6' * 32}"}, 409, "drive_changed", "drive"),
+        ({"medium": 5}, 400, "bad_input", "medium"),
         ({"drive": "nothing"}, 404, "not_found", None),
         ({"suite": "nosuch"}, 400, "bad_input", "suite"),
         ({"params": {"passes": "10"}}, 400, "bad_input", "passes"),

@@ -535,7 +535,9 @@ def test_a_test_by_a_recipe_is_asked_for(bench: Bench, signed_in: SignedIn) -> N
     assert 'name="erase"' not in page
     drive = signed_in.client.get(f"/api/v1/drives/{SLOW}").json
     form = {"drive": SLOW, "recipe": "incoming-portable-ssd", "erase": "",
-            "identity_key": drive["identity"]["key"], "diskseq": drive["diskseq"]}  # fmt: skip
+            "identity_key": drive["identity"]["key"], "diskseq": drive["diskseq"],
+            "medium": drive["medium"]}  # fmt: skip
+    assert f'name="medium" value="{drive["medium"]}"' in page
     made = signed_in.post(f"/desk/new?drive={SLOW}&recipe=incoming-portable-ssd", form)
     assert made.status_code == 303
     asked = bench.last_request()
@@ -604,6 +606,7 @@ def test_what_destroys_data_wants_the_code(bench: Bench, signed_in: SignedIn) ->
         ({"recipe": "none"}, 400, "bad_input"),
         ({"recipe": None}, 400, "bad_input"),
         ({"diskseq": 999}, 409, "drive_changed"),
+        ({"medium": "1-1-x"}, 409, "drive_changed"),
         ({"identity_key": "x"}, 409, "drive_changed"),
         # Locked, protected, and in use by a run.
         ({"drive": "S6PUNX0T312345A"}, 403, "refused"),

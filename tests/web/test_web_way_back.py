@@ -20,7 +20,7 @@ CHOSEN = [
     ("q", "suite=das&scale=0.05&p.passes=1"), ("q", "suite=sustained&p.block=128k"),
 ]  # fmt: skip
 TYPED = {"csrf": "x", "erase": "practice", "unlock": "practice", "identity_key": "k|m|1"}
-START: dict[str, Any] = {**TYPED, "diskseq": "1", "act": "start"}
+START: dict[str, Any] = {**TYPED, "diskseq": "1", "medium": "1-1-x", "act": "start"}
 for name, value in CHOSEN:
     START.setdefault(name, []).append(value)
 

@@ -36,7 +36,7 @@ if (form) {
   const query = () => {
     const wanted = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
-      if (!["csrf", "erase", "identity_key", "diskseq", "q"].includes(name) && value !== "") wanted.append(name, value);
+      if (!["csrf", "erase", "identity_key", "diskseq", "medium", "q"].includes(name) && value !== "") wanted.append(name, value);
     }
     return wanted;
   };
