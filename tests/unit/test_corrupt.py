@@ -241,6 +241,9 @@ def test_runs_of_an_older_store_get_the_state_that_their_event_says(
         )}  # fmt: skip
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []
         assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+        assert db.execute("PRAGMA foreign_keys").fetchone()[0] == 1
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute("INSERT INTO temperatures (run, t, step) VALUES (999, 1.0, 0)")
         # Numbers go on, and nothing else is taken for a state.
         assert add_run(db, drive_json(), "new").number == 4
         with pytest.raises(sqlite3.IntegrityError):

@@ -1,12 +1,7 @@
 -- A run whose drive returned other data than was written to it has a state of its own, and its
--- findings. As in 002.sql: SQLite cannot change a CHECK. The two indexes are for the tables that
--- point to runs: without them each row of runs costs a pass over those tables.
-CREATE INDEX host_settings_by_run ON host_settings (run);
-CREATE INDEX answers_by_run ON answers (run);
-PRAGMA defer_foreign_keys = ON;
-CREATE TABLE runs_before AS SELECT * FROM runs;
-DROP TABLE runs;
-CREATE TABLE runs (
+-- findings. SQLite cannot change a CHECK, so the table is copied to one that takes its name. Foreign
+-- keys are off during migrations.
+CREATE TABLE runs_made (
     number          INTEGER PRIMARY KEY AUTOINCREMENT,
     uuid            TEXT NOT NULL UNIQUE,
     suite           TEXT NOT NULL,
@@ -30,15 +25,16 @@ CREATE TABLE runs (
 ) STRICT;
 -- Until now such a run ended as done, cancelled, ..., with an event: what that event says is its
 -- finding.
-INSERT INTO runs
+INSERT INTO runs_made
     SELECT before.*, (
         SELECT json_group_array(json_object(
             'step', 0, 'name', 'compare', 'set', NULL, 'pass', NULL, 'files', 0,
             'differences', json('[]'), 'text', text))
         FROM (SELECT text FROM events WHERE run = before.number AND kind = 'data-differ' ORDER BY id)
         HAVING count(*) > 0)
-    FROM runs_before AS before ORDER BY number;
-DROP TABLE runs_before;
+    FROM runs AS before ORDER BY number;
+DROP TABLE runs;
+ALTER TABLE runs_made RENAME TO runs;
 UPDATE runs SET
     why = 'data corrupt: compare: ' || json_extract(corrupt_json, '$[0].text')
         || CASE json_array_length(corrupt_json) WHEN 1 THEN ''
