@@ -29,7 +29,7 @@ from typing import Any
 
 EXITS = {"bad_input": 2, "not_found": 2, "refused": 3, "drive_lost": 4, "store": 6, "internal": 70}
 NO_ANSWER = 75
-OVER = ("done", "failed", "cancelled", "interrupted")
+OVER = ("done", "corrupt", "failed", "cancelled", "interrupted")
 
 
 class Failed(Exception):

@@ -408,7 +408,8 @@ def share(part: Any, whole: Any) -> float:
 
 TAG_OF_STATE = {
     "free": "ok", "locked": "lock", "protected": "bad",
-    "running": "run", "done": "ok", "failed": "bad", "cancelled": "warn", "interrupted": "warn",
+    "running": "run", "done": "ok", "corrupt": "bad", "failed": "bad", "cancelled": "warn",
+    "interrupted": "warn",
     "refused": "bad", "skipped": "warn", "invalid": "bad", "valid": "ok",
     "works": "ok", "agree": "ok", "pass": "ok", "ineffective": "warn", "unclear": "warn",
     "unknown": "plain", "inconclusive": "warn", "differ": "bad", "fail": "bad",

@@ -44,6 +44,11 @@ def charts_of(run: Json, session: Session) -> list[Chart]:
     return [*found, whole] if whole is not None else found
 
 
+def file_title(run: Json, title: str) -> str:
+    """The title of a chart in a file of its own, which must not hide that data is corrupt."""
+    return f"{title} · run {run['number']}: data corrupt" if run.get("corrupt") else title
+
+
 def result_charts(run: Json) -> list[Chart]:
     """The charts of a run's result, for which no session is needed."""
     result = run["result"] or run.get("so_far") or {}
@@ -69,7 +74,8 @@ def _lead(run: Json) -> Iterator[str]:
     said = [f"code {drive['code']}", f"started {present.utc(run['created_utc'])}"]
     if run["seconds"] is not None:
         said.append(f"took {duration_text(run['seconds'])}")
-    said.append(f"run {run['state']}")
+    corrupt = run["state"] == "corrupt"
+    said.append("data corrupt" if corrupt else f"run {run['state']}")
     yield " · ".join(said)
 
 
@@ -84,6 +90,11 @@ def _head(run: Json) -> Iterator[Part]:
             f"it was run {origin['number']}.",
             "note",
         )
+    for finding in run.get("corrupt") or ():
+        yield Text(f"DATA CORRUPT: {finding['name']}: {finding['text']}", "bad")
+        for one in finding["differences"][1:]:
+            where = "" if one["offset"] is None else f" at byte {one['offset']}"
+            yield Text(f"{one['path']}{where}: {one['what']}", "bad")
     if run["why"]:
         yield Text(str(run["why"]), "note" if run["state"] == "done" else "bad")
     for verdict in run.get("verdicts") or ():

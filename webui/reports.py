@@ -91,7 +91,9 @@ def chart(number: str, which: str) -> Response:
     if not 1 <= at <= len(charts):
         raise not_found(f"Run {found['number']} has {len(charts)} charts: no {which[:20]}.")
     name = f"benchstick-run-{found['number']}-chart-{at}.svg"
-    return attached(svg.standalone(charts[at - 1]), "image/svg+xml", name)
+    made = charts[at - 1]
+    text = svg.standalone(made, report.file_title(found, made.title))
+    return attached(text, "image/svg+xml", name)
 
 
 # ---- comparisons: the same query as the page's, `?runs=1,2&mark=2&references=no`

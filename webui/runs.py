@@ -412,17 +412,18 @@ def export(number: str) -> Response:
 
 _FIGURE_COLUMNS = (
     "run", "suite", "drive", "model", "step", "figure", "pass", "value", "unit", "target", "state",
-    "why", "drive_state",
+    "why", "drive_state", "run_state",
 )  # fmt: skip
 
 
 def _figure_rows(row: sqlite3.Row) -> Iterator[Sequence[Any]]:
     conditions = json.loads(row["conditions_json"]) or {}
+    run_state = records.shown_state(reader(), row)
     for figure in records.figures_of(reader(), row["number"]):
         yield (
             row["number"], row["suite"], row["drive_code"], row["drive_model"], figure.step,
             figure.name, figure.pass_no, figure.value, figure.unit, figure.target, figure.state,
-            figure.why, drive_state(figure.detail, conditions),
+            figure.why, drive_state(figure.detail, conditions), run_state,
         )  # fmt: skip
 
 

@@ -235,7 +235,30 @@ _TEMPERATURE = record(
 )
 _EVENT = record({"t": or_null(_SECONDS), "utc": UTC, "kind": text(), "text": text()})
 _STEP_STATE = text(enum=["running", "done", "failed", "skipped", "cancelled", "interrupted"])
-_RUN_STATE = text(enum=["running", "done", "failed", "cancelled", "interrupted", "refused"])
+_RUN_STATE = text(
+    "corrupt: what was read back differs from what was written, however the run ended",
+    enum=["running", "done", "corrupt", "failed", "cancelled", "interrupted", "refused"],
+)
+_FINDING = record(
+    {
+        "step": whole("index of the step that compared"),
+        "name": text("of that step"),
+        "set": or_null(text("the set of files, where files were compared")),
+        "pass": or_null(whole("1, 2, ...")),
+        "files": whole("how many files differ; 0 where no files were compared"),
+        "differences": several(
+            record(
+                {
+                    "path": text(),
+                    "offset": or_null(whole("first byte that differs; null: the whole file")),
+                    "what": text(),
+                }
+            ),
+            "the first of the files that differ",
+        ),
+        "text": text(),
+    }
+)
 _SAMPLE_FIELDS: dict[str, Schema] = {
     "n": whole("0, 1, 2, ...: the cursor"),
     "t": number("end of the interval, seconds on the run's own clock"),
@@ -273,7 +296,7 @@ _QUEUE_FIELDS: dict[str, Schema] = {
                 "state": text(
                     "of its run, once that has begun",
                     enum=["waiting", "starting", "taken_out", "not_started", "refused", "running",
-                          "done", "failed", "cancelled", "interrupted"],
+                          "done", "corrupt", "failed", "cancelled", "interrupted"],
                 ),
                 "run": or_null(whole("the run's number, once it has begun")),
                 "exit_code": or_null(whole("of the run, as of `benchstick run`")),
@@ -314,6 +337,9 @@ _RUN_FIELDS: dict[str, Schema] = {
     "state": _RUN_STATE,
     "exit_code": or_null(whole("as of `benchstick run`")),
     "why": _WHY,
+    "corrupt": several(
+        _FINDING, "comparisons in which read-back data differs; also of a run that goes on"
+    ),
     "created_utc": UTC,
     "ended_utc": or_null(UTC),
     "seconds": or_null(number("what it took")),

@@ -42,6 +42,7 @@ RECORDED: Mapping[str, str] = {
     "pending": N_("pending"),
     "running": N_("running"),
     "done": N_("done"),
+    "corrupt": N_("data corrupt"),
     "failed": N_("failed"),
     "cancelled": N_("cancelled"),
     "interrupted": N_("interrupted"),

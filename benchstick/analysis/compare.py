@@ -9,6 +9,7 @@ from typing import Any
 
 from benchstick.analysis.conditions import differing, one_line
 from benchstick.analysis.overlay import overlaid
+from benchstick.plan import corrupt
 from benchstick.plan.errors import BadInput
 
 SCHEMA = "benchstick/comparison/1"
@@ -181,7 +182,7 @@ def _figure(
     rows = [
         {
             "run": item["run"], "label": item["label"], "marked": item["marked"],
-            "reference": None, **_value(tables[item["run"]].get(key)),
+            "reference": None, **_of_run(_value(tables[item["run"]].get(key)), item["state"]),
         }
         for item in listed
     ]  # fmt: skip
@@ -192,6 +193,13 @@ def _figure(
         rows.sort(key=lambda row: (0, sign * row["value"]) if _counts(row) else (1, 0.0))
         _rank(rows)
     return {"name": name, "unit": unit, "better": direction, "rows": rows}
+
+
+def _of_run(row: Json, state: str) -> Json:
+    """A run whose data is corrupt is not ranked: a drive may be fast because it loses data."""
+    if state != corrupt.STATE or row["state"] != "valid":
+        return row
+    return {**row, "state": "invalid", "why": "the run's data is corrupt"}
 
 
 def _counts(row: Mapping[str, Any]) -> bool:

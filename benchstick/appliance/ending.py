@@ -23,6 +23,8 @@ _CODES = {
 }
 _STATES = {
     "done": ("DONE", NEITHER),
+    # Whatever its exit code says besides: it may have been cancelled as well.
+    "corrupt": ("DATA CORRUPT", BAD),
     "cancelled": ("CANCELLED", NEITHER),
     "interrupted": ("INTERRUPTED", NEITHER),
     "refused": ("REFUSED", NEITHER),
@@ -42,5 +44,7 @@ class Ending:
 def ending(state: str, exit_code: int | None, verdict: str | None, why: str | None) -> Ending:
     """The word for a run that ended. `verdict` is the one on its limits, None without limits."""
     found = _VERDICTS.get(verdict or "") or _CODES.get(exit_code or 0) or _STATES.get(state)
+    if state == "corrupt":
+        found = _STATES[state]
     word, kind = found or (state.upper(), NEITHER)
     return Ending(word, kind, why or "")

@@ -120,7 +120,9 @@ def _charts(document: Mapping[str, Any], folder: Path) -> None:
     if not charts:
         raise BadInput(f"export: run {document['number']} has no chart", field="format")
     put_drawings(folder, {
-        f"benchstick-run-{document['number']}-chart-{at}.svg": standalone(chart)
+        f"benchstick-run-{document['number']}-chart-{at}.svg": standalone(
+            chart, report.file_title(document, chart.title)
+        )
         for at, chart in enumerate(charts, 1)
     })  # fmt: skip
 

@@ -90,6 +90,11 @@ def print_run(document: Mapping[str, Any]) -> None:
     )
     if conditions.get("state"):
         print_line(f"state of the drive: {conditions['state']}")
+    for finding in document.get("corrupt") or ():
+        print_line(f"DATA CORRUPT: {finding['name']}: {finding['text']}")
+        for one in finding["differences"][1:]:
+            where = "" if one["offset"] is None else f" at byte {one['offset']}"
+            print_line(f"  {one['path']}{where}: {one['what']}")
     if document["practice"]:
         print("practice drive: these figures say nothing about a real one")
     result = document["result"] or {}

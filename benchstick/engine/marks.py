@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from benchstick.analysis.marks import Marks, what_is_there
 from benchstick.engine.copier_errors import LOST
 from benchstick.engine.work import StepOutcome, Work
-from benchstick.plan.errors import Inconclusive
+from benchstick.plan.errors import DataCorrupt, Inconclusive
 from benchstick.plan.steps import Mark, ReadBack
 from benchstick.store.records import Figure
 
 
 def do_mark(work: Work, step: Mark) -> StepOutcome:
-    """Write the marks, flush, read them back: what cannot be read now proves nothing later."""
+    """Write the marks, flush, read them back: what cannot be read now proves nothing later, and
+    its data is corrupt."""
     work.hold.check_before_write()
     marks = Marks(work.uuid, work.drive.identity.capacity, step.size, step.samples)
     with exclusively(work), _opened(work, os.O_RDWR, step.size) as (fd, buffer):
@@ -29,7 +30,7 @@ def do_mark(work: Work, step: Mark) -> StepOutcome:
         os.fsync(fd)
         for place in _places(work, marks):
             if _read(work, fd, buffer, place) != marks.content(place):
-                raise Inconclusive(
+                raise DataCorrupt(
                     f"marks: what was written at byte {place} does not read back, so nothing "
                     "could be proved by it; nothing was purged"
                 )
@@ -39,7 +40,8 @@ def do_mark(work: Work, step: Mark) -> StepOutcome:
 
 def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
     """What the places of the marks hold now. Inconclusive when marks are left and the step must
-    prove the purge; the figure is kept all the same."""
+    prove the purge; the figure is kept all the same. Marks that are left are no corrupt data: the
+    drive returns what was written to it."""
     marks = work.marks
     if marks is None:
         raise Inconclusive("read back: no marks were written before the purge")

@@ -25,7 +25,14 @@ from benchstick.engine import fio
 from benchstick.engine.marks import exclusively
 from benchstick.engine.purges import Ask, Unfinished, of_drive
 from benchstick.engine.work import StepOutcome, Work
-from benchstick.plan.errors import BadInput, BenchError, Cancelled, DriveLost, Inconclusive
+from benchstick.plan.errors import (
+    BadInput,
+    BenchError,
+    Cancelled,
+    DataCorrupt,
+    DriveLost,
+    Inconclusive,
+)
 from benchstick.plan.steps import Plan, Purge
 from benchstick.plan.units import MIB, megabytes_per_second, size_text
 from benchstick.store.records import Figure
@@ -218,14 +225,14 @@ def _version(name: str) -> str:
     return lines[0].strip() if lines else name
 
 
-def _failed(work: Work, what: str, done: Finished) -> DriveLost | Inconclusive:
+def _failed(work: Work, what: str, done: Finished) -> DriveLost | DataCorrupt | Inconclusive:
     """What a tool's failure means."""
     if work.sampler.lost.is_set() or not work.hold.alive():
         return work.lost(f"went away during {what}")
     text = done.stderr.decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines() if "verify" in line]
-    if lines:
-        return Inconclusive(f"{what}: what was written does not read back: {lines[0]}")
+    if lines and done.argv[0] == "fio":
+        return DataCorrupt(f"{what}: what was written does not read back: {lines[0]}")
     if _LOST.search(text):
         return work.lost(f"answers with I/O errors during {what}")
     return Inconclusive(f"{what}: {done.argv[0]}: {done.error_line}")

@@ -30,6 +30,7 @@ from benchstick.plan.errors import (
     EXIT_INTERNAL,
     BenchError,
     Cancelled,
+    DataCorrupt,
     DriveLost,
     StoreFailed,
 )
@@ -174,13 +175,15 @@ class Runner:
             raise
         if state == "done":
             code, why = self._judge()
-        self._finish(state, code, begun, why)
+        state, code, why = self._finish(state, code, begun, why)
         return Outcome(self.record.number, self.uuid, state, code, why)
 
-    def _finish(self, state: str, code: int, begun: float, why: str | None) -> None:
+    def _finish(
+        self, state: str, code: int, begun: float, why: str | None
+    ) -> tuple[str, int, str | None]:
         drive = self.drive.to_json()
         result = conclude(self.record, self.suite, self.plan, drive, self.work_target)
-        self.record.finish(
+        return self.record.finish(
             state,
             code,
             seconds=time.monotonic() - begun,
@@ -360,6 +363,8 @@ class Runner:
             stopped = "cancelled" if isinstance(error, Cancelled) else "failed"
             if isinstance(error, StoreFailed):
                 raise
+            if isinstance(error, DataCorrupt):
+                work.data_differs(error.message)
             self._end(index, stopped, work.partial or StepOutcome(), error.message)
             raise
         finally:
@@ -368,7 +373,8 @@ class Runner:
             self._keep(folder)
             if cut:
                 self.record.event(work.now, "artefacts", f"{step.name}: {cut}")
-        self._end(index, "skipped" if outcome.skipped else "done", outcome, outcome.skipped)
+        state = "failed" if outcome.failed else "skipped" if outcome.skipped else "done"
+        self._end(index, state, outcome, outcome.failed or outcome.skipped)
 
     def _keep(self, folder: StepFolder) -> None:
         try:

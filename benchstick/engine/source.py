@@ -16,6 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from benchstick.engine import source_ram
@@ -344,8 +345,18 @@ class DriveSource:
         cancel: threading.Event | None = None,
         progress: Progress | None = None,
     ) -> list[Difference]:
-        """What in the copy at `folder` is not as the hashes say."""
-        return check_hashes(folder, self.hashes, cancel=cancel, progress=progress)
+        """What in the copy at `folder` is not as the hashes say. Not the drive's is what somebody
+        changed in the tree itself since it was hashed."""
+        found = check_hashes(folder, self.hashes, cancel=cancel, progress=progress)
+        if not found:
+            return found
+        changed = {item.path for item in check_hashes(self.path, self.hashes, cancel=cancel)}
+        return [
+            replace(item, what=f"{item.what}; the source changed as well", of_drive=False)
+            if item.path in changed
+            else item
+            for item in found
+        ]
 
 
 def read_tree(

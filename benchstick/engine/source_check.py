@@ -227,7 +227,7 @@ def _names(tree: Tree, wanted: Mapping[str, int]) -> list[Difference]:
     found = [Difference(path, None, "is missing") for path in wanted if path not in there]
     for path, size in there.items():
         if path not in wanted:
-            found.append(Difference(path, None, "is not in the set"))
+            found.append(Difference(path, None, "is not in the set", of_drive=False))
         elif size != wanted[path]:
             found.append(
                 Difference(path, min(size, wanted[path]), f"has {size} of {wanted[path]} bytes")

@@ -33,11 +33,13 @@ class FileKey:
 
 @dataclass(frozen=True)
 class Difference:
-    """A file that is not as it should be: `offset` of the first wrong byte, or None (`what`)."""
+    """A file that is not as it should be: `offset` of the first wrong byte, or None (`what`).
+    `of_drive` is False where something else than the drive explains it."""
 
     path: str
     offset: int | None
     what: str
+    of_drive: bool = True
 
     def __str__(self) -> str:
         where = "" if self.offset is None else f" at byte {self.offset}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import time
@@ -32,6 +33,7 @@ from benchstick.engine.cycle import Options, open_cycle
 from benchstick.engine.marks import do_mark, do_read_back
 from benchstick.engine.purge import do_purge
 from benchstick.engine.work import StepOutcome, Work
+from benchstick.plan import corrupt
 from benchstick.plan.errors import BadInput, BenchError, Inconclusive
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.steps import (
@@ -60,7 +62,8 @@ TEST_FILE = "benchstick.test"
 # A source that is not at least twice as fast as the drive may be what was measured.
 SOURCE_MARGIN = 2.0
 # As this system's C library says it, which is fio's as well.
-_LOST = re.compile("|".join(re.escape(os.strerror(number)) for number in LOST))
+# EILSEQ: the drive or dm-integrity found that a block does not match its own checksum.
+_LOST = re.compile("|".join(re.escape(os.strerror(number)) for number in (*LOST, errno.EILSEQ)))
 
 
 # Steps that leave the drive alone.
@@ -413,6 +416,7 @@ def do_empty(work: Work, step: Empty) -> StepOutcome:
     """Empty the run's folder on the drive, flushed, so that the copy finds nothing to skip."""
     assert work.folder is not None
     removed = empty_folder(work.folder)
+    work.not_copied.clear()
     return StepOutcome(detail={"removed_files": removed.files, "removed_bytes": removed.bytes})
 
 
@@ -430,6 +434,7 @@ def do_copy(work: Work, step: Copy) -> StepOutcome:
     with _report_of_stop(work.artefacts), work.measured(detail):
         report = copy(work.folder, options)
     work.check_cancelled()
+    work.not_copied |= report.errors.keys()
     work.artefacts.document("copy.json", report.to_json())
     work.artefacts.text("stdout", report.summary() + "\n")
     why = _copy_distrust(work, step, report, detail)
@@ -529,6 +534,7 @@ def do_lay_set(work: Work, step: LaySet) -> StepOutcome:
     with _report_of_stop(work.artefacts):
         report = work.source.write(work.folder / FROM, options)
     work.check_cancelled()
+    work.not_copied |= report.errors.keys()
     return StepOutcome(detail={"bytes": report.bytes, "files": report.files.copied})
 
 
@@ -549,6 +555,7 @@ def do_copy_within(work: Work, step: CopyWithin) -> StepOutcome:
             progress=_progress(work),
         )
     work.check_cancelled()
+    work.not_copied |= report.errors.keys()
     work.artefacts.document("copy.json", report.to_json())
     work.artefacts.text("stdout", report.summary() + "\n")
     why = _within_distrust(work, step, report, detail)
@@ -598,19 +605,31 @@ def do_skip(work: Work, step: Skip) -> StepOutcome:
 
 
 def do_verify(work: Work, step: Verify) -> StepOutcome:
-    """Compare outside the clock. Where the data differ, the pass is invalid and the source is
-    made anew."""
+    """Compare outside the clock. Where data differs, the pass is invalid, the run is corrupt, and
+    the source is made again for the next pass."""
     assert work.source is not None
     assert work.folder is not None
     differences = work.source.compare(work.folder / step.folder, work.cancel)
     work.check_cancelled()
     if not differences:
         return StepOutcome(detail={"compared": "equal"})
-    why = f"data differ: {len(differences)} files, the first: {differences[0]}"
-    work.record.invalidate_pass(step.set_name, step.pass_no, why)
-    work.record.event(work.now, "data-differ", why)
+    wrong = [item for item in differences if item.of_drive and item.path not in work.not_copied]
+    if wrong:
+        why = f"data differ: {_files_differ(len(wrong))}, the first: {wrong[0]}"
+        work.data_differs(
+            why, set_name=step.set_name, pass_no=step.pass_no, files=len(wrong),
+            differences=[asdict(item) for item in wrong[: corrupt.MOST_DIFFERENCES]],
+        )  # fmt: skip
+    else:
+        # Not the drive's: the copy reported that it left these out, or another program wrote them.
+        why = f"not comparable: {len(differences)} files, the first: {differences[0]}"
+        work.record.invalidate_pass(step.set_name, step.pass_no, why)
     work.source.renew(work.cancel)
-    return StepOutcome(detail={"compared": why})
+    return StepOutcome(detail={"compared": why}, failed=why)
+
+
+def _files_differ(count: int) -> str:
+    return "1 file differs" if count == 1 else f"{count} files differ"
 
 
 _EXECUTORS: Mapping[type[Step], Callable[[Work, Any], StepOutcome]] = {

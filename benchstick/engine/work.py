@@ -19,6 +19,7 @@ from benchstick.drives.model import Drive, Fact
 from benchstick.engine.artefacts import StepFolder
 from benchstick.engine.cycle import Cycle
 from benchstick.engine.sampler import Sampler
+from benchstick.plan import corrupt
 from benchstick.plan.errors import Cancelled, DriveLost
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.steps import Plan
@@ -32,6 +33,8 @@ class StepOutcome:
     figures: Sequence[Figure] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
     skipped: str | None = None
+    # What the step found wrong; the run goes on.
+    failed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ class Work:
     # What part of the step is done, 0 to 1, where the step can tell it.
     share: Callable[[], float | None] | None = None
     marks: Marks | None = None
+    # Files of this pass that were not copied, and whose report says so.
+    not_copied: set[str] = field(default_factory=set)
     # The drive's state that a purge left, for every figure; None where the plan has none.
     state: str | None = None
     extra_conditions: dict[str, Any] = field(default_factory=dict)
@@ -98,6 +103,23 @@ class Work:
         if self.hold.medium_changed is not None:
             how = f"is another medium now: {self.hold.medium_changed}"
         return DriveLost(f"{self.drive.identity.model} ({self.drive.code}): the drive {how}")
+
+    def data_differs(
+        self,
+        text: str,
+        *,
+        set_name: str | None = None,
+        pass_no: int | None = None,
+        files: int = 0,
+        differences: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Keep that what was read back differs from what was written: the run is corrupt."""
+        name = self.plan.steps[self.index].name
+        self.record.data_differs(
+            self.now,
+            corrupt.finding(step=self.index, name=name, text=text, set_name=set_name,
+                            pass_no=pass_no, files=files, differences=differences),
+        )  # fmt: skip
 
     def read_back(self, text: str, *, proved: bool) -> None:
         """Say on every figure what the places of the marks held after the purge."""

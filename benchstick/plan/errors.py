@@ -64,6 +64,13 @@ class DriveLost(BenchError):
     code = "drive_lost"
 
 
+class DataCorrupt(BenchError):
+    """What was read back differs from what was written."""
+
+    exit_code = EXIT_DRIVE_LOST
+    code = "corrupt"
+
+
 class Inconclusive(BenchError):
     """Nothing was measured that could be judged."""
 

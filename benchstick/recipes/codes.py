@@ -29,9 +29,10 @@ STOPPED_SLOW = "stopped-slow"
 STOPPED_HOT = "stopped-hot"
 STOPPED_ERRORS = "stopped-errors"
 SERIAL_MISMATCH = "serial-mismatch"
+DATA_CORRUPT = "data-corrupt"
 FAILURES = (
     FIGURE_LIMIT, FACT_LIMIT, CHANGE_LIMIT, PEAK_LIMIT, TIME_LIMIT, STOPPED_SLOW, STOPPED_HOT,
-    STOPPED_ERRORS, SERIAL_MISMATCH,
+    STOPPED_ERRORS, SERIAL_MISMATCH, DATA_CORRUPT,
 )  # fmt: skip
 
 # Of a test that tells nothing. Before it began:

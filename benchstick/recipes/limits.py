@@ -297,6 +297,8 @@ def _wanted(limit: Limit, item: _Measured, evidence: Evidence) -> Any:
         text = f"{limit.of}: is a run of {run['suite']}, not of {limit.suite}"
         raise _Unknown(codes.NO_REFERENCE, text)
     try:
+        if run.get("corrupt"):
+            raise _Unknown(codes.NO_REFERENCE, "its data is corrupt")
         rows = list(_figures(limit, [run], f"{limit.of} has none"))
     except _Unknown as error:
         raise _Unknown(codes.NO_REFERENCE, f"{limit.of}: {error}") from None

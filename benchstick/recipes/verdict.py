@@ -3,7 +3,9 @@ measured.
 
 What wins: a cancelled, broken or refused test is inconclusive, whatever was measured before; then
 one failed limit is a fail; then a lost drive and whatever else could not be judged is inconclusive.
-That is the order of the exit codes of several drives (DESIGN.md, Contracts).
+That is the order of the exit codes of several drives (DESIGN.md, Contracts). A drive that returns
+other data than was written to it fails, with or without limits; where the test was cancelled after
+that, `why` names both.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchstick.plan import queue
+from benchstick.plan import corrupt, queue
 from benchstick.plan.errors import (
+    EXIT_CANCELLED,
     EXIT_DONE,
     EXIT_INCONCLUSIVE,
     EXIT_VERDICT_FAIL,
@@ -117,13 +120,15 @@ def _of_limits(judged: Sequence[limits.Judged], state: str) -> list[Json]:
 def _why(
     verdict: str, code: int, failures: Sequence[Json], reasons: Sequence[Json]
 ) -> str | None:
-    """The reason that decided, and how many others there are."""
+    """The reason that decided, and how many others there are. Corrupt data is always named."""
     told = {PASS: [], FAIL: failures, INCONCLUSIVE: reasons}[verdict]
     if not told:
         return None
     first = next((item for item in told if _exit_of(item) == code), told[0])
     more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-    return f"{first['text']}{more}"
+    corrupt = next((item for item in failures if item["code"] == codes.DATA_CORRUPT), first)
+    also = "" if corrupt is first else f"; {corrupt['text']}"
+    return f"{first['text']}{more}{also}"
 
 
 def serial_mismatch(scanned: str | None, drive: Json) -> Reason | None:
@@ -147,6 +152,10 @@ def _another_was_scanned(attempt: Attempt) -> bool:
 
 def _failures(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
     """What fails a drive beside its limits."""
+    for run in attempt.evidence.runs:
+        if run.get("corrupt"):
+            told = f"run {run['number']} ({run['suite']})"
+            yield Reason(codes.DATA_CORRUPT, f"{told}: {corrupt.reason(run['corrupt'])}")
     mismatch = serial_mismatch(attempt.scanned, attempt.evidence.drive)
     if mismatch is not None:
         yield mismatch
@@ -195,6 +204,11 @@ def _of_run(run: Mapping[str, Any], *, cancelled_by_rule: bool) -> Iterator[Reas
     told = f"run {number} ({suite}) {state}: {run['why'] or 'no reason was told'}"
     if state == "done" and run["exit_code"] in (EXIT_DONE, EXIT_VERDICT_FAIL):
         return
+    if state == corrupt.STATE:
+        # That it is corrupt is a failure; here counts how it ended besides.
+        if run["exit_code"] == corrupt.EXIT_CORRUPT:
+            return
+        state = "cancelled" if run["exit_code"] == EXIT_CANCELLED else "failed"
     if state == "cancelled" and cancelled_by_rule:
         return
     if state in ("interrupted", "running"):

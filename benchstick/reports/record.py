@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchstick.plan import corrupt
 from benchstick.reports import shape
 from benchstick.reports.shape import (
     anything,
@@ -27,7 +28,7 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STAMP = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(\.\d{1,6})?Z", re.ASCII)
 _SUITE = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 # Runs that are over. One that was refused measured nothing.
-ENDED = ("done", "failed", "cancelled", "interrupted")
+ENDED = ("done", "corrupt", "failed", "cancelled", "interrupted")
 _STEP_STATES = ("done", "failed", "skipped", "cancelled", "interrupted")
 COLUMNS = tuple(Sample.__dataclass_fields__)
 _FRACTIONS = frozenset({"t", "dt", "queue"})
@@ -123,6 +124,13 @@ _DETAIL = fields(
         "drive_state": maybe(text),
     },
 )  # fmt: skip
+_FINDING = fields(
+    {
+        "step": whole, "name": text, "set": maybe(text), "pass": maybe(whole), "files": whole,
+        "differences": each(fields({"path": text, "offset": maybe(whole), "what": text}), 1000),
+        "text": text,
+    },
+)  # fmt: skip
 _RUN = fields(
     {
         "schema": one_of((RUN_SCHEMA,)), "number": whole, "uuid": uuid,
@@ -146,6 +154,8 @@ _RUN = fields(
         })),
         "events": each(fields({"t": maybe(number), "utc": stamp, "kind": text, "text": text})),
     },
+    # Not in bundles of older versions, nor in those of runs that have none.
+    {"corrupt": each(_FINDING, 10_000)},
 )  # fmt: skip
 
 
@@ -153,6 +163,10 @@ def check_run(run: Any) -> None:
     """BadInput unless this is a `benchstick/run/1` document of a run that is over."""
     _RUN(run, "run.json")
     anything(run, "run.json")
+    if run["state"] == corrupt.STATE and not run.get("corrupt"):
+        raise wrong("run.json.corrupt", "a finding is wanted in a run whose data is corrupt")
+    if run["state"] != corrupt.STATE and run.get("corrupt"):
+        raise wrong("run.json.state", "corrupt is wanted in a run with findings")
     indexes = [step["index"] for step in run["steps"]]
     if indexes != sorted(set(indexes)) or any(at >= len(run["plan"]["steps"]) for at in indexes):
         raise wrong("run.json.steps", "steps of the plan in rising order are wanted")
@@ -259,5 +273,8 @@ def plain(run: Mapping[str, Any]) -> dict[str, Any]:
     made = {name: value for name, value in run.items() if name not in ("imported", "samples")}
     if origin:
         made["number"] = origin["number"]
+    if not made.get("corrupt"):
+        # As older versions have it: their records of the same run stay the same.
+        made.pop("corrupt", None)
     made["steps"] = [{**step, "artefacts": None} for step in run["steps"]]
     return made

@@ -32,19 +32,21 @@ def shown(text: str) -> str:
     return escape(_NOT_XML.sub("\ufffd", text), quote=True)
 
 
-def standalone(part: Chart | Ranks) -> str:
-    """A chart or ranked bars as a file: with title and legend, and white behind it."""
+def standalone(part: Chart | Ranks, name: str | None = None) -> str:
+    """A chart or ranked bars as a file: with title (`name`, where it is not its own) and legend,
+    and white behind it."""
+    name = part.title if name is None else name
     made = bars.drawn(part) if isinstance(part, Ranks) else drawn(part)
     height = made.height + _TITLE
     title = (
         f'<text x="2" y="19" font-size="15" font-weight="bold" fill="#16191d">'
-        f"{shown(part.title[:120])}</text>"
+        f"{shown(name[:120])}</text>"
     )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(made.width)}" height="{_n(height)}" '
         f'viewBox="0 0 {_n(made.width)} {_n(height)}" font-family="{FONT}" font-size="11">\n'
-        f"<title>{shown(part.title)}</title>\n<desc>{shown(part.told)}</desc>\n"
+        f"<title>{shown(name)}</title>\n<desc>{shown(part.told)}</desc>\n"
         f'<rect width="100%" height="100%" fill="#fff"/>\n{title}\n'
         f'<g transform="translate(0 {_n(_TITLE)})">\n{marks_of(made.shapes)}</g>\n</svg>\n'
     )

@@ -216,8 +216,16 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
         )
     if 0 < version < len(scripts):
         _copy_aside(db, Path(f"{path}.v{version}"))
-    for number in range(version, len(scripts)):
-        _apply(db, scripts[number], number + 1)
+    if version == len(scripts):
+        return
+    # A migration may make a table again. With foreign keys on, dropping it would look at every row
+    # that points to it: each sample of each run.
+    db.execute("PRAGMA foreign_keys = OFF")
+    try:
+        for number in range(version, len(scripts)):
+            _apply(db, scripts[number], number + 1)
+    finally:
+        db.execute("PRAGMA foreign_keys = ON")
 
 
 def _copy_aside(db: sqlite3.Connection, copy: Path) -> None:

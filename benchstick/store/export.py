@@ -16,7 +16,7 @@ from benchstick.store import records, verdicts
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 COLUMNS = (
     "run", "suite", "drive", "model", "target", "step", "name", "pass", "value", "unit", "state",
-    "why", "drive_state",
+    "why", "drive_state", "run_state",
 )  # fmt: skip
 
 COMPARED = (
@@ -49,7 +49,7 @@ def figures_csv(document: Mapping[str, Any]) -> str:
     conditions = document["conditions"] or {}
     for figure in document["figures"]:
         state = drive_state(figure["detail"], conditions)
-        row = {**figure, **fixed, "drive_state": state}
+        row = {**figure, **fixed, "drive_state": state, "run_state": document["state"]}
         writer.writerow([safe_cell(row[column]) for column in COLUMNS])
     return file.getvalue()
 

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from benchstick.plan import corrupt
 from benchstick.plan.errors import BadInput, StoreFailed
 from benchstick.store.database import has_table, transaction, utc_now
 
@@ -131,17 +132,23 @@ def verdicts_of(db: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
 
 def _add_row(db: sqlite3.Connection, run: Json) -> int:
     drive = run["drive"]
+    state, code, why, findings = run["state"], run["exit_code"], run["why"], run.get("corrupt")
+    if not findings:
+        # Of an older version: it kept an event, and ended such a run as any other.
+        findings = corrupt.from_events(run["events"])
+        state, code, why = corrupt.end_of(state, code or 0, why, findings)
+        code = code if findings else run["exit_code"]
     cursor = db.execute(
         "INSERT INTO runs (uuid, suite, practice, drive_key, drive_code, drive_model, drive_json,"
         " plan_json, conditions_json, result_json, state, exit_code, why, created_utc, ended_utc,"
-        " seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " seconds, corrupt_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             run["uuid"], run["suite"], int(run["practice"]), drive["identity"]["key"],
             drive["code"], drive["identity"]["model"], json.dumps(drive), json.dumps(run["plan"]),
             json.dumps(run["conditions"]),
             None if run["result"] is None else json.dumps(run["result"]),
-            run["state"], run["exit_code"], run["why"], run["created_utc"], run["ended_utc"],
-            run["seconds"],
+            state, code, why, run["created_utc"], run["ended_utc"], run["seconds"],
+            json.dumps(findings) if findings else None,
         ),
     )  # fmt: skip
     return int(cursor.lastrowid or 0)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from benchstick.plan import corrupt
 from benchstick.plan.errors import BadInput, StoreFailed
 from benchstick.store import imports, locks
 from benchstick.store.database import transaction, utc_now
@@ -243,11 +244,32 @@ class RunRecord:
     def invalidate_pass(self, prefix: str, pass_no: int, why: str) -> None:
         """Mark the figures of pass `pass_no` whose name begins with `prefix` as invalid."""
         with self._transaction():
+            self._invalidate(prefix, pass_no, why)
+
+    @_told
+    def data_differs(self, t: float, finding: Mapping[str, Any]) -> None:
+        """Keep that read-back data differs (`plan.corrupt`): with the run's findings, as an event,
+        and as the reason that makes the figures of that set and pass invalid. All or nothing."""
+        text = str(finding["text"])
+        with self._transaction():
+            found = [*findings_of(find_run(self.db, self.number)), finding]
             self.db.execute(
-                "UPDATE figures SET state = 'invalid', why = ?"
-                " WHERE run = ? AND pass = ? AND substr(name, 1, length(?) + 1) = ? || ' '",
-                (storable(why), self.number, pass_no, prefix, prefix),
+                "UPDATE runs SET corrupt_json = ? WHERE number = ?",
+                (json.dumps(found), self.number),
             )
+            if finding["set"] is not None:
+                self._invalidate(finding["set"], finding["pass"], text)
+            self.db.execute(
+                "INSERT INTO events (run, t, utc, kind, text) VALUES (?, ?, ?, ?, ?)",
+                (self.number, t, utc_now(), corrupt.EVENT, storable(text)),
+            )
+
+    def _invalidate(self, prefix: str, pass_no: int, why: str) -> None:
+        self.db.execute(
+            "UPDATE figures SET state = 'invalid', why = ?"
+            " WHERE run = ? AND pass = ? AND substr(name, 1, length(?) + 1) = ? || ' '",
+            (storable(why), self.number, pass_no, prefix, prefix),
+        )
 
     def _figures(self, figures: Sequence[Figure]) -> None:
         self.db.executemany(
@@ -408,9 +430,12 @@ class RunRecord:
         why: str | None = None,
         result: Mapping[str, Any] | None = None,
         open_steps: str = "interrupted",
-    ) -> None:
-        """Close the run; steps still running become `open_steps`."""
+    ) -> tuple[str, int, str | None]:
+        """Close the run; steps still running become `open_steps`. (state, exit code, why) as they
+        are kept: a run whose data is corrupt is `corrupt`, however it ended."""
         with self._transaction():
+            findings = findings_of(find_run(self.db, self.number))
+            state, exit_code, why = corrupt.end_of(state, exit_code, why, findings)
             self.db.execute(
                 "UPDATE steps SET state = ?, why = coalesce(why, ?)"
                 " WHERE run = ? AND state = 'running'",
@@ -425,6 +450,7 @@ class RunRecord:
                 ),
             )  # fmt: skip
             self.db.execute("DELETE FROM running WHERE run = ?", (self.number,))
+        return state, exit_code, why
 
 
 def _add_run(db: sqlite3.Connection, born: Mapping[str, Any], wish: int | None = None) -> int:
@@ -456,6 +482,13 @@ def find_run(db: sqlite3.Connection, number: int) -> sqlite3.Row:
     return row
 
 
+def findings_of(row: sqlite3.Row) -> list[dict[str, Any]]:
+    """The findings of a run whose data is corrupt (`plan.corrupt`), empty of any other. `row` is
+    that of `find_run`, maybe of a store that an older program wrote."""
+    text = row["corrupt_json"] if "corrupt_json" in row.keys() else None  # noqa: SIM118
+    return list(json.loads(text)) if text else []
+
+
 def any_running(db: sqlite3.Connection) -> bool:
     """Whether a run says that it is running: its runner may have been killed."""
     return db.execute("SELECT 1 FROM running LIMIT 1").fetchone() is not None
@@ -467,8 +500,10 @@ def shown_state(db: sqlite3.Connection, row: sqlite3.Row) -> str:
     if state != "running" or locks.is_alive(row["uuid"]):
         return state
     # A runner writes the state before it lets go of the lock, so look again after the lock.
-    again = db.execute("SELECT state FROM runs WHERE number = ?", (row["number"],)).fetchone()
-    return "interrupted" if again["state"] == "running" else str(again["state"])
+    again = find_run(db, row["number"])
+    if again["state"] != "running":
+        return str(again["state"])
+    return corrupt.STATE if findings_of(again) else "interrupted"
 
 
 def list_runs(
@@ -540,6 +575,7 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
         "state": shown_state(db, row),
         "exit_code": row["exit_code"],
         "why": row["why"],
+        "corrupt": findings_of(row),
         "created_utc": row["created_utc"],
         "ended_utc": row["ended_utc"],
         "seconds": row["seconds"],

@@ -190,12 +190,13 @@ def test_data_that_differ_make_the_pass_invalid_and_the_next_one_is_clean(bench:
         file.flush()
         os.fsync(file.fileno())
     out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
+    assert process.returncode == 4, err
     document = json.loads(out)
+    assert document["state"] == "corrupt"
     by_pass = {(item["name"], item["pass"]): item for item in document["figures"]}
     for name in ("BR write", "BR read"):
         assert by_pass[name, 1]["state"] == "invalid"
-        assert by_pass[name, 1]["why"].startswith("data differ: 1 files, the first: ")
+        assert by_pass[name, 1]["why"].startswith("data differ: 1 file differs, the first: ")
         assert victim.name in by_pass[name, 1]["why"]
         assert by_pass[name, 2]["state"] == "valid"
         assert by_pass[name, None]["value"] == by_pass[name, 2]["value"]

@@ -101,7 +101,7 @@ def test_a_sample_between_two_steps_is_of_the_one_before(tmp_path: Path) -> None
 
         def _carry_out(self, step: Step) -> Any:
             seen.append(("in", sampler.step))
-            return SimpleNamespace(skipped=None)
+            return SimpleNamespace(skipped=None, failed=None)
 
         def _end(self, *what: Any) -> None:
             seen.append(("ended", sampler.step))

@@ -138,7 +138,7 @@ def main() -> None:
     fio.check()
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
-    found = {}
+    found: dict[str, object] = {}
     for name in sys.argv[1:]:
         print("case", name, chosen[name].guard.state, flush=True)
     # A plan that is refused takes a moment; the runs rest most of their time.

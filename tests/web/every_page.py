@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchstick.plan import corrupt
 from benchstick.plan.ticket import classify
 from benchstick.recipes.hands import NOT_SEEN
 from benchstick.store import (
@@ -30,7 +31,7 @@ from benchstick.suites.references import Reference
 from tests.web import made_charts, made_runs, made_verdicts, sample
 
 # Runs of the sample bench by what they show.
-RUNS = ("das", "cdm", "slow", "lost", "practice", "running")
+RUNS = ("das", "cdm", "slow", "lost", "practice", "running", "corrupt")
 
 
 def add_to(home: Path, numbers: dict[str, Any]) -> None:
@@ -47,6 +48,7 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
             scans.keep(db, "scanner", text, *classify(text, {"OP:": "operator", "PO:": "order"}))
         scans.say_scanner(db, "scanner Honeywell 1900 (0c2e:0b61)")
         rests = made_verdicts.add_runs(home, db)
+        numbers["corrupt"] = add_corrupt(home, db)
         sample.give_times(db, numbers["story"].t)
         made = made_verdicts.add(db, numbers, rests)
         numbers |= _of_kinds(made)
@@ -55,6 +57,25 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
         numbers["queue"] = add_queue(db, numbers)
         numbers["stopped"] = add_queue(db, {"das": numbers["lost"], "running": None})
         queues.end(db, numbers["stopped"], "stopped", queues.NO_AGENT)
+
+
+def add_corrupt(home: Path, db: sqlite3.Connection) -> int:
+    """A run whose data is corrupt in two passes: its number."""
+    story = sample.start(home, db, "das", sample.fast(), fs="exfat", scale=0.05)
+    story.tell()
+    names = [f"DCIM/100BENCH/IMG_{at:05d}.JPG" for at in (12, 13, 871)]
+    for pass_no, files in ((2, names[:1]), (3, names)):
+        name = f"Home, pass {pass_no}, compare"
+        count = "1 file differs" if len(files) == 1 else f"{len(files)} files differ"
+        what = "differs from there"
+        text = f"data differ: {count}, the first: {files[0]} at byte 1048576: {what}"
+        step = next(at for at, one in enumerate(story.plan.steps) if one.name == name)
+        found = corrupt.finding(
+            step=step, name=name, text=text, set_name="Home", pass_no=pass_no, files=len(files),
+            differences=[{"path": path, "offset": 1 << 20, "what": what} for path in files],
+        )  # fmt: skip
+        story.record.data_differs(story.t, found)
+    return story.finish()
 
 
 def add_charts(home: Path, db: sqlite3.Connection) -> dict[str, int]:

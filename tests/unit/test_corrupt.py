@@ -1,0 +1,351 @@
+"""Data that reads back differently: how such a run ends, what a verdict says, what is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from benchstick.analysis.compare import compare
+from benchstick.appliance.ending import BAD, ending
+from benchstick.drives.tool import Finished
+from benchstick.engine import purge, steps
+from benchstick.engine.source import DriveSource, read_tree
+from benchstick.engine.source_content import Difference
+from benchstick.plan import corrupt, queue
+from benchstick.plan.errors import DataCorrupt, DriveLost, Inconclusive
+from benchstick.plan.steps import Verify
+from benchstick.recipes import codes, verdict
+from benchstick.recipes.codes import Reason
+from benchstick.store import database, export, imports, records
+from benchstick.store import home as places
+from tests.unit import test_compare, test_verdicts
+
+Json = dict[str, Any]
+Make = Callable[..., Json]
+
+FOUND = corrupt.finding(
+    step=6, name="BR, pass 1, compare", text="data differ: 1 file differs, the first: a: b",
+    set_name="BR", pass_no=1, files=1,
+    differences=[{"path": "a", "offset": 7, "what": "differs from there"}],
+)  # fmt: skip
+TEXT = "data corrupt: BR, pass 1, compare: data differ: 1 file differs, the first: a: b"
+
+
+# ---- how a run ends
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "why", "ends"),
+    [
+        ("done", 0, None, (4, TEXT)),
+        ("done", 5, "no valid figure", (4, TEXT)),
+        ("failed", 4, "the drive went away", (4, f"{TEXT}; then failed: the drive went away")),
+        ("failed", 2, "the drive is full", (4, f"{TEXT}; then failed: the drive is full")),
+        ("failed", 3, "another drive", (3, f"{TEXT}; then failed: another drive")),
+        ("failed", 6, "the store failed", (6, f"{TEXT}; then failed: the store failed")),
+        ("cancelled", 130, "cancelled", (130, f"{TEXT}; then cancelled: cancelled")),
+        ("interrupted", 70, None, (70, f"{TEXT}; then interrupted")),
+        ("failed", 4, FOUND["text"], (4, TEXT)),
+    ],
+)
+def test_no_end_hides_that_data_is_corrupt(
+    state: str, code: int, why: str | None, ends: tuple[int, str]
+) -> None:
+    assert corrupt.end_of(state, code, why, [FOUND]) == ("corrupt", *ends)
+    assert corrupt.end_of(state, code, why, []) == (state, code, why)
+
+
+def test_a_queue_stops_after_corrupt_data() -> None:
+    assert not queue.goes_on(corrupt.EXIT_CORRUPT)
+    assert queue.exit_code([0, corrupt.EXIT_CORRUPT]) == 4
+
+
+def test_a_bench_shows_corrupt_data_from_afar_however_the_run_ended() -> None:
+    for code in (4, 130, 70):
+        assert ending("corrupt", code, None, "x").word == "DATA CORRUPT"
+        assert ending("corrupt", code, "pass", "x").kind == BAD
+
+
+# ---- verdicts
+
+
+def spoilt(state_code: int = 4, why: str = TEXT, *figures: Json, **more: Any) -> Json:
+    return test_verdicts.run(
+        *figures, state="corrupt", exit_code=state_code, why=why, corrupt=[FOUND], **more
+    )
+
+
+HOLDS = test_verdicts.recipe(test_verdicts.limit("figure", test_verdicts.READ, ">=", "1"))
+GOOD = test_verdicts.figure(test_verdicts.READ, 500.0)
+
+
+def test_corrupt_data_fails_a_drive_whose_limits_all_hold() -> None:
+    found = test_verdicts.of(HOLDS, spoilt(4, TEXT, GOOD))
+    assert [item["state"] for item in found["limits"]] == ["held"]
+    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
+    assert test_verdicts.codes_of(found) == (["data-corrupt"], [])
+    assert found["why"] == f"run 7 (cdm): {TEXT}"
+
+
+def test_a_drive_that_was_lost_after_it_fails_as_well() -> None:
+    lost = "the drive went away"
+    found = test_verdicts.of(HOLDS, spoilt(4, f"{TEXT}; then failed: {lost}"), ended=(4, lost))
+    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
+    assert found["why"].startswith(f"run 7 (cdm): {TEXT}")
+
+
+@pytest.mark.parametrize(("code", "reason"), [(130, "cancelled"), (6, "store-failed")])
+def test_a_cancelled_or_broken_test_is_inconclusive_and_names_the_corrupt_data(
+    code: int, reason: str
+) -> None:
+    found = test_verdicts.of(HOLDS, spoilt(code, f"{TEXT}; then stopped", GOOD))
+    assert (found["verdict"], found["exit_code"]) == ("inconclusive", code)
+    assert test_verdicts.codes_of(found) == (["data-corrupt"], [reason])
+    assert f"run 7 (cdm): {TEXT}" in found["why"]
+
+
+def test_a_rule_that_ends_the_test_leaves_a_fail() -> None:
+    stopped = Reason(codes.STOPPED_ERRORS, "1 errors, wanted fewer than 1: data differ")
+    found = test_verdicts.of(HOLDS, spoilt(130, f"{TEXT}; then cancelled", GOOD), stopped=stopped)
+    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
+    assert test_verdicts.codes_of(found) == (["data-corrupt", "stopped-errors"], [])
+
+
+def test_a_drive_with_corrupt_data_is_not_tested_again() -> None:
+    twice = test_verdicts.recipe(
+        test_verdicts.limit("figure", test_verdicts.READ, ">=", "9e9"), top="retries = 3"
+    )
+    assert verdict.again(twice, test_verdicts.of(twice, test_verdicts.run(GOOD)))
+    assert not verdict.again(twice, test_verdicts.of(twice, spoilt(4, TEXT, GOOD)))
+
+
+def test_a_run_with_corrupt_data_is_no_reference() -> None:
+    made = test_verdicts.recipe(
+        test_verdicts.limit("figure", test_verdicts.READ, "~", '"5 %"', 'of = "run 3"')
+    )
+    found = test_verdicts.of(
+        made, test_verdicts.run(GOOD), referenced={"run 3": spoilt(4, TEXT, GOOD, number=3)}
+    )
+    assert test_verdicts.codes_of(found) == ([], ["no-reference"])
+    assert "data is corrupt" in found["why"]
+
+
+def test_a_run_with_corrupt_data_is_never_ranked() -> None:
+    figure = test_compare.figure
+    fast = test_compare.run(1, figure("read", 900.0), state="corrupt")
+    document = compare([fast, test_compare.run(2, figure("read", 100.0))])
+    assert test_compare.rows(document, "read") == [(1, 2, 100.0), (None, 1, 900.0)]
+    (row,) = [row for row in document["figures"][0]["rows"] if row["run"] == 1]
+    assert (row["state"], row["why"]) == ("invalid", "the run's data is corrupt")
+
+
+# ---- the store
+
+
+def add_run(db: sqlite3.Connection, drive: Json, uuid: str = "u1") -> records.RunRecord:
+    return records.RunRecord.create(
+        db, uuid=uuid, suite="das", practice=False, drive=drive,
+        plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
+    )  # fmt: skip
+
+
+def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_json: Make) -> None:
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        record = add_run(db, drive_json())
+        record.figures([
+            records.Figure(step="s", name="BR read", value=1.0, unit="MB/s", target="t", pass_no=at)
+            for at in (1, 2)
+        ])  # fmt: skip
+        record.data_differs(3.0, FOUND)
+        before = records.run_json(db, record.number)
+        assert (before["corrupt"], before["exit_code"]) == ([FOUND], None)
+        # A page that looks before anybody has cleared up after a killed runner.
+        places.make_run_folder()
+        row = records.find_run(db, record.number)
+        assert records.shown_state(db, row) == "corrupt"
+        assert record.finish("done", 0, seconds=4.0) == ("corrupt", 4, TEXT)
+        document = records.run_json(db, record.number)
+    assert (document["state"], document["exit_code"], document["why"]) == ("corrupt", 4, TEXT)
+    assert [item["state"] for item in document["figures"]] == ["invalid", "valid"]
+    assert [item["kind"] for item in document["events"]] == ["data-differ"]
+    rows = list(csv.DictReader(export.figures_csv(document).splitlines()))
+    assert [row["run_state"] for row in rows] == ["corrupt", "corrupt"]
+
+
+def older(home: Path, monkeypatch: pytest.MonkeyPatch) -> sqlite3.Connection:
+    """The store as the version before wrote it."""
+    scripts = database.migrations()
+    monkeypatch.setattr(database, "migrations", lambda: scripts[:15])
+    return database.open_writer(home)
+
+
+def test_runs_of_an_older_store_get_the_state_that_their_event_says(
+    bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts = database.migrations()
+    with contextlib.closing(older(bench_home, monkeypatch)) as db:
+        for at, (state, code, why, bad) in enumerate(
+            [("done", 0, None, True), ("cancelled", 130, "cancelled", True),
+             ("done", 0, None, False)]
+        ):
+            record = add_run(db, drive_json(), f"u{at}")
+            record.step_begins(0, "first", "verify", 0.5, "runs/u/00")
+            record.setting_changed("/sys/x", "1", "2")
+            record.event(1.0, "link", "reset")
+            if bad:
+                record.event(1.0, "data-differ", "data differ: 1 files, the first: a")
+                record.event(2.0, "data-differ", "data differ: 2 files, the first: b")
+            db.execute(
+                "UPDATE runs SET state = ?, exit_code = ?, why = ? WHERE number = ?",
+                (state, code, why, record.number),
+            )
+            db.execute("DELETE FROM running")
+            request = records.add_request(db, "run", {})
+            records.answer_request(db, request, "done", run=record.number)
+        # The page reads a store that nobody has migrated yet.
+        assert records.run_json(db, 1)["corrupt"] == []
+        tables = [row["name"] for row in db.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )]  # fmt: skip
+        counts = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+        indexes = {row["name"] for row in db.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'index'"
+        )}  # fmt: skip
+    monkeypatch.setattr(database, "migrations", lambda: scripts)
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        listed = {row["number"]: row for row in records.list_runs(db)}
+        assert [(listed[at]["state"], listed[at]["exit_code"]) for at in (1, 2, 3)] == [
+            ("corrupt", 4), ("corrupt", 130), ("done", 0),
+        ]  # fmt: skip
+        text = "data corrupt: compare: data differ: 1 files, the first: a (and 1 more comparisons)"
+        assert listed[1]["why"] == text
+        assert listed[2]["why"] == f"{text}; then cancelled: cancelled"
+        first = records.run_json(db, 1)
+        # As the program itself would make them of the same events.
+        assert first["corrupt"] == corrupt.from_events(first["events"])
+        assert listed[1]["why"] == corrupt.reason(first["corrupt"])
+        assert records.run_json(db, 3)["corrupt"] == []
+        assert counts == {
+            name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
+        }
+        assert indexes <= {row["name"] for row in db.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'index'"
+        )}  # fmt: skip
+        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+        assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+        assert db.execute("PRAGMA foreign_keys").fetchone()[0] == 1
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute("INSERT INTO temperatures (run, t, step) VALUES (999, 1.0, 0)")
+        # Numbers go on, and nothing else is taken for a state.
+        assert add_run(db, drive_json(), "new").number == 4
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute("UPDATE runs SET state = 'green' WHERE number = 4")
+
+
+def test_an_old_bundle_with_that_event_is_not_imported_as_done(
+    bench_home: Path, drive_json: Make
+) -> None:
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        record = add_run(db, drive_json())
+        record.event(1.0, "data-differ", "data differ: 1 files, the first: a")
+        record.finish("done", 0, seconds=4.0)
+        found = records.run_json(db, record.number)
+        del found["corrupt"]
+        number = imports.add_run(db, {**found, "uuid": "u2"}, [], bench="b", digest="d")
+        row = records.find_run(db, number)
+        assert (row["state"], row["exit_code"]) == ("corrupt", 4)
+        assert json.loads(row["corrupt_json"])[0]["text"] == "data differ: 1 files, the first: a"
+        plain = imports.add_run(
+            db, {**found, "uuid": "u3", "events": [], "exit_code": None}, [], bench="b", digest="d"
+        )
+        row = records.find_run(db, plain)
+        assert (row["state"], row["exit_code"], row["corrupt_json"]) == ("done", None, None)
+
+
+# ---- what is and what is no fault of the drive
+
+
+class Cycle:
+    """A source that finds these differences."""
+
+    def __init__(self, *differences: Difference) -> None:
+        self.differences, self.renewed = differences, False
+
+    def compare(self, *_: object) -> tuple[Difference, ...]:
+        return self.differences
+
+    def renew(self, *_: object) -> None:
+        self.renewed = True
+
+
+@pytest.mark.parametrize(
+    ("differences", "files"),
+    [
+        ([Difference("a", 7, "differs from there")], 1),
+        ([Difference("a", None, "is missing"), Difference("left", None, "is missing")], 1),
+        # The copy reported that this file was left out, another program wrote that one.
+        ([Difference("left", None, "is missing")], 0),
+        ([Difference("Thumbs.db", None, "is not in the set", of_drive=False)], 0),
+    ],
+)
+def test_only_what_the_drive_did_makes_a_run_corrupt(
+    differences: list[Difference], files: int, tmp_path: Path
+) -> None:
+    found: list[Any] = []
+    invalid: list[Any] = []
+    source = Cycle(*differences)
+    work: Any = SimpleNamespace(
+        source=source, folder=tmp_path, cancel=None, not_copied={"left"}, check_cancelled=lambda: 0,
+        data_differs=lambda text, **more: found.append({"text": text, **more}),
+        record=SimpleNamespace(invalidate_pass=lambda *given: invalid.append(given)),
+    )  # fmt: skip
+    step = Verify(name="BR, pass 1, compare", seconds=1, set_name="BR", pass_no=1)
+    outcome = steps.do_verify(work, step)
+    assert outcome.failed and source.renewed
+    assert [item["files"] for item in found] == ([files] if files else [])
+    assert len(invalid) == (0 if files else 1)
+    if files:
+        assert outcome.failed.startswith("data differ: 1 file differs, the first: a")
+
+
+def test_a_source_that_somebody_changed_is_no_fault_of_the_drive(tmp_path: Path) -> None:
+    own, copy = tmp_path / "own", tmp_path / "copy"
+    for folder in (own, copy):
+        folder.mkdir()
+        for name in ("a", "b"):
+            (folder / name).write_bytes(name.encode() * 5000)
+    source: DriveSource = read_tree(own)
+    (own / "a").write_bytes(b"x" * 5000)
+    for name in ("a", "b"):
+        (copy / name).write_bytes(b"x" * 5000)
+    found = [(item.path, item.of_drive) for item in source.verify(copy)]
+    assert found == [("a", False), ("b", True)]
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "kind"),
+    [
+        ("fio", "verify: bad magic header 0, wanted acca at file /dev/loop0 offset 0", DataCorrupt),
+        ("fio", "fio: io_u error: Input/output error", DriveLost),
+        ("hdparm", "security: cannot verify the password", Inconclusive),
+    ],
+)
+def test_an_overwrite_that_does_not_read_back_is_corrupt(
+    tool: str, text: str, kind: type[Exception]
+) -> None:
+    work: Any = SimpleNamespace(
+        sampler=SimpleNamespace(lost=SimpleNamespace(is_set=lambda: False)),
+        hold=SimpleNamespace(alive=lambda: True), lost=DriveLost,
+    )  # fmt: skip
+    done = Finished((tool,), 1, b"", text.encode(), 1.0)
+    error = purge._failed(work, "overwrite", done)
+    assert type(error) is kind
+    assert error.exit_code == (5 if kind is Inconclusive else 4)
