@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from benchstick.plan.errors import BadInput
 from benchstick.suites import registry
 from tests.web.test_web_serve import Served, environment, free_port
+from webui import cage
 
 CLONE = Path(__file__).resolve().parents[2]
 VENDOR = "webui/static/vendor"
@@ -139,3 +141,14 @@ def test_an_installed_wheel_runs_a_suite_and_writes_its_report(
     quick = [f"--param={word}" for word in ("passes=1", "time=1", "interval=0", "size=16MiB")]
     run("run", "cdm:demo", "--drive", "practice", "--erase", "practice", *quick)
     assert "SEQ1M Q8T1" in run("export", "1", "--format", "html")
+
+
+def test_without_its_user_the_page_names_a_command_that_needs_no_clone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cage, "USER", "benchstick-absent")
+    with pytest.raises(BadInput) as error:
+        cage.check_user()
+    assert "add it with: useradd --system" in error.value.message
+    assert error.value.message.endswith(" benchstick-absent")
+    assert "scripts/" not in error.value.message
