@@ -1,5 +1,5 @@
 # Benchstick: `make help` lists what there is.
-.PHONY: help run test lint vm bench screenshots image legal-info test-image
+.PHONY: help run test lint vm bench screenshots wheel image legal-info test-image
 .DEFAULT_GOAL := help
 
 # The command for the VM reaches it untouched: make must not expand it ("value", ":="), neither here
@@ -29,6 +29,9 @@ bench: ## the copier beside raw fio, cp, rsync and rclone; every page with 10 00
 
 screenshots: ## a picture of every page, light and dark, wide and phone, in output/screenshots (PAGES='runs drive': only these)
 	@scripts/setup page && .venv/bin/python scripts/screenshots.py $(PAGES)
+
+wheel: ## the Python package with the page and its docs, for pip, in output/wheel
+	@scripts/setup page && rm -rf build output/wheel && .venv/bin/pip wheel --quiet --no-deps --wheel-dir output/wheel . && rm -rf build && ls output/wheel/*.whl
 
 image: ## the stick's image, output/images/benchstick-x86_64.img (BUILDROOT=/path/to/tree or BUILDROOT_SHA256=...; SOURCES=debian)
 	@BUILDROOT='$(BUILDROOT)' BUILDROOT_SHA256='$(BUILDROOT_SHA256)' SOURCES='$(SOURCES)' scripts/image

@@ -41,7 +41,8 @@ def check_user() -> None:
         grp.getgrnam(USER)
     except KeyError:
         raise BadInput(
-            f"the user {USER} is missing, as whom the page runs; make it with: scripts/setup run"
+            f"the page runs as the user {USER}, which is missing; add it with: "
+            f"useradd --system --user-group --home-dir /nonexistent --no-create-home {USER}"
         ) from None
     if found.pw_uid == 0 or found.pw_gid == 0:
         raise BadInput(f"the user {USER} must not be root; give it a uid and gid of its own")

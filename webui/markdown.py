@@ -1,25 +1,35 @@
 """The part of Markdown that our own docs use, as HTML. Everything is escaped first.
 
 Headings, paragraphs, lists, tables, fenced and indented code, quotes, rules; in a line: code,
-bold, italics, links to http(s) addresses and to other pages of docs/.
+bold, italics, links to http(s) addresses and to other pages of docs/, also in its folders.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable
+from contextvars import ContextVar
 
 from markupsafe import Markup, escape
 
 _LINK = re.compile(r"\[([^\]]+)\]\(([^()\s]+)\)")
-_PAGE = re.compile(r"([A-Za-z0-9_-]+)\.md(#[A-Za-z0-9_-]+)?")
+_PAGE = re.compile(r"((?:\.\./)?(?:[a-z]+/)?[A-Za-z0-9_-]+)\.md(#[A-Za-z0-9_-]+)?")
 _ITEM = re.compile(r"(\s*)(?:[-*+]|(\d+)[.)])\s+(.*)")
 
 
-def render(text: str) -> Markup:
-    """The HTML of Markdown `text`."""
+# The folder of the page that is being rendered: its links are relative to it.
+_FOLDER: ContextVar[str] = ContextVar("folder", default="")
+
+
+def render(text: str, folder: str = "") -> Markup:
+    """The HTML of Markdown `text`, a page in `folder` of docs/."""
     lines = text.replace("\t", "    ").splitlines()
-    return Markup("\n").join(_blocks(lines))
+    token = _FOLDER.set(folder)
+    try:
+        return Markup("\n").join(_blocks(lines))
+    finally:
+        _FOLDER.reset(token)
 
 
 def title_of(text: str, otherwise: str) -> str:
@@ -52,7 +62,11 @@ def _spans(text: str) -> Markup:
 def _link(label: str, target: str) -> Markup:
     page = _PAGE.fullmatch(target)
     if page is not None:
-        return Markup('<a href="/methods/{}{}">{}</a>').format(page[1], page[2] or "", label)
+        path = posixpath.normpath(posixpath.join(_FOLDER.get(), page[1]))
+        # What lies outside docs/ is not served.
+        if path.startswith("../"):
+            return escape(label)
+        return Markup('<a href="/methods/{}{}">{}</a>').format(path, page[2] or "", label)
     if re.match(r"https?://", target):
         return Markup('<a href="{}" rel="noreferrer">{}</a>').format(target, label)
     if target.startswith("#"):

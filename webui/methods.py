@@ -16,7 +16,11 @@ from webui.words import _
 
 bp = Blueprint("methods", __name__)
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+_HERE = Path(__file__).resolve().parent
+# A wheel holds the docs inside this package (setup.py); a clone and the image beside it.
+DOCS = _HERE / "docs" if (_HERE / "docs").is_dir() else _HERE.parent / "docs"
+# The folders of docs/, as the pages' addresses have them.
+SOURCES, DECISIONS = "methods", "decisions"
 
 
 def find_suite(name: str) -> Suite:
@@ -31,8 +35,8 @@ def find_suite(name: str) -> Suite:
 
 
 def doc_text(name: str) -> str | None:
-    """The Markdown of one page of docs/, None when there is none."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name):
+    """The Markdown of the page `name` or `folder/name` of docs/, None when there is none."""
+    if not re.fullmatch(r"([a-z]{1,60}/)?[A-Za-z0-9_-]{1,60}", name):
         return None
     try:
         return (DOCS / f"{name}.md").read_text(encoding="utf-8")
@@ -41,21 +45,32 @@ def doc_text(name: str) -> str | None:
 
 
 def doc_pages() -> list[dict[str, str]]:
-    """Name and title of every page of docs/."""
-    found = []
-    for path in sorted(DOCS.glob("*.md")):
-        text = doc_text(path.stem)
+    """Name and title of every page of docs/, those in its folders last."""
+    pages = []
+    for path in (*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("*/*.md"))):
+        name = path.relative_to(DOCS).with_suffix("").as_posix()
+        text = doc_text(name)
         if text is not None:
-            found.append({"name": path.stem, "title": markdown.title_of(text, path.stem)})
-    return found
+            pages.append({"name": name, "title": markdown.title_of(text, path.stem)})
+    return pages
 
 
 @bp.get("/suites")
 @bp.get("/methods")
 def index() -> str:
     suites = registry.all_suites()
-    others = [page for page in doc_pages() if page["name"] not in suites]
-    return render_template("methods.html", suites=suites.values(), pages=others)
+    pages = [page for page in doc_pages() if page["name"] not in suites]
+
+    def of_folder(folder: str) -> list[dict[str, str]]:
+        return [page for page in pages if page["name"].rpartition("/")[0] == folder]
+
+    return render_template(
+        "methods.html",
+        suites=suites.values(),
+        pages=of_folder(""),
+        sources=of_folder(SOURCES),
+        decisions=of_folder(DECISIONS),
+    )
 
 
 @bp.get("/api/v1/suites")
@@ -84,24 +99,34 @@ def api_methods() -> Response:
 
 
 @bp.get("/methods/<name>")
-def page(name: str) -> str:
-    text = doc_text(name)
-    if text is None:
-        raise not_found(_("There is no page called %(name)s.", name=repr(name[:60])))
-    title = markdown.title_of(text, name)
-    return render_template("method.html", title=title, body=markdown.render(text))
+@bp.get("/methods/<folder>/<name>")
+def page(name: str, folder: str = "") -> str:
+    title, text = _doc(name, folder)
+    return render_template("method.html", title=title, body=markdown.render(text, folder))
 
 
 @bp.get("/api/v1/methods/<name>")
-def api_page(name: str) -> Response:
-    text = doc_text(name)
-    if text is None:
-        raise not_found(_("There is no page called %(name)s.", name=repr(name[:60])))
+@bp.get("/api/v1/methods/<folder>/<name>")
+def api_page(name: str, folder: str = "") -> Response:
+    title, text = _doc(name, folder)
     return reply(
         {
             "schema": "benchstick/method/1",
-            "name": name,
-            "title": markdown.title_of(text, name),
+            "name": _full_name(name, folder),
+            "title": title,
             "markdown": text,
         }
     )
+
+
+def _full_name(name: str, folder: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _doc(name: str, folder: str) -> tuple[str, str]:
+    """Title and Markdown of a page, or 404."""
+    text = doc_text(_full_name(name, folder))
+    if text is None:
+        wanted = repr(_full_name(name, folder)[:60])
+        raise not_found(_("There is no page called %(name)s.", name=wanted))
+    return markdown.title_of(text, name), text

@@ -102,6 +102,8 @@ _CODE = Parameter(
 )  # fmt: skip
 _SUITE = Parameter("name", "path", text(minLength=1), "the suite's name", "cdm")
 _PAGE = Parameter("name", "path", text(minLength=1), "the page's name", "web")
+_FOLDER = Parameter("folder", "path", text(minLength=1), "the folder's name", "decisions")
+_PAGE_IN_FOLDER = Parameter("name", "path", text(minLength=1), "the page's name", "guard")
 _WHICH = Parameter(
     "which", "path", whole(low=1, high=10**15 - 1), "1, 2, ... as on the comparison's page", 1,
 )  # fmt: skip
@@ -626,6 +628,11 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         method="GET", path="/api/v1/methods/{name}", name="method", answers=ok("Method"),
         parameters=(_PAGE,), summary="One page of the documentation as Markdown",
+    ),
+    Operation(
+        method="GET", path="/api/v1/methods/{folder}/{name}", name="method_in_folder",
+        answers=ok("Method"), parameters=(_FOLDER, _PAGE_IN_FOLDER),
+        summary="One page of a folder of the documentation as Markdown",
     ),
 )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """What reviewers read out of IOPS by second: mean, worst and evenness.
 
-Source: METHODS section 5. Whole run and from 1400 s on as AnandTech's charts, mean over standard
-deviation of the last 400 s as its later pages, 50 ms as what a good SATA drive stays below from
-seed review 000. The time until the drive has lost half of what it did at first is our choice.
+Source: docs/methods/consistency.md. Whole run and from 1400 s on as AnandTech's charts, mean
+over standard deviation of the last 400 s as its later pages, 50 ms as what a good SATA drive stays
+below from the MX100 512 GB review. The time until half of the first speed is our choice.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Does command queueing (NCQ, UASP, NVMe queues) work? The measured answer beside the stated one.
 
-Source: seed 003 reads RND4K Q32 about equal to Q1 as "no NCQ or UASP at work" (METHODS 1.4). The
+Source: AnandTech reads RND4K Q32 about equal to Q1 as "no NCQ or UASP" (docs/methods/cdm.md). The
 thresholds are our choice: below 1.5 times there is no queueing, from 2 times there is, between
 them it is not clear.
 """

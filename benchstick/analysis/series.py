@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-# A series up to this long is kept second by second: METHODS' 2000 s are.
+# A series up to this long is kept second by second: a consistency run of 2000 s is.
 WHOLE = 2400
 # A longer one becomes at most so many points, about what a chart has pixels.
 POINTS = 1200

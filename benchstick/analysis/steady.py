@@ -1,6 +1,6 @@
 """Steady state by the rule of SNIA's Performance Test Specification.
 
-Source: SNIA PTS 2.0.2, as METHODS 4.1 collects it: over five successive rounds the tracking
+Source: SNIA PTS 2.0.2 (docs/methods/pts.md): over five successive rounds the tracking
 variable's range is at most 20 % of its mean, and its least-squares line rises or falls over the
 window by at most 10 % of the mean; at most 25 rounds. Ours: a value that lies on a limit is within
 it whatever binary fractions make of it (a relative slack of 1e-9), and a round that could not be

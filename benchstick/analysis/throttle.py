@@ -1,6 +1,6 @@
 """Slow-downs: the speed falls, stays down for a while and comes back; throttling when it got warm.
 
-Source of the words: DESIGN.md, "Measuring honestly", 2: without a temperature the verdict is
+The words (docs/glossary.md, throttling): without a temperature the verdict is
 `slowdown, cause unknown`, never `throttling`. The rule itself is our choice: the speed lies 30 %
 or more, for 5 s or longer, below what the drive showed both before and after. A lasting fall (the
 cache knee, a hard disk's inner tracks) is therefore none, nor is a pause.

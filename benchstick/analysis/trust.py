@@ -1,6 +1,6 @@
 """May a figure be believed? The device's own counters against the tool's total.
 
-Source of the rules: DESIGN.md, "Measuring honestly", 1 and 3.
+The rules and their reasons: docs/decisions/sampler.md.
 """
 
 from __future__ import annotations

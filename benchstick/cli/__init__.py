@@ -73,7 +73,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line and exit with the code of DESIGN.md's contract."""
+    """Run the command line and exit with its code (docs/architecture.md, Contracts)."""
     sys.exit(invoke(sys.argv[1:]))
 
 

@@ -1,4 +1,4 @@
-"""Holds a drive for a run, and refuses: DESIGN.md, "Not wiping the wrong drive".
+"""Holds a drive for a run, and refuses: the rules of docs/guard.md.
 
 `hold` is the only way to a drive that a run may write. It checks the codes that were typed, looks
 at the drive afresh, and keeps a read-only descriptor with `flock(LOCK_EX)` (udev leaves the drive

@@ -1,4 +1,4 @@
-"""May this drive be written? The rules of DESIGN.md, "Not wiping the wrong drive".
+"""May this drive be written? The rules of docs/guard.md.
 
 Protected beats locked beats free. What cannot be told locks: never the other way round. A drive
 that did not answer in time is locked, and no code unlocks it: it is looked at again (`retry`).

@@ -1,8 +1,8 @@
 """The purge ladder: which rungs a drive offers, and why not the others. Pure functions of facts.
 
-Rungs and their traps: METHODS 10.7. The order is from what reaches most of the medium to what
-reaches least; `auto` takes the first that is offered. A fresh drive is one on which no block is in
-use any more: an overwrite is the opposite on flash, and is last.
+Rungs and their traps: docs/methods/erase.md. The order is from what reaches most of the medium to
+what reaches least; `auto` takes the first that is offered. A fresh drive is one on which no block
+is in use any more: an overwrite is the opposite on flash, and is last.
 
 What the standards say of each is on the certificate only as far as it was read. NVM Express base
 specification 2.0 and ACS-4 name the commands. NIST SP 800-88 Rev. 1 (2014, withdrawn in September

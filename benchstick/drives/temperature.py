@@ -1,6 +1,6 @@
 """Temperature in degrees Celsius: hwmon `nvme`, hwmon `drivetemp`, smartctl, in this order.
 
-Never while a drive is timed (DESIGN.md, Measuring honestly, 2): the caller keeps to the idle
+Never while a drive is timed (docs/methods/drives.md): the caller keeps to the idle
 intervals. Every source sends the drive a command, so each is read by a process of its own with a
 timeout, and after two failures the drive is left alone.
 """

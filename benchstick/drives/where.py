@@ -120,7 +120,7 @@ def _external(
     scsi: tuple[int, int, int, int] | None,
     ata: str | None,
 ) -> tuple[bool, str]:
-    """Outside the case: USB, eSATA, Thunderbolt and USB4 (DESIGN.md, Words)."""
+    """Outside the case: USB, eSATA, Thunderbolt and USB4 (docs/drives.md)."""
     if usb is not None:
         return True, "USB"
     for path in pci:

@@ -1,7 +1,7 @@
 """What every step leaves: command, output, exit code, and the tool's own record.
 
 `runs/<uuid>/NN-step/{command,stdout,stderr,exit,fio.json}`, bounded to 64 MiB a step; what is
-beyond is cut, and the cut is told in the file itself (DESIGN.md, Measuring honestly, 4).
+beyond is cut, and the cut is told in the file itself.
 """
 
 from __future__ import annotations

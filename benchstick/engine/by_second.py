@@ -1,6 +1,7 @@
 """Each second's IOPS and latency of one fio step: from fio's own logs, or the drive's counters.
 
-fio's logs: METHODS 0.3, and tried with 3.41. With `log_avg_msec=1000` and `log_window_value=both`
+fio's logs: docs/methods/fio.md, and tried with 3.41.
+With `log_avg_msec=1000` and `log_window_value=both`
 a line is `time in ms, mean, maximum, direction, ...`. An IOPS line is written by a helper thread
 about once a second, and left out for a second in which nothing was completed. A latency line is
 written by the first request that is completed after the second's end, and holds it too: where the

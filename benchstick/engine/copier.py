@@ -1,4 +1,4 @@
-"""The copy of the DAS suite: what `robocopy /MIR /J /MT:32` does, on Linux (METHODS.md, 9).
+"""The copy of the DAS suite: what `robocopy /MIR /J /MT:32` does, on Linux (docs/filesets.md).
 
 `copy_tree` makes a target folder the mirror of a source: folders first, then 32 threads with one
 file each, in directory order, direct I/O on the drive's side, times kept, and the flush to the

@@ -1,6 +1,6 @@
 """fio: its command line for a step, its probing, and the reading of its JSON.
 
-Options and their reasons: METHODS section 0.2.
+Options and their reasons: docs/methods/fio.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchstick.plan.steps import Fio
 
 # JSON with nanosecond latencies and everything that the plain steps use.
 OLDEST = (3, 16)
-# First versions of options that a step may need (METHODS 0.4), for the message only: what is
+# First versions of options that a step may need (docs/methods/fio.md), for the message: what is
 # there is found by asking fio.
 SINCE = {"log_window_value": "3.38", "log_issue_time": "3.38", "ss_interval": "3.35"}
 

@@ -75,7 +75,7 @@ def queue_settings(name: str) -> dict[str, str]:
 
 
 def _wanted(drive: Drive) -> Iterator[tuple[Path, str]]:
-    """The settings that a run wants, with their files (METHODS 0.2 and 10.6)."""
+    """The settings that a run wants, with their files."""
     block = SYS / "block" / drive.name
     yield block / "queue/scheduler", "none"
     device = (block / "device").resolve()

@@ -1,6 +1,6 @@
 """Which drives the running agent saw being plugged in, for the commands beside it.
 
-The agent alone can know it (DESIGN.md, Not wiping the wrong drive). Without this the page would
+The agent alone can know it (docs/guard.md, Locked). Without this the page would
 call a drive free that the command line calls locked.
 """
 

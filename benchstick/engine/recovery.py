@@ -1,8 +1,8 @@
 """Clears up after a runner that was killed: tools, mounts, settings, then the run's state.
 
 It touches only runs whose lock is free. The order matters: after a SIGKILL forked tools may go on
-writing (FACTS.md), so they are ended first, then the drive must be idle, then it is unmounted, and
-only then the run is marked, with the result of what it had measured by then.
+writing (docs/methods/fio.md), so they are ended first, then the drive must be idle, then it is
+unmounted, and only then the run is marked, with the result of what it had measured by then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keeps the runs' raw output (artefacts) within a bound; the oldest goes first.
 
 Figures, samples, temperatures and events are in the store and stay. What goes is what tools said:
-their commands, outputs and own records (DESIGN.md, Small rules).
+their commands, outputs and own records.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ from benchstick.store import live, locks, settings
 from benchstick.store.records import RunRecord
 from benchstick.suites.base import RoundSuite, Suite
 
-# In long steps the samples reach the store once a minute (DESIGN.md, Small rules).
+# In long steps the samples reach the store once a minute (docs/architecture.md).
 COMMIT_EVERY = 60.0
 # The mark by which recovery finds what a killed runner left; inherited by every tool.
 MARK = "BENCHSTICK_RUN_UUID"

@@ -1,4 +1,4 @@
-"""The errors that a user can meet, each with the exit code of DESIGN.md's contract.
+"""The errors that a user can meet, each with its exit code (docs/architecture.md, Contracts).
 
 The message is one line: what is wrong, where, and what to do about it.
 """
@@ -15,7 +15,7 @@ EXIT_STORE = 6
 EXIT_INTERNAL = 70
 EXIT_CANCELLED = 130
 
-# Of several drives the first of these that occurred is the exit code (DESIGN.md, Contracts).
+# Of several drives the first of these that occurred is the exit code (docs/architecture.md).
 PRECEDENCE = (
     EXIT_CANCELLED,
     EXIT_INTERNAL,

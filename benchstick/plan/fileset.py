@@ -1,9 +1,9 @@
 """File sets of the suites that copy: which files, how large, of what kind. Data only, no I/O.
 
 The four built-in sets have the counts and bytes that AnandTech states for its DAS suite
-(METHODS.md, 9.1). The distribution inside each set was never published: here it is log-normal
+(docs/methods/das.md). The distribution inside each set was never published: here it is log-normal
 for each kind of media, from a fixed seed, with totals and counts exact. The three sets of AS SSD's
-copy benchmark (METHODS.md, 3) are made in the same way. Everything is computed
+copy benchmark (docs/methods/asssd.md) are made in the same way. Everything is computed
 in integers and correctly rounded decimals, so that the same name and scale give the same set
 on every machine and Python.
 """

@@ -3,7 +3,7 @@ measured.
 
 What wins: a cancelled, broken or refused test is inconclusive, whatever was measured before; then
 one failed limit is a fail; then a lost drive and whatever else could not be judged is inconclusive.
-That is the order of the exit codes of several drives (DESIGN.md, Contracts). A drive that returns
+That is the order of the exit codes of several drives (docs/architecture.md). A drive that returns
 other data than was written to it fails, with or without limits; where the test was cancelled after
 that, `why` names both.
 """

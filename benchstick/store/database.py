@@ -26,7 +26,7 @@ CHECK_SECONDS = 0.3
 MAKING_SECONDS = 2.0
 # After so many steps of SQLite the time is looked at.
 CHECK_STEPS = 1000
-# Only these may the web process write (DESIGN.md, Processes).
+# Only these may the web process write (docs/decisions/processes.md).
 WEB_TABLES = frozenset(
     {"requests", "sessions", "tokens", "labels", "uploads", "reference_figures", "model_sheets",
      "recipes"}

@@ -1,6 +1,6 @@
 """Where the bench keeps its files.
 
-`BENCHSTICK_HOME` moves settings and data together (DESIGN.md, Contracts). `BENCHSTICK_RUN` moves
+`BENCHSTICK_HOME` moves settings and data together (docs/architecture.md). `BENCHSTICK_RUN` moves
 the folder of locks, mounts and live records that is lost at a reboot; tests use it.
 """
 

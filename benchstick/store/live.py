@@ -1,7 +1,7 @@
 """The live record of a running run: the half of the store that is in RAM.
 
 Samples reach the store at the end of a step, so that the stick is not written while a drive is
-timed (DESIGN.md, Small rules). What the page shows in between lies in `/run/benchstick/live`,
+timed (docs/decisions/ram.md). What the page shows in between lies in `/run/benchstick/live`,
 one small JSON file a run, replaced as a whole once a second and gone after the run.
 """
 

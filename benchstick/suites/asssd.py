@@ -1,6 +1,6 @@
 """AS SSD Benchmark-style suite.
 
-Source: descriptions and published results of AS SSD, collected in METHODS section 3: sequential
+Source: descriptions and published results of AS SSD (docs/methods/asssd.md): sequential
 I/O of 16 MiB, 4 KiB at random by one thread and by 64 (64 files of 16 MiB), the access times, the
 formula of the three scores (checked against published results), the compression curve, the copies
 within the drive. Ours: fio in its place, the time of the random tests, block size and depth of the

@@ -36,7 +36,7 @@ def share_name(share: int) -> str:
 def side_score(speeds: Mapping[str, float]) -> int:
     """The score of reading or of writing, from SCORED in AS SSD's MB/s, which are MiB/s.
 
-    Source of both formulas: METHODS section 3, checked there and in the tests against published
+    Source of both formulas: docs/methods/asssd.md, checked there and in the tests against published
     results. Whole points.
     """
     return round(0.1 * speeds[SEQ] + speeds[RANDOM] + speeds[THREADS64])

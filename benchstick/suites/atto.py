@@ -1,6 +1,6 @@
 """ATTO Disk Benchmark-style suite.
 
-Source: ATTO's settings and output as reviewers show them, collected in METHODS section 2: I/O
+Source: ATTO's settings and output as reviewers show them (docs/methods/atto.md): I/O
 sizes from 512 B to 64 MiB, 256 MiB moved with each, four I/Os outstanding, written and then read,
 unbuffered, data that compress well. Ours: the sizes between 8 and 64 MiB, zeros as the data, the
 ascending order, fio in place of ATTO, and what is done about sectors larger than an I/O.

@@ -1,6 +1,6 @@
 """What suites make of a test that was kept second by second: derived figures, table, series.
 
-Source of the figures: METHODS section 5, see `analysis.consistency`.
+Source of the figures: docs/methods/consistency.md, see `analysis.consistency`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """CrystalDiskMark-style suite.
 
-Source: CrystalDiskMark 9.0.1's own code, as collected in METHODS section 1: presets, profiles,
+Source: CrystalDiskMark 9.0.1's own code (docs/methods/cdm.md): presets, profiles,
 order (all reads, all writes, all mixes), one discarded preparing pass a test, passes without a
 pause between them, an interval between tests, MB/s as the best pass and latency as the lowest of
 the passes' means. Ours: fio instead of DiskSpd, new random data for every block instead of one

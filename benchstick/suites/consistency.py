@@ -1,9 +1,9 @@
 """Consistency of random writes, second by second.
 
-Source: AnandTech's performance consistency (seed review 001) and seed review 000, as collected in
-METHODS section 5: all LBAs filled in order, then 2000 s of 4 KiB random writes at QD32, IOPS and
-latency by second; the same with spare area by a limited LBA range, over 75 % of the LBAs, and
-with 128 KiB without preconditioning. Ours: that the random writes stay in the span that was
+Source: AnandTech's performance consistency and the MX100 512 GB review, as collected in
+docs/methods/consistency.md: all LBAs filled in order, then 2000 s of 4 KiB random writes at QD32,
+IOPS and latency by second; the same with spare area by a limited LBA range, over 75 % of the LBAs,
+and with 128 KiB without preconditioning. Ours: that the random writes stay in the span that was
 filled, the raw NAND that is assumed where it is not told, and the time until half.
 """
 
@@ -152,7 +152,7 @@ class _Wish:
 
 
 def _nand(given: int, capacity: int) -> int:
-    """Raw NAND in bytes: as given, else the next power of two GiB (METHODS 5.1, our choice)."""
+    """Raw NAND in bytes: as given, else the next power of two GiB (our choice)."""
     if given:
         if given < capacity:
             raise BadInput(
@@ -203,7 +203,7 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
 
 
 def _charts(told: BySecond, seconds: int) -> Iterator[dict[str, Any]]:
-    """AnandTech's three: all of it, then the steady part in log and linear scale; and seed 000's
+    """AnandTech's three: all of it, then the steady part in log and linear scale; and a review's
     latency by second. Their lines are the document's series."""
     speed = [item["name"] for item in told.speed_lines()]
     latency = [item["name"] for item in told.latency_lines()]

@@ -1,6 +1,6 @@
 """The DAS suite: robocopy-style file-set copies to the drive and back.
 
-Source: AnandTech's DAS suite, as seed 003 describes it and METHODS section 9 collects it: a file
+Source: AnandTech's DAS suite, as docs/methods/das.md collects it: a file
 set on a RAM drive, `robocopy /MIR /J /MT:32` to the drive, 10 s idle in which alone the
 temperature is read, the copy back, idle again; three passes; bandwidth is the mean of the three.
 Ours: synthetic sets with the published counts and bytes, a copier of our own with robocopy's

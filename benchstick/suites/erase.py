@@ -1,9 +1,9 @@
 """Purges a drive and proves it: the suite `erase`, and the purge steps for suites that need a
 fresh drive.
 
-Source: METHODS 10.7 (the ladder and its traps), NIST SP 800-88 (verification by reading places
-back). Ours: marks are written before the purge, because a place that read as zeros before tells
-nothing when it reads as zeros after.
+Source: docs/methods/erase.md (the ladder and its traps), NIST SP 800-88 (verification by reading
+places back). Ours: marks are written before the purge, because a place that read as zeros before
+tells nothing when it reads as zeros after.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """How a suite that wants a fresh drive begins: the parameter `purge`, its steps, the state's words.
 
-Source: METHODS 4.1 (SNIA's tests begin with a purge), 5.1 and 5.2 (so do the consistency runs) and
-10.7 (the ladder). Ours: what `auto` takes. It goes down the ladder as the suite `erase` does, but
+Source: docs/methods/pts.md (SNIA's tests begin with a purge), docs/methods/consistency.md (so do
+those runs) and docs/methods/erase.md (the ladder).
+Ours: what `auto` takes. It goes down the ladder as the suite `erase` does, but
 leaves out what a test must not do unasked: setting an ATA password, which locks the drive when the
 power goes meanwhile, and an overwrite, after which no block is unused and which takes hours. Where
 nothing is left the drive is tested as it was found, and that is told.

@@ -1,6 +1,6 @@
 """SNIA's Solid State Storage Performance Test Specification: rounds until steady state.
 
-Source: PTS 2.0.2, as METHODS section 4 collects it from SNIA's own pages and from open
+Source: PTS 2.0.2, as docs/methods/pts.md collects it from SNIA's own pages and from open
 implementations; the text of the standard itself was not read. Purge, two sequential fills of the
 active range, rounds of one minute a cell until the five-round rule is met or 25 rounds are over.
 From memory: threads and requests outstanding, the tracking variable of the latency test, the end
@@ -30,7 +30,7 @@ REDUCED = pts_result.REDUCED
 # WIPC: times the active range is written in order, and the tests that have it.
 FILLS, FILLED_TESTS = 2, ("iops", "throughput", "latency")
 TRACKED_BLOCK = 4 * KIB
-# HIR: seconds of writing in each access, and the waits after it (METHODS 4.3).
+# HIR: seconds of writing in each access, and the waits after it (docs/methods/pts.md).
 BUSY, WAITS, LONGEST_WAIT = 5, "5,10,15,25,50", 3600
 # Each round reads what was measured so far, and a page shows them all.
 MOST_WSAT_ROUNDS = 1440
@@ -391,7 +391,7 @@ def _departs(asked: Asked, wish: _Wish, begun: fresh.Beginning) -> Iterator[str]
     if not begun.fresh:
         yield "no purge that makes the drive fresh"
     if any(isinstance(step, Purge) and step.rung == "discard" for step in begun.steps):
-        # METHODS 4.1 names the purges, and 10.7 calls this one an approximation.
+        # SNIA names the purges (docs/methods/pts.md); a discard is an approximation.
         yield "purged by discard, not by Sanitize, Format or Security Erase"
     cache = str(asked.fact("write_cache", "not known"))
     on = {"enabled": "on", "off": "off", "supported, off": "off", "not supported": "off"}

@@ -1,6 +1,6 @@
 """What `pts` makes of its rounds: when they are over, the matrix, and the evidence for it.
 
-Source of the rules: METHODS section 4; the judging itself is `analysis.steady`.
+Source of the rules: docs/methods/pts.md; the judging itself is `analysis.steady`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What the suites that write to the raw drive share: its span, its state, filling and writing it.
 
-Source: METHODS sections 4.1 and 5. Preconditioning is writing the span in order in 128 KiB pieces,
+Source: docs/methods/pts.md, docs/methods/consistency.md.
+Preconditioning is writing the span in order in 128 KiB pieces,
 twice, then at random; how deep the queue is meanwhile is not stated there and is 32 here.
 """
 

@@ -1,7 +1,7 @@
 """The whole drive written once: speed by position and by time, cache knee, slow-downs, recovery.
 
-Source: none of the seed reviews defines it; it is the fill that reviewers of portable SSDs show as
-a chart, with the pauses that issue 4 of this project asks for: 2 s after every 5 %, in which alone
+Source: docs/methods/sustained.md; it is the fill that reviewers of portable SSDs show as
+a chart, with pauses of this project's own: 2 s after every 5 %, in which alone
 the temperature is read. Everything else is our choice: 1 MiB blocks at depth 8 unless told, what a
 knee, a slow-down and folding are (analysis/knee.py, throttle.py, folding.py), and the bursts after
 idle times.
@@ -39,7 +39,7 @@ from benchstick.suites.sustained_charts import END_IDLE, charts
 PARTS = 20
 BLOCKS = {"1m": MIB, "128k": 128 * KIB}
 LEAST_SPAN = 64 * MIB
-# Idle seconds before the bursts, as issue 4 names them.
+# Idle seconds before the bursts (our choice).
 RECOVERY = (30, 300, 1800)
 LONGEST_IDLE = 24 * 3600
 

@@ -1,6 +1,6 @@
 """4 KiB random reads, a 70/30 mix and writes at queue depths from 1 to 256.
 
-Source: seed review 000's FIO tests "FOB" and "steady state", as collected in METHODS section 5.2.
+Source: fio tests "FOB" and "steady state" of a review, collected in docs/methods/consistency.md.
 Ours: 30 s a depth and the order read, mix, write (neither is stated), QD32 for the six hours of
 writing before the steady state, and that a depth above the drive's own is marked.
 """

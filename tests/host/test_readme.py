@@ -1,4 +1,4 @@
-"""Every command in the README is run, or is a target of the Makefile that exists."""
+"""Every command in the README and the quick start is run, or is a target of the Makefile."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ CLONE = Path(__file__).resolve().parents[2]
 
 
 def commands() -> list[str]:
-    """The lines of the README's shell blocks."""
-    blocks = re.findall(r"```sh\n(.*?)```", (CLONE / "README.md").read_text(), re.S)
+    """The lines of the shell blocks of both pages."""
+    blocks = []
+    for page in ("README.md", "docs/quickstart.md"):
+        found = re.findall(r"```sh\n(.*?)```", (CLONE / page).read_text(), re.S)
+        assert len(found) > 1, page
+        blocks += found
     return [line for block in blocks for line in block.splitlines() if line]
 
 
@@ -38,9 +42,12 @@ def test_every_command_of_the_readme_works(own_bench: Bench) -> None:
         assert done.stdout, argv
 
 
-def test_the_pages_that_the_readme_links_are_there() -> None:
+def test_the_pages_and_the_picture_that_the_readme_links_are_there() -> None:
     text = (CLONE / "README.md").read_text()
     links = re.findall(r"\]\(([^)#]+)\)", text)
     assert len(links) > 6
+    (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
+    assert (CLONE / picture).stat().st_size < 200 << 10
+    assert (CLONE / picture).read_bytes().startswith(b"\x89PNG")
     for link in links:
         assert (CLONE / link).is_file(), link

@@ -1,4 +1,4 @@
-"""The AS SSD-style suite: its plans against METHODS 3, its scores against published results."""
+"""The AS SSD-style suite: its plans against its source, its scores against published results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shape(step: Fio) -> tuple[Any, ...]:
 @pytest.mark.parametrize(
     ("read", "write", "points"),
     [
-        # METHODS 3: the 960 EVO.
+        # docs/methods/asssd.md: the 960 EVO.
         ((1353.82, 37.38, 671.87), (1178.03, 80.51, 720.75), (845, 919, 2196)),
         # Two results that were published as AS SSD's own text.
         ((2468.65, 60.63, 445.71), (1077.41, 122.14, 259.35), (753, 489, 1580)),
@@ -250,7 +250,7 @@ def measured(label: str, mbps: float, us: float = 100.0, **changes: Any) -> list
     ]  # fmt: skip
 
 
-# METHODS 3, the 960 EVO, in MiB/s as AS SSD shows them.
+# docs/methods/asssd.md: the 960 EVO, in MiB/s as AS SSD shows them.
 EVO = {
     "Seq read": 1353.82, "Seq write": 1178.03, "4K read": 37.38, "4K write": 80.51,
     "4K-64Thrd read": 671.87, "4K-64Thrd write": 720.75,

@@ -1,4 +1,4 @@
-"""The ATTO-style suite: its plans against METHODS 2, its result from made figures."""
+"""The ATTO-style suite: its plans against its source, its result from made figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CrystalDiskMark-style suite: its plans against METHODS 1.1, its result from made figures."""
+"""The CrystalDiskMark-style suite: its plans against its source, its result from made figures."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_best_of_the_passes_and_least_latency_picked_apart(drive_json: Make) -> 
     assert over_all["SEQ1M Q8T1 read"]["detail"]["passes"] == [560.0, 561.763, 559.0]
     assert over_all["SEQ1M Q8T1 read"]["detail"]["mean"] == pytest.approx(560.2543, abs=1e-3)
     assert over_all["SEQ1M Q8T1 read latency"]["value"] == 14881.26
-    # The line of METHODS 1.1, in CrystalDiskMark's shape.
+    # A line in CrystalDiskMark's shape.
     assert "561.763 MB/s [    535.7 IOPS] < 14881.26 us>" in result.document["text"]
     assert result.document["text"].splitlines()[1].startswith("  SEQ    1MiB (Q=  8, T= 1):")
 

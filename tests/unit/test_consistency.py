@@ -1,4 +1,4 @@
-"""The consistency suite: its plans against METHODS 5, its result from made figures."""
+"""The consistency suite: its plans against its source, its result from made figures."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_default_is_two_fills_and_2000_s_over_all_lbas(drive_json: Make) -> 
     ("params", "span"),
     [
         ({"span": "75"}, SSD * 75 // 100),
-        # 512 GiB are 549.8 GB; three quarters of them are 80.5 % of the LBAs (METHODS 5.1).
+        # 512 GiB are 549.8 GB; three quarters of them are 80.5 % of the LBAs.
         ({"spare": "25"}, 412_316_860_416),
         ({"spare": "40", "nand": "640GiB"}, 412_316_860_416),
         ({"spare": "50"}, 274_877_906_944),

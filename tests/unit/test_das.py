@@ -1,4 +1,4 @@
-"""The DAS suite: its plan against METHODS 9.1, its result from made figures."""
+"""The DAS suite: its plan against its source, its result from made figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guard's rules, on built trees: every sentence of DESIGN.md, "Not wiping the wrong drive"."""
+"""The guard's rules, on built trees: every sentence of docs/guard.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite `pts`: its plans against METHODS 4, its end of rounds and result on figures worked out
+"""The suite `pts`: its plans against its source, its end of rounds and result on figures worked out
 by hand, on both sides of 20 % and 10 %."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each room imports only from rooms to its left (DESIGN.md, The way through the house)."""
+"""Each room imports only from rooms to its left (docs/architecture.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue depth sweep: its plans against METHODS 5.2, its result from made figures."""
+"""The queue depth sweep: its plans against its source, its result from made figures."""
 
 from __future__ import annotations
 

@@ -363,7 +363,8 @@ ADDRESSES = [
     "/api/v1/runs/{}", "/api/v1/runs/{}/samples", "/api/v1/runs/{}/export",
     "/api/v1/runs/{}/steps/0",
     "/api/v1/runs/999999/steps/{}", "/api/v1/runs/1/steps/0/{}", "/api/v1/requests/{}",
-    "/api/v1/suites/{}", "/api/v1/methods/{}", "/api/v1/drives/{}",
+    "/api/v1/suites/{}", "/api/v1/methods/{}", "/api/v1/methods/decisions/{}",
+    "/api/v1/methods/{}/guard", "/api/v1/drives/{}",
 ]  # fmt: skip
 IN_ADDRESS = [
     "0", "-1", "999999", "9" * 15, "9" * 400, "1e3", "1.0", "x", "%00", "1%00", "%ff", "%ed%a0%80",

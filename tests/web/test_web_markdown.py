@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.web.conftest import Browser
@@ -56,11 +58,50 @@ def test_odd_texts_end(text: str) -> None:
 
 def test_every_page_of_docs_is_shown(client: Browser) -> None:
     names = [page["name"] for page in methods.doc_pages()]
-    assert {"settings", "web"} <= set(names)
+    assert {"settings", "web", "methods/cdm", "decisions/guard"} <= set(names)
     for name in names:
         page = client.get(f"/methods/{name}")
         assert page.status_code == 200
         assert client.get(f"/api/v1/methods/{name}").json["markdown"] == methods.doc_text(name)
+
+
+@pytest.mark.parametrize(
+    ("folder", "target", "address"),
+    [
+        ("", "methods/cdm.md", "/methods/methods/cdm"),
+        ("", "cdm.md#steps", "/methods/cdm#steps"),
+        ("decisions", "copier.md", "/methods/decisions/copier"),
+        ("decisions", "../guard.md", "/methods/guard"),
+        ("decisions", "../methods/cdm.md#the-steps", "/methods/methods/cdm#the-steps"),
+    ],
+)
+def test_a_link_is_relative_to_the_folder_of_its_page(
+    folder: str, target: str, address: str
+) -> None:
+    assert f'<a href="{address}">x</a>' in markdown.render(f"- a [x]({target})", folder)
+
+
+@pytest.mark.parametrize(
+    ("folder", "target"),
+    [("", "../CONTRIBUTING.md"), ("decisions", "../../x.md"), ("", "/etc/x.md"), ("", "a/b/c.md")],
+)
+def test_what_lies_outside_of_docs_is_no_link(folder: str, target: str) -> None:
+    assert str(markdown.render(f"[x]({target})", folder)) == "<p>x</p>"
+
+
+def test_the_pages_in_folders_are_linked_and_lead_to_pages(client: Browser) -> None:
+    index = client.get("/methods").text
+    for page in methods.doc_pages():
+        if "/" in page["name"]:
+            assert f'<a href="/methods/{page["name"]}">' in index, page
+            html = client.get(f"/methods/{page['name']}").text
+            addresses = set(re.findall(r'href="(/methods/[^"#]+)', html))
+            assert addresses, f"{page['name']} links to no other page"
+            for address in addresses:
+                assert client.get(address).status_code == 200, (page, address)
+    assert client.get("/methods/decisions/nothing").status_code == 404
+    assert client.get("/methods/nothing/guard").status_code == 404
+    assert client.get("/api/v1/methods/decisions/nothing").status_code == 404
 
 
 def test_every_suite_has_its_page(client: Browser) -> None:

@@ -417,6 +417,7 @@ def page_of(
         "/imports/<number>": f"/imports/{upload}",
         "/suites/<name>": "/suites/cdm",
         "/methods/<name>": "/methods/guard",
+        "/methods/<folder>/<name>": "/methods/decisions/guard",
         "/verdicts/<number>": f"/verdicts/{verdict}",
         "/recipes/<name>": "/recipes/full-review",
     }

@@ -32,7 +32,8 @@ install_bench() {
 	rm -rf "$home"
 	mkdir -p "$home"
 	for part in benchstick webui docs; do
-		rsync -a --chmod=D755,F644 --exclude=__pycache__ "$project/$part" "$home/"
+		rsync -a --chmod=D755,F644 --exclude=__pycache__ --exclude=/docs/images \
+			"$project/$part" "$home/"
 	done
 	# Not checked against their sources at each import: an image has no newer ones.
 	"$HOST_DIR/bin/python3" -m compileall -q -s "$target" -p / \

@@ -282,7 +282,7 @@ TWO = {"depth": 4, "threads": 2}
 
 
 def steady(five: list[float]) -> bool:
-    """SNIA's two criteria, written down a second time: METHODS 4.1."""
+    """SNIA's two criteria, written down a second time (docs/methods/pts.md)."""
     mean = sum(five) / 5
     slope = sum((x - 2) * (value - mean) for x, value in enumerate(five)) / 10
     return max(five) - min(five) <= 0.2 * mean and abs(slope) * 4 <= 0.1 * mean

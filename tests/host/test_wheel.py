@@ -1,0 +1,154 @@
+"""The wheel: built from tracked files alone, installed with pip, it serves the whole page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchstick.plan.errors import BadInput
+from benchstick.suites import registry
+from tests.web.test_web_serve import Served, environment, free_port
+from webui import cage
+
+CLONE = Path(__file__).resolve().parents[2]
+VENDOR = "webui/static/vendor"
+
+
+def build(tree: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    """`pip wheel` as `make wheel` calls it."""
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(out), "."]
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository's tracked files, as a clone has them."""
+    folder = tmp_path_factory.mktemp("clone")
+    listing = subprocess.run(
+        ["git", "-c", f"safe.directory={CLONE}", "ls-files", "-z"],
+        cwd=CLONE, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for name in listing.stdout.split("\0"):
+        source = CLONE / name
+        # A hardware case and the tests are no part of a wheel, and many.
+        if name and source.is_file() and not name.startswith("tests/"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    assert not (tree / VENDOR).exists(), "front-end files are never committed"
+    lacking = build(tree, out)
+    assert lacking.returncode != 0
+    errors = re.findall(r"^\s*error: webui.*$", lacking.stderr, re.M)
+    assert {line.strip() for line in errors} == {
+        f"error: {VENDOR}/uPlot.esm.js is missing; run: scripts/setup page"
+    }, lacking.stderr
+    assert list(out.iterdir()) == []
+    # What scripts/setup page puts there.
+    shutil.copytree(CLONE / VENDOR, tree / VENDOR)
+    done = build(tree, out)
+    assert done.returncode == 0, done.stderr
+    (made,) = out.glob("*.whl")
+    return made
+
+
+def test_the_wheel_holds_everything_that_the_program_reads(tree: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        text = archive.read(metadata).decode()
+    wanted = {
+        path.relative_to(tree).as_posix()
+        for part in ("benchstick", "webui")
+        for path in (tree / part).rglob("*")
+        # The catalogue's template is for translators.
+        if path.is_file() and path.suffix not in (".pyc", ".pot")
+    }
+    wanted |= {f"webui/{page.relative_to(tree)}" for page in (tree / "docs").rglob("*.md")}
+    assert len(wanted) > 300
+    assert sorted(wanted - names) == []
+    assert not [name for name in names if name.startswith(("tests/", "scripts/"))]
+    assert not [name for name in names if name.startswith("webui/docs/images")]
+    assert "License-Expression: Apache-2.0" in text
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a virtual environment that holds nothing but the wheel and what it needs."""
+    folder = tmp_path_factory.mktemp("empty") / "venv"
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", str(folder)], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install"]
+    done = subprocess.run([*pip, str(wheel)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder / "bin"
+
+
+@pytest.fixture
+def served(installed: Path, tmp_path: Path) -> Iterator[Served]:
+    env = {name: value for name, value in environment(tmp_path).items() if name != "PYTHONPATH"}
+    page = Served([str(installed / "benchstick"), "web", "--port", str(free_port())], env, tmp_path)
+    yield page
+    assert page.end() == 0
+
+
+def test_an_installed_wheel_serves_pages_docs_and_scripts(served: Served, installed: Path) -> None:
+    root = Path(f"/proc/{served.process.pid}/root")
+    assert not (root / str(CLONE / "webui").lstrip("/")).exists(), "the clone is out of sight"
+    drives = served.get("/drives")
+    assert "No drives yet" in drives
+    for address in set(re.findall(r'(?:href|src)="(/static/[^"]+)"', drives)):
+        assert served.get(address), address
+    assert "uPlot" in served.get("/static/vendor/uPlot.esm.js")
+    assert "Protected: never written" in served.get("/methods/guard")
+    for address in set(re.findall(r'href="(/methods/[^"#]+)', served.get("/methods"))):
+        assert "<h1" in served.get(address), address
+    for suite in registry.all_suites():
+        assert "Source</h2>" in served.get(f"/suites/{suite}"), suite
+    licences = json.loads(served.get("/api/v1/licences"))["packages"]
+    assert licences[0]["name"] == "benchstick"
+    assert licences[0]["licence"] == "Apache-2.0"
+    assert "uPlot" in {package["name"] for package in licences}
+
+
+def test_an_installed_wheel_runs_a_suite_and_writes_its_report(
+    installed: Path, tmp_path: Path
+) -> None:
+    env = {**environment(tmp_path), "PATH": f"{installed}:{os.environ['PATH']}"}
+
+    def run(*argv: str) -> str:
+        command = [str(installed / "benchstick"), *argv]
+        done = subprocess.run(
+            command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=240
+        )
+        assert done.returncode == 0, (argv, done.stderr)
+        return done.stdout
+
+    assert "incoming-portable-ssd" in run("recipe", "list")
+    quick = [f"--param={word}" for word in ("passes=1", "time=1", "interval=0", "size=16MiB")]
+    run("run", "cdm:demo", "--drive", "practice", "--erase", "practice", *quick)
+    assert "SEQ1M Q8T1" in run("export", "1", "--format", "html")
+
+
+def test_without_its_user_the_page_names_a_command_that_needs_no_clone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cage, "USER", "benchstick-absent")
+    with pytest.raises(BadInput) as error:
+        cage.check_user()
+    assert "add it with: useradd --system" in error.value.message
+    assert error.value.message.endswith(" benchstick-absent")
+    assert "scripts/" not in error.value.message
