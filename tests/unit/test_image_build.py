@@ -168,8 +168,8 @@ def check_applets(target: Path, *links: str) -> subprocess.CompletedProcess[str]
     """check-applets for a busybox whose applets are `links`; mount and umount are kept."""
     listed = target.parent / "busybox.links"
     listed.write_text("".join(f"{link}\n" for link in links))
-    command = [EXTERNAL / "scripts/check-applets", target, listed, "mount", "umount"]
-    return subprocess.run(command, capture_output=True, text=True)
+    command = [str(EXTERNAL / "scripts/check-applets"), str(target), str(listed)]
+    return subprocess.run([*command, "mount", "umount"], capture_output=True, text=True)
 
 
 @pytest.fixture
