@@ -186,8 +186,10 @@ def target(tmp_path: Path) -> Path:
 def test_applets_without_a_namesake_are_right(target: Path) -> None:
     (target / "sbin/blkid").write_text("program")
     (target / "usr/bin/head").symlink_to("../../bin/busybox")
-    done = check_applets(target, "/bin/ls", "/usr/bin/head", "/bin/mount")
+    (target / "usr/bin/[").symlink_to("../../bin/busybox")
+    done = check_applets(target, "/bin/ls", "/usr/bin/head", "/usr/bin/[", "/bin/mount")
     assert (done.returncode, done.stderr) == (0, "")
+    assert (target / "usr/bin/[").is_symlink()
 
 
 @pytest.mark.parametrize("real", ["program", "link"])
