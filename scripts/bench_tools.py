@@ -153,7 +153,7 @@ def require_all() -> None:
     # The current fio that set-up builds, where there is one.
     built = CLONE / ".cache/fio/bin"
     if built.is_dir():
-        os.environ["PATH"] = f"{built}:{os.environ.get('PATH', '')}"
+        os.environ[tool.PATH_VARIABLE] = f"{built}:{tool.search_path()}"
     for name in ("fio", "rsync", "rclone", "losetup", "mkfs.ext4"):
         tool.require(name)
 

@@ -60,13 +60,10 @@ class Relay(threading.Thread):
 def environment(clone: Path) -> dict[str, str]:
     """The command's environment: the bench's own, and what the host passed on."""
     passed: dict[str, str] = json.loads((CONFIG / "environment").read_text())
-    path = [
-        f"{clone}/.venv/bin",
-        f"{clone}/.cache/fio/bin",
-        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    ]
+    tools = f"{clone}/.cache/fio/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     own = {
-        "PATH": ":".join(path),
+        "PATH": f"{clone}/.venv/bin:{tools}",
+        "BENCHSTICK_TOOL_PATH": tools,
         "HOME": "/root",
         "USER": "root",
         "LOGNAME": "root",

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from benchstick.drives import tool
+
+# The current fio that set-up builds, where there is one, goes before the system's.
+_FIO = Path(__file__).resolve().parents[1] / ".cache/fio/bin"
+if _FIO.is_dir():
+    os.environ.setdefault(tool.PATH_VARIABLE, f"{_FIO}:{tool.PATH}")
 
 DriveJson = dict[str, Any]
 

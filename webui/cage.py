@@ -17,6 +17,7 @@ import stat
 import sys
 from pathlib import Path
 
+from benchstick.drives import tool
 from benchstick.plan.errors import BadInput
 from benchstick.store import home as places
 
@@ -46,16 +47,19 @@ def check_user() -> None:
         ) from None
     if found.pw_uid == 0 or found.pw_gid == 0:
         raise BadInput(f"the user {USER} must not be root; give it a uid and gid of its own")
-    if shutil.which("setpriv") is None:
-        raise BadInput("setpriv is missing; install the package util-linux")
+    setpriv()
+
+
+def setpriv() -> str:
+    """util-linux's setpriv from the system's folders: the cage has no others."""
+    return tool.require("setpriv", tool.PATH)
 
 
 def unprivileged(command: list[str]) -> list[str]:
     """`command` as the bench's user, with no capability in any set and none to be gained."""
-    setpriv = shutil.which("setpriv") or "/usr/bin/setpriv"
     user = pwd.getpwnam(USER)
     return [
-        setpriv,
+        setpriv(),
         f"--reuid={user.pw_uid}",
         f"--regid={grp.getgrnam(USER).gr_gid}",
         "--clear-groups",

@@ -21,6 +21,7 @@ from benchstick.drives import (
     scsi,
     smart,
     temperature,
+    tool,
     usb,
 )
 from benchstick.drives.contents import Contents
@@ -83,8 +84,11 @@ def scan(
     kernel names of drives that must not be asked anything; drives that a run holds are found by
     their lock. `identity_only`: kernel names of drives of which only the identity is wanted, which
     the codes of all others depend on; what is inside them is not looked at. Takes at most about
-    15 s a drive that hangs, all drives at once.
+    15 s a drive that hangs, all drives at once. BadInput when no tool can be started at all.
     """
+    if query is ask_live:
+        # Else each drive would be locked with this as its reason.
+        tool.require("setpriv")
     shared = _share(root, query, seen, home, deep, skip_queries)
     shared = replace(shared, brief=frozenset(identity_only))
     names = [name for name in disk_names(shared.tree) if _is_drive(shared, name)]

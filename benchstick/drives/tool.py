@@ -3,6 +3,10 @@
 Every tool gets the parent-death signal (by util-linux `setpriv --pdeathsig`), a session of its
 own, and, where the caller has one, its run's cgroup. The parent-death signal belongs to the
 thread that starts the tool: start tools from a thread that lives as long as they may.
+
+Tools are searched in fixed folders (`PATH`), never in the caller's PATH: that of a login shell may
+name busybox's applets or anybody's folder first. BENCHSTICK_TOOL_PATH replaces the fixed folders,
+for a tool that is elsewhere and for tests with fakes.
 """
 
 from __future__ import annotations
@@ -25,6 +29,11 @@ from benchstick.plan.errors import BadInput
 
 # How often a wait for a tool looks whether it is cancelled.
 CANCEL_LOOK_S = 0.05
+# The folders with the tools, in this order. A newer fio may be in /usr/local.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# The environment variable with other folders, colon between.
+PATH_VARIABLE = "BENCHSTICK_TOOL_PATH"
+_VERSION_SECONDS = 20
 # Where the tools' packages are, told when one is missing.
 PACKAGES = {
     "smartctl": "smartmontools",
@@ -84,14 +93,76 @@ class Finished:
         return lines[-1].strip() if lines else f"exit code {self.exit_code}"
 
 
-def require(tool: str) -> str:
-    """The tool's path. BadInput naming the package when it is missing."""
-    # sbin is missing from the PATH of plain users and of some cron and ssh sessions.
-    path = shutil.which(tool, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-    if path is None:
-        package = PACKAGES.get(tool, tool)
-        raise BadInput(f"{tool} is not installed: apt-get install {package}")
+def search_path() -> str:
+    """The folders in which tools are searched, colon between. BadInput when one is not absolute."""
+    path = os.environ.get(PATH_VARIABLE) or PATH
+    for folder in path.split(":"):
+        if not folder.startswith("/"):
+            raise BadInput(
+                f"{PATH_VARIABLE}: {folder!r} is not an absolute folder; "
+                "name all folders with tools, as /opt/fio/bin:/usr/sbin:/usr/bin"
+            )
     return path
+
+
+def require(tool: str, path: str | None = None) -> str:
+    """The tool's absolute path, from the folders of `path` (those of `search_path`).
+
+    BadInput naming the package when it is missing.
+    """
+    path = path or search_path()
+    if tool == "setpriv":
+        return _require_setpriv(path)
+    place = shutil.which(tool, path=path)
+    if place is None:
+        raise BadInput(_not_installed(tool))
+    return place
+
+
+def _not_installed(tool: str) -> str:
+    remedy = f"{tool} is not installed: apt-get install {PACKAGES.get(tool, tool)}"
+    elsewhere = shutil.which(tool)
+    if elsewhere is None or not elsewhere.startswith("/"):
+        return remedy
+    return f"{remedy}, or name the folder of {elsewhere} in {PATH_VARIABLE}"
+
+
+def _require_setpriv(path: str) -> str:
+    """The first setpriv that is util-linux's. Busybox has one without `--pdeathsig`."""
+    other = None
+    for folder in path.split(":"):
+        place = shutil.which("setpriv", path=folder)
+        if place is None:
+            continue
+        if _is_util_linux(place):
+            return place
+        other = other or place
+    if other is None:
+        raise BadInput(_not_installed("setpriv"))
+    raise BadInput(
+        f"{other} is not util-linux's setpriv, which starts every tool: "
+        f"apt-get install util-linux, or name the folder of util-linux's in {PATH_VARIABLE}"
+    )
+
+
+# The setpriv programs that are util-linux's. Failures are not kept: the next call asks again.
+_util_linux: set[str] = set()
+
+
+def _is_util_linux(place: str) -> bool:
+    if place in _util_linux:
+        return True
+    try:
+        answer = subprocess.run(
+            [place, "--version"], stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=_VERSION_SECONDS, env={"LC_ALL": "C", "PATH": PATH},
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return False
+    if b"util-linux" not in answer.stdout:
+        return False
+    _util_linux.add(place)
+    return True
 
 
 def start(
@@ -103,12 +174,15 @@ def start(
     cwd: Path | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start `argv` bound to the calling thread's life, in its own session."""
-    command = [require("setpriv"), "--pdeathsig", "KILL", "--", require(argv[0]), *argv[1:]]
+    path = search_path()
+    launcher = [require("setpriv", path), "--pdeathsig", "KILL", "--"]
+    command = [*launcher, require(argv[0], path), *argv[1:]]
     if cgroup is not None:
         # The shell moves itself before it becomes the tool, so no child can escape the cgroup.
         script = 'echo $$ > "$0" || exit 126; exec "$@"'
         command = ["/bin/sh", "-c", script, str(cgroup / "cgroup.procs"), *command]
-    env = {**os.environ, **own.environment(), "LC_ALL": "C.UTF-8"}
+    # A tool starts helpers of its own by name.
+    env = {**os.environ, **own.environment(), "LC_ALL": "C.UTF-8", "PATH": path}
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

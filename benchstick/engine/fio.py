@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,22 +29,22 @@ SINCE = {"log_window_value": "3.38", "log_issue_time": "3.38", "ss_interval": "3
 
 @functools.cache
 def _ask(argument: str, path: str) -> str:
-    """fio's answer to an argument; `path` is only there so that another PATH asks anew."""
-    done = tool.run(["fio", argument], timeout=20)
+    """The answer of the fio at `path` to an argument."""
+    done = tool.run([path, argument], timeout=20)
     return done.text + done.stderr.decode("utf-8", "replace")
 
 
 def ask(argument: str) -> str:
     """fio's answer to `--version`, `--cmdhelp=...`. BadInput when fio is missing."""
-    tool.require("fio")
-    return _ask(argument, os.environ.get("PATH", ""))
+    return _ask(argument, tool.require("fio"))
 
 
 def version() -> tuple[int, int]:
     """(3, 39) of `fio-3.39`. BadInput when fio is missing or does not say."""
     match = re.search(r"fio-(\d+)\.(\d+)", ask("--version"))
     if match is None:
-        raise BadInput("fio: does not tell its version; reinstall it: apt-get install fio")
+        place = tool.require("fio")
+        raise BadInput(f"{place} does not report its version: apt-get install --reinstall fio")
     return int(match[1]), int(match[2])
 
 

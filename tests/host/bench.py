@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchstick.drives import tool
+
+# Debian's own, without a newer fio elsewhere.
+SYSTEM_TOOLS = "/usr/sbin:/usr/bin:/sbin:/bin"
 QUICK_CDM = ("--param", "passes=1", "--param", "time=1", "--param", "interval=0",
              "--param", "size=32MiB")  # fmt: skip
 QUICK_DAS = ("--scale", "0.001", "--param", "passes=1", "--param", "idle=0",
@@ -39,6 +43,13 @@ class Bench:
             "BENCHSTICK_RUN": str(self.root / "run"),
             **self.extra,
         }
+
+    def use_tools(self, *folders: Path | str) -> None:
+        """Search the tools in these folders; without folders: where this test run searches them."""
+        if folders:
+            self.extra[tool.PATH_VARIABLE] = ":".join(str(folder) for folder in folders)
+        else:
+            self.extra.pop(tool.PATH_VARIABLE, None)
 
     def start(self, *argv: str) -> subprocess.Popen[str]:
         """Start a command; its output is piped."""

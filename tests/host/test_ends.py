@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import signal
 import stat
@@ -15,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from benchstick.drives.tool import search_path
 from tests.host.bench import (
     QUICK_CDM,
     QUICK_DAS,
+    SYSTEM_TOOLS,
     Bench,
     mounts_below,
     processes,
@@ -188,10 +189,10 @@ def test_a_wrong_code_writes_nothing(bench: Bench, codes: tuple[str, ...], code:
 
 
 def tools_without(tmp_path: Path, *left_out: str) -> str:
-    """A PATH with every tool of this machine but those named."""
+    """A folder with every tool of this machine except those named."""
     folder = tmp_path / "tools"
     folder.mkdir()
-    for place in os.environ["PATH"].split(":"):
+    for place in search_path().split(":"):
         for path in Path(place).glob("*"):
             if path.name not in left_out and not (folder / path.name).is_symlink():
                 (folder / path.name).symlink_to(path.resolve())
@@ -200,7 +201,7 @@ def tools_without(tmp_path: Path, *left_out: str) -> str:
 
 def test_missing_fio_is_named_with_its_package(own_bench: Bench, tmp_path: Path) -> None:
     own_bench.run("practice")
-    own_bench.extra["PATH"] = tools_without(tmp_path, "fio")
+    own_bench.use_tools(tools_without(tmp_path, "fio"))
     before = written(own_bench)
     done = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM))
     assert done.returncode == 2
@@ -212,15 +213,15 @@ def test_fio_too_old_for_everything_is_bad_input(own_bench: Bench, tmp_path: Pat
     old = tmp_path / "fio"
     old.write_text("#!/bin/sh\necho fio-2.16\n")
     old.chmod(old.stat().st_mode | stat.S_IXUSR)
-    own_bench.extra["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
+    own_bench.use_tools(tmp_path, search_path())
     done = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM))
     assert done.returncode == 2
     assert "fio 2.16 is too old: 3.16 or later is needed" in done.stderr
 
 
 def test_fio_too_old_for_a_step_skips_it_with_the_reason(own_bench: Bench) -> None:
-    # Debian's own, whatever else is in the PATH.
-    own_bench.extra["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+    # Debian's own.
+    own_bench.use_tools(SYSTEM_TOOLS)
     done = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM, "--param", "latency_log=yes"),
                          "--json")  # fmt: skip
     assert done.returncode == 5, done.stderr
@@ -235,7 +236,7 @@ def test_fio_too_old_for_a_step_skips_it_with_the_reason(own_bench: Bench) -> No
 
 def test_a_current_fio_does_that_step(own_bench: Bench) -> None:
     assert (NEW_FIO / "fio").exists(), "build it: make test, or scripts/build-fio"
-    own_bench.extra["PATH"] = f"{NEW_FIO}:{os.environ['PATH']}"
+    own_bench.use_tools(NEW_FIO, search_path())
     document = own_bench.json(
         *own_bench.practice("cdm", *QUICK_CDM, "--param", "latency_log=yes",
                             "--param", "profile=demo")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from benchstick.analysis.marks import Marks
+from benchstick.drives.tool import search_path
 from tests.host.bench import QUICK_CDM, Bench, mounts_below, wait_for
 
 MIB = 1 << 20
@@ -77,7 +78,7 @@ def test_the_marks_are_really_on_the_drive_before_the_purge(bench: Bench) -> Non
     try:
         done = bench.run(*bench.practice("erase", "--param", "samples=50"), "--json")
     finally:
-        bench.extra.pop("PATH")
+        bench.use_tools()
     assert done.returncode == 5, done.stderr
     document = json.loads(done.stdout)
     assert document["state"] == "failed"
@@ -171,7 +172,7 @@ def fake_blkdiscard(bench: Bench, script: str) -> None:
     tool = fake / "blkdiscard"
     tool.write_text(f"#!/bin/sh\n{script}\n")
     tool.chmod(0o755)
-    bench.extra["PATH"] = f"{fake}:{os.environ['PATH']}"
+    bench.use_tools(fake, search_path())
 
 
 def test_going_on_is_not_proved_by_marks_that_somebody_wrote_over(own_bench: Bench) -> None:

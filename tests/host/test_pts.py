@@ -4,12 +4,12 @@ of its plan."""
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from benchstick.analysis.steady import judge_steady
-from tests.host.bench import Bench
+from benchstick.drives.tool import search_path
+from tests.host.bench import SYSTEM_TOOLS, Bench
 
 NEW_FIO = Path(__file__).resolve().parents[2] / ".cache/fio/bin"
 TINY = ("--param", "preset=reduced", "--param", "amount=32MiB", "--param", "time=1",
@@ -93,7 +93,7 @@ def test_saturation_ends_when_enough_is_written(own_bench: Bench) -> None:
 
 def test_an_access_of_hir_writes_and_waits(own_bench: Bench) -> None:
     assert (NEW_FIO / "fio").exists(), "build it: make test, or scripts/build-fio"
-    own_bench.extra["PATH"] = f"{NEW_FIO}:{os.environ['PATH']}"
+    own_bench.use_tools(NEW_FIO, search_path())
     document = own_bench.json(
         *own_bench.practice("pts", *TINY, "--param", "test=hir", "--param", "rounds=5",
                             "--param", "accesses=1", "--param", "waits=5"),
@@ -120,7 +120,7 @@ def test_an_access_of_hir_writes_and_waits(own_bench: Bench) -> None:
 
 
 def test_an_older_fio_skips_the_waits_with_the_reason(own_bench: Bench) -> None:
-    own_bench.extra["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+    own_bench.use_tools(SYSTEM_TOOLS)
     document = own_bench.json(
         *own_bench.practice("pts", *TINY, "--param", "test=hir", "--param", "rounds=5",
                             "--param", "accesses=1", "--param", "waits=5"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-from tests.host.bench import Bench, wait_for
+from benchstick.drives.tool import search_path
+from tests.host.bench import SYSTEM_TOOLS, Bench, wait_for
 
 NEW_FIO = Path(__file__).resolve().parents[2] / ".cache/fio/bin"
 CONSISTENCY = ("consistency", "--param", "span=1", "--param", "time=6")
@@ -31,7 +31,7 @@ def by_name(document: dict[str, Any], pass_no: int | None) -> dict[str, dict[str
 
 def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> None:
     assert (NEW_FIO / "fio").exists(), "build it: make test, or scripts/build-fio"
-    own_bench.extra["PATH"] = f"{NEW_FIO}:{os.environ['PATH']}"
+    own_bench.use_tools(NEW_FIO, search_path())
     document = own_bench.json(*own_bench.practice(*CONSISTENCY))
     assert (document["state"], document["exit_code"]) == ("done", 0)
     for number in (1, 2):
@@ -87,8 +87,8 @@ def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> No
 
 
 def test_an_older_fio_gives_the_counters_iops_and_skips_latency(own_bench: Bench) -> None:
-    # Debian's own, whatever else is in the PATH.
-    own_bench.extra["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+    # Debian's own.
+    own_bench.use_tools(SYSTEM_TOOLS)
     document = own_bench.json(*own_bench.practice(*CONSISTENCY, "--param", "fills=0"))
     figures = by_name(document, 1)
     iops = figures["RND4K Q32T1 write IOPS by second"]
@@ -107,7 +107,7 @@ def test_an_older_fio_gives_the_counters_iops_and_skips_latency(own_bench: Bench
 
 
 def test_a_cancelled_consistency_run_shows_its_seconds(own_bench: Bench) -> None:
-    own_bench.extra["PATH"] = f"{NEW_FIO}:{os.environ['PATH']}"
+    own_bench.use_tools(NEW_FIO, search_path())
     process = own_bench.start(
         *own_bench.practice("consistency", "--param", "span=1", "--param", "fills=0"), "--json"
     )
@@ -192,7 +192,7 @@ def test_a_purge_that_changes_nothing_is_told_as_not_proved(own_bench: Bench) ->
     # A drive that takes discards and keeps all: its marks are still there.
     (fake / "blkdiscard").write_text("#!/bin/sh\nexit 0\n")
     (fake / "blkdiscard").chmod(0o755)
-    own_bench.extra["PATH"] = f"{fake}:{os.environ['PATH']}"
+    own_bench.use_tools(fake, search_path())
     document = own_bench.json(
         *own_bench.practice("sweep", "--param", "depths=1", "--param", "time=1",
                             "--param", "span=1")

@@ -16,7 +16,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -90,14 +90,55 @@ def write_fat(stick: Path, name: str, text: str) -> None:
     subprocess.run(command, input=text.encode(), check=True)
 
 
-@dataclass
-class Serial:
-    """The serial line: everything it said, and a shell on it."""
+# The prompt of the stick's shells, at the start of a line.
+PROMPT = "\nbenchstick# "
 
-    path: Path
-    said: str = ""
-    arrived: list[tuple[float, str]] = field(default_factory=list)
-    _count: int = 0
+
+class Line:
+    """A terminal line: what came over it, and a shell that a person types in."""
+
+    def __init__(self) -> None:
+        self.said = ""
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        raise NotImplementedError
+
+    def wait(self, pattern: str, seconds: float, since: int = 0) -> re.Match[str]:
+        """Waits until what was said from `since` on matches."""
+        deadline = time.monotonic() + seconds
+        while True:
+            match = re.search(pattern, self.said[since:])
+            if match:
+                return match
+            if time.monotonic() > deadline:
+                raise MachineFailed(
+                    f"no {pattern!r} on the line in {seconds:.0f} s; it said last:\n"
+                    f"{self.said[-3000:]}"
+                )
+            time.sleep(0.1)
+
+    def enter(self, command: str, seconds: float = 120) -> tuple[int, str]:
+        """Types a command as a person does and reads until the prompt: its exit code and output."""
+        output = self._typed(command, seconds)
+        return int(self._typed("echo $?", 30)), output
+
+    def _typed(self, command: str, seconds: float) -> str:
+        since = len(self.said)
+        self.type(f"{command}\r")
+        text = self.wait(rf"(?s)^(.*?){PROMPT}", seconds, since)[1]
+        # Without the echo of the command, and without the colours and rewritten lines of a meter.
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.partition("\n")[2])
+
+
+class Serial(Line):
+    """The serial line, with a shell on it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.arrived: list[tuple[float, str]] = []
+        self._count = 0
 
     def connect(self) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -127,22 +168,7 @@ class Serial:
             self.said += text
             self.arrived.append((time.monotonic(), text))
 
-    def wait(self, pattern: str, seconds: float, since: int = 0) -> re.Match[str]:
-        """Waits until what was said from `since` on matches."""
-        deadline = time.monotonic() + seconds
-        while True:
-            match = re.search(pattern, self.said[since:])
-            if match:
-                return match
-            if time.monotonic() > deadline:
-                raise MachineFailed(
-                    f"no {pattern!r} on the serial line in {seconds:.0f} s; it said last:\n"
-                    f"{self.said[-3000:]}"
-                )
-            time.sleep(0.1)
-
     def type(self, keys: str) -> None:
-        """Press keys."""
         self._socket.sendall(keys.encode())
 
     def shell(self, command: str, seconds: float = 120) -> tuple[int, str]:
@@ -155,6 +181,31 @@ class Serial:
         self._socket.sendall(f"{marks[0]}; {{ {command}; }}; {marks[1]}\n".encode())
         match = self.wait(rf"(?s){re.escape(begin)}\n(.*?){re.escape(end)}(\d+)\n", seconds, since)
         return int(match[2]), match[1]
+
+
+class Login(Line):
+    """A terminal on a program of this machine, as `ssh -tt`, with a shell at its other end."""
+
+    def __init__(self, argv: list[str]) -> None:
+        super().__init__()
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, bufsize=0
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        while data := self._process.stdout.read(4096):
+            self.said += data.decode("utf-8", "replace").replace("\r", "")
+
+    def type(self, keys: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(keys.encode())
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
 
 
 class Machine:
@@ -290,6 +341,15 @@ class Machine:
         """`extra` for a PC that gets its kernel without a boot loader, as from a network."""
         given = f"console=ttyS0,115200 panic=30 {words}".strip()
         return ["-kernel", str(kernel), "-initrd", str(initramfs), "-append", given]
+
+    def ssh(self, key: Path, *more: str) -> list[str]:
+        """The command that logs in by SSH; `more` are options of ssh and the command there."""
+        options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes")
+        argv = ["ssh", "-F", "none", "-i", str(key), "-o", "IdentitiesOnly=yes"]
+        argv += [word for option in options for word in ("-o", option)]
+        flags = [word for word in more if word.startswith("-")]
+        words = [word for word in more if not word.startswith("-")]
+        return [*argv, "-p", str(self.ssh_port), *flags, "root@127.0.0.1", *words]
 
     def qmp(self) -> Qmp:
         return Qmp(self.folder / "qmp.sock")

@@ -107,12 +107,8 @@ def test_nothing_is_asked_of_other_networks(booted: Machine) -> None:
 
 
 def ssh(machine: Machine, key: Path, command: str) -> subprocess.CompletedProcess[str]:
-    options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes")
-    argv = ["ssh", "-F", "none", "-i", str(key), "-o", "IdentitiesOnly=yes", "-p"]
-    argv += [str(machine.ssh_port), "root@127.0.0.1"]
-    for option in options:
-        argv[1:1] = ["-o", option]
-    return subprocess.run([*argv, command], capture_output=True, text=True, timeout=120)
+    argv = machine.ssh(key, command)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=120)
 
 
 def test_nobody_logs_in_without_a_key_in_the_settings(booted: Machine) -> None:

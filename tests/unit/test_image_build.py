@@ -159,3 +159,75 @@ def test_what_is_built_is_known(progress: ModuleType, tmp_path: Path) -> None:
         assert progress.is_built(tmp_path, package)
     for package in ("zlib", "python", "linux-headers"):
         assert not progress.is_built(tmp_path, package)
+
+
+# --- busybox's applets -------------------------------------------------------------------------
+
+
+def check_applets(target: Path, *links: str) -> subprocess.CompletedProcess[str]:
+    """check-applets for a busybox whose applets are `links`; mount and umount are kept."""
+    listed = target.parent / "busybox.links"
+    listed.write_text("".join(f"{link}\n" for link in links))
+    command = [str(EXTERNAL / "scripts/check-applets"), str(target), str(listed)]
+    return subprocess.run([*command, "mount", "umount"], capture_output=True, text=True)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """A target with busybox's ls and mount's own program."""
+    for folder in ("bin", "sbin", "usr/bin", "usr/sbin"):
+        (tmp_path / "target" / folder).mkdir(parents=True)
+    (tmp_path / "target/bin/busybox").write_text("program")
+    (tmp_path / "target/bin/ls").symlink_to("busybox")
+    (tmp_path / "target/bin/mount").write_text("program")
+    return tmp_path / "target"
+
+
+def test_applets_without_a_namesake_are_right(target: Path) -> None:
+    (target / "sbin/blkid").write_text("program")
+    (target / "usr/bin/head").symlink_to("../../bin/busybox")
+    (target / "usr/bin/[").symlink_to("../../bin/busybox")
+    done = check_applets(target, "/bin/ls", "/usr/bin/head", "/usr/bin/[", "/bin/mount")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (target / "usr/bin/[").is_symlink()
+
+
+@pytest.mark.parametrize("real", ["program", "link"])
+def test_an_applet_in_another_folder_than_the_tool_is_an_error(target: Path, real: str) -> None:
+    tool = target / "usr/bin/setpriv"
+    if real == "program":
+        tool.write_text("program")
+    else:
+        tool.symlink_to("/usr/libexec/setpriv")
+    (target / "bin/setpriv").symlink_to("busybox")
+    done = check_applets(target, "/bin/ls", "/bin/setpriv")
+    assert done.returncode == 1
+    assert "busybox's /bin/setpriv shadows /usr/bin/setpriv" in done.stderr
+
+
+def test_an_applet_whose_link_is_the_tool_itself_is_an_error(target: Path) -> None:
+    (target / "sbin/blkid").write_text("program")
+    done = check_applets(target, "/bin/ls", "/sbin/blkid")
+    assert done.returncode == 1
+    assert "busybox's applet blkid shadows /sbin/blkid" in done.stderr
+
+
+def test_a_kept_applet_has_no_link_beside_the_tool(target: Path) -> None:
+    (target / "sbin/mount").symlink_to("../bin/busybox")
+    done = check_applets(target, "/bin/ls", "/sbin/mount")
+    assert done.returncode == 1
+    assert "busybox's /sbin/mount shadows /bin/mount" in done.stderr
+
+
+def test_links_of_an_earlier_busybox_are_removed(target: Path) -> None:
+    (target / "bin/setpriv").symlink_to("busybox")
+    (target / "usr/bin/setpriv").write_text("program")
+    done = check_applets(target, "/bin/ls")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (target / "bin/setpriv").is_symlink()
+    assert (target / "bin/ls").is_symlink()
+    assert (target / "bin/busybox").is_file()
+
+
+def test_a_busybox_without_applets_is_bad_input(target: Path) -> None:
+    assert check_applets(target).returncode == 2

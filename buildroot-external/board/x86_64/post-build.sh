@@ -101,6 +101,14 @@ clean_rpaths() {
 	done
 }
 
+# The initramfs calls `busybox mount` and `busybox umount`; nothing else starts an applet by busybox.
+check_applets() {
+	local links=("$BUILD_DIR"/busybox-*/busybox.links)
+	[ ${#links[@]} = 1 ] || die "several busybox builds in $BUILD_DIR: ${links[*]}"
+	"$external/scripts/check-applets" "$target" "${links[0]}" mount umount ||
+		die "a busybox applet shadows another program"
+}
+
 write_release() {
 	{
 		echo "NAME=Benchstick"
@@ -120,4 +128,5 @@ strip_openssl
 install_bench
 install_licences
 clean_rpaths
+check_applets
 write_release

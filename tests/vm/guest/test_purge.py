@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from benchstick.drives import discover, purge_tools
+from benchstick.drives.tool import search_path
 from tests.host.bench import Bench, processes, wait_for
 
 from .conftest import sh, written_sectors
@@ -197,16 +197,16 @@ def test_a_purge_killed_in_the_middle_is_taken_back(
 def slow_format(bench: Bench, tmp_path: Path) -> Iterator[Path]:
     """QEMU formats at once: `nvme format` takes three seconds longer here. The file that is there
     as soon as the drive is formatted."""
-    real = shutil.which("nvme", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    real = shutil.which("nvme", path=search_path())
     formatted, tool = tmp_path / "formatted", tmp_path / "nvme"
     tool.write_text(
         f'#!/bin/sh\n{real} "$@" || exit\n'
         f'if [ "$1" = format ]; then touch {formatted}; sleep 3; fi\n'
     )
     tool.chmod(0o755)
-    bench.extra["PATH"] = f"{tmp_path}:{bench.environment['PATH']}"
+    bench.use_tools(tmp_path, search_path())
     yield formatted
-    bench.extra.pop("PATH")
+    bench.use_tools()
 
 
 def test_a_cancelled_format_is_waited_for_and_its_end_is_known(
