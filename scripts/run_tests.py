@@ -5,9 +5,11 @@ The levels are lint, unit (pure), host (loop drives), web (browser), guest (insi
 of host that shows that no drive is written by error. Each is a process with a time limit, a
 result file and a log in .cache/results.
 
-Two lanes take the levels from one list, each with half of the processors to itself (taskset).
-So tests that wait for throttled drives run beside those that compute, and no lane times the other.
-A level's output is printed when it ends. The files of guest share boots (GUEST_BOOTS).
+Two lanes take the levels from one list, each with half of the processors to itself (taskset); one
+of them takes those with a VM first. So tests that wait for throttled drives run beside those that
+compute, and no lane times the other. The level host waits for its loop drives most of the time: it
+runs beside the other lane, on its processors. A level's output is printed when it ends. The files
+of guest share boots (GUEST_BOOTS).
 
 tests/required.txt names the tests that must have run: one that did not, or was skipped, is a
 failure, as is a level in which nothing was collected. tests/durations.tsv has the seconds of each
@@ -78,8 +80,7 @@ class Level:
         return f"{self.name}-{self.files[0]}" if self.files else self.name
 
 
-# In the order in which the lanes take them: what finds most faults in a minute comes first, and
-# host, which waits for its drives most of the time, runs beside it.
+# In the order in which the lanes take them: what finds most faults in a minute comes first.
 LEVELS = (
     Level("host", 2400, ("tests/host",)),
     Level("lint", 600),
@@ -196,6 +197,11 @@ def vms_at_once() -> int:
     return 2 if ram >= RAM_OF_TWO_VMS else 1
 
 
+def needs_vm(job: Level) -> bool:
+    """Whether the job boots VMs."""
+    return job.name in VM_LEVELS
+
+
 class Queue:
     """The jobs that wait, for several lanes."""
 
@@ -204,35 +210,41 @@ class Queue:
         self._vms = vms
         self._changed = threading.Condition()
 
-    def take(self) -> Level | None:
-        """The next job; waits while only jobs are left that need a VM, and no more VMs fit. None
-        when there is none left."""
+    def take(self, *, vm_first: bool = False) -> Level | None:
+        """The next job, one that needs a VM or none first; waits while only jobs are left that
+        need a VM, and no more VMs fit. None when there is none left."""
         with self._changed:
             while self._jobs and not STOPPED.is_set():
-                for job in self._jobs:
-                    needs_vm = job.name in VM_LEVELS
-                    if not needs_vm or self._vms:
-                        self._vms -= needs_vm
-                        self._jobs.remove(job)
-                        return job
+                fitting = [job for job in self._jobs if self._vms or not needs_vm(job)]
+                if fitting:
+                    job = min(fitting, key=lambda one: needs_vm(one) != vm_first)
+                    self._vms -= needs_vm(job)
+                    self._jobs.remove(job)
+                    return job
                 self._changed.wait(1)
             return None
 
     def end(self, job: Level) -> None:
         """The job has ended: its VM is free for another."""
         with self._changed:
-            self._vms += job.name in VM_LEVELS
+            self._vms += needs_vm(job)
             self._changed.notify_all()
 
 
 def run_levels(levels: list[Level]) -> list[Result]:
-    """Run them all, in two lanes; one level alone has the machine to itself."""
+    """Run them all, in two lanes and host beside; one level alone has the machine to itself."""
     jobs = jobs_of(levels)
     cpus = os.sched_getaffinity(0)
-    lanes = lanes_of(cpus) if len(jobs) > 1 else [tuple(sorted(cpus))]
-    queue = Queue(jobs, vms_at_once())
-    with ThreadPoolExecutor(len(lanes)) as pool:
-        parts = [pool.submit(run_lane, queue, lane, len(lanes) > 1) for lane in lanes]
+    if len(jobs) == 1:
+        return run_level(jobs[0])
+    lanes = lanes_of(cpus)
+    queue = Queue([job for job in jobs if job.name != "host"], vms_at_once())
+    with ThreadPoolExecutor(len(lanes) + 1) as pool:
+        parts = [pool.submit(run_logged, job, lanes[0]) for job in jobs if job.name == "host"]
+        # The last lane is the one that computes less: it has the accuracy tests.
+        parts += [
+            pool.submit(run_lane, queue, lane, vm_first=at > 0) for at, lane in enumerate(lanes)
+        ]
         try:
             return [result for part in parts for result in part.result()]
         except BaseException:
@@ -241,13 +253,12 @@ def run_levels(levels: list[Level]) -> list[Result]:
             raise
 
 
-def run_lane(queue: Queue, cpus: tuple[int, ...], is_beside: bool) -> list[Result]:
-    """Run jobs on these processors until none is left. Beside another lane the output of each is
-    kept and printed when it ends."""
+def run_lane(queue: Queue, cpus: tuple[int, ...], *, vm_first: bool) -> list[Result]:
+    """Run jobs on these processors until none is left."""
     results: list[Result] = []
-    while (job := queue.take()) is not None:
+    while (job := queue.take(vm_first=vm_first)) is not None:
         try:
-            results += run_logged(job, cpus) if is_beside else run_level(job, cpus)
+            results += run_logged(job, cpus)
         finally:
             queue.end(job)
     return results

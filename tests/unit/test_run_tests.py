@@ -76,8 +76,8 @@ def test_each_guest_file_is_in_one_boot() -> None:
 def test_no_more_vms_run_than_fit() -> None:
     vm, guest, lint = Level("vm", 1, ("a",)), Level("guest", 1, ("b",)), Level("lint", 1)
     queue = run_tests.Queue([vm, guest, lint], vms=1)
-    assert queue.take() is vm
-    assert queue.take() is lint
+    assert queue.take(vm_first=True) is vm
+    assert queue.take(vm_first=True) is lint
     taken: list[Level | None] = []
     waiting = threading.Thread(target=lambda: taken.append(queue.take()))
     waiting.start()
@@ -91,27 +91,73 @@ def test_no_more_vms_run_than_fit() -> None:
     assert [both.take(), both.take()] == [vm, guest]
 
 
+def test_a_lane_takes_what_it_prefers_and_then_the_rest() -> None:
+    lint, vm, web, guest = Level("lint", 1), Level("vm", 1), Level("web", 1), Level("guest", 1)
+    queue = run_tests.Queue([lint, vm, web, guest], vms=2)
+    assert queue.take(vm_first=True) is vm
+    assert [queue.take(), queue.take(), queue.take()] == [lint, web, guest]
+    queue = run_tests.Queue([lint, web], vms=2)
+    assert queue.take(vm_first=True) is lint
+
+
+def test_one_level_alone_has_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def run(*words: object) -> list[Result]:
+        asked.append(words)
+        return []
+
+    monkeypatch.setattr(run_tests, "run_level", run)
+    level = Level("unit", 1)
+    assert run_tests.run_levels([level]) == []
+    assert asked == [(level,)]
+
+
+def test_a_lane_that_breaks_ends_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
+    monkeypatch.setattr(run_tests, "CLONE", tmp_path)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(run_tests, "STOPPED", threading.Event())
+    ended: list[str] = []
+    monkeypatch.setattr(run_tests, "end_all", lambda: ended.append("all"))
+
+    def run(level: Level, lane: tuple[int, ...], log: object) -> list[Result]:
+        if level.name == "host":
+            raise KeyboardInterrupt
+        assert run_tests.STOPPED.wait(30)
+        return []
+
+    monkeypatch.setattr(run_tests, "run_level", run)
+    levels = [Level(name, 1) for name in ("host", "lint", "unit", "web")]
+    with pytest.raises(KeyboardInterrupt):
+        run_tests.run_levels(levels)
+    assert ended == ["all"]
+
+
 def test_levels_run_in_two_lanes_and_every_result_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
     monkeypatch.setattr(run_tests, "CLONE", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    together = threading.Barrier(2)
-    cpus: set[tuple[int, ...]] = set()
+    together = threading.Barrier(3)
+    cpus: set[tuple[str, tuple[int, ...]]] = set()
 
     def run(level: Level, lane: tuple[int, ...], log: object) -> list[Result]:
-        cpus.add(lane)
+        cpus.add((level.name, lane))
         together.wait(30)
         print(f"output of {level.name}", file=log)  # type: ignore[call-overload]
         return [Result(level.name, "passed")]
 
     monkeypatch.setattr(run_tests, "run_level", run)
-    results = run_tests.run_levels([Level("lint", 1), Level("unit", 1)])
-    assert sorted(result.test for result in results) == ["lint", "unit"]
-    assert cpus == {(0,), (1,)}
+    # Each waits for the others: host beside a lane that computes, and a lane with VMs.
+    results = run_tests.run_levels([Level("lint", 1), Level("vm", 1), Level("host", 1)])
+    assert sorted(result.test for result in results) == ["host", "lint", "vm"]
+    assert cpus == {("host", (0,)), ("lint", (0,)), ("vm", (1,))}
     printed = capsys.readouterr().out
-    assert "output of lint\n" in printed and "output of unit\n" in printed
+    assert all(f"output of {name}\n" in printed for name in ("host", "lint", "vm"))
 
 
 class Guest:
