@@ -1,5 +1,5 @@
 # Benchstick: `make help` lists what there is.
-.PHONY: help run test lint vm bench screenshots wheel image legal-info test-image
+.PHONY: help run test test-quick lint vm bench screenshots wheel image legal-info test-image
 .DEFAULT_GOAL := help
 
 # The command for the VM reaches it untouched: make must not expand it ("value", ":="), neither here
@@ -15,8 +15,11 @@ help: ## this list
 run: ## set up, time the practice drive, show the results on http://127.0.0.1:8080 (SERVE=0: end after the tables; PORT=N)
 	@scripts/setup run && SERVE='$(SERVE)' PORT='$(PORT)' scripts/run-bench
 
-test: ## set up and run every test (SKIP=vm leaves out those that need the VM)
+test: ## set up and run every test (SKIP=vm leaves out those that need the VM; DURATIONS=update saves the durations)
 	@SKIP='$(SKIP)' scripts/run-tests check-settings && scripts/setup test && SKIP='$(SKIP)' scripts/run-tests
+
+test-quick: ## set up and run lint, the unit and web tests and those of the guard, in some minutes
+	@scripts/setup test && LEVEL=quick scripts/run-tests
 
 lint: ## ruff, mypy and shellcheck (BUILDROOT=/path/to/tree: check-package as well)
 	@scripts/setup lint && BUILDROOT='$(BUILDROOT)' scripts/lint

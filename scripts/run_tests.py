@@ -1,16 +1,24 @@
-"""Runs every test, level by level, and says at the end what was run (scripts/run-tests).
+"""Runs every test, level by level, and reports at the end what was run (scripts/run-tests).
 
-The levels are lint, unit (pure), host (loop drives), web (browser), guest (inside the VM, one
-boot for each file), vm (driving the VM) and image (the booted stick, when `make image` has built
-one). Each is a process with a time limit and a result file in .cache/results. The level host waits
-for its drives most of the time: lint, unit and web run beside it, and what it says comes after
-them. The others have the machine to themselves.
+The levels are lint, unit (pure), host (loop drives), web (browser), guest (inside the VM), vm
+(driving the VM) and image (the booted stick, when `make image` has built one); guard is the part
+of host that shows that no drive is written by error. Each is a process with a time limit, a
+result file and a log in .cache/results.
+
+Two lanes take the levels from one list, each with half of the processors to itself (taskset); one
+of them takes those with a VM first. So tests that wait for throttled drives run beside those that
+compute, and no lane times the other. The level host waits for its loop drives most of the time: it
+runs beside the other lane, on its processors. A level's output is printed when it ends. The files
+of guest share boots (GUEST_BOOTS).
+
 tests/required.txt names the tests that must have run: one that did not, or was skipped, is a
-failure, as is a level in which nothing was collected.
+failure, as is a level in which nothing was collected. tests/durations.tsv has the seconds of each
+test on a quiet machine with two cores: tests that now take a fifth longer are listed.
 
-SKIP=vm leaves out guest, vm and image, and the last line says so. LEVEL=unit,web runs only those.
-`run-tests check-settings` only checks SKIP and LEVEL. Exit codes: 0 all passed, 1 something
-failed, 2 a bad setting.
+SKIP=vm leaves out guest, vm and image, and the last line says so. LEVEL=unit,web runs only those,
+LEVEL=quick runs lint, unit, web and guard. DURATIONS=update saves the durations of this run.
+`run-tests check-settings` only checks these. Exit codes: 0 all passed, 1 something failed, 2 a
+bad setting.
 """
 
 from __future__ import annotations
@@ -20,56 +28,85 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
 CLONE = Path(__file__).resolve().parent.parent
 RESULTS = CLONE / ".cache/results"
 REQUIRED = CLONE / "tests/required.txt"
+DURATIONS = CLONE / "tests/durations.tsv"
+DURATIONS_HEAD = "# seconds\ttest, on a quiet machine with 2 cores: DURATIONS=update make test\n"
+# A test is listed as slower when it takes this much longer, and so many seconds at least.
+GROWTH, GROWTH_S = 1.2, 1.0
+SLOWER_LISTED = 30
 # After the time limit pytest gets a moment to write down what it has.
 GRACE_S = 30
 # scripts/vm's exit code when the guest ended without one.
 VM_LOST = 125
+# Of a guest's file that did not end although the guest did.
+NO_CODE = 70
 
 
 @dataclass(frozen=True)
 class Level:
-    """One group of tests; `folders` are relative to the clone, none for what is not pytest."""
+    """One group of tests; `folders` (or files) are relative to the clone, none for what is not
+    pytest. `files` are those of one boot of the guest."""
 
     name: str
     limit_s: int
     folders: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
     def owns(self, test: str) -> bool:
         """Whether a node id (or a pattern of one) belongs here."""
-        inside = any(test.startswith(f"{folder}/") for folder in self.folders)
+        inside = any(test.startswith((f"{folder}/", f"{folder}::")) for folder in self.folders)
         return inside and not (self.name == "vm" and test.startswith("tests/vm/guest/"))
 
+    @property
+    def title(self) -> str:
+        """The name, with the boot where it is one of several."""
+        return f"{self.name} ({', '.join(self.files)})" if self.files else self.name
 
+    @property
+    def key(self) -> str:
+        """The name of its files in .cache/results."""
+        return f"{self.name}-{self.files[0]}" if self.files else self.name
+
+
+# In the order in which the lanes take them: what finds most faults in a minute comes first.
 LEVELS = (
+    Level("host", 3000, ("tests/host",)),
     Level("lint", 600),
     Level("unit", 900, ("tests/unit", "tests/hardware")),
-    Level("host", 2400, ("tests/host",)),
-    Level("web", 1200, ("tests/web",)),
+    Level("web", 1800, ("tests/web",)),
+    Level("vm", 3600, ("tests/vm",)),
     Level("guest", 3300, ("tests/vm/guest",)),
-    Level("vm", 2700, ("tests/vm",)),
     Level("image", 3000, ("tests/image",)),
 )
+GUARD = Level("guard", 600, ("tests/host/test_guard.py",))
+QUICK = ("web", "lint", "unit", "guard")
 VM_LEVELS = ("guest", "vm", "image")
-# These run one after the other, beside `host`.
-BESIDE_HOST = ("lint", "unit", "web")
+# The guest's files by the boot that they share, those first that find the drives as they were
+# made; files that are not here go with the last. tests/vm/guest_files.py wipes the drives between.
+GUEST_BOOTS = (
+    ("test_suites", "test_block_suites"),
+    ("test_drives", "test_guard", "test_leave", "test_scanner", "test_copier_fs", "test_purge"),
+)
+# Two VMs of 4 GiB each, and what runs beside them.
+RAM_OF_TWO_VMS = 10 << 30
 # Processes that share the level host, a file of tests at a time.
 HOST_WORKERS = 4
-# Processes that share a guest file's drives where it says which test has which (LANES).
-GUEST_WORKERS = 3
 # What is running, to be ended with this program.
 RUNNING: set[subprocess.Popen[bytes]] = set()
+STOPPED = threading.Event()
+PRINTING = threading.Lock()
 IMAGE = CLONE / "output/images/benchstick-x86_64.img"
 
 
@@ -84,7 +121,7 @@ class Result:
 
 
 class BadSetting(Exception):
-    """SKIP or LEVEL holds something else than it may."""
+    """SKIP, LEVEL or DURATIONS holds something else than it may."""
 
 
 def chosen_levels(env: Mapping[str, str]) -> tuple[list[Level], str]:
@@ -92,13 +129,19 @@ def chosen_levels(env: Mapping[str, str]) -> tuple[list[Level], str]:
     skip, only = env.get("SKIP", ""), env.get("LEVEL", "")
     if skip not in ("", "vm"):
         raise BadSetting(f"SKIP={skip}: only SKIP=vm can be left out")
-    names = {level.name for level in LEVELS}
-    wanted = set(filter(None, only.split(","))) or names
-    if unknown := wanted - names:
-        raise BadSetting(f"LEVEL={','.join(sorted(unknown))}: the levels are {', '.join(names)}")
-    left_out = set(VM_LEVELS) if skip else set()
+    if env.get("DURATIONS", "") not in ("", "update"):
+        raise BadSetting(f"DURATIONS={env['DURATIONS']}: only DURATIONS=update saves them")
+    known = {level.name: level for level in (*LEVELS, GUARD)}
+    wanted = list(QUICK) if only == "quick" else list(filter(None, only.split(",")))
+    if unknown := set(wanted) - set(known):
+        names = ", ".join(known)
+        raise BadSetting(f"LEVEL={','.join(sorted(unknown))}: the levels are {names}; or quick")
+    left_out = VM_LEVELS if skip else ()
     prefix = "".join(f"{n}={v}: " for n, v in (("LEVEL", only), ("SKIP", skip)) if v)
-    return [level for level in LEVELS if level.name in wanted - left_out], prefix
+    names_in_order = list(dict.fromkeys(wanted)) or [level.name for level in LEVELS]
+    if {"host", "guard"} <= set(names_in_order):
+        names_in_order.remove("guard")
+    return [known[name] for name in names_in_order if name not in left_out], prefix
 
 
 def command_of(level: Level, report: Path) -> list[str]:
@@ -106,11 +149,16 @@ def command_of(level: Level, report: Path) -> list[str]:
     if level.name == "lint":
         return [str(CLONE / "scripts/lint")]
     pytest = ["python", "-m", "pytest", f"--junitxml={report}", "-o", "junit_family=xunit1"]
-    if level.name == "host":
+    if level.name in ("host", "guard"):
         # Most of a test's time is waiting for its drive; a file's tests share one.
         pytest += ["-n", str(HOST_WORKERS), "--dist", "loadfile"]
-    pytest += [folder for folder in level.folders if any((CLONE / folder).rglob("test_*.py"))]
-    return pytest
+    return [*pytest, *(folder for folder in level.folders if has_tests(folder))]
+
+
+def has_tests(folder: str) -> bool:
+    """Whether the folder, or file, has tests."""
+    path = CLONE / folder
+    return path.is_file() or bool(list(path.rglob("test_*.py")))
 
 
 def environment() -> dict[str, str]:
@@ -120,82 +168,188 @@ def environment() -> dict[str, str]:
     return env | {"PATH": ":".join(path)}
 
 
-def run_levels(levels: list[Level]) -> list[Result]:
-    """Runs them all, what can run beside `host` beside it."""
-    host = next((level for level in levels if level.name == "host"), None)
-    beside = [level for level in levels if host is not None and level.name in BESIDE_HOST]
-    results = []
-    if host is not None and beside:
-        results += run_beside(host, beside)
+def jobs_of(levels: Iterable[Level]) -> list[Level]:
+    """What the lanes take: the levels, guest as one job for each boot."""
+    jobs: list[Level] = []
     for level in levels:
-        if not beside or level not in (host, *beside):
-            results += run_level(level)
+        jobs += guest_boots(level) if level.name == "guest" else [level]
+    return jobs
+
+
+def guest_boots(level: Level) -> list[Level]:
+    """The level guest, a boot at a time. Each test file is in one of them."""
+    stems = sorted(file.stem for file in (CLONE / "tests/vm/guest").glob("test_*.py"))
+    boots = [[stem for stem in boot if stem in stems] for boot in GUEST_BOOTS]
+    boots[-1] += [stem for stem in stems if not any(stem in boot for boot in boots)]
+    return [replace(level, files=tuple(boot)) for boot in boots if boot]
+
+
+def lanes_of(cpus: Iterable[int]) -> list[tuple[int, ...]]:
+    """The processors of each lane: two lanes, one where there is one processor."""
+    known = sorted(cpus)
+    half = len(known) // 2
+    return [tuple(known[:half]), tuple(known[half:])] if half else [tuple(known)]
+
+
+def vms_at_once() -> int:
+    """How many VMs fit in this machine's RAM."""
+    ram = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 2 if ram >= RAM_OF_TWO_VMS else 1
+
+
+def needs_vm(job: Level) -> bool:
+    """Whether the job boots VMs."""
+    return job.name in VM_LEVELS
+
+
+class Queue:
+    """The jobs that wait, for several lanes."""
+
+    def __init__(self, jobs: list[Level], vms: int) -> None:
+        self._jobs = list(jobs)
+        self._vms = vms
+        self._changed = threading.Condition()
+
+    def take(self, *, vm_first: bool = False) -> Level | None:
+        """The next job, one that needs a VM or none first; waits while only jobs are left that
+        need a VM, and no more VMs fit. None when there is none left."""
+        with self._changed:
+            while self._jobs and not STOPPED.is_set():
+                fitting = [job for job in self._jobs if self._vms or not needs_vm(job)]
+                if fitting:
+                    job = min(fitting, key=lambda one: needs_vm(one) != vm_first)
+                    self._vms -= needs_vm(job)
+                    self._jobs.remove(job)
+                    return job
+                self._changed.wait(1)
+            return None
+
+    def end(self, job: Level) -> None:
+        """The job has ended: its VM is free for another."""
+        with self._changed:
+            self._vms += needs_vm(job)
+            self._changed.notify_all()
+
+
+def run_levels(levels: list[Level]) -> list[Result]:
+    """Run them all, in two lanes and host beside; one level alone has the machine to itself."""
+    jobs = jobs_of(levels)
+    cpus = os.sched_getaffinity(0)
+    if len(jobs) == 1:
+        return run_level(jobs[0])
+    lanes = lanes_of(cpus)
+    queue = Queue([job for job in jobs if job.name != "host"], vms_at_once())
+    with ThreadPoolExecutor(len(lanes) + 1) as pool:
+        parts = [pool.submit(run_logged, job, lanes[0]) for job in jobs if job.name == "host"]
+        # The last lane is the one that computes less: it has the accuracy tests.
+        parts += [
+            pool.submit(run_lane, queue, lane, vm_first=at > 0) for at, lane in enumerate(lanes)
+        ]
+        try:
+            return [result for part in parts for result in part.result()]
+        except BaseException:
+            STOPPED.set()
+            end_all()
+            raise
+
+
+def run_lane(queue: Queue, cpus: tuple[int, ...], *, vm_first: bool) -> list[Result]:
+    """Run jobs on these processors until none is left."""
+    results: list[Result] = []
+    while (job := queue.take(vm_first=vm_first)) is not None:
+        try:
+            results += run_logged(job, cpus)
+        finally:
+            queue.end(job)
     return results
 
 
-def run_beside(slow: Level, others: list[Level]) -> list[Result]:
-    """`slow` beside the others; what it says is kept and printed after them, whatever happens."""
-    said = RESULTS / f"{slow.name}.log"
-    print(f"\n=== {slow.name} runs beside the next; what it says comes after them", flush=True)
-    with said.open("w") as log, ThreadPoolExecutor(1) as pool:
-        kept = pool.submit(run_level, slow, log)
-        try:
-            results = [result for level in others for result in run_level(level)]
-            return results + kept.result()
-        except BaseException:
-            end_all()
-            raise
-        finally:
-            wait([kept])
-            log.flush()
-            print(said.read_text(errors="replace"), flush=True)
+def run_logged(job: Level, cpus: tuple[int, ...]) -> list[Result]:
+    """Run a job with its output in a log, which is printed as a whole, whatever happens."""
+    log_file = RESULTS / f"{job.key}.log"
+    where = ",".join(map(str, cpus))
+    with PRINTING:
+        print(f"=== {job.title} starts on CPU {where}: {log_file.relative_to(CLONE)}", flush=True)
+    try:
+        with log_file.open("w") as log:
+            return run_level(job, cpus, log)
+    finally:
+        with PRINTING:
+            print(log_file.read_text(errors="replace"), flush=True)
 
 
-def run_level(level: Level, log: TextIO | None = None) -> list[Result]:
-    """Runs one level and gives its results; a level that breaks is a failure itself.
-
-    What it says goes to `log`, where there is one.
-    """
+def run_level(level: Level, cpus: tuple[int, ...] = (), log: TextIO | None = None) -> list[Result]:
+    """Run one level on these processors (none: on all) and give its results; a level that breaks
+    is a failure itself. Its output goes to `log`, where there is one."""
     report = RESULTS / f"{level.name}.xml"
     report.unlink(missing_ok=True)
-    print(f"\n=== {level.name} (at most {level.limit_s} s)", file=log, flush=True)
-    if level.folders and not any(any((CLONE / f).rglob("test_*.py")) for f in level.folders):
+    print(f"\n=== {level.title} (at most {level.limit_s} s)", file=log, flush=True)
+    if level.folders and not any(has_tests(folder) for folder in level.folders):
         return [Result(level.name, "failed", why="there is no test in it")]
-    if level.name == "guest":
-        return run_guest(level)
-    begin = time.monotonic()
-    code = run_limited(command_of(level, report), level.limit_s, log)
-    seconds = time.monotonic() - begin
+    if level.files:
+        return run_guest(level, cpus, log)
+    start = time.monotonic()
+    code = run_limited(pinned(command_of(level, report), cpus), level.limit_s, log)
+    seconds = time.monotonic() - start
     if not level.folders:
         state = "failed" if code else "passed"
         return [Result(level.name, state, seconds, f"exit code {code}" if code else "")]
     return judged(level.name, report, code, level.limit_s)
 
 
-def run_guest(level: Level) -> list[Result]:
-    """The tests inside the VM, a boot for each file, all within the level's time.
+def pinned(command: list[str], cpus: tuple[int, ...]) -> list[str]:
+    """The command, kept to these processors."""
+    return ["taskset", "-c", ",".join(map(str, cpus)), *command] if cpus else command
 
-    QEMU's plain emulation now and then breaks the guest's kernel. A VM that is lost is booted once
-    more, which is told; a test that fails is not tried again.
+
+def run_guest(level: Level, cpus: tuple[int, ...], log: TextIO | None = None) -> list[Result]:
+    """The files of one boot, all within the level's time.
+
+    QEMU's plain emulation now and then breaks the guest's kernel. A VM that is lost is booted
+    again for the files that have not ended, which is printed; a file in which the VM is lost twice
+    is a failure. A test that fails is not tried again.
     """
     deadline = time.monotonic() + level.limit_s
     results: list[Result] = []
-    for file in sorted((CLONE / "tests/vm/guest").glob("test_*.py")):
-        name = f"{level.name}:{file.stem}"
-        report = RESULTS / f"{level.name}-{file.stem}.xml"
-        command = [str(CLONE / "scripts/vm"), "python", "-m", "pytest", f"--junitxml={report}",
-                   "-o", "junit_family=xunit1", str(file.relative_to(CLONE))]  # fmt: skip
-        if "\nLANES = " in file.read_text():
-            command += ["-n", str(GUEST_WORKERS), "--dist", "loadscope"]
-        for attempt in (1, 2):
-            report.unlink(missing_ok=True)
-            left = max(1.0, deadline - time.monotonic())
-            code = run_limited(command, left)
-            if code != VM_LOST or attempt == 2:
-                break
-            print(f"{name}: the VM was lost; booted once more", flush=True)
-        results += judged(name, report, code, left)
+    lost: Counter[str] = Counter()
+    waiting = list(level.files)
+    for stem in waiting:
+        for end in ("xml", "code"):
+            (RESULTS / f"guest-{stem}.{end}").unlink(missing_ok=True)
+    while waiting:
+        left = max(1.0, deadline - time.monotonic())
+        # No port: another VM may be running.
+        command = ["env", "BENCHSTICK_VM_PORT=0", str(CLONE / "scripts/vm"),
+                   "python", "tests/vm/guest_files.py", *waiting]  # fmt: skip
+        code = run_limited(pinned(command, cpus), left, log)
+        ended = {stem: found for stem in waiting if (found := exit_code_of(stem)) is not None}
+        for stem, file_code in ended.items():
+            results += judged(f"guest:{stem}", RESULTS / f"guest-{stem}.xml", file_code, left)
+        waiting = [stem for stem in waiting if stem not in ended]
+        if not waiting:
+            break
+        # The first that has not ended is the one that was running.
+        stem = waiting[0]
+        lost[stem] += 1
+        if code != VM_LOST or lost[stem] > 1:
+            waiting.remove(stem)
+            report = RESULTS / f"guest-{stem}.xml"
+            results += judged(f"guest:{stem}", report, NO_CODE if code == 0 else code, left)
+        if code is None or STOPPED.is_set():
+            results += [Result(f"guest:{stem}", "failed", why="did not run") for stem in waiting]
+            break
+        if waiting:
+            print(f"guest:{stem}: the VM was lost; booted again for {', '.join(waiting)}",
+                  file=log, flush=True)  # fmt: skip
     return results
+
+
+def exit_code_of(stem: str) -> int | None:
+    """The exit code of a guest's file, None where it has not ended."""
+    try:
+        return int((RESULTS / f"guest-{stem}.code").read_text())
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def judged(name: str, report: Path, code: int | None, limit_s: float) -> list[Result]:
@@ -244,7 +398,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def end_all() -> None:
-    """Ends every level that is running, whichever thread waits for it."""
+    """End every level that is running, whichever thread waits for it."""
     for process in list(RUNNING):
         end(process)
 
@@ -309,14 +463,52 @@ def _matches(test: str, wanted: str) -> bool:
     return fnmatch.fnmatchcase(test, pattern) or test.startswith(f"{wanted}[")
 
 
+def saved_durations() -> dict[str, float]:
+    """Seconds by test, as they were saved; empty where none are."""
+    try:
+        lines = DURATIONS.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    pairs = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return {test: float(seconds) for seconds, test in pairs}
+
+
+def save_durations(results: list[Result]) -> None:
+    """Save the seconds of each test that passed; those that did not run keep theirs."""
+    durations = saved_durations()
+    durations |= {r.test: r.seconds for r in results if r.state == "passed"}
+    lines = [f"{seconds:.1f}\t{test}\n" for test, seconds in sorted(durations.items())]
+    DURATIONS.write_text(DURATIONS_HEAD + "".join(lines), encoding="utf-8")
+
+
+def slower_tests(results: list[Result], before: Mapping[str, float]) -> list[str]:
+    """A line for each test that takes a fifth longer than it did, the worst first."""
+    grown = [
+        (result.seconds - before[result.test], result)
+        for result in results
+        if result.test in before
+        and result.seconds > GROWTH * before[result.test]
+        and result.seconds - before[result.test] >= GROWTH_S
+    ]
+    grown.sort(key=lambda pair: -pair[0])
+    lines = [f"{r.seconds:8.1f} s, was {before[r.test]:.1f} s  {r.test}" for _, r in grown]
+    more = len(lines) - SLOWER_LISTED
+    return [*lines[:SLOWER_LISTED], f"and {more} more"] if more > 0 else lines
+
+
 def summarise(results: list[Result], prefix: str, seconds: float) -> int:
-    """Prints skips, failures, the slowest ten and the last line; gives the exit code."""
+    """Print skips, failures, the slowest ten, those that grew, the total time and the last line;
+    give the exit code."""
     for state in ("skipped", "failed"):
         for result in (r for r in results if r.state == state):
             print(f"{state}: {result.test}: {result.why}")
-    print(f"\nthe slowest of {len(results)} tests ({seconds:.0f} s in all):")
+    print(f"\nthe slowest of {len(results)} tests:")
     for result in sorted(results, key=lambda r: -r.seconds)[:10]:
         print(f"{result.seconds:8.1f} s  {result.test}")
+    if slower := slower_tests(results, saved_durations()):
+        print("\nslower by a fifth or more than in tests/durations.tsv:")
+        print("\n".join(slower))
+    print(f"\ntotal time: {seconds // 60:.0f} min {seconds % 60:.0f} s")
     count = Counter(result.state for result in results)
     print()
     print(f"{prefix}{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
@@ -335,10 +527,13 @@ def main() -> int:
     if not IMAGE.exists() and any(level.name == "image" for level in levels):
         print(f"image: not run: {IMAGE.relative_to(CLONE)} is not there; make image builds it")
         levels = [level for level in levels if level.name != "image"]
-    begin = time.monotonic()
+    start = time.monotonic()
     results = run_levels(levels)
     results += missing_required(levels, results)
-    return summarise(results, prefix, time.monotonic() - begin)
+    code = summarise(results, prefix, time.monotonic() - start)
+    if os.environ.get("DURATIONS") == "update":
+        save_durations(results)
+    return code
 
 
 def stop(number: int, _frame: object) -> None:

@@ -36,7 +36,7 @@ class Settings:
 
     BENCHSTICK_VM_ACCEL     tcg or kvm; without it KVM where a timed probe passed, else tcg
     BENCHSTICK_VM_MEMORY    guest RAM, as QEMU writes it (4G)
-    BENCHSTICK_VM_CPUS      processors (2)
+    BENCHSTICK_VM_CPUS      processors (2, or 1 where taskset leaves one)
     BENCHSTICK_VM_SIZE      size of each of the four test drives (1G)
     BENCHSTICK_VM_BACKEND   what is behind them: file; null (reads zeroes, keeps nothing);
                             nbdkit (RAM, keeps data). With a delay the default is nbdkit, else file
@@ -69,6 +69,7 @@ class Settings:
                 raise BadSetting(f"BENCHSTICK_VM_{name}={value}: wanted is {wanted}")
             return value
 
+        usual_cpus = str(min(2, len(os.sched_getaffinity(0))))
         number = r"\d+(\.\d+)?"
         size = r"[1-9]\d*[MG]"
         delay = int(text("DELAY_MS", "0", r"\d+", "a whole number of milliseconds"))
@@ -84,7 +85,7 @@ class Settings:
         return cls(
             accel=text("ACCEL", "", "|tcg|kvm", "tcg or kvm"),
             memory=text("MEMORY", "4G", size, "a size such as 4G or 3072M"),
-            cpus=int(text("CPUS", "2", r"[1-9]\d?", "a number of processors")),
+            cpus=int(text("CPUS", usual_cpus, r"[1-9]\d?", "a number of processors")),
             size=text("SIZE", "1G", size, "a size such as 1G or 512M"),
             backend=backend,
             delay_ms=delay,

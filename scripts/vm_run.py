@@ -15,6 +15,7 @@ Inside, BENCHSTICK_IN_GUEST=1 is set, and other BENCHSTICK_* variables of the ho
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -40,7 +41,10 @@ from vm_machine import BadSetting, Settings, Storage
 
 CLONE = Path(__file__).resolve().parent.parent
 CACHE = CLONE / ".cache"
-LOGS = (CACHE / "vm-console.log", CACHE / "vm-qemu.log")
+# A VM that is kept to some processors has logs of its own: another may run beside it.
+_CPUS = os.sched_getaffinity(0)
+_OWN = "" if len(_CPUS) == (os.cpu_count() or 1) else f"-cpu{min(_CPUS)}"
+LOGS = (CACHE / f"vm-console{_OWN}.log", CACHE / f"vm-qemu{_OWN}.log")
 CHANNELS = ("out", "err", "control")
 NO_EXIT_CODE = 125
 # After the exit message: how long the last bytes of output may take to arrive.
@@ -333,15 +337,22 @@ def stop(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 @contextlib.contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Wait until no other VM of this clone runs: emulated on the same cores, two would time each
-    other instead of their drives."""
-    with (CACHE / "vm.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            complain("another VM of this clone is running: waiting for it to end")
-            fcntl.flock(file, fcntl.LOCK_EX)
+def alone_on_these_cpus() -> Iterator[None]:
+    """Wait until no other VM of this clone runs on a processor that this one may use: on the same
+    cores, two would time each other instead of their drives. VMs that taskset keeps apart run side
+    by side. One byte of the lock file stands for one processor."""
+    with (CACHE / "vm.lock").open("a") as file:
+        is_waiting = False
+        for cpu in sorted(os.sched_getaffinity(0)):
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, cpu)
+            except OSError as error:
+                if error.errno not in (errno.EACCES, errno.EAGAIN):
+                    raise
+                if not is_waiting:
+                    complain("another VM of this clone is running: waiting for it to end")
+                is_waiting = True
+                fcntl.lockf(file, fcntl.LOCK_EX, 1, cpu)
         yield
 
 
@@ -362,7 +373,7 @@ def main() -> int:
             raise BadSetting("a shell needs a terminal; give a command: make vm CMD='...'")
         kernel = find_kernel()
         templates = pc_disks(settings, kernel)
-        with one_at_a_time(), run_folder() as folder:
+        with alone_on_these_cpus(), run_folder() as folder:
             return run(settings, folder, kernel, boot_files(command, kernel), templates=templates)
     except GuestLost:
         return NO_EXIT_CODE

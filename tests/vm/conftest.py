@@ -1,7 +1,7 @@
 """Tests on real kernel drivers, in the VM that scripts/vm boots.
 
-- `tests/vm/guest/test_*.py` run inside a guest, a boot for each file: scripts/run-tests starts
-  pytest there. On a host they are not collected.
+- `tests/vm/guest/test_*.py` run inside a guest, several files in one boot (guest_files.py):
+  scripts/run-tests starts pytest there. On a host they are not collected.
 - `tests/vm/test_*.py` run on the host and drive scripts/vm with the fixtures below: for what needs
   QEMU's QMP, its settings (`vm_machine.Settings` lists them) or a boot of its own.
 

@@ -1,6 +1,6 @@
 """Inside the guest: a bench of its own for each module, and the drives by their serials.
 
-A module with LANES is run by several workers (scripts/run_tests.py): a test has one drive to
+A module with LANES is run by several workers (guest_files.py): a test has one drive to
 itself, which is the serial in its parameters, or what LANES says; `made` stands for what
 scsi_debug and null_blk make. All workers see the same locks of running drives.
 """

@@ -1,0 +1,303 @@
+"""The test runner: which levels run where, boots that are shared and lost, durations."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import run_tests
+import vm_run
+from run_tests import BadSetting, Level, Result
+
+from tests.vm import guest_files
+
+REPORT = """<testsuites><testsuite><testcase classname="tests.vm.guest.{stem}" name="test_a"
+ file="tests/vm/guest/{stem}.py" time="2.5" /></testsuite></testsuites>"""
+Boot = Callable[[list[str]], tuple[list[str], int | None]]
+
+
+def names(env: dict[str, str]) -> tuple[list[str], str]:
+    levels, prefix = run_tests.chosen_levels(env)
+    return [level.name for level in levels], prefix
+
+
+def test_levels_are_chosen_by_the_settings() -> None:
+    everything, prefix = names({})
+    assert sorted(everything) == ["guest", "host", "image", "lint", "unit", "vm", "web"]
+    assert prefix == ""
+    assert names({"SKIP": "vm"}) == (["host", "lint", "unit", "web"], "SKIP=vm: ")
+    assert names({"LEVEL": "unit,web"}) == (["unit", "web"], "LEVEL=unit,web: ")
+    quick, prefix = names({"LEVEL": "quick"})
+    assert (sorted(quick), prefix) == (["guard", "lint", "unit", "web"], "LEVEL=quick: ")
+    # The tests of guard are in host.
+    assert names({"LEVEL": "host,guard"})[0] == ["host"]
+
+
+@pytest.mark.parametrize(
+    "env", [{"SKIP": "web"}, {"LEVEL": "unit,nosuch"}, {"DURATIONS": "yes"}], ids=str
+)
+def test_a_setting_that_cannot_be_is_refused(env: dict[str, str]) -> None:
+    (name,) = env
+    with pytest.raises(BadSetting, match=name):
+        run_tests.chosen_levels(env)
+
+
+def test_guard_owns_its_file_alone() -> None:
+    assert run_tests.GUARD.owns("tests/host/test_guard.py::*")
+    assert not run_tests.GUARD.owns("tests/host/test_erase.py::*")
+    assert not run_tests.GUARD.owns("tests/unit/test_guard.py::*")
+    command = run_tests.command_of(run_tests.GUARD, Path("r.xml"))
+    assert command[-1] == "tests/host/test_guard.py"
+    missing = run_tests.missing_required([run_tests.GUARD], [])
+    assert [item.test for item in missing] == ["tests/host/test_guard.py::*"]
+
+
+def test_lanes_have_processors_of_their_own() -> None:
+    assert run_tests.lanes_of([0]) == [(0,)]
+    assert run_tests.lanes_of([1, 0]) == [(0,), (1,)]
+    assert run_tests.lanes_of([0, 2, 4, 6, 8]) == [(0, 2), (4, 6, 8)]
+    assert run_tests.pinned(["true"], (4, 6)) == ["taskset", "-c", "4,6", "true"]
+    assert run_tests.pinned(["true"], ()) == ["true"]
+
+
+def test_each_guest_file_is_in_one_boot() -> None:
+    (level,) = (level for level in run_tests.LEVELS if level.name == "guest")
+    boots = run_tests.guest_boots(level)
+    stems = [stem for boot in boots for stem in boot.files]
+    there = {path.stem for path in (run_tests.CLONE / "tests/vm/guest").glob("test_*.py")}
+    assert sorted(stems) == sorted(there)
+    assert len({boot.key for boot in boots}) == len(boots) == len(run_tests.GUEST_BOOTS)
+
+
+def test_no_more_vms_run_than_fit() -> None:
+    vm, guest, lint = Level("vm", 1, ("a",)), Level("guest", 1, ("b",)), Level("lint", 1)
+    queue = run_tests.Queue([vm, guest, lint], vms=1)
+    assert queue.take(vm_first=True) is vm
+    assert queue.take(vm_first=True) is lint
+    taken: list[Level | None] = []
+    waiting = threading.Thread(target=lambda: taken.append(queue.take()))
+    waiting.start()
+    waiting.join(0.2)
+    assert taken == []
+    queue.end(vm)
+    waiting.join(30)
+    assert taken == [guest]
+    assert queue.take() is None
+    both = run_tests.Queue([vm, guest], vms=2)
+    assert [both.take(), both.take()] == [vm, guest]
+
+
+def test_a_lane_takes_what_it_prefers_and_then_the_rest() -> None:
+    lint, vm, web, guest = Level("lint", 1), Level("vm", 1), Level("web", 1), Level("guest", 1)
+    queue = run_tests.Queue([lint, vm, web, guest], vms=2)
+    assert queue.take(vm_first=True) is vm
+    assert [queue.take(), queue.take(), queue.take()] == [lint, web, guest]
+    queue = run_tests.Queue([lint, web], vms=2)
+    assert queue.take(vm_first=True) is lint
+
+
+def test_one_level_alone_has_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def run(*words: object) -> list[Result]:
+        asked.append(words)
+        return []
+
+    monkeypatch.setattr(run_tests, "run_level", run)
+    level = Level("unit", 1)
+    assert run_tests.run_levels([level]) == []
+    assert asked == [(level,)]
+
+
+def test_a_lane_that_breaks_ends_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
+    monkeypatch.setattr(run_tests, "CLONE", tmp_path)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(run_tests, "STOPPED", threading.Event())
+    ended: list[str] = []
+    monkeypatch.setattr(run_tests, "end_all", lambda: ended.append("all"))
+
+    def run(level: Level, lane: tuple[int, ...], log: object) -> list[Result]:
+        if level.name == "host":
+            raise KeyboardInterrupt
+        assert run_tests.STOPPED.wait(30)
+        return []
+
+    monkeypatch.setattr(run_tests, "run_level", run)
+    levels = [Level(name, 1) for name in ("host", "lint", "unit", "web")]
+    with pytest.raises(KeyboardInterrupt):
+        run_tests.run_levels(levels)
+    assert ended == ["all"]
+
+
+def test_levels_run_in_two_lanes_and_every_result_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
+    monkeypatch.setattr(run_tests, "CLONE", tmp_path)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    together = threading.Barrier(3)
+    cpus: set[tuple[str, tuple[int, ...]]] = set()
+
+    def run(level: Level, lane: tuple[int, ...], log: object) -> list[Result]:
+        cpus.add((level.name, lane))
+        together.wait(30)
+        print(f"output of {level.name}", file=log)  # type: ignore[call-overload]
+        return [Result(level.name, "passed")]
+
+    monkeypatch.setattr(run_tests, "run_level", run)
+    # Each waits for the others: host beside a lane that computes, and a lane with VMs.
+    results = run_tests.run_levels([Level("lint", 1), Level("vm", 1), Level("host", 1)])
+    assert sorted(result.test for result in results) == ["host", "lint", "vm"]
+    assert cpus == {("host", (0,)), ("lint", (0,)), ("vm", (1,))}
+    printed = capsys.readouterr().out
+    assert all(f"output of {name}\n" in printed for name in ("host", "lint", "vm"))
+
+
+class Guest:
+    """Stands for scripts/vm: each boot runs files and ends with a code, as `boots` give it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *boots: Boot) -> None:
+        self.folder, self.boots = folder, list(boots)
+        self.asked: list[list[str]] = []
+        monkeypatch.setattr(run_tests, "RESULTS", folder)
+        monkeypatch.setattr(run_tests, "run_limited", self)
+
+    def __call__(self, command: list[str], _limit: float, _log: object) -> int | None:
+        stems = command[command.index("tests/vm/guest_files.py") + 1 :]
+        self.asked.append(stems)
+        ended, code = self.boots.pop(0)(stems)
+        for stem in ended:
+            (self.folder / f"guest-{stem}.xml").write_text(REPORT.format(stem=stem))
+            (self.folder / f"guest-{stem}.code").write_text("0")
+        return code
+
+    def run(self, *stems: str) -> list[Result]:
+        return run_tests.run_guest(Level("guest", 60, ("tests/vm/guest",), stems), ())
+
+
+def test_the_files_of_a_boot_have_a_report_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guest = Guest(tmp_path, monkeypatch, lambda stems: (stems, 0))
+    # What an earlier run left is no result of this one.
+    (tmp_path / "guest-test_b.code").write_text("1")
+    results = guest.run("test_a", "test_b")
+    assert [result.test for result in results] == [
+        "tests/vm/guest/test_a.py::test_a", "tests/vm/guest/test_b.py::test_a",
+    ]  # fmt: skip
+    assert {result.state for result in results} == {"passed"}
+    assert guest.asked == [["test_a", "test_b"]]
+
+
+def test_a_lost_vm_is_booted_again_for_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guest = Guest(tmp_path, monkeypatch, lambda stems: (stems[:1], 125), lambda stems: (stems, 0))
+    results = guest.run("test_a", "test_b", "test_c")
+    assert guest.asked == [["test_a", "test_b", "test_c"], ["test_b", "test_c"]]
+    assert [result.state for result in results] == ["passed"] * 3
+
+
+def test_a_file_that_loses_the_vm_twice_fails_and_the_rest_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guest = Guest(
+        tmp_path, monkeypatch, lambda _: ([], 125), lambda _: ([], 125), lambda stems: (stems, 0)
+    )
+    results = guest.run("test_a", "test_b")
+    assert guest.asked == [["test_a", "test_b"], ["test_a", "test_b"], ["test_b"]]
+    assert [(result.test, result.state) for result in results] == [
+        ("guest:test_a", "failed"), ("tests/vm/guest/test_b.py::test_a", "passed"),
+    ]  # fmt: skip
+
+
+def test_files_without_time_are_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guest = Guest(tmp_path, monkeypatch, lambda stems: (stems[:1], None))
+    results = guest.run("test_a", "test_b", "test_c")
+    assert [result.state for result in results] == ["passed", "failed", "failed"]
+    assert "not done after" in results[1].why
+    assert results[2].why == "did not run"
+
+
+def test_a_guest_that_ends_without_a_files_code_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guest = Guest(tmp_path, monkeypatch, lambda _: ([], 0))
+    (result,) = guest.run("test_a")
+    assert result.state == "failed"
+
+
+def test_what_wipes_drives_runs_in_the_vm_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BENCHSTICK_IN_GUEST", raising=False)
+    with pytest.raises(SystemExit, match="inside the VM only"):
+        guest_files.main(["test_a", "test_b"])
+
+
+def test_durations_are_saved_and_those_that_grew_by_a_fifth_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run_tests, "DURATIONS", tmp_path / "durations.tsv")
+    assert run_tests.saved_durations() == {}
+    run_tests.save_durations(
+        [Result("a", "passed", 10), Result("b", "passed", 10), Result("c", "passed", 0.2)]
+    )
+    # A test that was not run keeps what it had, one that failed has no new time.
+    run_tests.save_durations([Result("d", "passed", 1.26), Result("a", "failed", 99)])
+    before = run_tests.saved_durations()
+    assert before == {"a": 10, "b": 10, "c": 0.2, "d": 1.3}
+    results = [Result("a", "passed", 12.1), Result("b", "passed", 11.9), Result("c", "passed", 0.9),
+               Result("new", "passed", 50)]  # fmt: skip
+    (line,) = run_tests.slower_tests(results, before)
+    assert line.split() == ["12.1", "s,", "was", "10.0", "s", "a"]
+    assert run_tests.summarise(results, "LEVEL=unit: ", 125) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert line in printed and "total time: 2 min 5 s" in printed
+    assert printed[-1] == "LEVEL=unit: 4 passed, 0 failed, 0 skipped"
+    many = [Result(str(at), "passed", 10 + at) for at in range(40)]
+    lines = run_tests.slower_tests(many, {str(at): 1.0 for at in range(40)})
+    assert len(lines) == run_tests.SLOWER_LISTED + 1 and lines[-1] == "and 10 more"
+
+
+HOLD = """
+import os, sys, pathlib
+sys.path.insert(0, sys.argv[1])
+os.sched_getaffinity = lambda _: set(map(int, sys.argv[3].split(",")))
+import vm_run
+vm_run.CACHE = pathlib.Path(sys.argv[2])
+with vm_run.alone_on_these_cpus():
+    print("runs", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_vms_on_other_processors_run_side_by_side_and_others_wait(tmp_path: Path) -> None:
+    scripts = str(Path(vm_run.__file__).parent)
+    started: list[subprocess.Popen[str]] = []
+
+    def hold(cpus: str) -> subprocess.Popen[str]:
+        words = [sys.executable, "-c", HOLD, scripts, str(tmp_path), cpus]
+        pipe = subprocess.PIPE
+        started.append(subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True))
+        return started[-1]
+
+    try:
+        first, second = hold("0"), hold("1")
+        for one in (first, second):
+            assert one.stdout is not None and one.stdout.readline() == "runs\n"
+        both = hold("0,1")
+        assert both.stderr is not None and "waiting for it to end" in both.stderr.readline()
+        first.communicate("")
+        assert both.poll() is None
+        second.communicate("")
+        assert both.stdout is not None and both.stdout.readline() == "runs\n"
+    finally:
+        for one in started:
+            one.kill()
+            one.communicate()
