@@ -260,13 +260,17 @@ def _opened(
             tree, one, {pid for disk in disks[one.node] for pid in runners.get(disk, ())}
         )
     ]
-    for one in holders.lasting(tree, [one for one in foreign if one.writes]):
+    counted = [
+        one
+        for one in foreign
+        if one.writes or (holders.is_reader(tree, one) and not _is_self(tree, one.pid))
+    ]
+    for one in holders.lasting(tree, counted):
         how = "mapped" if one.file.startswith("map_files/") else "open"
         for disk in disks[one.node]:
-            claims.reasons[disk].append(f"{one.who} has {one.node.name} {how} for writing")
-    for one in foreign:
-        if not one.writes and holders.is_reader(tree, one) and not _is_self(tree, one.pid):
-            for disk in disks[one.node]:
+            if one.writes:
+                claims.reasons[disk].append(f"{one.who} has {one.node.name} {how} for writing")
+            else:
                 claims.readers[disk].append(f"{one.who} keeps {one.node.name} open for reading")
 
 

@@ -93,7 +93,7 @@ def walk(tree: Tree) -> Walk:
 
 
 def lasting(tree: Tree, found: list[Opened]) -> list[Opened]:
-    """Those that are still there after a moment. `found` are writers of other programs."""
+    """Those of `found` that are still there after a moment."""
     _lasting.intersection_update(found)
     fresh = [one for one in found if one not in _lasting]
     until = time.monotonic() + (_MOMENT_SECONDS if tree.live else 0.0)
@@ -167,7 +167,8 @@ def _walk(tree: Tree) -> Walk:
 def _blind(tree: Tree) -> list[str]:
     """Why processes may be there that /proc does not show."""
     space = _link(tree, "proc/self/ns/pid")
-    if space != _FIRST_PIDS:
+    # A kernel without such namespaces has no link.
+    if space and space != _FIRST_PIDS:
         return [
             "not known to be free: the bench runs in a container or a namespace of processes, "
             "and processes outside of it cannot be seen"
@@ -268,7 +269,8 @@ def _quietly(ask: Callable[[], str | None]) -> str | None:
 def _wanted(
     tree: Tree, link: str, wanted: dict[str, Node], remote: tuple[str, ...]
 ) -> str | None:
-    target = str(tree.path(link).readlink())
+    # There are thousands of links: pathlib would take most of the walk's time.
+    target = os.readlink(f"{tree.root}/{link}")  # noqa: PTH115
     # Sockets, pipes and the like are shown without a slash.
     if not target.startswith("/") or target.startswith(_NO_FILE):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from dataclasses import dataclass
@@ -52,11 +53,10 @@ def number_of(tree: Tree, link: str) -> str | None:
     In a recorded tree a link's last word is taken for the node's kernel name. OSError when the
     file has gone.
     """
-    path = tree.path(link)
     if not tree.live:
-        name = path.readlink().name
+        name = tree.path(link).readlink().name
         return next((key for key, node in numbers(tree).items() if node.name == name), None)
-    status = path.stat()
+    status = os.stat(f"/{link}")  # noqa: PTH116 (called thousands of times)
     kind = {stat.S_IFBLK: "b", stat.S_IFCHR: "c"}.get(stat.S_IFMT(status.st_mode))
     return None if kind is None else f"{kind}{_text(status.st_rdev)}"
 

@@ -80,6 +80,9 @@ def _twin(one: _Signs, other: _Signs) -> Twin | None:
 
 def reasons(name: str, found: Sequence[Twin], claims: _Claims, ask: Asker) -> list[str]:
     """Why the drive is protected: a twin is in use, and nothing shows that it is another drive."""
+    if ask.silent_why is not None and locks.is_locked(name):
+        # A run is on: it compared the two before it started.
+        return []
     protected = []
     for twin in found:
         used = claims.reasons.get(twin.name) or _kernel_use(twin, claims, ask)

@@ -352,6 +352,9 @@ def test_a_filesystem_in_user_space_protects() -> None:
 def test_a_kernel_target_protects(kind: str) -> None:
     """The kernel has the drive open, no process has, and an exclusive open succeeds."""
     found = drive("BSBOT0001")
+    call("modprobe", "configfs")
+    if not Path("/sys/kernel/config").is_mount():
+        call("mount", "-t", "configfs", "none", "/sys/kernel/config")
     if kind == "fileio":
         call("modprobe", "target_core_file")
         here = Path("/sys/kernel/config/target/core/fileio_7/given")
