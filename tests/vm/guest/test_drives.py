@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchstick.drives import discover, guard, temperature, watch, words
-from benchstick.drives.model import Drive, Guard
+from benchstick.drives.model import Drive
 from benchstick.plan.errors import BadInput, Refused
 from tests.host.bench import Bench
 from tests.vm.guest.drive_help import by_serial, call, drive, plug, scsi_debug, unplug, wait_for
@@ -196,11 +195,9 @@ def test_a_drive_that_hangs_holds_up_nobody() -> None:
             assert hanging.guard.state == "locked"
             assert hanging.guard.retry
             assert hanging.guard.why.startswith("not answering, try again: the drive did not")
-            # With the code nobody writes it either, nor one that was locked when it was chosen.
-            was = replace(hanging, guard=Guard("locked", "internal"))
-            for chosen in (hanging, was):
-                with pytest.raises(Refused, match="is not answering, try again: "):
-                    guard.hold(chosen, unlock=hanging.code, erase=hanging.code, destructive=True)
+            # Its code does not help, and the node is not opened, which could hang the bench.
+            with pytest.raises(Refused, match="is not answering, try again: "):
+                guard.hold(hanging, unlock=hanging.code, erase=hanging.code, destructive=True)
             assert {d.code for d in found.values()} >= set(EXPECTED)
             states = {d.code: d.guard.state for d in found.values()}
             assert (states["BSUAS0001"], states["BSBOT0001"]) == ("free", "free")
