@@ -101,7 +101,7 @@ class Work:
 
     def lost(self, how: str) -> DriveLost:
         if self.hold.medium_changed is not None:
-            how = f"is another medium now: {self.hold.medium_changed}"
+            how = f"holds another medium: {self.hold.medium_changed}"
         return DriveLost(f"{self.drive.identity.model} ({self.drive.code}): the drive {how}")
 
     def data_differs(

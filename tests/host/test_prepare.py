@@ -102,6 +102,8 @@ def test_a_missing_mkfs_names_its_package(monkeypatch: pytest.MonkeyPatch) -> No
 def test_formatting_again_replaces_other_tables_and_signatures(held: Hold) -> None:
     """A GPT with a btrfs in the middle must leave no signature behind."""
     node = held.drive.path
+    # What is written from here on counts as the run's own.
+    held.check_before_write()
     script = "label: gpt\nstart=1MiB, size=600MiB\nsize=600MiB\n"
     subprocess.run(["sfdisk", "-q", node], input=script.encode(), check=True)
     subprocess.run(["partx", "-a", node], capture_output=True)
@@ -216,6 +218,7 @@ def test_mounting_what_is_no_filesystem_is_a_clear_line(held: Hold) -> None:
 
 def test_discard_frees_the_backing_file(held: Hold, tmp_path: Path) -> None:
     image = tmp_path / "home/practice/practice.img"
+    held.check_before_write()
     subprocess.run(
         ["dd", "if=/dev/urandom", f"of={held.drive.path}", "bs=1M", "count=64", "conv=fsync"],
         check=True,

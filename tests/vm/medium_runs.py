@@ -138,9 +138,7 @@ def main() -> None:
     fio.check()
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
-    found: dict[str, object] = {}
-    for name in sys.argv[1:]:
-        print("case", name, chosen[name].guard.state, flush=True)
+    found: dict[str, Any] = {}
     # A plan that is refused takes a moment; the runs rest most of their time.
     plans = [name for name in sys.argv[1:] if name.startswith("CARDPLAN")]
     for names_at_once in (plans, [name for name in sys.argv[1:] if name not in plans]):
