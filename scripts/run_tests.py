@@ -17,6 +17,7 @@ test on a quiet machine with two cores: tests that now take a fifth longer are l
 
 SKIP=vm leaves out guest, vm and image, and the last line says so. LEVEL=unit,web runs only those,
 LEVEL=quick runs lint, unit, web and guard. DURATIONS=update saves the durations of this run.
+LANES=1 runs the levels in one lane on all processors, so one VM at a time.
 `run-tests check-settings` only checks these. Exit codes: 0 all passed, 1 something failed, 2 a
 bad setting.
 """
@@ -121,7 +122,7 @@ class Result:
 
 
 class BadSetting(Exception):
-    """SKIP, LEVEL or DURATIONS holds something else than it may."""
+    """SKIP, LEVEL, DURATIONS or LANES holds something else than it may."""
 
 
 def chosen_levels(env: Mapping[str, str]) -> tuple[list[Level], str]:
@@ -131,6 +132,8 @@ def chosen_levels(env: Mapping[str, str]) -> tuple[list[Level], str]:
         raise BadSetting(f"SKIP={skip}: only SKIP=vm can be left out")
     if env.get("DURATIONS", "") not in ("", "update"):
         raise BadSetting(f"DURATIONS={env['DURATIONS']}: only DURATIONS=update saves them")
+    if env.get("LANES", "") not in ("", "1", "2"):
+        raise BadSetting(f"LANES={env['LANES']}: there can be 1 or 2")
     known = {level.name: level for level in (*LEVELS, GUARD)}
     wanted = list(QUICK) if only == "quick" else list(filter(None, only.split(",")))
     if unknown := set(wanted) - set(known):
@@ -185,9 +188,9 @@ def guest_boots(level: Level) -> list[Level]:
 
 
 def lanes_of(cpus: Iterable[int]) -> list[tuple[int, ...]]:
-    """The processors of each lane: two lanes, one where there is one processor."""
+    """The processors of each lane: two lanes, one where there is one processor, or LANES=1."""
     known = sorted(cpus)
-    half = len(known) // 2
+    half = len(known) // 2 if os.environ.get("LANES") != "1" else 0
     return [tuple(known[:half]), tuple(known[half:])] if half else [tuple(known)]
 
 

@@ -38,7 +38,9 @@ def test_levels_are_chosen_by_the_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    "env", [{"SKIP": "web"}, {"LEVEL": "unit,nosuch"}, {"DURATIONS": "yes"}], ids=str
+    "env",
+    [{"SKIP": "web"}, {"LEVEL": "unit,nosuch"}, {"DURATIONS": "yes"}, {"LANES": "3"}],
+    ids=str,
 )
 def test_a_setting_that_cannot_be_is_refused(env: dict[str, str]) -> None:
     (name,) = env
@@ -56,10 +58,13 @@ def test_guard_owns_its_file_alone() -> None:
     assert [item.test for item in missing] == ["tests/host/test_guard.py::*"]
 
 
-def test_lanes_have_processors_of_their_own() -> None:
+def test_lanes_have_processors_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LANES", raising=False)
     assert run_tests.lanes_of([0]) == [(0,)]
     assert run_tests.lanes_of([1, 0]) == [(0,), (1,)]
     assert run_tests.lanes_of([0, 2, 4, 6, 8]) == [(0, 2), (4, 6, 8)]
+    monkeypatch.setenv("LANES", "1")
+    assert run_tests.lanes_of([0, 1]) == [(0, 1)]
     assert run_tests.pinned(["true"], (4, 6)) == ["taskset", "-c", "4,6", "true"]
     assert run_tests.pinned(["true"], ()) == ["true"]
 
@@ -119,6 +124,7 @@ def test_a_lane_that_breaks_ends_the_others(
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
     monkeypatch.setattr(run_tests, "CLONE", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.delenv("LANES", raising=False)
     monkeypatch.setattr(run_tests, "STOPPED", threading.Event())
     ended: list[str] = []
     monkeypatch.setattr(run_tests, "end_all", lambda: ended.append("all"))
@@ -142,6 +148,7 @@ def test_levels_run_in_two_lanes_and_every_result_counts(
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
     monkeypatch.setattr(run_tests, "CLONE", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.delenv("LANES", raising=False)
     together = threading.Barrier(3)
     cpus: set[tuple[str, tuple[int, ...]]] = set()
 
