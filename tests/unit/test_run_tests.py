@@ -78,6 +78,22 @@ def test_each_guest_file_is_in_one_boot() -> None:
     assert len({boot.key for boot in boots}) == len(boots) == len(run_tests.GUEST_BOOTS)
 
 
+def test_web_is_divided_by_the_saved_durations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (level,) = (level for level in run_tests.LEVELS if level.name == "web")
+    stems = sorted(path.stem for path in (run_tests.CLONE / "tests/web").glob("test_*.py"))
+    parts = run_tests.jobs_of([level])
+    assert sorted(stem for part in parts for stem in part.files) == stems
+    assert len({part.key for part in parts}) == len(parts) == run_tests.WEB_JOBS
+    command = run_tests.command_of(parts[0], Path("r.xml"))
+    assert f"tests/web/{parts[0].files[0]}.py" in command and "tests/web" not in command
+    # One file that takes longer than all others is a part of its own.
+    monkeypatch.setattr(run_tests, "DURATIONS", tmp_path / "durations.tsv")
+    run_tests.save_durations([Result(f"tests/web/{stems[3]}.py::test_a", "passed", 900.0)])
+    assert (stems[3],) in [part.files for part in run_tests.jobs_of([level])]
+
+
 def test_no_more_vms_run_than_fit() -> None:
     vm, guest, lint = Level("vm", 1, ("a",)), Level("guest", 1, ("b",)), Level("lint", 1)
     queue = run_tests.Queue([vm, guest, lint], vms=1)
@@ -136,7 +152,7 @@ def test_a_lane_that_breaks_ends_the_others(
         return []
 
     monkeypatch.setattr(run_tests, "run_level", run)
-    levels = [Level(name, 1) for name in ("host", "lint", "unit", "web")]
+    levels = [Level(name, 1) for name in ("host", "lint", "unit", "guard")]
     with pytest.raises(KeyboardInterrupt):
         run_tests.run_levels(levels)
     assert ended == ["all"]
