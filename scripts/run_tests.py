@@ -17,6 +17,7 @@ test on a quiet machine with two cores: tests that now take a fifth longer are l
 
 SKIP=vm leaves out guest, vm and image, and the last line says so. LEVEL=unit,web runs only those,
 LEVEL=quick runs lint, unit, web and guard. DURATIONS=update saves the durations of this run.
+LANES=1 runs the levels in one lane on all processors, so one VM at a time.
 `run-tests check-settings` only checks these. Exit codes: 0 all passed, 1 something failed, 2 a
 bad setting.
 """
@@ -57,7 +58,7 @@ NO_CODE = 70
 @dataclass(frozen=True)
 class Level:
     """One group of tests; `folders` (or files) are relative to the clone, none for what is not
-    pytest. `files` are those of one boot of the guest."""
+    pytest. `files` are the names of those of one job, where the level is divided into several."""
 
     name: str
     limit_s: int
@@ -71,7 +72,7 @@ class Level:
 
     @property
     def title(self) -> str:
-        """The name, with the boot where it is one of several."""
+        """The name, with the files where the job has a part of them."""
         return f"{self.name} ({', '.join(self.files)})" if self.files else self.name
 
     @property
@@ -99,6 +100,8 @@ GUEST_BOOTS = (
     ("test_suites", "test_block_suites"),
     ("test_drives", "test_guard", "test_leave", "test_scanner", "test_copier_fs", "test_purge"),
 )
+# So many jobs share the files of web: the longest level that needs no VM.
+WEB_JOBS = 2
 # Two VMs of 4 GiB each, and what runs beside them.
 RAM_OF_TWO_VMS = 10 << 30
 # Processes that share the level host, a file of tests at a time.
@@ -121,7 +124,7 @@ class Result:
 
 
 class BadSetting(Exception):
-    """SKIP, LEVEL or DURATIONS holds something else than it may."""
+    """SKIP, LEVEL, DURATIONS or LANES holds something else than it may."""
 
 
 def chosen_levels(env: Mapping[str, str]) -> tuple[list[Level], str]:
@@ -131,6 +134,8 @@ def chosen_levels(env: Mapping[str, str]) -> tuple[list[Level], str]:
         raise BadSetting(f"SKIP={skip}: only SKIP=vm can be left out")
     if env.get("DURATIONS", "") not in ("", "update"):
         raise BadSetting(f"DURATIONS={env['DURATIONS']}: only DURATIONS=update saves them")
+    if env.get("LANES", "") not in ("", "1", "2"):
+        raise BadSetting(f"LANES={env['LANES']}: there can be 1 or 2")
     known = {level.name: level for level in (*LEVELS, GUARD)}
     wanted = list(QUICK) if only == "quick" else list(filter(None, only.split(",")))
     if unknown := set(wanted) - set(known):
@@ -152,6 +157,8 @@ def command_of(level: Level, report: Path) -> list[str]:
     if level.name in ("host", "guard"):
         # Most of a test's time is waiting for its drive; a file's tests share one.
         pytest += ["-n", str(HOST_WORKERS), "--dist", "loadfile"]
+    if level.files:
+        return [*pytest, *(f"{level.folders[0]}/{stem}.py" for stem in level.files)]
     return [*pytest, *(folder for folder in level.folders if has_tests(folder))]
 
 
@@ -169,11 +176,30 @@ def environment() -> dict[str, str]:
 
 
 def jobs_of(levels: Iterable[Level]) -> list[Level]:
-    """What the lanes take: the levels, guest as one job for each boot."""
+    """What the lanes take: the levels, guest as one job for each boot, web in parts."""
     jobs: list[Level] = []
     for level in levels:
-        jobs += guest_boots(level) if level.name == "guest" else [level]
+        if level.name == "guest":
+            jobs += guest_boots(level)
+        elif level.name == "web":
+            jobs += web_parts(level)
+        else:
+            jobs.append(level)
     return jobs
+
+
+def web_parts(level: Level) -> list[Level]:
+    """The files of web in parts that take as long as each other, by the saved durations."""
+    stems = sorted(file.stem for file in (CLONE / level.folders[0]).glob("test_*.py"))
+    seconds = dict.fromkeys(stems, 1.0)
+    for test, duration in saved_durations().items():
+        stem = Path(test.partition("::")[0]).stem
+        if test.startswith(f"{level.folders[0]}/") and stem in seconds:
+            seconds[stem] += duration
+    parts: list[list[str]] = [[] for _ in range(WEB_JOBS)]
+    for stem in sorted(stems, key=lambda one: -seconds[one]):
+        min(parts, key=lambda part: sum(seconds[one] for one in part)).append(stem)
+    return [replace(level, files=tuple(sorted(part))) for part in parts if part]
 
 
 def guest_boots(level: Level) -> list[Level]:
@@ -185,9 +211,9 @@ def guest_boots(level: Level) -> list[Level]:
 
 
 def lanes_of(cpus: Iterable[int]) -> list[tuple[int, ...]]:
-    """The processors of each lane: two lanes, one where there is one processor."""
+    """The processors of each lane: two lanes, one where there is one processor, or LANES=1."""
     known = sorted(cpus)
-    half = len(known) // 2
+    half = len(known) // 2 if os.environ.get("LANES") != "1" else 0
     return [tuple(known[:half]), tuple(known[half:])] if half else [tuple(known)]
 
 
@@ -281,12 +307,12 @@ def run_logged(job: Level, cpus: tuple[int, ...]) -> list[Result]:
 def run_level(level: Level, cpus: tuple[int, ...] = (), log: TextIO | None = None) -> list[Result]:
     """Run one level on these processors (none: on all) and give its results; a level that breaks
     is a failure itself. Its output goes to `log`, where there is one."""
-    report = RESULTS / f"{level.name}.xml"
+    report = RESULTS / f"{level.key}.xml"
     report.unlink(missing_ok=True)
     print(f"\n=== {level.title} (at most {level.limit_s} s)", file=log, flush=True)
     if level.folders and not any(has_tests(folder) for folder in level.folders):
         return [Result(level.name, "failed", why="there is no test in it")]
-    if level.files:
+    if level.name == "guest":
         return run_guest(level, cpus, log)
     start = time.monotonic()
     code = run_limited(pinned(command_of(level, report), cpus), level.limit_s, log)
@@ -294,7 +320,7 @@ def run_level(level: Level, cpus: tuple[int, ...] = (), log: TextIO | None = Non
     if not level.folders:
         state = "failed" if code else "passed"
         return [Result(level.name, state, seconds, f"exit code {code}" if code else "")]
-    return judged(level.name, report, code, level.limit_s)
+    return judged(level.key, report, code, level.limit_s)
 
 
 def pinned(command: list[str], cpus: tuple[int, ...]) -> list[str]:

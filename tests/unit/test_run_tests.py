@@ -38,7 +38,9 @@ def test_levels_are_chosen_by_the_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    "env", [{"SKIP": "web"}, {"LEVEL": "unit,nosuch"}, {"DURATIONS": "yes"}], ids=str
+    "env",
+    [{"SKIP": "web"}, {"LEVEL": "unit,nosuch"}, {"DURATIONS": "yes"}, {"LANES": "3"}],
+    ids=str,
 )
 def test_a_setting_that_cannot_be_is_refused(env: dict[str, str]) -> None:
     (name,) = env
@@ -56,10 +58,13 @@ def test_guard_owns_its_file_alone() -> None:
     assert [item.test for item in missing] == ["tests/host/test_guard.py::*"]
 
 
-def test_lanes_have_processors_of_their_own() -> None:
+def test_lanes_have_processors_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LANES", raising=False)
     assert run_tests.lanes_of([0]) == [(0,)]
     assert run_tests.lanes_of([1, 0]) == [(0,), (1,)]
     assert run_tests.lanes_of([0, 2, 4, 6, 8]) == [(0, 2), (4, 6, 8)]
+    monkeypatch.setenv("LANES", "1")
+    assert run_tests.lanes_of([0, 1]) == [(0, 1)]
     assert run_tests.pinned(["true"], (4, 6)) == ["taskset", "-c", "4,6", "true"]
     assert run_tests.pinned(["true"], ()) == ["true"]
 
@@ -71,6 +76,22 @@ def test_each_guest_file_is_in_one_boot() -> None:
     there = {path.stem for path in (run_tests.CLONE / "tests/vm/guest").glob("test_*.py")}
     assert sorted(stems) == sorted(there)
     assert len({boot.key for boot in boots}) == len(boots) == len(run_tests.GUEST_BOOTS)
+
+
+def test_web_is_divided_by_the_saved_durations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (level,) = (level for level in run_tests.LEVELS if level.name == "web")
+    stems = sorted(path.stem for path in (run_tests.CLONE / "tests/web").glob("test_*.py"))
+    parts = run_tests.jobs_of([level])
+    assert sorted(stem for part in parts for stem in part.files) == stems
+    assert len({part.key for part in parts}) == len(parts) == run_tests.WEB_JOBS
+    command = run_tests.command_of(parts[0], Path("r.xml"))
+    assert f"tests/web/{parts[0].files[0]}.py" in command and "tests/web" not in command
+    # One file that takes longer than all others is a part of its own.
+    monkeypatch.setattr(run_tests, "DURATIONS", tmp_path / "durations.tsv")
+    run_tests.save_durations([Result(f"tests/web/{stems[3]}.py::test_a", "passed", 900.0)])
+    assert (stems[3],) in [part.files for part in run_tests.jobs_of([level])]
 
 
 def test_no_more_vms_run_than_fit() -> None:
@@ -119,6 +140,7 @@ def test_a_lane_that_breaks_ends_the_others(
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
     monkeypatch.setattr(run_tests, "CLONE", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.delenv("LANES", raising=False)
     monkeypatch.setattr(run_tests, "STOPPED", threading.Event())
     ended: list[str] = []
     monkeypatch.setattr(run_tests, "end_all", lambda: ended.append("all"))
@@ -130,7 +152,7 @@ def test_a_lane_that_breaks_ends_the_others(
         return []
 
     monkeypatch.setattr(run_tests, "run_level", run)
-    levels = [Level(name, 1) for name in ("host", "lint", "unit", "web")]
+    levels = [Level(name, 1) for name in ("host", "lint", "unit", "guard")]
     with pytest.raises(KeyboardInterrupt):
         run_tests.run_levels(levels)
     assert ended == ["all"]
@@ -142,6 +164,7 @@ def test_levels_run_in_two_lanes_and_every_result_counts(
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
     monkeypatch.setattr(run_tests, "CLONE", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.delenv("LANES", raising=False)
     together = threading.Barrier(3)
     cpus: set[tuple[str, tuple[int, ...]]] = set()
 

@@ -121,6 +121,8 @@ def main(stems: list[str]) -> int:
     for at, stem in enumerate(stems):
         if at:
             reset()
+        else:
+            drives_there()
         start = time.monotonic()
         print(f"\n--- {stem}", flush=True)
         code = subprocess.run(command_of(stem), cwd=CLONE).returncode
