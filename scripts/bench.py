@@ -28,13 +28,13 @@ import bench_pages
 from bench_drive import LoopDrive, end_cleanly, limited, settle, warm_memory
 from bench_tools import PEERS, TOOLS, Task, check, require_all, versions
 
-from benchstick.engine.pagecache import drop_caches
-from benchstick.engine.sampler import Sampler
-from benchstick.engine.source import RamSource, ram_free
-from benchstick.plan.errors import BadInput, BenchError
+from benchstick import paths
+from benchstick.engine.fileset_source.ram_disk import RamSource, ram_free
+from benchstick.engine.measure.page_cache import drop_caches
+from benchstick.engine.measure.sampler import Sampler
+from benchstick.errors import BadInput, BenchError
 from benchstick.plan.fileset import FileSet, builtin
-from benchstick.store import home as places
-from benchstick.store import live
+from benchstick.store import live_progress
 
 # Of a run that is none: where the sampler's live record goes.
 LIVE = "00000000-0000-4000-8000-000000000000"
@@ -181,12 +181,12 @@ def copier(quick: bool) -> int:
         warm_memory(most * 2)
         drive = LoopDrive(folder, size // 4096 * 4096)
         os.environ["BENCHSTICK_RUN"] = str(folder / "run")
-        places.make_run_folder()
+        paths.make_run_folder()
 
         def show() -> None:
             # What a run does after each sample, for the page.
             shown = [sample.to_json() for sample in sampler.pending()[-180:]]
-            live.publish(LIVE, {"step": 0, "name": "bench", "samples": shown})
+            live_progress.publish(LIVE, {"step": 0, "name": "bench", "samples": shown})
 
         sampler = Sampler(drive.name, tick=show)
         sampler.start()

@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchstick.drives import tool
-from benchstick.engine import source_ram
-from benchstick.plan.errors import BadInput, Cancelled
+from benchstick.drives import subprocesses
+from benchstick.engine.fileset_source import free_ram
+from benchstick.errors import BadInput, Cancelled
 
 BLKIO = Path("/sys/fs/cgroup/blkio")
 UNIFIED = Path("/sys/fs/cgroup")
@@ -30,7 +30,7 @@ MKFS = (
 
 def must(*argv: str) -> str:
     """Run a tool; BadInput with its last line when it fails."""
-    done = tool.run(argv, timeout=300)
+    done = subprocesses.run(argv, timeout=300)
     if done.exit_code != 0:
         raise BadInput(f"{' '.join(argv)}: {done.error_line}")
     return done.text.strip()
@@ -49,7 +49,7 @@ class LoopDrive:
         self.device = ""
         self.point.mkdir()
         self._ram.mkdir()
-        note = source_ram.mount(self._ram, size + (64 << 20))
+        note = free_ram.mount(self._ram, size + (64 << 20))
         if note:
             print(f"note: {note}", file=sys.stderr)
         try:

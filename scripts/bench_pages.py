@@ -36,7 +36,7 @@ from flask import Flask  # noqa: E402
 from playwright.sync_api import Page, sync_playwright  # noqa: E402
 from werkzeug.exceptions import HTTPException  # noqa: E402
 
-from benchstick.plan.errors import BenchError  # noqa: E402
+from benchstick.errors import BenchError  # noqa: E402
 from benchstick.store import locks  # noqa: E402
 from tests.web import every_page  # noqa: E402
 from tests.web.conftest import served  # noqa: E402

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from bench_drive import LoopDrive, flush
 
-from benchstick.drives import tool
-from benchstick.engine.copier import BLOCK, THREADS, copy_tree
-from benchstick.engine.source import GeneratedSource, RamSource
-from benchstick.plan.errors import BadInput, BenchError
+from benchstick.drives import subprocesses
+from benchstick.engine.copier.copy import BLOCK, THREADS, copy_tree
+from benchstick.engine.fileset_source.ram_disk import GeneratedSource, RamSource
+from benchstick.errors import BadInput, BenchError
 from benchstick.plan.fileset import FileSet
 
 CLONE = Path(__file__).resolve().parent.parent
@@ -72,7 +72,7 @@ def replayed(fileset: FileSet, folder: Path, scratch: Path, way: str) -> float:
         log = scratch / f"fio-{number}.log"
         log.write_text("fio version 2 iolog\n" + "\n".join(lines) + "\n", encoding="ascii")
         argv += [f"--name=job{number}", f"--read_iolog={log}"]
-    done = tool.run(argv, timeout=600)
+    done = subprocesses.run(argv, timeout=600)
     if done.exit_code != 0:
         raise BadInput(f"fio: {done.error_line}")
     found = json.loads(done.text[done.text.index("{") :])["jobs"]
@@ -106,7 +106,7 @@ def _replay(fileset: FileSet, folder: Path, jobs: int, way: str) -> list[list[st
 
 def _peer(task: Task, *argv: str) -> float:
     begun = time.monotonic()
-    done = tool.run(argv, timeout=1200)
+    done = subprocesses.run(argv, timeout=1200)
     if done.exit_code != 0:
         raise BadInput(f"{' '.join(argv)}: {done.error_line}")
     flush(task.drive.point)
@@ -153,16 +153,16 @@ def require_all() -> None:
     # The current fio that set-up builds, where there is one.
     built = CLONE / ".cache/fio/bin"
     if built.is_dir():
-        os.environ[tool.PATH_VARIABLE] = f"{built}:{tool.search_path()}"
+        os.environ[subprocesses.PATH_VARIABLE] = f"{built}:{subprocesses.search_path()}"
     for name in ("fio", "rsync", "rclone", "losetup", "mkfs.ext4"):
-        tool.require(name)
+        subprocesses.require(name)
 
 
 def versions() -> str:
     """One line of what was compared."""
-    fio = tool.run(["fio", "--version"]).text.strip()
-    rsync_line = tool.run(["rsync", "--version"]).text.split("\n")[0].split()
-    rclone_line = tool.run(["rclone", "version"]).text.split("\n")[0]
-    cp_line = tool.run(["cp", "--version"]).text.split("\n")[0]
+    fio = subprocesses.run(["fio", "--version"]).text.strip()
+    rsync_line = subprocesses.run(["rsync", "--version"]).text.split("\n")[0].split()
+    rclone_line = subprocesses.run(["rclone", "version"]).text.split("\n")[0]
+    cp_line = subprocesses.run(["cp", "--version"]).text.split("\n")[0]
     version = rsync_line[2] if len(rsync_line) > 2 else "?"
     return f"{fio}, {cp_line}, rsync {version}, {rclone_line}"

@@ -19,9 +19,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchstick.drives import ata, claims, discover, nvme, query
-from benchstick.drives.tool import Finished
-from benchstick.drives.tree import Tree, disk_names, partition_names
+from benchstick.drives import ata, device_query, discover, in_use, nvme
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.sysfs import Tree, disk_names, partition_names
 
 CASES = Path(__file__).resolve().parents[1] / "tests/hardware"
 Content = str | dict[str, str] | None
@@ -148,7 +148,7 @@ def capture_system(into: Capture, names: Sequence[str]) -> None:
     kept = [
         line
         for line in lines
-        if any(devno in numbers for devno, *_ in claims.parse_mountinfo(line))
+        if any(devno in numbers for devno, *_ in in_use.parse_mountinfo(line))
     ]
     into.content["proc/self/mountinfo"] = "".join(line + "\n" for line in kept)
     into.content["proc/cmdline"] = "\n"
@@ -163,12 +163,12 @@ def record(names: Sequence[str]) -> dict[str, Finished]:
     answers: dict[str, Finished] = {}
 
     def ask(argv: Sequence[str]) -> Finished:
-        answer = query.ask_live(argv)
+        answer = device_query.ask_live(argv)
         if argv[0] == "dmesg":
             # Only the lines that the bench looks for: the rest is nobody's business.
             lines = re.findall(rb"^.*(?:streams|UAS is).*$", answer.stdout, re.MULTILINE)
             answer = Finished(tuple(argv), 0, b"\n".join(lines), b"", 0.0)
-        answers[query.file_name(argv)] = answer
+        answers[device_query.file_name(argv)] = answer
         return answer
 
     others = [name for name in disk_names(Tree()) if name not in names]

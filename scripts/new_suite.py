@@ -28,7 +28,7 @@ from string import Template
 import suite_docs
 
 from benchstick.plan import params as parameters
-from benchstick.suites.base import Asked, Suite
+from benchstick.suites.interface import Asked, Suite
 
 CLONE = Path(__file__).resolve().parents[1]
 TEMPLATES = Path(__file__).resolve().parent / "new-suite.d"

@@ -25,8 +25,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchstick.engine import fio
-from benchstick.plan.errors import BadInput
+from benchstick.engine.measure import fio
+from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Idle, Plan, Step
 from benchstick.plan.units import duration_text, size_text
 from benchstick.suites import registry

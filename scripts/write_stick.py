@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 
 from benchstick.appliance import image as images
-from benchstick.appliance import writer
-from benchstick.drives.model import Drive
-from benchstick.plan.errors import EXIT_CANCELLED, BadInput, BenchError
+from benchstick.appliance import stick_writer
+from benchstick.drives.types import Drive
+from benchstick.errors import EXIT_CANCELLED, BadInput, BenchError
 from benchstick.plan.units import size_text
 
 
@@ -69,9 +69,9 @@ def run(given: argparse.Namespace) -> None:
     if os.geteuid() != 0:
         raise BadInput("write-stick needs root: run it with sudo")
     image = images.read(given.image)
-    drive = writer.find(given.drive)
+    drive = stick_writer.find(given.drive)
     code = given.erase if given.erase is not None else ask_code(drive, given.update)
-    carry_out = writer.update if given.update else writer.write
+    carry_out = stick_writer.update if given.update else stick_writer.write
     identity = carry_out(image, drive, code, say, Meter())
     done = "has the new system" if given.update else "is a bench stick"
     say(f"{drive.path} {done}, read back and right; its id is {identity}")

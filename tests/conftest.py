@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from benchstick.drives import tool
+from benchstick.drives import subprocesses
 
 # The current fio that set-up builds, where there is one, goes before the system's.
 _FIO = Path(__file__).resolve().parents[1] / ".cache/fio/bin"
 if _FIO.is_dir():
-    os.environ.setdefault(tool.PATH_VARIABLE, f"{_FIO}:{tool.PATH}")
+    os.environ.setdefault(subprocesses.PATH_VARIABLE, f"{_FIO}:{subprocesses.PATH}")
 
 DriveJson = dict[str, Any]
 

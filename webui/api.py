@@ -10,7 +10,7 @@ from flask import Blueprint, Response, current_app
 
 from benchstick import __doc__ as _about
 from benchstick.appliance import state
-from benchstick.store import pages, records
+from benchstick.store import records, run_queries
 from webui.bench import reader, the_bench, visitor
 from webui.errors import not_found
 
@@ -48,10 +48,10 @@ def status() -> dict[str, Any]:
     seen = records.drives_seen(db)
     return {
         "schema": "benchstick/status/1",
-        "bench": pages.bench_id(db),
-        "running": [row["number"] for row in pages.running(db)],
+        "bench": run_queries.bench_id(db),
+        "running": [row["number"] for row in run_queries.running(db)],
         "scanned_utc": None if seen is None else seen[0],
-        "agent": pages.agent_runs(),
+        "agent": run_queries.agent_runs(),
         "pin": the_bench().pin is not None,
         "signed_in": visitor().known,
         "notices": state.notices(),

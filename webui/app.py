@@ -122,9 +122,9 @@ def _context() -> dict[str, Any]:
     }
     # An error page must not fail over the store that failed.
     if not g.get("bare") and (found.known or not bench.the_bench().private):
-        from benchstick.store import pages
+        from benchstick.store import run_queries
 
-        shown["running_now"] = pages.running(bench.reader())
+        shown["running_now"] = run_queries.running(bench.reader())
         shown["notices"] = state.notices()
         shown["clock_ms"] = clock.offered()
     return shown

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from flask import Flask, current_app, g
 
-from benchstick.drives import worse
-from benchstick.store import access, records
+from benchstick.drives import bottlenecks
+from benchstick.store import auth, records
 from benchstick.store.database import open_for_web, open_reader
 from benchstick.store.settings import Settings
 from webui.errors import not_found
@@ -34,7 +34,7 @@ class Bench:
 class Visitor:
     """Who asks: a signed-in browser (`session`), a script with a token (`token`), or nobody."""
 
-    session: access.Session | None = None
+    session: auth.Session | None = None
     token: str | None = None
 
     @property
@@ -100,7 +100,7 @@ def drives_seen() -> Scan:
     drives: list[dict[str, Any]] = seen[1].get("drives", [])
     for drive in drives:
         drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
-        worse.put_into(drive)
+        bottlenecks.put_into(drive)
     return Scan(seen[0], drives, seen[1].get("shared", []))
 
 

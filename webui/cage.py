@@ -17,11 +17,11 @@ import stat
 import sys
 from pathlib import Path
 
-from benchstick.drives import tool
-from benchstick.plan.errors import BadInput
-from benchstick.store import home as places
+from benchstick import paths
+from benchstick.drives import subprocesses
+from benchstick.errors import BadInput
 
-USER = places.GROUP
+USER = paths.GROUP
 ROOT = Path(__file__).resolve().parent.parent
 # What of the program the page needs; the rest of a clone stays outside.
 PARTS = ("benchstick", "webui", "docs")
@@ -52,7 +52,7 @@ def check_user() -> None:
 
 def setpriv() -> str:
     """util-linux's setpriv from the system's folders: the cage has no others."""
-    return tool.require("setpriv", tool.PATH)
+    return subprocesses.require("setpriv", subprocesses.PATH)
 
 
 def unprivileged(command: list[str]) -> list[str]:
@@ -74,7 +74,7 @@ def unprivileged(command: list[str]) -> list[str]:
 
 def enter(home: Path) -> None:
     """Go into the cage, for good. `home` is the data folder."""
-    base = places.make_folder(places.run_folder() / "web-root", 0o755, for_group=False)
+    base = paths.make_folder(paths.run_folder() / "web-root", 0o755, for_group=False)
     _call("unshare", ctypes.c_int(_CLONE_NEWNS))
     _mount(None, Path("/"), _REC | _PRIVATE)
     _tmpfs(base, "mode=755,size=64m")
@@ -90,9 +90,9 @@ def enter(home: Path) -> None:
             _copy(path, base)
     _bind(home, base, read_only=False)
     for name in ("live", "runs", "appliance"):
-        _bind(places.run_folder() / name, base, read_only=True)
-    if places.stick_recipes().is_dir():
-        _bind(places.stick_recipes(), base, read_only=True)
+        _bind(paths.run_folder() / name, base, read_only=True)
+    if paths.stick_recipes().is_dir():
+        _bind(paths.stick_recipes(), base, read_only=True)
     _mount(None, base, _REMOUNT | _RDONLY | _NOSUID | _NODEV)
     _change_root(base)
 

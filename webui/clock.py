@@ -8,8 +8,8 @@ from flask import Blueprint, Response, redirect, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.appliance import clock
-from benchstick.plan.errors import BadInput
-from benchstick.store import pages, records
+from benchstick.errors import BadInput
+from benchstick.store import records, run_queries
 from benchstick.store.database import utc_now
 from webui.api import asked, reply
 from webui.bench import writer
@@ -35,7 +35,7 @@ def _ask(value: object) -> int:
         raise WebError(
             409, "clock", _("The clock is kept right by this machine's system or by NTP.")
         )
-    if not pages.agent_runs():
+    if not run_queries.agent_runs():
         raise WebError(
             409, "no_agent", _("no agent is running, which would set it: benchstick agent")
         )

@@ -10,8 +10,8 @@ from typing import Any
 from flask import Blueprint, Response, render_template, request
 from werkzeug.datastructures import MultiDict
 
-from benchstick.plan.errors import BadInput
-from benchstick.store import comparisons, pages
+from benchstick.errors import BadInput
+from benchstick.store import comparisons, run_queries
 from benchstick.suites import registry
 from webui import charts, present
 from webui.api import reply
@@ -109,10 +109,10 @@ def choice() -> Choice:
     before = whole(request.args.get("before"), "before", low=1, high=LARGEST, default=LARGEST)
     name = request.args.get("suite")
     if not name:
-        newest = pages.runs_before(reader(), practice=practice, limit=1)
+        newest = run_queries.runs_before(reader(), practice=practice, limit=1)
         name = newest[0]["suite"] if newest else next(iter(registry.all_suites()))
     suite = registry.find(plain_text(name, "suite")).name
-    rows = pages.runs_before(
+    rows = run_queries.runs_before(
         reader(), practice=practice, suite=suite, before=before, limit=CHOICE
     )
     return Choice(suite, practice, rows)

@@ -11,8 +11,8 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan.ticket import scan_text
-from benchstick.store import desk, pages, records
+from benchstick.plan.labels import scan_text
+from benchstick.store import qa_station, records, run_queries
 from webui.api import asked, reply
 from webui.bench import reader, the_bench, writer
 from webui.errors import WebError
@@ -24,12 +24,12 @@ bp = Blueprint("desk", __name__)
 
 def document() -> dict[str, Any]:
     """The `benchstick/desk/1` document of this bench."""
-    return desk.document(reader(), the_bench().settings)
+    return qa_station.document(reader(), the_bench().settings)
 
 
 def _ask(body: dict[str, Any]) -> int:
     """Ask the agent for it; the request's number. 409 without an agent."""
-    if not pages.agent_runs():
+    if not run_queries.agent_runs():
         raise WebError(
             409, "no_agent", _("no agent is running, which would keep it: benchstick agent")
         )

@@ -7,8 +7,8 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan.errors import BadInput
-from benchstick.store import models, pages, records
+from benchstick.errors import BadInput
+from benchstick.store import records, run_queries, spec_sheets
 from webui import present, runs
 from webui.api import reply
 from webui.bench import drives_seen, find_drive, reader, writer
@@ -31,14 +31,14 @@ def _ordered(drives: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _busy() -> dict[str, int]:
     """The running run of each drive key."""
-    return {row["drive_key"]: row["number"] for row in pages.running(reader())}
+    return {row["drive_key"]: row["number"] for row in run_queries.running(reader())}
 
 
 def _all() -> dict[str, Any]:
     """The `benchstick/drives/1` document of the agent's last scan; each drive also has how many
     `runs` there are of it, the `last_run`, and the number of the one that is `running`."""
     scan = drives_seen()
-    past = pages.history(reader(), {drive["identity"]["key"] for drive in scan.drives})
+    past = run_queries.history(reader(), {drive["identity"]["key"] for drive in scan.drives})
     last = dict(zip(past, runs.listed([item["last"] for item in past.values()]), strict=True))
     busy = _busy()
 
@@ -64,7 +64,7 @@ def index() -> str:
         scanned=document["scanned_utc"],
         drives=_ordered([drive for drive in drives if not present.is_practice(drive)]),
         practice=[drive for drive in drives if present.is_practice(drive)],
-        agent=pages.agent_runs(),
+        agent=run_queries.agent_runs(),
     )
 
 
@@ -81,15 +81,15 @@ def _one(code: str) -> dict[str, Any]:
     that is on."""
     found = find_drive(code)
     key = found["identity"]["key"]
-    keys = pages.same_drive(reader(), key)
-    last = pages.runs_before(reader(), drive_keys=keys, limit=HISTORY)
-    reading = pages.last_temperature(reader(), keys)
+    keys = run_queries.same_drive(reader(), key)
+    last = run_queries.runs_before(reader(), drive_keys=keys, limit=HISTORY)
+    reading = run_queries.last_temperature(reader(), keys)
     return {
         "schema": "benchstick/drive/1",
         **found,
-        "model_sheet": models.beside_drive(reader(), found),
+        "model_sheet": spec_sheets.beside_drive(reader(), found),
         "identities": keys,
-        "runs": pages.count_of(reader(), keys),
+        "runs": run_queries.count_of(reader(), keys),
         "history": runs.listed(last),
         "running": _busy().get(key),
         "last_temperature": None if reading is None else {
@@ -105,7 +105,7 @@ def drive(code: str) -> BaseResponse:
         document = _one(code)
     except WebError:
         # What was measured of it is still here.
-        if pages.keys_of(reader(), code):
+        if run_queries.keys_of(reader(), code):
             return redirect(url_for("runs.index", drive=code), 303)
         raise
     page = render_template(
@@ -127,7 +127,7 @@ def _set_label(code: str, label: str) -> dict[str, Any]:
     if label == "practice" or label.startswith(("/", "port:")) or label in taken - {code}:
         raise BadInput(f"label: {label!r} names a drive already; take another", field="label")
     others = {drive["identity"]["key"] for drive in drives}
-    pages.set_label(writer(), found["identity"]["key"], label, others)
+    run_queries.set_label(writer(), found["identity"]["key"], label, others)
     return found
 
 

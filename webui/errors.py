@@ -11,9 +11,9 @@ from flask import Flask, Response, current_app, g, render_template, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan.errors import BadInput, BenchError, Refused, StoreFailed
-from benchstick.recipes import told
-from benchstick.recipes.read import RecipeMistakes
+from benchstick.errors import BadInput, BenchError, Refused, StoreFailed
+from benchstick.recipes import documents
+from benchstick.recipes.parser import RecipeMistakes
 from webui.words import N_, _, word
 
 log = logging.getLogger("benchstick.web")
@@ -127,7 +127,9 @@ def register(app: Flask) -> None:
     @app.errorhandler(BenchError)
     def bench_error(error: BenchError) -> Response:
         headers, back = (error.headers, error.back) if isinstance(error, WebError) else (None, None)
-        more = {"mistakes": told.mistakes(error)} if isinstance(error, RecipeMistakes) else None
+        more = (
+            {"mistakes": documents.mistakes(error)} if isinstance(error, RecipeMistakes) else None
+        )
         status = status_of(error)
         return answer(status, error.code, error.message, error.field, headers, more, back)
 

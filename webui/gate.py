@@ -10,8 +10,8 @@ from urllib.parse import quote, urlsplit
 from flask import Flask, Response, g, redirect, request
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan.errors import StoreFailed
-from benchstick.store import access
+from benchstick.errors import StoreFailed
+from benchstick.store import auth
 from webui import hosts, way_back
 from webui.bench import Visitor, reader, the_bench, visitor, writer
 from webui.errors import WayBack, WebError, asks_for_json
@@ -106,7 +106,7 @@ def who() -> Visitor:
         kind, _space, secret = header.partition(" ")
         found = None
         if kind.lower() == "bearer":
-            found = access.find_token(reader(), secret.strip())
+            found = auth.find_token(reader(), secret.strip())
         if found is None:
             raise WebError(
                 401,
@@ -118,13 +118,13 @@ def who() -> Visitor:
                 field="Authorization",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        if not access.is_noted(found):
+        if not auth.is_noted(found):
             # What was asked for matters more than the note of it.
             with contextlib.suppress(StoreFailed):
-                access.note_use(writer(), found.name)
+                auth.note_use(writer(), found.name)
         return Visitor(token=found.name)
     cookie = request.cookies.get(COOKIE)
-    return Visitor(session=access.find_session(reader(), cookie) if cookie else None)
+    return Visitor(session=auth.find_session(reader(), cookie) if cookie else None)
 
 
 def ask_to_sign_in() -> BaseResponse:

@@ -9,8 +9,8 @@ from typing import Any
 
 from flask import request
 
+from benchstick.errors import BadInput
 from benchstick.plan import strict_json
-from benchstick.plan.errors import BadInput
 from webui.errors import WebError, not_found
 from webui.words import _, word
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from flask import Blueprint, Response, render_template
 
 from benchstick.suites import registry
-from benchstick.suites.base import Suite
+from benchstick.suites.interface import Suite
 from webui import markdown
 from webui.api import reply
 from webui.errors import not_found

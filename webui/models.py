@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.plan.units import binary_text
-from benchstick.store import models
-from benchstick.suites import models as sheets
+from benchstick.store import spec_sheets
 from benchstick.suites import registry
-from benchstick.suites.models import Sheet
-from benchstick.suites.references import UNITS
+from benchstick.suites import spec_sheets as sheets
+from benchstick.suites.reference_results import UNITS
+from benchstick.suites.spec_sheets import Sheet
 from webui import present
 from webui.api import reply
 from webui.bench import reader, writer
@@ -55,7 +55,7 @@ def _json(number: int, sheet: Sheet) -> dict[str, Any]:
 @bp.get("/api/v1/models")
 def api_index() -> Response:
     """All model sheets."""
-    found = [_json(number, sheet) for number, sheet in models.listed(reader())]
+    found = [_json(number, sheet) for number, sheet in spec_sheets.listed(reader())]
     return reply({"schema": "benchstick/models/1", "models": found})
 
 
@@ -66,7 +66,7 @@ def index() -> str:
     if not edit:
         model = plain_text(request.args.get("model", ""), "model")
         return _page({"model": model}, [], 0, None)
-    for number, sheet in models.listed(reader()):
+    for number, sheet in spec_sheets.listed(reader()):
         if number == edit:
             data = sheet.to_json()
             values = {name: _typed(name, data[name]) for name in LABELS}
@@ -96,7 +96,7 @@ def _page(
     rows += [empty] * max(2 if rows else 0, _ROWS - len(rows))
     return render_template(
         "models.html",
-        found=models.listed(reader()),
+        found=spec_sheets.listed(reader()),
         labels=LABELS,
         values=values,
         rows=rows,
@@ -122,7 +122,7 @@ def api_add() -> Response:
     if not isinstance(claims, list) or not all(isinstance(item, dict) for item in claims):
         raise BadInput("claim: a list of objects is wanted", field="claim")
     sheet = sheets.checked(_storable(body), [_storable(item) for item in claims], _tell)
-    number = models.save(writer(), sheet)
+    number = spec_sheets.save(writer(), sheet)
     return reply({"schema": "benchstick/model/1", **_json(number, sheet)}, 201)
 
 
@@ -153,7 +153,7 @@ def add() -> BaseResponse:
         else:
             given = {name: text for name, text in values.items() if text}
             sheet = sheets.checked(given, claims, _tell)
-        models.save(writer(), sheet, replaces=edit or None)
+        spec_sheets.save(writer(), sheet, replaces=edit or None)
     except BadInput as error:
         page = _page(values, claims, edit, error)
         return Response(page, status_of(error), content_type="text/html; charset=utf-8")
@@ -175,7 +175,7 @@ def _claims() -> list[dict[str, str]]:
 def _remove(number: str) -> int:
     wanted = number_in_path(number, N_("Model sheet"))
     try:
-        models.remove(writer(), wanted)
+        spec_sheets.remove(writer(), wanted)
     except BadInput as error:
         raise not_found(_("Model sheet %(number)s: there is none.", number=wanted)) from error
     return wanted

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchstick.plan.queue import MOST
+from benchstick.plan.run_queue import MOST
 from webui.inputs import LARGEST
 from webui.shapes import FS, SCALE, TARGET, Schema, ref, several, text, whole
 

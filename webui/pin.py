@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from benchstick.store.access import new_secret
+from benchstick.store.auth import new_secret
 from webui.errors import WebError
 from webui.words import _
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from flask import Flask
 
-from benchstick.drives import worse
+from benchstick.drives import bottlenecks
 from benchstick.plan.units import binary_text, duration_text, size_text
-from benchstick.recipes.words import time_text
+from benchstick.recipes.describe import time_text
 from benchstick.reports.content import Table
 from webui.words import N_, _, ngettext, word
 
@@ -75,7 +75,7 @@ def value_with_unit(value: Any, unit: str | None) -> str:
     if unit == "B":
         return size_text(value) if value >= 100_000 else f"{number(value, 0)} B"
     if unit == "Mb/s":
-        return worse.gigabits(value)
+        return bottlenecks.gigabits(value)
     if unit in ("C", "°C"):
         return f"{value:g} °C"
     if unit == "us":
@@ -178,7 +178,7 @@ def _connection(drive: Mapping[str, Any], transport: Any) -> str:
     return {"mmc": "SD/MMC", "scsi": "SCSI", "virtio": "virtio"}.get(str(transport), str(transport))
 
 
-# What `benchstick.drives.worse` says, for the catalogue.
+# What `benchstick.drives.bottlenecks` says, for the catalogue.
 WORSE = (
     N_("the drive can do %(best)s, the link runs at %(now)s"),
     N_("the drive can do %(best)s, the link runs at %(now)s (the port's limit is %(limit)s)"),
@@ -192,7 +192,7 @@ WORSE = (
 def worse_than_possible(drive: Mapping[str, Any]) -> str | None:
     """A sentence when the drive could be connected better than it is, None when not. By its facts:
     older programs' records have no `worse`, and that of another bench is only believed."""
-    said = [word(item.sentence) % item.shown for item in worse.of_json(drive)]
+    said = [word(item.sentence) % item.shown for item in bottlenecks.of_json(drive)]
     if not said:
         return None
     return _(

@@ -12,9 +12,9 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan.errors import BadInput, BenchError
-from benchstick.plan.queue import OWN, Cost
-from benchstick.store import live, queues, records
+from benchstick.errors import BadInput, BenchError
+from benchstick.plan.run_queue import OWN, Cost
+from benchstick.store import live_progress, queues, records
 from benchstick.suites import registry
 from webui.api import asked, reply
 from webui.bench import drives_seen, find_drive, reader, visitor, writer
@@ -79,7 +79,7 @@ def _left(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
     for entry in entries:
         if entry["state"] == "running":
             row = records.find_run(reader(), entry["run"])
-            told = live.read(row["uuid"]) or {}
+            told = live_progress.read(row["uuid"]) or {}
             known = told.get("seconds_left")
         elif entry["state"] in ("waiting", "starting"):
             told = entry["cost"] or {}

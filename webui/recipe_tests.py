@@ -13,12 +13,12 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan.errors import BadInput, BenchError, Refused
-from benchstick.plan.queue import Cost
-from benchstick.recipes import shelf, told
-from benchstick.recipes.before import why_no_match
+from benchstick.errors import BadInput, BenchError, Refused
+from benchstick.plan.run_queue import Cost
+from benchstick.recipes import documents, library
 from benchstick.recipes.model import Recipe
-from benchstick.store import pages, records
+from benchstick.recipes.preconditions import why_no_match
+from benchstick.store import records, run_queries
 from webui import present, sharing
 from webui.api import asked, reply
 from webui.bench import drives_seen, find_drive, the_bench, writer
@@ -34,7 +34,7 @@ FIELDS = ("drive", "recipe", "erase", "identity_key", "diskseq", "medium")
 
 def _recipes() -> dict[str, Recipe]:
     """Those without mistakes, by name."""
-    found = ((item.name, told.of_shelf(item)) for item in shelf.shelved(the_bench().home))
+    found = ((item.name, documents.of_shelf(item)) for item in library.shelved(the_bench().home))
     return {name: made for name, made in found if isinstance(made, Recipe)}
 
 
@@ -74,7 +74,7 @@ def document() -> dict[str, Any]:
              "why_not": None if drive is None else why_no_match(recipe.match, drive)}
             for item, recipe in known.items()
         ],
-        "lines": [] if chosen is None else told.lines(chosen),
+        "lines": [] if chosen is None else documents.lines(chosen),
         "runs": runs,
         "destroys": _destroys(runs),
         "shared": None if drive is None else sharing.told(drive),
@@ -141,7 +141,7 @@ def _ask(fields: Mapping[str, Any]) -> int:
             f"erase: {said}; this recipe destroys the drive's data, type its code {code} to "
             "confirm", field="erase",
         )  # fmt: skip
-    if not pages.agent_runs():
+    if not run_queries.agent_runs():
         raise WebError(409, "no_agent", _("no agent is running, which tests: benchstick agent"))
     wish = replace(wish, erase=erase)
     body = {key: wish.to_request(drive)[key] for key in FIELDS if key != "recipe"}

@@ -12,10 +12,11 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan.errors import BadInput
-from benchstick.recipes import autostart, shelf, told
+from benchstick.errors import BadInput
+from benchstick.qa import autostart_rules
+from benchstick.recipes import documents, library
+from benchstick.recipes.library import Shelved
 from benchstick.recipes.model import Recipe
-from benchstick.recipes.shelf import Shelved
 from benchstick.store import recipes, settings
 from webui.api import reply
 from webui.bench import reader, the_bench, writer
@@ -54,9 +55,9 @@ def _draft(name: str, text: Any) -> Draft:
         raise BadInput("text: not valid Unicode text", field="text") from None
     if name:
         recipes.check_name(name)
-    found = told.checked(raw, f"{name}.toml" if name else _UNNAMED)
+    found = documents.checked(raw, f"{name}.toml" if name else _UNNAMED)
     if name and isinstance(found, Recipe):
-        shelf.check_upload(name, found)
+        library.check_upload(name, found)
     return Draft(name, text, found)
 
 
@@ -73,7 +74,7 @@ def _uploaded() -> dict[str, str]:
 
 
 def _find(name: str) -> Shelved:
-    for item in shelf.shelved(the_bench().home):
+    for item in library.shelved(the_bench().home):
         if item.name == name:
             return item
     raise not_found(_("Recipe %(name)s: there is none.", name=repr(name[:60])))
@@ -82,24 +83,24 @@ def _find(name: str) -> Shelved:
 def document(name: str) -> dict[str, Any]:
     """The `benchstick/shelved-recipe/1` document. WebError 404."""
     item = _find(name)
-    found = told.of_shelf(item)
+    found = documents.of_shelf(item)
     try:
         text = item.raw().decode("utf-8-sig", "replace")
     except BadInput:
         text = ""
-    uploaded = _uploaded().get(item.stored_name) if item.origin == shelf.UPLOADED else None
+    uploaded = _uploaded().get(item.stored_name) if item.origin == library.UPLOADED else None
     return {
         "schema": "benchstick/shelved-recipe/1",
-        **told.listed(item, found),
+        **documents.listed(item, found),
         "text": text,
-        "lines": told.lines(found),
+        "lines": documents.lines(found),
         "uploaded_utc": uploaded,
     }
 
 
 def _pin(item: Shelved) -> str | None:
     """The line for the settings that starts the recipe by itself; None where none can."""
-    if not isinstance(told.of_shelf(item), Recipe) or not recipes.NAME.fullmatch(item.name):
+    if not isinstance(documents.of_shelf(item), Recipe) or not recipes.NAME.fullmatch(item.name):
         return None
     return f'autostart = "{settings.pinned(item.name, item.raw())}"'
 
@@ -107,15 +108,15 @@ def _pin(item: Shelved) -> str | None:
 def _autostart() -> tuple[str | None, str | None]:
     """The recipe that starts by itself; or why the one in the settings does not."""
     chosen = the_bench().settings
-    why = autostart.problem(chosen, the_bench().home)
+    why = autostart_rules.problem(chosen, the_bench().home)
     return (None, why) if why else (chosen.autostart_recipe or None, None)
 
 
 def _listed() -> list[dict[str, Any]]:
     return [
-        {**told.listed(item, found), "found": found}
-        for item in shelf.shelved(the_bench().home)
-        for found in (told.of_shelf(item),)
+        {**documents.listed(item, found), "found": found}
+        for item in library.shelved(the_bench().home)
+        for found in (documents.of_shelf(item),)
     ]
 
 
@@ -129,7 +130,7 @@ def index() -> str:
 
 def _page(draft: Draft | None, problem: BadInput | None) -> str:
     """The list, and the form with the draft and what is to be said of it."""
-    there = {item.name: item.origin for item in shelf.shelved(the_bench().home)}
+    there = {item.name: item.origin for item in library.shelved(the_bench().home)}
     found = None if draft is None else draft.found
     starts, why_not = _autostart()
     return render_template(
@@ -139,8 +140,8 @@ def _page(draft: Draft | None, problem: BadInput | None) -> str:
         autostart=starts,
         why_not=why_not,
         draft=draft,
-        lines=[] if found is None else told.lines(found),
-        mistakes=[] if found is None else told.mistakes(found),
+        lines=[] if found is None else documents.lines(found),
+        mistakes=[] if found is None else documents.mistakes(found),
         there=there.get(draft.name) if draft is not None else None,
         problem=problem,
         kept=request.args.get("kept"),
@@ -216,7 +217,7 @@ def remove(name: str) -> BaseResponse:
 
 
 def _remove(name: str) -> None:
-    if not recipes.remove(writer(), shelf.stored_name(name)):
+    if not recipes.remove(writer(), library.stored_name(name)):
         raise not_found(_("Recipe %(name)s: none was uploaded.", name=repr(name[:60])))
 
 
@@ -235,7 +236,9 @@ def api_check() -> Response:
     """Tell every mistake in `text`, a recipe's TOML. Nothing is kept."""
     body = json_body(("name", "text"))
     draft = _draft(plain_text(body.get("name") or "", "name", most=100), body.get("text"))
-    return reply({**told.check(draft.found, draft.where), "lines": told.lines(draft.found)})
+    return reply(
+        {**documents.check(draft.found, draft.where), "lines": documents.lines(draft.found)}
+    )
 
 
 @bp.post("/api/v1/recipes")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan.errors import BadInput
-from benchstick.store import references
-from benchstick.suites import references as files
+from benchstick.errors import BadInput
+from benchstick.store import reference_results
+from benchstick.suites import reference_results as files
 from benchstick.suites import registry
 from webui.api import reply
 from webui.bench import reader, writer
@@ -27,7 +27,7 @@ def _suite() -> str | None:
 @bp.get("/api/v1/references")
 def api_index() -> Response:
     """The reference figures, of one suite with `?suite=NAME`."""
-    found = references.listed(reader(), _suite())
+    found = reference_results.listed(reader(), _suite())
     return reply({"schema": "benchstick/references/1", "references": found})
 
 
@@ -39,7 +39,7 @@ def index() -> str:
 def _page(problem: BadInput | None) -> str:
     return render_template(
         "references.html",
-        found=references.listed(reader()),
+        found=reference_results.listed(reader()),
         suites=registry.all_suites(),
         units=list(files.UNITS),
         fields=files.FIELDS,
@@ -57,7 +57,7 @@ def api_add() -> Response:
     if not isinstance(text, str) or len(text) > _MOST_TEXT:
         raise BadInput("text: what is in the file is wanted, up to 60000 characters", field="text")
     found = files.read(text.encode("utf-8", "surrogatepass"), name)
-    kept = references.add(writer(), found)
+    kept = reference_results.add(writer(), found)
     return reply({"schema": "benchstick/references-kept/1", "kept": kept}, 201)
 
 
@@ -69,7 +69,7 @@ def add() -> BaseResponse:
         if sent is None or not sent.filename:
             raise BadInput("file: choose a TOML or CSV file first", field="file")
         name = plain_text(sent.filename, "file", most=100)
-        kept = references.add(writer(), files.read(sent.read(), name))
+        kept = reference_results.add(writer(), files.read(sent.read(), name))
     except BadInput as error:
         page = _page(error)
         return Response(page, status_of(error), content_type="text/html; charset=utf-8")
@@ -79,7 +79,7 @@ def add() -> BaseResponse:
 def _remove(number: str) -> int:
     wanted = number_in_path(number, N_("Reference figure"))
     try:
-        references.remove(writer(), [wanted])
+        reference_results.remove(writer(), [wanted])
     except BadInput as error:
         raise not_found(_("Reference figure %(number)s: there is none.", number=wanted)) from error
     return wanted

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchstick import __version__
-from benchstick.analysis.session import WAYS, Session, passes
+from benchstick.analysis.run_timeline import WAYS, Session, passes
 from benchstick.plan.units import duration_text
 from benchstick.reports.content import Big, Chart, Heading, Part, Report, Table, Text, Verbatim
 from benchstick.suites import registry

@@ -9,11 +9,11 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.analysis.session import Session, timed_steps
-from benchstick.plan.errors import BadInput
+from benchstick.analysis.run_timeline import Session, timed_steps
+from benchstick.errors import BadInput
 from benchstick.reports import bundle, html, pdf, svg
 from benchstick.reports.content import Chart, Ranks, Report
-from benchstick.store import imports, pages, verdicts
+from benchstick.store import imported_runs, run_queries, verdicts
 from benchstick.store.export import comparison_csv
 from webui import compare, comparison_report, report
 from webui.api import reply
@@ -42,14 +42,14 @@ def attached(body: str | bytes, kind: str, name: str) -> Response:
 
 def _session(found: Mapping[str, Any]) -> Session:
     """The speed by second of the run with this document."""
-    return pages.session(reader(), found["number"], timed_steps(found["plan"]))
+    return run_queries.session(reader(), found["number"], timed_steps(found["plan"]))
 
 
 def _report(number: str) -> tuple[Report, str]:
     """The report of a run, and the name of its file without an end."""
     found = document(number_in_path(number, N_("Run")))
     found["verdicts"] = verdicts.all_of_run(reader(), found["number"])
-    made = report.of_run(found, _session(found), pages.bench_id(reader()))
+    made = report.of_run(found, _session(found), run_queries.bench_id(reader()))
     return made, f"benchstick-run-{found['number']}"
 
 
@@ -104,7 +104,7 @@ def chart(number: str, which: str) -> Response:
 def compared_html() -> Response:
     """The report of a comparison as one HTML file, which needs no network."""
     found = compare.document()
-    made = comparison_report.of_comparison(found, pages.bench_id(reader()))
+    made = comparison_report.of_comparison(found, run_queries.bench_id(reader()))
     name = f"{compare.name_of(found)}.html"
     return attached(html.page(made), "text/html; charset=utf-8", name)
 
@@ -114,7 +114,7 @@ def compared_html() -> Response:
 def compared_pdf() -> Response:
     """The report of a comparison as PDF, A4."""
     found = compare.document()
-    made = comparison_report.of_comparison(found, pages.bench_id(reader()))
+    made = comparison_report.of_comparison(found, run_queries.bench_id(reader()))
     return attached(pdf.document(made), "application/pdf", f"{compare.name_of(found)}.pdf")
 
 
@@ -175,7 +175,7 @@ def _take(data: bytes) -> dict[str, Any]:
         text = f"it was here, as run {here}"
         return {"schema": "benchstick/import/1", "id": None, "state": "done", "run": here,
                 "text": text}  # fmt: skip
-    running = pages.running(reader())
+    running = run_queries.running(reader())
     if running:
         raise WebError(
             409,
@@ -186,7 +186,7 @@ def _take(data: bytes) -> dict[str, Any]:
                 number=running[0]["number"],
             ),
         )
-    made = imports.upload_json(reader(), imports.add_upload(writer(), data))
+    made = imported_runs.upload_json(reader(), imported_runs.add_upload(writer(), data))
     assert made is not None
     return made
 
@@ -215,7 +215,7 @@ def api_upload() -> Response:
 
 
 def _import(number: str) -> dict[str, Any]:
-    found = imports.upload_json(reader(), number_in_path(number, N_("Import")))
+    found = imported_runs.upload_json(reader(), number_in_path(number, N_("Import")))
     if found is None:
         raise not_found(_("Import %(number)s: there is no such import.", number=number[:20]))
     return found
@@ -223,7 +223,7 @@ def _import(number: str) -> dict[str, Any]:
 
 @bp.get("/imports/<number>")
 def import_(number: str) -> str:
-    return render_template("import.html", found=_import(number), agent=pages.agent_runs())
+    return render_template("import.html", found=_import(number), agent=run_queries.agent_runs())
 
 
 @bp.get("/api/v1/imports/<number>")

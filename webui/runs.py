@@ -17,15 +17,15 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request, send_file, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
+from benchstick.analysis.run_timeline import passes, timed_steps
 from benchstick.analysis.series import POINTS, every_of
-from benchstick.analysis.session import passes, timed_steps
-from benchstick.drives import worse
-from benchstick.plan.errors import BadInput
+from benchstick.drives import bottlenecks
+from benchstick.errors import BadInput
 from benchstick.plan.steps import plan_from_json
-from benchstick.store import comparisons, imports, live, pages, records
+from benchstick.store import comparisons, imported_runs, live_progress, records, run_queries
 from benchstick.store.export import drive_state, safe_cell
 from benchstick.suites import registry
-from benchstick.suites.certificate import certificate
+from benchstick.suites.erase_certificate import certificate
 from webui import charts, latencies, present, queues, resting, verdicts, windows
 from webui.api import asked, reply
 from webui.bench import find_run, reader, the_bench, writer
@@ -70,9 +70,9 @@ def _page_of_runs(practice: bool) -> list[Any]:
     limit = whole(request.args.get("limit"), "limit", low=1, high=500, default=PAGE)
     drive = _drive_asked()
     if drive:
-        keys = pages.keys_of(reader(), drive)
-        return pages.runs_before(reader(), drive_keys=keys, before=before, limit=limit)
-    return pages.runs_before(reader(), practice=practice, before=before, limit=limit)
+        keys = run_queries.keys_of(reader(), drive)
+        return run_queries.runs_before(reader(), drive_keys=keys, before=before, limit=limit)
+    return run_queries.runs_before(reader(), practice=practice, before=before, limit=limit)
 
 
 def _drive_asked() -> str:
@@ -84,14 +84,14 @@ def _drive_asked() -> str:
 def index() -> str:
     practice = kind_asked()
     rows = _page_of_runs(practice)
-    other = pages.runs_before(reader(), practice=not practice, limit=1)
+    other = run_queries.runs_before(reader(), practice=not practice, limit=1)
     return render_template(
         "runs.html",
         runs=shown(rows),
         drive=_drive_asked(),
         practice=practice,
         other=bool(other),
-        waiting=pages.waiting_requests(reader()),
+        waiting=run_queries.waiting_requests(reader()),
         queues=queues.open_now(),
         more=rows[-1]["number"] if len(rows) == PAGE else None,
     )
@@ -107,7 +107,7 @@ def api_index() -> Response:
 
 def shown(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     """Rows of `pages.runs_before` as a page lists them."""
-    from_others = imports.imported(reader(), [row["number"] for row in rows])
+    from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
     labels = records.labels(reader())
     return [
         {
@@ -115,7 +115,7 @@ def shown(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
             "label": labels.get(row["drive_key"]),
             "imported": row["number"] in from_others,
             "state": records.shown_state(reader(), row),
-            "headline": list(pages.headline(row))[:2],
+            "headline": list(run_queries.headline(row))[:2],
             "title": suite_title(row["suite"]),
         }
         for row in rows
@@ -124,7 +124,7 @@ def shown(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
 
 def listed(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     """The same rows as the API lists them."""
-    from_others = imports.imported(reader(), [row["number"] for row in rows])
+    from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
     labels = records.labels(reader())
     return [
         {
@@ -135,7 +135,7 @@ def listed(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
             "drive": {"code": row["drive_code"], "model": row["drive_model"],
                       "key": row["drive_key"], "label": labels.get(row["drive_key"])},
             "state": records.shown_state(reader(), row),
-            "headline": list(pages.headline(row)),
+            "headline": list(run_queries.headline(row)),
         }
         for row in rows
     ]  # fmt: skip
@@ -156,7 +156,7 @@ def document(number: int) -> dict[str, Any]:
     found = records.run_json(reader(), number)
     found["state"] = records.shown_state(reader(), row)
     found["so_far"] = so_far(found)
-    worse.put_into(found["drive"])
+    bottlenecks.put_into(found["drive"])
     return found
 
 
@@ -181,14 +181,14 @@ def run(number: str) -> str:
     result = found["result"] or found.get("so_far") or {}
     # While it runs the chart over the session is drawn second by second, and no other.
     drawn = {} if found["state"] == "running" else result
-    samples = pages.samples_count(reader(), found["number"])
+    samples = run_queries.samples_count(reader(), found["number"])
     steps = latencies.of_steps(found)
     passes_of_grid, pass_figures = every_pass(result.get("grid") or [], found["figures"])
     return render_template(
         "run.html",
         run=found,
         title=suite_title(found["suite"]),
-        live=live.read(found["uuid"]) if found["state"] == "running" else None,
+        live=live_progress.read(found["uuid"]) if found["state"] == "running" else None,
         bar=steps_bar(found),
         queue=queues.of_run(found["number"]),
         verdicts=verdicts.of_run(found["number"]),
@@ -226,7 +226,7 @@ def run(number: str) -> str:
 def _has_session(found: Mapping[str, Any]) -> bool:
     """Whether there is a speed to draw: a drive that erases itself is neither read nor written."""
     timed = timed_steps(found["plan"])
-    return any(step["index"] in timed for step in found["steps"]) or pages.has_traffic(
+    return any(step["index"] in timed for step in found["steps"]) or run_queries.has_traffic(
         reader(), found["number"]
     )
 
@@ -300,21 +300,21 @@ def api_samples(number: str) -> Response:
     every = whole(request.args.get("every"), "every", low=1, high=MOST_EVERY, default=1)
     first = whole(request.args.get("steps"), "steps", low=0, high=LARGEST, default=0)
     # The live record first: what leaves it in between is in the store by then.
-    now = live.read(row["uuid"]) if row["state"] == "running" else None
+    now = live_progress.read(row["uuid"]) if row["state"] == "running" else None
     if every == 1:
-        kept = pages.samples_page(reader(), row["number"], after, SAMPLES_AT_ONCE)
+        kept = run_queries.samples_page(reader(), row["number"], after, SAMPLES_AT_ONCE)
         last = kept[-1].n if kept else after
     else:
-        kept, last = pages.samples_reduced(reader(), row["number"], after, every, LOOKED_AT)
+        kept, last = run_queries.samples_reduced(reader(), row["number"], after, every, LOOKED_AT)
     samples = [sample.to_json() for sample in kept]
-    more = last + 1 < pages.samples_count(reader(), row["number"])
+    more = last + 1 < run_queries.samples_count(reader(), row["number"])
     if now is not None and not more:
         samples += [item for item in _live_samples(now) if item["n"] > last]
         last = max(last, samples[-1]["n"]) if samples else last
     # The state is read last: a run that ended meanwhile is asked once more for its last samples.
     steps = [
         {key: step[key] for key in ("idx", "name", "kind", "state", "why", "t_start", "t_end")}
-        for step in pages.steps_of(reader(), row["number"], first)
+        for step in run_queries.steps_of(reader(), row["number"], first)
     ]
     return reply(
         {
@@ -328,8 +328,8 @@ def api_samples(number: str) -> Response:
             "samples": samples,
             "live": {key: value for key, value in now.items() if key != "samples"} if now else None,
             "steps": steps,
-            "temperatures": pages.temperatures_of(reader(), row["number"]),
-            "events": pages.events_of(reader(), row["number"]),
+            "temperatures": run_queries.temperatures_of(reader(), row["number"]),
+            "events": run_queries.events_of(reader(), row["number"]),
         }
     )
 
@@ -446,7 +446,7 @@ def _csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> str:
 
 def _folder(row: sqlite3.Row, index: int) -> Path:
     """The folder of one step's artefacts. WebError 404 when there is none."""
-    for step in pages.steps_of(reader(), row["number"]):
+    for step in run_queries.steps_of(reader(), row["number"]):
         if step["idx"] == index and step["artefacts"]:
             relative = Path(step["artefacts"])
             if relative.parts[:2] == ("runs", row["uuid"]) and ".." not in relative.parts:

@@ -24,11 +24,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from benchstick.appliance import page
-from benchstick.plan.errors import BadInput, BenchError
+from benchstick import paths
+from benchstick.appliance import web_address
+from benchstick.errors import BadInput, BenchError
 from benchstick.plan.plain import one_line, plain_output
-from benchstick.store import access, database
-from benchstick.store import home as places
+from benchstick.store import auth, database
 from benchstick.store import settings as settings_module
 from benchstick.store.settings import Settings
 from webui import cage, hosts
@@ -42,13 +42,13 @@ START = "BENCHSTICK_WEB_START"
 
 def main(*, listen: str | None, port: int | None, home: Path, new_token: str | None = None) -> int:
     """Serve until Ctrl-C or SIGTERM (exit code 0), or make a token and end. BenchError."""
-    settings = settings_module.load(places.settings_file())
+    settings = settings_module.load(paths.settings_file())
     address = settings.listen if listen is None else _option("listen", listen)
     number = settings.port if port is None else _option("port", port)
     # Makes the store, or brings it up to date: the web process may do neither.
     with contextlib.closing(database.open_writer(home)) as db:
         if new_token is not None:
-            print(access.new_token(db, new_token), flush=True)
+            print(auth.new_token(db, new_token), flush=True)
             print(
                 "benchstick: shown this once; send it as 'Authorization: Bearer TOKEN'",
                 file=sys.stderr,
@@ -67,7 +67,7 @@ def main(*, listen: str | None, port: int | None, home: Path, new_token: str | N
 def _tell_screen(bound: socket.socket, pin: Pin | None) -> None:
     """Where the page is, for the bench's screen."""
     address, port = bound.getsockname()[:2]
-    page.publish(page.Page(os.getpid(), address, port, pin.text if pin else None))
+    web_address.publish(web_address.Page(os.getpid(), address, port, pin.text if pin else None))
 
 
 def _pin(bound: socket.socket, settings: Settings) -> Pin | None:
@@ -119,8 +119,8 @@ def _become_web_process(
     bound: socket.socket, home: Path, settings: Settings, pin: Pin | None
 ) -> int:
     """Build the cage and become the web process in it. Returns only by BenchError."""
-    places.make_run_folder()
-    places.make_home(home)
+    paths.make_run_folder()
+    paths.make_home(home)
     cage.check_user()
     os.set_inheritable(bound.fileno(), True)
     start = {
@@ -135,7 +135,7 @@ def _become_web_process(
         "PYTHONPATH": str(cage.ROOT),
         "PYTHONDONTWRITEBYTECODE": "1",
         "BENCHSTICK_HOME": str(home),
-        "BENCHSTICK_RUN": str(places.run_folder()),
+        "BENCHSTICK_RUN": str(paths.run_folder()),
         START: json.dumps(start),
     }
     # The user database is out of sight once inside.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, redirect, render_template, request
 from werkzeug.wrappers import Response
 
-from benchstick.store import access
+from benchstick.store import auth
 from webui.api import reply
 from webui.bench import the_bench, visitor, writer
 from webui.errors import WebError
@@ -20,7 +20,7 @@ def _with_cookie(response: Response, secret: str) -> Response:
     response.set_cookie(
         COOKIE,
         secret,
-        max_age=access.SESSION_SECONDS,
+        max_age=auth.SESSION_SECONDS,
         httponly=True,
         samesite="Strict",
         path="/",
@@ -52,7 +52,7 @@ def login() -> Response:
         # Something that only looks at the link must not use it up.
         return _form(back)
     if the_bench().key.take(plain_text(key, "key")):
-        return _with_cookie(redirect(back, 303), access.open_session(writer()))
+        return _with_cookie(redirect(back, 303), auth.open_session(writer()))
     if visitor().known:
         return redirect(back, 303)
     return _form(back, _("This link was used before; the terminal shows a new one."), 403)
@@ -64,7 +64,7 @@ def login_post() -> Response:
     back = local_path(request.form.get("next"))
     given = plain_text(request.form.get("secret", ""), "secret").strip()
     if given and the_bench().key.take(given):
-        return _with_cookie(redirect(back, 303), access.open_session(writer()))
+        return _with_cookie(redirect(back, 303), auth.open_session(writer()))
     try:
         _check_pin(given)
     except WebError as error:
@@ -74,7 +74,7 @@ def login_post() -> Response:
         response = _form(back, message, 403 if error.status == 409 else error.status)
         response.headers.update(error.headers)
         return response
-    return _with_cookie(redirect(back, 303), access.open_session(writer()))
+    return _with_cookie(redirect(back, 303), auth.open_session(writer()))
 
 
 def _form(back: str, problem: str | None = None, status: int = 200) -> Response:
@@ -86,7 +86,7 @@ def _form(back: str, problem: str | None = None, status: int = 200) -> Response:
 def logout() -> Response:
     found = visitor().session
     if found is not None:
-        access.close_session(writer(), found)
+        auth.close_session(writer(), found)
     response = redirect("/login", 303)
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
     return response
@@ -103,8 +103,8 @@ def api_login() -> Response:
         if "pin" not in body:
             raise WebError(400, "bad_input", "pin: is missing", field="pin")
         _check_pin(plain_text(body["pin"], "pin"))
-    secret = access.open_session(writer())
-    session = access.find_session(writer(), secret)
+    secret = auth.open_session(writer())
+    session = auth.find_session(writer(), secret)
     csrf = session.csrf if session else ""
     return _with_cookie(reply({"schema": "benchstick/session/1", "csrf": csrf}), secret)
 
@@ -127,7 +127,7 @@ def api_session() -> Response:
 def api_logout() -> Response:
     found = visitor().session
     if found is not None:
-        access.close_session(writer(), found)
+        auth.close_session(writer(), found)
     response = reply({"schema": "benchstick/session/1", "signed_in": False})
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
     return response

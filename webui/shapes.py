@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.appliance import clock
-from benchstick.drives.model import TRANSPORTS
-from benchstick.drives.worse import CODES
-from benchstick.plan.queue import MOST
+from benchstick.drives.bottlenecks import CODES
+from benchstick.drives.types import TRANSPORTS
+from benchstick.plan.labels import KINDS, MOST_CHARACTERS
+from benchstick.plan.run_queue import MOST
 from benchstick.plan.steps import FILESYSTEMS
-from benchstick.plan.ticket import KINDS, MOST_CHARACTERS
 from benchstick.recipes.model import OPERATORS
-from benchstick.store.slots import STATES as SLOT_STATES
-from benchstick.suites import models as sheets
-from benchstick.suites.references import UNITS
+from benchstick.store.bays import STATES as SLOT_STATES
+from benchstick.suites import spec_sheets as sheets
+from benchstick.suites.reference_results import UNITS
 from webui.inputs import LARGEST
 
 Schema = dict[str, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchstick.store import pages, slots
-from benchstick.store.slots import COUNTDOWN, TESTING
+from benchstick.store import bays, run_queries
+from benchstick.store.bays import COUNTDOWN, TESTING
 from webui import present
 from webui.bench import drives_seen, reader
 from webui.words import _, word
@@ -16,8 +16,8 @@ def told(drive: Mapping[str, Any]) -> str | None:
     """The narrowest link that this drive shares with drives under test, or in a countdown, and what
     is left for each, as a sentence. None without any."""
     scan = drives_seen()
-    busy = {row["drive_key"] for row in pages.running(reader())}
-    busy |= {slot["drive_key"] for slot in slots.listed(reader())
+    busy = {row["drive_key"] for row in run_queries.running(reader())}
+    busy |= {slot["drive_key"] for slot in bays.listed(reader())
              if slot["state"] in (COUNTDOWN, TESTING)}  # fmt: skip
     others = {
         other["name"]: present.drive_title(other) for other in scan.drives

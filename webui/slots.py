@@ -10,10 +10,10 @@ from typing import Any
 from flask import Blueprint, Response, redirect, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan.errors import BadInput
-from benchstick.store import desk, pages, records
-from benchstick.store.desk import WISHES
-from benchstick.store.slots import COUNTDOWN, DONE, TESTING
+from benchstick.errors import BadInput
+from benchstick.store import qa_station, records, run_queries
+from benchstick.store.bays import COUNTDOWN, DONE, TESTING
+from benchstick.store.qa_station import WISHES
 from webui.api import asked
 from webui.bench import reader, the_bench, writer
 from webui.errors import WebError, not_found
@@ -27,7 +27,7 @@ _LOOK = {"pass": "ok", "fail": "bad", "inconclusive": "warn", COUNTDOWN: "run", 
 
 def listed() -> list[dict[str, Any]]:
     """The slots of this bench, as the desk has them."""
-    return desk.slots_of(reader(), the_bench().settings)
+    return qa_station.slots_of(reader(), the_bench().settings)
 
 
 @bp.app_template_global("slot_look")
@@ -43,7 +43,7 @@ def _ask(name: str, wanted: object) -> int:
         raise not_found(_("Slot %(name)s: the bench has no such slot.", name=name[:60]))
     if wanted not in WISHES:
         raise BadInput(f"do: one of {', '.join(WISHES)} is wanted", field="do")
-    if not pages.agent_runs():
+    if not run_queries.agent_runs():
         raise WebError(409, "no_agent", _("no agent is running, which tests: benchstick agent"))
     return records.add_request(writer(), "qa", {"slot": name, "do": wanted})
 

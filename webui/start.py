@@ -14,13 +14,13 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan import queue
-from benchstick.plan.errors import BadInput, BenchError
-from benchstick.plan.queue import OWN, Cost
+from benchstick.errors import BadInput, BenchError
+from benchstick.plan import run_queue
+from benchstick.plan.run_queue import OWN, Cost
 from benchstick.plan.steps import FILESYSTEMS, Plan
-from benchstick.store import pages
+from benchstick.store import run_queries
 from benchstick.suites import presets, registry
-from benchstick.suites.base import Suite
+from benchstick.suites.interface import Suite
 from webui import present, sharing
 from webui.api import asked, reply
 from webui.bench import drives_seen, find_drive, reader, visitor
@@ -77,11 +77,11 @@ def queue_preview(drafts: Sequence[Wish], drive: Mapping[str, Any]) -> dict[str,
         "runs": [
             {
                 **{name: wish.to_request(drive)[name] for name in OWN},
-                "cost": queue.cost([plan]).to_json(),
+                "cost": run_queue.cost([plan]).to_json(),
             }
             for wish, plan in zip(drafts, plans, strict=True)
         ],
-        "total": queue.cost(plans).to_json(),
+        "total": run_queue.cost(plans).to_json(),
     }
 
 
@@ -264,7 +264,7 @@ def _shown_queue(
         return None
     total = None
     try:
-        total = queue.cost(plans_of(drafts, drive))
+        total = run_queue.cost(plans_of(drafts, drive))
     except BadInput as error:
         problem = problem or error
     return {
@@ -303,7 +303,7 @@ def unlock_page(
         wish=wish,
         drive=drive,
         titles=[registry.find(plan.suite).title for plan in plans],
-        cost=queue.cost(plans),
+        cost=run_queue.cost(plans),
         drafts=[draft(item) for item in drafts],
         problem=problem,
     )
@@ -312,7 +312,7 @@ def unlock_page(
 
 
 def _find_request(text: str) -> dict[str, Any]:
-    found = pages.request_json(reader(), number_in_path(text, N_("Request")))
+    found = run_queries.request_json(reader(), number_in_path(text, N_("Request")))
     if found is None:
         raise not_found(_("Request %(number)s: there is no such request.", number=text[:20]))
     return found

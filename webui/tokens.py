@@ -7,8 +7,8 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
-from benchstick.plan.errors import BadInput, BenchError
-from benchstick.store import access
+from benchstick.errors import BadInput, BenchError
+from benchstick.store import auth
 from webui.api import reply
 from webui.bench import reader, visitor, writer
 from webui.errors import WebError, not_found, status_of
@@ -21,7 +21,7 @@ bp = Blueprint("tokens", __name__)
 def _document() -> dict[str, Any]:
     found = [
         {"name": token.name, "created_utc": token.created_utc, "used_utc": token.used_utc}
-        for token in access.tokens(reader())
+        for token in auth.tokens(reader())
     ]
     return {"schema": "benchstick/tokens/1", "tokens": found}
 
@@ -41,21 +41,21 @@ def _make(name: str) -> str:
     """A new token; 409 when the name is in use."""
     _check_session()
     try:
-        return access.new_token(writer(), name, replace=False, field="name")
-    except access.NameTaken as error:
+        return auth.new_token(writer(), name, replace=False, field="name")
+    except auth.NameTaken as error:
         raise WebError(409, "taken", error.message, field="name") from None
 
 
 def _revoke(name: str) -> None:
     _check_session()
-    if not access.revoke_token(writer(), name):
+    if not auth.revoke_token(writer(), name):
         raise not_found(_("Token %(name)s: there is none of this name.", name=repr(name[:64])))
 
 
 def _page(made: tuple[str, str] | None = None, problem: BenchError | None = None) -> Response:
     page = render_template(
         "tokens.html",
-        tokens=access.tokens(reader()),
+        tokens=auth.tokens(reader()),
         made=made,
         problem=problem,
         typed=request.form.get("name", "")[:64],

@@ -10,8 +10,8 @@ from typing import Any
 
 from flask import Blueprint, Response, render_template, request
 
-from benchstick.plan.errors import BadInput
-from benchstick.recipes import limits, lines, outputs, shelf
+from benchstick.errors import BadInput
+from benchstick.recipes import event_lines, library, limits, outputs
 from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
 from benchstick.store import records, verdicts
 from webui.api import reply
@@ -32,7 +32,7 @@ FILES: Mapping[str, tuple[str, str, Callable[[Mapping[str, Any]], str]]] = {
     "csv": ("text/csv; charset=utf-8", "csv", lambda item: outputs.csv_text([item])),
     "events": (
         "text/plain; charset=utf-8", "log",
-        lambda item: "".join(f"{line}\n" for line in lines.event_lines(item)),
+        lambda item: "".join(f"{line}\n" for line in event_lines.event_lines(item)),
     ),
 }  # fmt: skip
 FORMATS = ("json", *FILES)
@@ -127,7 +127,7 @@ def verdict(number: str) -> str:
 def _recipe_of(found: Mapping[str, Any]) -> str | None:
     """The name of the bench's recipe that the verdict is by, as long as that has the same text."""
     wanted = found["recipe"]["sha256"]
-    for item in shelf.shelved(the_bench().home):
+    for item in library.shelved(the_bench().home):
         with contextlib.suppress(BadInput):
             if hashlib.sha256(item.raw()).hexdigest() == wanted:
                 return item.name

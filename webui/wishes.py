@@ -11,14 +11,14 @@ from urllib.parse import parse_qsl, urlencode
 
 from werkzeug.datastructures import MultiDict
 
-from benchstick.engine.source_ram import ram_free
-from benchstick.plan import queue
-from benchstick.plan.errors import BadInput, Refused
+from benchstick.engine.fileset_source.free_ram import ram_free
+from benchstick.errors import BadInput, Refused
+from benchstick.plan import run_queue
 from benchstick.plan.params import Param
-from benchstick.plan.queue import OWN, Cost
+from benchstick.plan.run_queue import OWN, Cost
 from benchstick.plan.steps import Plan
 from benchstick.plan.units import binary_text
-from benchstick.store import pages, queues, records
+from benchstick.store import queues, records, run_queries
 from benchstick.suites import presets, registry
 from webui import present
 from webui.bench import reader, writer
@@ -121,7 +121,7 @@ def wish_from_json() -> Wish:
 def queue_from_json() -> list[Wish]:
     """The wishes in a JSON body that asks for a queue."""
     body = json_body([name for name in FIELDS if name not in OWN] + ["runs"])
-    entries = queue.entries_of(body)
+    entries = run_queue.entries_of(body)
     for at, run in enumerate(body["runs"]):
         for name in run:
             if name not in OWN:
@@ -136,8 +136,8 @@ def drafts_in(form: MultiDict[str, str], drive: str) -> list[Wish]:
     """The runs that the page has put together so far: its fields `q`, each a query of its own.
     They take the form's codes and identity. BadInput for what the page has not made."""
     texts = form.getlist("q")
-    if len(texts) > queue.MOST:
-        raise BadInput(f"q: a queue has at most {queue.MOST} suites", field="q")
+    if len(texts) > run_queue.MOST:
+        raise BadInput(f"q: a queue has at most {run_queue.MOST} suites", field="q")
     shared = [(name, form[name]) for name in FIELDS if name in form and name not in OWN]
     found = []
     for text in texts:
@@ -218,7 +218,7 @@ def _cost(drive_text: str, text: str, ram_gib: int) -> Cost | str:
     drive = json.loads(drive_text)
     try:
         wish = wish_from_form(MultiDict([("drive", drive["code"]), *parse_qsl(text)]))
-        return queue.cost([plan_of(wish, drive)])
+        return run_queue.cost([plan_of(wish, drive)])
     except BadInput as error:
         return error.message
 
@@ -226,7 +226,7 @@ def _cost(drive_text: str, text: str, ram_gib: int) -> Cost | str:
 def plans_of(wishes: Sequence[Wish], drive: Mapping[str, Any]) -> list[Plan]:
     """The plans of a queue. BadInput with the field, also where they cannot follow each other."""
     plans = [plan_of(wish, drive) for wish in wishes]
-    queue.check(plans)
+    run_queue.check(plans)
     return plans
 
 
@@ -318,14 +318,14 @@ def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
             ),
             field="drive",
         )
-    for row in pages.running(reader()):
+    for row in run_queries.running(reader()):
         if row["drive_key"] == drive["identity"]["key"]:
             run = row["number"]
             said = _("%(drive)s: run %(number)s is using this drive.", drive=name, number=run)
             raise WebError(409, "busy", said, field="drive")
     # Between two runs of a queue nothing runs, and the drive is not free.
     waits = queues.open_of_drive(reader(), drive["identity"]["key"])
-    if waits is not None and pages.agent_runs():
+    if waits is not None and run_queries.agent_runs():
         said = _("%(drive)s: queue %(number)s has this drive.", drive=name, number=waits)
         raise WebError(409, "busy", said, field="drive")
 
@@ -353,7 +353,7 @@ def check_codes(
 def ask_agent(body: Mapping[str, Any]) -> int:
     """Put the request into the store for the agent; its id. 409 when there is none: a request to
     destroy data must not wait for somebody to start one."""
-    if not pages.agent_runs():
+    if not run_queries.agent_runs():
         said = _("no agent is running, so no run can start: benchstick agent")
         raise WebError(409, "no_agent", said)
     return records.add_request(writer(), "run", body)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchstick.analysis.series import percentile
-from benchstick.analysis.spread import deviation, mean
+from benchstick.analysis.statistics import deviation, mean
 
 # Seconds: the steady part begins at LATE, evenness is told of the LAST, the first FIRST are what
 # the drive does at its best.

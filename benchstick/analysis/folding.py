@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchstick.analysis.fill import Interval
-from benchstick.analysis.knee import CacheKnees, Knee
-from benchstick.analysis.throttle import SlowDown, SlowDowns
+from benchstick.analysis.cache_knee import CacheKnees, Knee
+from benchstick.analysis.change_points import Interval
+from benchstick.analysis.slowdowns import SlowDown, SlowDowns
 
 # How far from the knee a slow-down that belongs to it begins, in seconds and of its own length.
 _NEAR_SECONDS, _NEAR_SHARE = 5.0, 0.1

@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from benchstick import paths
 from benchstick.appliance import state
-from benchstick.drives import tool
-from benchstick.drives.tool import Finished
-from benchstick.plan.errors import BadInput, BenchError, Refused
-from benchstick.store import home, settings
+from benchstick.drives import subprocesses
+from benchstick.drives.subprocesses import Finished
+from benchstick.errors import BadInput, BenchError, Refused
+from benchstick.store import settings
 
 UTC, LOCAL = "utc", "local"
 # When this was written, and a time by which it will not be in use: what is outside is a mistake.
@@ -45,7 +46,7 @@ def since_boot() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def from_rtc(kind: str, run: Run = tool.run) -> str | None:
+def from_rtc(kind: str, run: Run = subprocesses.run) -> str | None:
     """At boot: take the time of the PC's own clock, which keeps UTC or local time; why not, if so.
 
     Local time is taken as UTC: which zone it is nobody tells. The page then offers a laptop's.
@@ -70,7 +71,7 @@ def wish(browser: float) -> dict[str, float]:
 
 def carry_out(
     body: Mapping[str, Any],
-    run: Run = tool.run,
+    run: Run = subprocesses.run,
     set_clock: Callable[[float], None] = lambda now: time.clock_settime(time.CLOCK_REALTIME, now),
 ) -> float:
     """Set the clock as a request says; by how many seconds it was moved. Refused, BadInput."""
@@ -92,6 +93,6 @@ def carry_out(
 
 def _rtc_kind() -> str:
     try:
-        return settings.load(home.settings_file()).clock
+        return settings.load(paths.settings_file()).clock
     except BenchError:
         return UTC

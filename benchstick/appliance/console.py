@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 from benchstick.appliance import screen
-from benchstick.appliance.view import View
+from benchstick.appliance.screen_model import View
 
 EVERY_SECONDS = 2.0
 # The kernel writes messages on the screen as well; now and then everything is drawn anew.

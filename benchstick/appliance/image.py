@@ -15,10 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchstick.appliance.stick import CONFIG, new_config, parse_id
-from benchstick.drives import claims, contents, tool
-from benchstick.drives.contents import Partition
-from benchstick.drives.tool import Finished
-from benchstick.plan.errors import BadInput
+from benchstick.drives import in_use, partition_table, subprocesses
+from benchstick.drives.partition_table import Partition
+from benchstick.drives.subprocesses import Finished
+from benchstick.errors import BadInput
 
 # What belongs to the stick's user at the top of its FAT partition, though the image brings some of
 # it: an update leaves it, and anything else that the image does not bring.
@@ -38,7 +38,7 @@ class Image:
     data: Partition
 
 
-def read(path: Path, run: Run = tool.run) -> Image:
+def read(path: Path, run: Run = subprocesses.run) -> Image:
     """The image in `path`. BadInput for what is not a stick's image."""
     if path.suffix in _PACKED:
         raise BadInput(f"{path}: is packed; unpack it first: {_PACKED[path.suffix]} {path}")
@@ -55,9 +55,9 @@ def read(path: Path, run: Run = tool.run) -> Image:
     found: list[Partition] = []
     label = ""
     if answer.exit_code == 0:
-        label, found = contents.parse_sfdisk(answer.text, where)
+        label, found = partition_table.parse_sfdisk(answer.text, where)
     by_id = {part.partuuid: part for part in found}
-    boot, data = by_id.get(claims.STICK_FAT), by_id.get(claims.STICK_DATA)
+    boot, data = by_id.get(in_use.STICK_FAT), by_id.get(in_use.STICK_DATA)
     if label != "dos" or boot is None or data is None or len(found) != 2:
         raise BadInput(f"{path}: not an image of a bench stick (its partitions are others)")
     if size % _SECTOR or data.start + data.size > size or boot.start + boot.size > data.start:
@@ -68,7 +68,7 @@ def read(path: Path, run: Run = tool.run) -> Image:
 class Fat:
     """The FAT partition at an offset in a file. Names are relative to its root."""
 
-    def __init__(self, file: Path, offset: int = 0, run: Run = tool.run) -> None:
+    def __init__(self, file: Path, offset: int = 0, run: Run = subprocesses.run) -> None:
         # Else mtools refuses partitions whose size is no multiple of a floppy's tracks.
         os.environ.setdefault("MTOOLS_SKIP_CHECK", "1")
         self._where = f"{file}@@{offset}"
@@ -101,7 +101,7 @@ class Fat:
 
 @contextlib.contextmanager
 def with_users_files(
-    image: Image, old: Path | None = None, run: Run = tool.run
+    image: Image, old: Path | None = None, run: Run = subprocesses.run
 ) -> Iterator[tuple[Path, str, Path]]:
     """A copy of the image whose stick has an id of its own; the copy, the id, a folder of files.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchstick import __version__
-from benchstick.plan.errors import BenchError
+from benchstick.errors import BenchError
 
 if TYPE_CHECKING:
     from importlib import metadata

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.appliance import state, stick
-from benchstick.appliance.start import boot_folder, is_mounted
+from benchstick.appliance.boot import boot_folder, is_mounted
 from benchstick.appliance.stick import Machine
-from benchstick.plan.errors import BadInput, BenchError
-from benchstick.store import export, pages, verdicts
+from benchstick.errors import BadInput, BenchError
+from benchstick.store import export, run_queries, verdicts
 
 # Left free for settings, recipes, and the next system.
 _FLOOR_BYTES = 16 << 20
@@ -63,13 +63,13 @@ class Reports:
             return
         rows = [
             row
-            for row in pages.last_runs(db)
+            for row in run_queries.last_runs(db)
             if row["uuid"] not in self._done
             and row["state"] not in _NOT_REPORTED
             and not row["practice"]
         ]
         said = [row for row in verdicts.listed(db) if _verdict_id(row) not in self._done]
-        if (rows or said) and (pages.running(db) or not is_mounted(boot_folder())):
+        if (rows or said) and (run_queries.running(db) or not is_mounted(boot_folder())):
             return
         self._version = version
         folder = boot_folder() / "reports"
@@ -96,7 +96,7 @@ class Reports:
 
     def _write(self, db: sqlite3.Connection, row: sqlite3.Row, folder: Path) -> None:
         document = export.bundle(db, row["number"])
-        bench = pages.bench_id(db)
+        bench = run_queries.bench_id(db)
         # The JSON last: a run whose JSON is there has all of them.
         texts = {
             "csv": export.figures_csv(document),

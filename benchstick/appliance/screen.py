@@ -10,10 +10,10 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from benchstick.appliance import letters, qr
-from benchstick.appliance.ending import BAD, GOOD
+from benchstick.appliance import banner_font, qr
 from benchstick.appliance.network import is_link_local
-from benchstick.appliance.view import Ended, Line, Running, SlotLine, View
+from benchstick.appliance.outcome_text import BAD, GOOD
+from benchstick.appliance.screen_model import Ended, Line, Running, SlotLine, View
 from benchstick.plan.units import duration_text, size_text
 
 # Select Graphic Rendition of ECMA-48, by what a text is.
@@ -292,7 +292,7 @@ def _slots(canvas: Canvas, slots: Sequence[SlotLine], row: int) -> int:
     a line each."""
     across = 1 if len(slots) == 1 else 2
     down = -(-len(slots) // across)
-    tall = letters.HEIGHT + 3
+    tall = banner_font.HEIGHT + 3
     if row - down * tall < _KEPT_ROWS:
         shown = slots[: max(1, row - _KEPT_ROWS)]
         row -= len(shown)
@@ -305,8 +305,8 @@ def _slots(canvas: Canvas, slots: Sequence[SlotLine], row: int) -> int:
     for number, slot in enumerate(slots):
         top, left = row + number // across * tall, number % across * width
         edge = canvas.width if number % across == across - 1 else left + width - 1
-        word = letters.big(slot.word, edge - left - 2)
-        space = [""] * (letters.HEIGHT - len(word))
+        word = banner_font.big(slot.word, edge - left - 2)
+        space = [""] * (banner_font.HEIGHT - len(word))
         lines = (f"{slot.name}  {slot.model}", *space, *word, slot.said, "")
         for at, line in enumerate(lines):
             canvas.block(top + at, left, edge, line, _style(slot.kind), middle=True)
@@ -320,7 +320,7 @@ def _style(kind: str) -> str:
 def _ended(canvas: Canvas, ended: Ended, row: int) -> int:
     """The word over the whole width, with what it is about below."""
     style = _style(ended.ending.kind)
-    word = letters.big(ended.ending.word, canvas.width - 2)
+    word = banner_font.big(ended.ending.word, canvas.width - 2)
     told = (f"run {ended.number}, {ended.suite} on {ended.model}", ended.ending.why)
     row -= len(word) + 1 + len(told)
     for at, line in enumerate(("", *word, *(plain(text)[: canvas.width - 2] for text in told))):

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives.tree import Tree, diskseq
-from benchstick.store import home
+from benchstick import paths
+from benchstick.drives.sysfs import Tree, diskseq
 
 SCHEMA = "benchstick/appliance/1"
 PULLED = "the stick was pulled out; plug it in again and restart"
 
 
 def _path() -> Path:
-    return home.run_folder() / "appliance" / "state.json"
+    return paths.run_folder() / "appliance" / "state.json"
 
 
 def write(document: Mapping[str, Any]) -> None:
@@ -31,7 +31,7 @@ def write(document: Mapping[str, Any]) -> None:
     fresh.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     fresh.chmod(0o644)
     fresh.rename(path)
-    link = home.run_folder() / "appliance.json"
+    link = paths.run_folder() / "appliance.json"
     with contextlib.suppress(FileExistsError):
         link.symlink_to(path.relative_to(link.parent))
 

@@ -17,14 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchstick.drives import claims, contents, tool
-from benchstick.drives.contents import Partition
+from benchstick import paths
+from benchstick.drives import in_use, partition_table, subprocesses
+from benchstick.drives.device_query import Asker, Query, ask_live
 from benchstick.drives.filesystems import KINDS
-from benchstick.drives.query import Asker, Query, ask_live
-from benchstick.drives.tool import Finished
-from benchstick.drives.tree import Tree, capacity, disk_names, diskseq
-from benchstick.plan.errors import BadInput
-from benchstick.store import home
+from benchstick.drives.partition_table import Partition
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.sysfs import Tree, capacity, disk_names, diskseq
+from benchstick.errors import BadInput
 
 CONFIG = Path("benchstick/stick.cfg")
 PARAMETER = "benchstick.stick"
@@ -42,7 +42,7 @@ class Machine:
 
     tree: Tree = field(default_factory=Tree)
     query: Query = ask_live
-    run: Callable[..., Finished] = tool.run
+    run: Callable[..., Finished] = subprocesses.run
     disks: Sequence[str] | None = None
     command_line: str | None = None
     boot_fs: str = "vfat"
@@ -89,9 +89,9 @@ def find(machine: Machine) -> list[Stick]:
 
 def _look(machine: Machine, name: str) -> Stick | None:
     tree = machine.tree
-    _, partitions = contents.table(tree, name, Asker(machine.query))
+    _, partitions = partition_table.table(tree, name, Asker(machine.query))
     by_id = {part.partuuid: part for part in partitions}
-    boot = by_id.get(claims.STICK_FAT)
+    boot = by_id.get(in_use.STICK_FAT)
     if boot is None or boot.kernel is None:
         return None
     here = f"sys/block/{name}"
@@ -103,14 +103,14 @@ def _look(machine: Machine, name: str) -> Stick | None:
         model=" ".join(word for word in words if word) or "drive",
         read_only=tree.text(f"{here}/ro") == "1",
         boot=boot,
-        data=by_id.get(claims.STICK_DATA),
+        data=by_id.get(in_use.STICK_DATA),
         id=_id_of(machine, f"/dev/{boot.kernel}"),
     )
 
 
 def _id_of(machine: Machine, node: str) -> str | None:
     """The id in the stick's configuration; None where there is none that can be read."""
-    point = home.run_folder() / "mnt" / f"look-{Path(node).name}"
+    point = paths.run_folder() / "mnt" / f"look-{Path(node).name}"
     try:
         with mounted(machine, node, point):
             return parse_id((point / CONFIG).read_text(encoding="utf-8", errors="replace"))

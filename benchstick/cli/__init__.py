@@ -13,13 +13,7 @@ import traceback
 import click
 
 from benchstick import __version__
-from benchstick.plan.errors import (
-    EXIT_BAD_INPUT,
-    EXIT_CANCELLED,
-    EXIT_INTERNAL,
-    EXIT_STORE,
-    BenchError,
-)
+from benchstick.errors import EXIT_BAD_INPUT, EXIT_CANCELLED, EXIT_INTERNAL, EXIT_STORE, BenchError
 from benchstick.plan.plain import one_line, plain_output
 
 # Command name to module; loaded on use, so that `drives` does not wait for the web framework.

@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from benchstick.analysis.session import session, timed_steps
+from benchstick.agent import event_log
+from benchstick.agent.agent import Agent
+from benchstick.analysis.run_timeline import session, timed_steps
 from benchstick.appliance.reports import Reports
 from benchstick.cli.common import need_root
-from benchstick.engine import event_lines
-from benchstick.engine.agent import Agent
 from benchstick.engine.signals import cancel_on_signals
-from benchstick.recipes.autostart import hands
+from benchstick.paths import data_folder, settings_file
+from benchstick.qa.autostart_rules import hands
 from benchstick.store import settings
-from benchstick.store.home import data_folder, settings_file
 
 
 @click.command()
@@ -24,7 +24,7 @@ def agent() -> None:
     need_root("the agent")
     with cancel_on_signals() as stop:
         chosen = settings.load(settings_file())
-        with event_lines.opened(chosen, data_folder()) as tell:
+        with event_log.opened(chosen, data_folder()) as tell:
             slots = hands(chosen, data_folder(), tell)
             reports = Reports(more={"html": html_report}, verdicts=VERDICT_FILES)
             Agent(data_folder(), stop, reports, slots).serve()

@@ -7,10 +7,10 @@ import sys
 import click
 
 from benchstick.appliance import state
-from benchstick.appliance.start import start as start_appliance
+from benchstick.appliance.boot import start as start_appliance
 from benchstick.appliance.stick import Machine
 from benchstick.cli.common import need_root, print_json, print_line
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 
 
 def _say(text: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from benchstick.agent.agent import cancel_run
 from benchstick.cli.common import need_root, reader
-from benchstick.engine.agent import cancel_run
 
 
 @click.command()

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from benchstick.appliance import state
-from benchstick.engine import purges
-from benchstick.plan.errors import BadInput
+from benchstick.engine import interrupted_sanitize
+from benchstick.errors import BadInput
+from benchstick.paths import data_folder
 from benchstick.plan.plain import one_line
-from benchstick.plan.tables import MOST_BYTES
+from benchstick.plan.tabular_input import MOST_BYTES
 from benchstick.store import database
-from benchstick.store.home import data_folder
 
 
 def print_json(document: Any) -> None:
@@ -40,7 +40,7 @@ def tell_notices() -> None:
 
 def tell_unfinished() -> None:
     """Purges that did not come to their end, on stderr, with what to do."""
-    for left in purges.at_home(data_folder()):
+    for left in interrupted_sanitize.at_home(data_folder()):
         print_line(f"benchstick: {left.told()}", file=sys.stderr)
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from benchstick.analysis.compare import summary
+from benchstick.analysis.comparison.rank import summary
 from benchstick.cli.common import print_line, print_table, reader
 from benchstick.cli.export import check_place, encoded, put, put_drawings
-from benchstick.plan.errors import BadInput
-from benchstick.store import comparisons, pages
+from benchstick.errors import BadInput
+from benchstick.store import comparisons, run_queries
 from benchstick.store.export import comparison_csv
 
 FORMATS = ("text", "json", "csv", "html", "pdf", "svg")
@@ -44,7 +44,7 @@ def compare(
     check_place("compare", wanted, output)
     with reader() as db:
         document = comparisons.comparison(db, numbers, mark=mark, with_references=not no_references)
-        bench = pages.bench_id(db)
+        bench = run_queries.bench_id(db)
     if wanted == "svg":
         assert output is not None
         _drawings(document, output)

@@ -8,7 +8,7 @@ import click
 
 from benchstick import __version__
 from benchstick.appliance import console as terminal
-from benchstick.appliance.view import Looker
+from benchstick.appliance.screen_model import Looker
 
 
 @click.command()

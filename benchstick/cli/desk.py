@@ -12,12 +12,12 @@ from typing import Any
 import click
 
 from benchstick.cli.common import need_root, print_json, print_line, print_table
-from benchstick.plan.errors import BadInput, Refused, StoreFailed
-from benchstick.plan.ticket import scan_text
+from benchstick.errors import BadInput, Refused, StoreFailed
+from benchstick.paths import data_folder, settings_file
+from benchstick.plan.labels import scan_text
 from benchstick.store import database, locks, records, settings
-from benchstick.store import desk as desks
-from benchstick.store.desk import AGAIN, STOP
-from benchstick.store.home import data_folder, settings_file
+from benchstick.store import qa_station as desks
+from benchstick.store.qa_station import AGAIN, STOP
 from benchstick.store.records import storable
 
 # The agent looks twice a second; a look at drives that hang takes longer.

@@ -6,16 +6,17 @@ import contextlib
 
 import click
 
+from benchstick.agent import hotplugged
+from benchstick.agent.agent import drives_document
 from benchstick.cli.common import print_json, print_line, tell_notices, tell_unfinished
-from benchstick.drives import discover, words, worse
-from benchstick.drives.model import Drive
-from benchstick.engine import plugged, purges
-from benchstick.engine.agent import drives_document
-from benchstick.engine.job import find_drive
-from benchstick.plan.errors import StoreFailed
+from benchstick.drives import bottlenecks, discover, summary
+from benchstick.drives.types import Drive
+from benchstick.engine import interrupted_sanitize
+from benchstick.engine.run_request import find_drive
+from benchstick.errors import StoreFailed
+from benchstick.paths import data_folder
 from benchstick.plan.units import size_text
 from benchstick.store import database, records
-from benchstick.store.home import data_folder
 
 
 def _labels() -> dict[str, str]:
@@ -32,9 +33,9 @@ def drives(as_json: bool) -> None:
     """List the drives: how each is connected, whether it may be written, and why."""
     tell_notices()
     tell_unfinished()
-    found = purges.noted(
+    found = interrupted_sanitize.noted(
         data_folder(),
-        discover.scan(labels=_labels(), home=data_folder(), seen=plugged.believed()),
+        discover.scan(labels=_labels(), home=data_folder(), seen=hotplugged.believed()),
     )
     if as_json:
         print_json(drives_document(found))
@@ -50,10 +51,10 @@ def print_card(drive: Drive) -> None:
     label = f" [{drive.label}]" if drive.label else ""
     size = size_text(drive.identity.capacity)
     print_line(f"{drive.path}  {drive.identity.model}, {size}{label}")
-    print_line(f"    {words.summary_line(drive)}")
+    print_line(f"    {summary.summary_line(drive)}")
     print_line(f"    {drive.guard.state}: {drive.guard.why}")
     print_line(f"    code: {drive.code}")
-    for item in worse.found(drive.value):
+    for item in bottlenecks.found(drive.value):
         print_line(f"    note: {item.text}")
 
 
@@ -62,7 +63,7 @@ def print_card(drive: Drive) -> None:
 @click.option("--json", "as_json", is_flag=True, help="one entry of the drives document")
 def drive(selector: str, as_json: bool) -> None:
     """All facts of one drive. D is a /dev path, a code, a label, a port path, or `practice`."""
-    found = find_drive(selector, data_folder(), plugged.believed())
+    found = find_drive(selector, data_folder(), hotplugged.believed())
     if as_json:
         print_json({"schema": "benchstick/drive/1", **found.to_json()})
         return

@@ -14,13 +14,13 @@ from typing import Any
 
 import click
 
-from benchstick.analysis.session import Session, session, timed_steps
+from benchstick.analysis.run_timeline import Session, session, timed_steps
 from benchstick.cli.common import reader
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
+from benchstick.paths import data_folder
 from benchstick.store import export as files
-from benchstick.store import pages
-from benchstick.store.home import data_folder
-from benchstick.suites.certificate import certificate
+from benchstick.store import run_queries
+from benchstick.suites.erase_certificate import certificate
 
 FORMATS = ("json", "csv", "html", "pdf", "svg", "bundle", "certificate", "certificate-text")
 # Not for a terminal.
@@ -46,7 +46,7 @@ def export(number: int, form: str, output: Path | None, artefacts: bool) -> None
             put(_bundle(db, number, artefacts), output, is_text=False)
             return
         document = files.bundle(db, number)
-        bench = pages.bench_id(db)
+        bench = run_queries.bench_id(db)
     if form == "svg":
         assert output is not None
         _charts(document, output)

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from benchstick.cli.common import print_json, print_line, print_table, read_file, reader
-from benchstick.plan.errors import BadInput
-from benchstick.store import database, models
-from benchstick.store.home import data_folder
-from benchstick.suites import models as sheets
+from benchstick.errors import BadInput
+from benchstick.paths import data_folder
+from benchstick.store import database, spec_sheets
+from benchstick.suites import spec_sheets as sheets
 
 
 @click.group()
@@ -25,7 +25,7 @@ def import_(path: Path) -> None:
     """Take a model sheet out of a TOML file; one of the same name is replaced."""
     sheet = sheets.read(read_file(path), str(path))
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        models.save(db, sheet)
+        spec_sheets.save(db, sheet)
     print_line(f"kept {sheet.name}, for drives whose model is {sheet.model}")
 
 
@@ -35,7 +35,7 @@ def list_(as_json: bool) -> None:
     """List the model sheets."""
     known = (data_folder() / database.FILE).exists()
     with reader() if known else contextlib.nullcontext() as db:
-        found = [] if db is None else models.listed(db)
+        found = [] if db is None else spec_sheets.listed(db)
     if as_json:
         listed = [{"id": number, **sheet.to_json()} for number, sheet in found]
         print_json({"schema": "benchstick/models/1", "models": listed})
@@ -59,5 +59,5 @@ def remove(number: int) -> None:
     if not (data_folder() / database.FILE).exists():
         raise BadInput("there are no model sheets yet")
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        models.remove(db, number)
+        spec_sheets.remove(db, number)
     print_line(f"removed {number}")

@@ -8,8 +8,8 @@ from benchstick.cli.common import need_root
 from benchstick.cli.drives import print_card
 from benchstick.drives import practice as drive
 from benchstick.drives.locks import is_locked
-from benchstick.plan.errors import Refused
-from benchstick.store.home import data_folder
+from benchstick.errors import Refused
+from benchstick.paths import data_folder
 
 
 @click.command()

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
+from benchstick.agent import hotplugged
 from benchstick.cli.common import need_root, print_json
 from benchstick.drives import discover
-from benchstick.engine import plugged, recovery
-from benchstick.engine import purges as unfinished
-from benchstick.engine.job import find_drive
+from benchstick.engine import interrupted_sanitize as unfinished
+from benchstick.engine import recovery
+from benchstick.engine.run_request import find_drive
+from benchstick.paths import data_folder
 from benchstick.store import database
-from benchstick.store.home import data_folder
 
 
 @click.command()
@@ -42,7 +43,7 @@ def purges(selector: str | None, unlock: str | None, as_json: bool) -> None:
 
 
 def _undo(home: Path, selector: str, unlock: str | None) -> str:
-    seen = plugged.believed()
+    seen = hotplugged.believed()
     with contextlib.closing(database.open_writer(home)) as db:
         # A killed runner's tools may still be at the drive.
         recovery.recover(db)

@@ -9,26 +9,28 @@ from pathlib import Path
 
 import click
 
-from benchstick.cli.carry import cost_text
+from benchstick.agent import event_log, hotplugged
 from benchstick.cli.common import need_root, print_json, print_line, print_table, tell_unfinished
+from benchstick.cli.progress import cost_text
 from benchstick.cli.recipe import is_file, source, tell_mistakes
-from benchstick.drives import blank, discover, slots
-from benchstick.drives.model import Drive
-from benchstick.drives.tree import Tree
-from benchstick.engine import event_lines, plugged
-from benchstick.engine.job import Job, find_drives, make_ready
+from benchstick.drives import bays, blank, discover
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.types import Drive
+from benchstick.engine.run_request import Job, find_drives, make_ready
 from benchstick.engine.signals import cancel_on_signals
-from benchstick.plan import queue
-from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput, BenchError
+from benchstick.errors import EXIT_BAD_INPUT, BadInput, BenchError
+from benchstick.paths import data_folder, settings_file
+from benchstick.plan import run_queue
 from benchstick.plan.steps import Plan
-from benchstick.recipes import before, lines, outputs, several, verdict
-from benchstick.recipes.drive_test import Ask
+from benchstick.qa import parallel_drives
+from benchstick.qa.drive_session import Ask
+from benchstick.qa.parallel_drives import Asked
+from benchstick.recipes import event_lines as lines
+from benchstick.recipes import outputs, preconditions, verdict
 from benchstick.recipes.model import Recipe
-from benchstick.recipes.read import RecipeMistakes, read
-from benchstick.recipes.several import Asked
+from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.store import settings
 from benchstick.store.database import utc_now
-from benchstick.store.home import data_folder, settings_file
 from benchstick.store.records import storable
 
 
@@ -74,7 +76,7 @@ def qa(
         need_root("a test")
     tell_unfinished()
     chosen = settings.load(settings_file())
-    ports = slots.by_port(Tree(), chosen.bench_ports)
+    ports = bays.by_port(Tree(), chosen.bench_ports)
     drives = _drives(recipe, selectors, ports, makes=not dry_run)
     erase = _erase(codes, drives)
     labels = {"asset": asset, "order": order, "operator": operator}
@@ -97,7 +99,7 @@ def qa(
         )
         for drive in drives
     ]  # fmt: skip
-    with cancel_on_signals() as cancelled, event_lines.opened(chosen, data_folder()) as send:
+    with cancel_on_signals() as cancelled, event_log.opened(chosen, data_folder()) as send:
 
         def tell(said: Sequence[str]) -> None:
             for line in said:
@@ -109,7 +111,7 @@ def qa(
                              labels=labels, scanned=scanned, recipe=recipe.name)
             for drive in drives
         ])  # fmt: skip
-        found = several.carry_out(
+        found = parallel_drives.carry_out(
             asked, data_folder(), cancelled, lambda item: tell(lines.event_lines(item))
         )
     _write(junit, outputs.junit(found))
@@ -137,7 +139,7 @@ def _drives(
     recipe: Recipe, selectors: Sequence[str], ports: dict[str, str], *, makes: bool
 ) -> list[Drive]:
     """The drives that are meant. BadInput where there are none, or one is named twice."""
-    home, seen = data_folder(), plugged.believed()
+    home, seen = data_folder(), hotplugged.believed()
     if selectors:
         found = find_drives(selectors, home, seen, makes=makes)
         for at, drive in enumerate(found):
@@ -150,7 +152,7 @@ def _drives(
         )
     present = discover.scan(seen=seen, home=home)
     there = [drive for drive in present if drive.identity.port in ports]
-    fitting = [d for d in there if before.why_no_match(recipe.match, d.to_json()) is None]
+    fitting = [d for d in there if preconditions.why_no_match(recipe.match, d.to_json()) is None]
     if not fitting:
         told = ", ".join(drive.code for drive in there) or "none"
         raise BadInput(
@@ -183,12 +185,12 @@ def _tell(
 ) -> None:
     """What is about to be done, for each drive; on stderr, of a dry run on stdout."""
     file = sys.stdout if dry_run else sys.stderr
-    seen = plugged.believed()
+    seen = hotplugged.believed()
     print_line(f"{recipe.name} on {len(drives)} drive{'s' if len(drives) > 1 else ''}", file=file)
     for drive in drives:
         facts = drive.to_json()
         another = verdict.serial_mismatch(scanned, facts)
-        reasons = [*([] if another is None else [another]), *before.reasons(recipe, facts)]
+        reasons = [*([] if another is None else [another]), *preconditions.reasons(recipe, facts)]
         cost = ""
         if not reasons:
             jobs = [
@@ -201,7 +203,7 @@ def _tell(
                 cost = cost_text(plans)
                 if any(plan.destroys for plan in plans) and drive.code not in erase:
                     plugged_in = drive.diskseq is not None and drive.diskseq in seen
-                    reason = before.why_not_erased(
+                    reason = preconditions.why_not_erased(
                         recipe, facts, bench_ports=ports, plugged=plugged_in,
                         # The test itself reads it when it is the drive's turn.
                         sample=partial(_sample, drive.name, dry_run),
@@ -211,7 +213,7 @@ def _tell(
                 cost = error.message
         told = "; ".join(item.text for item in reasons) or cost
         print_line(f"{drive.code} ({drive.identity.model}): {storable(told)}", file=file)
-    for sentence in several.shared(drives):
+    for sentence in parallel_drives.shared(drives):
         print(sentence, file=file)
 
 
@@ -220,9 +222,9 @@ def _sample(name: str, dry_run: bool) -> str | None:
 
 
 def _plans(jobs: Sequence[Job], drive: Drive) -> list[Plan]:
-    home, seen = data_folder(), plugged.believed()
+    home, seen = data_folder(), hotplugged.believed()
     plans = [make_ready(job, home, seen, makes=False, drive=drive).plan for job in jobs]
-    queue.check(plans)
+    run_queue.check(plans)
     return plans
 
 

@@ -10,23 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchstick.cli.carry import carry_out, cost_text, document_of, print_plan
+from benchstick.agent.foreground_queue import Foreground
 from benchstick.cli.common import print_json, print_line
+from benchstick.cli.progress import carry_out, cost_text, document_of, print_plan
 from benchstick.cli.runs import print_run
-from benchstick.engine.foreground import Foreground
-from benchstick.engine.job import (
-    Job,
-    Ready,
-    check_queue,
-    make_all_ready,
-    make_ready,
-)
+from benchstick.engine.run_request import Job, Ready, check_queue, make_all_ready, make_ready
 from benchstick.engine.signals import cancel_on_signals
-from benchstick.plan import queue
-from benchstick.plan.errors import EXIT_CANCELLED, BadInput, BenchError
+from benchstick.errors import EXIT_CANCELLED, BadInput, BenchError
+from benchstick.plan import run_queue
 from benchstick.store.records import storable
 from benchstick.suites import presets, registry
-from benchstick.suites.base import Suite
+from benchstick.suites.interface import Suite
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,7 @@ def queue_of(
     documents = [document_of(home, number) for number in done.numbers]
     named = [job.suite for at, job in enumerate(jobs) if at not in done.taken_out]
     left = named[len(documents) :] + [jobs[at].suite for at in done.taken_out]
-    code, why = queue.exit_code(done.codes), done.why
+    code, why = run_queue.exit_code(done.codes), done.why
     if as_json:
         print_json(_document(documents, left, code, why))
     else:
@@ -203,13 +197,13 @@ def _carry_out_one(
     done.codes.append(outcome.exit_code)
     done.numbers.append(outcome.number)
     done.why = outcome.why
-    return queue.goes_on(outcome.exit_code)
+    return run_queue.goes_on(outcome.exit_code)
 
 
 def _print_plans(readies: Sequence[Ready], as_json: bool) -> None:
     plans = [ready.plan for ready in readies]
     if as_json:
-        total = queue.cost(plans).to_json()
+        total = run_queue.cost(plans).to_json()
         documents = [plan.to_json() for plan in plans]
         print_json({"schema": "benchstick/plans/1", "total": total, "plans": documents})
         return

@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from benchstick.cli.common import print_json, print_line, print_table, read_file
-from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput
-from benchstick.recipes import shelf, told, words
+from benchstick.errors import EXIT_BAD_INPUT, BadInput
+from benchstick.paths import data_folder
+from benchstick.recipes import describe, documents, library
 from benchstick.recipes.model import Recipe
-from benchstick.recipes.read import RecipeMistakes, read
+from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.store import database, recipes, settings
-from benchstick.store.home import data_folder
 from benchstick.store.records import storable
 
 
@@ -33,12 +33,12 @@ def check(path: Path, as_json: bool) -> int:
         found = read(read_file(path), str(path))
     except RecipeMistakes as error:
         if as_json:
-            print_json(told.check(error, str(path)))
+            print_json(documents.check(error, str(path)))
         else:
             tell_mistakes(error, str(path))
         return EXIT_BAD_INPUT
     if as_json:
-        print_json(told.check(found, str(path)))
+        print_json(documents.check(found, str(path)))
     else:
         print_line(f"{path}: {found.name}: {_counts(found)}; no mistakes")
     return 0
@@ -60,9 +60,9 @@ def _counts(found: Recipe) -> str:
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/recipes/1 document")
 def list_(as_json: bool) -> None:
     """List the recipes: those that come with the bench, those uploaded, those on its stick."""
-    found = [(item, told.of_shelf(item)) for item in shelf.shelved()]
+    found = [(item, documents.of_shelf(item)) for item in library.shelved()]
     if as_json:
-        listed = [told.listed(item, made) for item, made in found]
+        listed = [documents.listed(item, made) for item, made in found]
         print_json({"schema": "benchstick/recipes/1", "recipes": listed})
         return
     print_table(
@@ -74,7 +74,7 @@ def list_(as_json: bool) -> None:
 def _told(made: Recipe | BadInput) -> tuple[str, str, str]:
     if isinstance(made, BadInput):
         return "-", "-", storable(made.message) or ""
-    most = words.time_text(made.time_limit) if made.time_limit else "-"
+    most = describe.time_text(made.time_limit) if made.time_limit else "-"
     return most, " ".join(entry.suite for entry in made.entries), made.about
 
 
@@ -94,7 +94,7 @@ def show(name: str, as_toml: bool, as_json: bool, pin: bool) -> None:
     elif as_json:
         print_json(found.to_json())
     else:
-        print("\n    ".join(words.lines(found)))
+        print("\n    ".join(describe.lines(found)))
 
 
 def _pin_line(name: str, raw: bytes) -> str:
@@ -121,7 +121,7 @@ def add(path: Path, name: str | None) -> int:
     except RecipeMistakes as error:
         tell_mistakes(error, str(path))
         return EXIT_BAD_INPUT
-    shelf.check_upload(called, found)
+    library.check_upload(called, found)
     with contextlib.closing(database.open_writer(data_folder())) as db:
         recipes.save(db, called, raw.decode("utf-8-sig"))
     print_line(f"{called} is kept (benchstick recipe show {called})")
@@ -133,7 +133,7 @@ def add(path: Path, name: str | None) -> int:
 def remove(name: str) -> None:
     """Remove a recipe that was added or uploaded."""
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        if not recipes.remove(db, shelf.stored_name(name)):
+        if not recipes.remove(db, library.stored_name(name)):
             raise BadInput(f"recipe {name[:60]!r}: none of that name was added", field="recipe")
     print_line(f"{name} is removed")
 
@@ -143,12 +143,12 @@ def is_file(name: str) -> bool:
     if "/" in name or name.endswith(".toml"):
         return True
     # A file in this folder does not replace a recipe of the bench.
-    return Path(name).exists() and name not in {item.name for item in shelf.shelved()}
+    return Path(name).exists() and name not in {item.name for item in library.shelved()}
 
 
 def source(name: str) -> tuple[bytes, str]:
     """The text of a recipe and what its file is called. BadInput when there is none."""
     if is_file(name):
         return read_file(Path(name)), name
-    found = shelf.find(name)
+    found = library.find(name)
     return found.raw(), found.file

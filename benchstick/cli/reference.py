@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from benchstick.cli.common import print_json, print_line, print_table, read_file, reader
-from benchstick.plan.errors import BadInput
-from benchstick.store import database, references
-from benchstick.store.home import data_folder
-from benchstick.suites import references as files
+from benchstick.errors import BadInput
+from benchstick.paths import data_folder
+from benchstick.store import database, reference_results
+from benchstick.suites import reference_results as files
 
 
 @click.group()
@@ -25,7 +25,7 @@ def import_(path: Path) -> None:
     """Take figures out of a TOML or CSV file: drive, suite, figure, value, unit, source."""
     found = files.read(read_file(path), str(path))
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        count = references.add(db, found)
+        count = reference_results.add(db, found)
     print_line(f"{count} reference figure{'' if count == 1 else 's'} kept from {path}")
 
 
@@ -36,7 +36,7 @@ def list_(suite: str | None, as_json: bool) -> None:
     """List the reference figures with their numbers and sources."""
     known = (data_folder() / database.FILE).exists()
     with reader() if known else contextlib.nullcontext() as db:
-        found = [] if db is None else references.listed(db, suite)
+        found = [] if db is None else reference_results.listed(db, suite)
     if as_json:
         print_json({"schema": "benchstick/references/1", "references": found})
     elif not found:
@@ -59,5 +59,5 @@ def remove(numbers: tuple[int, ...]) -> None:
     if not (data_folder() / database.FILE).exists():
         raise BadInput("there are no reference figures yet")
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        references.remove(db, numbers)
+        reference_results.remove(db, numbers)
     print_line(f"removed {', '.join(str(number) for number in numbers)}")

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 import click
 
-from benchstick.cli.carry import carry_out, document_of, print_plan, tell_cost
+from benchstick.agent import hotplugged
 from benchstick.cli.common import need_root, print_json, print_line, tell_unfinished
+from benchstick.cli.progress import carry_out, document_of, print_plan, tell_cost
 from benchstick.cli.queue import Given, queue_of, read_suites
 from benchstick.cli.runs import print_run
-from benchstick.engine import plugged
-from benchstick.engine.job import Job, make_ready
+from benchstick.engine.run_request import Job, make_ready
 from benchstick.engine.signals import cancel_on_signals
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
+from benchstick.paths import data_folder
 from benchstick.plan.steps import FILESYSTEMS, TARGETS
-from benchstick.store.home import data_folder
 
 
 @click.command()
@@ -55,7 +55,7 @@ def run(
     if not dry_run:
         need_root("a run")
     tell_unfinished()
-    seen = plugged.believed()
+    seen = hotplugged.believed()
     if len(jobs) > 1:
         return queue_of(jobs, home, seen, dry_run=dry_run, as_json=as_json)
     ready = make_ready(jobs[0], home, seen, makes=not dry_run)

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from benchstick.cli.common import print_json, print_line, print_table, reader, tell_notices
-from benchstick.drives import worse
+from benchstick.drives import bottlenecks
+from benchstick.paths import data_folder
 from benchstick.plan.units import duration_text
 from benchstick.store import database, records
-from benchstick.store.home import data_folder
 
 
 @click.command()
@@ -73,7 +73,7 @@ def show(number: int, as_json: bool) -> None:
     """Show run N: its result, what it rests on, what happened."""
     with reader() as db:
         document = records.run_json(db, number)
-    worse.put_into(document["drive"])
+    bottlenecks.put_into(document["drive"])
     if as_json:
         print_json(document)
     else:

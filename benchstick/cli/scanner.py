@@ -8,13 +8,13 @@ import time
 
 import click
 
+from benchstick.agent.barcode import scanner as scanners
+from benchstick.agent.barcode.keymaps import LAYOUTS
 from benchstick.cli.common import print_line
-from benchstick.engine import scanner as scanners
-from benchstick.engine.keyboard import LAYOUTS
 from benchstick.engine.signals import cancel_on_signals
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
+from benchstick.paths import settings_file
 from benchstick.store import settings
-from benchstick.store.home import settings_file
 
 SCHEMA = "benchstick/scanner/1"
 SCAN_SCHEMA = "benchstick/scan/1"

@@ -10,15 +10,15 @@ from typing import Any
 
 import click
 
+from benchstick.agent.agent import drives_document
 from benchstick.appliance import state
 from benchstick.cli.common import need_root, print_line
 from benchstick.cli.masking import masked
 from benchstick.drives import discover
-from benchstick.engine import host
-from benchstick.engine.agent import drives_document
-from benchstick.plan.errors import BadInput, BenchError
+from benchstick.engine import host_settings
+from benchstick.errors import BadInput, BenchError
+from benchstick.paths import data_folder
 from benchstick.store import database, records
-from benchstick.store.home import data_folder
 
 
 @click.command()
@@ -30,7 +30,7 @@ def support(output: Path, keep_serials: bool) -> None:
     drives = discover.scan(home=data_folder())
     document: Any = {
         "schema": "benchstick/support/1",
-        "host": host.facts(),
+        "host": host_settings.facts(),
         "drives": drives_document(drives),
         "runs": _last_runs(),
         "appliance": state.read(),

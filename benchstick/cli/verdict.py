@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from benchstick.cli.common import print_json, print_line, print_table, reader
+from benchstick.paths import data_folder
 from benchstick.plan.plain import one_line
-from benchstick.recipes import lines, outputs
+from benchstick.recipes import event_lines, outputs
 from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
 from benchstick.store import database, records, verdicts
-from benchstick.store.home import data_folder
 from benchstick.store.records import storable
 
 FORMATS = ("text", "json", "csv", "junit", "events")
@@ -88,6 +88,6 @@ def _print(found: Mapping[str, Any], form: str) -> None:
     elif form == "junit":
         print(outputs.junit([found]), end="")
     elif form == "events":
-        print("\n".join(lines.event_lines(found)))
+        print("\n".join(event_lines.event_lines(found)))
     else:
         print("\n".join(one_line(line) for line in outputs.text_lines(found)))

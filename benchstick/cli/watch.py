@@ -8,12 +8,12 @@ import sys
 import click
 
 from benchstick.cli.common import print_line
-from benchstick.drives import discover, words
-from benchstick.drives.model import Drive
-from benchstick.drives.watch import present
-from benchstick.drives.watch import watch as hotplug
+from benchstick.drives import discover, summary
+from benchstick.drives.hotplug import present
+from benchstick.drives.hotplug import watch as hotplug
+from benchstick.drives.types import Drive
 from benchstick.engine.signals import cancel_on_signals
-from benchstick.store.home import data_folder
+from benchstick.paths import data_folder
 
 SCHEMA = "benchstick/watch/1"
 
@@ -56,6 +56,6 @@ def _print(kind: str, name: str, drive: Drive | None, as_json: bool) -> None:
     else:
         print_line(
             f"{kind}: {drive.path} {drive.identity.model} ({drive.code}), "
-            f"{words.summary_line(drive)}, {drive.guard.state}"
+            f"{summary.summary_line(drive)}, {drive.guard.state}"
         )
     sys.stdout.flush()

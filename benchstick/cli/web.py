@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from benchstick.store.home import data_folder
+from benchstick.paths import data_folder
 
 
 @click.command()

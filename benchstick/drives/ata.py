@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from benchstick.drives.model import Fact
-from benchstick.drives.query import Asker
-from benchstick.drives.tree import Tree
+from benchstick.drives.device_query import Asker
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.types import Fact
 
 # VPD page 89h: IDENTIFY data starts at byte 60 (SAT-4, 12.4.2).
 _PAGE_89_IDENTIFY = 60

@@ -13,9 +13,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 
-from benchstick.drives.contents import parse_probe
-from benchstick.drives.query import NOT_ANSWERING, SAMPLE, Asker, Query, ask_live
-from benchstick.drives.tree import Tree, capacity
+from benchstick.drives.device_query import NOT_ANSWERING, SAMPLE, Asker, Query, ask_live
+from benchstick.drives.partition_table import parse_probe
+from benchstick.drives.sysfs import Tree, capacity
 
 BLOCK = 64 * 1024
 PARTS = 1024

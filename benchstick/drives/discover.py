@@ -12,27 +12,27 @@ from typing import Any
 
 from benchstick.drives import (
     ata,
-    claims,
-    contents,
+    block_queue,
+    in_use,
     loops,
     nvme,
-    queue,
+    partition_table,
     sata,
     scsi,
     smart,
+    subprocesses,
     temperature,
-    tool,
     usb,
 )
-from benchstick.drives.contents import Contents
+from benchstick.drives.device_query import Asker, Query, ask_live
+from benchstick.drives.guard_policy import LOCKED, PROTECTED, judge
 from benchstick.drives.identify import NO_PASS_THROUGH, Identified, again, identify
-from benchstick.drives.judge import LOCKED, PROTECTED, judge
 from benchstick.drives.locks import Running, running
-from benchstick.drives.model import Drive, Fact, Guard, Identity
-from benchstick.drives.query import Asker, Query, ask_live
-from benchstick.drives.tree import Tree, disk_names, diskseq, partition_names
-from benchstick.drives.where import Where, locate
-from benchstick.plan.errors import BadInput
+from benchstick.drives.partition_table import Contents
+from benchstick.drives.sysfs import Tree, disk_names, diskseq, partition_names
+from benchstick.drives.topology import Where, locate
+from benchstick.drives.types import Drive, Fact, Guard, Identity
+from benchstick.errors import BadInput
 
 TEST_RUNS = "not asked while a test runs"
 NOT_MEANT = "not looked at: another drive is meant"
@@ -55,7 +55,7 @@ class _Scan:
 
     tree: Tree
     query: Query
-    claims: claims.Claims
+    claims: in_use.Claims
     runs: tuple[Running, ...]
     seen: frozenset[int]
     home: Path | None
@@ -88,7 +88,7 @@ def scan(
     """
     if query is ask_live:
         # Else each drive would be locked with this as its reason.
-        tool.require("setpriv")
+        subprocesses.require("setpriv")
     shared = _share(root, query, seen, home, deep, skip_queries)
     shared = replace(shared, brief=frozenset(identity_only))
     names = [name for name in disk_names(shared.tree) if _is_drive(shared, name)]
@@ -107,7 +107,7 @@ def _share(
 ) -> _Scan:
     tree = Tree(root)
     runs = tuple(running()) if tree.live else ()
-    return _Scan(tree, query, claims.read(tree), runs, frozenset(seen), home, deep, frozenset(skip))
+    return _Scan(tree, query, in_use.read(tree), runs, frozenset(seen), home, deep, frozenset(skip))
 
 
 def _is_drive(shared: _Scan, name: str) -> bool:
@@ -144,7 +144,7 @@ def _look_once(shared: _Scan, name: str) -> Drive | None:
     look = Asker(shared.query, why) if shared.deep or why else _remembered(shared, name)
     ask = look if shared.deep else Asker(shared.query, silent_why=why or "not asked: quick look")
     who = identify(tree, where, Asker(shared.query) if tells else ask)
-    inside = contents.look(tree, name, look)
+    inside = partition_table.look(tree, name, look)
     # Before the facts are asked for: only what the guard needs may count as not answered.
     guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.seen)
     facts = _facts(shared, where, who, inside, ask)
@@ -253,7 +253,7 @@ def _facts(
     found |= usb.facts(tree, where, ask, log)
     found |= sata.facts(tree, where, who.words, bridge_why)
     found |= sata.pcie(tree, where.pci[-1] if where.transport == "nvme" and where.pci else None)
-    found |= queue.facts(tree, where)
+    found |= block_queue.facts(tree, where)
     found |= ata.feature_facts(who.words, bridge_why)
     found |= _by_transport(tree, where, who, ask, found)
     found |= smart_facts
@@ -308,7 +308,7 @@ def _by_transport(
             else Fact(hardware > 0, source="sysfs discard_max_hw_bytes")
         )
     if found["write_cache"].value is None:
-        own["write_cache"] = queue.kernel_write_cache(tree, where)
+        own["write_cache"] = block_queue.kernel_write_cache(tree, where)
     if who.smart.is_nvme:
         behind = "an NVMe drive is behind this bridge"
         own |= {n: Fact.unknown(f"{behind}: {nvme.NOT_ATA}") for n in ("ncq", "apm", "devsleep")}
@@ -316,7 +316,7 @@ def _by_transport(
     return own
 
 
-def _filesystems(inside: Contents, where: Where, who: Identified, known: claims.Claims) -> Fact:
+def _filesystems(inside: Contents, where: Where, who: Identified, known: in_use.Claims) -> Fact:
     if inside.doubts and not inside.partitions and not inside.whole.type:
         return Fact.unknown(inside.doubts[0])
     points = {mount.source: mount.point for mount in known.mounts.get(where.name, [])}
@@ -407,7 +407,7 @@ def reidentify(
     identity, asker = again(tree, where, drive, query)
     if asker.silent_why is not None:
         look = asker
-    inside = contents.look(tree, name, look)
+    inside = partition_table.look(tree, name, look)
     guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.seen)
     devno = tree.text(f"sys/block/{name}/dev")
     if devno is None:

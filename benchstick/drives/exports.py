@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from benchstick.drives.tree import Tree
+from benchstick.drives.sysfs import Tree
 
 _CONFIG = "sys/kernel/config"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchstick.drives import tool
-from benchstick.drives.tool import Finished
-from benchstick.drives.tree import Tree
-from benchstick.plan.errors import BadInput
+from benchstick.drives import subprocesses
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.sysfs import Tree
+from benchstick.errors import BadInput
 
 # What `--fs auto` takes, the first that this host can mount.
 AUTO = ("exfat", "ext4")
@@ -39,7 +39,7 @@ KINDS = {
 }
 
 
-def why_not_mountable(fs: str, *, run: Callable[..., Finished] = tool.run) -> str | None:
+def why_not_mountable(fs: str, *, run: Callable[..., Finished] = subprocesses.run) -> str | None:
     """Why this kernel cannot mount `fs` (blkid's name), or None when it can."""
     kind = KINDS.get(fs)
     if kind is None:
@@ -55,20 +55,20 @@ def why_not_mountable(fs: str, *, run: Callable[..., Finished] = tool.run) -> st
     return f"{fs}: this kernel has no {kind.driver} driver ({answer.error_line})"
 
 
-def why_not_makeable(fs: str, *, run: Callable[..., Finished] = tool.run) -> str | None:
+def why_not_makeable(fs: str, *, run: Callable[..., Finished] = subprocesses.run) -> str | None:
     """Why the bench cannot make and mount `fs` here, or None when it can."""
     kind = KINDS.get(fs)
     if kind is None or kind.mkfs is None:
         makeable = ", ".join(name for name, known in KINDS.items() if known.mkfs)
         return f"{fs}: the bench makes {makeable}"
     try:
-        tool.require(kind.mkfs)
+        subprocesses.require(kind.mkfs)
     except BadInput as error:
         return f"{fs}: {error.message}"
     return why_not_mountable(fs, run=run)
 
 
-def choose(fs: str, *, run: Callable[..., Finished] = tool.run) -> str:
+def choose(fs: str, *, run: Callable[..., Finished] = subprocesses.run) -> str:
     """The filesystem to make for `--fs FS`; for `auto` the first that works of exfat, ext4.
 
     BadInput naming why when none works.

@@ -17,17 +17,17 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import TracebackType
 
-from benchstick.drives import claims, contents, locks, loops, medium
-from benchstick.drives.contents import parse_probe
+from benchstick.drives import in_use, locks, loops, medium, partition_table
+from benchstick.drives.device_query import PROBE, Asker, Query, ask_live, patient
 from benchstick.drives.discover import reidentify
+from benchstick.drives.guard_policy import FREE, LOCKED, PROTECTED, is_stick, judge, protections
 from benchstick.drives.identify import again
-from benchstick.drives.judge import FREE, LOCKED, PROTECTED, is_stick, judge, protections
 from benchstick.drives.locks import is_locked
-from benchstick.drives.model import Drive
-from benchstick.drives.query import PROBE, Asker, Query, ask_live, patient
-from benchstick.drives.tree import Tree, diskseq
-from benchstick.drives.where import locate
-from benchstick.plan.errors import DriveLost, Refused
+from benchstick.drives.partition_table import parse_probe
+from benchstick.drives.sysfs import Tree, diskseq
+from benchstick.drives.topology import locate
+from benchstick.drives.types import Drive
+from benchstick.errors import DriveLost, Refused
 
 __all__ = ["FREE", "LOCKED", "PROTECTED", "Hold", "hold", "is_locked", "judge"]
 
@@ -190,7 +190,7 @@ class Hold:
             )
         if drive.diskseq is not None and medium.sequence(self._fd) not in (None, drive.diskseq):
             raise DriveLost(f"{_who(drive)} was replaced since the run began: {told}")
-        reasons = claims.read(Tree()).reasons.get(drive.name)
+        reasons = in_use.read(Tree()).reasons.get(drive.name)
         if reasons:
             raise Refused(f"{_who(drive)} is protected: {'; '.join(reasons)}; {told}")
 
@@ -338,8 +338,8 @@ def _check_codes(
 def is_idle_stick(drive: Drive, query: Query = ask_live) -> bool:
     """A bench stick that is protected for nothing else: not mounted, not booted from by UUID."""
     tree = Tree()
-    inside = contents.look(tree, drive.name, Asker(query))
-    used = protections(drive.name, inside, claims.read(tree), but_stick=True)
+    inside = partition_table.look(tree, drive.name, Asker(query))
+    used = protections(drive.name, inside, in_use.read(tree), but_stick=True)
     return is_stick(inside) and not used
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from benchstick.drives import nodes, own
 from benchstick.drives.nodes import Node
-from benchstick.drives.tree import Tree
+from benchstick.drives.sysfs import Tree
 
 # linux/proc_ns.h: PROC_PID_INIT_INO, the number of the first namespace of processes.
 _FIRST_PIDS = "pid:[4026531836]"

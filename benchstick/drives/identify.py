@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchstick.drives import ata, nvme, scsi, smart
-from benchstick.drives.model import Drive, Fact, Identity
-from benchstick.drives.query import NOT_INSTALLED, Asker, Query
-from benchstick.drives.tool import Finished
-from benchstick.drives.tree import Tree, capacity
-from benchstick.drives.where import Where
+from benchstick.drives.device_query import NOT_INSTALLED, Asker, Query
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.sysfs import Tree, capacity
+from benchstick.drives.topology import Where
+from benchstick.drives.types import Drive, Fact, Identity
 
 _IDENTITY_TOOLS = ("hdparm", "smartctl")
 NO_PASS_THROUGH = "behind this bridge: no ATA pass-through"

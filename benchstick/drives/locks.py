@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives import places
-from benchstick.drives.model import Identity
+from benchstick import paths
+from benchstick.drives.types import Identity
 
 # struct flock: type, whence, start, length, pid.
 _FLOCK = "hhqqi4x"
@@ -32,7 +32,7 @@ def lock_path(identity: Identity) -> Path:
     text = json.dumps(identity.to_json(), sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", identity.serial or f"port-{identity.port}")[:64]
-    return places.locks() / f"{safe}-{digest}.lock"
+    return paths.locks() / f"{safe}-{digest}.lock"
 
 
 def take(path: Path) -> int | None:
@@ -80,7 +80,7 @@ class Running:
 def running() -> list[Running]:
     """All drives on which a run holds its lock now."""
     found = []
-    folder = places.locks()
+    folder = paths.locks()
     try:
         files = sorted(folder.glob("*.lock"))
     except OSError:

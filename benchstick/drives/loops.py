@@ -12,8 +12,9 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchstick.drives import nodes, places
-from benchstick.drives.tree import Tree
+from benchstick import paths
+from benchstick.drives import nodes
+from benchstick.drives.sysfs import Tree
 
 FILE_NAME = "practice.img"
 # linux/loop.h: LOOP_GET_STATUS64, and the size of struct loop_info64.
@@ -55,7 +56,7 @@ def backing_block(tree: Tree, name: str) -> str | None:
 
 def practice_file(home: Path | None = None) -> Path:
     """The practice drive's backing file, symlinks resolved as the kernel shows it."""
-    return (home or places.home()).resolve() / "practice" / FILE_NAME
+    return (home or paths.data_folder()).resolve() / "practice" / FILE_NAME
 
 
 def is_practice(tree: Tree, name: str, home: Path | None = None) -> bool:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchstick.plan.errors import BadInput, DriveLost
+from benchstick.errors import BadInput, DriveLost
 
 # linux/fs.h: BLKGETDISKSEQ, _IOR(0x12, 128, __u64), and BLKGETSIZE64; linux/sg: SG_IO.
 _BLKGETDISKSEQ = 0x80081280

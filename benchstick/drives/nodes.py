@@ -7,7 +7,7 @@ import re
 import stat
 from dataclasses import dataclass
 
-from benchstick.drives.tree import Tree, partition_names
+from benchstick.drives.sysfs import Tree, partition_names
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives import purge_tools
-from benchstick.drives.model import Fact
-from benchstick.drives.query import PROBE, Asker
-from benchstick.drives.tree import Tree
+from benchstick.drives import sanitize_commands
+from benchstick.drives.device_query import PROBE, Asker
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.types import Fact
 
 _ONCS_DATASET_MANAGEMENT = 1 << 2
 _OACS_SECURITY, _OACS_FORMAT, _OACS_NAMESPACES = 1 << 0, 1 << 1, 1 << 3
@@ -104,7 +104,7 @@ def _format(ask: Asker, name: str, oacs: int, fna: int) -> dict[str, Fact]:
     """What Format NVM erases, of how much, and the LBA format that it must keep."""
     answer = ask("nvme", "id-ns", f"/dev/{name}", "-o", "json")
     try:
-        kept = Fact(str(purge_tools.parse_lba_format(answer.text)), source="id-ns flbas")
+        kept = Fact(str(sanitize_commands.parse_lba_format(answer.text)), source="id-ns flbas")
     except (ValueError, KeyError, TypeError):
         kept = Fact.unknown(ask.why_not(answer))
     return {**_format_actions(oacs, fna), "lba_format": kept}
@@ -117,16 +117,16 @@ def _sanitize(ask: Asker, name: str, sanicap: int) -> dict[str, Fact]:
         return found
     answer = ask("nvme", "sanitize-log", f"/dev/{name}", "-o", "json")
     try:
-        log = purge_tools.parse_sanitize_log(answer.text)
+        log = sanitize_commands.parse_sanitize_log(answer.text)
     except ValueError:
         return found | {"sanitize_state": Fact.unknown(ask.why_not(answer))}
     found["sanitize_state"] = Fact(log.word, source="sanitize-log")
-    if log.status == purge_tools.FAILED and _reads(ask, name):
+    if log.status == sanitize_commands.FAILED and _reads(ask, name):
         # The log tells of the last sanitize, also when its failure was left since.
         found["sanitize_state"] = Fact("failed, left since", source="sanitize-log, a read")
     for action, fact in (
-        (purge_tools.BLOCK_ERASE, "sanitize_block_time"),
-        (purge_tools.CRYPTO_ERASE, "sanitize_crypto_time"),
+        (sanitize_commands.BLOCK_ERASE, "sanitize_block_time"),
+        (sanitize_commands.CRYPTO_ERASE, "sanitize_crypto_time"),
     ):
         seconds = log.seconds.get(action)
         found[fact] = (
@@ -149,7 +149,7 @@ def _namespaces(tree: Tree, ask: Asker, name: str, oacs: int) -> Fact:
         return Fact(max(1, shown), source="sysfs; the drive has no namespace management")
     answer = ask("nvme", "list-ns", f"/dev/{name}", "--all", "-o", "json")
     try:
-        listed = purge_tools.parse_namespaces(answer.text)
+        listed = sanitize_commands.parse_namespaces(answer.text)
     except (ValueError, KeyError, TypeError):
         return Fact.unknown(ask.why_not(answer))
     return Fact(max(1, shown, len(listed)), source="nvme list-ns --all")

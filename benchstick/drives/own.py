@@ -12,8 +12,8 @@ import contextlib
 import os
 import secrets
 
-from benchstick.drives import places
-from benchstick.drives.tree import Tree
+from benchstick import paths
+from benchstick.drives.sysfs import Tree
 
 _VARIABLE = "BENCHSTICK_TOOL"
 # For a bench that cannot write its runtime folder: the tools of this process only.
@@ -32,7 +32,7 @@ def is_marked(tree: Tree, pid: int) -> bool:
 
 
 def _token() -> str:
-    path = places.runtime() / "tool-token"
+    path = paths.run_folder() / "tool-token"
     with contextlib.suppress(OSError):
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,19 +7,20 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from benchstick.drives import loops, places, tool
+from benchstick import paths
+from benchstick.drives import loops, subprocesses
 from benchstick.drives.discover import scan
-from benchstick.drives.model import Drive
-from benchstick.drives.tool import Finished
-from benchstick.drives.tree import Tree
-from benchstick.plan.errors import BadInput
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.types import Drive
+from benchstick.errors import BadInput
 
 LEAST_BYTES = 4 << 30
 USUAL_BYTES = 8 << 30
 _MIB = 1 << 20
 
 
-def ensure(home: Path | None = None, *, run: Callable[..., Finished] = tool.run) -> Drive:
+def ensure(home: Path | None = None, *, run: Callable[..., Finished] = subprocesses.run) -> Drive:
     """The practice drive, made and attached where needed.
 
     At least 4 GiB and at most a quarter of the space free for it; BadInput with the numbers when
@@ -33,7 +34,7 @@ def ensure(home: Path | None = None, *, run: Callable[..., Finished] = tool.run)
     name = find(home)
     if name is None:
         raise BadInput(f"the practice drive {image} was attached, but no loop device shows it")
-    for drive in scan(home=home or places.home()):
+    for drive in scan(home=home or paths.data_folder()):
         if drive.name == name:
             return drive
     raise BadInput(f"the practice drive {image} on /dev/{name} has no capacity: remove the file")
@@ -52,7 +53,7 @@ def detach(
     home: Path | None = None,
     *,
     remove: bool = False,
-    run: Callable[..., Finished] = tool.run,
+    run: Callable[..., Finished] = subprocesses.run,
 ) -> None:
     """Take the practice drive off its loop device; the file stays unless `remove`."""
     name = find(home)

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from benchstick.drives import claims, contents, places, tool
+from benchstick import paths
+from benchstick.drives import in_use, partition_table, subprocesses
+from benchstick.drives.device_query import Asker, ask_live
 from benchstick.drives.filesystems import KINDS, choose, why_not_mountable
 from benchstick.drives.guard import Hold
-from benchstick.drives.model import Drive
-from benchstick.drives.query import Asker, ask_live
-from benchstick.drives.tool import Finished
-from benchstick.drives.tree import Tree, partition_names
-from benchstick.plan.errors import BadInput, BenchError, DriveLost, Refused
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.sysfs import Tree, partition_names
+from benchstick.drives.types import Drive
+from benchstick.errors import BadInput, BenchError, DriveLost, Refused
 
 _MIB = 1 << 20
 START_BYTES = _MIB
@@ -76,7 +77,7 @@ def cluster_size(fs: str, size: int) -> int:
 
 
 def make_filesystem(
-    hold: Hold, fs: str, *, label: str = "BENCHSTICK", run: Run = tool.run
+    hold: Hold, fs: str, *, label: str = "BENCHSTICK", run: Run = subprocesses.run
 ) -> Prepared:
     """Erase the table and old signatures; one partition at 1 MiB; make the filesystem on it.
 
@@ -97,7 +98,7 @@ def make_filesystem(
     cluster = cluster_size(kind, size)
     _do(run, hold, _mkfs(kind, node, label, cluster), timeout=_MKFS_TIMEOUT_SECONDS)
     answer = run(["blkid", "-p", "-o", "export", node], timeout=30)
-    made = contents.parse_blkid(answer.text)
+    made = partition_table.parse_blkid(answer.text)
     if made.type != kind:
         raise BadInput(f"{kind} was made on {node}, but blkid finds {made.type or 'nothing'} there")
     return Prepared(node, kind, cluster, START_BYTES, label, length)
@@ -124,7 +125,7 @@ def _failed(hold: Hold, name: str, answer: Finished) -> BenchError:
     return BadInput(f"{path}: {name} failed: {answer.error_line}")
 
 
-def drop_partitions(drive: Drive, run: Run = tool.run) -> None:
+def drop_partitions(drive: Drive, run: Run = subprocesses.run) -> None:
     """Make the kernel forget old partitions: hosts without table parsing would keep stale ones."""
     if partition_names(Tree(), drive.name):
         run(["partx", "--delete", drive.path], timeout=30)
@@ -196,23 +197,23 @@ def _mkfs(fs: str, node: str, label: str, cluster: int) -> list[str]:
     ]  # fmt: skip
 
 
-def find_filesystem(drive: Drive, *, run: Run = tool.run) -> Prepared:
+def find_filesystem(drive: Drive, *, run: Run = subprocesses.run) -> Prepared:
     """The drive's own filesystem for `--fs keep`: the largest that this kernel can mount.
 
     Refused, naming the mount point, when the drive is mounted elsewhere; BadInput naming
     `--fs auto --erase CODE` when there is none.
     """
-    foreign = claims.read(Tree()).foreign_mounts(drive.name)
+    foreign = in_use.read(Tree()).foreign_mounts(drive.name)
     if foreign:
         mount_ = foreign[0]
         raise Refused(
             f"{drive.path} is mounted at {mount_.point}: unmount it, the bench mounts it itself"
         )
-    inside = contents.look(Tree(), drive.name, Asker(ask_live))
+    inside = partition_table.look(Tree(), drive.name, Asker(ask_live))
     if any(part.kernel is None and part.signature.type for part in inside.partitions):
         # The kernel shows no node for it: hosts without table parsing.
         run(["partx", "--update", drive.path], timeout=30)
-        inside = contents.look(Tree(), drive.name, Asker(ask_live))
+        inside = partition_table.look(Tree(), drive.name, Asker(ask_live))
     found, reasons = [], []
     for path, size, signature, start in _places(drive, inside):
         if signature.usage != "filesystem" or path is None:
@@ -233,9 +234,9 @@ def find_filesystem(drive: Drive, *, run: Run = tool.run) -> Prepared:
 
 
 def _places(
-    drive: Drive, inside: contents.Contents
-) -> list[tuple[str | None, int, contents.Signature, int]]:
-    rows: list[tuple[str | None, int, contents.Signature, int]] = [
+    drive: Drive, inside: partition_table.Contents
+) -> list[tuple[str | None, int, partition_table.Signature, int]]:
+    rows: list[tuple[str | None, int, partition_table.Signature, int]] = [
         (drive.path, drive.identity.capacity, inside.whole, 0)
     ]
     for part in inside.partitions:
@@ -244,7 +245,7 @@ def _places(
     return rows
 
 
-def mount(device: str, fs: str, run_uuid: str, *, run: Run = tool.run) -> Path:
+def mount(device: str, fs: str, run_uuid: str, *, run: Run = subprocesses.run) -> Path:
     """Mount `device` (blkid's `fs`) at `/run/benchstick/mnt/<uuid>` with the kernel's driver."""
     kind = KINDS.get(fs)
     why = why_not_mountable(fs, run=run)
@@ -252,7 +253,7 @@ def mount(device: str, fs: str, run_uuid: str, *, run: Run = tool.run) -> Path:
         raise BadInput(why or f"{fs} cannot be mounted", field="fs")
     if not _UUID.fullmatch(run_uuid):
         raise BadInput(f"{run_uuid!r} is not a run's UUID")
-    base = places.mounts()
+    base = paths.mounts()
     base.mkdir(parents=True, exist_ok=True, mode=0o700)
     point = base / run_uuid
     try:
@@ -275,15 +276,15 @@ def mount(device: str, fs: str, run_uuid: str, *, run: Run = tool.run) -> Path:
 
 def _is_mounted(point: Path) -> bool:
     text = Tree().text("proc/self/mountinfo") or ""
-    return any(where == str(point) for _, where, _, _ in claims.parse_mountinfo(text))
+    return any(where == str(point) for _, where, _, _ in in_use.parse_mountinfo(text))
 
 
-def unmount(point: Path, *, run: Run = tool.run, tries: int = 10) -> str | None:
+def unmount(point: Path, *, run: Run = subprocesses.run, tries: int = 10) -> str | None:
     """Unmount the bench's own mount and remove its folder.
 
     None when it is off; else a sentence: something kept it busy and it was detached lazily.
     """
-    if not point.is_relative_to(places.mounts()):
+    if not point.is_relative_to(paths.mounts()):
         raise Refused(f"{point} is not a mount of the bench")
     told = None
     answer: Finished | None = None
@@ -319,7 +320,7 @@ def new_folder(mountpoint: Path, run_number: int, run_uuid: str) -> Path:
     return folder
 
 
-def discard(hold: Hold, *, run: Run = tool.run) -> Finished:
+def discard(hold: Hold, *, run: Run = subprocesses.run) -> Finished:
     """TRIM the whole drive with blkdiscard. Checks the drive first; fails where TRIM is not had."""
     hold.check_before_write()
     return _do(run, hold, ["blkdiscard", hold.drive.path], timeout=_MKFS_TIMEOUT_SECONDS)

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from benchstick.drives.ata import Words, sata_speeds
-from benchstick.drives.model import Fact
-from benchstick.drives.tree import Tree
-from benchstick.drives.where import Where
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.topology import Where
+from benchstick.drives.types import Fact
 
 NAMES = ("sata_speed", "sata_capable_speed", "sata_port_limit")
 

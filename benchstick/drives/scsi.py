@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from benchstick.drives.model import Fact
-from benchstick.drives.query import Asker
-from benchstick.drives.tree import Tree
-from benchstick.drives.where import Where
+from benchstick.drives.device_query import Asker
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.topology import Where
+from benchstick.drives.types import Fact
 
 
 def unit_serial(tree: Tree, name: str) -> str | None:

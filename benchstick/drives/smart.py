@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchstick.drives.model import Fact
-from benchstick.drives.query import Asker
+from benchstick.drives.device_query import Asker
+from benchstick.drives.types import Fact
 
 ARGUMENTS = ("-j", "-i", "-H", "-A")
 # Bits 0 to 2 of smartctl's exit status tell that the command failed, 3 to 7 the drive's state.

@@ -11,11 +11,11 @@ import re
 import threading
 
 from benchstick.drives import smart
+from benchstick.drives.device_query import Asker, Query, ask_live
 from benchstick.drives.identify import identify
-from benchstick.drives.model import Drive, Fact
-from benchstick.drives.query import Asker, Query, ask_live
-from benchstick.drives.tree import Tree
-from benchstick.drives.where import Where, locate
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.topology import Where, locate
+from benchstick.drives.types import Drive, Fact
 
 GIVE_UP_AFTER = 2
 _failures: dict[tuple[str, int | None], int] = {}

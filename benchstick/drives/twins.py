@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from benchstick.drives import ata, locks, scsi
-from benchstick.drives.contents import parse_probe
-from benchstick.drives.query import PROBE, SAME, Asker
-from benchstick.drives.tree import Tree, capacity
+from benchstick.drives.device_query import PROBE, SAME, Asker
+from benchstick.drives.partition_table import parse_probe
+from benchstick.drives.sysfs import Tree, capacity
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from benchstick.drives.model import Fact
-from benchstick.drives.query import Asker
-from benchstick.drives.tree import Tree
-from benchstick.drives.where import Where
+from benchstick.drives.device_query import Asker
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.topology import Where
+from benchstick.drives.types import Fact
 
 _BOS, _DEVICE_CAPABILITY = 0x0F, 0x10
 _CAP_SUPERSPEED, _CAP_SUPERSPEED_PLUS = 0x03, 0x0A

@@ -9,7 +9,7 @@ import contextlib
 import re
 from pathlib import Path
 
-from benchstick.drives import tool
+from benchstick.drives import subprocesses
 
 RULES = Path("/run/udev/rules.d")
 
@@ -40,4 +40,4 @@ def release(uuid: str) -> None:
 
 
 def _reload() -> None:
-    tool.run(["udevadm", "control", "--reload"], timeout=10)
+    subprocesses.run(["udevadm", "control", "--reload"], timeout=10)

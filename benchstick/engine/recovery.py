@@ -17,14 +17,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchstick import paths
 from benchstick.drives import prepare
-from benchstick.engine import automount, cgroup, ending, host, purges, source_ram
-from benchstick.engine.copier import empty_folder
+from benchstick.engine import automount, cgroup, host_settings, interrupted_sanitize, results
+from benchstick.engine.copier.copy import empty_folder
+from benchstick.engine.fileset_source import free_ram
 from benchstick.engine.retention import UUID
 from benchstick.engine.runner import MARK
-from benchstick.plan.errors import BenchError
-from benchstick.store import home as places
-from benchstick.store import live, locks
+from benchstick.errors import BenchError
+from benchstick.store import live_progress, locks
 from benchstick.store.records import RunRecord
 
 IDLE_WAIT = 30.0
@@ -35,7 +36,7 @@ _NAME = re.compile(r"[a-z0-9]+")
 
 def recover(db: sqlite3.Connection) -> list[int]:
     """Recover every run that says running and is not. Returns their numbers."""
-    places.make_run_folder()
+    paths.make_run_folder()
     rows = db.execute(
         "SELECT running.run, runs.uuid FROM running JOIN runs ON runs.number = running.run"
     ).fetchall()
@@ -70,19 +71,19 @@ def _recover_one(db: sqlite3.Connection, number: int, uuid: str, device: str) ->
     for problem in _unmount(number, uuid):
         record.event(None, "recovery", problem)
     automount.release(uuid)
-    host.restore_settings(record)
-    live.remove(uuid)
-    shutil.rmtree(places.staging(uuid), ignore_errors=True)
-    purges.interrupt(record, db)
-    result = ending.conclude_killed(record)
+    host_settings.restore_settings(record)
+    live_progress.remove(uuid)
+    shutil.rmtree(paths.staging(uuid), ignore_errors=True)
+    interrupted_sanitize.interrupt(record, db)
+    result = results.conclude_killed(record)
     record.finish(
-        "interrupted", 70, seconds=None, why=f"{ending.KILLED} during this run", result=result
+        "interrupted", 70, seconds=None, why=f"{results.KILLED} during this run", result=result
     )
 
 
 def _unmount(number: int, uuid: str) -> Iterator[str]:
     """Remove the run's own folder, unmount what it had mounted; yields what went wrong."""
-    base = places.run_folder()
+    base = paths.run_folder()
     mounted = base / "mnt" / uuid
     try:
         folder = mounted / f"benchstick-{number}"
@@ -95,7 +96,7 @@ def _unmount(number: int, uuid: str) -> Iterator[str]:
         problem = prepare.unmount(mounted)
         if problem:
             yield problem
-        source_ram.unmount(base / "ram" / uuid)
+        free_ram.unmount(base / "ram" / uuid)
     except (BenchError, OSError) as error:
         yield str(error)
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchstick.plan.errors import StoreFailed
+from benchstick.errors import StoreFailed
 from benchstick.store import locks
 from benchstick.store.records import RunRecord
 

@@ -13,17 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchstick.appliance import pulled, state
+from benchstick import paths
+from benchstick.appliance import state, stick_removed
 from benchstick.drives import discover
 from benchstick.drives.guard import Hold
-from benchstick.drives.model import Drive
-from benchstick.engine import automount, cgroup, host, retention, steps
-from benchstick.engine.artefacts import StepFolder, check_room
-from benchstick.engine.ending import conclude
-from benchstick.engine.remaining import Paces, of_step
-from benchstick.engine.sampler import Sampler
-from benchstick.engine.work import StepOutcome, Work
-from benchstick.plan.errors import (
+from benchstick.drives.types import Drive
+from benchstick.engine import automount, cgroup, host_settings, retention
+from benchstick.engine.eta import Paces, of_step
+from benchstick.engine.measure.sampler import Sampler
+from benchstick.engine.results import conclude
+from benchstick.engine.run_context import StepOutcome, Work
+from benchstick.engine.step_artifacts import StepFolder, check_room
+from benchstick.engine.steps import executors
+from benchstick.errors import (
     EXIT_CANCELLED,
     EXIT_DONE,
     EXIT_INCONCLUSIVE,
@@ -37,10 +39,9 @@ from benchstick.plan.errors import (
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.steps import Fio, Plan, Prepare, Purge, ReadBack, Step
 from benchstick.plan.units import duration_text
-from benchstick.store import home as places
-from benchstick.store import live, locks, settings
+from benchstick.store import live_progress, locks, settings
 from benchstick.store.records import RunRecord
-from benchstick.suites.base import RoundSuite, Suite
+from benchstick.suites.interface import RoundSuite, Suite
 
 # In long steps the samples reach the store once a minute (docs/architecture.md).
 COMMIT_EVERY = 60.0
@@ -129,8 +130,8 @@ class Runner:
 
     def carry_out(self) -> Outcome:
         """Do the plan. Every end is recorded: done, failed, cancelled; never raises BenchError."""
-        places.make_run_folder()
-        kept = settings.load(places.settings_file()).output_mib
+        paths.make_run_folder()
+        kept = settings.load(paths.settings_file()).output_mib
         retention.prune(self._db, self.home, kept << 20)
         check_room(self.home)
         os.umask(0o027)
@@ -150,14 +151,14 @@ class Runner:
             )
             self._on_stick = state.on_a_stick()
             if self._on_stick:
-                self.record.follow(lambda: pulled.other_store(self.home))
+                self.record.follow(lambda: stick_removed.other_store(self.home))
             if self.begun is not None:
                 self.begun(self.record.number)
             return self._recorded()
         finally:
             os.environ.pop(MARK, None)
-            live.remove(self.uuid)
-            shutil.rmtree(places.staging(self.uuid), ignore_errors=True)
+            live_progress.remove(self.uuid)
+            shutil.rmtree(paths.staging(self.uuid), ignore_errors=True)
             lock.release()
 
     def _recorded(self) -> Outcome:
@@ -207,8 +208,8 @@ class Runner:
                 cleanup.callback(cgroup.end, group)
             cleanup.callback(automount.release, self.uuid)
             automount.keep_off(self.drive.name, self.uuid)
-            cleanup.callback(host.restore_settings, self.record)
-            refused = host.change_settings(self.drive, self.record)
+            cleanup.callback(host_settings.restore_settings, self.record)
+            refused = host_settings.change_settings(self.drive, self.record)
             sampler = self._sampler()
             cleanup.callback(sampler.stop)
             self.work = Work(
@@ -229,8 +230,8 @@ class Runner:
             cleanup.callback(self._close_source)
             for text in refused:
                 self.record.event(0.0, "setting", text)
-            self._host = host.facts()
-            self._controller = host.controller(self.drive.name)
+            self._host = host_settings.facts()
+            self._controller = host_settings.controller(self.drive.name)
             self._keep_conditions()
             # However the run ends: what was measured so far has its conditions.
             cleanup.callback(self._keep_conditions)
@@ -328,7 +329,7 @@ class Runner:
 
     def _queue(self) -> dict[str, str]:
         """The block layer's settings; of a drive that has gone, as they were last."""
-        self._queue_settings = host.queue_settings(self.drive.name) or self._queue_settings
+        self._queue_settings = host_settings.queue_settings(self.drive.name) or self._queue_settings
         return self._queue_settings
 
     def _note_others(self) -> None:
@@ -348,7 +349,7 @@ class Runner:
         work = self.work
         work.check_cancelled()
         self._note_others()
-        staging = places.staging(self.uuid) if self._on_stick else None
+        staging = paths.staging(self.uuid) if self._on_stick else None
         folder = StepFolder(self.home, self.uuid, index, step.name, staging)
         folder.make()
         work.artefacts, work.index, work.bytes_done = folder, index, 0
@@ -387,7 +388,7 @@ class Runner:
     def _carry_out(self, step: Step) -> StepOutcome:
         """The step; an error of the system that a vanished drive explains is the drive's loss."""
         try:
-            return steps.carry_out(self.work, step)
+            return executors.carry_out(self.work, step)
         except OSError as error:
             if self.work.sampler.lost.is_set() or not self.hold.alive():
                 raise self.work.lost(f"went away ({error.strerror})") from error
@@ -433,7 +434,7 @@ class Runner:
         at_most = any(isinstance(later, Fio) and later.round for later in to_come)
         if work.now - self._committed > COMMIT_EVERY:
             self._commit()
-        live.publish(
+        live_progress.publish(
             self.uuid,
             {
                 "step": index,

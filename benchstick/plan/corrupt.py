@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchstick.plan.errors import (
+from benchstick.errors import (
     EXIT_CANCELLED,
     EXIT_DRIVE_LOST,
     EXIT_INTERNAL,

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 
 SCHEMA = "benchstick/fileset/1"
 FILLS = ("random", "text")

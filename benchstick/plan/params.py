@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.plan.units import parse_size
 
 Value = str | int | float | bool

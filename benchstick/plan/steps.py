@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 
 SCHEMA = "benchstick/plan/1"
 TARGETS = ("block", "file")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 _SUFFIXES = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchstick.plan.errors import (
+from benchstick.errors import (
     EXIT_BAD_INPUT,
     EXIT_CANCELLED,
     EXIT_DRIVE_LOST,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchstick.drives.model import TRANSPORTS
+from benchstick.drives.types import TRANSPORTS
 
 NUMBER, TEXT, FLAG = "a number", "text", "true or false"
 

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from benchstick.recipes import codes
-from benchstick.recipes.before import value_of, why_not_of
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.model import CHANGE, CLAIM, FACT, FIGURE, PEAK, Limit, Value
-from benchstick.suites import models
-from benchstick.suites.models import Sheet
+from benchstick.recipes.preconditions import value_of, why_not_of
+from benchstick.suites import spec_sheets
+from benchstick.suites.spec_sheets import Sheet
 
 HELD, FAILED, UNKNOWN = "held", "failed", "unknown"
 _FAILURE = {
@@ -312,7 +312,7 @@ def _claimed(limit: Limit, item: _Measured, sheet: Sheet | None) -> float:
         raise _Unknown(codes.NO_CLAIM, "no model sheet fits this drive")
     figure = {"name": limit.name, "unit": item.unit, "pass": None, "state": "valid", "value": 0.0,
               "why": None}  # fmt: skip
-    for claim in models.beside(sheet, str(limit.suite), [figure]):
+    for claim in spec_sheets.beside(sheet, str(limit.suite), [figure]):
         if claim["figure"] == limit.name and claim["unit"] == item.unit:
             return float(claim["claimed"])
     raise _Unknown(codes.NO_CLAIM, f"the sheet of {sheet.name} claims no {limit.name}")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchstick.recipes import limits, verdict
-from benchstick.recipes.lines import LABELS
+from benchstick.recipes.event_lines import LABELS
 from benchstick.store.export import safe_cell
 
 if TYPE_CHECKING:

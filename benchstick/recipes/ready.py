@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 
 from benchstick.recipes.model import Recipe
-from benchstick.recipes.read import read
+from benchstick.recipes.parser import read
 
 _FOLDER = "ready"
 

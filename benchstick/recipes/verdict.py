@@ -14,15 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchstick.plan import corrupt, queue
-from benchstick.plan.errors import (
-    EXIT_CANCELLED,
-    EXIT_DONE,
-    EXIT_INCONCLUSIVE,
-    EXIT_VERDICT_FAIL,
-)
-from benchstick.plan.ticket import same_serial
-from benchstick.recipes import before, codes, limits
+from benchstick.errors import EXIT_CANCELLED, EXIT_DONE, EXIT_INCONCLUSIVE, EXIT_VERDICT_FAIL
+from benchstick.plan import corrupt, run_queue
+from benchstick.plan.labels import same_serial
+from benchstick.recipes import codes, limits, preconditions
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.model import Recipe
@@ -76,8 +71,8 @@ def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
         "drive": {
             **{name: drive.get(name) for name in _NAMES},
             **{name: drive["identity"].get(name) for name in _IDENTITY},
-            "transport": before.value_of(drive, "transport"),
-            "firmware": before.value_of(drive, "firmware"),
+            "transport": preconditions.value_of(drive, "transport"),
+            "firmware": preconditions.value_of(drive, "firmware"),
             "slot": attempt.slot,
         },
         "labels": dict(attempt.labels),
@@ -196,7 +191,7 @@ def _broke(attempt: Attempt) -> bool:
 
 
 def _goes_on(run: Mapping[str, Any]) -> bool:
-    return queue.goes_on(int(run["exit_code"] or 0))
+    return run_queue.goes_on(int(run["exit_code"] or 0))
 
 
 def _of_run(run: Mapping[str, Any], *, cancelled_by_rule: bool) -> Iterator[Reason]:
@@ -240,7 +235,7 @@ def _exit_code(failures: Sequence[Json], reasons: Sequence[Json]) -> int:
     found = [_exit_of(item) for item in reasons]
     if failures:
         found.append(EXIT_VERDICT_FAIL)
-    return queue.exit_code(found)
+    return run_queue.exit_code(found)
 
 
 def again(recipe: Recipe, verdict: Mapping[str, Any]) -> bool:
@@ -257,4 +252,4 @@ def again(recipe: Recipe, verdict: Mapping[str, Any]) -> bool:
 
 def exit_code(verdicts: Sequence[Mapping[str, Any]]) -> int:
     """The exit code of several drives."""
-    return queue.exit_code([int(item["exit_code"]) for item in verdicts])
+    return run_queue.exit_code([int(item["exit_code"]) for item in verdicts])

@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from benchstick import __version__
+from benchstick import __version__, paths
+from benchstick.errors import BadInput, StoreFailed
 from benchstick.plan import strict_json
-from benchstick.plan.errors import BadInput, StoreFailed
 from benchstick.reports import record
 from benchstick.reports.shape import each, fields, one_of, text, whole, wrong
-from benchstick.store import home as places
-from benchstick.store import imports, pages, records, verdicts
+from benchstick.store import imported_runs, records, run_queries, verdicts
 
 SCHEMA = "benchstick/bundle/1"
 # A day's record has 20 MB unpacked; a step's artefacts are bounded to 64 MiB.
@@ -81,7 +80,7 @@ def write(db: sqlite3.Connection, number: int, file: IO[bytes], home: Path | Non
     run, samples = _of_store(db, number)
     if run["state"] not in record.ENDED:
         raise BadInput(f"run {number}: is {run['state']}; only a run that is over can be a bundle")
-    origin = imports.origin(db, number)
+    origin = imported_runs.origin(db, number)
     document = record.plain({**run, "imported": origin})
     packed = [
         ("run.json", _json(document)),
@@ -101,7 +100,7 @@ def write(db: sqlite3.Connection, number: int, file: IO[bytes], home: Path | Non
         manifest = {
             "schema": SCHEMA,
             "program": f"benchstick {__version__}",
-            "bench": origin["bench"] if origin else pages.bench_id(db),
+            "bench": origin["bench"] if origin else run_queries.bench_id(db),
             "run": run["uuid"],
             "files": listed,
         }
@@ -299,7 +298,7 @@ def keep(db: sqlite3.Connection, home: Path, file: IO[bytes]) -> tuple[int, bool
     found = read(file)
     here = find(db, found)
     if here is not None:
-        imports.add_verdicts(db, here, found.verdicts)
+        imported_runs.add_verdicts(db, here, found.verdicts)
         return here, False
     folders = {folder for _, folder, _ in found.artefacts}
     run = {**found.run, "steps": list(_steps_with(found, folders))}
@@ -309,7 +308,7 @@ def keep(db: sqlite3.Connection, home: Path, file: IO[bytes]) -> tuple[int, bool
     try:
         if found.artefacts:
             _unpack(file, found, base)
-        number = imports.add_run(
+        number = imported_runs.add_run(
             db, run, found.samples, bench=found.bench, digest=found.digest, verdicts=found.verdicts
         )
     except BaseException:
@@ -321,7 +320,7 @@ def keep(db: sqlite3.Connection, home: Path, file: IO[bytes]) -> tuple[int, bool
 def find(db: sqlite3.Connection, found: Bundle) -> int | None:
     """The number here of a bundle's run, None when it is not here. BadInput when it is here with
     another record: one of the two was exported earlier, or changed."""
-    here = imports.find(db, found.run["uuid"])
+    here = imported_runs.find(db, found.run["uuid"])
     if here is not None and _digest_here(db, here) != found.digest:
         raise BadInput(
             f"bundle: run {found.run['uuid']} is here already, as run {here}, with another "
@@ -332,7 +331,7 @@ def find(db: sqlite3.Connection, found: Bundle) -> int | None:
 
 
 def _digest_here(db: sqlite3.Connection, number: int) -> str:
-    origin = imports.origin(db, number)
+    origin = imported_runs.origin(db, number)
     if origin is not None:
         return str(origin["digest"])
     run, samples = _of_store(db, number)
@@ -353,7 +352,7 @@ def _unpack(file: IO[bytes], found: Bundle, base: Path) -> None:
         with zipfile.ZipFile(file) as packed:
             for name, folder, own_name in found.artefacts:
                 for path in (base, base / folder):
-                    places.make_folder(path, 0o2750, for_group=True)
+                    paths.make_folder(path, 0o2750, for_group=True)
                 with (base / folder / own_name).open("xb") as target:
                     for part in _parts(packed, packed.getinfo(name)):
                         target.write(part)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 
 Check = Callable[[Any, str], None]
 

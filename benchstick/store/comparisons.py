@@ -7,10 +7,10 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from benchstick.analysis.compare import check_numbers, compare
-from benchstick.plan.errors import BadInput
-from benchstick.store import models, records, references
-from benchstick.suites.models import beside
+from benchstick.analysis.comparison.rank import check_numbers, compare
+from benchstick.errors import BadInput
+from benchstick.store import records, reference_results, spec_sheets
+from benchstick.suites.spec_sheets import beside
 
 # Answered by an index alone: see migration 004.
 OTHERS = (
@@ -32,14 +32,14 @@ def comparison(
     check_numbers(numbers, mark)
     labels = records.labels(db)
     runs = [_run(db, number, labels) for number in numbers]
-    known = references.listed(db, runs[0]["suite"]) if with_references else []
+    known = reference_results.listed(db, runs[0]["suite"]) if with_references else []
     document = compare(runs, mark=mark, references=known)
     document["models"] = []
     for run in runs:
-        sheet = models.sheet_of(db, run["drive"])
+        sheet = spec_sheets.sheet_of(db, run["drive"])
         if sheet is not None:
             claims = beside(sheet, run["suite"], run["figures"])
-            told = models.told(sheet, run["drive"], list(claims))
+            told = spec_sheets.told(sheet, run["drive"], list(claims))
             document["models"].append({"run": run["number"], **told})
     return document
 

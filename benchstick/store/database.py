@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
-from benchstick.plan.errors import NoStore, StoreFailed
-from benchstick.store import home as places
+from benchstick import paths
+from benchstick.errors import NoStore, StoreFailed
 
 FILE = "store.db"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -92,7 +92,7 @@ def open_writer(home: Path) -> sqlite3.Connection:
     A corrupt store is kept aside as `store.db.corrupt-<time>` and a fresh one started, told on
     stderr and as an event. A store of a newer program is refused and left unchanged.
     """
-    places.make_home(home)
+    paths.make_home(home)
     path = home / FILE
     if path.is_symlink():
         raise StoreFailed(f"{path}: is a symbolic link; the store must be a file")
@@ -150,7 +150,7 @@ def _note_of_check(path: Path) -> Path:
     """What tells that this very file was read whole since the machine was booted."""
     found = path.stat()
     boot = BOOT_ID.read_text(encoding="ascii").strip()
-    return places.run_folder() / f"store-checked-{boot}-{found.st_dev}-{found.st_ino}"
+    return paths.run_folder() / f"store-checked-{boot}-{found.st_dev}-{found.st_ino}"
 
 
 def _forget_check(db: sqlite3.Connection) -> None:
@@ -167,7 +167,7 @@ def _share(path: Path) -> None:
     root's: only a plain file of one name is touched. `O_PATH`, because closing any other
     descriptor of the store would let go of SQLite's locks on it.
     """
-    gid = places.bench_group()
+    gid = paths.bench_group()
     if os.geteuid() != 0 or gid is None:
         return
     for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):

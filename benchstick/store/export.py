@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from benchstick.drives import worse
+from benchstick.drives import bottlenecks
 from benchstick.plan.plain import plain
 from benchstick.store import records, verdicts
 
@@ -30,7 +30,7 @@ def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     """The run's document with its samples, and the verdicts that rest on it. BadInput when there
     is no such run."""
     run = records.run_json(db, number)
-    worse.put_into(run["drive"])
+    bottlenecks.put_into(run["drive"])
     samples = [sample.to_json() for sample in records.samples_of(db, number)]
     return {**run, "samples": samples, "verdicts": verdicts.all_of_run(db, number)}
 

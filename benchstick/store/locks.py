@@ -11,7 +11,7 @@ import os
 import struct
 from pathlib import Path
 
-from benchstick.store import home as places
+from benchstick import paths
 
 # struct flock of 64-bit Linux: type, whence, start, length, pid.
 _FLOCK = "hhqqi"
@@ -54,7 +54,7 @@ class RunLock:
 
 
 def lock_path(uuid: str) -> Path:
-    return places.run_folder() / "runs" / f"{uuid}.lock"
+    return paths.run_folder() / "runs" / f"{uuid}.lock"
 
 
 def holder(uuid: str) -> int | None:

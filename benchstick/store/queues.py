@@ -12,8 +12,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchstick.plan.errors import BadInput
-from benchstick.plan.queue import OWN, entries_of
+from benchstick.errors import BadInput
+from benchstick.plan.run_queue import OWN, entries_of
 from benchstick.store import locks, records
 from benchstick.store.database import has_table, transaction, utc_now
 

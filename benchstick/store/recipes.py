@@ -7,7 +7,7 @@ import re
 import sqlite3
 from typing import Any
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.store.database import has_table, transaction, utc_now
 
 MOST, MOST_BYTES = 200, 64 << 10

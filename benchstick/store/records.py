@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from benchstick.errors import BadInput, StoreFailed
 from benchstick.plan import corrupt
-from benchstick.plan.errors import BadInput, StoreFailed
-from benchstick.store import imports, locks
+from benchstick.store import imported_runs, locks
 from benchstick.store.database import transaction, utc_now
 
 RUN_SCHEMA = "benchstick/run/1"
@@ -579,7 +579,7 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
         "created_utc": row["created_utc"],
         "ended_utc": row["ended_utc"],
         "seconds": row["seconds"],
-        "imported": imports.origin(db, number),
+        "imported": imported_runs.origin(db, number),
         "drive": json.loads(row["drive_json"]),
         "plan": json.loads(row["plan_json"]),
         "conditions": json.loads(row["conditions_json"]),

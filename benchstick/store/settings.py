@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchstick.plan import ticket, toml_lines
-from benchstick.plan.errors import BadInput
-from benchstick.plan.toml_lines import NotToml, TomlLines
+from benchstick.errors import BadInput
+from benchstick.plan import labels, toml_positions
+from benchstick.plan.toml_positions import NotToml, TomlLines
 
 # Far more than anybody types; a damaged filesystem may claim any size.
 _MOST_BYTES = 256 << 10
@@ -280,8 +280,8 @@ def check_prefixes(value: Any) -> Mapping[str, str]:
     ):
         raise ValueError('prefixes with kinds are wanted, as {"OP:" = "operator"}')
     for kind in value.values():
-        if kind not in ticket.KINDS:
-            raise ValueError(f"{kind!r} is not one of {', '.join(ticket.KINDS)}")
+        if kind not in labels.KINDS:
+            raise ValueError(f"{kind!r} is not one of {', '.join(labels.KINDS)}")
     return dict(value)
 
 
@@ -381,7 +381,7 @@ def load(path: Path, *, on_stick: bool = False) -> Settings:
 def read(text: str, where: str, *, on_stick: bool = False) -> Settings:
     """The settings in TOML `text`; `where` names the file in errors."""
     try:
-        given = toml_lines.parse(text)
+        given = toml_positions.parse(text)
     except NotToml as error:
         raise SettingsError(where, error.line, error.said) from None
     known = {setting.name: setting for setting in SETTINGS}

@@ -8,10 +8,10 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from benchstick.plan.errors import BadInput
-from benchstick.store import imports, outbox
+from benchstick.errors import BadInput
+from benchstick.store import imported_runs, webhook_outbox
 from benchstick.store.database import has_table, transaction
-from benchstick.store.pages import bench_id
+from benchstick.store.run_queries import bench_id
 
 
 def keep(db: sqlite3.Connection, verdict: Mapping[str, Any], *, post: bool = False) -> int:
@@ -33,7 +33,7 @@ def keep(db: sqlite3.Connection, verdict: Mapping[str, Any], *, post: bool = Fal
         )
         if post:
             body = json.dumps({"number": number, **verdict})
-            outbox.put(db, f"{bench_id(db)}-verdict-{number}", body)
+            webhook_outbox.put(db, f"{bench_id(db)}-verdict-{number}", body)
     return number
 
 
@@ -70,7 +70,7 @@ def all_of_run(db: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
     imported run those that came with it, whose `number` is None and whose `imported` tells the
     `bench` that gave them and their `number` there."""
     own = [find(db, number) for number in of_run(db, run)]
-    return own + [{**item, "number": None} for item in imports.verdicts_of(db, run)]
+    return own + [{**item, "number": None} for item in imported_runs.verdicts_of(db, run)]
 
 
 def listed(

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchstick.errors import BadInput
 from benchstick.plan import fileset
-from benchstick.plan.errors import BadInput
 from benchstick.plan.fileset import COPY_NAMES, FileSet
 from benchstick.plan.params import Param, size, text, whole
 from benchstick.plan.steps import (
@@ -43,8 +43,8 @@ from benchstick.suites.asssd_result import (
     THREADS64,
     share_name,
 )
-from benchstick.suites.base import Asked, FigureJson, Result, assumed_speed
-from benchstick.suites.single import FILE_SHARE, read_modify_write
+from benchstick.suites.interface import Asked, FigureJson, Result, assumed_speed
+from benchstick.suites.single_pass import FILE_SHARE, read_modify_write
 
 PARTS = ("benchmark", "compression", "copy")
 FILES, FILE_SIZE = 64, 16 * MIB

@@ -7,9 +7,9 @@ from typing import Any
 
 from benchstick.plan.steps import CopyWithin, Plan, Skip
 from benchstick.plan.units import MIB, size_text
-from benchstick.suites.base import FigureJson, Result, over_all_passes
 from benchstick.suites.charts import axis, chart, line
-from benchstick.suites.single import (
+from benchstick.suites.interface import FigureJson, Result, over_all_passes
+from benchstick.suites.single_pass import (
     Cell,
     cell,
     digits,

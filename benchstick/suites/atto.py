@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, flag, size, text, whole
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Skip, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, binary_text, parse_size, size_text
-from benchstick.suites.base import Asked, FigureJson, Result, assumed_speed
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.single import (
+from benchstick.suites.interface import Asked, FigureJson, Result, assumed_speed
+from benchstick.suites.single_pass import (
     FILE_SHARE,
     cell,
     digits,

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchstick.analysis.queueing import QueueingVerdict, judge_queueing
-from benchstick.analysis.spread import deviation, mean
-from benchstick.plan.errors import BadInput
+from benchstick.analysis.ncq_verdict import QueueingVerdict, judge_queueing
+from benchstick.analysis.statistics import deviation, mean
+from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, flag, size, whole
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, binary_text
-from benchstick.suites.base import (
+from benchstick.suites.interface import (
     Asked,
     FigureJson,
     Result,
@@ -28,7 +28,7 @@ from benchstick.suites.base import (
     of_fewer,
     over_all_passes,
 )
-from benchstick.suites.single import digits, state_text
+from benchstick.suites.single_pass import digits, state_text
 
 
 @dataclass(frozen=True)

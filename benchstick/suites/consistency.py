@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchstick.analysis.consistency import LAST, LATE
-from benchstick.analysis.queueing import waits_in_kernel
-from benchstick.plan.errors import BadInput
+from benchstick.analysis.ncq_verdict import waits_in_kernel
+from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, size, whole
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, size_text
-from benchstick.suites import fresh, raw
-from benchstick.suites.base import Asked, FigureJson, Result
-from benchstick.suites.by_second import BySecond
+from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart
-from benchstick.suites.single import digits
+from benchstick.suites.interface import Asked, FigureJson, Result
+from benchstick.suites.per_second import BySecond
+from benchstick.suites.single_pass import digits
 
 # (block, passes of filling) of each preset.
 PRESETS = {"4k": (4 * KIB, 2), "128k": (128 * KIB, 0)}
@@ -46,15 +46,15 @@ class Consistency:
         size("nand", 0, 1 << 60, 0, "raw NAND of the drive; 0: the next power of two GiB"),
         choice("fills", ("auto", "0", "1", "2", "3", "4"), "auto",
                "times the span is filled in order before; auto: the preset's"),
-        whole("time", 1, raw.MOST_SECONDS, 2000, "seconds of random writes"),
-        whole("depth", 1, raw.MOST_DEPTH, 32, "queue depth"),
+        whole("time", 1, block_device.MOST_SECONDS, 2000, "seconds of random writes"),
+        whole("depth", 1, block_device.MOST_DEPTH, 32, "queue depth"),
         size("block", 0, 16 * MIB, 0, "bytes of each write; 0: the preset's"),
-        *fresh.PARAMS,
+        *precondition.PARAMS,
     )  # fmt: skip
 
     def plan(self, asked: Asked) -> Plan:
         """Purge and take the raw drive, fill the span, then write at random."""
-        wish, begun = _Wish.of(asked), fresh.beginning(asked)
+        wish, begun = _Wish.of(asked), precondition.beginning(asked)
         return Plan(
             suite=self.name,
             params=begun.params(asked),
@@ -71,11 +71,15 @@ class Consistency:
         step = next(step for step in plan.steps if isinstance(step, Fio) and step.series)
         told = BySecond.of(step, figures)
         overall = list(told.figures())
-        tables = [*told.tables(), *raw.fill_tables(figures), *_latency_tables(step, figures)]
+        tables = [
+            *told.tables(),
+            *block_device.fill_tables(figures),
+            *_latency_tables(step, figures),
+        ]
         document = {
             "headline": _headline(overall),
             "tables": tables,
-            "text": "\n\n".join(raw.table_text(table) for table in tables),
+            "text": "\n\n".join(block_device.table_text(table) for table in tables),
             "series": [*told.speed_lines(), *told.latency_lines()],
             "charts": list(_charts(told, int(step.runtime or 0))),
             "verdicts": [],
@@ -101,7 +105,7 @@ class _Wish:
         given = asked.params
         preset_block, preset_fills = PRESETS[str(given["preset"])]
         block = int(given["block"]) or preset_block
-        capacity = raw.capacity(asked)
+        capacity = block_device.capacity(asked)
         spare = int(given["spare"])
         nand = _nand(int(given["nand"]), capacity) if spare else None
         if nand is None:
@@ -115,7 +119,7 @@ class _Wish:
             fills=preset_fills if given["fills"] == "auto" else int(given["fills"]),
             depth=int(given["depth"]),
             time=int(given["time"]),
-            span=raw.whole_blocks(span, block, field),
+            span=block_device.whole_blocks(span, block, field),
             capacity=capacity,
             spare=spare,
             nand=nand,
@@ -123,16 +127,16 @@ class _Wish:
 
     @property
     def test(self) -> str:
-        return raw.label_of(self.block, self.depth, "write")
+        return block_device.label_of(self.block, self.depth, "write")
 
     @property
     def made(self) -> str:
         """What the suite makes of the drive's state."""
         if not self.fills:
-            return raw.NOT_MADE
-        return raw.filled_text(self.fills, self.span, self.capacity)
+            return block_device.NOT_MADE
+        return block_device.filled_text(self.fills, self.span, self.capacity)
 
-    def notes(self, asked: Asked, begun: fresh.Beginning) -> Iterator[str]:
+    def notes(self, asked: Asked, begun: precondition.Beginning) -> Iterator[str]:
         share = 100 * self.span / self.capacity
         if not begun.fresh:
             yield "not fresh before: what the drive held counts, above all beyond the span"
@@ -144,7 +148,7 @@ class _Wish:
             )
         elif share < 99.5:
             yield f"filled and written within the first {share:.1f} % of the LBAs"
-        depth = raw.device_depth(asked.drive)
+        depth = block_device.device_depth(asked.drive)
         if waits_in_kernel(self.depth, depth):
             yield f"QD{self.depth}: the drive takes {depth} requests, the others wait in the kernel"
         if self.time <= LATE:
@@ -187,9 +191,9 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
     )
     yield Idle(name="idle at the start", seconds=0, temperature=True)
     if wish.fills:
-        yield from raw.fills(asked, wish.span, wish.fills)
+        yield from block_device.fills(asked, wish.span, wish.fills)
         yield Idle(name="idle after filling", seconds=0, temperature=True)
-    yield raw.timed(
+    yield block_device.timed(
         asked,
         test=wish.test,
         direction="write",
@@ -263,7 +267,7 @@ def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for end in (*ends, f" consistency of the last {LAST} s"):
         item = by_end[end]
         if item is not None and has(end):
-            value = raw.shown(item["value"], item["unit"])
+            value = block_device.shown(item["value"], item["unit"])
             made.append({"label": end.strip(), "value": value, "unit": item["unit"],
                          "state": item["state"], "why": item["why"]})  # fmt: skip
     return made

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchstick.analysis.spread import deviation, mean
+from benchstick.analysis.statistics import deviation, mean
+from benchstick.errors import BadInput
 from benchstick.plan import fileset
-from benchstick.plan.errors import BadInput
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.params import Param, choice, size, text, whole
 from benchstick.plan.steps import (
@@ -29,7 +29,7 @@ from benchstick.plan.steps import (
     unique_names,
 )
 from benchstick.plan.units import MIB, size_text
-from benchstick.suites.base import (
+from benchstick.suites.interface import (
     Asked,
     FigureJson,
     Result,

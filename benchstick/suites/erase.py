@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchstick.drives import purge
-from benchstick.drives.purge import AUTO, NONE, RESUME, Offer
-from benchstick.drives.purge_tools import ATA_PASSWORD
-from benchstick.plan.errors import BadInput
+from benchstick.drives import sanitize_methods
+from benchstick.drives.sanitize_commands import ATA_PASSWORD
+from benchstick.drives.sanitize_methods import AUTO, NONE, RESUME, Offer
+from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, whole
 from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, Step, unique_names
 from benchstick.plan.units import binary_text, duration_text, size_text
-from benchstick.suites.base import Asked, FigureJson, Result, assumed_speed
+from benchstick.suites.interface import Asked, FigureJson, Result, assumed_speed
 
 # What a mark takes: a page of most drives, and a sector of all.
 MARK_BYTES = 4096
@@ -48,14 +48,14 @@ def purge_steps(
     """
     if rung == NONE:
         return (Purge(name="no purge: the drive as it is", rung=NONE, asked=NONE),)
-    offer = purge.choose(asked.drive, rung, assumed_speed(asked.drive), field)
+    offer = sanitize_methods.choose(asked.drive, rung, assumed_speed(asked.drive), field)
     made = _steps(asked, offer, asked_as or rung, samples, required, field)
     return tuple(replace(step, name=f"{step.name}, {label}") for step in made) if label else made
 
 
 def rung_param(extra: tuple[str, ...], default: str, help: str) -> Param:
     """The parameter `rung` of a suite that purges."""
-    return choice("rung", (*extra, *purge.NAMES), default, help)
+    return choice("rung", (*extra, *sanitize_methods.NAMES), default, help)
 
 
 def _steps(
@@ -144,7 +144,7 @@ class Erase:
         if wanted == RESUME:
             steps, notes = _resume(asked)
         else:
-            why = purge.unusable(asked.drive)
+            why = sanitize_methods.unusable(asked.drive)
             if why is not None:
                 raise BadInput(f"rung: {why}", field="rung")
             steps = purge_steps(asked, wanted, samples, required=True)
@@ -167,7 +167,7 @@ class Erase:
         taken, gone = by_name.get("purge time"), by_name.get("marks gone")
         proved = gone is not None and gone["state"] == "valid"
         verdict = "pass" if proved else "fail" if gone is not None else "inconclusive"
-        text = _sentence(purge.find(step.rung).title, taken, gone)
+        text = _sentence(sanitize_methods.find(step.rung).title, taken, gone)
         headline = [
             {"label": label, "value": item["value"], "unit": item["unit"], "why": item["why"]}
             for label, item in (("Purge", taken), ("Marks gone", gone))
@@ -186,15 +186,15 @@ class Erase:
 
 def _resume(asked: Asked) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     """The rest of the purge that the store knows as unfinished."""
-    left = asked.fact(purge.UNFINISHED)
+    left = asked.fact(sanitize_methods.UNFINISHED)
     if not isinstance(left, Mapping):
         raise BadInput("rung resume: no purge of this drive was interrupted", field="rung")
-    rung = purge.find(str(left["rung"]))
+    rung = sanitize_methods.find(str(left["rung"]))
     speed = assumed_speed(asked.drive)
-    offer = next(o for o in purge.offers(asked.drive, speed) if o.rung is rung)
-    why = purge.never_on(rung, asked.drive)
-    if why is None and rung.tool == "hdparm" and purge.is_frozen(asked.drive):
-        why = purge.FROZEN
+    offer = next(o for o in sanitize_methods.offers(asked.drive, speed) if o.rung is rung)
+    why = sanitize_methods.never_on(rung, asked.drive)
+    if why is None and rung.tool == "hdparm" and sanitize_methods.is_frozen(asked.drive):
+        why = sanitize_methods.FROZEN
     if why is not None:
         raise BadInput(f"rung resume: {rung.name}: {why}", field="rung")
     size, count, run = int(left["mark_size"]), int(left["samples"]), int(left["run"])
@@ -207,7 +207,7 @@ def _resume(asked: Asked) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     return steps, (note, *of_password(steps))
 
 
-def _begins_anew(asked: Asked, rung: purge.Rung, left: Mapping[str, Any]) -> bool:
+def _begins_anew(asked: Asked, rung: sanitize_methods.Rung, left: Mapping[str, Any]) -> bool:
     """Whether going on does the whole purge again, on a drive that can be written now.
 
     It gets marks of its own then: those of the interrupted run may have been written over since,
@@ -217,10 +217,10 @@ def _begins_anew(asked: Asked, rung: purge.Rung, left: Mapping[str, Any]) -> boo
         # All of it is read back in any case.
         return False
     if rung.tool == "hdparm":
-        return not purge.is_locked(asked.drive)
+        return not sanitize_methods.is_locked(asked.drive)
     if rung.name.startswith("sanitize"):
         finished = left["written"] and asked.fact("sanitize_state") == "completed"
-        return not finished and purge.unusable(asked.drive) is None
+        return not finished and sanitize_methods.unusable(asked.drive) is None
     return True
 
 
@@ -231,7 +231,7 @@ def why_not(asked: Asked) -> Iterator[tuple[str, str]]:
     tools = {"nvme": ("nvme",), "sata": ("hdparm",)}.get(transport, ())
     if transport.startswith("usb"):
         tools = ("hdparm",)
-    for offer in purge.offers(asked.drive, assumed_speed(asked.drive)):
+    for offer in sanitize_methods.offers(asked.drive, assumed_speed(asked.drive)):
         if offer.why_not is None:
             return
         if offer.rung.tool in (*tools, "blkdiscard"):
@@ -240,7 +240,7 @@ def why_not(asked: Asked) -> Iterator[tuple[str, str]]:
 
 def of_password(steps: Sequence[Step]) -> tuple[str, ...]:
     """Told before it is set, for whoever finds the drive locked and this bench gone."""
-    rungs = [purge.find(step.rung) for step in steps if isinstance(step, Purge)]
+    rungs = [sanitize_methods.find(step.rung) for step in steps if isinstance(step, Purge)]
     if not any(rung.tool == "hdparm" for rung in rungs):
         return ()
     return (

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 
 
 @dataclass(frozen=True)

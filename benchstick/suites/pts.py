@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchstick.analysis.queueing import waits_in_kernel
+from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.analysis.steady import MOST_ROUNDS, WINDOW
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.plan.params import AUTO, Param, Value, choice, or_auto, size, whole
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Purge, Skip, Step, unique_names
 from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
-from benchstick.suites import fresh, pts_result, raw
-from benchstick.suites.base import Asked, FigureJson, Result
+from benchstick.suites import block_device, precondition, pts_result
+from benchstick.suites.interface import Asked, FigureJson, Result
 
 TESTS = ("iops", "throughput", "latency", "wsat", "hir")
 REDUCED = pts_result.REDUCED
@@ -107,17 +107,17 @@ class Pts:
         or_auto(size("amount", 1, 1 << 60, 1, "bytes of the active range in use; auto: all of it")),
         or_auto(whole("depth", 1, 256, 1, "requests outstanding a thread")),
         or_auto(whole("threads", 1, 64, 1, "threads")),
-        or_auto(whole("time", 1, raw.MOST_SECONDS, 1, "seconds of each cell of a round")),
+        or_auto(whole("time", 1, block_device.MOST_SECONDS, 1, "seconds of each cell of a round")),
         or_auto(whole("rounds", WINDOW, MOST_ROUNDS, 1, "rounds at most")),
-        or_auto(whole("limit", 1, raw.MOST_SECONDS, 1, "wsat: seconds at most")),
+        or_auto(whole("limit", 1, block_device.MOST_SECONDS, 1, "wsat: seconds at most")),
         or_auto(whole("accesses", 1, 10_000, 1, "hir: accesses with each wait")),
         Param("waits", WAITS, "hir: seconds of wait after an access, comma between", _waits),
-        *fresh.PARAMS,
+        *precondition.PARAMS,
     )  # fmt: skip
 
     def plan(self, asked: Asked) -> Plan:
         """Purge; fill twice; as many rounds as the method allows, most of them seldom needed."""
-        wish, begun = _Wish.of(asked), fresh.beginning(asked)
+        wish, begun = _Wish.of(asked), precondition.beginning(asked)
         departs = tuple(_departs(asked, wish, begun))
         return Plan(
             suite=self.name,
@@ -174,7 +174,7 @@ class _Wish:
                 raise BadInput(f"{name}: the latency test has one request at a time", field=name)
         if given["rounds"] and test == "wsat":
             raise BadInput("rounds: wsat ends by what is written; see limit", field="rounds")
-        capacity = raw.capacity(asked)
+        capacity = block_device.capacity(asked)
         made = _Wish(
             test=test,
             preset=preset,
@@ -211,8 +211,8 @@ class _Wish:
     def made(self) -> str:
         """What the test makes of the drive's state."""
         if not self.fills:
-            return raw.NOT_MADE
-        filled = raw.filled_text(self.fills, self.span, self.capacity)
+            return block_device.NOT_MADE
+        filled = block_device.filled_text(self.fills, self.span, self.capacity)
         return f"{filled}; then by the test itself, round by round"
 
     def label(self, block: int, mix: int, *, sequential: bool = False) -> str:
@@ -261,8 +261,8 @@ def _span(given: Mapping[str, Any], preset: Preset, capacity: int) -> int:
             field="amount",
         )
     if amount:
-        return raw.whole_blocks(amount, MIB, "amount")
-    return raw.whole_blocks(active, MIB, "range")
+        return block_device.whole_blocks(amount, MIB, "amount")
+    return block_device.whole_blocks(active, MIB, "range")
 
 
 def _changed(given: Mapping[str, Any], preset: Preset) -> Iterator[str]:
@@ -280,15 +280,15 @@ def _changed(given: Mapping[str, Any], preset: Preset) -> Iterator[str]:
         yield f"amount {size_text(int(given['amount']))}, not the whole active range"
 
 
-def _steps(asked: Asked, wish: _Wish, begun: fresh.Beginning) -> Iterator[Step]:
+def _steps(asked: Asked, wish: _Wish, begun: precondition.Beginning) -> Iterator[Step]:
     yield Prepare(
         name="prepare the target", seconds=1, destroys=True, target="block", fs=asked.fs
     )
     yield Idle(name="idle at the start", seconds=0, temperature=True)
     for number, group in enumerate(wish.groups()):
         if number:
-            yield from fresh.again(begun, asked, f"before {group.name}")
-        for step in raw.fills(asked, wish.span, wish.fills):
+            yield from precondition.again(begun, asked, f"before {group.name}")
+        for step in block_device.fills(asked, wish.span, wish.fills):
             yield replace(step, name=f"{step.name}, before {group.name}") if number else step
         yield from _skipped(wish, group)
         yield from _rounds(asked, wish, group)
@@ -344,7 +344,7 @@ def _cell(
     """One timed test of `wish.time` seconds, or of `seconds`."""
     depth, threads = wish.at(sequential)
     lasts = seconds or wish.time
-    rate = raw.random_rate(asked.drive, block, depth * threads)
+    rate = block_device.random_rate(asked.drive, block, depth * threads)
     test = wish.label(block, mix, sequential=sequential)
     pattern = {100: "read", 0: "write"}.get(mix, "rw")
     return Fio(
@@ -383,7 +383,7 @@ def _accesses(asked: Asked, wish: _Wish) -> Iterator[Fio]:
             )
 
 
-def _departs(asked: Asked, wish: _Wish, begun: fresh.Beginning) -> Iterator[str]:
+def _departs(asked: Asked, wish: _Wish, begun: precondition.Beginning) -> Iterator[str]:
     """What is not as METHODS has it, so that nobody takes the figures for SNIA's."""
     if wish.is_reduced:
         yield "fewer and shorter tests"
@@ -417,7 +417,7 @@ def _notes(asked: Asked, wish: _Wish, departs: Sequence[str]) -> Iterator[str]:
     share = 100 * wish.span / wish.capacity
     if share < 99.5:
         yield f"active range: the first {share:.1f} % of the LBAs in one piece, no 2048 segments"
-    depth = raw.device_depth(asked.drive)
+    depth = block_device.device_depth(asked.drive)
     most = wish.depth * wish.threads
     if waits_in_kernel(most, depth):
         yield f"{most} requests: the drive takes {depth}, the others wait in the kernel"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchstick.analysis.spread import mean
+from benchstick.analysis.statistics import mean
 from benchstick.analysis.steady import (
     RANGE_LIMIT,
     SLOPE_LIMIT,
@@ -20,10 +20,10 @@ from benchstick.analysis.steady import (
 )
 from benchstick.plan.steps import Fio, Plan, Skip
 from benchstick.plan.units import KIB, binary_text, size_text
-from benchstick.suites.base import FigureJson, Result, of_fewer, over_all_passes
+from benchstick.suites.block_device import shown, table_text
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.raw import shown, table_text
-from benchstick.suites.single import digits, read_modify_write
+from benchstick.suites.interface import FigureJson, Result, of_fewer, over_all_passes
+from benchstick.suites.single_pass import digits, read_modify_write
 
 NOT_CONFORMANT = "not SNIA-conformant"
 REDUCED = "reduced"

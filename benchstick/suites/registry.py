@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchstick.errors import BadInput
 from benchstick.plan import params as parameters
-from benchstick.plan.errors import BadInput
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.steps import FILESYSTEMS, Plan
 from benchstick.suites import presets
 from benchstick.suites.asssd import AsSsd
 from benchstick.suites.atto import Atto
-from benchstick.suites.base import Asked, Suite
 from benchstick.suites.cdm import Cdm
 from benchstick.suites.consistency import Consistency
 from benchstick.suites.das import Das
 from benchstick.suites.erase import Erase
+from benchstick.suites.interface import Asked, Suite
 from benchstick.suites.pts import Pts
 from benchstick.suites.sustained import Sustained
 from benchstick.suites.sweep import Sweep

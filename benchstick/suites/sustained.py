@@ -15,17 +15,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchstick.analysis.fill import Interval, SampleLike, of_writing
+from benchstick.analysis.cache_knee import CacheKnees, find_knees
+from benchstick.analysis.change_points import Interval, SampleLike, of_writing
 from benchstick.analysis.folding import Folding, find_folding
 from benchstick.analysis.idle_recovery import Burst, IdleRecovery, judge_recovery
-from benchstick.analysis.knee import CacheKnees, find_knees
-from benchstick.analysis.throttle import SlowDowns, find_slow_downs
-from benchstick.plan.errors import BadInput
+from benchstick.analysis.slowdowns import SlowDowns, find_slow_downs
+from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, size, text, whole
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, parse_size, size_text
-from benchstick.suites import fresh
-from benchstick.suites.base import (
+from benchstick.suites import precondition
+from benchstick.suites.interface import (
     Asked,
     FigureJson,
     Recorded,
@@ -61,12 +61,12 @@ class Sustained:
         whole("pause", 0, 600, 2, "idle seconds after every 5 %, 2 or more; 0: no pauses"),
         text("recovery", "no", "idle seconds before a burst, comma between; yes: 30,300,1800"),
         size("burst", MIB, 64 * GIB, 4 * GIB, "bytes of a burst after an idle time, at most"),
-        *fresh.PARAMS,
+        *precondition.PARAMS,
     )
 
     def plan(self, asked: Asked) -> Plan:
         """Purge and take the drive, write it in 20 parts with pauses, then the bursts."""
-        wish, begun = _Wish.of(asked), fresh.beginning(asked)
+        wish, begun = _Wish.of(asked), precondition.beginning(asked)
         return Plan(
             suite=self.name,
             params=begun.params(asked),
@@ -148,7 +148,7 @@ class _Wish:
             burst=burst,
         )
 
-    def notes(self, begun: fresh.Beginning) -> tuple[str, ...]:
+    def notes(self, begun: precondition.Beginning) -> tuple[str, ...]:
         notes = []
         if not begun.fresh:
             notes.append("the drive was not fresh before: part of its cache may have been in use")

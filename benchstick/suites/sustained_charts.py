@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from benchstick.analysis.fill import Interval
-from benchstick.analysis.knee import CacheKnees
-from benchstick.analysis.throttle import SlowDowns
+from benchstick.analysis.cache_knee import CacheKnees
+from benchstick.analysis.change_points import Interval
+from benchstick.analysis.slowdowns import SlowDowns
 from benchstick.plan.units import duration_text
 from benchstick.suites.charts import axis, chart, curve, line, mark
 

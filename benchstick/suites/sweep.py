@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchstick.analysis.queueing import waits_in_kernel
-from benchstick.plan.errors import BadInput
+from benchstick.analysis.ncq_verdict import waits_in_kernel
+from benchstick.errors import BadInput
 from benchstick.plan.params import Param, Value, choice, size, whole
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import KIB, MIB
-from benchstick.suites import fresh, raw
-from benchstick.suites.base import Asked, FigureJson, Result, over_all_passes
-from benchstick.suites.by_second import BySecond
+from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.single import digits, state_text
+from benchstick.suites.interface import Asked, FigureJson, Result, over_all_passes
+from benchstick.suites.per_second import BySecond
+from benchstick.suites.single_pass import digits, state_text
 
 # Each writing step leaves its traces for the next one: reads first, all writes last.
 ORDER = ("read", "mix", "write")
@@ -40,9 +40,9 @@ def _depths(text: str, field: str) -> Value:
     """`1,2,4` without blanks. BadInput naming the one that is wrong."""
     words = [word.strip() for word in text.split(",")]
     for word in words:
-        if not word.isdecimal() or len(word) > 9 or not 1 <= int(word) <= raw.MOST_DEPTH:
+        if not word.isdecimal() or len(word) > 9 or not 1 <= int(word) <= block_device.MOST_DEPTH:
             raise BadInput(
-                f"{field}: {word[:20]!r} is not a queue depth from 1 to {raw.MOST_DEPTH}; "
+                f"{field}: {word[:20]!r} is not a queue depth from 1 to {block_device.MOST_DEPTH}; "
                 f"write {DEPTHS}",
                 field=field,
             )
@@ -68,21 +68,21 @@ class Sweep:
                "both: one after the other, in the same charts"),
         choice("only", ("all", "read"), "all", "read: no mix and no writes"),
         Param("depths", DEPTHS, "queue depths in the order taken, comma between", _depths),
-        whole("time", 1, raw.MOST_SECONDS, 30, "seconds a depth"),
+        whole("time", 1, block_device.MOST_SECONDS, 30, "seconds a depth"),
         choice("mix", tuple(str(share) for share in range(90, 0, -10)), MIX,
                "share of reads in the mix, in percent"),
         size("block", 4 * KIB, 16 * MIB, 4 * KIB, "bytes of each read and write"),
         whole("span", 1, 100, 100, "percent of the LBAs, from the first"),
         whole("fills", 0, 10, FILLS, "steady: times the span is filled in order"),
-        whole("soak", 0, raw.MOST_SECONDS, SOAK,
+        whole("soak", 0, block_device.MOST_SECONDS, SOAK,
               "steady: seconds of random writes after filling"),
-        *fresh.PARAMS,
+        *precondition.PARAMS,
     )  # fmt: skip
 
     def plan(self, asked: Asked) -> Plan:
         """Purge and take the raw drive, make its state, then all depths of each direction."""
         wish = _Wish.of(asked)
-        begun = fresh.beginning(asked, writes=wish.writes)
+        begun = precondition.beginning(asked, writes=wish.writes)
         return Plan(
             suite=self.name,
             params=begun.params(asked),
@@ -110,7 +110,7 @@ class Sweep:
         ]
         tables = [
             *([_table(rows)] if rows else []),
-            *raw.fill_tables(figures),
+            *block_device.fill_tables(figures),
             *(table for soak in soaks for table in soak.tables()),
         ]
         charts = list(_charts(rows, drive))
@@ -120,7 +120,7 @@ class Sweep:
         document = {
             "headline": _headline(rows),
             "tables": tables,
-            "text": "\n\n".join(raw.table_text(table) for table in tables),
+            "text": "\n\n".join(block_device.table_text(table) for table in tables),
             "charts": charts,
             "verdicts": [],
         }
@@ -153,7 +153,7 @@ class _Wish:
             raise BadInput("mix: writes, and only=read was asked for", field="mix")
         if steady and not given["fills"] and not given["soak"]:
             raise BadInput("fills: steady without filling and random writes is fob", field="fills")
-        capacity, block = raw.capacity(asked), int(given["block"])
+        capacity, block = block_device.capacity(asked), int(given["block"])
         return _Wish(
             state_asked=str(given["state"]),
             directions=ORDER if given["only"] == "all" else ("read",),
@@ -161,7 +161,7 @@ class _Wish:
             time=int(given["time"]),
             mix=int(given["mix"]),
             block=block,
-            span=raw.whole_blocks(capacity * int(given["span"]) // 100, block, "span"),
+            span=block_device.whole_blocks(capacity * int(given["span"]) // 100, block, "span"),
             capacity=capacity,
             fills=int(given["fills"]) if steady else 0,
             soak=int(given["soak"]) if steady else 0,
@@ -175,13 +175,13 @@ class _Wish:
         """What the suite makes of the drive's state: for the part in which it is as it was at the
         beginning, then for the steady one."""
         if self.state_asked != "steady":
-            yield raw.NOT_MADE
+            yield block_device.NOT_MADE
         if self.fills:
-            yield raw.filled_text(self.fills, self.span, self.capacity)
+            yield block_device.filled_text(self.fills, self.span, self.capacity)
         if self.soak:
-            yield raw.soak_text(self.block, SOAK_DEPTH, self.soak)
+            yield block_device.soak_text(self.block, SOAK_DEPTH, self.soak)
 
-    def notes(self, asked: Asked, begun: fresh.Beginning) -> Iterator[str]:
+    def notes(self, asked: Asked, begun: precondition.Beginning) -> Iterator[str]:
         if self.state_asked != "steady" and not begun.fresh:
             yield "fob is told as found: the drive was not made fresh, nor was that said"
         if not self.fills or self.state_asked == BOTH:
@@ -189,7 +189,7 @@ class _Wish:
             yield f"{of} are not of what this run wrote: areas never written may answer too fast"
         if len(self.directions) > 1:
             yield "order read, mix, write: each writing step leaves its traces for the next one"
-        depth = raw.device_depth(asked.drive)
+        depth = block_device.device_depth(asked.drive)
         above = [number for number in self.depths if waits_in_kernel(number, depth)]
         if above:
             yield (
@@ -206,15 +206,15 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
     both = wish.state_asked == BOTH
     if wish.state_asked != "steady":
         yield from _depth_steps(
-            asked, wish, "fob " if both else "", made=raw.NOT_MADE if both else None
+            asked, wish, "fob " if both else "", made=block_device.NOT_MADE if both else None
         )
     if wish.fills:
-        yield from raw.fills(asked, wish.span, wish.fills)
+        yield from block_device.fills(asked, wish.span, wish.fills)
         yield Idle(name="idle after filling", seconds=0, temperature=True)
     if wish.soak:
-        yield raw.timed(
+        yield block_device.timed(
             asked,
-            test=f"precondition {raw.label_of(wish.block, SOAK_DEPTH, 'write')}",
+            test=f"precondition {block_device.label_of(wish.block, SOAK_DEPTH, 'write')}",
             direction="write",
             block=wish.block,
             depth=SOAK_DEPTH,
@@ -222,14 +222,14 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
             seconds=wish.soak,
             series=True,
             made=(
-                raw.filled_text(wish.fills, wish.span, wish.capacity)
+                block_device.filled_text(wish.fills, wish.span, wish.capacity)
                 if wish.fills
-                else raw.NOT_MADE
+                else block_device.NOT_MADE
             ),
         )
         yield Idle(name="idle after preconditioning", seconds=0, temperature=True)
     if wish.state_asked != "fob":
-        steady = "; ".join(item for item in wish.made() if item != raw.NOT_MADE)
+        steady = "; ".join(item for item in wish.made() if item != block_device.NOT_MADE)
         yield from _depth_steps(
             asked, wish, "steady " if both else "", made=steady if both else None
         )
@@ -242,9 +242,9 @@ def _depth_steps(
     is that."""
     for direction in wish.directions:
         for depth in wish.depths:
-            yield raw.timed(
+            yield block_device.timed(
                 asked,
-                test=label + raw.label_of(wish.block, depth, direction),
+                test=label + block_device.label_of(wish.block, depth, direction),
                 direction=direction,
                 block=wish.block,
                 depth=depth,
@@ -266,10 +266,10 @@ def _state(plan: Plan, row: Mapping[str, Any], figures: Sequence[FigureJson]) ->
     """The drive's state in which the row was measured."""
     begun, *made = plan.states
     if row["part"] == "fob":
-        made = [raw.NOT_MADE]
+        made = [block_device.NOT_MADE]
     elif row["part"] == "steady":
-        made.remove(raw.NOT_MADE)
-    return fresh.state_told(replace(plan, states=(begun, *made)), figures)
+        made.remove(block_device.NOT_MADE)
+    return precondition.state_told(replace(plan, states=(begun, *made)), figures)
 
 
 def _direction(step: Fio) -> str | None:
@@ -286,7 +286,7 @@ def _row(
     speed = by_name.get(step.test)
     if speed is None:
         return None
-    depth = raw.device_depth(drive)
+    depth = block_device.device_depth(drive)
     return {
         "test": step.test,
         "direction": _direction(step),
@@ -378,7 +378,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             found = _points(part, direction, " IOPS")
             if found:
                 _, value, test = max(found, key=lambda point: point[1])
-                best = raw.shown(value, "IOPS")
+                best = block_device.shown(value, "IOPS")
                 made.append({"label": test, "value": best, "unit": "IOPS", "why": None})
     return made
 
@@ -388,7 +388,7 @@ def _charts(
 ) -> Iterator[dict[str, Any]]:
     """IOPS and latency over the queue depth: a line for each direction; in a run with both states a
     chart for each direction, with a line for each state."""
-    most = raw.device_depth(drive)
+    most = block_device.device_depth(drive)
     for kind, title, y in (
         (" IOPS", "IOPS by queue depth", axis("IOPS", "IOPS")),
         (" latency", "Latency by queue depth", axis("latency", "us", "log")),

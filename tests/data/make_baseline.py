@@ -27,7 +27,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.store import access, database, imports, pages, records
+from benchstick.store import auth, database, imported_runs, records, run_queries
 from tests.data import baseline
 from tests.data.baseline import BUNDLE, FOLDER, SETTINGS, STORE, Row
 from tests.host.bench import Bench, wait_for
@@ -183,7 +183,7 @@ def interrupt_purge(bench: Bench) -> None:
 
 def running_run(bench: Bench) -> int | None:
     with contextlib.closing(database.open_reader(bench.home)) as db:
-        found = pages.running(db)
+        found = run_queries.running(db)
     return int(found[0]["number"]) if found else None
 
 
@@ -208,8 +208,8 @@ def use_agent(bench: Bench) -> None:
         wait_for(lambda: count(bench, "scans") == 3)
         key = drive["identity"]["key"]
         with contextlib.closing(database.open_writer(bench.home)) as db:
-            pages.set_label(db, key, "bench 7, \u00fcben", ())
-            access.new_token(db, "a script")
+            run_queries.set_label(db, key, "bench 7, \u00fcben", ())
+            auth.new_token(db, "a script")
         body = {
             "drive": "practice", "identity_key": key, "diskseq": drive["diskseq"],
             "erase": "practice",
@@ -219,7 +219,7 @@ def use_agent(bench: Bench) -> None:
         }  # fmt: skip
         with contextlib.closing(database.open_for_web(bench.home)) as db:
             records.add_request(db, "run", body)
-            imports.add_upload(db, BUNDLE.read_bytes())
+            imported_runs.add_upload(db, BUNDLE.read_bytes())
         # The second entry is cancelled once it writes; the third is then not started.
         first = wait_for(lambda: running_run(bench))
         second = wait_for(lambda: (running_run(bench) or 0) > first and running_run(bench))

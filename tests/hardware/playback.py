@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives import discover, query
-from benchstick.drives.model import Drive
+from benchstick.drives import device_query, discover
+from benchstick.drives.types import Drive
 
 CASES = Path(__file__).parent
 
@@ -43,7 +43,7 @@ def expand(manifest: Mapping[str, Any], root: Path) -> None:
 def play(case: Path, root: Path, **arguments: Any) -> list[Drive]:
     """The drives of a case, as a scan finds them; `arguments` go to the scan."""
     expand(json.loads((case / "tree.json").read_text(encoding="utf-8")), root)
-    return discover.scan(root=root, query=query.recorded(case / "tools"), **arguments)
+    return discover.scan(root=root, query=device_query.recorded(case / "tools"), **arguments)
 
 
 def expectation(drives: list[Drive]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives.query import PROBE, file_name
+from benchstick.drives.device_query import PROBE, file_name
 
 Content = str | dict[str, str] | None
 GPT, DOS = "gpt", "dos"

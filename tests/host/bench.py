@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives import tool
+from benchstick.drives import subprocesses
 
 # Debian's own, without a newer fio elsewhere.
 SYSTEM_TOOLS = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -47,9 +47,9 @@ class Bench:
     def use_tools(self, *folders: Path | str) -> None:
         """Search the tools in these folders; without folders: where this test run searches them."""
         if folders:
-            self.extra[tool.PATH_VARIABLE] = ":".join(str(folder) for folder in folders)
+            self.extra[subprocesses.PATH_VARIABLE] = ":".join(str(folder) for folder in folders)
         else:
-            self.extra.pop(tool.PATH_VARIABLE, None)
+            self.extra.pop(subprocesses.PATH_VARIABLE, None)
 
     def start(self, *argv: str) -> subprocess.Popen[str]:
         """Start a command; its output is piped."""

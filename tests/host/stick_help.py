@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.appliance.stick import Machine
-from benchstick.drives import tool
-from benchstick.drives.tool import Finished
+from benchstick.drives import subprocesses
+from benchstick.drives.subprocesses import Finished
 from tests.host.drive_help import call, loop
 
 MIB = 1 << 20
@@ -25,7 +25,7 @@ def run_but_no_clock(argv: Sequence[str], **options: Any) -> Finished:
     """Tools as they are, but for the one that would set this machine's clock."""
     if argv[0] == "hwclock":
         return Finished(tuple(argv), 0, b"", b"", 0.0)
-    return tool.run(argv, **options)
+    return subprocesses.run(argv, **options)
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,18 @@ from typing import Any
 
 import pytest
 
-from benchstick.appliance import page, state
-from benchstick.appliance.grow import grow_partition
-from benchstick.appliance.pulled import go_on_in_ram
+from benchstick import paths
+from benchstick.appliance import state, web_address
+from benchstick.appliance.boot import boot_folder, start
+from benchstick.appliance.data_partition import grow_partition
 from benchstick.appliance.reports import Reports
-from benchstick.appliance.start import boot_folder, start
 from benchstick.appliance.stick import Machine, find, parse_id
+from benchstick.appliance.stick_removed import go_on_in_ram
 from benchstick.cli.agent import VERDICT_FILES, html_report
-from benchstick.drives.tool import Finished
-from benchstick.plan.errors import BadInput
+from benchstick.drives.subprocesses import Finished
+from benchstick.errors import BadInput
 from benchstick.recipes import outputs
-from benchstick.store import database, export, home, pages, settings, verdicts
+from benchstick.store import database, export, run_queries, settings, verdicts
 from tests.host.bench import Bench, wait_for
 from tests.host.drive_help import call
 from tests.host.stick_help import MIB, TABLE, run_but_no_clock, stick
@@ -53,7 +54,7 @@ def size_of(point: Path) -> int:
 
 def started(machine: Machine) -> dict[str, Any]:
     document = start(machine)
-    link = home.run_folder() / "appliance.json"
+    link = paths.run_folder() / "appliance.json"
     assert json.loads(link.read_text()) == document == state.read()
     return document
 
@@ -67,11 +68,11 @@ def test_the_first_boot_grows_the_store_and_gives_the_stick_an_id(folder: Path) 
         assert document["notes"] == []
         assert state.notices(document) == []
         assert document["stick"]["path"] == disk.node
-        assert size_of(home.data_folder()) > 200 * MIB
-        assert {"nosuid", "nodev", "noexec"} <= set(options_of(home.data_folder()).split(","))
+        assert size_of(paths.data_folder()) > 200 * MIB
+        assert {"nosuid", "nodev", "noexec"} <= set(options_of(paths.data_folder()).split(","))
         assert {"ro", "nosuid", "nodev", "noexec"} <= set(options_of(boot_folder()).split(","))
         assert parse_id((boot_folder() / CONFIG).read_text()) == document["stick"]["id"]
-        assert home.data_folder().stat().st_mode & 0o7777 == 0o2770
+        assert paths.data_folder().stat().st_mode & 0o7777 == 0o2770
         after = disk.table()
         assert after.splitlines()[:-1] == before.splitlines()[:-1], "only the last line may change"
         # Again, as a restarted script would: nothing changes.
@@ -82,14 +83,14 @@ def test_the_first_boot_grows_the_store_and_gives_the_stick_an_id(folder: Path) 
 def test_the_next_boot_finds_the_store_again(folder: Path) -> None:
     with stick(folder) as disk:
         name = started(disk.machine(""))["stick"]["id"]
-        (home.data_folder() / "kept").write_text("result")
-        for point in (home.data_folder(), boot_folder()):
+        (paths.data_folder() / "kept").write_text("result")
+        for point in (paths.data_folder(), boot_folder()):
             call("umount", point)
-        (home.run_folder() / "appliance" / "state.json").unlink()
+        (paths.run_folder() / "appliance" / "state.json").unlink()
         document = started(disk.machine(name))
         assert document["persistent"]
         assert document["stick"]["id"] == name
-        assert (home.data_folder() / "kept").read_text() == "result"
+        assert (paths.data_folder() / "kept").read_text() == "result"
 
 
 def test_a_store_that_stopped_growing_goes_on_at_the_next_boot(folder: Path) -> None:
@@ -102,7 +103,7 @@ def test_a_store_that_stopped_growing_goes_on_at_the_next_boot(folder: Path) -> 
         document = started(machine)
         assert document["persistent"]
         assert document["notes"] == []
-        assert size_of(home.data_folder()) > 200 * MIB
+        assert size_of(paths.data_folder()) > 200 * MIB
 
 
 def test_a_store_that_cannot_grow_is_used_as_it_is(folder: Path) -> None:
@@ -150,7 +151,7 @@ def test_where_it_cannot_be_told_no_stick_is_used(
     words: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("benchstick.appliance.start._release", lambda machine: "ID=benchstick")
+    monkeypatch.setattr("benchstick.appliance.boot._release", lambda machine: "ID=benchstick")
     files = [{CONFIG: f"set stick_id={name}\n"} if name else {} for name in ids]
     with stick(folder, files[0], name="a") as one, stick(folder, files[1], name="b") as two:
         before = one.table(), two.table()
@@ -160,7 +161,7 @@ def test_where_it_cannot_be_told_no_stick_is_used(
         assert words in document["why"]
         assert "will not last" in state.notices(document)[0]
         assert (one.table(), two.table()) == before
-        assert call("findmnt", "-no", "FSTYPE", "--mountpoint", home.data_folder()) == "tmpfs"
+        assert call("findmnt", "-no", "FSTYPE", "--mountpoint", paths.data_folder()) == "tmpfs"
 
 
 def test_a_host_is_refused(folder: Path) -> None:
@@ -190,7 +191,7 @@ def test_a_write_protected_stick_gives_its_settings_only(folder: Path) -> None:
         call("blockdev", "--setrw", disk.node)
         assert not document["persistent"]
         assert "write-protected" in document["why"]
-        assert settings.load(home.settings_file()).hosts == ("a.example",)
+        assert settings.load(paths.settings_file()).hosts == ("a.example",)
 
 
 @pytest.mark.parametrize(
@@ -214,14 +215,14 @@ def test_other_partitions_keep_the_table_as_it_is(folder: Path, table: str) -> N
 def test_settings_are_put_in_force_with_the_sticks_defaults(folder: Path) -> None:
     with stick(folder, {"benchstick.toml": "\ufeffpin = false\r\n"}) as disk:
         assert started(disk.machine(""))["settings_error"] is None
-        found = settings.load(home.settings_file())
+        found = settings.load(paths.settings_file())
     assert (found.pin, found.listen, found.port) == (False, "::", 80)
 
 
 def test_a_wrong_setting_is_told_with_its_line_and_defaults_hold(folder: Path) -> None:
     with stick(folder, {"benchstick.toml": "pin = false\n\nport = 99999\n"}) as disk:
         document = started(disk.machine(""))
-        found = settings.load(home.settings_file())
+        found = settings.load(paths.settings_file())
     assert document["persistent"]
     told = " ".join(state.notices(document))
     assert "line 3: port: 99999 is not a whole number" in told
@@ -245,14 +246,14 @@ def test_every_run_that_ended_leaves_its_report_where_any_pc_reads_it(folder: Pa
     with stick(folder) as disk:
         machine = disk.machine("")
         started(machine)
-        numbers = sample.full_bench(home.data_folder())
+        numbers = sample.full_bench(paths.data_folder())
         reports = Reports(machine, {"html": html_report})
-        with contextlib.closing(database.open_writer(home.data_folder())) as db:
+        with contextlib.closing(database.open_writer(paths.data_folder())) as db:
             reports.write_new(db)
             assert not (boot_folder() / "reports").exists(), "not while a run is on"
             numbers["lock"].release()
             reports.write_new(db)
-            rows = [row for row in pages.last_runs(db) if not row["practice"]]
+            rows = [row for row in run_queries.last_runs(db) if not row["practice"]]
             ended = [row["number"] for row in rows if row["state"] not in ("running", "refused")]
             wanted = export.bundle(db, ended[0])
         assert "ro" in options_of(boot_folder()).split(",")
@@ -273,13 +274,13 @@ def test_every_verdict_leaves_its_files_there_too(folder: Path) -> None:
         machine = disk.machine("")
         started(machine)
         reports = Reports(machine, verdicts=VERDICT_FILES)
-        with contextlib.closing(database.open_writer(home.data_folder())) as db:
+        with contextlib.closing(database.open_writer(paths.data_folder())) as db:
             numbers = [verdicts.keep(db, item) for item in made]
             reports.write_new(db)
             one = verdicts.keep(db, {**made[1], "labels": {"asset": "A/17"}})
             practice = {**made[1], "drive": {**made[1]["drive"], "transport": "virtual"}}
             verdicts.keep(db, practice)
-            with contextlib.closing(database.open_writer(home.data_folder())) as other:
+            with contextlib.closing(database.open_writer(paths.data_folder())) as other:
                 verdicts.keep(other, made[0])
             reports.write_new(db)
             wanted = verdicts.find(db, one)
@@ -293,7 +294,7 @@ def test_every_verdict_leaves_its_files_there_too(folder: Path) -> None:
         assert path.with_suffix(".xml").read_text() == outputs.junit([wanted])
         # An agent that is started anew has nothing to do.
         before = path.stat().st_mtime_ns
-        with contextlib.closing(database.open_writer(home.data_folder())) as db:
+        with contextlib.closing(database.open_writer(paths.data_folder())) as db:
             Reports(machine, verdicts=VERDICT_FILES).write_new(db)
         assert path.stat().st_mtime_ns == before
         assert state.notices() == []
@@ -306,8 +307,8 @@ def test_a_stick_without_room_is_told_and_goes_on(
     with stick(folder) as disk:
         machine = disk.machine("")
         started(machine)
-        sample.full_bench(home.data_folder())["lock"].release()
-        with contextlib.closing(database.open_writer(home.data_folder())) as db:
+        sample.full_bench(paths.data_folder())["lock"].release()
+        with contextlib.closing(database.open_writer(paths.data_folder())) as db:
             Reports(machine).write_new(db)
         told = state.notices()
         assert len(told) == 1
@@ -320,18 +321,18 @@ def test_when_the_stick_is_pulled_the_bench_goes_on_in_ram(folder: Path) -> None
         machine = disk.machine("")
         document = started(machine)
         assert not go_on_in_ram(machine), "it is there"
-        (home.data_folder() / "kept").write_text("on the stick")
+        (paths.data_folder() / "kept").write_text("on the stick")
         with subprocess.Popen(["sleep", "60"]) as served:
-            page.publish(page.Page(served.pid, "::", 80, None))
+            web_address.publish(web_address.Page(served.pid, "::", 80, None))
             # Another disk under the same name, as after pulling it and plugging it in again.
             state.write({**document, "stick": {**document["stick"], "diskseq": -1}})
             assert go_on_in_ram(machine)
             assert served.wait(timeout=60) == -signal.SIGTERM, "the page is started anew"
-        assert call("findmnt", "-no", "FSTYPE", "--mountpoint", home.data_folder()) == "tmpfs"
-        assert not (home.data_folder() / "kept").exists()
+        assert call("findmnt", "-no", "FSTYPE", "--mountpoint", paths.data_folder()) == "tmpfs"
+        assert not (paths.data_folder() / "kept").exists()
         assert subprocess.run(["mountpoint", "-q", boot_folder()]).returncode != 0
         assert "pulled out" in state.notices()[0]
-        database.open_writer(home.data_folder()).close()
+        database.open_writer(paths.data_folder()).close()
         assert not go_on_in_ram(machine), "once is enough"
 
 
@@ -340,7 +341,7 @@ def test_the_agent_of_a_pulled_stick_ends_and_starts_again_in_ram(folder: Path) 
         document = started(disk.machine(""))
         agent = Bench(folder).start("agent")
         try:
-            wait_for(lambda: (home.data_folder() / "store.db").exists())
+            wait_for(lambda: (paths.data_folder() / "store.db").exists())
             state.write({**document, "stick": {**document["stick"], "diskseq": -1}})
             assert agent.wait(timeout=60) == 6
             assert agent.stderr is not None
@@ -350,7 +351,7 @@ def test_the_agent_of_a_pulled_stick_ends_and_starts_again_in_ram(folder: Path) 
             agent.communicate()
         again = Bench(folder).start("agent")
         try:
-            wait_for(lambda: (home.data_folder() / "store.db").exists())
+            wait_for(lambda: (paths.data_folder() / "store.db").exists())
         finally:
             again.terminate()
             again.communicate(timeout=120)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.appliance import page
-from benchstick.store import home
+from benchstick import paths
+from benchstick.appliance import web_address
 from tests.host.bench import wait_for
 from tests.web import sample
 
@@ -58,7 +58,7 @@ class Screen:
 @pytest.fixture
 def screen(bench_home: Path, request: pytest.FixtureRequest) -> Iterator[Screen]:
     numbers = sample.full_bench(bench_home)
-    page.publish(page.Page(os.getpid(), "0.0.0.0", 8080, "482 913"))
+    web_address.publish(web_address.Page(os.getpid(), "0.0.0.0", 8080, "482 913"))
     made = Screen(getattr(request, "param", "linux"))
     yield made
     if made.process.poll() is None:
@@ -115,21 +115,21 @@ def test_it_hardly_uses_the_processor(screen: Screen) -> None:
 
 
 def test_the_pin_is_roots_alone(bench_home: Path) -> None:
-    home.make_run_folder()
-    page.publish(page.Page(os.getpid(), "0.0.0.0", 80, "482 913"))
-    file = home.run_folder() / "page.json"
+    paths.make_run_folder()
+    web_address.publish(web_address.Page(os.getpid(), "0.0.0.0", 80, "482 913"))
+    file = paths.run_folder() / "page.json"
     assert file.stat().st_mode & 0o777 == 0o600
-    found = page.read()
+    found = web_address.read()
     assert found is not None
     assert found.pin == "482 913"
 
 
 def test_a_page_that_ended_is_no_page(bench_home: Path) -> None:
-    home.make_run_folder()
+    paths.make_run_folder()
     with subprocess.Popen(["true"]) as gone:
         gone.wait()
-    page.publish(page.Page(gone.pid, "0.0.0.0", 80, None))
-    assert page.read() is None
+    web_address.publish(web_address.Page(gone.pid, "0.0.0.0", 80, None))
+    assert web_address.read() is None
 
 
 def test_once_prints_the_screen_without_a_store(bench_home: Path) -> None:

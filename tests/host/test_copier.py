@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.engine import pagecache
-from benchstick.engine.copier import (
+from benchstick.engine.copier.copy import (
     CopyCancelled,
     CopyDriveLost,
     TargetFull,
@@ -22,8 +21,9 @@ from benchstick.engine.copier import (
     empty_folder,
     read_back,
 )
-from benchstick.engine.copier_files import Strategy
-from benchstick.plan.errors import BadInput, Refused
+from benchstick.engine.copier.files import Strategy
+from benchstick.engine.measure import page_cache as pagecache
+from benchstick.errors import BadInput, Refused
 from tests.host.copier_drives import (
     call,
     loop_device,
@@ -427,7 +427,7 @@ def test_one_bad_file_does_not_stop_the_others(tmp_path: Path, on_ext4: Path) ->
     odd_tree(source)
     # A file that cannot be made on the target: its name is longer in bytes than ext4 takes; made
     # possible by a tree that does not exist as files.
-    from benchstick.engine.source import GeneratedSource
+    from benchstick.engine.fileset_source.ram_disk import GeneratedSource
     from benchstick.plan.fileset import manifest
 
     fileset = manifest("5000\t" + "ü" * 200 + "\n7000\tgood\n9000\t" + "ä" * 200 + "/in it\n")
@@ -453,9 +453,9 @@ def test_full_in_the_middle(tmp_path: Path, on_ext4: Path, monkeypatch: pytest.M
     source.mkdir()
     for i in range(100):
         (source / f"f{i:03d}").write_bytes(os.urandom(4 * MIB))
-    from benchstick.engine import copier
+    from benchstick.engine.copier import copy
 
-    monkeypatch.setattr(copier._Copy, "_room", lambda self, needed: None)
+    monkeypatch.setattr(copy._Copy, "_room", lambda self, needed: None)
     with pytest.raises(TargetFull, match=r"ext4 at .* is full after \d+ of 419430400") as caught:
         copy_tree(source, on_ext4)
     report = caught.value.report

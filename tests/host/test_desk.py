@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.engine.desk import Desk
-from benchstick.plan.errors import BadInput
-from benchstick.plan.ticket import Ticket, scan_text
-from benchstick.store import database, outbox, records, scans
+from benchstick.agent.station import Desk
+from benchstick.errors import BadInput
+from benchstick.plan.labels import Ticket, scan_text
+from benchstick.store import barcode_scans, database, records, webhook_outbox
 from tests.host.bench import Bench, wait_for
 from tests.host.test_webhook import Receiver
 
@@ -35,21 +35,21 @@ def test_an_agent_keeps_scans_and_delivers(bench: Bench) -> None:
         encoding="utf-8",
     )
     with contextlib.closing(database.open_writer(bench.home)) as db:
-        outbox.put(db, "from before", "{}")
+        webhook_outbox.put(db, "from before", "{}")
         agent = bench.start("agent")
-        wait_for(lambda: scans.scanner_state(db) or agent.poll() is not None)
-        assert scans.scanner_state(db) == "no scanner 'No such scanner' is plugged in"
+        wait_for(lambda: barcode_scans.scanner_state(db) or agent.poll() is not None)
+        assert barcode_scans.scanner_state(db) == "no scanner 'No such scanner' is plugged in"
         numbers = [
             records.add_request(db, "scan", {"text": text}) for text in ("OP:anna", "A-1", " ")
         ]
         answers = [wait_for(partial(records.answer_of, db, number)) for number in numbers]
         states = [answer["state"] for answer in answers]
         assert states == ["done", "done", "refused"]
-        assert scans.waiting(db) == Ticket(asset="A-1", operator="anna")
+        assert barcode_scans.waiting(db) == Ticket(asset="A-1", operator="anna")
         dropped = records.add_request(db, "scan", {"drop": True})
         wait_for(lambda: records.answer_of(db, dropped))
-        assert scans.waiting(db) == Ticket()
-        wait_for(lambda: outbox.listed(db)["waiting"] == 0)
+        assert barcode_scans.waiting(db) == Ticket()
+        wait_for(lambda: webhook_outbox.listed(db)["waiting"] == 0)
         assert receiver.sent() == ["from before", "from before"]
 
 
@@ -102,5 +102,5 @@ def test_scans_of_the_page_are_checked(value: object) -> None:
 def test_a_long_scan_is_kept_cut(bench: Bench) -> None:
     with contextlib.closing(database.open_writer(bench.home)) as db:
         Desk(bench.home)._keep(db, "scanner", "x" * 500)
-        (row,) = scans.listed(db)
+        (row,) = barcode_scans.listed(db)
         assert (len(row["text"]), len(row["value"])) == (200, 100)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.drives.tool import search_path
+from benchstick.drives.subprocesses import search_path
 from tests.host.bench import (
     QUICK_CDM,
     QUICK_DAS,

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from benchstick.analysis.marks import Marks
-from benchstick.drives.tool import search_path
+from benchstick.analysis.sanitize_sampling import Marks
+from benchstick.drives.subprocesses import search_path
 from tests.host.bench import QUICK_CDM, Bench, mounts_below, wait_for
 
 MIB = 1 << 20

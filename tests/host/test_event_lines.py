@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.engine import event_lines
-from benchstick.engine.event_lines import Log, SerialLine, log_path
+from benchstick.agent import event_log
+from benchstick.agent.event_log import Log, SerialLine, log_path
 from benchstick.store import settings
 from tests.host.bench import wait_for
 
@@ -259,7 +259,7 @@ def test_the_settings_send_to_both(receiver: Receiver, tmp_path: Path) -> None:
     chosen = settings.read(
         f'event_log = "{tmp_path}/qa.log"\nevent_serial = "{receiver.path.resolve()}"', "settings"
     )
-    with event_lines.opened(chosen, tmp_path) as tell:
+    with event_log.opened(chosen, tmp_path) as tell:
         tell("event=plugged")
     assert receiver.lines() == ["event=plugged"]
     assert (tmp_path / "qa.log").read_text() == "event=plugged\n"

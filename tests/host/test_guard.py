@@ -20,22 +20,22 @@ import pytest
 
 from benchstick.drives import (
     blank,
-    contents,
     discover,
     guard,
     loops,
+    os_detection,
+    partition_table,
     practice,
     prepare,
-    systems,
-    tool,
+    subprocesses,
 )
+from benchstick.drives.device_query import PROBE, SAME, Asker, Query, ask_live
 from benchstick.drives.guard import hold
-from benchstick.drives.model import Drive, Guard
-from benchstick.drives.query import PROBE, SAME, Asker, Query, ask_live
-from benchstick.drives.tool import Finished
-from benchstick.drives.tree import Tree
-from benchstick.drives.where import Where, locate
-from benchstick.plan.errors import DriveLost, Refused
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.topology import Where, locate
+from benchstick.drives.types import Drive, Guard
+from benchstick.errors import DriveLost, Refused
 from tests.host.drive_help import call, checksum, loop, practice_home
 
 
@@ -493,7 +493,7 @@ def test_a_tool_of_the_bench_does_not_count_and_the_same_tool_of_another_bench_d
     drive: Drive, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     argv = ["sh", "-c", f"exec 3<>{drive.path}; echo ready; sleep 99"]
-    with tool.start(argv) as own:
+    with subprocesses.start(argv) as own:
         assert own.stdout is not None
         try:
             own.stdout.readline()
@@ -501,7 +501,7 @@ def test_a_tool_of_the_bench_does_not_count_and_the_same_tool_of_another_bench_d
             monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "other bench"))
             assert f"process {own.pid} (sh) has" in refused_by(drive, home)
         finally:
-            tool.kill_group(own)
+            subprocesses.kill_group(own)
 
 
 def doubts_of(script: str, *before: str) -> str:
@@ -564,7 +564,7 @@ def test_contents_of_two_nodes_are_compared_past_the_page_cache(
 def findings(node: str) -> list[str]:
     ask = Asker(ask_live)
     name = Path(node).name
-    return systems.findings(contents.look(Tree(), name, ask), name, ask)
+    return os_detection.findings(partition_table.look(Tree(), name, ask), name, ask)
 
 
 def with_partition(node: str, kind: str, *, shown: bool = False) -> str:

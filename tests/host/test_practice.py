@@ -14,7 +14,7 @@ import pytest
 
 from benchstick.drives import discover, practice, prepare
 from benchstick.drives.guard import hold
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from tests.hardware import playback
 from tests.host.drive_help import loop, practice_home
 

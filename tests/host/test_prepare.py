@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.drives import filesystems, places, practice, prepare, tool
+from benchstick import paths
+from benchstick.drives import filesystems, practice, prepare, subprocesses
 from benchstick.drives.guard import Hold, hold
-from benchstick.drives.tool import Finished
-from benchstick.plan.errors import BadInput, DriveLost, Refused
+from benchstick.drives.subprocesses import Finished
+from benchstick.errors import BadInput, DriveLost, Refused
 from tests.host.drive_help import call, practice_home
 
 RUN = "0c52ae10-0000-4000-8000-000000000001"
@@ -50,7 +51,7 @@ def test_ext4_is_made_on_one_aligned_partition_and_nothing_writes_afterwards(hel
         )
         for option in ("nosuid", "nodev", "noexec", "noatime"):
             assert option in line
-        assert mounted == places.mounts() / RUN
+        assert mounted == paths.mounts() / RUN
         os.sync()
         before = _written(held.drive.name)
         time.sleep(6)
@@ -92,9 +93,9 @@ def test_an_unknown_filesystem_is_bad_input(fs: str) -> None:
 
 def test_a_missing_mkfs_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def require(name: str) -> str:
-        raise BadInput(f"{name} is not installed: apt-get install {tool.PACKAGES[name]}")
+        raise BadInput(f"{name} is not installed: apt-get install {subprocesses.PACKAGES[name]}")
 
-    monkeypatch.setattr(tool, "require", require)
+    monkeypatch.setattr(subprocesses, "require", require)
     with pytest.raises(BadInput, match=r"mkfs\.ext4 is not installed: apt-get install e2fsprogs"):
         filesystems.choose("ext4")
 
@@ -122,7 +123,7 @@ def test_a_tool_that_fails_is_told_and_a_lost_drive_is_lost(held: Hold) -> None:
         def run(argv: list[str], *, timeout: float | None = 60) -> Finished:
             if argv[0].startswith("mkfs"):
                 return Finished(tuple(argv), 1, b"", stderr, 0.0)
-            return tool.run(argv, timeout=timeout)
+            return subprocesses.run(argv, timeout=timeout)
 
         return run
 
@@ -213,7 +214,7 @@ def test_mounting_what_is_no_filesystem_is_a_clear_line(held: Hold) -> None:
     call("wipefs", "-a", held.drive.path)
     with pytest.raises((BadInput, DriveLost), match="mount"):
         prepare.mount(held.drive.path, "ext4", RUN)
-    assert not (places.mounts() / RUN).exists()
+    assert not (paths.mounts() / RUN).exists()
 
 
 def test_discard_frees_the_backing_file(held: Hold, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.analysis.steady import judge_steady
-from benchstick.drives.tool import search_path
+from benchstick.drives.subprocesses import search_path
 from tests.host.bench import SYSTEM_TOOLS, Bench
 
 NEW_FIO = Path(__file__).resolve().parents[2] / ".cache/fio/bin"

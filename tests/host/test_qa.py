@@ -13,11 +13,11 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from benchstick.engine import plugged
-from benchstick.recipes import rehearse
+from benchstick import paths
+from benchstick.agent import hotplugged
+from benchstick.recipes import plan_check
 from benchstick.recipes.model import Match
-from benchstick.recipes.read import read
-from benchstick.store import home as places
+from benchstick.recipes.parser import read
 from benchstick.store import locks
 from tests.host.bench import Bench, wait_for
 
@@ -69,7 +69,7 @@ def test_a_drive_passes_and_every_output_says_so(bench: Bench, tmp_path: Path) -
     names = {item["name"] for item in bench.json("show", str(run["number"]))["figures"]}
     entry = read(Path(recipe).read_bytes(), recipe).entries[0]
     # What a recipe is checked by is what the suite gives.
-    assert names == set(rehearse.figures(entry, Match()) or ())
+    assert names == set(plan_check.figures(entry, Match()) or ())
     assert bench.json("show", str(run["number"]))["uuid"] == run["uuid"]
     (row,) = csv.DictReader(files["csv"].read_text(encoding="utf-8").splitlines())
     assert (row["verdict"], row["asset"], row["exit_code"]) == ("pass", "A-17", "0")
@@ -113,9 +113,9 @@ class Watching:
 
     def __enter__(self) -> None:
         self._patch.setenv("BENCHSTICK_RUN", self._bench.environment["BENCHSTICK_RUN"])
-        places.make_run_folder()
+        paths.make_run_folder()
         self._lock = locks.RunLock("agent")
-        plugged.publish(self._seen)
+        hotplugged.publish(self._seen)
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
@@ -322,6 +322,6 @@ def processes_of(bench: Bench) -> list[int]:
             parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if b"benchstick.recipes.drive_test" in command and str(bench.home).encode() in environment:
+        if b"benchstick.qa.drive_session" in command and str(bench.home).encode() in environment:
             found[int(entry.name)] = parent
     return [pid for pid, parent in found.items() if parent not in found]

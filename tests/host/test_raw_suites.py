@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives.tool import search_path
+from benchstick.drives.subprocesses import search_path
 from tests.host.bench import SYSTEM_TOOLS, Bench, wait_for
 
 NEW_FIO = Path(__file__).resolve().parents[2] / ".cache/fio/bin"

@@ -11,10 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.engine import source_ram
-from benchstick.engine.copier import copy_tree, empty_folder, read_back
-from benchstick.engine.copier_io import Buffer
-from benchstick.engine.pagecache import (
+from benchstick.engine.copier.copy import copy_tree, empty_folder, read_back
+from benchstick.engine.copier.direct_io import Buffer
+from benchstick.engine.fileset_source import free_ram
+from benchstick.engine.fileset_source.content import CHUNK, Content, Difference
+from benchstick.engine.fileset_source.ram_disk import (
+    GeneratedSource,
+    RamSource,
+    ram_free,
+    read_tree,
+)
+from benchstick.engine.measure.page_cache import (
     cachestat_bytes,
     drop_caches,
     forget,
@@ -22,9 +29,7 @@ from benchstick.engine.pagecache import (
     resident_below,
     resident_bytes,
 )
-from benchstick.engine.source import GeneratedSource, RamSource, ram_free, read_tree
-from benchstick.engine.source_content import CHUNK, Content, Difference
-from benchstick.plan.errors import BadInput, Cancelled
+from benchstick.errors import BadInput, Cancelled
 from benchstick.plan.fileset import FileEntry, FileSet, builtin, manifest
 from tests.host.copier_drives import call, loop_drive, odd_tree, require, snapshot
 
@@ -177,7 +182,7 @@ def test_same_set_same_bytes(tmp_path: Path, ram: RamSource, small: FileSet) -> 
 def test_ram_is_kept_out_of_swap_and_given_back(tmp_path: Path, ram: RamSource) -> None:
     options = call("findmnt", "-n", "-o", "FSTYPE,OPTIONS", str(ram.mount_at))
     assert options.startswith("tmpfs") and "size=" in options
-    assert "noswap" in options or not source_ram.swap_active() or ram.swappable
+    assert "noswap" in options or not free_ram.swap_active() or ram.swappable
     ram.close()
     assert not ram.mount_at.exists()
     ram.close()
@@ -185,11 +190,11 @@ def test_ram_is_kept_out_of_swap_and_given_back(tmp_path: Path, ram: RamSource) 
 
 def test_what_a_killed_runner_left_is_unmounted(tmp_path: Path, ram: RamSource) -> None:
     # A new process knows only the folder.
-    source_ram.unmount(ram.mount_at)
+    free_ram.unmount(ram.mount_at)
     assert not ram.mount_at.exists()
     call("mount", "-t", "tmpfs", "somebody-elses", str(tmp_path))
     try:
-        source_ram.unmount(tmp_path)
+        free_ram.unmount(tmp_path)
         assert tmp_path.is_mount(), "a tmpfs that is not the bench's stays"
     finally:
         call("umount", str(tmp_path))
@@ -206,7 +211,7 @@ def test_too_large_for_ram(tmp_path: Path) -> None:
 
 @needs_root
 def test_proposed_scale_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_ram, "ram_free", lambda: 3 * 10**9)
+    monkeypatch.setattr(free_ram, "ram_free", lambda: 3 * 10**9)
     with pytest.raises(BadInput) as caught:
         RamSource(tmp_path / "ram", builtin("Home"))
     scale = float(caught.value.message.split("--scale ")[1].split(" ")[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.drives import tool
+from benchstick.drives import subprocesses
 from tests.host.bench import QUICK_CDM, Bench
 from tests.unit.test_tool import BUSYBOX_SETPRIV, put
 
@@ -21,7 +21,7 @@ def hostile_bench(own_bench: Bench, tmp_path: Path) -> Bench:
     for name in TOOLS:
         put(tmp_path / "hostile", name, BUSYBOX_SETPRIV)
     own_bench.extra["PATH"] = f"{tmp_path}/hostile:/usr/sbin:/usr/bin:/sbin:/bin"
-    own_bench.use_tools(tool.PATH)
+    own_bench.use_tools(subprocesses.PATH)
     return own_bench
 
 

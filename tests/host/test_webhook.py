@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.engine import webhook
-from benchstick.store import database, outbox
+from benchstick.agent import webhook
+from benchstick.store import database, webhook_outbox
 from benchstick.store.settings import Settings, SettingsError, read
 from tests.host.bench import wait_for
 
@@ -89,9 +89,9 @@ def free_port() -> int:
 
 def test_what_is_posted_is_signed_and_numbered(store: sqlite3.Connection) -> None:
     receiver = Receiver()
-    outbox.put(store, "a", '{"verdict": "pass"}')
-    outbox.put(store, "a", '{"verdict": "pass"}')
-    outbox.put(store, "b", '{"verdict": "fail – ü"}')
+    webhook_outbox.put(store, "a", '{"verdict": "pass"}')
+    webhook_outbox.put(store, "a", '{"verdict": "pass"}')
+    webhook_outbox.put(store, "b", '{"verdict": "fail – ü"}')
     assert webhook.deliver(store, settings(receiver.url))
     assert receiver.sent() == ["a", "b"]
     headers, body = receiver.got[1]
@@ -99,39 +99,39 @@ def test_what_is_posted_is_signed_and_numbered(store: sqlite3.Connection) -> Non
     wanted = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     assert headers["X-Benchstick-Signature"] == f"sha256={wanted}"
     assert headers["X-Benchstick-Attempt"] == "1"
-    assert outbox.waiting(store) == []
+    assert webhook_outbox.waiting(store) == []
     assert webhook.deliver(store, settings(receiver.url))
     assert len(receiver.got) == 2
 
 
 def test_without_a_webhook_nothing_is_sent(store: sqlite3.Connection) -> None:
-    outbox.put(store, "a", "{}")
+    webhook_outbox.put(store, "a", "{}")
     assert webhook.deliver(store, read("", "test"))
-    assert [letter.tries for letter in outbox.waiting(store)] == [0]
+    assert [letter.tries for letter in webhook_outbox.waiting(store)] == [0]
 
 
 @pytest.mark.parametrize("answer", [500, 404, 302, 429])
 def test_what_was_not_taken_is_sent_again(store: sqlite3.Connection, answer: int) -> None:
     receiver = Receiver(answer)
-    outbox.put(store, "a", "{}")
-    outbox.put(store, "b", "{}")
+    webhook_outbox.put(store, "a", "{}")
+    webhook_outbox.put(store, "b", "{}")
     assert not webhook.deliver(store, settings(receiver.url))
     assert receiver.sent() == ["a", "b"], "one that is not taken keeps no other back"
-    why = outbox.listed(store)["letters"][1]["why"]
+    why = webhook_outbox.listed(store)["letters"][1]["why"]
     assert why.startswith(f"the receiver answered {answer} ")
     assert why.isprintable()
-    assert [letter.key for letter in outbox.waiting(store)] == ["a"]
+    assert [letter.key for letter in webhook_outbox.waiting(store)] == ["a"]
     assert webhook.deliver(store, settings(receiver.url))
     assert receiver.got[2][0]["X-Benchstick-Attempt"] == "2"
-    assert outbox.listed(store)["waiting"] == 0
+    assert webhook_outbox.listed(store)["waiting"] == 0
 
 
 def test_a_receiver_that_is_down(store: sqlite3.Connection) -> None:
     for number in range(5):
-        outbox.put(store, str(number), "{}")
+        webhook_outbox.put(store, str(number), "{}")
     assert not webhook.deliver(store, settings(f"http://127.0.0.1:{free_port()}/"))
-    assert [letter.tries for letter in outbox.waiting(store)] == [1, 1, 1, 0, 0]
-    letters = outbox.listed(store)["letters"]
+    assert [letter.tries for letter in webhook_outbox.waiting(store)] == [1, 1, 1, 0, 0]
+    letters = webhook_outbox.listed(store)["letters"]
     assert letters[-1]["why"] == "no connection: Connection refused"
     receiver = Receiver()
     assert webhook.deliver(store, settings(receiver.url))
@@ -141,7 +141,7 @@ def test_a_receiver_that_is_down(store: sqlite3.Connection) -> None:
 def test_some_that_are_never_taken_keep_no_others_back(store: sqlite3.Connection) -> None:
     receiver = Receiver(*[500] * 15)
     for number in range(6):
-        outbox.put(store, str(number), "{}")
+        webhook_outbox.put(store, str(number), "{}")
     for _ in range(5):
         assert not webhook.deliver(store, settings(receiver.url))
     assert receiver.sent() == ["0", "1", "2"] * 5
@@ -153,9 +153,9 @@ def test_some_that_are_never_taken_keep_no_others_back(store: sqlite3.Connection
 def test_a_slow_receiver(store: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook, "TIMEOUT_SECONDS", 0.2)
     receiver = Receiver(-2.0)
-    outbox.put(store, "a", "{}")
+    webhook_outbox.put(store, "a", "{}")
     assert not webhook.deliver(store, settings(receiver.url))
-    assert outbox.listed(store)["letters"][0]["why"] == "no answer within 0.2 s"
+    assert webhook_outbox.listed(store)["letters"][0]["why"] == "no answer within 0.2 s"
     assert webhook.deliver(store, settings(receiver.url))
     assert receiver.sent() == ["a", "a"], "the receiver tells them by the key"
 
@@ -170,10 +170,10 @@ def test_a_receiver_that_speaks_no_http(store: sqlite3.Connection) -> None:
                 connection.sendall(b"SMTP ready\r\n\r\n")
 
         threading.Thread(target=answer, daemon=True).start()
-        outbox.put(store, "a", "{}")
+        webhook_outbox.put(store, "a", "{}")
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
         assert not webhook.deliver(store, settings(url))
-    assert "BadStatusLine" in outbox.listed(store)["letters"][0]["why"]
+    assert "BadStatusLine" in webhook_outbox.listed(store)["letters"][0]["why"]
 
 
 def test_the_postman_goes_on_and_outlives_a_lost_store(
@@ -186,13 +186,13 @@ def test_the_postman_goes_on_and_outlives_a_lost_store(
     given = [settings(receiver.url)]
     postman = webhook.Postman(tmp_path / "home", lambda: given[0])
     postman.start()
-    outbox.put(store, "a", "{}")
-    wait_for(lambda: outbox.listed(store)["waiting"] == 0)
+    webhook_outbox.put(store, "a", "{}")
+    wait_for(lambda: webhook_outbox.listed(store)["waiting"] == 0)
     assert receiver.sent() == ["a", "a", "a"]
     # The settings are those of the moment: an address that was mended gets what waited.
     given[0] = settings(f"http://127.0.0.1:{free_port()}/")
-    outbox.put(store, "b", "{}")
-    wait_for(lambda: outbox.listed(store)["letters"][0]["tries"] >= 2)
+    webhook_outbox.put(store, "b", "{}")
+    wait_for(lambda: webhook_outbox.listed(store)["letters"][0]["tries"] >= 2)
     given[0] = settings(receiver.url)
     wait_for(lambda: "b" in receiver.sent())
     postman.stop()
@@ -205,14 +205,14 @@ def test_pauses_grow_to_a_minute() -> None:
 
 
 def test_only_the_last_delivered_are_kept(store: sqlite3.Connection) -> None:
-    for number in range(outbox.KEPT + 5):
-        outbox.put(store, str(number), "{}")
-    for letter in outbox.waiting(store, 1000):
-        outbox.delivered(store, letter)
-    outbox.put(store, "waits", "{}")
-    letters = outbox.listed(store)["letters"]
+    for number in range(webhook_outbox.KEPT + 5):
+        webhook_outbox.put(store, str(number), "{}")
+    for letter in webhook_outbox.waiting(store, 1000):
+        webhook_outbox.delivered(store, letter)
+    webhook_outbox.put(store, "waits", "{}")
+    letters = webhook_outbox.listed(store)["letters"]
     assert letters[0]["key"] == "waits"
-    assert store.execute("SELECT count(*) FROM outbox").fetchone()[0] == outbox.KEPT + 1
+    assert store.execute("SELECT count(*) FROM outbox").fetchone()[0] == webhook_outbox.KEPT + 1
 
 
 @pytest.mark.parametrize(

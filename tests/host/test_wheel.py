@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.suites import registry
 from tests.web.test_web_serve import Served, environment, free_port
 from webui import cage

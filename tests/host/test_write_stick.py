@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from benchstick import paths
 from benchstick.appliance import image as images
-from benchstick.appliance import state, writer
+from benchstick.appliance import state, stick_writer
 from benchstick.appliance.image import Fat
 from benchstick.appliance.stick import parse_id
 from benchstick.drives import practice
 from benchstick.drives.guard import hold
-from benchstick.drives.model import Drive
-from benchstick.plan.errors import DriveLost, Refused
-from benchstick.store import home as places
+from benchstick.drives.types import Drive
+from benchstick.errors import DriveLost, Refused
 from tests.host.drive_help import call, checksum, practice_home
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,7 +101,7 @@ def test_a_free_drive_becomes_a_stick(drive: Drive, image: Path, tmp_path: Path)
     assert "stick.cfg" not in subprocess.run(
         ["mdir", "-b", "-/", "-i", f"{image}@@{MIB}", "::/"], capture_output=True, text=True
     ).stdout, "the image itself stays as it is"
-    again = practice.ensure(places.data_folder())
+    again = practice.ensure(paths.data_folder())
     assert again.guard.state == "protected"
     assert "the stick's own" in again.guard.why
 
@@ -109,9 +109,9 @@ def test_a_free_drive_becomes_a_stick(drive: Drive, image: Path, tmp_path: Path)
 def test_a_stick_is_written_again_with_another_id(drive: Drive, image: Path) -> None:
     """Protected from every run, not from this."""
     first = write_stick("--erase", "practice", image, "practice")
-    stick = practice.ensure(places.data_folder())
+    stick = practice.ensure(paths.data_folder())
     with pytest.raises(Refused, match="protected and never written"):
-        hold(stick, erase="practice", destructive=True, home=places.data_folder())
+        hold(stick, erase="practice", destructive=True, home=paths.data_folder())
     second = write_stick("--erase", "practice", image, "practice")
     assert second.returncode == 0, second.stderr
     assert first.stderr.split()[-1] != second.stderr.split()[-1]
@@ -229,23 +229,23 @@ def test_the_stick_that_was_booted_is_never_written(
 ) -> None:
     assert write_stick("--erase", "practice", image, "practice").returncode == 0
     stick = practice.ensure(home)
-    places.make_run_folder()
+    paths.make_run_folder()
     document = {"schema": state.SCHEMA, "persistent": True, "stick": {"diskseq": stick.diskseq}}
     state.write(document)
     with pytest.raises(Refused, match="that this system was booted from"):
-        writer.find("practice")
+        stick_writer.find("practice")
     state.write({**document, "stick": None})
     with pytest.raises(Refused, match="cannot be told which stick"):
-        writer.find("practice")
+        stick_writer.find("practice")
     state.write({**document, "stick": {"diskseq": -1}})
-    assert writer.find("practice").name == stick.name
+    assert stick_writer.find("practice").name == stick.name
 
 
 def test_what_does_not_read_back_is_told(
     drive: Drive, image: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A drive that answers and keeps nothing: here of the first part."""
-    real = writer._pwrite
+    real = stick_writer._pwrite
 
     def lossy(fd: int, data: memoryview, at: int) -> None:
         if at == 0:
@@ -253,9 +253,9 @@ def test_what_does_not_read_back_is_told(
         else:
             real(fd, data, at)
 
-    monkeypatch.setattr(writer, "_pwrite", lossy)
+    monkeypatch.setattr(stick_writer, "_pwrite", lossy)
     with pytest.raises(DriveLost, match="gives back other bytes"):
-        writer.write(
+        stick_writer.write(
             images.read(image), drive, "practice", lambda text: None, lambda what, part: None
         )
 
@@ -266,11 +266,11 @@ def test_an_update_that_fails_keeps_the_files(
     assert write_stick("--erase", "practice", image, "practice").returncode == 0
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr(writer, "_pwrite", lambda fd, data, at: data.release())
+    monkeypatch.setattr(stick_writer, "_pwrite", lambda fd, data, at: data.release())
     fresh = make_image(tmp_path / "images/two.img", SYSTEM, mark=b"TWO")
     with pytest.raises(DriveLost, match="are kept in"):
-        writer.update(
-            images.read(fresh), writer.find("practice"), "practice", lambda text: None,
+        stick_writer.update(
+            images.read(fresh), stick_writer.find("practice"), "practice", lambda text: None,
             lambda what, part: None,
         )  # fmt: skip
     kept = next(tmp_path.glob("benchstick-*-kept"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from benchstick.analysis.fill import Interval
+from benchstick.analysis.change_points import Interval
 
 GB = 10**9
 # MB/s at (seconds since the start, bytes written so far).

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchstick.drives.model import Drive, Fact, Guard, Identity
-from benchstick.engine import plugged
-from benchstick.engine.agent import Agent
-from benchstick.store import access, database, locks, records
-from benchstick.store import home as places
+from benchstick import paths
+from benchstick.agent import hotplugged
+from benchstick.agent.agent import Agent
+from benchstick.drives.types import Drive, Fact, Guard, Identity
+from benchstick.store import auth, database, locks, records
 
 
 def drive(serial: str, diskseq: int, transport: str = "sata") -> Drive:
@@ -68,25 +68,25 @@ def test_what_comes_while_the_machine_boots_does_not_count(
 def test_the_commands_believe_the_running_agent_and_no_other(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places.make_run_folder()
-    plugged.publish({7, 9})
+    paths.make_run_folder()
+    hotplugged.publish({7, 9})
     # Left over from an agent that has ended.
-    assert plugged.believed() == ()
+    assert hotplugged.believed() == ()
     lock = locks.RunLock("agent")
     try:
-        assert plugged.believed() == (7, 9)
-        path = places.run_folder() / "seen.json"
+        assert hotplugged.believed() == (7, 9)
+        path = paths.run_folder() / "seen.json"
         path.write_text('{"seen": "all"}')
-        assert plugged.believed() == ()
+        assert hotplugged.believed() == ()
         path.unlink()
         path.symlink_to("/etc/hostname")
-        assert plugged.believed() == ()
+        assert hotplugged.believed() == ()
         path.unlink()
-        plugged.publish({7})
+        hotplugged.publish({7})
         # Somebody else's file makes no drive free.
         with monkeypatch.context() as patch:
             patch.setattr(os, "fstat", lambda _fd: SimpleNamespace(st_uid=os.geteuid() + 4711))
-            assert plugged.believed() == ()
+            assert hotplugged.believed() == ()
     finally:
         lock.release()
 
@@ -104,7 +104,7 @@ def test_a_request_for_the_clock_is_carried_out_and_nobody_is_signed_out(
     monkeypatch.setattr("benchstick.appliance.clock.carry_out", carry_out)
     agent = Agent(bench_home, threading.Event())
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        access.open_session(db)
+        auth.open_session(db)
         (expires,) = db.execute("SELECT expires FROM sessions").fetchone()
         number = records.add_request(db, "clock", {"time": 1.0})
         agent._answer(db, records.open_requests(db)[0])
@@ -132,8 +132,8 @@ def test_a_drive_that_comes_during_the_thorough_look_is_new_at_the_next(
             there.append(drive("NEW", 3, "usb-uas"))
         return list(there)
 
-    monkeypatch.setattr("benchstick.engine.agent.discover.scan", scan)
-    places.make_run_folder()
+    monkeypatch.setattr("benchstick.agent.agent.discover.scan", scan)
+    paths.make_run_folder()
     agent = Agent(bench_home, threading.Event(), slots=Slots())  # type: ignore[arg-type]
     monkeypatch.setattr(agent, "_settled", lambda: True)
     with contextlib.closing(database.open_writer(bench_home)) as db:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from benchstick.appliance import remote, state
+from benchstick import paths
+from benchstick.appliance import ssh_access, state
 from benchstick.appliance.stick import Machine, Stick, choose, new_config, parse_id
-from benchstick.drives.contents import Partition
-from benchstick.store import home, settings
+from benchstick.drives.partition_table import Partition
+from benchstick.store import settings
 
 A, B = "a" * 16, "b" * 16
 
@@ -102,10 +103,10 @@ def test_each_thing_is_told_in_a_sentence(bench_home: Path) -> None:
 def test_a_pulled_stick_is_written_down_once(
     bench_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from benchstick.drives.tree import Tree
+    from benchstick.drives.sysfs import Tree
 
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    home.make_run_folder()
+    paths.make_run_folder()
     state.write(document())
     block = tmp_path / "sys/block/sda"
     block.mkdir(parents=True)
@@ -122,30 +123,30 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtG reviewer"
 
 
 def test_the_keys_of_the_settings_and_no_others_may_log_in(bench_home: Path) -> None:
-    home.make_run_folder()
-    folder = home.run_folder() / "ssh"
-    remote.authorise([])
+    paths.make_run_folder()
+    folder = paths.run_folder() / "ssh"
+    ssh_access.authorise([])
     assert not folder.exists()
-    remote.authorise(settings.read(f"ssh_keys = ['{KEY}']", "x").ssh_keys)
+    ssh_access.authorise(settings.read(f"ssh_keys = ['{KEY}']", "x").ssh_keys)
     assert (folder / "authorized_keys").read_text() == f"{KEY}\n"
     assert (folder / "authorized_keys").stat().st_mode & 0o777 == 0o600
     assert folder.stat().st_mode & 0o777 == 0o700
-    remote.authorise([])
+    ssh_access.authorise([])
     assert list(folder.iterdir()) == []
 
 
 def test_the_servers_own_key_is_told_when_there_is_one(bench_home: Path) -> None:
-    home.make_run_folder()
-    assert remote.fingerprint() is None
-    (home.run_folder() / "ssh").mkdir()
-    (home.run_folder() / "ssh/fingerprint").write_text("SHA256:abc\n")
-    assert remote.fingerprint() == "SHA256:abc"
+    paths.make_run_folder()
+    assert ssh_access.fingerprint() is None
+    (paths.run_folder() / "ssh").mkdir()
+    (paths.run_folder() / "ssh/fingerprint").write_text("SHA256:abc\n")
+    assert ssh_access.fingerprint() == "SHA256:abc"
 
 
 def test_a_damaged_record_is_no_record(bench_home: Path) -> None:
-    home.make_run_folder()
+    paths.make_run_folder()
     state.write(document())
-    (home.run_folder() / "appliance/state.json").write_text("{")
+    (paths.run_folder() / "appliance/state.json").write_text("{")
     assert state.read() is None
 
 
@@ -167,7 +168,7 @@ def test_a_settings_file_of_any_size_or_from_windows_is_read_safely(tmp_path: Pa
 
 
 def test_sticks_that_come_and_go_are_told(bench_home: Path) -> None:
-    home.make_run_folder()
+    paths.make_run_folder()
     at_boot = {"path": "/dev/sdb", "model": "Stick", "id": B}
     state.write(document(other_sticks=[at_boot]))
     here = [{"path": path, "model": "Stick", "id": None} for path in ("/dev/sda", "/dev/sdb")]

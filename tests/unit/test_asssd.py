@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.plan.steps import (
     TO,
     Copy,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Plan, Skip, plan_from_json
 from benchstick.plan.units import GIB, KIB, MIB
 from benchstick.suites import registry

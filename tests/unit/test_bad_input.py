@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.plan.errors import EXIT_BAD_INPUT, BadInput
+from benchstick.errors import EXIT_BAD_INPUT, BadInput
 from benchstick.suites import registry
 
 Make = Callable[..., dict[str, Any]]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from benchstick.drives import blank
-from benchstick.drives.query import PROBE, SAMPLE, Query, ask_live
-from benchstick.drives.tool import Finished
-from benchstick.drives.tree import Tree
+from benchstick.drives.device_query import PROBE, SAMPLE, Query, ask_live
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.sysfs import Tree
 
 MIB, GIB = 1 << 20, 1 << 30
 

@@ -89,12 +89,14 @@ def test_every_path_that_a_page_cites_exists(page: Path) -> None:
 def is_defined(name: str) -> bool:
     """Whether `package.module.name` or `package.module.Class.name` is in the code."""
     parts = name.split(".")
-    folder = ROOT if parts[0] == "webui" else ROOT / "benchstick"
-    module = (folder / parts[0] / parts[1]).with_suffix(".py")
+    path = ROOT if parts[0] == "webui" else ROOT / "benchstick"
+    while parts and (path / parts[0]).is_dir():
+        path /= parts.pop(0)
+    module = (path / parts[0]).with_suffix(".py") if parts else path / "__init__.py"
     if not module.is_file():
         return False
     scope: list[ast.stmt] = ast.parse(module.read_text(encoding="utf-8")).body
-    for part in parts[2:]:
+    for part in parts[1:]:
         kinds = (ast.FunctionDef, ast.ClassDef)
         found = [node for node in scope if isinstance(node, kinds) and node.name == part]
         if not found:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from benchstick.drives import claims, holders, own, places, twins
-from benchstick.drives.query import SAME
-from benchstick.drives.tree import Tree
+from benchstick import paths
+from benchstick.drives import holders, in_use, own, twins
+from benchstick.drives.device_query import SAME
+from benchstick.drives.sysfs import Tree
 from tests.hardware.playback import expand
 from tests.hardware.shapes import Case, Disk, contents
 from tests.unit.test_guard import formatted, guard_of, look, mount_line, usb_case
@@ -115,7 +116,7 @@ def test_the_token_is_one_for_all_processes_and_a_foreign_file_is_not_believed(
 ) -> None:
     first = own.environment()
     assert own.environment() == first
-    token = places.runtime() / "tool-token"
+    token = paths.run_folder() / "tool-token"
     assert token.stat().st_mode & 0o777 == 0o600
     assert token.read_text() in first.values()
     token.chmod(0o644)
@@ -168,7 +169,7 @@ def test_a_controller_node_and_a_generic_node_lead_to_nvme_disks(tmp_path: Path)
         process(case, 77, files={"3": (f"/dev/{node}", RW)})
         case.write(tmp_path / node)
         expand(case.tree, tmp_path / node / "root")
-        found = claims.read(Tree(tmp_path / node / "root")).reasons
+        found = in_use.read(Tree(tmp_path / node / "root")).reasons
         assert found["nvme0n1"] == [f"process 77 (dd) has {node} open for writing"]
 
 
@@ -191,7 +192,7 @@ def test_a_mount_that_only_another_namespace_has_protects(tmp_path: Path) -> Non
 def test_copies_of_the_benchs_own_mount_do_not_protect_and_what_is_left_of_one_does(
     tmp_path: Path, bench_home: Path
 ) -> None:
-    point = f"{places.mounts()}/some-run"
+    point = f"{paths.mounts()}/some-run"
     own_mount = elsewhere(point, "shared:7")
     for name, here, there, expected in (
         ("same", own_mount, elsewhere(point), "free"),

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from benchstick import paths
 from benchstick.appliance import clock, state
-from benchstick.drives.tool import Finished
-from benchstick.plan.errors import BadInput, Refused
-from benchstick.store import home
+from benchstick.drives.subprocesses import Finished
+from benchstick.errors import BadInput, Refused
 
 NOW = 1_800_000_000.0
 
@@ -32,7 +32,7 @@ class Tools:
 @pytest.fixture
 def stick(bench_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A booted stick whose clock nobody keeps."""
-    home.make_run_folder()
+    paths.make_run_folder()
     state.write({"schema": state.SCHEMA, "persistent": True, "stick": None})
     monkeypatch.setattr(clock, "is_kept", lambda: False)
 
@@ -60,7 +60,7 @@ def test_the_clock_is_set_to_the_browsers_time_plus_the_wait(
 
 def test_an_rtc_with_local_time_is_never_written(stick: None, bench_home: Path) -> None:
     bench_home.mkdir()
-    home.settings_file().write_text('clock = "local"\n')
+    paths.settings_file().write_text('clock = "local"\n')
     tools = Tools()
     clock.carry_out(clock.wish(NOW), tools, lambda now: None)
     assert tools.calls == []
@@ -94,7 +94,7 @@ def test_a_clock_that_others_keep_is_left_alone(
     with pytest.raises(Refused, match="kept right"):
         clock.carry_out(clock.wish(NOW), Tools(), lambda now: pytest.fail("it was set"))
     monkeypatch.setattr(clock, "is_kept", lambda: False)
-    (home.run_folder() / "appliance/state.json").unlink()
+    (paths.run_folder() / "appliance/state.json").unlink()
     with pytest.raises(Refused, match="kept right"):
         clock.carry_out(clock.wish(NOW), Tools(), lambda now: pytest.fail("it was set"))
 

@@ -15,10 +15,10 @@ import pytest
 
 from benchstick.drives import discover
 from benchstick.drives.guard import check
-from benchstick.drives.model import Drive, Fact, Guard, Identity
-from benchstick.engine import job as jobs
-from benchstick.engine import purges
-from benchstick.plan.errors import BadInput, Refused
+from benchstick.drives.types import Drive, Fact, Guard, Identity
+from benchstick.engine import interrupted_sanitize
+from benchstick.engine import run_request as jobs
+from benchstick.errors import BadInput, Refused
 
 EVIL = (
     "$(touch x)", "`touch x`", "a b", " a", "a ", "a'b", 'a"b', "a\\b", "a;b", "a&b", "a|b", "a\nb",
@@ -114,7 +114,7 @@ def test_a_waiting_request_with_an_old_code_is_carried_out(
 
 
 def test_a_command_with_an_old_code_is_quoted() -> None:
-    left = purges.Unfinished(
+    left = interrupted_sanitize.Unfinished(
         run=1, step=1, drive_key="k", code="a $(touch x)'b", model="M", rung="overwrite",
         phase="erasing", password=None, written=0, marks="m", samples=1, mark_size=4096, why=None,
     )  # fmt: skip

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchstick.analysis.compare import MOST_RUNS, compare, labels_of
-from benchstick.analysis.overlay import MOST_POINTS, overlaid, reduced
-from benchstick.plan.errors import BadInput
+from benchstick.analysis.comparison.overlay import MOST_POINTS, overlaid, reduced
+from benchstick.analysis.comparison.rank import MOST_RUNS, compare, labels_of
+from benchstick.errors import BadInput
 from benchstick.suites.charts import axis, chart, curve, line, mark
 
 Json = dict[str, Any]

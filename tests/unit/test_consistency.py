@@ -11,7 +11,7 @@ import pytest
 
 from benchstick.analysis.consistency import seconds_above, summary
 from benchstick.analysis.series import reduced
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Idle, Plan, plan_from_json
 from benchstick.suites import registry
 from benchstick.suites.charts import lines_of

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.appliance import letters, network, qr, screen
+from benchstick.appliance import banner_font, network, qr, screen
 from benchstick.appliance.console import frame
-from benchstick.appliance.ending import Ending, ending
 from benchstick.appliance.network import Port
-from benchstick.appliance.page import Page
-from benchstick.appliance.view import Ended, Line, Looker, Running, SlotLine, View
-from benchstick.store import database, slots
-from benchstick.store.slots import Slot
+from benchstick.appliance.outcome_text import Ending, ending
+from benchstick.appliance.screen_model import Ended, Line, Looker, Running, SlotLine, View
+from benchstick.appliance.web_address import Page
+from benchstick.store import bays, database
+from benchstick.store.bays import Slot
 
 VIEW = View(
     version="0.1.0",
@@ -134,7 +134,7 @@ def test_a_progress_line_tells_step_share_and_time() -> None:
 @pytest.mark.parametrize(("ended", "style"), [(PASS, "42"), (FAIL, "41")])
 def test_the_verdict_is_big_and_coloured_only_where_asked(ended: Ended, style: str) -> None:
     view = replace(VIEW, ended=ended)
-    for line in letters.big(ended.ending.word, 78):
+    for line in banner_font.big(ended.ending.word, 78):
         assert line.strip() in text(view)
     assert "\x1b" not in text(view)
     assert f"\x1b[0;1;37;{style}m" in "\n".join(frame(view, 80, 25, colours=True))
@@ -145,10 +145,10 @@ def test_every_word_has_letters_and_fits() -> None:
     words = {ending(state, code, None, None).word for state in states for code in (0, 1, 4, 5, 6)}
     words |= {ending("done", 0, verdict, None).word for verdict in ("pass", "fail", "inconclusive")}
     for word in words:
-        lines = letters.big(word, 78)
-        assert len(lines) == letters.HEIGHT, word
+        lines = banner_font.big(word, 78)
+        assert len(lines) == banner_font.HEIGHT, word
         assert len(lines[0]) <= 78
-    assert letters.big("PASS", 10) == ["PASS"]
+    assert banner_font.big("PASS", 10) == ["PASS"]
 
 
 @pytest.mark.parametrize(
@@ -260,8 +260,8 @@ def test_slots_have_words_that_can_be_read_from_afar(size: tuple[int, int]) -> N
         assert slot.said in shown
     half = (size[0] - 1) // 2
     for word in ("PASS", "FAIL", "8"):
-        lines = letters.big(word, half - 2)
-        assert len(lines) == letters.HEIGHT
+        lines = banner_font.big(word, half - 2)
+        assert len(lines) == banner_font.HEIGHT
         assert all(line.strip() in shown for line in lines), word
     coloured = "\n".join(frame(replace(VIEW, slots=SLOTS), *size, colours=True))
     for style in ("good-block", "bad-block", "plain-block"):
@@ -292,7 +292,7 @@ def test_the_slots_of_the_store_are_on_the_screen(
         Slot(name="e"),
     ]
     with contextlib.closing(database.open_writer(tmp_path / "home")) as db:
-        slots.keep(db, found)
+        bays.keep(db, found)
     looker = Looker("1")
     shown = looker.look().slots
     looker.close()

@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from benchstick.analysis.compare import compare
-from benchstick.appliance.ending import BAD, ending
-from benchstick.drives.tool import Finished
-from benchstick.engine import purge, steps
-from benchstick.engine.source import DriveSource, read_tree
-from benchstick.engine.source_content import Difference
-from benchstick.plan import corrupt, queue
-from benchstick.plan.errors import DataCorrupt, DriveLost, Inconclusive
+from benchstick import paths
+from benchstick.analysis.comparison.rank import compare
+from benchstick.appliance.outcome_text import BAD, ending
+from benchstick.drives.subprocesses import Finished
+from benchstick.engine.fileset_source.content import Difference
+from benchstick.engine.fileset_source.ram_disk import DriveSource, read_tree
+from benchstick.engine.steps import executors, sanitize
+from benchstick.errors import DataCorrupt, DriveLost, Inconclusive
+from benchstick.plan import corrupt, run_queue
 from benchstick.plan.steps import Verify
 from benchstick.recipes import codes, verdict
 from benchstick.recipes.codes import Reason
-from benchstick.store import database, export, imports, records
-from benchstick.store import home as places
+from benchstick.store import database, export, imported_runs, records
 from tests.unit import test_compare, test_verdicts
 
 Json = dict[str, Any]
@@ -64,8 +64,8 @@ def test_no_end_hides_that_data_is_corrupt(
 
 
 def test_a_queue_stops_after_corrupt_data() -> None:
-    assert not queue.goes_on(corrupt.EXIT_CORRUPT)
-    assert queue.exit_code([0, corrupt.EXIT_CORRUPT]) == 4
+    assert not run_queue.goes_on(corrupt.EXIT_CORRUPT)
+    assert run_queue.exit_code([0, corrupt.EXIT_CORRUPT]) == 4
 
 
 def test_a_bench_shows_corrupt_data_from_afar_however_the_run_ended() -> None:
@@ -168,7 +168,7 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
         before = records.run_json(db, record.number)
         assert (before["corrupt"], before["exit_code"]) == ([FOUND], None)
         # A page that looks before anybody has cleared up after a killed runner.
-        places.make_run_folder()
+        paths.make_run_folder()
         row = records.find_run(db, record.number)
         assert records.shown_state(db, row) == "corrupt"
         assert record.finish("done", 0, seconds=4.0) == ("corrupt", 4, TEXT)
@@ -259,11 +259,11 @@ def test_an_old_bundle_with_that_event_is_not_imported_as_done(
         record.finish("done", 0, seconds=4.0)
         found = records.run_json(db, record.number)
         del found["corrupt"]
-        number = imports.add_run(db, {**found, "uuid": "u2"}, [], bench="b", digest="d")
+        number = imported_runs.add_run(db, {**found, "uuid": "u2"}, [], bench="b", digest="d")
         row = records.find_run(db, number)
         assert (row["state"], row["exit_code"]) == ("corrupt", 4)
         assert json.loads(row["corrupt_json"])[0]["text"] == "data differ: 1 files, the first: a"
-        plain = imports.add_run(
+        plain = imported_runs.add_run(
             db, {**found, "uuid": "u3", "events": [], "exit_code": None}, [], bench="b", digest="d"
         )
         row = records.find_run(db, plain)
@@ -308,7 +308,7 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
         record=SimpleNamespace(invalidate_pass=lambda *given: invalid.append(given)),
     )  # fmt: skip
     step = Verify(name="BR, pass 1, compare", seconds=1, set_name="BR", pass_no=1)
-    outcome = steps.do_verify(work, step)
+    outcome = executors.do_verify(work, step)
     assert outcome.failed and source.renewed
     assert [item["files"] for item in found] == ([files] if files else [])
     assert len(invalid) == (0 if files else 1)
@@ -346,6 +346,6 @@ def test_an_overwrite_that_does_not_read_back_is_corrupt(
         hold=SimpleNamespace(alive=lambda: True), lost=DriveLost,
     )  # fmt: skip
     done = Finished((tool,), 1, b"", text.encode(), 1.0)
-    error = purge._failed(work, "overwrite", done)
+    error = sanitize._failed(work, "overwrite", done)
     assert type(error) is kind
     assert error.exit_code == (5 if kind is Inconclusive else 4)

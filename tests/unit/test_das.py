@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.plan.steps import BuildSet, Copy, Idle
 from benchstick.suites import registry
 

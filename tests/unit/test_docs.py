@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.drives.model import TRANSPORTS
+from benchstick.drives.types import TRANSPORTS
 from benchstick.suites import registry
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,21 +16,22 @@ from typing import Any
 
 import pytest
 
+from benchstick.agent import hotplugged
 from benchstick.drives import blank, discover
-from benchstick.drives.model import Drive, Fact, Guard, Identity
-from benchstick.engine import host, plugged
-from benchstick.engine.job import Job, Ready
+from benchstick.drives.types import Drive, Fact, Guard, Identity
+from benchstick.engine import host_settings
+from benchstick.engine.run_request import Job, Ready
 from benchstick.engine.runner import Outcome
-from benchstick.plan.errors import BadInput
-from benchstick.recipes import drive_test
+from benchstick.errors import BadInput
+from benchstick.qa import drive_session
+from benchstick.qa.drive_session import Ask, DriveTest
 from benchstick.recipes import ready as ready_ones
-from benchstick.recipes.drive_test import Ask, DriveTest
 from benchstick.recipes.model import Recipe
-from benchstick.recipes.read import RecipeMistakes, read
-from benchstick.store import database, models, records, verdicts
+from benchstick.recipes.parser import RecipeMistakes, read
+from benchstick.store import database, records, spec_sheets, verdicts
 from benchstick.store.records import Figure
-from benchstick.suites import models as sheets
 from benchstick.suites import registry
+from benchstick.suites import spec_sheets as sheets
 from tests.unit.test_recipes import SMALL, TOML, mutated
 
 READ = "SEQ1M Q8T1 read"
@@ -71,13 +72,13 @@ class World:
         self.begun: list[Ready] = []
         self.rates: list[float] = []
         self._count = itertools.count()
-        patch.setattr(drive_test, "find_drive", self.find)
-        patch.setattr(drive_test, "make_ready", self.make_ready)
-        patch.setattr(drive_test, "check_queue", lambda jobs, home, seen: None)
-        patch.setattr(drive_test, "execute", self.execute)
-        patch.setattr(plugged, "believed", lambda: self.seen)
+        patch.setattr(drive_session, "find_drive", self.find)
+        patch.setattr(drive_session, "make_ready", self.make_ready)
+        patch.setattr(drive_session, "check_queue", lambda jobs, home, seen: None)
+        patch.setattr(drive_session, "execute", self.execute)
+        patch.setattr(hotplugged, "believed", lambda: self.seen)
         patch.setattr(discover, "scan", lambda **_: [self.after] if self.after else [])
-        patch.setattr(host, "controller", lambda name: "a")
+        patch.setattr(host_settings, "controller", lambda name: "a")
         self.data: str | None = None
         patch.setattr(blank, "why_not_blank", lambda name: self.data)
 
@@ -184,7 +185,7 @@ def test_a_share_of_what_the_maker_claims_and_of_a_run_of_this_bench(
     world.rates = [1000.0]
     (first,) = world.test(erase="S1")["runs"]
     with contextlib.closing(database.open_writer(world.home)) as db:
-        models.save(db, sheets.read(b'model = "mod*"\nseq_read_mbps = 1000\n', "x.toml"))
+        spec_sheets.save(db, sheets.read(b'model = "mod*"\nseq_read_mbps = 1000\n', "x.toml"))
     world.rates = [measured]
     for of in ("claim", f"run {first['number']}", "run 01234567-89ab-cdef-0123-000000000000"):
         text = f'[[limit]]\nfigure = "{READ}"\nop = "{op}"\nvalue = "{share} %"\nof = "{of}"\n'
@@ -218,7 +219,7 @@ def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_leave(
         begun.append(ready)
         return Outcome(0, "u", "done", 0, None)
 
-    monkeypatch.setattr(drive_test, "execute", execute)
+    monkeypatch.setattr(drive_session, "execute", execute)
     monkeypatch.setattr(verdicts, "keep", lambda db, found, post: 1)
     texts = [TOML, SMALL, *(ready_ones.raw(name).decode() for name in ready_ones.names())]
     carried = kept = erased = refused = 0
@@ -268,7 +269,7 @@ def test_a_drive_that_only_looks_blank_is_not_erased(
         assert name == "sdx" and turns == ["taken"]
         return world.data
 
-    monkeypatch.setattr(drive_test, "turn", turn)
+    monkeypatch.setattr(drive_session, "turn", turn)
     monkeypatch.setattr(blank, "why_not_blank", sample)
     world.data = "data of no known kind at byte 1048576"
     found = world.test()

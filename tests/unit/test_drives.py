@@ -8,26 +8,26 @@ from typing import Any
 
 import pytest
 
-from benchstick.drives import (
+from benchstick import paths
+from benchstick.drives import (  # fmt: skip
     ata,
-    contents,
+    bottlenecks,
+    device_query,
     discover,
+    hotplug,
     locks,
-    places,
+    os_detection,
+    partition_table,
     practice,
     prepare,
-    query,
-    systems,
+    summary,
+    sysfs,
     temperature,
-    tree,
     usb,
-    watch,
-    words,
-    worse,
-)  # fmt: skip
-from benchstick.drives.model import Drive, Fact, Guard, Identity
-from benchstick.drives.tool import Finished
-from benchstick.plan.errors import BadInput
+)
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.types import Drive, Fact, Guard, Identity
+from benchstick.errors import BadInput
 from tests.hardware import playback
 from tests.hardware.documented import nvme_ssd
 from tests.hardware.shapes import ata_words, bos, descriptors
@@ -158,7 +158,7 @@ def test_every_alternate_setting_counts(tmp_path: Path) -> None:
         ([0x01], ["protocol 0x01"]),
     ):  # fmt: skip
         (folder / "descriptors").write_bytes(descriptors("1234:5678", protocols))
-        assert usb.offered(tree.Tree(tmp_path), Path("dev"))[0] == wanted
+        assert usb.offered(sysfs.Tree(tmp_path), Path("dev"))[0] == wanted
 
 
 def test_lsusb_is_understood() -> None:
@@ -226,25 +226,25 @@ def test_what_is_no_drive_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "sys/block/nvme1n1/hidden").write_text("1\n")
     (tmp_path / "sys/block/dm-1/dm").mkdir()
     (tmp_path / "sys/block/dm-1/dm/uuid").write_text("LVM-abc\n")
-    assert set(tree.disk_names(tree.Tree(tmp_path))) == {
+    assert set(sysfs.disk_names(sysfs.Tree(tmp_path))) == {
         "sda", "sdaa", "nvme0n1", "mmcblk0", "vda", "xvda", "nbd0", "nullb0", "dm-0", "loop0",
     }  # fmt: skip
 
 
 def test_blkids_escapes_are_undone() -> None:
-    found = contents.parse_blkid("LABEL=My\\ Disk\\'s\nTYPE=exfat\nUSAGE=filesystem\n")
+    found = partition_table.parse_blkid("LABEL=My\\ Disk\\'s\nTYPE=exfat\nUSAGE=filesystem\n")
     assert (found.label, found.type, found.usage) == ("My Disk's", "exfat", "filesystem")
 
 
 def test_a_mountpoint_with_blanks_and_the_right_columns() -> None:
-    from benchstick.drives import claims
+    from benchstick.drives import in_use
 
     line = "36 35 98:0 /mnt1 /mnt/a\\040b rw,noatime master:1 - ext3 /dev/my\\134root rw,errors=x"
-    assert claims.parse_mountinfo(line) == [("98:0", "/mnt/a b", "ext3", "/dev/my\\root")]
+    assert in_use.parse_mountinfo(line) == [("98:0", "/mnt/a b", "ext3", "/dev/my\\root")]
 
 
 def test_every_gpt_type_is_written_as_sfdisk_writes_it() -> None:
-    for kind in systems.GPT_TYPES:
+    for kind in os_detection.GPT_TYPES:
         assert kind == kind.upper()
         assert len(kind) == 36
 
@@ -279,23 +279,23 @@ def test_the_practice_drive_takes_at_most_a_quarter() -> None:
 
 def test_the_summary_and_what_the_port_gives_away(tmp_path: Path) -> None:
     found = playback.play(playback.CASES / "uas-on-usb2", tmp_path)[0]
-    assert words.summary_line(found) == "USB 480 Mb/s · UASP · queue 30 · TRIM no"
+    assert summary.summary_line(found) == "USB 480 Mb/s · UASP · queue 30 · TRIM no"
     assert said(found) == ["the drive can do 10 Gb/s, the link runs at 480 Mb/s"]
 
 
 def said(drive: Drive) -> list[str]:
-    return [item.text for item in worse.found(drive.value)]
+    return [item.text for item in bottlenecks.found(drive.value)]
 
 
 def test_trim_that_the_kernel_leaves_alone_is_told(tmp_path: Path) -> None:
     found = playback.play(playback.CASES / "uas-bridge-sat", tmp_path)[0]
-    assert words.summary_line(found).endswith("TRIM offered, not used by the kernel")
+    assert summary.summary_line(found).endswith("TRIM offered, not used by the kernel")
     assert any("provisioning mode full" in text for text in said(found))
 
 
 def test_a_slow_slot_and_a_slow_link_are_told(tmp_path: Path) -> None:
     nvme = playback.play(playback.CASES / "nvme-ssd", tmp_path / "a")[0]
-    assert words.summary_line(nvme) == "NVMe PCIe 8 GT/s x4 · queue 1023 · TRIM yes"
+    assert summary.summary_line(nvme) == "NVMe PCIe 8 GT/s x4 · queue 1023 · TRIM yes"
     assert said(nvme) == ["the drive can do PCIe 16 GT/s x4, the link runs at 8 GT/s x4"]
     sata = playback.play(playback.CASES / "sata-frozen", tmp_path / "b")[0]
     assert said(sata) == ["the drive can do SATA 6 Gb/s, the link runs at 1.5 Gb/s"]
@@ -325,16 +325,16 @@ WORSE: list[tuple[dict[str, Any], str, str]] = [
 def test_what_is_worse_is_told_with_the_facts_that_it_rests_on(
     facts: dict[str, Any], code: str, text: str
 ) -> None:
-    assert [item.to_json() for item in worse.of_json(with_facts(**facts))] == [
+    assert [item.to_json() for item in bottlenecks.of_json(with_facts(**facts))] == [
         {"code": code, "text": text, "values": facts}
     ]
 
 
 def test_each_code_and_sentence_of_what_is_worse_is_told_of_some_drive() -> None:
-    found = [item for facts, _, _ in WORSE for item in worse.of_json(with_facts(**facts))]
-    found += worse.of_json(with_facts(sata_speed=3000, sata_capable_speed=6000))
-    assert {item.code for item in found} == set(worse.CODES)
-    assert {item.sentence for item in found} == set(worse.SENTENCES)
+    found = [item for facts, _, _ in WORSE for item in bottlenecks.of_json(with_facts(**facts))]
+    found += bottlenecks.of_json(with_facts(sata_speed=3000, sata_capable_speed=6000))
+    assert {item.code for item in found} == set(bottlenecks.CODES)
+    assert {item.sentence for item in found} == set(bottlenecks.SENTENCES)
 
 
 @pytest.mark.parametrize(
@@ -345,8 +345,8 @@ def test_each_code_and_sentence_of_what_is_worse_is_told_of_some_drive() -> None
      {"pcie_speed": 16, "pcie_width": 4, "pcie_capable_speed": 8, "pcie_capable_width": 4}],
 )  # fmt: skip
 def test_nothing_is_worse_where_it_is_not_known_or_no_number(facts: dict[str, Any]) -> None:
-    assert worse.of_json(with_facts(**facts)) == []
-    assert worse.of_json({"worse": "a lie", "usb_speed": 480, **with_facts(**facts)}) == []
+    assert bottlenecks.of_json(with_facts(**facts)) == []
+    assert bottlenecks.of_json({"worse": "a lie", "usb_speed": 480, **with_facts(**facts)}) == []
 
 
 def test_a_drives_json_has_what_its_connection_gives_away(tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ def test_a_drives_json_has_what_its_connection_gives_away(tmp_path: Path) -> Non
     (told,) = slow.to_json()["worse"]
     assert told["code"] == "usb_link"
     assert told["values"] == {"usb_speed": 480, "usb_capable_speed": 10000}
-    assert worse.of_json(slow.to_json()) == worse.found(slow.value)
+    assert bottlenecks.of_json(slow.to_json()) == bottlenecks.found(slow.value)
 
 
 # --- quick scans, queries ----------------------------------------------------------------------
@@ -365,7 +365,7 @@ def test_a_quick_scan_sends_no_smart_and_asks_again_only_after_writes(tmp_path: 
     case.write(tmp_path)
     root = tmp_path / "root"
     playback.expand(case.tree, root)
-    answers = query.recorded(tmp_path / case.name / "tools")
+    answers = device_query.recorded(tmp_path / case.name / "tools")
     asked: list[str] = []
 
     def ask(argv: Sequence[str]) -> Finished:
@@ -401,18 +401,18 @@ def test_a_drive_under_test_is_not_asked(tmp_path: Path) -> None:
 
 
 def test_a_missing_tool_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = query.ask_live(["no-such-tool-here", "-x"])
-    assert answer.exit_code == query.NOT_INSTALLED
+    answer = device_query.ask_live(["no-such-tool-here", "-x"])
+    assert answer.exit_code == device_query.NOT_INSTALLED
     assert "no-such-tool-here is not installed" in answer.error_line
 
 
 def test_a_tool_that_hangs_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query, "TIMEOUT_SECONDS", 0.2)
-    asker = query.Asker(query.ask_live)
+    monkeypatch.setattr(device_query, "TIMEOUT_SECONDS", 0.2)
+    asker = device_query.Asker(device_query.ask_live)
     assert asker("sleep", "20").timed_out
     assert asker.silent_why is not None
     assert "did not answer sleep" in asker.silent_why
-    assert asker("true").exit_code == query.NOT_INSTALLED
+    assert asker("true").exit_code == device_query.NOT_INSTALLED
 
 
 # --- temperature -------------------------------------------------------------------------------
@@ -423,8 +423,8 @@ def test_temperature_is_read_from_hwmon_first(tmp_path: Path) -> None:
     case.write(tmp_path)
     playback.expand(case.tree, tmp_path / "root")
     found = drive("nvme0n1", transport="nvme")
-    answers = query.recorded(tmp_path / case.name / "tools")
-    fact = temperature.read(found, answers, tree=tree.Tree(tmp_path / "root"))
+    answers = device_query.recorded(tmp_path / case.name / "tools")
+    fact = temperature.read(found, answers, tree=sysfs.Tree(tmp_path / "root"))
     assert (fact.value, fact.unit, fact.source) == (43.85, "C", "hwmon nvme")
 
 
@@ -438,7 +438,7 @@ def test_temperature_gives_up_after_two_failures(tmp_path: Path) -> None:
         return Finished(tuple(argv), 1, b"", b"no answer", 0.0)
 
     found = drive("sda", "give-up")
-    where = tree.Tree(tmp_path)
+    where = sysfs.Tree(tmp_path)
     temperature._failures.clear()
     for _ in range(temperature.GIVE_UP_AFTER):
         assert temperature.read(found, fails, tree=where).value is None
@@ -451,7 +451,7 @@ def test_temperature_gives_up_after_two_failures(tmp_path: Path) -> None:
 
 def test_a_drive_without_sensor_says_why(tmp_path: Path) -> None:
     temperature._failures.clear()
-    fact = temperature.read(drive("loop99", transport="virtual"), tree=tree.Tree(tmp_path))
+    fact = temperature.read(drive("loop99", transport="virtual"), tree=sysfs.Tree(tmp_path))
     assert fact.why == "a virtual drive has no sensor"
 
 
@@ -459,12 +459,12 @@ def test_a_drive_without_sensor_says_why(tmp_path: Path) -> None:
 
 
 def test_changes_tell_plugs_unplugs_and_another_disk_of_the_same_name() -> None:
-    assert watch.changes({"sda": 1}, {"sda": 1}) == []
-    assert watch.changes({}, {"sda": 1}) == [watch.Event("plug", "sda", 1)]
-    assert watch.changes({"sda": 1}, {}) == [watch.Event("unplug", "sda", 1)]
-    assert watch.changes({"sda": 1}, {"sda": 2}) == [
-        watch.Event("unplug", "sda", 1),
-        watch.Event("plug", "sda", 2),
+    assert hotplug.changes({"sda": 1}, {"sda": 1}) == []
+    assert hotplug.changes({}, {"sda": 1}) == [hotplug.Event("plug", "sda", 1)]
+    assert hotplug.changes({"sda": 1}, {}) == [hotplug.Event("unplug", "sda", 1)]
+    assert hotplug.changes({"sda": 1}, {"sda": 2}) == [
+        hotplug.Event("unplug", "sda", 1),
+        hotplug.Event("plug", "sda", 2),
     ]
 
 
@@ -488,7 +488,7 @@ def test_a_drive_lock_is_seen_without_being_taken(bench_home: Path) -> None:
 def test_lock_names_are_safe_and_told_apart() -> None:
     odd = locks.lock_path(drive(serial="../../etc/pass wd").identity)
     assert "/" not in odd.name
-    assert odd.parent == places.locks()
+    assert odd.parent == paths.locks()
     assert locks.lock_path(drive(port="2-1").identity) != locks.lock_path(
         drive(port="2-2").identity
     )

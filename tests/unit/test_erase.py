@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from benchstick.analysis.marks import Marks, what_is_there
-from benchstick.drives.purge import UNFINISHED
-from benchstick.plan.errors import BadInput
+from benchstick.analysis.sanitize_sampling import Marks, what_is_there
+from benchstick.drives.sanitize_methods import UNFINISHED
+from benchstick.errors import BadInput
 from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, plan_from_json
 from benchstick.suites import registry
-from benchstick.suites.base import Asked
-from benchstick.suites.certificate import certificate
 from benchstick.suites.erase import purge_steps
+from benchstick.suites.erase_certificate import certificate
+from benchstick.suites.interface import Asked
 
 Make = Callable[..., dict[str, Any]]
 TRIM = {"trim": True, "trim_kernel": 1 << 30}

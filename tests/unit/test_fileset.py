@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.plan.fileset import (
     BUILTIN_NAMES,
     COPY_NAMES,

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from benchstick.analysis.fill import (
+from benchstick.analysis.change_points import (
     Interval,
     busy_points,
     calmed,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.engine import fio
+from benchstick.engine.measure import fio
 from benchstick.plan.steps import Fio
 
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from benchstick.analysis.fill import Interval
+from benchstick.analysis.cache_knee import find_knees
+from benchstick.analysis.change_points import Interval
 from benchstick.analysis.folding import Folding, find_folding
-from benchstick.analysis.knee import find_knees
-from benchstick.analysis.throttle import Reading, find_slow_downs
+from benchstick.analysis.slowdowns import Reading, find_slow_downs
 from tests.unit.made_series import GB, Speed, constant, falling, fill, slowed, zones
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.plan.steps import Plan, Purge, plan_from_json
-from benchstick.suites import fresh, registry
+from benchstick.suites import precondition, registry
 
 Make = Callable[..., dict[str, Any]]
 TRIM = {"trim": True, "trim_kernel": 1 << 30}
@@ -135,14 +135,14 @@ def test_plan_and_run_agree_on_the_state(drive_json: Make) -> None:
 
 def test_the_state_that_figures_tell(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(**TRIM), {})
-    assert fresh.state_told(plan, []) == "purge not done; not preconditioned"
+    assert precondition.state_told(plan, []) == "purge not done; not preconditioned"
     taken = {"name": "purge time", "state": "valid", "why": None}
     gone = {"name": "marks gone", "state": "valid", "why": None}
-    assert fresh.state_told(plan, [taken, gone]) == plan.state
+    assert precondition.state_told(plan, [taken, gone]) == plan.state
     left = {**gone, "state": "invalid", "why": "3 of 64 marks can still be read"}
-    assert fresh.state_told(plan, [taken, left]) == (
+    assert precondition.state_told(plan, [taken, left]) == (
         "purged by discard of all blocks, not proved (3 of 64 marks can still be read); "
         "not preconditioned"
     )
     as_found = registry.make_plan("sweep", drive_json(), {})
-    assert fresh.state_told(as_found, []) == "as found, not purged; not preconditioned"
+    assert precondition.state_told(as_found, []) == "as found, not purged; not preconditioned"

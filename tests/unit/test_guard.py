@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from benchstick.drives import claims, discover, judge, query, systems
-from benchstick.drives.contents import Contents, Partition
-from benchstick.drives.model import Drive
-from benchstick.drives.query import PROBE
+from benchstick.drives import device_query, discover, guard_policy, in_use, os_detection
+from benchstick.drives.device_query import PROBE
+from benchstick.drives.partition_table import Contents, Partition
+from benchstick.drives.types import Drive
 from tests.hardware.documented import ahci_port, no_ata, no_unmap, xhci
 from tests.hardware.playback import expand
 from tests.hardware.shapes import (
@@ -62,7 +62,7 @@ def look(case: Case, tmp_path: Path, **arguments: Any) -> list[Drive]:
     case.write(tmp_path / "cases")
     expand(case.tree, tmp_path / "root")
     tools = tmp_path / "cases" / case.name / "tools"
-    return discover.scan(root=tmp_path / "root", query=query.recorded(tools), **arguments)
+    return discover.scan(root=tmp_path / "root", query=device_query.recorded(tools), **arguments)
 
 
 def guard_of(case: Case, tmp_path: Path, **arguments: Any) -> tuple[str, str]:
@@ -223,11 +223,11 @@ def test_the_partition_of_the_boot_loader_is_protected(tmp_path: Path) -> None:
     uuid = "0f0f0f0f-1111-2222-3333-444444444444"
     contents(case, disk, GPT, [part(BASIC, row={"uuid": uuid.upper()})])
     raw = b"\x06\0\0\0" + uuid.upper().encode("utf-16-le") + b"\0\0"
-    case.tree[f"sys/firmware/efi/efivars/{claims._LOADER_VARIABLE}"] = {"hex": raw.hex()}
+    case.tree[f"sys/firmware/efi/efivars/{in_use._LOADER_VARIABLE}"] = {"hex": raw.hex()}
     assert guard_of(case, tmp_path)[0] == "protected"
 
 
-@pytest.mark.parametrize("uuid", sorted(u for u in claims.STICK_PARTUUIDS if len(u) > 20))
+@pytest.mark.parametrize("uuid", sorted(u for u in in_use.STICK_PARTUUIDS if len(u) > 20))
 def test_the_sticks_own_partitions_are_protected(tmp_path: Path, uuid: str) -> None:
     case, disk = usb_case()
     contents(case, disk, GPT, [part(BASIC, row={"uuid": uuid.upper()})])
@@ -238,28 +238,28 @@ def test_the_sticks_own_partitions_are_protected(tmp_path: Path, uuid: str) -> N
 def test_the_sticks_mbr_id_is_protected(tmp_path: Path) -> None:
     case, disk = usb_case()
     contents(case, disk, DOS, [part("c")])
-    out, code, err = case.answers[query.file_name(("sfdisk", "-J", "/dev/sda"))]
+    out, code, err = case.answers[device_query.file_name(("sfdisk", "-J", "/dev/sda"))]
     stick = out.replace(b"0x5a5a1234", b"0xb5e0c057")
-    case.answers[query.file_name(("sfdisk", "-J", "/dev/sda"))] = (stick, code, err)
+    case.answers[device_query.file_name(("sfdisk", "-J", "/dev/sda"))] = (stick, code, err)
     assert guard_of(case, tmp_path)[0] == "protected"
 
 
 def test_for_the_program_that_writes_sticks_only_the_stick_itself_is_left_out() -> None:
     """Whatever else protects it still does: mounts, the kernel's own use, the boot."""
-    stick = Partition(1, 1 << 20, 8 << 20, partuuid=claims.STICK_FAT)
+    stick = Partition(1, 1 << 20, 8 << 20, partuuid=in_use.STICK_FAT)
     idle = Contents("dos", partitions=(stick,))
-    used = claims.Claims()
+    used = in_use.Claims()
     used.reasons["sda"].append("sda1 is in use: mounted at /mnt")
     for inside, known, reasons in (
-        (idle, claims.Claims(), 0),
+        (idle, in_use.Claims(), 0),
         (idle, used, 1),
-        (replace(idle, exclusive="busy"), claims.Claims(), 1),
-        (idle, claims.Claims(boot_ids=frozenset({claims.STICK_FAT})), 1),
+        (replace(idle, exclusive="busy"), in_use.Claims(), 1),
+        (idle, in_use.Claims(boot_ids=frozenset({in_use.STICK_FAT})), 1),
     ):
-        assert judge.protections("sda", inside, known)
-        assert len(judge.protections("sda", inside, known, but_stick=True)) == reasons
-    assert judge.is_stick(idle)
-    assert not judge.is_stick(Contents("dos", partitions=(replace(stick, partuuid="1-01"),)))
+        assert guard_policy.protections("sda", inside, known)
+        assert len(guard_policy.protections("sda", inside, known, but_stick=True)) == reasons
+    assert guard_policy.is_stick(idle)
+    assert not guard_policy.is_stick(Contents("dos", partitions=(replace(stick, partuuid="1-01"),)))
 
 
 def test_busy_means_protected_whatever_mountinfo_says(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_an_internal_drive_is_locked_until_the_agent_saw_it_come(tmp_path: Path)
 
 def guard_of_again(tmp_path: Path, **arguments: Any) -> tuple[str, str]:
     tools = tmp_path / "cases/built/tools"
-    found = discover.scan(root=tmp_path / "root", query=query.recorded(tools), **arguments)
+    found = discover.scan(root=tmp_path / "root", query=device_query.recorded(tools), **arguments)
     return found[0].guard.state, found[0].guard.why
 
 
@@ -302,7 +302,7 @@ def test_a_system_on_a_drive_that_was_seen_coming_still_locks(tmp_path: Path) ->
     assert why == "partition 1 is an EFI system partition by its type"
 
 
-@pytest.mark.parametrize(("kind", "words"), sorted(systems.GPT_TYPES.items()))
+@pytest.mark.parametrize(("kind", "words"), sorted(os_detection.GPT_TYPES.items()))
 def test_gpt_types_that_lock(tmp_path: Path, kind: str, words: str) -> None:
     case, disk = usb_case()
     contents(case, disk, GPT, [part(kind)])
@@ -310,7 +310,7 @@ def test_gpt_types_that_lock(tmp_path: Path, kind: str, words: str) -> None:
     assert (state, words in why) == ("locked", True)
 
 
-@pytest.mark.parametrize(("kind", "words"), sorted(systems.MBR_TYPES.items()))
+@pytest.mark.parametrize(("kind", "words"), sorted(os_detection.MBR_TYPES.items()))
 def test_mbr_types_that_lock(tmp_path: Path, kind: str, words: str) -> None:
     case, disk = usb_case()
     contents(case, disk, DOS, [part(kind)])
@@ -519,10 +519,10 @@ def test_a_partition_that_only_the_kernel_shows_is_probed(tmp_path: Path) -> Non
     """Shown by the kernel, gone from the table: still somebody's."""
     case, disk = usb_case()
     contents(case, disk, GPT, [part(BASIC, filesystem("crypto_LUKS", usage="crypto"))])
-    out, code, err = case.answers[query.file_name(SFDISK)]
+    out, code, err = case.answers[device_query.file_name(SFDISK)]
     document = json.loads(out)
     document["partitiontable"]["partitions"] = []
-    case.answers[query.file_name(SFDISK)] = (json.dumps(document).encode(), code, err)
+    case.answers[device_query.file_name(SFDISK)] = (json.dumps(document).encode(), code, err)
     state, why = guard_of(case, tmp_path)
     assert (state, "LUKS" in why) == ("locked", True)
 

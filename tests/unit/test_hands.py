@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
-from benchstick.drives.model import Drive, Guard, Identity
-from benchstick.drives.tree import Tree
-from benchstick.plan.errors import BadInput, Refused
-from benchstick.plan.ticket import Ticket
-from benchstick.recipes import autostart, several, shelf
-from benchstick.recipes.hands import NOT_SEEN, PULLED, RESET_SECONDS, SEVERAL, Begin, Hands
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.types import Drive, Guard, Identity
+from benchstick.errors import BadInput, Refused
+from benchstick.plan.labels import Ticket
+from benchstick.qa import autostart_rules, parallel_drives
+from benchstick.qa.autostart import NOT_SEEN, PULLED, RESET_SECONDS, SEVERAL, Begin, Hands
+from benchstick.recipes import library
 from benchstick.recipes.limits import Evidence
-from benchstick.recipes.read import read
+from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt, judge
-from benchstick.store import database, recipes, scans, settings, slots
+from benchstick.store import barcode_scans, bays, database, recipes, settings
 
 
 def said(number: int, word: str, why: str | None) -> dict[str, Any]:
@@ -90,7 +91,7 @@ class Bench:
         self.clock += seconds
         self.hands.look(self.drives, seen)
         self.hands.tick(self.db, self.drives)
-        return slots.listed(self.db)[0]
+        return bays.listed(self.db)[0]
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def drive(diskseq: int | None = 5, port: str = "2-1", serial: str = "S1") -> Dri
 
 def test_a_drive_is_tested_after_the_countdown_once(bench: Bench) -> None:
     assert bench.go()["state"] == "empty"
-    scans.keep(bench.db, "scanner", "A-1", "asset", "A-1")
+    barcode_scans.keep(bench.db, "scanner", "A-1", "asset", "A-1")
     bench.drives = [drive()]
     slot = bench.go()
     assert (slot["state"], slot["code"], slot["model"]) == ("countdown", "S1", "Model")
@@ -151,7 +152,7 @@ def test_what_a_drive_shares_with_others_is_told_before_its_test(
     bench.told()
     bench.go()
     told = "USB hub 2-1 is shared by S1, S2: 500 MB/s at most, 250 each"
-    one, two = slots.listed(bench.db)
+    one, two = bays.listed(bench.db)
     assert (one["state"], two["state"], two["said"]) == ("testing", "countdown", told)
     assert [(words["event"], words.get("said")) for words in bench.told()] == [
         ("plugged", None), ("countdown", told),
@@ -204,7 +205,7 @@ def test_a_drive_that_is_pulled_in_its_countdown(bench: Bench) -> None:
     # Gone between two looks.
     bench.clock += 1
     bench.hands.tick(bench.db, [])
-    assert slots.listed(bench.db)[0]["said"] == PULLED
+    assert bays.listed(bench.db)[0]["said"] == PULLED
     assert bench.tests == []
 
 
@@ -270,7 +271,7 @@ def test_each_event_is_told_as_it_happens(bench: Bench) -> None:
     assert bench.told() == [{"event": "stopped", **OF, "what": "countdown"}]
     bench.hands.asked({"slot": "slot 1", "do": "again"})
     assert bench.told() == [{"event": "countdown", **OF, "seconds": "10"}]
-    scans.keep(bench.db, "scanner", "A-1", "asset", "A-1")
+    barcode_scans.keep(bench.db, "scanner", "A-1", "asset", "A-1")
     bench.go(10)
     assert bench.told() == [{"event": "begun", **OF, "asset": "A-1"}]
     bench.hands.asked({"slot": "slot 1", "do": "stop"})
@@ -380,7 +381,7 @@ def test_a_test_that_is_asked_for_begins_at_once_in_its_slot(asking: Asking) -> 
     asking.drives = [drive()]
     # It was there before the bench watched: nothing starts by itself.
     assert asking.go(seen=())["state"] == "here"
-    scans.keep(asking.db, "page", "A-1", "asset", "A-1")
+    barcode_scans.keep(asking.db, "page", "A-1", "asset", "A-1")
     asking.hands.asked(wish(drive()))
     slot = asking.go(seen=())
     assert (slot["state"], slot["code"], slot["said"]) == ("testing", "S1", None)
@@ -412,7 +413,7 @@ def test_beside_the_slots_it_is_on_as_well(asking: Asking) -> None:
     asking.go()
     asking.hands.asked(wish(other))
     assert asking.go()["state"] == "empty"
-    *_, own = slots.listed(asking.db)
+    *_, own = bays.listed(asking.db)
     assert (own["name"], own["state"], own["code"]) == ("port 5-1", "testing", "S9")
     with pytest.raises(Refused, match="is being tested"):
         asking.hands.asked(wish(other))
@@ -420,11 +421,11 @@ def test_beside_the_slots_it_is_on_as_well(asking: Asking) -> None:
         asking.hands.asked({"slot": "port 5-1", "do": "again"})
     asking.hands.asked({"slot": "port 5-1", "do": "stop"})
     assert asking.hands.tick(asking.db, asking.drives) is True
-    *_, own = slots.listed(asking.db)
+    *_, own = bays.listed(asking.db)
     assert (own["state"], own["word"], own["verdict"]) == ("done", "inconclusive", 9)
     asking.hands.asked(wish(other))
     asking.go()
-    assert [slot["state"] for slot in slots.listed(asking.db)] == ["empty", "empty", "testing"]
+    assert [slot["state"] for slot in bays.listed(asking.db)] == ["empty", "empty", "testing"]
     asking.hands.close()
     assert [test.found is not None for test in asking.tests] == [True, True]
     found = [words for words in asking.told() if words["event"] in ("begun", "stopped", "verdict")]
@@ -442,7 +443,7 @@ def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) ->
         asking.go()
         asking.tests[-1].end()
         asking.go()
-    names = [slot["name"] for slot in slots.listed(asking.db)[2:]]
+    names = [slot["name"] for slot in bays.listed(asking.db)[2:]]
     assert names == ["port 5-12", "port 5-13", "port 5-14", "port 5-15"]
     # Two LUNs behind one port, and one of them in a slot with its neighbour.
     two = [drive(20, "2-1", "S20"), drive(21, "2-1", "S21")]
@@ -451,16 +452,16 @@ def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) ->
     for one in two:
         asking.hands.asked(wish(one))
     asking.go(61)
-    names = [slot["name"] for slot in slots.listed(asking.db)[2:]]
+    names = [slot["name"] for slot in bays.listed(asking.db)[2:]]
     assert names == ["port 2-1", "port 2-1 (S21)"]
     for test in asking.tests:
         test.end()
     asking.drives = []
     asking.go()
     asking.go(59)
-    assert len(slots.listed(asking.db)) == 4
+    assert len(bays.listed(asking.db)) == 4
     asking.go(61)
-    assert len(slots.listed(asking.db)) == 2
+    assert len(bays.listed(asking.db)) == 2
 
 
 @pytest.mark.parametrize(
@@ -481,13 +482,13 @@ def test_what_the_page_asks_for_is_read_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[Any] = []
-    monkeypatch.setattr(several, "Child", lambda asked, home: begun.append(asked))
-    monkeypatch.setattr(shelf, "folder", lambda: tmp_path / "none")
+    monkeypatch.setattr(parallel_drives, "Child", lambda asked, home: begun.append(asked))
+    monkeypatch.setattr(library, "folder", lambda: tmp_path / "none")
     good = "[[suite]]\nname = 'cdm'\n[[limit]]\npeak = 'temperature'\nop = '<='\nvalue = 70\n"
     with contextlib.closing(database.open_writer(tmp_path)) as db:
         recipes.save(db, "good", good)
         recipes.save(db, "bad", "speed = 1")
-        made = autostart.hands(settings.read("", "test"), tmp_path, tell=lambda line: None)
+        made = autostart_rules.hands(settings.read("", "test"), tmp_path, tell=lambda line: None)
         made.look([drive()], ())
         for body, error, said in (
             ({"recipe": "bad"}, BadInput, "bad.toml:1: 'speed'"),

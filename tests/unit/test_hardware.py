@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.drives.model import Drive
+from benchstick.drives.types import Drive
 from tests.hardware import documented, playback
 
 

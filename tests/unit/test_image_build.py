@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from benchstick.drives import claims
+from benchstick.drives import in_use
 
 CLONE = Path(__file__).resolve().parents[2]
 EXTERNAL = CLONE / "buildroot-external"
@@ -73,7 +73,7 @@ def test_unreadable_is_bad_input(tmp_path: Path) -> None:
 
 def test_partitions_are_those_that_the_guard_knows() -> None:
     signature = meta()["DISK_SIGNATURE"]
-    assert {f"{signature}-01", f"{signature}-02"} <= claims.STICK_PARTUUIDS
+    assert {f"{signature}-01", f"{signature}-02"} <= in_use.STICK_PARTUUIDS
 
 
 def test_label_is_the_one_that_grub_looks_for() -> None:

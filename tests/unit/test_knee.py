@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from benchstick.analysis.fill import Interval
-from benchstick.analysis.knee import CacheKnees, find_knees
+from benchstick.analysis.cache_knee import CacheKnees, find_knees
+from benchstick.analysis.change_points import Interval
 from tests.unit.made_series import GB, Speed, constant, falling, fill, slowed, zones
 
 

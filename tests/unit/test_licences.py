@@ -17,7 +17,7 @@ import pytest
 
 from benchstick import __version__, cli
 from benchstick.appliance import licences
-from benchstick.plan.errors import BenchError
+from benchstick.errors import BenchError
 
 CLONE = Path(__file__).resolve().parents[2]
 SCRIPT = CLONE / "scripts/image.d/licences.py"

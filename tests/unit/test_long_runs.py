@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from benchstick.engine.remaining import Paces, of_step
+from benchstick.engine.eta import Paces, of_step
+from benchstick.engine.measure.sampler import Sampler
 from benchstick.engine.runner import COMMIT_EVERY, Progress, Runner
-from benchstick.engine.sampler import Sampler
-from benchstick.engine.steps import do_idle
-from benchstick.plan.errors import DriveLost, StoreFailed
+from benchstick.engine.steps.executors import do_idle
+from benchstick.errors import DriveLost, StoreFailed
 from benchstick.plan.steps import Idle
 from benchstick.store import database
 from benchstick.store.records import RunRecord, Sample, samples_of

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from benchstick.agent.worker import job_from_request
 from benchstick.drives import medium
 from benchstick.drives.medium import Token
-from benchstick.engine import steps
-from benchstick.engine.job import Job, make_ready
-from benchstick.engine.sampler import Sampler
-from benchstick.engine.work import Either, StepOutcome
-from benchstick.engine.worker import job_from_request
-from benchstick.plan.errors import BadInput, DriveLost, Refused
+from benchstick.engine.measure.sampler import Sampler
+from benchstick.engine.run_context import Either, StepOutcome
+from benchstick.engine.run_request import Job, make_ready
+from benchstick.engine.steps import executors
+from benchstick.errors import BadInput, DriveLost, Refused
 from benchstick.plan.steps import BuildSet, Copy, CopyWithin, Empty, Fio, Idle, LaySet, Skip
 
 CHOSEN = Token(64 << 20, 17, "0" * 32)
@@ -173,7 +173,7 @@ class Calls:
             self.calls.append(type(item).__name__)
             return StepOutcome()
 
-        monkeypatch.setattr(steps, "_EXECUTORS", dict.fromkeys(steps._EXECUTORS, step))
+        monkeypatch.setattr(executors, "_EXECUTORS", dict.fromkeys(executors._EXECUTORS, step))
 
     def _check(self) -> None:
         self.calls.append("ask")
@@ -195,28 +195,28 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.mark.parametrize("kind", [Fio, Copy, LaySet, CopyWithin, Empty])
 def test_the_device_is_asked_before_each_step_on_the_drive(work: Any, kind: type[Any]) -> None:
-    steps.carry_out(work, made(kind))
+    executors.carry_out(work, made(kind))
     assert work.calls == ["ask", kind.__name__]
 
 
 def test_the_device_is_asked_after_each_rest(work: Any) -> None:
-    steps.carry_out(work, made(Idle))
+    executors.carry_out(work, made(Idle))
     assert work.calls == ["ask", "Idle", "ask"]
     work.lost_at = 6
     with pytest.raises(DriveLost):
-        steps.carry_out(work, made(Idle))
+        executors.carry_out(work, made(Idle))
 
 
 @pytest.mark.parametrize("kind", [BuildSet, Skip])
 def test_a_step_elsewhere_asks_nothing(work: Any, kind: type[Any]) -> None:
-    steps.carry_out(work, made(kind))
+    executors.carry_out(work, made(kind))
     assert work.calls == [kind.__name__]
 
 
 def test_no_step_starts_on_another_medium(work: Any) -> None:
     work.lost_at = 1
     with pytest.raises(DriveLost):
-        steps.carry_out(work, made(Copy))
+        executors.carry_out(work, made(Copy))
     assert work.calls == ["ask"]
 
 
@@ -255,7 +255,7 @@ def test_a_plan_is_for_the_medium_that_was_chosen(
 
     monkeypatch.setattr("benchstick.suites.registry.make_plan", plan)
     drive: Any = SimpleNamespace(code="S", medium=now, to_json=lambda: {"facts": {}})
-    monkeypatch.setattr("benchstick.drives.purge.unusable", lambda _drive: None)
+    monkeypatch.setattr("benchstick.drives.sanitize_methods.unusable", lambda _drive: None)
     wish = Job(suite="cdm", drive="S", medium=CHOSEN, follows=follows)
     with pytest.raises(Refused if refused else Planned):
         make_ready(wish, Path("/nonexistent"), drive=drive)

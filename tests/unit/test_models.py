@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from benchstick import cli
-from benchstick.plan.errors import BadInput
-from benchstick.store import database, models
-from benchstick.suites.models import (
+from benchstick.errors import BadInput
+from benchstick.store import database, spec_sheets
+from benchstick.suites.spec_sheets import (
     Claim,
     Sheet,
     beside,
@@ -137,20 +137,20 @@ def test_claims_stand_beside_the_figures_of_their_suite() -> None:
 def test_sheets_are_kept_replaced_and_removed(bench_home: Path) -> None:
     drive = {"identity": {"model": "Crucial X9 Pro", "capacity": 10**12, "key": "k"}}
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        first = models.save(db, SHEET)
-        second = models.save(db, replace(SHEET, price=50.0))
-        assert [number for number, _ in models.listed(db)] == [second]
-        third = models.save(db, replace(SHEET, name="other"), replaces=second)
-        assert [sheet.name for _, sheet in models.listed(db)] == ["other"]
-        told = models.beside_drive(db, drive)
+        first = spec_sheets.save(db, SHEET)
+        second = spec_sheets.save(db, replace(SHEET, price=50.0))
+        assert [number for number, _ in spec_sheets.listed(db)] == [second]
+        third = spec_sheets.save(db, replace(SHEET, name="other"), replaces=second)
+        assert [sheet.name for _, sheet in spec_sheets.listed(db)] == ["other"]
+        told = spec_sheets.beside_drive(db, drive)
         assert told is not None
         assert {item["why"] for item in told["claims"]} == {
             "no complete run of cdm yet", "no complete run of das yet",
         }  # fmt: skip
         with pytest.raises(BadInput, match="no such sheet"):
-            models.remove(db, first)
-        models.remove(db, third)
-        assert models.beside_drive(db, drive) is None
+            spec_sheets.remove(db, first)
+        spec_sheets.remove(db, third)
+        assert spec_sheets.beside_drive(db, drive) is None
 
 
 def test_the_command_line_takes_lists_and_removes_them(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from benchstick.engine.artefacts import StepFolder
-from benchstick.plan.errors import StoreFailed
+from benchstick.engine.step_artifacts import StepFolder
+from benchstick.errors import StoreFailed
 from benchstick.store import database, records
 from benchstick.store.records import Figure, RunRecord, Sample
 from tests.unit.test_store import add_run

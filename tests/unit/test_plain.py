@@ -16,10 +16,10 @@ import pytest
 from benchstick import cli
 from benchstick.cli.common import print_json, print_line, print_table
 from benchstick.plan.plain import one_line, plain, plain_output, under
-from benchstick.recipes import lines
-from benchstick.store import database, models, settings
+from benchstick.recipes import event_lines
+from benchstick.store import database, settings, spec_sheets
 from benchstick.store.export import safe_cell
-from benchstick.suites import models as sheets
+from benchstick.suites import spec_sheets as sheets
 
 # Escape, C1 (a CSI of one byte), DEL, bell, return, backspace, overrides of direction, half a pair.
 EVIL = "a\x1b[2J\x9b31m\x7f\x07\rb\x08\u202e\u2066\u2028\ufeff\udc9b"
@@ -109,7 +109,7 @@ def test_lists_show_what_the_store_has(
                         b'suite = "cdm"\nvalue = 1\nunit = "MB/s"\n', "x.toml")  # fmt: skip
     text = EVIL.replace("\udc9b", "")
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        models.save(db, sheet)
+        spec_sheets.save(db, sheet)
         with db:
             found = json.dumps({**sheet.to_json(), "name": text})
             db.execute("UPDATE model_sheets SET sheet_json = ?", (found,))
@@ -146,8 +146,8 @@ def test_a_cell_of_csv_has_no_control_characters() -> None:
 
 
 def test_an_event_line_has_no_delete() -> None:
-    assert lines.line_of({"model": "a\x7fb"}) == 'model="a\\u007fb"'
-    assert lines.line_of({"model": EVIL}).isprintable()
+    assert event_lines.line_of({"model": "a\x7fb"}) == 'model="a\\u007fb"'
+    assert event_lines.line_of({"model": EVIL}).isprintable()
 
 
 def test_settings_errors_are_plain(bench_home: Path, capsys: pytest.CaptureFixture[str]) -> None:

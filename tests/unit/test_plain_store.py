@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from benchstick import cli
-from benchstick.store import database, scans, slots, verdicts
-from benchstick.store.slots import Slot
+from benchstick.store import barcode_scans, bays, database, verdicts
+from benchstick.store.bays import Slot
 from tests.unit.test_plain import EVIL, OBEYED
 from tests.unit.test_recipe_outputs import verdicts as made_verdicts
 from tests.web import sample
@@ -47,8 +47,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             for item in made_verdicts():
                 runs = [{**run, "number": 2} for run in item["runs"][:1]]
                 verdicts.keep(db, {**item, "runs": runs})
-            scans.keep(db, "page", TEXT, "asset", TEXT)
-            slots.keep(db, [Slot(name=TEXT, state="here", code=TEXT, model=TEXT, said=TEXT)])
+            barcode_scans.keep(db, "page", TEXT, "asset", TEXT)
+            bays.keep(db, [Slot(name=TEXT, state="here", code=TEXT, model=TEXT, said=TEXT)])
             with db:
                 spoil(db)
         yield folder / "home"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from benchstick.engine import fio
-from benchstick.plan.errors import BadInput
+from benchstick.engine.measure import fio
+from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Plan, Purge, Skip, plan_from_json
 from benchstick.plan.units import KIB, MIB
 from benchstick.suites import registry

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from benchstick.drives import nvme as nvme_facts
-from benchstick.drives import purge, purge_tools
-from benchstick.drives.purge_tools import (
+from benchstick.drives import sanitize_commands, sanitize_methods
+from benchstick.drives.device_query import PROBE, Asker
+from benchstick.drives.sanitize_commands import (
     BLOCK_ERASE,
     CRYPTO_ERASE,
     AtaSecurity,
@@ -21,10 +22,9 @@ from benchstick.drives.purge_tools import (
     parse_namespaces,
     parse_sanitize_log,
 )
-from benchstick.drives.query import PROBE, Asker
-from benchstick.drives.tool import Finished
-from benchstick.drives.tree import Tree
-from benchstick.plan.errors import BadInput
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.sysfs import Tree
+from benchstick.errors import BadInput
 
 Make = Callable[..., dict[str, Any]]
 RECORDINGS = Path(__file__).with_name("purge_recordings")
@@ -72,9 +72,9 @@ def test_what_is_no_identify_data_is_not_taken_for_a_drive_without_security(text
     [
         ("2.3-sanitize-log-never", "never sanitized", 65535 / 65536, 0, False, {}),
         ("2.3-sanitize-log-progress", "in progress", 16704 / 65536, BLOCK_ERASE, True,
-         {BLOCK_ERASE: 90, CRYPTO_ERASE: 15, purge_tools.OVERWRITE: 7200}),
+         {BLOCK_ERASE: 90, CRYPTO_ERASE: 15, sanitize_commands.OVERWRITE: 7200}),
         ("2.3-sanitize-log-done", "completed", 65535 / 65536, BLOCK_ERASE, True,
-         {BLOCK_ERASE: 90, CRYPTO_ERASE: 15, purge_tools.OVERWRITE: 7200}),
+         {BLOCK_ERASE: 90, CRYPTO_ERASE: 15, sanitize_commands.OVERWRITE: 7200}),
         ("2.3-sanitize-log-failed", "failed", 40000 / 65536, CRYPTO_ERASE, True, {}),
         ("2.15-sanitize-log-progress", "in progress", 0.5, CRYPTO_ERASE, True, {BLOCK_ERASE: 60}),
         ("2.15-sanitize-log-kept", "completed", 65535 / 65536, BLOCK_ERASE, True, {}),
@@ -113,7 +113,7 @@ def test_the_lba_format_in_use(file: str, wanted: LbaFormat) -> None:
 
 def test_a_format_keeps_the_lba_format_with_its_metadata_and_protection() -> None:
     keep = parse_lba_format(recorded("nvme-2.3-id-ns-protected.json"))
-    argv = purge_tools.format_nvm("/dev/nvme0n1", keep, purge_tools.USER_DATA_ERASE)
+    argv = sanitize_commands.format_nvm("/dev/nvme0n1", keep, sanitize_commands.USER_DATA_ERASE)
     options = dict(zip(argv[3:-1:2], argv[4:-1:2], strict=True))
     assert {name: options[name] for name in ("--ses", "--lbaf", "--ms", "--pi", "--pil")} == {
         "--ses": "1", "--lbaf": "3", "--ms": "1", "--pi": "3", "--pil": "1",
@@ -124,14 +124,14 @@ def test_a_format_keeps_the_lba_format_with_its_metadata_and_protection() -> Non
 
 def test_namespaces_and_the_word_after_a_format() -> None:
     assert parse_namespaces(recorded("nvme-2.3-list-ns-two.json")) == [1, 3]
-    assert purge_tools.is_formatted(recorded("nvme-2.3-format.txt"))
-    assert not purge_tools.is_formatted("NVMe status: Invalid Format(0x10a)\n")
+    assert sanitize_commands.is_formatted(recorded("nvme-2.3-format.txt"))
+    assert not sanitize_commands.is_formatted("NVMe status: Invalid Format(0x10a)\n")
 
 
 @pytest.mark.parametrize("password", ["", "-x", "a b", "x" * 33, "a'b"])
 def test_a_password_from_the_store_cannot_become_an_option(password: str) -> None:
     with pytest.raises(ValueError):
-        purge_tools.ata("/dev/sda", "unlock", password)
+        sanitize_commands.ata("/dev/sda", "unlock", password)
 
 
 # ---- what a drive offers
@@ -160,7 +160,7 @@ def sata(make: Make, **facts: object) -> dict[str, Any]:
 
 
 def reasons(drive: dict[str, Any]) -> dict[str, str | None]:
-    return {offer.rung.name: offer.why_not for offer in purge.offers(drive, SPEED)}
+    return {offer.rung.name: offer.why_not for offer in sanitize_methods.offers(drive, SPEED)}
 
 
 def offered(drive: dict[str, Any]) -> list[str]:
@@ -171,17 +171,17 @@ def test_an_nvme_drive_that_can_do_all(drive_json: Make) -> None:
     assert offered(nvme(drive_json)) == [
         "sanitize-block", "sanitize-crypto", "format", "format-crypto", "discard", "overwrite",
     ]  # fmt: skip
-    assert purge.choose(nvme(drive_json), "auto", SPEED).rung.name == "sanitize-block"
+    assert sanitize_methods.choose(nvme(drive_json), "auto", SPEED).rung.name == "sanitize-block"
 
 
 def test_an_nvme_drive_without_sanitize_is_formatted_and_told_why(drive_json: Make) -> None:
     drive = nvme(drive_json, sanitize=[], format=["user data erase"])
-    assert purge.choose(drive, "auto", SPEED).rung.name == "format"
+    assert sanitize_methods.choose(drive, "auto", SPEED).rung.name == "format"
     why = reasons(drive)
     assert why["sanitize-block"] == "the drive's Sanitize has no block erase (test)"
     assert why["format-crypto"] == "the drive's Format has no crypto erase (test)"
     with pytest.raises(BadInput, match="rung sanitize-crypto: the drive's Sanitize has no") as no:
-        purge.choose(drive, "sanitize-crypto", SPEED)
+        sanitize_methods.choose(drive, "sanitize-crypto", SPEED)
     assert no.value.field == "rung"
 
 
@@ -201,14 +201,16 @@ def test_a_sata_drive(drive_json: Make) -> None:
     assert offered(sata(drive_json)) == [
         "security-erase", "security-erase-enhanced", "discard", "overwrite",
     ]  # fmt: skip
-    assert purge.choose(sata(drive_json), "security-erase-enhanced", SPEED).seconds == 480
+    assert (
+        sanitize_methods.choose(sata(drive_json), "security-erase-enhanced", SPEED).seconds == 480
+    )
 
 
 def test_frozen_is_told_with_what_to_do(drive_json: Make) -> None:
     drive = sata(drive_json, security="disabled, frozen")
     assert offered(drive) == ["discard", "overwrite"]
     with pytest.raises(BadInput, match=r"suspend the machine.*pull the drive's power plug"):
-        purge.choose(drive, "security-erase", SPEED)
+        sanitize_methods.choose(drive, "security-erase", SPEED)
 
 
 @pytest.mark.parametrize(
@@ -230,37 +232,39 @@ def test_behind_a_bridge_even_a_drive_that_says_it_can_is_refused(drive_json: Ma
     drive = sata(drive_json, transport="usb-uas")
     assert offered(drive) == ["discard", "overwrite"]
     with pytest.raises(BadInput, match="USB bridge"):
-        purge.choose(drive, "security-erase-enhanced", SPEED)
+        sanitize_methods.choose(drive, "security-erase-enhanced", SPEED)
 
 
 def test_discard_only_where_the_kernel_sends_it(drive_json: Make) -> None:
     stick = drive_json(trim=False, trim_kernel=0)
     assert offered(stick) == ["overwrite"]
-    assert purge.choose(stick, "auto", SPEED).rung.name == "overwrite"
+    assert sanitize_methods.choose(stick, "auto", SPEED).rung.name == "overwrite"
     forgotten = drive_json(trim=True, trim_kernel=0)
     assert "the kernel does not send it" in str(reasons(forgotten)["discard"])
 
 
 def test_an_overwrite_is_reckoned_twice_and_is_not_fresh(drive_json: Make) -> None:
-    offer = purge.choose(drive_json(capacity=10**12), "overwrite", SPEED)
+    offer = sanitize_methods.choose(drive_json(capacity=10**12), "overwrite", SPEED)
     assert (offer.bytes_written, offer.bytes_read, offer.seconds) == (10**12, 10**12, 4000)
     assert not offer.rung.fresh
-    assert all(rung.fresh for rung in purge.LADDER if rung.name != "overwrite")
+    assert all(rung.fresh for rung in sanitize_methods.LADDER if rung.name != "overwrite")
 
 
 def test_rungs_that_do_not_exist(drive_json: Make) -> None:
     with pytest.raises(BadInput, match="there are sanitize-block") as no:
-        purge.choose(drive_json(), "gutmann", SPEED)
+        sanitize_methods.choose(drive_json(), "gutmann", SPEED)
     assert no.value.field == "rung"
 
 
 def test_a_drive_that_can_only_be_purged_is_told(drive_json: Make) -> None:
-    assert purge.unusable(nvme(drive_json)) is None
-    assert "rung=resume" in str(purge.unusable(nvme(drive_json, sanitize_state="in progress")))
-    assert "--undo" in str(purge.unusable(nvme(drive_json, sanitize_state="failed")))
+    assert sanitize_methods.unusable(nvme(drive_json)) is None
+    assert "rung=resume" in str(
+        sanitize_methods.unusable(nvme(drive_json, sanitize_state="in progress"))
+    )
+    assert "--undo" in str(sanitize_methods.unusable(nvme(drive_json, sanitize_state="failed")))
     locked = sata(drive_json, security="enabled, locked, not frozen")
-    assert "benchstick purges" in str(purge.unusable(locked))
-    assert purge.unusable(sata(drive_json, security="enabled, not frozen")) is None
+    assert "benchstick purges" in str(sanitize_methods.unusable(locked))
+    assert sanitize_methods.unusable(sata(drive_json, security="enabled, not frozen")) is None
 
 
 @pytest.mark.parametrize("reads", [True, False])
@@ -281,8 +285,8 @@ def test_a_failed_sanitize_that_was_left_does_not_keep_the_drive_from_tests(
 
     found = nvme_facts.facts(Tree(tmp_path), Asker(answer), "nvme0n1")
     drive = {name: fact.to_json() for name, fact in found.items()}
-    assert (purge.unusable(drive) is None) == reads
-    assert purge.sanitize_failed(drive) != reads
+    assert (sanitize_methods.unusable(drive) is None) == reads
+    assert sanitize_methods.sanitize_failed(drive) != reads
 
 
 @pytest.mark.parametrize(
@@ -298,7 +302,7 @@ def test_a_failed_sanitize_that_was_left_does_not_keep_the_drive_from_tests(
     ],
 )
 def test_standards_only_as_far_as_read(rung: str, rotational: bool | None, part: str) -> None:
-    assert part in purge.nist(rung, rotational=rotational)
+    assert part in sanitize_methods.nist(rung, rotational=rotational)
 
 
 def test_every_recording_is_read_by_a_test() -> None:

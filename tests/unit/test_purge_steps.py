@@ -13,20 +13,21 @@ from typing import Any, cast
 
 import pytest
 
-from benchstick.analysis.marks import Marks
-from benchstick.drives import tool
+from benchstick import paths
+from benchstick.analysis.sanitize_sampling import Marks
+from benchstick.drives import subprocesses
 from benchstick.drives.guard import Hold
-from benchstick.drives.model import Drive, Fact, Guard, Identity
-from benchstick.drives.purge import find
-from benchstick.drives.tool import Finished
-from benchstick.engine import purge, purges
-from benchstick.engine.purge import do_purge
-from benchstick.engine.sampler import Counters, Sampler
-from benchstick.engine.work import Work
-from benchstick.plan.errors import BadInput, BenchError, Cancelled, DriveLost, Inconclusive
+from benchstick.drives.sanitize_methods import find
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.types import Drive, Fact, Guard, Identity
+from benchstick.engine import interrupted_sanitize
+from benchstick.engine.measure.sampler import Counters, Sampler
+from benchstick.engine.run_context import Work
+from benchstick.engine.steps import sanitize
+from benchstick.engine.steps.sanitize import do_purge
+from benchstick.errors import BadInput, BenchError, Cancelled, DriveLost, Inconclusive
 from benchstick.plan.steps import Plan, Purge
 from benchstick.store import database, locks, records
-from benchstick.store import home as places
 from tests.unit.test_purge import recorded
 
 UUID = "12345678-1234-1234-1234-{:012d}"
@@ -167,25 +168,25 @@ class Held:
 @pytest.fixture(autouse=True)
 def no_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is killed or loses power does not note how it ended."""
-    plain = purge._ended_badly
+    plain = sanitize._ended_badly
 
     def ended_badly(work: Work, step: int, why: str) -> None:
         if not why.startswith("PowerCut"):
             plain(work, step, why)
 
-    monkeypatch.setattr(purge, "_ended_badly", ended_badly)
+    monkeypatch.setattr(sanitize, "_ended_badly", ended_badly)
 
 
 @pytest.fixture
 def db(bench_home: Path) -> Iterator[Any]:
-    places.make_run_folder()
+    paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as opened:
         yield opened
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(purge, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(sanitize, "_POLL_SECONDS", 0.01)
 
 
 def a_drive(transport: str, **more: object) -> Drive:
@@ -239,7 +240,7 @@ def events(db: Any) -> str:
 @pytest.fixture
 def ata(bench_home: Path, monkeypatch: pytest.MonkeyPatch) -> AtaDrive:
     made = AtaDrive(bench_home)
-    monkeypatch.setattr(tool, "run", made)
+    monkeypatch.setattr(subprocesses, "run", made)
     return made
 
 
@@ -252,7 +253,7 @@ def test_the_password_is_in_the_store_before_it_is_on_the_drive(
     assert ata.in_store == ["benchstick"]
     assert (ata.erased, ata.password) == (1, None)
     assert rows(db) == [("done", "erasing", "benchstick")]
-    assert purges.unfinished(db) == []
+    assert interrupted_sanitize.unfinished(db) == []
     assert work.state is not None
     assert work.state.startswith("purged by ATA security erase")
     assert [figure.name for figure in outcome.figures] == ["purge time"]
@@ -267,7 +268,7 @@ def test_frozen_is_refused_before_anything_is_set(db: Any, ata: AtaDrive) -> Non
         do_purge(start(db, 1), step("security-erase"))
     assert (ata.password, ata.in_store) == (None, [])
     assert rows(db) == [("closed", "begun", None)]
-    assert purges.unfinished(db) == []
+    assert interrupted_sanitize.unfinished(db) == []
 
 
 def test_a_password_that_is_not_ours_is_left_alone(db: Any, ata: AtaDrive) -> None:
@@ -287,7 +288,7 @@ def test_an_erase_cut_off_is_told_and_gone_on_with(
         do_purge(start(db, 1), step("security-erase"))
     if cycled:
         ata.power_cycle()
-    (left,) = purges.unfinished(db)
+    (left,) = interrupted_sanitize.unfinished(db)
     assert left.password == "benchstick"
     assert "locked with the ATA password benchstick" in left.told()
     assert "--param rung=resume" in left.told()
@@ -300,7 +301,7 @@ def test_an_erase_cut_off_is_told_and_gone_on_with(
     # The marks that prove it are those of the first run.
     assert work.marks == Marks(UUID.format(1), CAPACITY, 4096, 64)
     assert [state for state, _, _ in rows(db)] == ["closed", "done"]
-    assert purges.unfinished(db) == []
+    assert interrupted_sanitize.unfinished(db) == []
 
 
 @pytest.mark.parametrize("cycled", [False, True])
@@ -313,9 +314,9 @@ def test_a_cut_off_erase_is_taken_back_password_and_all(
     if cycled:
         ata.power_cycle()
         assert ata.state() == "locked"
-    (left,) = purges.unfinished(db)
+    (left,) = interrupted_sanitize.unfinished(db)
     held = cast(Hold, SimpleNamespace(drive=a_drive("sata"), check_same=lambda **_: None))
-    text = purges._take_back(left, held)
+    text = interrupted_sanitize._take_back(left, held)
     assert text.startswith("the ATA password is off: the drive is not enabled, not frozen")
     assert (ata.password, ata.locked, ata.erased) == (None, False, 0)
 
@@ -325,14 +326,14 @@ def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_and_says_why(
 ) -> None:
     ata.password, ata.locked, ata.frozen = "benchstick", True, True
     with pytest.raises(BadInput, match="suspend the machine"):
-        purges.Ask("/dev/nosuch").take_password_off("benchstick")
+        interrupted_sanitize.Ask("/dev/nosuch").take_password_off("benchstick")
     assert ata.password == "benchstick"
 
 
 def test_a_wrong_password_is_told_and_changes_nothing(db: Any, ata: AtaDrive) -> None:
     ata.password, ata.locked = "somebody", True
     with pytest.raises(Inconclusive, match="did not take the password"):
-        purges.Ask("/dev/nosuch").take_password_off("benchstick")
+        interrupted_sanitize.Ask("/dev/nosuch").take_password_off("benchstick")
     assert (ata.password, ata.locked) == ("somebody", True)
     # It counts against the drive's five tries.
     assert ata.refused == 1
@@ -363,7 +364,7 @@ def test_a_cancel_waits_for_the_drive_and_says_so(db: Any, ata: AtaDrive) -> Non
     assert "cannot be stopped" in events(db)
     # It was asked for the drive's state all the same: nothing is left to be told.
     assert rows(db) == [("done", "erasing", "benchstick")]
-    assert purges.unfinished(db) == []
+    assert interrupted_sanitize.unfinished(db) == []
     assert work.partial is not None
     assert work.partial.detail["told"] == "hdparm -I after it: not enabled, not frozen"
 
@@ -426,7 +427,7 @@ def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_told(
             return said(argv, code=19, err="/dev/nosuch: No such device")
         return ata(argv, **more)
 
-    monkeypatch.setattr(tool, "run", unplugged)
+    monkeypatch.setattr(subprocesses, "run", unplugged)
     with pytest.raises(DriveLost, match="went away"):
         do_purge(work, step("security-erase"))
     assert rows(db) == [("interrupted", "erasing", "benchstick")]
@@ -452,7 +453,7 @@ def test_an_erase_is_not_gone_on_with_behind_a_bridge(db: Any, ata: AtaDrive) ->
     with pytest.raises(BadInput, match="USB bridge"):
         do_purge(start(db, 2, "usb-uas"), step("security-erase", resumes=1))
     assert (ata.erased, ata.password) == (0, "benchstick")
-    (left,) = purges.unfinished(db)
+    (left,) = interrupted_sanitize.unfinished(db)
     assert (left.run, left.password) == (2, "benchstick")
 
 
@@ -467,15 +468,15 @@ def test_going_on_with_a_purge_keeps_the_password_of_another(
             password=password,
         )  # fmt: skip
     # What is locked must be unlocked before anything else.
-    first = purges.of_drive(db, a_drive("nvme"))
+    first = interrupted_sanitize.of_drive(db, a_drive("nvme"))
     assert first is not None
     assert first.run == 1
     db.execute("UPDATE purges SET state = 'closed' WHERE run = 1")
-    left = purges.of_drive(db, a_drive("nvme"))
+    left = interrupted_sanitize.of_drive(db, a_drive("nvme"))
     db.execute("UPDATE purges SET state = 'interrupted' WHERE run = 1")
-    with purge._recorded(start(db, 3, "nvme"), find("format"), left):
+    with sanitize._recorded(start(db, 3, "nvme"), find("format"), left):
         pass
-    assert [found.run for found in purges.unfinished(db)] == [1]
+    assert [found.run for found in interrupted_sanitize.unfinished(db)] == [1]
 
 
 # ---- NVMe
@@ -484,7 +485,7 @@ def test_going_on_with_a_purge_keeps_the_password_of_another(
 @pytest.fixture
 def nvme(quick: None, monkeypatch: pytest.MonkeyPatch) -> NvmeDrive:
     made = NvmeDrive()
-    monkeypatch.setattr(tool, "run", made)
+    monkeypatch.setattr(subprocesses, "run", made)
     return made
 
 
@@ -507,12 +508,12 @@ def test_a_sanitize_goes_on_by_itself_after_a_kill_and_is_not_sent_again(
     nvme.when_polled = dies
     with pytest.raises(PowerCut):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
-    (left,) = purges.unfinished(db)
+    (left,) = interrupted_sanitize.unfinished(db)
     assert "goes on with the sanitize by itself" in left.told()
     nvme.when_polled = lambda number: None
     do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
     assert len(nvme.sent) == 1
-    assert purges.unfinished(db) == []
+    assert interrupted_sanitize.unfinished(db) == []
 
 
 def test_a_sanitize_that_ended_meanwhile_is_not_sent_again(db: Any, nvme: NvmeDrive) -> None:
@@ -539,7 +540,7 @@ def test_an_older_sanitize_is_not_taken_for_one_that_was_never_sent(
         return nvme(argv, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tool, "run", dies)
+        patch.setattr(subprocesses, "run", dies)
         with pytest.raises(PowerCut):
             do_purge(start(db, 1, "nvme"), step("sanitize-block"))
     assert rows(db) == [("running", "erasing", None)]
@@ -552,7 +553,7 @@ def test_an_older_sanitize_is_not_taken_for_one_that_was_never_sent(
 def test_what_was_only_begun_is_told_so(db: Any, rung: str) -> None:
     work = start(db, 1)
     work.record.purge_begins(0, "key", rung, marks=work.uuid, samples=64, size=4096)
-    (left,) = purges.unfinished(db)
+    (left,) = interrupted_sanitize.unfinished(db)
     assert "nothing was erased yet" in left.told()
 
 
@@ -578,7 +579,7 @@ def test_a_cancelled_format_waits_and_its_end_is_known(db: Any, nvme: NvmeDrive)
         return nvme(argv, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tool, "run", cancelled)
+        patch.setattr(subprocesses, "run", cancelled)
         with pytest.raises(Cancelled, match="came to its end"):
             do_purge(work, step("format"))
     assert rows(db) == [("done", "erasing", None)]
@@ -622,7 +623,7 @@ def test_a_failed_sanitize_is_no_purge(db: Any, nvme: NvmeDrive) -> None:
         return answer
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tool, "run", failing)
+        patch.setattr(subprocesses, "run", failing)
         with pytest.raises(Inconclusive, match="the drive says failed"):
             do_purge(work, step("sanitize-block"))
     assert rows(db) == [("interrupted", "erasing", None)]
@@ -644,9 +645,9 @@ def test_a_cancelled_sanitize_says_that_the_drive_goes_on(db: Any, nvme: NvmeDri
 
 
 def test_the_progress_of_a_sanitize_is_the_drives_own() -> None:
-    assert purge._share_since([0.25]) is None
-    assert purge._share_since([0.25, 0.625]) == 0.5
-    assert purge._share_since([0.0, 0.1, 0.9]) == 0.9
+    assert sanitize._share_since([0.25]) is None
+    assert sanitize._share_since([0.25, 0.625]) == 0.5
+    assert sanitize._share_since([0.0, 0.1, 0.9]) == 0.9
 
 
 def test_a_format_keeps_its_lba_format(db: Any, nvme: NvmeDrive) -> None:
@@ -673,13 +674,15 @@ def test_a_failed_sanitize_is_left_without_a_record_of_it(
 ) -> None:
     """The store that knew of it may be lost, and without this the drive stays unusable."""
     held = SimpleNamespace(drive=a_drive("nvme"), check_same=lambda **_: None)
-    monkeypatch.setattr(purges, "take_hold", lambda *_, **__: contextlib.nullcontext(held))
+    monkeypatch.setattr(
+        interrupted_sanitize, "take_hold", lambda *_, **__: contextlib.nullcontext(held)
+    )
     nvme.log = "nvme-2.3-sanitize-log-failed.json"
     well, failed = a_drive("nvme"), a_drive("nvme", sanitize_state="failed")
     with pytest.raises(BadInput, match="no purge of this drive was interrupted"):
-        purges.undo(db, bench_home, well, unlock=None)
+        interrupted_sanitize.undo(db, bench_home, well, unlock=None)
     assert nvme.sent == []
-    assert "was left" in purges.undo(db, bench_home, failed, unlock=None)
+    assert "was left" in interrupted_sanitize.undo(db, bench_home, failed, unlock=None)
     assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]]
 
 
@@ -696,7 +699,7 @@ def test_a_failed_sanitize_is_left_again(
     left, held = cut_off_sanitize(db, nvme)
     nvme.sent.clear()
     nvme.log, nvme.after = f"nvme-{log}.json", []
-    assert part in purges._take_back(left, held)
+    assert part in interrupted_sanitize._take_back(left, held)
     assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]][:sent]
 
 
@@ -704,15 +707,15 @@ def test_a_sanitize_that_goes_on_cannot_be_taken_back(db: Any, nvme: NvmeDrive) 
     left, held = cut_off_sanitize(db, nvme)
     nvme.log, nvme.after = "nvme-2.3-sanitize-log-progress.json", []
     with pytest.raises(BadInput, match="25 % of its sanitize, which nothing can stop"):
-        purges._take_back(left, held)
+        interrupted_sanitize._take_back(left, held)
 
 
-def cut_off_sanitize(db: Any, nvme: NvmeDrive) -> tuple[purges.Unfinished, Hold]:
+def cut_off_sanitize(db: Any, nvme: NvmeDrive) -> tuple[interrupted_sanitize.Unfinished, Hold]:
     nvme.when_polled = power_cut_at(2)
     with pytest.raises(PowerCut):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
     nvme.when_polled = lambda number: None
-    (left,) = purges.unfinished(db)
+    (left,) = interrupted_sanitize.unfinished(db)
     return left, cast(Hold, SimpleNamespace(drive=a_drive("nvme"), check_same=lambda **_: None))
 
 
@@ -732,10 +735,10 @@ def test_a_run_that_lives_is_not_unfinished(db: Any, ata: AtaDrive) -> None:
     try:
         work = start(db, 1)
         work.record.purge_begins(0, "key", "discard", marks=work.uuid, samples=64, size=4096)
-        assert purges.unfinished(db) == []
+        assert interrupted_sanitize.unfinished(db) == []
     finally:
         lock.release()
-    assert [left.rung for left in purges.unfinished(db)] == ["discard"]
+    assert [left.rung for left in interrupted_sanitize.unfinished(db)] == ["discard"]
 
 
 def test_another_purge_closes_what_was_left_but_not_a_password(
@@ -749,7 +752,7 @@ def test_another_purge_closes_what_was_left_but_not_a_password(
             password=password,
         )  # fmt: skip
     do_purge(start(db, 3, "nvme"), step("format"))
-    assert [left.run for left in purges.unfinished(db)] == [2]
+    assert [left.run for left in interrupted_sanitize.unfinished(db)] == [2]
 
 
 @pytest.mark.parametrize(
@@ -761,9 +764,9 @@ def test_a_row_that_this_program_could_not_have_written_is_left_out(
 ) -> None:
     work = start(db, 1)
     work.record.purge_begins(0, "key", "discard", marks=work.uuid, samples=64, size=4096)
-    assert len(purges.unfinished(db)) == 1
+    assert len(interrupted_sanitize.unfinished(db)) == 1
     db.execute(f"UPDATE purges SET {change}")
-    assert purges.unfinished(db) == []
+    assert interrupted_sanitize.unfinished(db) == []
 
 
 def test_what_is_unfinished_is_a_fact_of_the_drive(
@@ -775,14 +778,14 @@ def test_what_is_unfinished_is_a_fact_of_the_drive(
         0, drive.identity.key(), "overwrite", marks=work.uuid, samples=64, size=4096,
         phase="erasing", written=1 << 28,
     )  # fmt: skip
-    (noted,) = purges.noted(bench_home, [drive])
+    (noted,) = interrupted_sanitize.noted(bench_home, [drive])
     told = noted.to_json()["unfinished_purge"]
     assert told["value"]["written"] == 1 << 28
     assert "--param rung=resume" in told["value"]["advice"]
     assert told["source"] == "run 1"
     json.dumps(told)
     other = Drive(**{**drive.__dict__, "identity": Identity("S2", "Y", None, None, 1, "x", 0)})
-    assert "unfinished_purge" not in purges.noted(bench_home, [other])[0].to_json()
+    assert "unfinished_purge" not in interrupted_sanitize.noted(bench_home, [other])[0].to_json()
 
 
 # ---- the block layer
@@ -790,7 +793,7 @@ def test_what_is_unfinished_is_a_fact_of_the_drive(
 
 @pytest.mark.parametrize("end", [4096, 1 << 30, 500_107_862_016, 1_000_204_886_016, 20 * 10**12])
 def test_the_pieces_of_a_discard_begin_where_any_drives_blocks_do(end: int) -> None:
-    pieces = list(purge._chunks(0, end))
+    pieces = list(sanitize._chunks(0, end))
     assert all(offset % (256 << 20) == 0 for offset, _ in pieces)
     assert [0, *(offset + length for offset, length in pieces)] == [
         *(offset for offset, _ in pieces), end
@@ -831,8 +834,8 @@ class Moving:
 def test_a_discard_tells_how_far_it_is(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     work = start(db, 1)
     drive = Moving(work)
-    monkeypatch.setattr(tool, "run", drive)
-    purge._by_blkdiscard(work, find("discard"), None)
+    monkeypatch.setattr(subprocesses, "run", drive)
+    sanitize._by_blkdiscard(work, find("discard"), None)
     # Four pieces; while one is under way only those before it are done.
     assert drive.shares == [0.0, 0.25, 0.5, 0.75]
     assert drive.share() == 1.0
@@ -850,15 +853,15 @@ def test_an_overwrite_tells_how_far_it_is_of_writing_and_reading(
     kept = SimpleNamespace(path=tmp_path, command=ignored, output=ignored)
     work.artefacts = cast(Any, kept)
     drive = Moving(work)
-    monkeypatch.setattr(tool, "run", drive)
+    monkeypatch.setattr(subprocesses, "run", drive)
     left = None
     if written:
         work.record.purge_begins(
             0, "key", "overwrite", marks=work.uuid, samples=64, size=4096, phase="erasing",
             written=written,
         )  # fmt: skip
-        (left,) = purges.unfinished(db)
-    purge._by_fio(work, find("overwrite"), left)
+        (left,) = interrupted_sanitize.unfinished(db)
+    sanitize._by_fio(work, find("overwrite"), left)
     # Pieces of a quarter: those left to write, then all to read back.
     pieces = (CAPACITY - written) // (CAPACITY // 4) + 4
     assert drive.shares == pytest.approx([(at + 1) / pieces for at in range(pieces)])

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
+from benchstick import paths
+from benchstick.agent import run_queues as agents
 from benchstick.cli import queue as commands
 from benchstick.cli.queue import Given, read_suites
 from benchstick.drives.medium import Token
-from benchstick.engine import queues as agents
-from benchstick.engine.job import Job, Ready
+from benchstick.engine.run_request import Job, Ready
 from benchstick.engine.runner import Outcome
-from benchstick.plan import queue
-from benchstick.plan.errors import PRECEDENCE, BadInput, Refused
+from benchstick.errors import PRECEDENCE, BadInput, Refused
+from benchstick.plan import run_queue
 from benchstick.plan.steps import Plan
 from benchstick.store import database, locks, queues, records
-from benchstick.store import home as places
 from benchstick.suites import presets, registry
 from tests.web import sample
 
@@ -35,41 +35,43 @@ def plans(drive: dict[str, Any], *wanted: tuple[str, str]) -> list[Plan]:
 
 def test_the_cost_of_a_queue_is_that_of_its_runs(drive_json: Make) -> None:
     made = plans(drive_json(), ("cdm", "keep"), ("sustained", ""))
-    whole = queue.cost(made)
+    whole = run_queue.cost(made)
     assert whole.seconds == made[0].seconds + made[1].seconds
     assert whole.bytes_written == made[0].bytes_written + made[1].bytes_written
-    assert whole.destroys and not queue.cost(made[:1]).destroys
+    assert whole.destroys and not run_queue.cost(made[:1]).destroys
 
 
 def test_what_leaves_no_filesystem_is_not_followed_by_what_keeps_one(drive_json: Make) -> None:
     drive = drive_json()
-    queue.check(plans(drive, ("cdm", "keep"), ("sustained", ""), ("das", "auto"), ("cdm", "keep")))
+    run_queue.check(
+        plans(drive, ("cdm", "keep"), ("sustained", ""), ("das", "auto"), ("cdm", "keep"))
+    )
     with pytest.raises(BadInput, match="put cdm first") as refused:
-        queue.check(plans(drive, ("sustained", ""), ("cdm", "keep")))
+        run_queue.check(plans(drive, ("sustained", ""), ("cdm", "keep")))
     assert refused.value.field == "fs"
     with pytest.raises(BadInput, match="1 to 20"):
-        queue.check([])
+        run_queue.check([])
 
 
 def test_only_a_run_that_came_to_its_end_is_followed_by_another() -> None:
-    assert [code for code in (*PRECEDENCE, 2, -9) if queue.goes_on(code)] == [1, 5, 0]
+    assert [code for code in (*PRECEDENCE, 2, -9) if run_queue.goes_on(code)] == [1, 5, 0]
 
 
 @pytest.mark.parametrize(
     ("codes", "code"), [((0, 0), 0), ((0, 5), 5), ((5, 2), 2), ((0, 3), 3), ((0, 130), 130)]
 )
 def test_the_exit_code_is_the_worst(codes: tuple[int, ...], code: int) -> None:
-    assert queue.exit_code(codes) == code
+    assert run_queue.exit_code(codes) == code
 
 
 def test_an_entry_brings_no_drive_and_no_code_of_its_own() -> None:
     body = {"drive": "D", "erase": None, "runs": [{"suite": "cdm", "drive": "X", "erase": "X"}]}
-    (entry,) = queue.entries_of(body)
+    (entry,) = run_queue.entries_of(body)
     assert (entry["drive"], entry["erase"], entry["suite"]) == ("D", None, "cdm")
     wrongs: tuple[Any, ...] = (None, 5, [], [5], [{}] * 21)
     for wrong in wrongs:
         with pytest.raises(BadInput):
-            queue.entries_of({"runs": wrong})
+            run_queue.entries_of({"runs": wrong})
 
 
 # ---- presets, and suites as the command line takes them
@@ -159,7 +161,7 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
 
 @pytest.fixture
 def db(bench_home: Path) -> Iterator[sqlite3.Connection]:
-    places.make_run_folder()
+    paths.make_run_folder()
     lock = locks.RunLock("agent")
     with contextlib.closing(database.open_writer(bench_home)) as found:
         yield found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchstick.analysis.queueing import judge_queueing, waits_in_kernel
+from benchstick.analysis.ncq_verdict import judge_queueing, waits_in_kernel
 
 
 @pytest.mark.parametrize(

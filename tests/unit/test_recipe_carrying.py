@@ -16,18 +16,18 @@ from typing import Any
 
 import pytest
 
-from benchstick.drives import guard, leave, tool
-from benchstick.drives.model import Drive, Fact, Guard, Identity
-from benchstick.drives.tree import Tree
-from benchstick.plan.errors import BadInput, Cancelled, DriveLost, Refused
-from benchstick.recipes import several
-from benchstick.recipes.drive_test import Ask
-from benchstick.recipes.read import read
-from benchstick.recipes.several import Asked
-from benchstick.recipes.turns import turn
-from benchstick.recipes.watch import Watch
-from benchstick.store import database, export, live, records, settings, verdicts
-from benchstick.store import home as places
+from benchstick import paths
+from benchstick.drives import eject, guard, subprocesses
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.types import Drive, Fact, Guard, Identity
+from benchstick.errors import BadInput, Cancelled, DriveLost, Refused
+from benchstick.qa import parallel_drives
+from benchstick.qa.drive_session import Ask
+from benchstick.qa.early_stop_monitor import Watch
+from benchstick.qa.exclusive_lock import turn
+from benchstick.qa.parallel_drives import Asked
+from benchstick.recipes.parser import read
+from benchstick.store import database, export, live_progress, records, settings, verdicts
 from tests.hardware.playback import CASES, expand
 from tests.host.bench import wait_for
 
@@ -77,7 +77,7 @@ def test_who_must_be_alone_waits_and_nobody_slips_in_before(bench_home: Path) ->
     first = Waiting()
     assert first.has_it.wait(5)
     alone = Waiting(exclusive=True)
-    wait_for(lambda: (places.run_folder() / "qa.gate").exists())
+    wait_for(lambda: (paths.run_folder() / "qa.gate").exists())
     assert not alone.has_it.wait(0.5)
     late = Waiting()
     assert not late.has_it.wait(0.5)
@@ -134,13 +134,15 @@ def watched(rule: str, home: Path) -> Watch:
 
 
 def test_a_rate_that_stays_low_over_several_looks_stops_the_run(bench_home: Path) -> None:
-    places.make_run_folder()
+    paths.make_run_folder()
     rule = '[[stop]]\nrate_below = 20\nfor = "300 s"\n'
     with watched(rule, bench_home) as watch:
         watch.begun(1, UUID, [{"name": "SEQ", "timed": True}])
         # The live record has the newest 180 only; the rule looks at more.
         for first in (0, 100, 200):
-            live.publish(UUID, {"samples": [sample(n, 5.0) for n in range(first, first + 180)]})
+            live_progress.publish(
+                UUID, {"samples": [sample(n, 5.0) for n in range(first, first + 180)]}
+            )
             if first < 200:
                 time.sleep(1.2)
                 assert not watch.stop.is_set()
@@ -184,7 +186,7 @@ def test_a_verdict_is_found_by_the_runs_that_it_rests_on(
     bench_home: Path, stand_in: None
 ) -> None:
     run = recorded(bench_home)
-    (lost,) = several.carry_out(asked("dies"), bench_home, threading.Event())
+    (lost,) = parallel_drives.carry_out(asked("dies"), bench_home, threading.Event())
     lost["runs"] = [{"number": run.number}]
     number = verdicts.keep(run.db, lost)
     assert verdicts.of_run(run.db, run.number) == [number]
@@ -240,7 +242,7 @@ VERDICT = {"verdict": "pass", "exit_code": 0, "why": None, "retries": 0}
 def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Children that answer by the drive's name."""
     text = f"VERDICT = {json.dumps(VERDICT)!r}\n{CHILD}"
-    monkeypatch.setattr(several, "COMMAND", (sys.executable, "-c", text))
+    monkeypatch.setattr(parallel_drives, "COMMAND", (sys.executable, "-c", text))
     monkeypatch.setenv("WAITS", str(tmp_path / "waits"))
 
 
@@ -258,7 +260,7 @@ def test_every_drive_has_a_verdict_whatever_its_process_does(
     bench_home: Path, stand_in: None
 ) -> None:
     told: list[Any] = []
-    found = several.carry_out(
+    found = parallel_drives.carry_out(
         asked("dies", "good", "refuses"), bench_home, threading.Event(), told.append
     )
     assert sorted(map(id, told)) == sorted(map(id, found)), "each is told once"
@@ -287,7 +289,7 @@ def test_a_cancel_reaches_every_drives_test(
 
     helper = threading.Thread(target=cancel)
     helper.start()
-    found = several.carry_out(asked("waits", "waits"), bench_home, cancelled)
+    found = parallel_drives.carry_out(asked("waits", "waits"), bench_home, cancelled)
     helper.join()
     assert [item["verdict"] for item in found] == ["pass", "pass"]
 
@@ -308,13 +310,13 @@ def test_what_drives_share_is_told(tmp_path: Path) -> None:
         (root / port / "speed").write_text("5000\n", encoding="ascii")
     drives = [drive("sda", "2-1.1", "A"), drive("sdb", "2-1.2", "B"), drive("sdc", "2-2", "C")]
     tree = Tree(tmp_path)
-    assert several.shared(drives, tree) == [
+    assert parallel_drives.shared(drives, tree) == [
         "USB hub 2-1 is shared by A, B: 500 MB/s at most, 250 each. Their figures may be lower than"
         " alone",
         "controller 0000:00:14.0 is shared by A, B, C: a limit that is not known. Their figures may"
         " be lower than alone",
     ]
-    assert several.shared(drives[:1], tree) == []
+    assert parallel_drives.shared(drives[:1], tree) == []
 
 
 def test_how_many_of_a_controller_is_a_setting() -> None:
@@ -345,17 +347,17 @@ def played(tmp_path: Path) -> Play:
 def test_a_usb_drive_is_ejected_or_its_port_switched_off(played: Play, tmp_path: Path) -> None:
     usb = "sys/devices/pci0000:00/0000:00:14.0/usb1/1-3"
     tree = played("bot-stick", "sys/block/sdb/device/delete", f"{usb}/remove")
-    ejects = leave.switch(tree, "sdb", power_off=False)
+    ejects = eject.switch(tree, "sdb", power_off=False)
     assert ejects.resolve().parent.name == "7:0:0:0"
-    assert leave.switch(tree, "sdb", power_off=True) == tmp_path / usb / "remove"
+    assert eject.switch(tree, "sdb", power_off=True) == tmp_path / usb / "remove"
 
 
 def test_no_other_drive_goes_along(played: Play) -> None:
     usb = "sys/devices/pci0000:00/0000:00:14.0/usb2/2-2"
     tree = played("enclosure-two-luns", "sys/block/sda/device/delete", f"{usb}/remove")
     with pytest.raises(BadInput, match="sdb is on the same device and would go along"):
-        leave.switch(tree, "sda", power_off=True)
-    assert leave.switch(tree, "sda", power_off=False).name == "delete"
+        eject.switch(tree, "sda", power_off=True)
+    assert eject.switch(tree, "sda", power_off=False).name == "delete"
 
 
 def test_no_cd_and_no_interface_in_use_goes_along(played: Play, tmp_path: Path) -> None:
@@ -365,19 +367,19 @@ def test_no_cd_and_no_interface_in_use_goes_along(played: Play, tmp_path: Path) 
     other.mkdir()
     (other / "bInterfaceClass").write_text("03\n", encoding="ascii")
     # Not used by anything: nothing is lost.
-    assert leave.switch(tree, "sdb", power_off=True).name == "remove"
+    assert eject.switch(tree, "sdb", power_off=True).name == "remove"
     driver = tmp_path / "sys/bus/usb/drivers/usbhid"
     driver.mkdir(parents=True)
     (other / "driver").symlink_to(driver)
     with pytest.raises(BadInput, match="in use by usbhid, which would go along"):
-        leave.switch(tree, "sdb", power_off=True)
+        eject.switch(tree, "sdb", power_off=True)
     shutil.rmtree(other)
     disc = tmp_path / usb / "1-3:1.0/host7/target7:0:0/7:0:0:1/block/sr0"
     disc.mkdir(parents=True)
     (tmp_path / "sys/block/sr0").symlink_to(disc)
     with pytest.raises(BadInput, match="sr0 is on the same device and would go along"):
-        leave.switch(tree, "sdb", power_off=True)
-    assert leave.switch(tree, "sdb", power_off=False).name == "delete"
+        eject.switch(tree, "sdb", power_off=True)
+    assert eject.switch(tree, "sdb", power_off=False).name == "delete"
 
 
 class Kernel:
@@ -413,7 +415,7 @@ class Kernel:
         self.ran.append("alone")
         yield
 
-    def run(self, argv: tuple[str, ...], *, timeout: float) -> tool.Finished:
+    def run(self, argv: tuple[str, ...], *, timeout: float) -> subprocesses.Finished:
         name = "remove" if argv[0] == sys.executable else argv[0]
         self.ran.append(name)
         if name == "remove":
@@ -421,23 +423,25 @@ class Kernel:
             if self.code == 0 and not self.stays:
                 shutil.rmtree(self.here)
         code = self.code if name == "remove" else 5
-        return tool.Finished(argv, code, b"", b"I/O error", 0.0, timed_out=name == self.hangs)
+        return subprocesses.Finished(
+            argv, code, b"", b"I/O error", 0.0, timed_out=name == self.hangs
+        )
 
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel(tmp_path)
-    monkeypatch.setattr(leave, "Tree", lambda: Tree(tmp_path))
-    monkeypatch.setattr(leave, "switch", lambda tree, name, power_off: made.switch)
+    monkeypatch.setattr(eject, "Tree", lambda: Tree(tmp_path))
+    monkeypatch.setattr(eject, "switch", lambda tree, name, power_off: made.switch)
     monkeypatch.setattr(guard, "hold", made.hold)
-    monkeypatch.setattr(tool, "run", made.run)
-    monkeypatch.setattr(leave, "GONE_SECONDS", 0.2)
+    monkeypatch.setattr(subprocesses, "run", made.run)
+    monkeypatch.setattr(eject, "GONE_SECONDS", 0.2)
     return made
 
 
 def test_a_drive_is_stopped_before_it_is_taken_away(kernel: Kernel) -> None:
     # Both commands are refused by this one, as by many bridges.
-    leave.let_go(replace(drive("sda", "2-1", "A"), diskseq=5), power_off=False)
+    eject.let_go(replace(drive("sda", "2-1", "A"), diskseq=5), power_off=False)
     assert kernel.ran == ["checked", "alone", "sg_sync", "sg_start", "remove", "released"]
 
 
@@ -445,37 +449,37 @@ def test_a_drive_is_stopped_before_it_is_taken_away(kernel: Kernel) -> None:
 def test_a_drive_that_hangs_is_not_waited_for(kernel: Kernel, name: str) -> None:
     kernel.hangs = name
     with pytest.raises(DriveLost, match="within 60 s"):
-        leave.let_go(drive("sda", "2-1", "A"), power_off=False)
+        eject.let_go(drive("sda", "2-1", "A"), power_off=False)
     assert kernel.ran[-2:] == [name, "released"]
 
 
 def test_a_drive_that_stays_is_told(kernel: Kernel) -> None:
     kernel.stays = True
     with pytest.raises(Refused, match="is still there; do not pull it yet"):
-        leave.let_go(replace(drive("sda", "2-1", "A"), diskseq=5), power_off=False)
+        eject.let_go(replace(drive("sda", "2-1", "A"), diskseq=5), power_off=False)
     # Another disk with its name is another disk.
-    leave.let_go(replace(drive("sda", "2-1", "A"), diskseq=4), power_off=False)
+    eject.let_go(replace(drive("sda", "2-1", "A"), diskseq=4), power_off=False)
 
 
 def test_a_kernel_that_will_not_is_told(kernel: Kernel) -> None:
     kernel.code = 1
     with pytest.raises(Refused, match="delete: I/O error"):
-        leave.let_go(drive("sda", "2-1", "A"), power_off=False)
+        eject.let_go(drive("sda", "2-1", "A"), power_off=False)
     kernel.switch.unlink()
     with pytest.raises(DriveLost, match="went away"):
-        leave.let_go(drive("sda", "2-1", "A"), power_off=False)
+        eject.let_go(drive("sda", "2-1", "A"), power_off=False)
 
 
 def test_an_nvme_drive_is_ejected_by_its_controller(played: Play, tmp_path: Path) -> None:
     folder = "sys/devices/pci0000:00/0000:00:1b.0/0000:03:00.0"
     tree = played("nvme-ssd", f"{folder}/remove")
-    assert leave.switch(tree, "nvme0n1", power_off=False) == tmp_path / folder / "remove"
+    assert eject.switch(tree, "nvme0n1", power_off=False) == tmp_path / folder / "remove"
     with pytest.raises(BadInput, match="only USB drives can be powered off"):
-        leave.switch(tree, "nvme0n1", power_off=True)
+        eject.switch(tree, "nvme0n1", power_off=True)
 
 
 @pytest.mark.parametrize("case", ["emmc", "bot-stick"])
 def test_a_drive_without_a_switch_is_to_be_pulled(played: Play, case: str) -> None:
     name = {"emmc": "mmcblk0", "bot-stick": "sdb"}[case]
     with pytest.raises(BadInput, match="cannot be ejected by software; pull it"):
-        leave.switch(played(case), name, power_off=False)
+        eject.switch(played(case), name, power_off=False)

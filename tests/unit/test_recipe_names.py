@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from benchstick import cli
-from benchstick.plan.errors import BadInput
-from benchstick.recipes import autostart, hands, ready, shelf
-from benchstick.recipes.read import read
-from benchstick.store import database, desk, recipes, settings, slots
+from benchstick.errors import BadInput
+from benchstick.qa import autostart as hands
+from benchstick.qa import autostart_rules
+from benchstick.recipes import library, ready
+from benchstick.recipes.parser import read
+from benchstick.store import bays, database, qa_station, recipes, settings
 from tests.unit.test_hands import drive
 
 MINE = "[[suite]]\nname = 'cdm'\n[[limit]]\npeak = 'temperature'\nop = '<='\nvalue = 70\n"
@@ -48,15 +50,15 @@ def upload(home: Path, name: str, text: str = EVIL) -> None:
 
 
 def on_stick(name: str, text: str = MINE) -> None:
-    shelf.folder().mkdir(parents=True, exist_ok=True)
-    (shelf.folder() / name).write_text(text, encoding="utf-8")
+    library.folder().mkdir(parents=True, exist_ok=True)
+    (library.folder() / name).write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [name for name in ALIKE if name != "refurb1shed-sata"])
 def test_an_upload_may_not_be_called_as_one_of_the_bench(home: Path, name: str) -> None:
     with pytest.raises(BadInput, match=r"is taken by '.*', a recipe that comes with the bench"):
-        shelf.check_upload(name, read(EVIL.encode(), f"{name}.toml"))
-    shelf.check_upload(f"{name}-2", read(EVIL.encode(), "x.toml"))
+        library.check_upload(name, read(EVIL.encode(), f"{name}.toml"))
+    library.check_upload(f"{name}-2", read(EVIL.encode(), "x.toml"))
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -94,22 +96,22 @@ def test_one_that_is_in_the_store_replaces_nothing(
     """Kept by an older bench, or before an update brought a recipe of that name."""
     upload(home, name)
     for ours in ready.names():
-        assert shelf.find(ours, home).raw() == ready.raw(ours)
-    aside = shelf.find(f"uploaded:{name}", home)
+        assert library.find(ours, home).raw() == ready.raw(ours)
+    aside = library.find(f"uploaded:{name}", home)
     assert (aside.origin, aside.text) == ("uploaded", EVIL)
     # It is shown, and can be removed.
     assert cli.invoke(["recipe", "show", f"uploaded:{name}", "--toml"]) == 0
     assert capsys.readouterr().out == EVIL
     assert cli.invoke(["recipe", "remove", f"uploaded:{name}"]) == 0
-    assert len(shelf.shelved(home)) == len(ready.names())
+    assert len(library.shelved(home)) == len(ready.names())
 
 
 def test_a_recipe_that_comes_to_the_stick_later_keeps_its_name(home: Path) -> None:
     upload(home, "shop")
-    assert shelf.find("shop", home).origin == "uploaded"
+    assert library.find("shop", home).origin == "uploaded"
     on_stick("shop.toml")
-    assert shelf.find("shop", home).origin == "stick"
-    assert shelf.find("uploaded:shop", home).text == EVIL
+    assert library.find("shop", home).origin == "stick"
+    assert library.find("uploaded:shop", home).text == EVIL
 
 
 def test_a_file_in_the_folder_is_not_taken_for_a_recipe_of_the_bench(
@@ -155,13 +157,13 @@ def started(home: Path, value: str) -> tuple[list[Any], dict[str, Any], list[str
     with pytest.MonkeyPatch.context() as patch, contextlib.closing(
         database.open_writer(home)
     ) as db:
-        patch.setattr("benchstick.recipes.several.Child", child)
-        made: hands.Hands = autostart.hands(bench(value), home, told.append)
+        patch.setattr("benchstick.qa.parallel_drives.Child", child)
+        made: hands.Hands = autostart_rules.hands(bench(value), home, told.append)
         made.look([], ())
         made.tick(db, [])
         made.look([drive()], {5})
         made.tick(db, [drive()])
-        slot = slots.listed(db)[0]
+        slot = bays.listed(db)[0]
         if not begun:
             with pytest.raises(BadInput, match="autostart"):
                 made.asked({"slot": "slot 1", "do": "again"})
@@ -206,13 +208,13 @@ def test_a_recipe_that_an_update_changed_waits_for_its_owner(home: Path) -> None
 
 
 def test_an_empty_slot_says_so_too(home: Path) -> None:
-    made = autostart.hands(bench(OURS), home, lambda line: None)
+    made = autostart_rules.hands(bench(OURS), home, lambda line: None)
     with contextlib.closing(database.open_writer(home)) as db:
         made.look([], ())
         made.tick(db, [])
-        slot = slots.listed(db)[0]
+        slot = bays.listed(db)[0]
         assert "no SHA-256" in slot["said"]
-        found = desk.document(db, bench(OURS))
+        found = qa_station.document(db, bench(OURS))
     assert found["autostart"] == OURS
     assert found["slots"][0]["can"] is None
 
@@ -224,11 +226,11 @@ def test_the_line_for_the_settings_is_printed(
     upload(home, "shop", MINE)
     assert cli.invoke(["recipe", "show", name, "--pin"]) == 0
     line = capsys.readouterr().out
-    digest = hashlib.sha256(shelf.find(name, home).raw()).hexdigest()
+    digest = hashlib.sha256(library.find(name, home).raw()).hexdigest()
     assert tomllib.loads(line) == {"autostart": f"{name}@sha256:{digest}"}
     chosen = settings.read(line, "test")
     assert (chosen.autostart_recipe, chosen.autostart_sha256) == (name, digest)
-    assert autostart.problem(chosen, home) is None
+    assert autostart_rules.problem(chosen, home) is None
     assert settings.read(settings.to_toml(chosen), "test") == chosen
 
 

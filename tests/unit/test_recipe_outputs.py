@@ -13,7 +13,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from benchstick.plan.plain import plain
-from benchstick.recipes import lines, outputs
+from benchstick.recipes import event_lines, outputs
 from benchstick.recipes.codes import Reason
 from tests.unit.test_verdicts import Json, drive, figure, limit, of, recipe, run
 
@@ -64,7 +64,7 @@ def test_json_csv_junit_and_events_agree() -> None:
     suites = list(Xml.fromstring(outputs.junit(made)))
     assert len(rows) == len(suites) == len(document["verdicts"]) == len(made)
     for item, row, suite in zip(document["verdicts"], rows, suites, strict=True):
-        events = [logfmt(line) for line in lines.event_lines(item)]
+        events = [logfmt(line) for line in event_lines.event_lines(item)]
         last = events[-1]
         properties = {one.get("name"): one.get("value") for one in suite.iter("property")}
         wanted = (item["verdict"], str(item["exit_code"]), str(item["retries"]))
@@ -132,7 +132,7 @@ def test_junit_counts_all_drives_and_is_xml_whatever_a_drive_is_called() -> None
 
 
 def test_event_lines_are_one_line_of_ascii_each() -> None:
-    for line in itertools.chain(*(lines.event_lines(item) for item in verdicts())):
+    for line in itertools.chain(*(event_lines.event_lines(item) for item in verdicts())):
         assert line.isascii() and line.isprintable()
         again = " ".join(
             f"{key}={value}" if re.fullmatch(r"[\w./:+-]+", value, re.ASCII)
@@ -152,7 +152,7 @@ def test_event_lines_are_one_line_of_ascii_each() -> None:
     ],
 )  # fmt: skip
 def test_a_value_is_written_bare_where_it_can_be(value: Any, text: str) -> None:
-    assert lines.line_of({"x": value}) == text
+    assert event_lines.line_of({"x": value}) == text
 
 
 def test_csv_is_no_formula() -> None:

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from benchstick import cli
-from benchstick.plan import queue
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
+from benchstick.plan import run_queue
 from benchstick.plan.units import parse_duration
-from benchstick.recipes import before, ready, shelf, words
+from benchstick.recipes import describe, library, preconditions, ready
 from benchstick.recipes.facts import CHANGES, FACTS, FLAG, NUMBER, TEXT, WORDS
 from benchstick.recipes.model import Entry, Limit, Match, Recipe, Size, Start, Stop
-from benchstick.recipes.read import RecipeMistakes, read
+from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.store.recipes import MOST_BYTES
 from benchstick.suites import registry
 from tests.hardware.playback import CASES, case_names, play
@@ -140,7 +140,7 @@ def test_a_recipe_is_read_as_it_stands() -> None:
         Stop(kind="errors", value=1.0, line=75),
     )
     assert json.loads(json.dumps(found.to_json()))["schema"] == "benchstick/recipe/1"
-    assert list(words.lines(found))[-1] == "then ejects the drive"
+    assert list(describe.lines(found))[-1] == "then ejects the drive"
 
 
 def test_line_ends_and_the_way_it_is_written_change_nothing() -> None:
@@ -388,16 +388,16 @@ def test_a_ready_recipe_keeps_its_promise(name: str, drive_json: DriveJson) -> N
     recipe = ready.find(name)
     assert recipe.about and recipe.time_limit
     for drive in fitting(recipe, drive_json):
-        assert before.reasons(recipe, drive) == []
+        assert preconditions.reasons(recipe, drive) == []
         plans = [
             registry.make_plan(entry.suite, drive, entry.params, target=entry.target, fs=entry.fs,
                                scale=entry.scale)
             for entry in recipe.entries
         ]  # fmt: skip
-        queue.check(plans)
-        seconds = queue.cost(plans).seconds
+        run_queue.check(plans)
+        seconds = run_queue.cost(plans).seconds
         assert seconds <= recipe.time_limit, (drive["transport"], seconds)
-        assert queue.cost(plans).destroys == recipe.allow_erase
+        assert run_queue.cost(plans).destroys == recipe.allow_erase
         for rule in recipe.stops:
             assert rule.kind != "rate" or rule.seconds <= seconds
     if recipe.allow_erase:
@@ -461,7 +461,7 @@ def test_the_ready_recipes_are_listed_and_shown(
 def test_the_sticks_own_recipes_are_listed_with_their_mistakes(
     bench_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = shelf.folder()
+    folder = library.folder()
     folder.mkdir(parents=True)
     (folder / "MINE.TOML").write_text(f'about = "of my own"\n{SMALL}')
     (folder / "incoming-usb-stick.toml").write_text(f'about = "instead"\n{SMALL}')
@@ -487,17 +487,17 @@ def test_a_recipe_is_kept_and_removed_as_in_the_page(
     path.write_bytes(b"\xef\xbb\xbf" + SMALL.encode())
     assert cli.invoke(["recipe", "add", str(path)]) == 0
     assert cli.invoke(["recipe", "add", str(path), "--name", "other"]) == 0
-    found = {item.name: item for item in shelf.shelved(bench_home)}
+    found = {item.name: item for item in library.shelved(bench_home)}
     assert (found["shop"].origin, found["shop"].raw()) == ("uploaded", SMALL.encode())
     path.write_text(f"speed = 1\n{SMALL}")
     capsys.readouterr()
     assert cli.invoke(["recipe", "add", str(path)]) == 2
     assert capsys.readouterr().err.startswith(f"{path}:1: 'speed': no such key; ")
     assert cli.invoke(["recipe", "add", str(path), "--name", "Not So"]) == 2
-    assert {item.name: item for item in shelf.shelved(bench_home)}["shop"].text == SMALL
+    assert {item.name: item for item in library.shelved(bench_home)}["shop"].text == SMALL
     for code in (0, 2):
         assert cli.invoke(["recipe", "remove", "shop"]) == code
-    names = [item.name for item in shelf.shelved(bench_home)]
+    names = [item.name for item in library.shelved(bench_home)]
     assert "shop" not in names and "other" in names
     assert cli.invoke(["recipe", "remove", "full-review"]) == 2
 
@@ -522,7 +522,7 @@ def test_the_commands_and_the_recipe_of_the_docs_work(
 
 
 def duration(found: Recipe) -> str:
-    return words.time_text(found.time_limit or 0)
+    return describe.time_text(found.time_limit or 0)
 
 
 def test_every_key_of_a_recipe_is_told_in_the_docs() -> None:
@@ -593,15 +593,15 @@ def _begins_nothing_without_match_and_leave(found: Recipe, drive_json: DriveJson
         drive = drive_json(capacity=capacity, transport=transport, contents="ntfs")
         drive["guard"] = {"state": "free", "why": "test"}
         drive["identity"]["port"] = "2-1"
-        is_for = before.why_no_match(found.match, drive) is None
-        reasons = [item.code for item in before.reasons(found, drive)]
+        is_for = preconditions.why_no_match(found.match, drive) is None
+        reasons = [item.code for item in preconditions.reasons(found, drive)]
         assert ("no-match" not in reasons) == is_for
-        reason = before.why_not_erased(
+        reason = preconditions.why_not_erased(
             found, drive, bench_ports=["2-1"], plugged=True, sample=lambda: None
         )
         assert (reason is None) == (is_for and found.allow_erase and found.erase_used)
         for ports, plugged in (([], True), (["2-1"], False)):
-            assert before.why_not_erased(
+            assert preconditions.why_not_erased(
                 found, drive, bench_ports=ports, plugged=plugged, sample=lambda: None
             )
 
@@ -626,7 +626,7 @@ def test_a_thousand_mutated_recipes_are_valid_or_told_with_a_line(drive_json: Dr
             assert not found.erase_used or found.allow_erase, seed
             assert not found.allow_erase or found.match != Match(), seed
             json.dumps(found.to_json(), allow_nan=False)
-            assert all("\n" not in line for line in words.lines(found)), seed
+            assert all("\n" not in line for line in describe.lines(found)), seed
             _begins_nothing_without_match_and_leave(found, drive_json)
     assert valid > 100
     assert wrong > 500

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.analysis.fill import Interval
-from benchstick.analysis.knee import find_knees
-from benchstick.analysis.throttle import Reading, SlowDown, find_slow_downs
+from benchstick.analysis.cache_knee import find_knees
+from benchstick.analysis.change_points import Interval
+from benchstick.analysis.slowdowns import Reading, SlowDown, find_slow_downs
 
 HERE = Path(__file__).parent / "series_recordings"
 GB = 10**9

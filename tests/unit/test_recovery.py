@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from benchstick.engine import ending, host, recovery
+from benchstick import paths
+from benchstick.engine import host_settings, recovery, results
 from benchstick.engine.runner import MARK
 from benchstick.store import database, locks, records
-from benchstick.store import home as places
 from benchstick.suites import registry
 
 Make = Callable[..., dict[str, Any]]
@@ -31,7 +31,7 @@ def add_run(db: Any, drive: dict[str, Any], uuid: str) -> records.RunRecord:
 def test_a_uuid_that_is_a_path_is_no_run(bench_home: Path, drive_json: Make) -> None:
     victim = bench_home.parent / "victim.json"
     victim.write_text("x")
-    places.make_run_folder()
+    paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         add_run(db, drive_json(), "../../victim")
         assert recovery.recover(db) == []
@@ -47,7 +47,7 @@ def test_a_setting_that_is_no_setting_of_ours_is_not_written(
         record = add_run(db, drive_json(), UUID)
         for path in (str(victim), f"/sys/..{victim}", f"/sys/block/../..{victim}"):
             record.setting_changed(path, "evil", "y")
-        host.restore_settings(record)
+        host_settings.restore_settings(record)
         assert record.settings_to_restore() == []
     assert victim.read_text() == "x"
 
@@ -55,7 +55,7 @@ def test_a_setting_that_is_no_setting_of_ours_is_not_written(
 def test_a_run_that_ended_meanwhile_stays_as_it_ended(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places.make_run_folder()
+    paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json(), UUID)
         real = locks.RunLock
@@ -75,7 +75,7 @@ FILL, TEST = "fill SEQ128K Q32T1 write, pass 1", "RND4K Q32T1 write"
 def killed_in_its_writing(db: Any, drive: dict[str, Any]) -> records.RunRecord:
     """A consistency run that filled once and wrote for 40 s at 1000 IOPS, as its runner left it."""
     plan = registry.make_plan("consistency", drive, {})
-    places.make_run_folder()
+    paths.make_run_folder()
     record = records.RunRecord.create(
         db, uuid=UUID, suite="consistency", practice=False, drive=drive, plan=plan.to_json(),
         pid=1, device="nosuch",
@@ -129,7 +129,7 @@ def test_what_recovery_kept_before_it_was_killed_is_kept_once(
 ) -> None:
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = killed_in_its_writing(db, drive_json())
-        first = json.loads(json.dumps(ending.conclude_killed(record)))
+        first = json.loads(json.dumps(results.conclude_killed(record)))
         figures = record.all_figures()
         assert any(figure.pass_no is None for figure in figures)
         assert recovery.recover(db) == [record.number]
@@ -140,7 +140,7 @@ def test_what_recovery_kept_before_it_was_killed_is_kept_once(
 def test_a_run_of_which_nothing_can_be_made_is_closed_all_the_same(
     bench_home: Path, drive_json: Make
 ) -> None:
-    places.make_run_folder()
+    paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         number = add_run(db, drive_json(), UUID).number
         assert recovery.recover(db) == [number]
@@ -165,7 +165,7 @@ def test_a_process_with_the_runs_mark_is_ended(bench_home: Path) -> None:
 
 
 def test_a_lock_taken_on_a_file_that_was_removed_is_taken_anew(bench_home: Path) -> None:
-    places.make_run_folder()
+    paths.make_run_folder()
     first = locks.RunLock(UUID)
     assert locks.lock_path(UUID).exists()
     first.release()

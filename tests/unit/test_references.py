@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from benchstick import cli
-from benchstick.plan.errors import BadInput
-from benchstick.plan.tables import line_of
-from benchstick.store import database, models, references
-from benchstick.suites.references import MOST, Reference, read
+from benchstick.errors import BadInput
+from benchstick.plan.tabular_input import line_of
+from benchstick.store import database, reference_results, spec_sheets
+from benchstick.suites.reference_results import MOST, Reference, read
 
 HEAD = "drive,suite,figure,value,unit,source\n"
 ROW = "T7,cdm,SEQ1M Q8T1 read,1040,MB/s,a review\n"
@@ -134,20 +134,20 @@ def test_a_line_is_found_in_its_table() -> None:
 def test_they_are_kept_once_replaced_and_removed(bench_home: Path) -> None:
     other = Reference("T7", "das", "Home write", 5.0, "MB/s", "a review")
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        assert references.add(db, [KEPT, other]) == 2
+        assert reference_results.add(db, [KEPT, other]) == 2
         newer = Reference(**{**KEPT.to_json(), "value": 1050.0})
-        references.add(db, [newer])
-        found = references.listed(db, "cdm")
+        reference_results.add(db, [newer])
+        found = reference_results.listed(db, "cdm")
         assert [(item["value"], item["drive"]) for item in found] == [(1050.0, "T7")]
-        assert len(references.listed(db)) == 2
+        assert len(reference_results.listed(db)) == 2
         with pytest.raises(BadInput, match="reference 99: there is no such"):
-            references.remove(db, [found[0]["id"], 99])
-        assert len(references.listed(db)) == 2
-        references.remove(db, [found[0]["id"]])
-        assert [item["suite"] for item in references.listed(db)] == ["das"]
+            reference_results.remove(db, [found[0]["id"], 99])
+        assert len(reference_results.listed(db)) == 2
+        reference_results.remove(db, [found[0]["id"]])
+        assert [item["suite"] for item in reference_results.listed(db)] == ["das"]
     with contextlib.closing(database.open_for_web(bench_home)) as web:
-        references.add(web, [KEPT])
-        references.remove(web, [references.listed(web, "cdm")[0]["id"]])
+        reference_results.add(web, [KEPT])
+        reference_results.remove(web, [reference_results.listed(web, "cdm")[0]["id"]])
 
 
 def test_a_store_that_is_not_migrated_yet_has_none(
@@ -158,10 +158,10 @@ def test_a_store_that_is_not_migrated_yet_has_none(
         old.setattr(database, "migrations", lambda: every[:3])
         database.open_writer(bench_home).close()
     with contextlib.closing(database.open_reader(bench_home)) as db:
-        assert references.listed(db) == []
-        assert models.listed(db) == []
+        assert reference_results.listed(db) == []
+        assert spec_sheets.listed(db) == []
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        assert references.add(db, [KEPT]) == 1
+        assert reference_results.add(db, [KEPT]) == 1
 
 
 def test_the_command_line_takes_lists_and_removes_them(

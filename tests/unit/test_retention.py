@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from benchstick import paths
 from benchstick.engine import retention
-from benchstick.plan.errors import StoreFailed
+from benchstick.errors import StoreFailed
 from benchstick.store import database, locks, records
-from benchstick.store import home as places
 from tests.unit.test_recovery import Make, add_run
 
 MIB = 1 << 20
@@ -35,7 +35,7 @@ def kept(home: Path) -> list[int]:
 def test_the_oldest_go_until_the_rest_is_within_the_bound(
     bench_home: Path, drive_json: Make
 ) -> None:
-    places.make_run_folder()
+    paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         runs = [run_with_output(db, bench_home, drive_json(), digit) for digit in (3, 1, 2)]
         # The first is going on, however old: the next ones go in its stead.
@@ -53,7 +53,7 @@ def test_the_oldest_go_until_the_rest_is_within_the_bound(
 
 
 def test_within_the_bound_nothing_goes(bench_home: Path, drive_json: Make) -> None:
-    places.make_run_folder()
+    paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         run_with_output(db, bench_home, drive_json(), 1)
         assert retention.prune(db, bench_home, 64 * MIB, floor=0) == []
@@ -61,7 +61,7 @@ def test_within_the_bound_nothing_goes(bench_home: Path, drive_json: Make) -> No
 
 
 def test_a_full_disk_takes_the_oldest_too(bench_home: Path, drive_json: Make) -> None:
-    places.make_run_folder()
+    paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         run_with_output(db, bench_home, drive_json(), 1)
         assert len(retention.prune(db, bench_home, 64 * MIB, floor=1 << 60)) == 1
@@ -69,7 +69,7 @@ def test_a_full_disk_takes_the_oldest_too(bench_home: Path, drive_json: Make) ->
 
 
 def test_only_folders_of_runs_are_touched(bench_home: Path, drive_json: Make) -> None:
-    places.make_run_folder()
+    paths.make_run_folder()
     outside = bench_home.parent / "outside"
     outside.mkdir()
     (outside / "file").write_text("mine")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.engine.sampler import Counters, Sampler
+from benchstick.engine.measure.sampler import Counters, Sampler
 
 # 17 fields of Documentation/block/stat.rst.
 LINE = "10 0 800 5 20 0 1600 9 3 7 14 2 0 64 1 4 2\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.engine import keyboard, scanner
-from benchstick.engine.keyboard import LAYOUTS, MOST_CHARACTERS, QUIET_SECONDS, Decoder
+from benchstick.agent.barcode import keymaps, scanner
+from benchstick.agent.barcode.keymaps import LAYOUTS, MOST_CHARACTERS, QUIET_SECONDS, Decoder
 from benchstick.store.settings import SCANNER_LAYOUTS, SettingsError, read
 
 ENTER, TAB, SHIFT, CTRL, ALT, ALT_GR, CAPS, SPACE = 28, 15, 42, 29, 56, 100, 58, 57
@@ -43,7 +43,7 @@ def test_letters_digits_and_enter() -> None:
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_each_character_of_a_layout_comes_back(name: str) -> None:
     layout = LAYOUTS[name]
-    for plain, shift, code in zip(layout.plain, layout.shift, keyboard._KEYS, strict=True):
+    for plain, shift, code in zip(layout.plain, layout.shift, keymaps._KEYS, strict=True):
         decoder = Decoder(layout)
         after = (SPACE,) if plain in layout.dead else ()
         assert typed(decoder, code, *after, A, ENTER) == [plain + layout.plain[26]]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.drives.sharing import Link, shared
-from benchstick.drives.tree import Tree, disk_names
-from benchstick.engine import agent
+from benchstick.agent import agent
+from benchstick.drives.shared_links import Link, shared
+from benchstick.drives.sysfs import Tree, disk_names
 from tests.hardware.playback import CASES, expand
 from tests.web.sample import fast, slow
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.drives.slots import same_socket, slot_of
-from benchstick.drives.tree import Tree
+from benchstick.drives.bays import same_socket, slot_of
+from benchstick.drives.sysfs import Tree
 from benchstick.store.settings import SettingsError, read, to_toml
 
 

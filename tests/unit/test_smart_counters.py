@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchstick.drives import smart
-from benchstick.drives.contents import Contents, Partition, Signature
+from benchstick.drives.partition_table import Contents, Partition, Signature
 from benchstick.drives.smart import Smart
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from benchstick.plan.errors import BadInput, NoStore, StoreFailed
+from benchstick import paths
+from benchstick.errors import BadInput, NoStore, StoreFailed
 from benchstick.store import comparisons, database, locks, records
-from benchstick.store import home as places
 
 Make = Callable[..., dict[str, Any]]
 
@@ -64,7 +64,7 @@ def test_a_large_store_is_read_whole_once_a_boot(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """What lies behind the time of a check is found at the next boot, or once somebody met it."""
-    places.make_run_folder()
+    paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         for number in range(400):
             add_run(db, drive_json(), f"u{number}").event(1.0, "x", "y" * 3000)
@@ -255,7 +255,7 @@ def test_an_unknown_run_is_bad_input(bench_home: Path) -> None:
 def test_a_running_run_whose_lock_is_free_is_shown_as_interrupted(
     bench_home: Path, drive_json: Make
 ) -> None:
-    places.make_run_folder()
+    paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json(), "u-lock")
         lock = locks.RunLock("u-lock")
@@ -277,7 +277,7 @@ def test_the_runs_to_compare_with_are_read_from_their_index_alone(bench_home: Pa
 def test_a_reader_waits_for_a_store_that_is_being_made(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places.make_home(bench_home)
+    paths.make_home(bench_home)
     sqlite3.connect(bench_home / database.FILE).execute("VACUUM")
     waited = []
 
@@ -295,7 +295,7 @@ def test_a_store_that_nobody_goes_on_making_holds_nothing(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "MAKING_SECONDS", 0.0)
-    places.make_home(bench_home)
+    paths.make_home(bench_home)
     sqlite3.connect(bench_home / database.FILE).execute("VACUUM")
     with pytest.raises(NoStore, match="no store yet"):
         database.open_reader(bench_home)

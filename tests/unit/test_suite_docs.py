@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import suite_docs
 
-from benchstick.engine import fio
-from benchstick.plan.errors import BadInput
+from benchstick.engine.measure import fio
+from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio
 from benchstick.plan.units import duration_text, size_text
 from benchstick.suites import registry

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from benchstick.engine import fio
-from benchstick.plan.errors import BadInput
+from benchstick.engine.measure import fio
+from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Idle, Plan, plan_from_json
 from benchstick.plan.units import MIB
 from benchstick.store.records import Sample
 from benchstick.suites import registry
-from benchstick.suites.base import Recorded, RecordSuite, Result
+from benchstick.suites.interface import Recorded, RecordSuite, Result
 from benchstick.suites.sustained import Sustained, fill_series
 from tests.unit.made_series import GB, Speed, constant, slowed, zones
 

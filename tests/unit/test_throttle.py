@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from benchstick.analysis.throttle import find_slow_downs
+from benchstick.analysis.slowdowns import find_slow_downs
 from tests.unit.made_series import GB, constant, fill, slowed, zones
 from tests.unit.test_knee import CALM
 

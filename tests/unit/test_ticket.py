@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from benchstick.plan.errors import BadInput
-from benchstick.plan.ticket import MOST_CHARACTERS, Ticket, classify, same_serial, ticket_of
-from benchstick.store import database, scans
+from benchstick.errors import BadInput
+from benchstick.plan.labels import MOST_CHARACTERS, Ticket, classify, same_serial, ticket_of
+from benchstick.store import barcode_scans, database
 
 PREFIXES = {"OP:": "operator", "O": "order", "SN:": "serial"}
 
@@ -61,23 +61,25 @@ def store(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def scan(db: sqlite3.Connection, text: str) -> None:
-    scans.keep(db, "scanner", text, *classify(text, PREFIXES))
+    barcode_scans.keep(db, "scanner", text, *classify(text, PREFIXES))
 
 
 def test_operator_and_order_hold_tag_and_serial_are_one_drives(store: sqlite3.Connection) -> None:
-    assert scans.waiting(store) == Ticket()
+    assert barcode_scans.waiting(store) == Ticket()
     for text in ("OP:anna", "O1", "A-1", "SN:X1"):
         scan(store, text)
     wanted = Ticket(asset="A-1", serial="X1", order="1", operator="anna")
-    assert scans.waiting(store) == wanted
-    assert scans.take(store, "drive one") == wanted
-    assert scans.take(store, "drive two") == Ticket(order="1", operator="anna")
+    assert barcode_scans.waiting(store) == wanted
+    assert barcode_scans.take(store, "drive one") == wanted
+    assert barcode_scans.take(store, "drive two") == Ticket(order="1", operator="anna")
     scan(store, "A-2")
     scan(store, "A-3")
     scan(store, "OP:bert")
-    assert scans.take(store, "drive three") == Ticket(asset="A-3", order="1", operator="bert")
-    assert scans.waiting(store) == Ticket(order="1", operator="bert")
-    assert [row["taken"] for row in scans.listed(store)] == [
+    assert barcode_scans.take(store, "drive three") == Ticket(
+        asset="A-3", order="1", operator="bert"
+    )
+    assert barcode_scans.waiting(store) == Ticket(order="1", operator="bert")
+    assert [row["taken"] for row in barcode_scans.listed(store)] == [
         None, "drive three", "", "drive one", "drive one", None, None,
     ]  # fmt: skip
 
@@ -85,18 +87,18 @@ def test_operator_and_order_hold_tag_and_serial_are_one_drives(store: sqlite3.Co
 def test_what_waits_can_be_dropped(store: sqlite3.Connection) -> None:
     for text in ("OP:anna", "A-1", "SN:1", "O1"):
         scan(store, text)
-    scans.take(store, "one")
+    barcode_scans.take(store, "one")
     scan(store, "A-2")
-    scans.drop(store)
-    assert scans.waiting(store) == Ticket()
-    assert [row["taken"] for row in scans.listed(store)] == ["", "", "one", "one", ""]
+    barcode_scans.drop(store)
+    assert barcode_scans.waiting(store) == Ticket()
+    assert [row["taken"] for row in barcode_scans.listed(store)] == ["", "", "one", "one", ""]
     scan(store, "OP:bert")
-    assert scans.waiting(store) == Ticket(operator="bert")
+    assert barcode_scans.waiting(store) == Ticket(operator="bert")
 
 
 def test_old_scans_go_and_the_last_of_each_kind_stay(store: sqlite3.Connection) -> None:
     scan(store, "OP:anna")
-    for number in range(scans.KEPT + 10):
+    for number in range(barcode_scans.KEPT + 10):
         scan(store, f"A-{number}")
-    assert store.execute("SELECT count(*) FROM scans").fetchone()[0] == scans.KEPT + 1
-    assert scans.waiting(store).operator == "anna"
+    assert store.execute("SELECT count(*) FROM scans").fetchone()[0] == barcode_scans.KEPT + 1
+    assert barcode_scans.waiting(store).operator == "anna"

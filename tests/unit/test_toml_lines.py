@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.plan.toml_lines import NotToml, Path, TomlLines, parse
+from benchstick.plan.toml_positions import NotToml, Path, TomlLines, parse
 
 TEXT = '''# A comment with [[limit]] and name = "x".
 name = "a # b"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.drives import discover, tool
-from benchstick.engine import fio
-from benchstick.plan.errors import BadInput
+from benchstick.drives import discover, subprocesses
+from benchstick.engine.measure import fio
+from benchstick.errors import BadInput
 from webui import cage
 
 CLONE = Path(__file__).resolve().parents[2]
@@ -46,7 +46,7 @@ def busybox(tmp_path: Path) -> Path:
 @pytest.fixture
 def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the tool path that the tests set for themselves."""
-    monkeypatch.delenv(tool.PATH_VARIABLE, raising=False)
+    monkeypatch.delenv(subprocesses.PATH_VARIABLE, raising=False)
 
 
 @pytest.mark.usefixtures("own_path")
@@ -54,7 +54,7 @@ def test_busyboxs_setpriv_first_in_path_is_not_used(
     busybox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{busybox}:/usr/sbin:/usr/bin:/sbin:/bin")
-    answer = tool.run(["echo", "hello"])
+    answer = subprocesses.run(["echo", "hello"])
     assert (answer.exit_code, answer.text) == (0, "hello\n"), answer
     assert fio.version() >= fio.OLDEST
     assert Path(cage.setpriv()).parent != busybox
@@ -72,7 +72,7 @@ def test_an_odd_path_of_the_caller_changes_nothing(
         monkeypatch.delenv("PATH")
     else:
         monkeypatch.setenv("PATH", path)
-    answer = tool.run(["echo", "hello"])
+    answer = subprocesses.run(["echo", "hello"])
     assert (answer.exit_code, answer.text) == (0, "hello\n"), answer
 
 
@@ -81,7 +81,7 @@ def test_a_tools_own_helpers_are_not_from_the_callers_path(
     busybox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(busybox))
-    assert tool.run(["sh", "-c", "echo $PATH"]).text == f"{tool.PATH}\n"
+    assert subprocesses.run(["sh", "-c", "echo $PATH"]).text == f"{subprocesses.PATH}\n"
 
 
 def test_the_tool_path_is_searched_in_its_order(
@@ -89,26 +89,26 @@ def test_the_tool_path_is_searched_in_its_order(
 ) -> None:
     first = put(tmp_path / "first", "some-tool", "#!/bin/sh\necho first\n")
     put(tmp_path / "second", "some-tool", "#!/bin/sh\necho second\n")
-    folders = f"{tmp_path}/first:{tmp_path}/second:{tool.PATH}"
-    monkeypatch.setenv(tool.PATH_VARIABLE, folders)
-    assert tool.require("some-tool") == str(first)
-    assert tool.run(["some-tool"]).text == "first\n"
-    assert tool.run(["sh", "-c", "echo $PATH"]).text == f"{folders}\n"
+    folders = f"{tmp_path}/first:{tmp_path}/second:{subprocesses.PATH}"
+    monkeypatch.setenv(subprocesses.PATH_VARIABLE, folders)
+    assert subprocesses.require("some-tool") == str(first)
+    assert subprocesses.run(["some-tool"]).text == "first\n"
+    assert subprocesses.run(["sh", "-c", "echo $PATH"]).text == f"{folders}\n"
 
 
 def test_util_linuxs_setpriv_is_found_behind_busyboxs(
     busybox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(tool.PATH_VARIABLE, f"{busybox}:{tool.PATH}")
-    assert tool.run(["echo", "hello"]).text == "hello\n"
+    monkeypatch.setenv(subprocesses.PATH_VARIABLE, f"{busybox}:{subprocesses.PATH}")
+    assert subprocesses.run(["echo", "hello"]).text == "hello\n"
 
 
 def test_busyboxs_setpriv_alone_is_one_clear_line(
     busybox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(busybox, "fio", "#!/bin/sh\necho fio-3.39\n")
-    monkeypatch.setenv(tool.PATH_VARIABLE, str(busybox))
-    for use in (lambda: tool.run(["fio"]), fio.version, discover.scan):
+    monkeypatch.setenv(subprocesses.PATH_VARIABLE, str(busybox))
+    for use in (lambda: subprocesses.run(["fio"]), fio.version, discover.scan):
         with pytest.raises(BadInput) as caught:
             use()
         message = caught.value.message
@@ -121,9 +121,9 @@ def test_busyboxs_setpriv_alone_is_one_clear_line(
 def test_a_tool_path_with_a_relative_folder_is_refused(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(tool.PATH_VARIABLE, value)
+    monkeypatch.setenv(subprocesses.PATH_VARIABLE, value)
     with pytest.raises(BadInput, match=r"BENCHSTICK_TOOL_PATH: .* is not an absolute folder"):
-        tool.require("echo")
+        subprocesses.require("echo")
 
 
 @pytest.mark.usefixtures("own_path")
@@ -132,10 +132,10 @@ def test_a_missing_tool_is_named_with_the_place_that_has_it(
 ) -> None:
     place = put(tmp_path / "own", "some-tool", "#!/bin/sh\n")
     with pytest.raises(BadInput, match=r"^some-tool is not installed: apt-get install some-tool$"):
-        tool.require("some-tool")
+        subprocesses.require("some-tool")
     monkeypatch.setenv("PATH", f"{tmp_path}/own")
     with pytest.raises(BadInput, match=r"the folder of .* in BENCHSTICK_TOOL_PATH$") as caught:
-        tool.require("some-tool")
+        subprocesses.require("some-tool")
     assert str(place) in caught.value.message
 
 
@@ -152,6 +152,6 @@ def test_one_module_alone_searches_programs() -> None:
                 if not (match[1] or "").startswith("[sys.executable"):
                     places.setdefault(str(path.relative_to(CLONE)), []).append(match[0])
     # Its COMMAND is Python as well.
-    commands = places.pop("benchstick/recipes/several.py")
+    commands = places.pop("benchstick/qa/parallel_drives.py")
     assert [re.sub(r"\s+", "", command) for command in commands] == ["subprocess.Popen(COMMAND,"]
-    assert list(places) == ["benchstick/drives/tool.py"], places
+    assert list(places) == ["benchstick/drives/subprocesses.py"], places

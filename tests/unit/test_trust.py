@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchstick.analysis.trust import distrust
+from benchstick.analysis.validity import distrust
 
 MB = 10**6
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from benchstick.errors import BadInput
 from benchstick.plan import units
-from benchstick.plan.errors import BadInput
 
 
 @pytest.mark.parametrize(

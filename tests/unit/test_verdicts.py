@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from benchstick.plan.errors import PRECEDENCE
-from benchstick.recipes import before, codes, limits, stops, verdict
+from benchstick.errors import PRECEDENCE
+from benchstick.recipes import codes, early_stop, limits, preconditions, verdict
 from benchstick.recipes.codes import Reason
+from benchstick.recipes.early_stop import Record
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.model import Recipe
-from benchstick.recipes.read import read
-from benchstick.recipes.stops import Record
+from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt
-from benchstick.suites import models
+from benchstick.suites import spec_sheets
 
 Json = dict[str, Any]
 NOTHING = '[[limit]]\nfact = "external"\nop = "=="\nvalue = true\n'
@@ -130,7 +130,7 @@ def test_a_limit_tells_measured_wanted_and_by_how_much(
 
 def test_what_a_failed_limit_says() -> None:
     text = limit("figure", READ, ">=", '"90 %"', 'of = "claim"')
-    sheet = models.read(b'model = "Samsung*"\nseq_read_mbps = 1000\n', "x.toml")
+    sheet = spec_sheets.read(b'model = "Samsung*"\nseq_read_mbps = 1000\n', "x.toml")
     found = of(recipe(text), run(figure(READ, 810.0)), sheet=sheet)
     assert found["limits"][0]["wanted"] == 900.0
     assert found["why"] == (
@@ -212,8 +212,11 @@ def test_what_is_not_known_makes_the_test_inconclusive(text: str, given: Json, c
     ("more", "given", "code"),
     [
         ('of = "claim"', {}, "no-claim"),
-        ('of = "claim"', {"sheet": models.read(b'model = "*"\nrand_read_iops = 9\n', "x.toml")},
-         "no-claim"),
+        (
+            'of = "claim"',
+            {"sheet": spec_sheets.read(b'model = "*"\nrand_read_iops = 9\n', "x.toml")},
+            "no-claim",
+        ),
         ('of = "run 12"', {}, "no-reference"),
         ('of = "run 12"', {"referenced": {"run 12": run(number=12)}}, "no-reference"),
         ('of = "run 12"', {"referenced": {"run 12": run(suite="das", number=12)}}, "no-reference"),
@@ -368,7 +371,7 @@ def test_what_the_bench_must_offer_is_looked_at_first(
     start: str, facts: Json, code: str | None
 ) -> None:
     made = recipe(f"{NOTHING}[start]\n{start}")
-    reasons = before.reasons(made, drive(**facts))
+    reasons = preconditions.reasons(made, drive(**facts))
     assert [item.code for item in reasons] == ([] if code is None else [code])
     if code is not None:
         found = judged(made, Evidence(drive=drive(**facts)), refused=reasons)
@@ -395,7 +398,7 @@ def test_what_the_bench_must_offer_is_looked_at_first(
 )
 def test_a_recipe_is_for_the_drives_that_it_matches(match: str, fits: bool) -> None:
     made = recipe(f"{NOTHING}[match]\n{match}")
-    reasons = before.reasons(made, drive())
+    reasons = preconditions.reasons(made, drive())
     assert [item.code for item in reasons] == ([] if fits else ["no-match"])
 
 
@@ -411,7 +414,7 @@ BLANK_ONLY = replace(ERASING, erase_used=False)
 def why_not(
     made: Recipe, found: Json, ports: tuple[str, ...], plugged: bool, data: str | None = None
 ) -> str | None:
-    reason = before.why_not_erased(
+    reason = preconditions.why_not_erased(
         made, found, bench_ports=ports, plugged=plugged, sample=lambda: data
     )
     assert reason is None or reason.code == "erase-not-allowed"
@@ -485,13 +488,13 @@ def test_no_sample_is_read_where_the_answer_is_known(
     found = drive(contents=contents)
     found["guard"] = {"state": state, "why": "test"}
     made = replace(BLANK_ONLY, allow_erase=allow)
-    assert before.why_not_erased(
+    assert preconditions.why_not_erased(
         made, found, bench_ports=("2-1.3",), plugged=True, sample=sample
     )
 
 
 def test_erase_not_allowed_is_inconclusive() -> None:
-    reason = before.why_not_erased(
+    reason = preconditions.why_not_erased(
         BLANK_ONLY, drive(), bench_ports=(), plugged=True, sample=lambda: None
     )
     assert reason is not None
@@ -547,7 +550,7 @@ def seconds(*parts: tuple[int, int, float]) -> list[Second]:
 )
 def test_a_rate_below_the_rule_for_its_time_ends_the_test(record: list[Second], ends: bool) -> None:
     made = recipe(f'{NOTHING}[[stop]]\nrate_below = 20\nfor = "10 s"\nsteps = "SEQ*"')
-    found = stops.due(made.stops, Record(steps=STEPS, samples=record))
+    found = early_stop.due(made.stops, Record(steps=STEPS, samples=record))
     assert (found is not None) == ends
     if found is not None:
         assert found.code == "stopped-slow"
@@ -558,10 +561,12 @@ def test_a_rate_below_the_rule_for_its_time_ends_the_test(record: list[Second], 
 def test_heat_and_errors_end_the_test() -> None:
     made = recipe(f"{NOTHING}[[stop]]\ntemperature_above = 70\n[[stop]]\nerrors = 2")
     link = ("link", "usb_speed changed from 10000 to 480")
-    assert stops.due(made.stops, Record(steps=STEPS, temperatures=[70.0], events=[link])) is None
-    found = stops.due(made.stops, Record(steps=STEPS, temperatures=[20.0, 70.5]))
+    assert (
+        early_stop.due(made.stops, Record(steps=STEPS, temperatures=[70.0], events=[link])) is None
+    )
+    found = early_stop.due(made.stops, Record(steps=STEPS, temperatures=[20.0, 70.5]))
     assert found == Reason("stopped-hot", "70.5 °C, wanted 70 at most")
-    found = stops.due(made.stops, Record(steps=STEPS, events=[link, ("setting", "x"), link]))
+    found = early_stop.due(made.stops, Record(steps=STEPS, events=[link, ("setting", "x"), link]))
     assert found is not None and found.code == "stopped-errors"
 
 

@@ -17,12 +17,12 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives import discover, query
-from benchstick.drives.model import Drive
-from benchstick.engine import fio
-from benchstick.engine.job import Job, Ready, execute, make_ready
+from benchstick.drives import device_query, discover
+from benchstick.drives.types import Drive
+from benchstick.engine.measure import fio
+from benchstick.engine.run_request import Job, Ready, execute, make_ready
 from benchstick.engine.runner import Progress
-from benchstick.plan.errors import BenchError
+from benchstick.errors import BenchError
 
 SIGNALS = Path(os.environ["BENCHSTICK_TEST_SIGNALS"])
 PARAMS = {"profile": "demo", "passes": "1", "time": "1", "size": "16MiB"}
@@ -130,7 +130,7 @@ def main() -> None:
     for kernel, serial in names.items():
         if serial in sys.argv[1:]:
             polls(kernel, on=serial.endswith("POLL"))
-    query.TIMEOUT_SECONDS = TOOL_S
+    device_query.TIMEOUT_SECONDS = TOOL_S
     # One look for all: it takes long under emulation.
     others = [kernel for kernel, serial in names.items() if serial not in sys.argv[1:]]
     drives = {drive.name: drive for drive in discover.scan(skip_queries=others)}

@@ -23,7 +23,7 @@ sys.path[:0] = [str(CLONE / "scripts"), str(CLONE)]
 
 import bench_tools  # noqa: E402 - scripts, found by the path above
 
-from benchstick.engine.copier_io import syncfs  # noqa: E402
+from benchstick.engine.copier.direct_io import syncfs  # noqa: E402
 from benchstick.plan.fileset import builtin  # noqa: E402
 from tests.vm.delayed_runs import figures, raw_fio, run, settle  # noqa: E402
 

@@ -15,9 +15,10 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import expect, sync_playwright
 from werkzeug.serving import make_server
 
+from benchstick import paths
 from benchstick.appliance import clock, state
 from benchstick.recipes import ready
-from benchstick.store import access, home, locks
+from benchstick.store import auth, locks
 from benchstick.store import settings as settings_file
 from benchstick.store.database import open_reader, open_writer
 from tests.web import sample
@@ -129,17 +130,17 @@ def signed_in(app: Flask, key: LoginKey) -> SignedIn:
 def token(bench: Bench) -> str:
     """A bearer token for scripts."""
     with contextlib.closing(open_writer(bench.home)) as db:
-        return access.new_token(db, "test")
+        return auth.new_token(db, "test")
 
 
 @pytest.fixture
 def booted_stick(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The bench is a booted stick whose clock nobody keeps right."""
-    home.make_run_folder()
+    paths.make_run_folder()
     state.write({"schema": state.SCHEMA, "persistent": True, "why": None, "stick": None})
     monkeypatch.setattr(clock, "is_kept", lambda: False)
     yield
-    (home.run_folder() / "appliance/state.json").unlink()
+    (paths.run_folder() / "appliance/state.json").unlink()
 
 
 @contextlib.contextmanager

@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.plan import corrupt
-from benchstick.plan.ticket import classify
-from benchstick.recipes.hands import NOT_SEEN
+from benchstick.plan.labels import classify
+from benchstick.qa.autostart import NOT_SEEN
 from benchstick.store import (
-    access,
-    imports,
-    models,
+    auth,
+    barcode_scans,
+    bays,
+    imported_runs,
     queues,
     recipes,
-    references,
-    scans,
-    slots,
+    reference_results,
+    spec_sheets,
 )
+from benchstick.store.bays import Slot
 from benchstick.store.database import open_writer
 from benchstick.store.records import add_request, answer_request
-from benchstick.store.slots import Slot
-from benchstick.suites.models import Claim, Sheet
-from benchstick.suites.references import Reference
+from benchstick.suites.reference_results import Reference
+from benchstick.suites.spec_sheets import Claim, Sheet
 from tests.web import made_charts, made_runs, made_verdicts, sample
 
 # Runs of the sample bench by what they show.
@@ -40,19 +40,21 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
     with contextlib.closing(open_writer(home)) as db:
         body = {"drive": "practice", "suite": "cdm", "params": {}}
         numbers["request"] = add_request(db, "run", body)
-        access.new_token(db, "nightly")
+        auth.new_token(db, "nightly")
         numbers |= add_charts(home, db)
         numbers |= tell_more(home, db)
         numbers |= furnish(db)
         for text in ("OP:anna", "PO:4711", "A-1006", "A-1007"):
-            scans.keep(db, "scanner", text, *classify(text, {"OP:": "operator", "PO:": "order"}))
-        scans.say_scanner(db, "scanner Honeywell 1900 (0c2e:0b61)")
+            barcode_scans.keep(
+                db, "scanner", text, *classify(text, {"OP:": "operator", "PO:": "order"})
+            )
+        barcode_scans.say_scanner(db, "scanner Honeywell 1900 (0c2e:0b61)")
         rests = made_verdicts.add_runs(home, db)
         numbers["corrupt"] = add_corrupt(home, db)
         sample.give_times(db, numbers["story"].t)
         made = made_verdicts.add(db, numbers, rests)
         numbers |= _of_kinds(made)
-        slots.keep(db, some_slots(made))
+        bays.keep(db, some_slots(made))
         recipes.save(db, "own", OWN_RECIPE)
         numbers["queue"] = add_queue(db, numbers)
         numbers["stopped"] = add_queue(db, {"das": numbers["lost"], "running": None})
@@ -131,7 +133,7 @@ def some_slots(made: Sequence[Mapping[str, Any]] = ()) -> list[Slot]:
     last = {item["verdict"]: item for item in made}
     done = []
     for place, word in enumerate(("pass", "fail", "inconclusive"), 1):
-        slot = Slot(name=f"slot {place}", state=slots.DONE, word=word, **drives["slow"])
+        slot = Slot(name=f"slot {place}", state=bays.DONE, word=word, **drives["slow"])
         if word in last:
             of = last[word]["drive"]
             slot = replace(slot, drive_key=of["key"], code=of["code"], model=of["model"],
@@ -140,10 +142,10 @@ def some_slots(made: Sequence[Mapping[str, Any]] = ()) -> list[Slot]:
     return [
         *done,
         # Long enough for every picture of it.
-        Slot(name="slot 4", state=slots.COUNTDOWN, until=time.time() + 600, **drives["seagate"]),
-        Slot(name="slot 5", state=slots.TESTING, **drives["fast"]),
-        Slot(name="slot 6", state=slots.STOPPED, **drives["slow"]),
-        Slot(name="slot 7", state=slots.HERE, said=NOT_SEEN, **drives["slow"]),
+        Slot(name="slot 4", state=bays.COUNTDOWN, until=time.time() + 600, **drives["seagate"]),
+        Slot(name="slot 5", state=bays.TESTING, **drives["fast"]),
+        Slot(name="slot 6", state=bays.STOPPED, **drives["slow"]),
+        Slot(name="slot 7", state=bays.HERE, said=NOT_SEEN, **drives["slow"]),
         Slot(name="slot 8"),
     ]
 
@@ -184,13 +186,13 @@ def add_queue(db: sqlite3.Connection, numbers: Mapping[str, Any]) -> int:
 
 def furnish(db: sqlite3.Connection) -> dict[str, int]:
     """An import that was refused, a reference figure and a model sheet: their ids."""
-    upload = imports.add_upload(db, b"x")
-    imports.answer_upload(db, upload, None, "bundle: it is no bundle")
-    references.add(
+    upload = imported_runs.add_upload(db, b"x")
+    imported_runs.answer_upload(db, upload, None, "bundle: it is no bundle")
+    reference_results.add(
         db,
         [Reference("Crucial X9 Pro", "cdm", "SEQ1M Q8T1 read", 1060, "MB/s", "its maker's page")],
     )
-    models.save(
+    spec_sheets.save(
         db,
         Sheet(
             model="*", name="Any drive", seq_read_mbps=1050, rand_write_iops=80_000,
@@ -199,9 +201,9 @@ def furnish(db: sqlite3.Connection) -> dict[str, int]:
             claims=(Claim("das", "Photos write", 900, "MB/s"),),
         ),
     )  # fmt: skip
-    reference = references.listed(db)[-1]["id"]
+    reference = reference_results.listed(db)[-1]["id"]
     return {"imported": upload, "remove_reference": reference,
-            "remove_model": models.listed(db)[-1][0]}  # fmt: skip
+            "remove_model": spec_sheets.listed(db)[-1][0]}  # fmt: skip
 
 
 def paths(numbers: Mapping[str, Any]) -> dict[str, str]:

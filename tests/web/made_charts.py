@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchstick.engine.by_second import BySecond, counter_rates
+from benchstick.engine.measure.per_second_log import BySecond, counter_rates
 from benchstick.plan.steps import Fio, Plan, Purge
 from benchstick.store.records import Sample
 from tests.web.made_runs import Done, Pieces

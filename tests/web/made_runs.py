@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.analysis.histogram import one_two_five, percentile_of
-from benchstick.analysis.queueing import waits_in_kernel
-from benchstick.drives import purge
-from benchstick.drives.model import Drive
-from benchstick.engine.by_second import BySecond, figures_of
+from benchstick.analysis.ncq_verdict import waits_in_kernel
+from benchstick.drives import sanitize_methods
+from benchstick.drives.types import Drive
+from benchstick.engine.measure.per_second_log import BySecond, figures_of
+from benchstick.engine.run_context import RAW_FILLED
 from benchstick.engine.runner import _CONDITION_FACTS
-from benchstick.engine.work import RAW_FILLED
 from benchstick.plan.steps import Fio, Idle, Mark, Plan, Purge, ReadBack, Step
 from benchstick.plan.units import size_text
 from benchstick.store.records import Figure, Sample
@@ -221,7 +221,7 @@ class _Whole:
 
     def _purge(self, index: int, step: Purge) -> tuple[list[Figure], list[Sample]]:
         """By an overwrite: all written, then all read."""
-        capacity, rung = self.drive.identity.capacity, purge.find(step.rung)
+        capacity, rung = self.drive.identity.capacity, sanitize_methods.find(step.rung)
         assert rung.tool == "fio"
         self.record.purge_begins(
             index, self.drive.identity.key(), rung.name, marks=self.story.uuid, samples=1000,
@@ -235,7 +235,7 @@ class _Whole:
         )
         self.record.purge_goes_on(index, "erasing", written=capacity)
         self.record.purge_ends(index, "done")
-        self.state = purge.state_after(rung.name)
+        self.state = sanitize_methods.state_after(rung.name)
         taken = float(len(samples))
         self.extra["purge"] = {
             "rung": rung.name, "asked": step.asked, "seconds": taken, "tool": sample.HOST["fio"],

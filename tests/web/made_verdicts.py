@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchstick.drives.model import Drive, Identity
+from benchstick.drives.types import Drive, Identity
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.model import Recipe
-from benchstick.recipes.read import read
+from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt, judge
 from benchstick.store import verdicts
 from benchstick.store.records import run_json

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.drives.medium import Token
-from benchstick.drives.model import Drive, Fact, Guard, Identity
-from benchstick.drives.sharing import Link
-from benchstick.engine.ending import conclude
+from benchstick.drives.shared_links import Link
+from benchstick.drives.types import Drive, Fact, Guard, Identity
+from benchstick.engine.results import conclude
+from benchstick.paths import make_run_folder
 from benchstick.plan.steps import Copy, Fio, Idle, Plan
-from benchstick.store import live, records
+from benchstick.store import live_progress, records
 from benchstick.store.database import open_writer, transaction
-from benchstick.store.home import make_run_folder
 from benchstick.store.locks import RunLock
 from benchstick.store.records import Figure, RunRecord, Sample
 from benchstick.suites import registry
@@ -360,7 +360,7 @@ class Story:
         step = self.plan.steps[index]
         pending = [sample.to_json() for sample in self._samples(index, step)]
         pending = pending[: max(1, math.ceil(len(pending) * fraction))]
-        live.publish(
+        live_progress.publish(
             self.uuid,
             {
                 "step": index,

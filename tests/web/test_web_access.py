@@ -9,7 +9,7 @@ import time
 import pytest
 from flask import Flask
 
-from benchstick.store import access, pages, recipes, records
+from benchstick.store import auth, recipes, records, run_queries
 from benchstick.store.database import open_for_web, open_reader
 from tests.web.conftest import Bench, SignedIn, browser
 from webui import create_app
@@ -122,7 +122,7 @@ def test_signing_out_ends_the_session(signed_in: SignedIn) -> None:
 def test_an_expired_session_is_none(signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
     assert signed_in.client.get("/api/v1/login").json["signed_in"]
     now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + access.SESSION_SECONDS + 1)
+    monkeypatch.setattr(time, "time", lambda: now() + auth.SESSION_SECONDS + 1)
     assert not signed_in.client.get("/api/v1/login").json["signed_in"]
 
 
@@ -211,9 +211,9 @@ def test_a_wrong_token_is_refused_even_for_reading(app: Flask, header: str) -> N
 
 def test_a_token_of_the_same_name_replaces_the_old_one(bench: Bench, token: str) -> None:
     with contextlib.closing(open_for_web(bench.home)) as db:
-        new = access.new_token(db, "test")
-        assert access.token_name(db, new) == "test"
-        assert access.token_name(db, token) is None
+        new = auth.new_token(db, "test")
+        assert auth.token_name(db, new) == "test"
+        assert auth.token_name(db, token) is None
 
 
 # ---- the network
@@ -313,12 +313,12 @@ def test_the_page_can_write_what_it_needs(bench: Bench) -> None:
     with contextlib.closing(open_for_web(bench.home)) as db:
         number = records.add_request(db, "cancel", {"run": 1})
         assert number > 0
-        secret = access.open_session(db)
-        session = access.find_session(db, secret)
+        secret = auth.open_session(db)
+        session = auth.find_session(db, secret)
         assert session is not None
-        access.close_session(db, session)
-        assert access.find_session(db, secret) is None
-        pages.set_label(db, "k|m|1", "left bay")
+        auth.close_session(db, session)
+        assert auth.find_session(db, secret) is None
+        run_queries.set_label(db, "k|m|1", "left bay")
         recipes.save(db, "own", "")
         assert recipes.remove(db, "own")
     with contextlib.closing(open_reader(bench.home)) as db:

@@ -15,9 +15,10 @@ import pytest
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import expect
 
+from benchstick import paths
+from benchstick.agent import run_queues as agents
 from benchstick.appliance import clock, state
-from benchstick.engine import queues as agents
-from benchstick.store import home, live, locks, queues, records
+from benchstick.store import live_progress, locks, queues, records
 from benchstick.store.database import open_writer
 from tests.web import every_page, sample
 from tests.web.conftest import Bench
@@ -87,7 +88,7 @@ class Agent:
         else:
             story.record.step_ends(5, "done", story.t + 1)
             story.finish()
-        live.remove(story.uuid)
+        live_progress.remove(story.uuid)
         lock.release()
 
 
@@ -411,14 +412,14 @@ def test_an_injected_script_does_not_run(watched: Watched) -> None:
 @pytest.fixture
 def stick(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A booted stick that runs from RAM, whose clock nobody keeps right."""
-    home.make_run_folder()
+    paths.make_run_folder()
     state.write(
         {"schema": state.SCHEMA, "persistent": False, "why": "no stick is plugged in",
          "stick": None}
     )  # fmt: skip
     monkeypatch.setattr(clock, "is_kept", lambda: False)
     yield
-    (home.run_folder() / "appliance/state.json").unlink()
+    (paths.run_folder() / "appliance/state.json").unlink()
 
 
 @pytest.mark.parametrize(("minutes", "offered"), [(0, False), (1, False), (3, True), (-3, True)])

@@ -18,13 +18,13 @@ import pytest
 from playwright.sync_api import expect
 
 from benchstick import cli
-from benchstick.analysis.session import session
-from benchstick.engine.agent import Agent
-from benchstick.plan.errors import BadInput, StoreFailed
+from benchstick.agent.agent import Agent
+from benchstick.analysis.run_timeline import session
+from benchstick.errors import BadInput, StoreFailed
+from benchstick.paths import make_run_folder
 from benchstick.reports import bundle, record
-from benchstick.store import imports, pages, records
+from benchstick.store import imported_runs, records, run_queries
 from benchstick.store.database import open_for_web, open_reader, open_writer
-from benchstick.store.home import make_run_folder
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser, served
 from tests.web.watched import Watched
@@ -109,11 +109,11 @@ def test_a_run_is_the_same_on_the_other_bench(bench: Bench, other: Path, das: by
     with contextlib.closing(open_reader(bench.home)) as db:
         before = records.run_json(db, bench.numbers["das"])
         samples = records.samples_of(db, bench.numbers["das"])
-        home = pages.bench_id(db)
+        home = run_queries.bench_id(db)
     with contextlib.closing(open_reader(other)) as db:
         after = records.run_json(db, number)
         assert records.samples_of(db, number) == samples
-        assert pages.bench_id(db) != home
+        assert run_queries.bench_id(db) != home
     origin = after.pop("imported")
     assert (origin["bench"], origin["number"]) == (home, bench.numbers["das"])
     before.pop("imported")
@@ -324,7 +324,7 @@ def test_what_fails_on_the_way_leaves_nothing(
     def fail(*_: Any, **__: Any) -> int:
         raise StoreFailed("no")
 
-    monkeypatch.setattr(imports, "add_run", fail)
+    monkeypatch.setattr(imported_runs, "add_run", fail)
     with pytest.raises(StoreFailed):
         kept(other, das)
     assert list((other / "runs").iterdir()) == []
@@ -526,22 +526,22 @@ def test_nothing_is_imported_while_a_run_is_on(
     assert cli.invoke(["import", str(tmp_path / "b.zip")]) == 2
     assert "is on" in capsys.readouterr().err
     with contextlib.closing(open_writer(bench.home)) as db:
-        upload = imports.add_upload(db, forged)
+        upload = imported_runs.add_upload(db, forged)
     take(bench.home)
     assert bench.count("uploads") == 1
     with contextlib.closing(open_writer(bench.home)) as db:
-        imports.answer_upload(db, upload, None, "taken away")
+        imported_runs.answer_upload(db, upload, None, "taken away")
 
 
 def test_the_agent_checks_again(other: Path) -> None:
     with contextlib.closing(open_for_web(other)) as db:
-        for _ in range(imports.WAITING):
-            imports.add_upload(db, b"forged")
+        for _ in range(imported_runs.WAITING):
+            imported_runs.add_upload(db, b"forged")
         with pytest.raises(BadInput, match="wait for the agent"):
-            imports.add_upload(db, b"forged")
+            imported_runs.add_upload(db, b"forged")
     take(other)
     with contextlib.closing(open_reader(other)) as db:
-        found = imports.upload_json(db, 1)
+        found = imported_runs.upload_json(db, 1)
     assert found is not None
     assert found["state"] == "refused"
     assert "no bundle" in found["text"]
@@ -602,4 +602,4 @@ def test_a_store_of_an_older_program_is_still_read(bench: Bench, tmp_path: Path)
         db.executescript("DROP TABLE imports")
     with contextlib.closing(open_reader(folder)) as db:
         assert records.run_json(db, number)["imported"] is None
-        assert imports.imported(db, [number]) == frozenset()
+        assert imported_runs.imported(db, [number]) == frozenset()

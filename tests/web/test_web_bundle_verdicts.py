@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from benchstick import cli
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.recipes.limits import Evidence
-from benchstick.recipes.read import read
+from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt, judge
 from benchstick.reports import bundle
-from benchstick.store import export, pages, records, verdicts
+from benchstick.store import export, records, run_queries, verdicts
 from benchstick.store.database import open_reader, open_writer
 from tests.web.conftest import Bench, browser
 from tests.web.test_web_bundle import changed, kept, packed, repacked, unpacked
@@ -87,7 +87,7 @@ def test_a_verdict_is_the_same_on_the_other_bench(bench: Bench, own: Path, other
     here, new = kept(other, packed(own, run))
     assert new
     with contextlib.closing(open_reader(own)) as db:
-        home = pages.bench_id(db)
+        home = run_queries.bench_id(db)
     found = of_run(other, here)
     assert [item.pop("imported") for item in found] == [
         {"bench": home, "number": number} for number in numbers
@@ -103,7 +103,7 @@ def test_page_twin_and_export_of_the_run_tell_them_on_both_benches(
     (number,) = give(own, run)
     here, _ = kept(other, packed(own, run))
     with contextlib.closing(open_reader(own)) as db:
-        first = pages.bench_id(db)
+        first = run_queries.bench_id(db)
     for home, at, told in (
         (own, run, f"Verdict {number} by the recipe incoming rests"),
         (other, here, f"Verdict {number} of bench {first} by the recipe incoming rests"),

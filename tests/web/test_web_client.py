@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from benchstick.plan import errors
-from benchstick.store import access, records, slots, verdicts
+from benchstick import errors
+from benchstick.store import auth, bays, records, verdicts
+from benchstick.store.bays import Slot
 from benchstick.store.database import open_writer
-from benchstick.store.slots import Slot
 from tests.host.bench import wait_for
 from tests.unit import test_recipe_outputs
 from tests.web.conftest import Bench, served
@@ -40,7 +40,7 @@ def url(app: Flask) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def token(bench: Bench) -> str:
     with contextlib.closing(open_writer(bench.home)) as db:
-        return access.new_token(db, "client")
+        return auth.new_token(db, "client")
 
 
 def client(url: str, *argv: str, token: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -126,16 +126,16 @@ def test_it_tests_by_a_recipe_and_ends_as_the_verdict(
     assert (found["verdict"], found["exit_code"]) == ("fail", 1)
     code = found["drive"]["code"] = "port:1-4:0"
     found["runs"] = []
-    on = Slot(name="port 1-4", state=slots.TESTING, code=code)
+    on = Slot(name="port 1-4", state=bays.TESTING, code=code)
 
     def answer(db: sqlite3.Connection, request: int) -> None:
-        slots.keep(db, [on])
+        bays.keep(db, [on])
         records.answer_request(db, request, "done")
         # Tested again: that verdict is not the last.
         verdicts.keep(db, {**found, "verdict": "pass", "exit_code": 0})
         time.sleep(1.5)
         last = verdicts.keep(db, found)
-        slots.keep(db, [replace(on, state=slots.DONE, verdict=last, word="fail")])
+        bays.keep(db, [replace(on, state=bays.DONE, verdict=last, word="fail")])
 
     with agent(bench, answer) as wished:
         done = client(url, "test", "incoming-usb-stick", "--drive", code, token=token)

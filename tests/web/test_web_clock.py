@@ -8,18 +8,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchstick import paths
 from benchstick.appliance import clock, state
-from benchstick.store import home
 from tests.web.conftest import Bench, Browser, SignedIn
 
 
 @pytest.fixture
 def stick(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    home.make_run_folder()
+    paths.make_run_folder()
     state.write({"schema": state.SCHEMA, "persistent": True, "stick": None})
     monkeypatch.setattr(clock, "is_kept", lambda: False)
     yield
-    (home.run_folder() / "appliance/state.json").unlink()
+    (paths.run_folder() / "appliance/state.json").unlink()
 
 
 def now() -> int:

@@ -18,7 +18,7 @@ import pypdf
 import pytest
 
 from benchstick import cli
-from benchstick.analysis.compare import compare
+from benchstick.analysis.comparison.rank import compare
 from benchstick.reports.content import UNDER_TEST, Table, Text
 from benchstick.reports.drawing import COLOURS
 from benchstick.reports.svg import standalone

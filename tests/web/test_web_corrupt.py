@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from benchstick.plan import corrupt
 from benchstick.recipes.limits import Evidence
-from benchstick.recipes.read import read
+from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt, judge
 from benchstick.store import verdicts
 from benchstick.store.database import open_writer

@@ -9,9 +9,9 @@ import time
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchstick.engine.desk import Desk
-from benchstick.plan.ticket import Ticket
-from benchstick.store import locks, outbox, records, scans
+from benchstick.agent.station import Desk
+from benchstick.plan.labels import Ticket
+from benchstick.store import barcode_scans, locks, records, webhook_outbox
 from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
 from tests.web.conftest import Bench, Browser, SignedIn
@@ -77,8 +77,8 @@ def test_without_an_agent_it_is_told(signed_in: SignedIn, monkeypatch: pytest.Mo
 
 def test_the_webhook_is_told(bench: Bench, client: Browser) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
-        outbox.put(db, "a", "{}")
-        outbox.failed(db, outbox.waiting(db)[0], "the receiver answered 500")
+        webhook_outbox.put(db, "a", "{}")
+        webhook_outbox.failed(db, webhook_outbox.waiting(db)[0], "the receiver answered 500")
     hook = client.get("/api/v1/desk").json["webhook"]
     assert hook == {"url": "", "waiting": 1, "why": "the receiver answered 500"}
 
@@ -151,8 +151,8 @@ def test_a_person_types_as_ever(watched: Watched, key: LoginKey, bench: Bench) -
 def test_the_desk_follows_what_is_scanned(watched: Watched, key: LoginKey, bench: Bench) -> None:
     page = sign_in(watched, key, "/desk")
     with contextlib.closing(open_writer(bench.home)) as db:
-        scans.keep(db, "scanner", "OP:anna", "operator", "anna")
-        scans.say_scanner(db, "scanner Bench Scanner 1 (0c2e:0b61)")
+        barcode_scans.keep(db, "scanner", "OP:anna", "operator", "anna")
+        barcode_scans.say_scanner(db, "scanner Bench Scanner 1 (0c2e:0b61)")
     expect(page.locator('[data-part="operator"]')).to_have_text("anna")
     expect(page.locator("#scanner")).to_have_text("scanner Bench Scanner 1 (0c2e:0b61)")
 

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, Route, expect
 from werkzeug.serving import BaseWSGIServer, make_server
 
-from benchstick.drives.model import Drive
-from benchstick.store import live, queues, records
+from benchstick.drives.types import Drive
+from benchstick.store import live_progress, queues, records
 from benchstick.store.database import open_reader, open_writer
 from tests.host.bench import wait_for
 from tests.web import every_page, sample
@@ -125,20 +125,20 @@ def test_how_far_the_step_before_was_is_not_told_of_the_one_that_has_just_begun(
         uuid, plan = db.execute(
             "SELECT uuid, plan_json FROM runs WHERE number = ?", (number,)
         ).fetchone()
-    told = live.read(uuid)
+    told = live_progress.read(uuid)
     assert told is not None
     page = watched.go(f"/runs/{number}")
     name, now = page.locator("#now-step"), page.locator("#now-text")
     step = json.loads(plan)["steps"][told["step"]]
     expect(now).to_contain_text("GB in this step")
     try:
-        live.publish(uuid, {**told, "step": told["step"] - 1, "name": "the step before"})
+        live_progress.publish(uuid, {**told, "step": told["step"] - 1, "name": "the step before"})
         expect(now).not_to_contain_text("GB in this step")
         expect(now).to_contain_text(f"step {told['step'] + 1} of")
         expect(name).to_have_text(step["name"])
         expect(page.locator("#part")).to_have_attribute("width", "0")
     finally:
-        live.publish(uuid, told)
+        live_progress.publish(uuid, told)
 
 
 def test_each_sets_passes_are_marked_over_the_session(watched: Watched, bench: Bench) -> None:

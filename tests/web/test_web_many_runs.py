@@ -13,9 +13,9 @@ import bench_pages
 import bench_store
 import pytest
 
-from benchstick.analysis import session as sessions
+from benchstick.analysis import run_timeline as sessions
 from benchstick.analysis.series import extremes
-from benchstick.store import pages, records
+from benchstick.store import records, run_queries
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.records import Sample
 from tests.web.conftest import Bench, Browser
@@ -109,10 +109,10 @@ def test_a_record_with_a_hole_comes_to_its_end(bench: Bench) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
         # As a bundle of another bench may have it.
         db.execute("UPDATE samples SET n = n + 1000000000 WHERE run = ? AND n > 20", (number,))
-        last = pages.samples_count(db, number) - 1
+        last = run_queries.samples_count(db, number) - 1
         cursor, rounds = -1, 0
         while cursor < last:
-            kept, cursor = pages.samples_reduced(db, number, cursor, 5, 10)
+            kept, cursor = run_queries.samples_reduced(db, number, cursor, 5, 10)
             rounds += 1
             assert kept
             assert rounds < 50
@@ -140,7 +140,7 @@ def test_the_store_reduces_a_session_as_python_does(
     with contextlib.closing(open_reader(bench.home)) as db:
         timed = sessions.timed_steps(records.run_json(db, number)["plan"])
         samples = [item.to_json() for item in records.samples_of(db, number)]
-        found = pages.session(db, number, timed, most)
+        found = run_queries.session(db, number, timed, most)
     wanted = sessions.session(samples, timed, most)
     assert len(wanted["write"]) > min(50, len(samples) - 1)
     for way in sessions.WAYS:

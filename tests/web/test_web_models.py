@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from benchstick import cli
-from benchstick.store import models, pages
+from benchstick.store import run_queries, spec_sheets
 from benchstick.store.database import open_writer
-from benchstick.suites.models import Sheet
+from benchstick.suites.spec_sheets import Sheet
 from tests.web.conftest import Bench, Browser, SignedIn
 from tests.web.test_web_pages import words
 
@@ -80,12 +80,12 @@ def test_claims_stand_beside_the_runs_that_a_label_joins(
             db.execute(moved, (elsewhere, number))
             assert (told()["run"], told()["why"]) == (None, "no complete run of cdm yet")
             for name in (key, elsewhere):
-                pages.set_label(db, name, "SSD 7")
+                run_queries.set_label(db, name, "SSD 7")
             assert told()["run"] == number
             assert told()["measured"] is not None
         finally:
             for name in (key, elsewhere):
-                pages.set_label(db, name, "")
+                run_queries.set_label(db, name, "")
             db.execute(moved, (key, number))
 
 
@@ -182,7 +182,7 @@ def test_the_command_line_tells_claims_too(
         price_date="2026-01-31",
     )  # fmt: skip
     with contextlib.closing(open_writer(bench.home)) as db:
-        models.save(db, sheet)
+        spec_sheets.save(db, sheet)
     assert cli.invoke(["compare", str(bench.numbers["cdm"])]) == 0
     text = capsys.readouterr().out
     assert "claims of X9: 100.00 EUR on 2026-01-31, 0.1 EUR per GB" in text

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from benchstick import paths
 from benchstick.appliance import state
 from benchstick.cli import invoke
-from benchstick.store import home
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 
 TOLD = "Results will not last: the stick is &lt;write-protected&gt;."
@@ -19,7 +19,7 @@ TOLD = "Results will not last: the stick is &lt;write-protected&gt;."
 
 @pytest.fixture
 def notices(bench: Bench) -> Iterator[None]:
-    home.make_run_folder()
+    paths.make_run_folder()
     document: dict[str, Any] = {
         "schema": state.SCHEMA, "stick": None, "persistent": False,
         "why": "the stick is <write-protected>",
@@ -28,7 +28,7 @@ def notices(bench: Bench) -> Iterator[None]:
     }  # fmt: skip
     state.write(document)
     yield
-    (home.run_folder() / "appliance/state.json").unlink()
+    (paths.run_folder() / "appliance/state.json").unlink()
 
 
 @pytest.mark.parametrize("path", ["/drives", "/runs", "/methods", "/runs/1", "/nowhere"])

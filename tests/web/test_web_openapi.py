@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from openapi_spec_validator import validate
 
 from benchstick.reports import bundle
-from benchstick.store import pages, slots
+from benchstick.store import bays, run_queries
 from benchstick.store.database import open_writer
 from tests.unit.test_erase import run_document
 from tests.web import every_page, made_charts, made_runs
@@ -154,7 +154,7 @@ def test_each_operation_answers_as_it_is_told(
         given["name"] = "incoming"
     elif name == "ask_slot":
         with contextlib.closing(open_writer(bench.home)) as db:
-            slots.keep(db, every_page.some_slots())
+            bays.keep(db, every_page.some_slots())
     elif name == "revoke_token":
         signed_in.api("/api/v1/settings/tokens", find("make_token").body_example)
     path = address(operation, **given)
@@ -227,7 +227,7 @@ def test_a_bundle_of_another_bench_waits(
     busy = send(signed_in, data)
     assert busy.status_code == 409
     check(find("import"), busy)
-    monkeypatch.setattr(pages, "running", lambda db: [])
+    monkeypatch.setattr(run_queries, "running", lambda db: [])
     answer = send(signed_in, data)
     assert answer.status_code == 202
     check(find("import"), answer)

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from benchstick.drives import worse
-from benchstick.drives.model import Guard
+from benchstick.drives import bottlenecks
+from benchstick.drives.types import Guard
+from benchstick.paths import make_run_folder
 from benchstick.plan.units import duration_text
-from benchstick.store import export, locks, pages, records
+from benchstick.store import export, locks, records, run_queries
 from benchstick.store.database import open_writer
-from benchstick.store.home import make_run_folder
 from benchstick.suites import registry
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser
@@ -60,7 +60,7 @@ def test_the_line_says_yes_only_to_a_trim_that_the_kernel_uses(
 
 
 def test_each_sentence_of_what_is_worse_is_in_the_pages_catalogue() -> None:
-    assert present.WORSE == worse.SENTENCES
+    assert present.WORSE == bottlenecks.SENTENCES
 
 
 def test_the_page_says_what_its_twin_lists_as_worse_also_of_an_older_agents_scan(
@@ -524,7 +524,7 @@ def test_a_label_joins_the_runs_of_a_drive_behind_another_bridge(
     with contextlib.closing(open_writer(bench.home)) as db:
         before = db.execute("SELECT drive_key FROM runs WHERE number = ?", (cdm,)).fetchone()[0]
         db.execute("UPDATE runs SET drive_key = ? WHERE number = ?", (elsewhere, cdm))
-        pages.set_label(db, elsewhere, "SSD 7")
+        run_queries.set_label(db, elsewhere, "SSD 7")
     try:
         assert signed_in.post("/labels", {"drive": code, "label": "SSD 7"}).status_code == 303
         joined = client.get(f"/api/v1/drives/{code}").json
@@ -548,7 +548,7 @@ def test_a_label_joins_the_runs_of_a_drive_behind_another_bridge(
     finally:
         signed_in.post("/labels", {"drive": code, "label": ""})
         with contextlib.closing(open_writer(bench.home)) as db:
-            pages.set_label(db, elsewhere, "")
+            run_queries.set_label(db, elsewhere, "")
             db.execute("UPDATE runs SET drive_key = ? WHERE number = ?", (before, cdm))
 
 

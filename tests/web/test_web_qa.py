@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchstick.recipes import lines, outputs, ready, shelf
-from benchstick.store import locks, recipes, records, slots, verdicts
+from benchstick.recipes import event_lines, library, outputs, ready
+from benchstick.store import bays, locks, recipes, records, verdicts
 from benchstick.store import settings as settings_file
+from benchstick.store.bays import Slot
 from benchstick.store.database import open_writer
-from benchstick.store.slots import Slot
 from tests.host.bench import wait_for
 from tests.unit import test_recipe_outputs
 from tests.web import every_page, sample
@@ -36,12 +36,12 @@ ESCAPED = "&lt;b id=evil&gt;"
 
 def keep_slots(bench: Bench, *found: Slot) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
-        slots.keep(db, found)
+        bays.keep(db, found)
 
 
 def counting(**more: Any) -> Slot:
     return Slot(**{
-        "name": "slot 1", "state": slots.COUNTDOWN, "drive_key": "k|m|1", "code": "C1",
+        "name": "slot 1", "state": bays.COUNTDOWN, "drive_key": "k|m|1", "code": "C1",
         "model": "Extreme", "until": time.time() + 90, **more,
     })  # fmt: skip
 
@@ -71,9 +71,9 @@ def test_what_a_drive_says_of_itself_is_text(bench: Bench, client: Browser) -> N
 
 
 def test_only_what_starts_by_itself_can_be_repeated(bench: Bench, client: Browser) -> None:
-    done = counting(state=slots.DONE, until=None, word="pass", verdict=1)
+    done = counting(state=bays.DONE, until=None, word="pass", verdict=1)
     keep_slots(bench, done, replace(done, name="port 5-1"),
-               replace(done, name="port 5-2", state=slots.TESTING))  # fmt: skip
+               replace(done, name="port 5-2", state=bays.TESTING))  # fmt: skip
     assert [slot["can"] for slot in client.get("/api/v1/desk").json["slots"]] == [
         "again", None, "stop",
     ]  # fmt: skip
@@ -88,13 +88,13 @@ def test_only_what_starts_by_itself_can_be_repeated(bench: Bench, client: Browse
 def test_the_run_that_is_on_is_told(bench: Bench, client: Browser) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
         key = records.find_run(db, bench.numbers["running"])["drive_key"]
-    keep_slots(bench, counting(state=slots.TESTING, until=None, drive_key=key))
+    keep_slots(bench, counting(state=bays.TESTING, until=None, drive_key=key))
     assert client.get("/api/v1/desk").json["slots"][0]["run"] == bench.numbers["running"]
     assert f'href="/runs/{bench.numbers["running"]}" data-part="run"' in client.get("/desk").text
 
 
 def test_a_test_is_stopped_and_repeated_by_a_request(bench: Bench, signed_in: SignedIn) -> None:
-    keep_slots(bench, counting(), Slot(name="bay/2 #1", state=slots.STOPPED))
+    keep_slots(bench, counting(), Slot(name="bay/2 #1", state=bays.STOPPED))
     answer = signed_in.api("/api/v1/desk/slots/slot%201", {"do": "stop"})
     assert answer.status_code == 202
     asked = bench.last_request()
@@ -131,7 +131,7 @@ def test_what_a_slot_cannot_do_is_not_asked_for(
 def test_without_an_agent_nothing_is_known_of_a_slot(
     bench: Bench, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = counting(name="slot 2", state=slots.DONE, word="pass", verdict=1)
+    done = counting(name="slot 2", state=bays.DONE, word="pass", verdict=1)
     keep_slots(bench, counting(), done)
     monkeypatch.setattr(locks, "is_alive", lambda _: False)
     one, two = signed_in.client.get("/api/v1/desk").json["slots"]
@@ -165,7 +165,7 @@ def carried_out(bench: Bench, *found: Slot) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
         row = records.open_requests(db)[-1]
         assert row["kind"] == "qa"
-        slots.keep(db, found)
+        bays.keep(db, found)
         records.answer_request(db, row["id"], "done")
 
 
@@ -181,11 +181,11 @@ def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Benc
     before = bench.count("requests")
     stop.press("Enter")
     wait_for(lambda: bench.count("requests") == before + 1)
-    carried_out(bench, counting(state=slots.STOPPED, until=None, model=EVIL))
+    carried_out(bench, counting(state=bays.STOPPED, until=None, model=EVIL))
     expect(card.locator(".verdict")).to_have_text("stopped")
     expect(page.locator("#slot-news")).to_have_text("slot 1: stopped.")
     expect(page.get_by_role("button", name="Test again slot 1")).to_be_focused()
-    keep_slots(bench, counting(state=slots.DONE, until=None, word="fail", said=EVIL, verdict=7))
+    keep_slots(bench, counting(state=bays.DONE, until=None, word="fail", said=EVIL, verdict=7))
     expect(card.locator(".verdict")).to_have_text("fail")
     expect(card).to_contain_text(EVIL)
     expect(page.locator("#slot-problem")).to_be_hidden()
@@ -284,7 +284,7 @@ def test_a_verdicts_files_say_the_same(client: Browser, numbers: dict[str, int])
     assert made["json"].json == found
     assert made["junit"].text == outputs.junit([found])
     assert made["csv"].text == outputs.csv_text([found])
-    assert made["events"].text.splitlines() == lines.event_lines(found)
+    assert made["events"].text.splitlines() == event_lines.event_lines(found)
     assert client.get(f"/verdicts/{number}/export?format=pdf").status_code == 400
 
 
@@ -322,7 +322,7 @@ def test_a_verdict_leads_to_its_recipe_and_its_tag_is_in_the_files_name(
 ) -> None:
     made = copy.deepcopy(test_recipe_outputs.verdicts()[0])
     made["runs"], made["labels"] = [], {"asset": "A 17/\u00fc-\r\nx"}
-    raw = shelf.find("full-review", bench.home).raw()
+    raw = library.find("full-review", bench.home).raw()
     with contextlib.closing(open_writer(bench.home)) as db:
         made["recipe"] = {"name": "Review", "file": "x", "sha256": hashlib.sha256(raw).hexdigest()}
         number = verdicts.keep(db, made)
@@ -461,7 +461,7 @@ def test_the_sticks_go_before_the_uploaded(
     signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A recipe that comes to the stick later has its name; the uploaded one is put aside."""
-    monkeypatch.setattr(shelf, "folder", lambda: tmp_path)
+    monkeypatch.setattr(library, "folder", lambda: tmp_path)
     assert signed_in.api("/api/v1/recipes", {"name": "twice", "text": GOOD}).status_code == 201
     (tmp_path / "twice.toml").write_text("speed = 1\n", encoding="utf-8")
     one = signed_in.client.get("/api/v1/recipes/twice").json
@@ -576,7 +576,7 @@ def test_what_drives_under_test_leave_of_a_link_is_told_before_the_start(
     assert "500 MB/s at most, 250 for each" in said
     assert told(fast.code) == {None}
     key = sample.slow().identity.key()
-    keep_slots(bench, counting(state=slots.TESTING, until=None, drive_key=key))
+    keep_slots(bench, counting(state=bays.TESTING, until=None, drive_key=key))
     assert told(fast.code) != {None}
 
 
@@ -629,7 +629,7 @@ def test_a_recipe_with_mistakes_cannot_be_chosen(
     signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "wrong.toml").write_text("speed = 1\n", encoding="utf-8")
-    monkeypatch.setattr(shelf, "folder", lambda: tmp_path)
+    monkeypatch.setattr(library, "folder", lambda: tmp_path)
     offered = signed_in.client.get(f"/api/v1/desk/new?drive={SLOW}").json["recipes"]
     names = {item["name"]: item["why_not"] for item in offered}
     assert "wrong" not in names

@@ -13,9 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from benchstick.engine import queues as agents
+from benchstick.agent import run_queues as agents
 from benchstick.plan.units import duration_text
-from benchstick.store import live, queues, records
+from benchstick.store import live_progress, queues, records
 from benchstick.store.database import open_writer
 from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, SignedIn
@@ -116,7 +116,7 @@ def test_the_time_left_is_what_runs_and_what_waits(
     story = bench.numbers["story"]
     found = shown(signed_in, number)
     waiting = sum(run["cost"]["seconds"] for run in found["entries"] if run["state"] == "waiting")
-    running = live.read(story.uuid)
+    running = live_progress.read(story.uuid)
     assert running is not None and waiting > 60
     wanted = pytest.approx(running["seconds_left"] + waiting)
     assert found["left"] == {"seconds": wanted, "at_most": False}

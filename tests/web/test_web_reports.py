@@ -20,8 +20,8 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, expect
 
 from benchstick import cli
-from benchstick.analysis.session import POINTS, session
-from benchstick.drives.model import Drive, Fact, Guard, Identity
+from benchstick.analysis.run_timeline import POINTS, session
+from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.export import figures_csv
 from benchstick.store.records import Sample, run_json

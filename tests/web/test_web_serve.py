@@ -20,10 +20,11 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.appliance import page, state
-from benchstick.plan.errors import StoreFailed
+from benchstick import paths
+from benchstick.appliance import state, web_address
+from benchstick.errors import StoreFailed
 from benchstick.reports import bundle
-from benchstick.store import access, home, imports
+from benchstick.store import auth, imported_runs
 from benchstick.store.database import open_writer
 from benchstick.store.records import add_request, open_requests
 from tests.web import sample
@@ -346,7 +347,7 @@ def test_a_port_below_1024_needs_root() -> None:
     # Imported as root: the clone may lie where another user cannot read. In a network namespace of
     # its own, because some machines let everybody have port 81.
     code = (
-        "import os\nfrom webui.serve import bind\nfrom benchstick.plan.errors import BadInput\n"
+        "import os\nfrom webui.serve import bind\nfrom benchstick.errors import BadInput\n"
         "os.setgroups([])\nos.setgid(65534)\nos.setuid(65534)\n"
         "try:\n bind('0.0.0.0', 81)\nexcept BadInput as error:\n print(error.message)"
     )
@@ -429,7 +430,7 @@ def test_from_its_cage_the_page_sees_what_the_booted_stick_says(
     start: Callable[..., Served],
 ) -> None:
     """And what it says later on: the record is replaced as a whole."""
-    home.make_run_folder()
+    paths.make_run_folder()
     served = start("--port", str(free_port()))
     assert "About this bench" not in served.get("/drives")
     document = {
@@ -442,8 +443,8 @@ def test_from_its_cage_the_page_sees_what_the_booted_stick_says(
 
 
 def test_from_its_cage_the_page_reads_the_sticks_recipes(start: Callable[..., Served]) -> None:
-    home.make_run_folder()
-    folder = home.stick_recipes()
+    paths.make_run_folder()
+    folder = paths.stick_recipes()
     folder.mkdir()
     (folder / "shop.toml").write_text("speed = 1\n", encoding="utf-8")
     served = start("--port", str(free_port()))
@@ -455,12 +456,12 @@ def test_root_tells_the_screen_the_pin_that_the_page_asks_for(
 ) -> None:
     port = free_port()
     served = start("--listen", "0.0.0.0", "--port", str(port))
-    told = page.read()
+    told = web_address.read()
     assert told is not None
     assert (told.pid, told.port) == (served.process.pid, port)
     assert f"benchstick: PIN {told.pin}" in served.lines
     served.end()
-    assert page.read() is None
+    assert web_address.read() is None
 
 
 def test_a_bundle_goes_through_the_cage_and_a_larger_one_does_not(
@@ -468,7 +469,7 @@ def test_a_bundle_goes_through_the_cage_and_a_larger_one_does_not(
 ) -> None:
     """Large enough to lie in a file of the server's own on its way."""
     with contextlib.closing(open_writer(folder / "home")) as db:
-        token = access.new_token(db, "test")
+        token = auth.new_token(db, "test")
         drive = sample.practice()
         story = sample.start(folder / "home", db, "cdm", drive, params={"passes": "1"})
         number = story.finish()
@@ -492,6 +493,6 @@ def test_a_bundle_goes_through_the_cage_and_a_larger_one_does_not(
     assert send(bytes(3 << 20) + made.getvalue()) == 202
     assert send(bytes((8 << 20) + 1)) == 413
     with contextlib.closing(open_writer(folder / "home")) as db:
-        (upload,) = imports.waiting(db)
-        file = io.BytesIO(imports.uploaded(db, upload))
+        (upload,) = imported_runs.waiting(db)
+        file = io.BytesIO(imported_runs.uploaded(db, upload))
         assert bundle.keep(db, folder / "home", file) == (2, True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.plan.errors import BadInput
+from benchstick.errors import BadInput
 from benchstick.store import settings
 
 DOC = Path(__file__).resolve().parents[2] / "docs" / "settings.md"

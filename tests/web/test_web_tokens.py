@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from flask import Flask
 
-from benchstick.store import access, database
+from benchstick.store import auth, database
 from benchstick.store.database import open_writer, utc_now
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 
@@ -21,8 +21,8 @@ TWIN = f"/api/v1{PAGE}"
 def no_tokens(bench: Bench) -> Iterator[None]:
     """Each test begins without any."""
     with contextlib.closing(open_writer(bench.home)) as db:
-        for token in access.tokens(db):
-            access.revoke_token(db, token.name)
+        for token in auth.tokens(db):
+            auth.revoke_token(db, token.name)
     yield
 
 
@@ -67,10 +67,10 @@ def test_its_use_is_written_down_once_an_hour(
     token = signed_in.api(TWIN, {"name": "nightly"}).json["token"]
     assert signed_in.client.get(TWIN).json["tokens"][0]["used_utc"] is None
     written: list[None] = []
-    note_use = access.note_use
-    monkeypatch.setattr(access, "note_use", lambda db, name: written.append(note_use(db, name)))
+    note_use = auth.note_use
+    monkeypatch.setattr(auth, "note_use", lambda db, name: written.append(note_use(db, name)))
     for at in ("2031-05-06T07:00:00.000Z", "2031-05-06T07:59:59.000Z", "2031-05-06T08:00:00.000Z"):
-        monkeypatch.setattr(access, "utc_now", lambda at=at: at)
+        monkeypatch.setattr(auth, "utc_now", lambda at=at: at)
         assert asks(app, token) == 200
     assert len(written) == 2
     assert signed_in.client.get(TWIN).json["tokens"][0]["used_utc"] == "2031-05-06T08:00:00.000Z"

@@ -20,7 +20,7 @@ from flask import Flask
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import expect
 
-from benchstick.analysis import conditions
+from benchstick.analysis.comparison import conditions
 from benchstick.store import settings
 from benchstick.store.database import open_writer
 from benchstick.suites import presets, registry

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchstick.drives import discover
-from benchstick.drives.model import Drive
-from benchstick.drives.tree import Tree, disk_names
+from benchstick.drives.sysfs import Tree, disk_names
+from benchstick.drives.types import Drive
 
 
 def call(*argv: str | Path) -> str:

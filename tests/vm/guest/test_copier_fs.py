@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.engine.copier import TargetFull, copy_tree, empty_folder, read_back
-from benchstick.engine.copier_io import filesystem_at
-from benchstick.engine.pagecache import drop_caches
-from benchstick.engine.source import GeneratedSource, RamSource
+from benchstick.engine.copier.copy import TargetFull, copy_tree, empty_folder, read_back
+from benchstick.engine.copier.direct_io import filesystem_at
+from benchstick.engine.fileset_source.ram_disk import GeneratedSource, RamSource
+from benchstick.engine.measure.page_cache import drop_caches
 from benchstick.plan.fileset import FileSet, builtin, manifest
 from tests.host.copier_drives import call, odd_tree, snapshot, written
 

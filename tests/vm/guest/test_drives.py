@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from benchstick.drives import discover, guard, temperature, watch, words
-from benchstick.drives.model import Drive
-from benchstick.plan.errors import BadInput, Refused
+from benchstick.drives import discover, guard, hotplug, summary, temperature
+from benchstick.drives.types import Drive
+from benchstick.errors import BadInput, Refused
 from tests.host.bench import Bench
 from tests.vm.guest.drive_help import by_serial, call, drive, plug, scsi_debug, unplug, wait_for
 
@@ -100,7 +100,7 @@ def test_a_queue_depth_of_one_shows() -> None:
     try:
         slow = drive("BSSATA0001")
         assert slow.value("queue_depth") == 1
-        assert "queue 1" in words.summary_line(slow)
+        assert "queue 1" in summary.summary_line(slow)
     finally:
         setting.write_text("32")
 
@@ -120,12 +120,12 @@ def test_selectors_by_link_port_and_partition() -> None:
 
 def test_plug_and_unplug_are_seen_as_they_happen() -> None:
     found = drive("BSUAS0001")
-    events: list[watch.Event] = []
+    events: list[hotplug.Event] = []
     stop = threading.Event()
 
     def follow() -> None:
         # An interval that is too long to be what brings the events.
-        for event in watch.watch(stop=stop, interval=600, initial=watch.present()):
+        for event in hotplug.watch(stop=stop, interval=600, initial=hotplug.present()):
             events.append(event)
 
     follower = threading.Thread(target=follow)
@@ -139,7 +139,7 @@ def test_plug_and_unplug_are_seen_as_they_happen() -> None:
     finally:
         stop.set()
         follower.join()
-    assert events[0] == watch.Event("unplug", found.name, found.diskseq)
+    assert events[0] == hotplug.Event("unplug", found.name, found.diskseq)
     assert events[1].kind == "plug"
     again = drive("BSUAS0001")
     assert (events[1].name, events[1].diskseq) == (again.name, again.diskseq)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.drives import discover, prepare, watch
+from benchstick.drives import discover, hotplug, prepare
 from benchstick.drives.guard import hold
-from benchstick.plan.errors import DriveLost, Refused
+from benchstick.errors import DriveLost, Refused
 from tests.vm.guest.drive_help import (
     by_serial,
     call,
@@ -74,7 +74,7 @@ def test_the_state_of_each_drive_and_why() -> None:
 
 
 def test_an_internal_drive_that_the_agent_saw_coming_is_free_but_a_system_stays_locked() -> None:
-    seen = [seq for seq in watch.present().values() if seq is not None]
+    seen = [seq for seq in hotplug.present().values() if seq is not None]
     states = {d.code: d.guard.state for d in discover.scan(seen=seen)}
     assert states["BSSATA0001"] == states["BSNVME0001"] == "free"
     assert states["BSPCWIN"] == "locked"
@@ -384,7 +384,7 @@ def test_a_kernel_target_protects(kind: str) -> None:
 def test_a_second_path_to_a_mounted_disk_is_protected() -> None:
     options = ("dev_size_mb=64", "add_host=2", "vpd_use_hostno=0")
     with scsi_debug(*options, disks=2) as (one, other):
-        seen = [seq for seq in watch.present().values() if seq is not None]
+        seen = [seq for seq in hotplug.present().values() if seq is not None]
 
         def guards() -> dict[str, tuple[str, str]]:
             found = discover.scan(seen=seen)

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from benchstick.drives import discover, leave
+from benchstick.drives import discover, eject
 from benchstick.drives.guard import hold
-from benchstick.drives.model import Drive
-from benchstick.drives.tree import Tree, disk_names
-from benchstick.drives.where import locate
-from benchstick.plan.errors import BadInput, Refused
+from benchstick.drives.sysfs import Tree, disk_names
+from benchstick.drives.topology import locate
+from benchstick.drives.types import Drive
+from benchstick.errors import BadInput, Refused
 
 from .drive_help import call, checksum, drive, names_by_serial, usb_folder, wait_for
 
@@ -48,7 +48,7 @@ def plugged(serial: str) -> Drive:
 
 def let_go(found: Drive, *, power_off: bool) -> None:
     assert found.diskseq is not None
-    leave.let_go(found, power_off=power_off, seen={found.diskseq})
+    eject.let_go(found, power_off=power_off, seen={found.diskseq})
 
 
 def is_here(found: Drive) -> bool:
@@ -121,7 +121,7 @@ def test_an_ejected_sata_drive_is_gone_and_comes_back_by_a_scan() -> None:
 def test_an_ejected_nvme_drive_is_gone_with_its_controller() -> None:
     found = plugged("BSNVME0001")
     before = checksum(found.path, 4 << 20)
-    switch = leave.switch(Tree(), found.name, power_off=False)
+    switch = eject.switch(Tree(), found.name, power_off=False)
     device = switch.parent
     assert (device / "nvme").is_dir()
     let_go(found, power_off=False)
@@ -200,7 +200,7 @@ def test_a_drive_that_was_there_from_the_start_stays() -> None:
     for serial in ("BSSATA0001", "BSNVME0001"):
         found = drive(serial)
         with pytest.raises(Refused, match="locked"):
-            leave.let_go(found, power_off=False)
+            eject.let_go(found, power_off=False)
         with pytest.raises(BadInput, match="only USB drives can be powered off"):
-            leave.let_go(found, power_off=True)
+            eject.let_go(found, power_off=True)
         assert is_here(found)

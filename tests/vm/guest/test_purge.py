@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from benchstick.drives import discover, purge_tools
-from benchstick.drives.tool import search_path
+from benchstick.drives import discover, sanitize_commands
+from benchstick.drives.subprocesses import search_path
 from tests.host.bench import Bench, processes, wait_for
 
 from .conftest import sh, written_sectors
@@ -41,8 +41,8 @@ def figures(document: Any) -> dict[str, Any]:
     return {item["name"]: item for item in document["figures"]}
 
 
-def lba_format(path: str) -> purge_tools.LbaFormat:
-    return purge_tools.parse_lba_format(sh("nvme", "id-ns", path, "-o", "json"))
+def lba_format(path: str) -> sanitize_commands.LbaFormat:
+    return sanitize_commands.parse_lba_format(sh("nvme", "id-ns", path, "-o", "json"))
 
 
 def first_data(path: str) -> set[int]:

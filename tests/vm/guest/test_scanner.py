@@ -10,7 +10,7 @@ import struct
 
 import pytest
 
-from benchstick.engine import scanner
+from benchstick.agent.barcode import scanner
 from tests.host.bench import Bench
 
 from .drive_help import wait_for

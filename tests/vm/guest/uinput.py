@@ -10,8 +10,8 @@ import subprocess
 import time
 from collections.abc import Iterator
 
-from benchstick.engine.keyboard import _KEYS, LAYOUTS
-from benchstick.engine.scanner import Keyboard, keyboards
+from benchstick.agent.barcode.keymaps import _KEYS, LAYOUTS
+from benchstick.agent.barcode.scanner import Keyboard, keyboards
 
 from .drive_help import wait_for
 

@@ -1,0 +1,348 @@
+"""The only privileged process beside the runs themselves: watches drives, takes requests.
+
+It trusts neither the page nor the store: a request goes to a child process that finds the drive,
+parses the parameters and passes the guard anew (`engine.worker`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from benchstick import paths
+from benchstick.agent import hotplugged, run_queues
+from benchstick.agent.station import Desk
+from benchstick.appliance import clock
+from benchstick.appliance.reports import Reports
+from benchstick.appliance.state import note_sticks
+from benchstick.appliance.stick_removed import go_on_in_ram
+from benchstick.drives import discover, shared_links
+from benchstick.drives.guard_policy import STICK_WHY
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.types import Drive
+from benchstick.engine import interrupted_sanitize
+from benchstick.engine.step_artifacts import check_room
+from benchstick.errors import BadInput, BenchError, Refused, StoreFailed
+from benchstick.reports import bundle
+from benchstick.store import auth, bays, database, imported_runs, locks, records, run_queries
+
+SCAN_EVERY = 3.0
+REQUESTS_EVERY = 0.5
+# Drives that appear before then were there all along.
+BOOT_SECONDS = 120.0
+START_SECONDS = 10.0
+# Of internal drives only these can be plugged in by hand; dm, null_blk and virtio are made.
+HOT_PLUG = frozenset({"sata", "nvme", "mmc", "usb-uas", "usb-bot"})
+DRIVES_SCHEMA = "benchstick/drives/1"
+
+
+def drives_document(drives: list[Drive]) -> dict[str, Any]:
+    """The `benchstick/drives/1` document: the drives, and the links that several hang on."""
+    links = shared_links.shared(Tree(), [drive.name for drive in drives])
+    return {
+        "schema": DRIVES_SCHEMA,
+        "drives": [drive.to_json() for drive in drives],
+        "shared": [link.to_json() for link in links],
+    }
+
+
+class Slots(Protocol):
+    """Who tests drives by themselves (recipes.hands): a room further on, given to the agent."""
+
+    def look(self, drives: Sequence[Drive], seen: Collection[int]) -> None:
+        """These drives are there; `seen` were plugged in while the agent watched, by diskseq."""
+
+    def tick(self, db: sqlite3.Connection, drives: Sequence[Drive]) -> bool:
+        """Begin and end what is due; whether a test has ended."""
+
+    def asked(self, body: Mapping[str, Any]) -> None:
+        """Carry out a request. BadInput."""
+
+    def close(self) -> None:
+        """End its tests."""
+
+
+class Agent:
+    """Runs until `stop` is set. One agent a bench: a second one is refused. `reports` writes those
+    of a booted stick, `slots` tests what is plugged into the bench's ports."""
+
+    def __init__(
+        self,
+        home: Path,
+        stop: threading.Event,
+        reports: Reports | None = None,
+        slots: Slots | None = None,
+    ) -> None:
+        self.home = home
+        self.stop = stop
+        self.children: dict[int, subprocess.Popen[bytes]] = {}
+        self._present: set[int] | None = None
+        self._here_at_start: set[str] = set()
+        self._began = time.monotonic()
+        self.seen: set[int] = set()
+        self._last: str | None = None
+        self._reports = reports or Reports()
+        self._desk = Desk(home)
+        self._slots = slots
+        # As the last thorough look found them.
+        self._drives: list[Drive] = []
+
+    def serve(self) -> None:
+        """Scan and answer until stopped; then end the runs it started."""
+        paths.make_run_folder()
+        # Before the store is opened: on a stick that is gone it cannot be.
+        go_on_in_ram()
+        try:
+            lock = locks.RunLock("agent")
+        except OSError:
+            raise Refused("an agent is already running on this bench") from None
+        try:
+            # What an agent before this one saw counts no more.
+            hotplugged.publish(self.seen)
+            with contextlib.closing(database.open_writer(self.home)) as db:
+                if records.any_running(db):
+                    # On use: it brings the runner, and the agent waits most of its life.
+                    from benchstick.engine import recovery
+
+                    recovery.recover(db)
+                for left in interrupted_sanitize.unfinished(db):
+                    print(f"benchstick agent: {left.told()}", file=sys.stderr)
+                self._refuse_old(db)
+                run_queues.close_all(db)
+                if self._slots is None:
+                    # Of an agent with other settings: nobody looks at them any more.
+                    bays.keep(db, ())
+                self._desk.open()
+                try:
+                    self._loop(db)
+                finally:
+                    # Before its runs are cancelled: nothing of a queue begins after that.
+                    with contextlib.suppress(BenchError, sqlite3.Error):
+                        run_queues.close_all(db)
+        finally:
+            if self._slots is not None:
+                self._slots.close()
+            self._desk.close()
+            self._end_children()
+            lock.release()
+
+    def _refuse_old(self, db: sqlite3.Connection) -> None:
+        """Requests from before this agent began: nobody waits for them, and a drive may have
+        changed hands since. Those that were taken and never began a run died with their agent."""
+        text = "asked for when no agent was running, or before it was restarted; ask again"
+        error = {"code": "refused", "message": text, "field": None}
+        for request in records.requests_left_over(db):
+            records.answer_request(db, request, "refused", answer={"error": error})
+
+    def _loop(self, db: sqlite3.Connection) -> None:
+        since_scan = SCAN_EVERY
+        while not self.stop.is_set():
+            try:
+                if since_scan >= SCAN_EVERY:
+                    since_scan = 0.0
+                    if go_on_in_ram():
+                        # Its runs go on, and move to the store in RAM by themselves.
+                        self.children.clear()
+                        raise StoreFailed("the stick was pulled out; start again, in RAM")
+                    self.scan(db)
+                    self._reports.write_new(db)
+                self._reap(db)
+                for row in records.open_requests(db):
+                    self._answer(db, row)
+                self._take_uploads(db)
+                self._desk.tick(db)
+                if self._slots is not None and self._slots.tick(db, self._drives):
+                    self._last = None
+            except StoreFailed:
+                raise
+            except Exception as error:  # noqa: BLE001 - an odd drive may not end everybody's runs
+                print(f"benchstick agent: {error!r}; going on", file=sys.stderr)
+            self.stop.wait(REQUESTS_EVERY)
+            since_scan += REQUESTS_EVERY
+
+    def scan(self, db: sqlite3.Connection) -> None:
+        """Look at the drives and keep what was seen for the page."""
+        known = records.labels(db)
+        try:
+            quick = discover.scan(deep=False, labels=known, seen=self.seen, home=self.home)
+        except BenchError as error:
+            print(f"benchstick agent: {error.message}", file=sys.stderr)
+            return
+        known_before = len(self.seen)
+        self._note_plugged(quick)
+        if len(self.seen) != known_before:
+            hotplugged.publish(self.seen)
+        # The tools behind a deep scan are asked again only when something has changed.
+        shape = json.dumps(
+            [
+                [
+                    drive.name, drive.diskseq, drive.guard.to_json(), drive.label,
+                    None if drive.medium is None else drive.medium.text,
+                ]
+                for drive in quick
+            ]
+            + sorted(self.seen)
+        )
+        if shape != self._last:
+            drives = interrupted_sanitize.noted(
+                self.home, discover.scan(labels=known, seen=self.seen, home=self.home)
+            )
+            self._drives = drives
+            records.keep_drives_seen(db, drives_document(drives))
+            note_sticks(
+                {"path": drive.path, "model": drive.identity.model, "id": None}
+                for drive in drives
+                if STICK_WHY in drive.guard.why
+            )
+            self._last = shape
+        if self._slots is not None:
+            # What came during the thorough look is not in `seen` yet: it is new at the next one.
+            there = {drive.diskseq for drive in quick}
+            found = [drive for drive in self._drives if drive.diskseq in there]
+            self._slots.look(found, self.seen)
+
+    def _note_plugged(self, drives: list[Drive]) -> None:
+        """Remember which drives were plugged in while the agent watched.
+
+        Not every new disk was: a late or reset internal drive, or a dm device, appears as well. So
+        none counts that was here at the start or that comes while the machine still boots.
+        """
+        now = {drive.diskseq for drive in drives if drive.diskseq is not None}
+        if self._present is None or not self._settled():
+            self._here_at_start |= {drive.identity.key() for drive in drives}
+        else:
+            self.seen |= {
+                drive.diskseq
+                for drive in drives
+                if drive.diskseq is not None
+                and drive.diskseq not in self._present
+                and drive.transport in HOT_PLUG
+                and drive.identity.key() not in self._here_at_start
+            }
+        self._present = now
+
+    def _settled(self) -> bool:
+        uptime = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+        return uptime > BOOT_SECONDS and time.monotonic() - self._began > START_SECONDS
+
+    def _answer(self, db: sqlite3.Connection, row: sqlite3.Row) -> None:
+        try:
+            body = json.loads(row["body_json"])
+            if not isinstance(body, dict):
+                raise BadInput("the request is not an object")
+            if row["kind"] == "cancel":
+                self._cancel(db, body)
+                records.answer_request(db, row["id"], "done")
+            elif row["kind"] == "scan":
+                self._desk.asked(db, body)
+                records.answer_request(db, row["id"], "done")
+            elif row["kind"] == "qa":
+                if self._slots is None:
+                    raise BadInput("slot: the settings name no bench_ports", field="slot")
+                self._slots.asked(body)
+                records.answer_request(db, row["id"], "done")
+            elif row["kind"] == "clock":
+                auth.keep_sessions(db, clock.carry_out(body))
+                records.answer_request(db, row["id"], "done")
+            elif run_queues.is_queue(body):
+                records.answer_request(db, row["id"], "taken")
+                run_queues.take(db, int(row["id"]), body, self._start)
+            else:
+                run_queues.check_free(db, body)
+                records.answer_request(db, row["id"], "taken")
+                self._start(int(row["id"]))
+        except BenchError as error:
+            answer = {"code": error.code, "message": error.message, "field": error.field}
+            records.answer_request(db, row["id"], "refused", answer={"error": answer})
+        except Exception as error:  # noqa: BLE001 - no request, however odd, may end the agent
+            print(f"benchstick agent: request {row['id']}: {error!r}", file=sys.stderr)
+            answer = {"code": "bad_input", "message": f"not a request: {error}", "field": None}
+            records.answer_request(db, row["id"], "refused", answer={"error": answer})
+
+    def _take_uploads(self, db: sqlite3.Connection) -> None:
+        """Import the bundles that came through the page. Not while a run is on: the stick is not
+        written while a drive is timed."""
+        waiting = imported_runs.waiting(db)
+        if not waiting or run_queries.running(db):
+            return
+        for upload in waiting:
+            try:
+                check_room(self.home)
+                file = io.BytesIO(imported_runs.uploaded(db, upload))
+                number, new = bundle.keep(db, self.home, file)
+            except BenchError as error:
+                imported_runs.answer_upload(db, upload, None, error.message)
+            except Exception as error:  # noqa: BLE001 - no bundle, however odd, may end the agent
+                print(f"benchstick agent: upload {upload}: {error!r}", file=sys.stderr)
+                imported_runs.answer_upload(db, upload, None, f"not a bundle: {error}")
+            else:
+                text = f"run {number} was imported" if new else f"it was here, as run {number}"
+                imported_runs.answer_upload(db, upload, number, text)
+
+    def _start(self, request: int, place: int | None = None, first: bool = False) -> None:
+        """Start the worker of a request, or of the entry of a queue at `place`."""
+        entry = [] if place is None else [str(place), *(["first"] if first else [])]
+        environment = {**os.environ, "BENCHSTICK_HOME": str(self.home)}
+        self.children[request] = subprocess.Popen(
+            [sys.executable, "-m", "benchstick.agent.worker", str(request),
+             ",".join(str(number) for number in sorted(self.seen)), *entry],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            # Of its own session: a run outlives an agent that is killed and restarted.
+            start_new_session=True,
+            env=environment,
+        )  # fmt: skip
+
+    def _cancel(self, db: sqlite3.Connection, body: Mapping[str, Any]) -> None:
+        if "queue" in body:
+            child = self.children.get(run_queues.cancel(db, body) or -1)
+            if child is not None:
+                child.send_signal(signal.SIGTERM)
+            return
+        number = body.get("run")
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise BadInput("run: a run's number is needed", field="run")
+        cancel_run(db, number)
+
+    def _reap(self, db: sqlite3.Connection) -> None:
+        for request, child in list(self.children.items()):
+            if child.poll() is None:
+                continue
+            del self.children[request]
+            answer = records.answer_of(db, request)
+            # A run may have formatted its drive: what was known of it is old.
+            self._last = None
+            if run_queues.is_of_queue(db, request):
+                run_queues.ended(db, request, child.returncode, self._start)
+            elif answer is None or answer["state"] == "taken":
+                text = f"the run's process ended with exit code {child.returncode}"
+                error = {"code": "internal", "message": text, "field": None}
+                records.answer_request(db, request, "refused", answer={"error": error})
+
+    def _end_children(self) -> None:
+        for child in self.children.values():
+            child.send_signal(signal.SIGTERM)
+        for child in self.children.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=30)
+
+
+def cancel_run(db: sqlite3.Connection, number: int) -> None:
+    """Ask the runner of run `number` to stop. BadInput when it is not running."""
+    row = records.find_run(db, number)
+    pid = locks.holder(row["uuid"])
+    if row["state"] != "running" or pid is None:
+        state = records.shown_state(db, row)
+        raise BadInput(f"run {number}: is not running ({state})", field="run")
+    os.kill(pid, signal.SIGTERM)

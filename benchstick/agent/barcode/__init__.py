@@ -1,0 +1,1 @@
+"""The barcode scanner: the kernel's input device and its keymap."""

@@ -1,0 +1,144 @@
+"""The agent's child: carries out one request, or one entry of a queue.
+
+Started as `python -m benchstick.agent.worker REQUEST SEEN [PLACE [first]]`. Before the `first`
+entry of a queue is begun, all of them are checked: a mistake in the last one must not be found
+hours later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchstick.appliance import state
+from benchstick.drives.medium import to_token
+from benchstick.engine.run_request import Job, Ready, check_queue, execute, make_ready
+from benchstick.engine.signals import cancel_on_signals
+from benchstick.errors import EXIT_INTERNAL, BadInput, BenchError
+from benchstick.paths import data_folder
+from benchstick.plan.plain import plain_output
+from benchstick.plan.run_queue import entries_of
+from benchstick.store import database, queues, records
+
+_TEXTS = ("target", "fs", "erase", "unlock")
+
+
+def job_from_request(number: int, body: object) -> Job:
+    """The job of a request's body. BadInput naming the field that is wrong."""
+    if not isinstance(body, dict):
+        raise BadInput("the request is not an object")
+    for name in ("suite", "drive"):
+        if not isinstance(body.get(name), str) or not body[name]:
+            raise BadInput(f"{name}: is missing", field=name)
+    for name in _TEXTS:
+        if body.get(name) is not None and not isinstance(body[name], str):
+            raise BadInput(f"{name}: must be a text", field=name)
+    params = body.get("params") or {}
+    if not isinstance(params, dict) or not all(isinstance(v, str) for v in params.values()):
+        raise BadInput("params: must be an object of texts", field="params")
+    return Job(
+        suite=body["suite"],
+        # Never a path: the page names a drive by its code.
+        drive=body["drive"],
+        params=params,
+        target=body.get("target") or None,
+        fs=body.get("fs") or None,
+        scale=_scale(body.get("scale")),
+        erase=body.get("erase") or None,
+        unlock=body.get("unlock") or None,
+        expected=_expected(body),
+        medium=to_token(body.get("medium")),
+        request=number,
+        own_folders=False,
+    )
+
+
+def _scale(value: Any) -> float | None:
+    if value is None or value == "":
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput("scale: must be a number", field="scale") from None
+
+
+def _expected(body: dict[str, Any]) -> tuple[str, int | None]:
+    """Which drive the asker saw: without it a code could come to mean another drive."""
+    key, diskseq = body.get("identity_key"), body.get("diskseq")
+    if not isinstance(key, str) or not (diskseq is None or isinstance(diskseq, int)):
+        raise BadInput("identity_key: must be a text, diskseq a number", field="identity_key")
+    return key, diskseq
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What this process is to carry out: request `number`, of a queue the entry at `place`."""
+
+    db: sqlite3.Connection
+    number: int
+    place: int | None = None
+    first: bool = False
+
+    def ready(self, home: Path, seen: Sequence[int]) -> Ready:
+        """The run, ready to be carried out. BadInput, Refused, DriveLost."""
+        row = self.db.execute(
+            "SELECT body_json FROM requests WHERE id = ?", (self.number,)
+        ).fetchone()
+        if row is None:
+            raise BadInput(f"request {self.number}: there is no such request")
+        body = json.loads(row["body_json"])
+        if self.place is None:
+            return make_ready(job_from_request(self.number, body), home, seen)
+        jobs = [job_from_request(self.number, entry) for entry in entries_of(body)]
+        if self.first:
+            waiting = queues.waits(self.db, self.number)
+            return check_queue([jobs[at] for at in (self.place, *waiting)], home, seen)[0]
+        return make_ready(replace(jobs[self.place], follows=True), home, seen)
+
+    def begun(self, run: int) -> None:
+        records.answer_request(self.db, self.number, "taken", run=run)
+        if self.place is not None:
+            queues.entry_runs(self.db, self.number, self.place, run)
+
+    def refused(self, code: str, message: str, field: str | None) -> None:
+        # Of a queue that has begun the asker learns it from the queue.
+        if self.place is not None and not self.first:
+            queues.entry_refused(self.db, self.number, self.place, message)
+            return
+        answer = {"error": {"code": code, "message": message, "field": field}}
+        records.answer_request(self.db, self.number, "refused", answer=answer)
+
+
+def main(argv: list[str]) -> int:
+    seen = [int(word) for word in argv[1].split(",") if word] if len(argv) > 1 else []
+    home = data_folder()
+    with contextlib.closing(database.open_writer(home)) as db, cancel_on_signals() as cancel:
+        place = int(argv[2]) if len(argv) > 2 else None
+        asked = _Asked(db, int(argv[0]), place, argv[3:] == ["first"])
+        try:
+            ready = asked.ready(home, seen)
+            outcome = execute(ready, home, cancel=cancel, begun=asked.begun)
+        except BenchError as error:
+            asked.refused(error.code, error.message, error.field)
+            return error.exit_code
+        except Exception:  # noqa: BLE001 - told to the asker, whatever it is
+            traceback.print_exc()
+            asked.refused("internal", "internal error: see the agent's log", None)
+            return EXIT_INTERNAL
+        # The request was left behind with a stick that was pulled out. A queue's is the agent's to
+        # answer: more of it may follow.
+        if place is None and not state.moved_to_ram():
+            records.answer_request(db, asked.number, "done", run=outcome.number)
+        return outcome.exit_code
+
+
+if __name__ == "__main__":
+    with plain_output():
+        sys.exit(main(sys.argv[1:]))

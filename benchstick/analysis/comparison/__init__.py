@@ -1,0 +1,1 @@
+"""Comparison of runs: rank, differing conditions, overlaid series."""

@@ -1,0 +1,269 @@
+"""Several runs of one suite beside each other: figures ranked, charts overlaid, conditions that
+differ. A pure function of run documents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchstick.analysis.comparison.conditions import differing, one_line
+from benchstick.analysis.comparison.overlay import overlaid
+from benchstick.errors import BadInput
+from benchstick.plan import corrupt
+
+SCHEMA = "benchstick/comparison/1"
+MOST_RUNS = 12
+# Longer names are no help in a chart; the run's own page has them whole.
+_LONGEST = 60
+_BETTER = {
+    "MB/s": "higher", "IOPS": "higher", "points": "higher",
+    "us": "lower", "ms": "lower", "s": "lower",
+}  # fmt: skip
+# A deviation grows with what it deviates from; the longer a drive keeps its speed, the better.
+_BETTER_BY_NAME = ((" stdev ", None), (" time until half ", "higher"))
+Json = dict[str, Any]
+Key = tuple[str, str]
+
+
+def better(unit: str, name: str = "") -> str | None:
+    """Whether `higher` or `lower` figures of this unit are better; None where that is not known.
+
+    `name` is the figure's: some are of a unit and do not go its way.
+    """
+    for part, direction in _BETTER_BY_NAME:
+        if part in f"{name} ":
+            return direction
+    return _BETTER.get(unit)
+
+
+def compare(
+    runs: Sequence[Mapping[str, Any]],
+    *,
+    mark: int | None = None,
+    references: Sequence[Mapping[str, Any]] = (),
+) -> Json:
+    """The `benchstick/comparison/1` document of run documents (`benchstick/run/1`) of one suite.
+
+    `mark` is the number of the run on the drive under test, the first one where it is None.
+    `references` are figures measured elsewhere: `id`, `drive`, `suite`, `figure`, `value`, `unit`,
+    `source`. BadInput when the runs cannot be compared.
+    """
+    _check(runs, mark)
+    marked = runs[0]["number"] if mark is None else mark
+    labels = labels_of(runs)
+    listed = [
+        {
+            "run": run["number"],
+            "uuid": run["uuid"],
+            "label": labels[run["number"]],
+            "marked": run["number"] == marked,
+            "state": run["state"],
+            "practice": run["practice"],
+            "created_utc": run["created_utc"],
+            "drive": {
+                "code": run["drive"]["code"],
+                "model": run["drive"]["identity"]["model"],
+                "capacity": run["drive"]["identity"].get("capacity"),
+            },
+        }
+        for run in runs
+    ]
+    tables = {run["number"]: _by_name(run["figures"]) for run in runs}
+    shared, apart = _sorted_out(tables)
+    return {
+        "schema": SCHEMA,
+        "suite": runs[0]["suite"],
+        "marked": marked,
+        "runs": listed,
+        "differ": differing(runs),
+        "figures": [_figure(key, listed, tables, references) for key in shared],
+        "apart": [
+            {"name": name, "unit": unit, "run": number} for (name, unit), number in apart.items()
+        ],
+        "charts": overlaid(
+            [(run["number"], labels[run["number"]], run["result"] or {}) for run in runs]
+        ),
+    }
+
+
+def _check(runs: Sequence[Mapping[str, Any]], mark: int | None) -> None:
+    numbers = check_numbers([run["number"] for run in runs], mark)
+    for other in runs[1:]:
+        first = runs[0]
+        if other["suite"] != first["suite"]:
+            raise BadInput(
+                f"runs: run {numbers[0]} is of {first['suite']} and run {other['number']} of "
+                f"{other['suite']}; only runs of one suite can be compared",
+                field="runs",
+            )
+        if bool(other["practice"]) != bool(first["practice"]):
+            practice = first if first["practice"] else other
+            raise BadInput(
+                f"runs: run {practice['number']} is on the practice drive; it is not compared "
+                "with runs on real drives",
+                field="runs",
+            )
+
+
+def check_numbers(numbers: Sequence[int], mark: int | None) -> Sequence[int]:
+    """The run numbers as they are. BadInput when there are none, too many, or one twice, or when
+    `mark` is not among them."""
+    if not numbers:
+        raise BadInput("runs: none is named; name the runs to compare, as 3,5", field="runs")
+    if len(numbers) > MOST_RUNS:
+        raise BadInput(f"runs: {len(numbers)} are named; at most {MOST_RUNS}", field="runs")
+    for at, number in enumerate(numbers):
+        if number in numbers[:at]:
+            raise BadInput(f"runs: run {number} is named twice", field="runs")
+    if mark is not None and mark not in numbers:
+        raise BadInput(f"mark: run {mark} is not one of those compared", field="mark")
+    return numbers
+
+
+def labels_of(runs: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """A short name of each run by its number: its drive's label or model, and where several have
+    the same the run's number behind it. Without control or direction characters."""
+    named = {
+        run["number"]: _one_line(run["drive"].get("label") or run["drive"]["identity"]["model"])
+        for run in runs
+    }
+    names = list(named.values())
+    return {
+        number: f"{name}, run {number}" if names.count(name) > 1 else name
+        for number, name in named.items()
+    }
+
+
+def _one_line(text: Any) -> str:
+    return one_line(text, _LONGEST) or "without a name"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _by_name(figures: Sequence[Mapping[str, Any]]) -> dict[Key, Json]:
+    """Each figure of a run by name and unit: the one over all passes, and its passes."""
+    made: dict[Key, Json] = {}
+    for figure in figures:
+        key = (str(figure["name"]), str(figure["unit"]))
+        found = made.setdefault(key, {"overall": None, "passes": []})
+        if figure["pass"] is not None:
+            found["passes"].append(figure)
+        elif found["overall"] is None:
+            found["overall"] = figure
+    return made
+
+
+def _sorted_out(tables: Mapping[int, Mapping[Key, Json]]) -> tuple[list[Key], dict[Key, int]]:
+    """The figures that at least two runs have (all of a single run) in the order of the first that
+    has them, and those that one run alone has, with its number."""
+    owners: dict[Key, list[int]] = {}
+    for number, table in tables.items():
+        for key in table:
+            owners.setdefault(key, []).append(number)
+    wanted = min(2, len(tables))
+    shared = [key for key, numbers in owners.items() if len(numbers) >= wanted]
+    # Figures over all passes, as the suite gives them, come before those of single steps.
+    shared.sort(key=lambda key: all(t[key]["overall"] is None for t in tables.values() if key in t))
+    return shared, {key: numbers[0] for key, numbers in owners.items() if len(numbers) < wanted}
+
+
+def _figure(
+    key: Key,
+    listed: Sequence[Mapping[str, Any]],
+    tables: Mapping[int, Mapping[Key, Json]],
+    references: Sequence[Mapping[str, Any]],
+) -> Json:
+    """One figure with a row a run and a row a reference, the best first."""
+    name, unit = key
+    direction = better(unit, name)
+    rows = [
+        {
+            "run": item["run"], "label": item["label"], "marked": item["marked"],
+            "reference": None, **_of_run(_value(tables[item["run"]].get(key)), item["state"]),
+        }
+        for item in listed
+    ]  # fmt: skip
+    rows += [_reference(item) for item in references if (item["figure"], item["unit"]) == key]
+    if direction is not None:
+        sign = -1 if direction == "higher" else 1
+        # Python sorts stably: equal figures stay in the order in which the runs were named.
+        rows.sort(key=lambda row: (0, sign * row["value"]) if _counts(row) else (1, 0.0))
+        _rank(rows)
+    return {"name": name, "unit": unit, "better": direction, "rows": rows}
+
+
+def _of_run(row: Json, state: str) -> Json:
+    """A run whose data is corrupt is not ranked: a drive may be fast because it loses data."""
+    if state != corrupt.STATE or row["state"] != "valid":
+        return row
+    return {**row, "state": "invalid", "why": "the run's data is corrupt"}
+
+
+def _counts(row: Mapping[str, Any]) -> bool:
+    return row["value"] is not None and row["state"] in ("valid", "reference")
+
+
+def _rank(rows: Sequence[Json]) -> None:
+    """Number the measured and valid rows, which are sorted: equal values share a rank."""
+    before: Json | None = None
+    for at, row in enumerate([row for row in rows if row["state"] == "valid"], 1):
+        same = before is not None and before["value"] == row["value"]
+        row["rank"] = before["rank"] if before is not None and same else at
+        before = row
+
+
+def _value(found: Json | None) -> Json:
+    """A run's value of a figure, its spread over the valid passes, its state and the reason."""
+    made: Json = {"rank": None, "value": None, "min": None, "max": None, "passes": [],
+                  "passes_all": 0, "target": None, "state": "missing", "why": "not in this run",
+                  "source": None}  # fmt: skip
+    if found is None:
+        return made
+    passes, overall = found["passes"], found["overall"]
+    good = [
+        item["value"] for item in passes if item["state"] == "valid" and _is_number(item["value"])
+    ]
+    said = overall or _of_passes(passes, good)
+    value, state, why = said["value"], said["state"], said["why"]
+    if not _is_number(value):
+        value = None
+        if state == "valid":
+            state, why = "invalid", why or "no value"
+    return {
+        **made,
+        "value": value,
+        "min": min(good, default=None),
+        "max": max(good, default=None),
+        "passes": good,
+        "passes_all": len(passes),
+        "target": said["target"],
+        "state": state,
+        "why": why,
+    }
+
+
+def _of_passes(passes: Sequence[Mapping[str, Any]], good: Sequence[float]) -> Mapping[str, Any]:
+    """Of a figure that its suite gives by pass alone: the mean of the valid passes."""
+    if not good:
+        return passes[0]
+    why = f"mean of {len(good)} passes" if len(good) > 1 else None
+    return {**passes[0], "value": math.fsum(good) / len(good), "state": "valid", "why": why}
+
+
+def _reference(item: Mapping[str, Any]) -> Json:
+    return {
+        "run": None, "label": _one_line(item["drive"]), "marked": False, "reference": item["id"],
+        **_value(None), "value": item["value"], "state": "reference",
+        "why": "reference, not measured here", "source": item["source"],
+    }  # fmt: skip
+
+
+def summary(document: Mapping[str, Any]) -> Iterator[str]:
+    """The conditions that differ, one line each, for people who read text."""
+    labels = {item["run"]: item["label"] for item in document["runs"]}
+    for item in document["differ"]:
+        told = "; ".join(f"{labels[one['run']]}: {one['text']}" for one in item["values"])
+        yield f"{item['title']}: {told}"

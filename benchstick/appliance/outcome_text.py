@@ -1,0 +1,50 @@
+"""How a run ended, in the words that a bench shows from afar.
+
+PASS and FAIL are verdicts on limits: a run without limits was judged by nobody and is DONE. A run
+that could not be carried out is no FAIL either: the drive was not measured against anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchstick.errors import EXIT_DRIVE_LOST, EXIT_INCONCLUSIVE, EXIT_VERDICT_FAIL
+
+GOOD, BAD, NEITHER = "good", "bad", "neither"
+_VERDICTS = {
+    "pass": ("PASS", GOOD),
+    "fail": ("FAIL", BAD),
+    "inconclusive": ("INCONCLUSIVE", NEITHER),
+}
+_CODES = {
+    EXIT_VERDICT_FAIL: ("FAIL", BAD),
+    EXIT_DRIVE_LOST: ("DRIVE LOST", BAD),
+    EXIT_INCONCLUSIVE: ("INCONCLUSIVE", NEITHER),
+}
+_STATES = {
+    "done": ("DONE", NEITHER),
+    # Whatever its exit code says besides: it may have been cancelled as well.
+    "corrupt": ("DATA CORRUPT", BAD),
+    "cancelled": ("CANCELLED", NEITHER),
+    "interrupted": ("INTERRUPTED", NEITHER),
+    "refused": ("REFUSED", NEITHER),
+    "failed": ("ERROR", BAD),
+}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A word, whether it is good or bad news, and the reason."""
+
+    word: str
+    kind: str
+    why: str
+
+
+def ending(state: str, exit_code: int | None, verdict: str | None, why: str | None) -> Ending:
+    """The word for a run that ended. `verdict` is the one on its limits, None without limits."""
+    found = _VERDICTS.get(verdict or "") or _CODES.get(exit_code or 0) or _STATES.get(state)
+    if state == "corrupt":
+        found = _STATES[state]
+    word, kind = found or (state.upper(), NEITHER)
+    return Ending(word, kind, why or "")

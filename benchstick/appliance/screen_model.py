@@ -1,0 +1,265 @@
+"""What the screen shows, gathered without asking any drive: the store, live records, sysfs."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchstick import paths
+from benchstick.appliance import network, ssh_access, state, web_address
+from benchstick.appliance.network import Port
+from benchstick.appliance.outcome_text import NEITHER, Ending, ending
+from benchstick.appliance.web_address import Page
+from benchstick.errors import BenchError
+from benchstick.plan.units import duration_text
+from benchstick.store import bays, database, live_progress, locks, records, run_queries
+
+# A store that was replaced would not be noticed by an open connection.
+_REOPEN_SECONDS = 60.0
+_NAME_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """A drive in a line: kernel name, model, bytes, transport, guard state, how its last run of
+    this boot ended."""
+
+    name: str
+    model: str
+    capacity: int
+    transport: str
+    guard: str
+    last: str = ""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A run in progress. `fraction` of all its steps, None where that is not known yet."""
+
+    number: int
+    suite: str
+    model: str
+    step: str = ""
+    fraction: float | None = None
+    seconds_left: float | None = None
+    at_most: bool = False
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The last run that ended in this boot."""
+
+    number: int
+    suite: str
+    model: str
+    ending: Ending
+
+
+@dataclass(frozen=True)
+class SlotLine:
+    """A slot of the bench: what it shows in big letters, whether that is good or bad news, what is
+    plugged in, and a sentence."""
+
+    name: str
+    word: str
+    kind: str
+    model: str
+    said: str
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything on the screen."""
+
+    version: str
+    now: str
+    ports: tuple[Port, ...] = ()
+    page: Page | None = None
+    name: str | None = None
+    drives: tuple[Line, ...] | None = None
+    running: tuple[Running, ...] = ()
+    ended: Ended | None = None
+    notices: tuple[str, ...] = ()
+    ssh: str | None = None
+    slots: tuple[SlotLine, ...] = ()
+
+
+@dataclass
+class _Kept:
+    """What the store held at the last look, and by which version of it."""
+
+    version: int = -1
+    drives: list[dict[str, Any]] | None = None
+    runs: list[sqlite3.Row] = field(default_factory=list)
+    slots: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Looker:
+    """Looks again and again. Reads the store only after somebody wrote to it."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self._db: sqlite3.Connection | None = None
+        self._opened = 0.0
+        self._in_ram = False
+        self._kept = _Kept()
+        self._named: tuple[float, tuple[str, ...], str | None] = (0.0, (), None)
+
+    def look(self) -> View:
+        """Everything as it is now. Never raises for a store that cannot be read: it is told."""
+        state.note_pulled()
+        notices = state.notices()
+        try:
+            self._read_store()
+        except (BenchError, sqlite3.Error) as error:
+            self.close()
+            self._kept = _Kept()
+            if (paths.data_folder() / database.FILE).exists():
+                said = error.message if isinstance(error, BenchError) else str(error)
+                notices.append(f"The store cannot be read: {said}.")
+        if self._kept.drives is not None and not run_queries.agent_runs():
+            notices.append("The agent is not running: no run can start.")
+        ports = network.ports()
+        began = self._boot_utc()
+        states = {row["number"]: self._state(row) for row in self._kept.runs}
+        ended = [
+            row
+            for row in self._kept.runs
+            if states[row["number"]] != "running" and (row["ended_utc"] or "") >= began
+        ]
+        return View(
+            version=self.version,
+            now=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+            ports=tuple(ports),
+            page=web_address.read(),
+            name=self._name(ports),
+            drives=self._drives(ended),
+            running=tuple(
+                _running(row) for row in self._kept.runs if states[row["number"]] == "running"
+            ),
+            ended=_ended(ended[0]) if ended else None,
+            notices=tuple(notices),
+            ssh=ssh_access.fingerprint(),
+            slots=tuple(_slot(row, self._on(row, states), time.time()) for row in self._kept.slots),
+        )
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _read_store(self) -> None:
+        old = time.monotonic() - self._opened > _REOPEN_SECONDS
+        moved = state.moved_to_ram() != self._in_ram
+        if self._db is not None and (old or moved):
+            self.close()
+        if self._db is None:
+            self._db = database.open_reader(paths.data_folder())
+            self._opened = time.monotonic()
+            self._in_ram = state.moved_to_ram()
+            self._kept.version = -1
+        version = int(self._db.execute("PRAGMA data_version").fetchone()[0])
+        if version == self._kept.version:
+            return
+        seen = records.drives_seen(self._db)
+        drives: list[dict[str, Any]] | None = None if seen is None else seen[1].get("drives", [])
+        labels = records.labels(self._db)
+        for drive in drives or ():
+            drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
+        found = bays.listed(self._db)
+        self._kept = _Kept(version, drives, run_queries.last_runs(self._db), found)
+
+    def _on(self, slot: dict[str, Any], states: dict[int, str]) -> Running | None:
+        """The run that is on in a slot."""
+        for row in self._kept.runs:
+            if row["drive_key"] == slot["drive_key"] and states[row["number"]] == "running":
+                return _running(row)
+        return None
+
+    def _state(self, row: sqlite3.Row) -> str:
+        """A run called running whose lock is free was interrupted; not yet told by the store."""
+        state = str(row["state"])
+        return "interrupted" if state == "running" and not locks.is_alive(row["uuid"]) else state
+
+    def _name(self, ports: list[Port]) -> str | None:
+        """Our name on the network; asked for again now and then, and with every new address."""
+        addresses = tuple(address for port in ports for address in port.addresses)
+        asked, of, name = self._named
+        if addresses != of or time.monotonic() - asked > _NAME_SECONDS:
+            name = network.mdns_name(addresses[0]) if addresses else None
+            self._named = (time.monotonic(), addresses, name)
+        return name
+
+    def _boot_utc(self) -> str:
+        uptime = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+        return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - uptime))
+
+    def _drives(self, ended: list[sqlite3.Row]) -> tuple[Line, ...] | None:
+        if self._kept.drives is None:
+            return None
+        last: dict[str, str] = {}
+        for row in ended:
+            last.setdefault(row["drive_key"], f"run {row['number']} {_ending(row).word}")
+        found = [_line(drive, last) for drive in self._kept.drives]
+        return tuple(line for line in found if line.transport != "virtual" or line.last)
+
+
+def _line(drive: dict[str, Any], last: dict[str, str]) -> Line:
+    identity = drive["identity"]
+    return Line(
+        name=str(drive["name"]),
+        model=str(drive.get("label") or identity["model"]),
+        capacity=int(identity["capacity"]),
+        transport=str(drive["transport"]["value"]),
+        guard=str(drive["guard"]["state"]),
+        last=last.get(identity["key"], ""),
+    )
+
+
+def _slot(row: dict[str, Any], run: Running | None, now: float) -> SlotLine:
+    word, kind = {
+        bays.EMPTY: ("EMPTY", NEITHER),
+        bays.HERE: ("NOT TESTED", NEITHER),
+        bays.STOPPED: ("STOPPED", NEITHER),
+        bays.TESTING: ("TESTING", NEITHER),
+    }.get(row["state"], ("", NEITHER))
+    said = row["said"] or ""
+    if row["state"] == bays.COUNTDOWN:
+        word = str(max(0, round((row["until"] or now) - now)))
+        said = "seconds until its test begins; the page can stop it"
+    elif row["state"] == bays.TESTING and run is not None:
+        left = "" if run.seconds_left is None else f", {duration_text(run.seconds_left)} left"
+        said = f"{run.suite}: {run.step}{left}"
+    elif row["state"] == bays.DONE:
+        found = ending("done", None, row["word"], row["said"])
+        word, kind = found.word, found.kind
+    model = " ".join(part for part in (row["code"], row["model"]) if part)
+    return SlotLine(row["name"], word, kind, model, said)
+
+
+def _running(row: sqlite3.Row) -> Running:
+    record = live_progress.read(row["uuid"]) or {}
+    steps, fraction = row["steps"] or 0, None
+    if record and steps:
+        fraction = min(1.0, (int(record["step"]) + float(record.get("fraction") or 0.0)) / steps)
+    return Running(
+        number=row["number"],
+        suite=row["suite"],
+        model=row["drive_model"],
+        step=str(record.get("name", "")),
+        fraction=fraction,
+        seconds_left=record.get("seconds_left"),
+        at_most=bool(record.get("at_most")),
+    )
+
+
+def _ending(row: sqlite3.Row) -> Ending:
+    state = "interrupted" if row["state"] == "running" else row["state"]
+    return ending(state, row["exit_code"], row["verdict"], row["why"])
+
+
+def _ended(row: sqlite3.Row) -> Ended:
+    return Ended(row["number"], row["suite"], row["drive_model"], _ending(row))

@@ -1,0 +1,48 @@
+"""Where the page is and what one signs in with: told by the page's first process, root's alone.
+
+The screen shows it. Only root may read it: the PIN is for who stands before the bench.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchstick import paths
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page's process, its address and port, and its PIN as it is printed; None: no PIN."""
+
+    pid: int
+    address: str
+    port: int
+    pin: str | None
+
+
+def _path() -> Path:
+    return paths.run_folder() / "page.json"
+
+
+def publish(page: Page) -> None:
+    """Tell where the page is. Where that cannot be written, only the terminal has it."""
+    fresh = _path().with_suffix(".new")
+    with contextlib.suppress(OSError):
+        fresh.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as file:
+            json.dump(asdict(page), file)
+        fresh.rename(_path())
+
+
+def read() -> Page | None:
+    """Where the page is; None when it does not run, or when the reader is not root."""
+    try:
+        found = Page(**json.loads(_path().read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+    return found if Path(f"/proc/{found.pid}").exists() else None

@@ -1,0 +1,128 @@
+"""Asks a drive through somebody else's tool: with a timeout, in a process of its own.
+
+`Query` is the one way out, so that tests play recorded answers back. `Asker` belongs to one drive
+in one scan: after the first timeout it asks nothing more, so a drive that hangs costs one timeout.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchstick.drives import subprocesses
+from benchstick.drives.subprocesses import Finished
+from benchstick.errors import BadInput
+
+TIMEOUT_SECONDS = 10.0
+NOT_INSTALLED = 127
+# Own look at a device node: exclusive open, readability. Run by file name as a plain script, so
+# that it starts fast and can be killed when the drive hangs.
+PROBE = "benchstick-probe"
+# The same look with many reads, past the cache: whether the drive is blank.
+SAMPLE = "benchstick-sample"
+SAMPLE_SECONDS = 120.0
+# A look once more at a drive that did not answer in time. Longer than the kernel waits for a
+# sector that cannot be read (30 s), so that a broken drive fails here and does not time out.
+PATIENT_SECONDS = 60.0
+NOT_ANSWERING = "not answering, try again"
+# Are the contents of two nodes the same? Run in the same way.
+SAME = "benchstick-same"
+_SCRIPTS = {
+    PROBE: ("probe_node.py",),
+    SAMPLE: ("probe_node.py", "--sample"),
+    SAME: ("probe_same.py",),
+}
+
+Query = Callable[[Sequence[str]], Finished]
+
+
+def ask_live(argv: Sequence[str]) -> Finished:
+    """Run the tool on this machine. A missing tool is an answer too: exit 127 and the remedy."""
+    return _ask(argv, SAMPLE_SECONDS if argv[0] == SAMPLE else TIMEOUT_SECONDS)
+
+
+def ask_patiently(argv: Sequence[str]) -> Finished:
+    """`ask_live` with more time, for a drive that did not answer the first time."""
+    return _ask(argv, SAMPLE_SECONDS if argv[0] == SAMPLE else PATIENT_SECONDS)
+
+
+def patient(query: Query) -> Query:
+    """`query` with more time where it asks this machine."""
+    return ask_patiently if query is ask_live else query
+
+
+def _ask(argv: Sequence[str], timeout: float) -> Finished:
+    command = list(argv)
+    if command[0] in _SCRIPTS:
+        script, *flags = _SCRIPTS[command[0]]
+        path = Path(__file__).with_name(script)
+        command = [sys.executable, "-I", "-S", str(path), *flags, *command[1:]]
+    try:
+        return subprocesses.run(command, timeout=timeout, grace=1.0)
+    except BadInput as error:
+        return Finished(tuple(argv), NOT_INSTALLED, b"", error.message.encode(), 0.0)
+
+
+def file_name(argv: Sequence[str]) -> str:
+    """The file under which the answer to `argv` is recorded: `smartctl_-j_-i_dev-sda`.
+
+    The ranges that the own probe reads are left out: with many partitions they are long.
+    """
+    words = argv[:2] if argv[0] in (PROBE, SAMPLE) else argv
+    return re.sub(r"[^A-Za-z0-9_.,+-]", "-", "_".join(word.lstrip("/") for word in words))
+
+
+def recorded(folder: Path) -> Query:
+    """Answers from a folder: the output in `NAME`, `NAME.exit` and `NAME.err` where not 0 or empty.
+
+    What was not recorded answers like a tool that is not installed.
+    """
+
+    def ask(argv: Sequence[str]) -> Finished:
+        base = folder / file_name(argv)
+        side = {end: base.with_name(base.name + end) for end in (".exit", ".err")}
+        if not base.exists() and not side[".exit"].exists():
+            message = f"{argv[0]} was not recorded here".encode()
+            return Finished(tuple(argv), NOT_INSTALLED, b"", message, 0.0)
+        code = side[".exit"].read_text().strip() if side[".exit"].exists() else "0"
+        return Finished(
+            tuple(argv),
+            exit_code=-9 if code == "timeout" else int(code),
+            stdout=base.read_bytes() if base.exists() else b"",
+            stderr=side[".err"].read_bytes() if side[".err"].exists() else b"",
+            seconds=0.0,
+            timed_out=code == "timeout",
+        )
+
+    return ask
+
+
+@dataclass
+class Asker:
+    """Asks one drive. `silent_why` set: the drive must not be asked anything now, and why.
+    `timed_out`: that is because it did not answer in time."""
+
+    query: Query
+    silent_why: str | None = None
+    asked: dict[tuple[str, ...], Finished] = field(default_factory=dict)
+    timed_out: bool = False
+
+    def __call__(self, *argv: str) -> Finished:
+        """The tool's answer; the same question is put once. Never raises."""
+        if self.silent_why is not None:
+            return Finished(argv, NOT_INSTALLED, b"", self.silent_why.encode(), 0.0)
+        if argv not in self.asked:
+            answer = self.query(argv)
+            self.asked[argv] = answer
+            if answer.timed_out:
+                self.timed_out = True
+                seconds = max(answer.seconds, TIMEOUT_SECONDS)
+                self.silent_why = f"the drive did not answer {argv[0]} in {seconds:.0f} s"
+        return self.asked[argv]
+
+    def why_not(self, answer: Finished) -> str:
+        """Why `answer` tells nothing, in words for the user."""
+        return self.silent_why or f"{answer.argv[0]}: {answer.error_line}"

@@ -1,0 +1,87 @@
+"""May this drive be written? The rules of docs/guard.md.
+
+Protected beats locked beats free. What cannot be told locks: never the other way round. A drive
+that did not answer in time is locked, and no code unlocks it: it is looked at again (`retry`).
+"""
+
+from __future__ import annotations
+
+from benchstick.drives import os_detection, twins
+from benchstick.drives.device_query import NOT_ANSWERING, Asker
+from benchstick.drives.in_use import STICK_PARTUUIDS, Claims
+from benchstick.drives.partition_table import Contents
+from benchstick.drives.topology import Where
+from benchstick.drives.types import Guard
+
+FREE, LOCKED, PROTECTED = "free", "locked", "protected"
+STICK_WHY = "is the stick's own"
+# systems.findings explains itself; more than this many reasons do not help anybody.
+_MOST_REASONS = 4
+
+
+def judge(
+    where: Where,
+    contents: Contents,
+    claims: Claims,
+    ask: Asker,
+    *,
+    seen_plugged: bool,
+) -> Guard:
+    """The guard state of a drive and a sentence that names what was found.
+
+    `seen_plugged`: the running agent saw this very disk (by diskseq) being plugged in.
+    """
+    protected = protections(where.name, contents, claims)
+    if not protected:
+        protected = twins.reasons(where.name, claims.twins.get(where.name, ()), claims, ask)
+    if protected:
+        return Guard(PROTECTED, _sentence(protected))
+    if where.transport == "virtual":
+        # Its contents are the bench's own; what uses it was looked at above.
+        return Guard(FREE, "the practice drive, a file in the bench's own folder")
+    locked = []
+    if not where.external and not seen_plugged:
+        locked.append(f"internal ({where.external_why}), and nobody saw it being plugged in")
+    locked += claims.readers.get(where.name, [])
+    locked += claims.doubts
+    locked += os_detection.findings(contents, where.name, ask)
+    if ask.timed_out:
+        # Nobody knows what is on it: a code cannot stand in for an answer that is still to come.
+        return Guard(LOCKED, f"{NOT_ANSWERING}: {ask.silent_why}", retry=True)
+    if locked:
+        return Guard(LOCKED, _sentence(locked))
+    how = where.external_why if where.external else "it was plugged in while the bench watched"
+    return Guard(FREE, f"{how}; not in use, and no system found on it")
+
+
+def is_stick(contents: Contents) -> bool:
+    """Does it carry a bench stick's own partition UUIDs?"""
+    return any(part.partuuid.lower() in STICK_PARTUUIDS for part in contents.partitions)
+
+
+def protections(
+    name: str, contents: Contents, claims: Claims, *, but_stick: bool = False
+) -> list[str]:
+    """Why the drive is protected; empty when it is not.
+
+    `but_stick` leaves out that it is a bench stick: for the one program that writes those.
+    """
+    found = list(claims.reasons.get(name, []))
+    for part in contents.partitions:
+        ids = {part.partuuid.lower(), part.signature.uuid.lower()} - {""}
+        if ids & STICK_PARTUUIDS and not but_stick:
+            found.append(f"partition {part.number} {STICK_WHY}")
+        elif ids & claims.boot_ids:
+            found.append(f"the system was booted from partition {part.number}")
+    if contents.whole.uuid and contents.whole.uuid.lower() in claims.boot_ids:
+        found.append("the system was booted from it")
+    # The bench's own mount makes the drive busy too; only it may.
+    if contents.exclusive == "busy" and not found and not claims.own_mounts(name):
+        found.append("the kernel holds it for exclusive use (mounted elsewhere, RAID, ZFS or dm)")
+    return list(dict.fromkeys(found))
+
+
+def _sentence(reasons: list[str]) -> str:
+    text = "; ".join(reasons[:_MOST_REASONS])
+    more = len(reasons) - _MOST_REASONS
+    return f"{text}; and {more} more reasons" if more > 0 else text

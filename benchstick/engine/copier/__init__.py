@@ -1,0 +1,1 @@
+"""The copier: a mirror of a file set by several threads, unbuffered."""

@@ -1,0 +1,346 @@
+"""One file at a time: where the copier's bytes come from and where they go.
+
+A reader gives blocks as memory, a writer takes them. On the drive's side everything goes by
+O_DIRECT from page-aligned memory; a file in RAM is mapped, so that the drive reads straight from
+its pages.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from benchstick.engine.copier.direct_io import ALIGNMENT, Buffer, write_at
+from benchstick.engine.copier.tree import Found
+from benchstick.engine.measure.page_cache import resident_bytes
+
+# Below this a read into the thread's buffer costs less than a mapping made and undone.
+MAP_FROM = 256 << 10
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How a new file is written directly on one kind of filesystem.
+
+    `size_first`: set the size before the first write, else each write extends the file.
+    `pad_tail`: write the last, partial block whole and cut the file to its size, else write the
+    last partial block through the page cache, where the flush takes it along.
+    """
+
+    size_first: bool
+    pad_tail: bool
+
+
+# Measured: docs/filesets.md, "Direct writes", has the figures.
+_STRATEGIES = {
+    "exfat": Strategy(size_first=False, pad_tail=False),
+    "vfat": Strategy(size_first=False, pad_tail=False),
+    "ntfs3": Strategy(size_first=False, pad_tail=False),
+}
+_USUAL = Strategy(size_first=True, pad_tail=False)
+
+
+def strategy_for(filesystem: str) -> Strategy:
+    """The quickest honest way for this filesystem."""
+    return _STRATEGIES.get(filesystem, _USUAL)
+
+
+class SourceError(Exception):
+    """The source could not be opened or read; `error` says why."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Reader(Protocol):
+    """An open source file."""
+
+    direct: bool
+
+    def pieces(self, offset: int, length: int) -> Iterable[tuple[int, int]]:
+        """The (offset, length) pairs in which these bytes are best asked for."""
+        ...
+
+    def block(self, offset: int, length: int) -> memoryview:
+        """Up to `length` bytes from `offset` (a multiple of 4 KiB); fewer at the end only."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Writer(Protocol):
+    """An open target file. The bytes counted are those of `CopyReport`."""
+
+    direct: bool
+    tail: int
+
+    def write(self, data: memoryview, offset: int) -> None: ...
+
+    def finish(self, found: Found) -> int | None:
+        """Times and attributes, then close. The bytes that the page cache holds, if known."""
+        ...
+
+    def abandon(self) -> None:
+        """Close after an error."""
+        ...
+
+
+def open_direct(name: str, flags: int, parent: int, mode: int = 0o644) -> tuple[int, bool]:
+    """Open with O_DIRECT, and without it where the filesystem refuses. (descriptor, direct)."""
+    flags |= os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags | os.O_DIRECT, mode, dir_fd=parent), True
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+            raise
+    # Some filesystems make the file before they refuse the flag.
+    if flags & os.O_EXCL:
+        try:
+            os.unlink(name, dir_fd=parent)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, name) from None
+    return os.open(name, flags, mode, dir_fd=parent), False
+
+
+def open_quietly(name: str, parent: int, flags: int = 0) -> int:
+    """Open for reading, keeping the access time where the kernel allows that."""
+    flags |= os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        return os.open(name, flags | os.O_NOATIME, dir_fd=parent)
+    except PermissionError:
+        return os.open(name, flags, dir_fd=parent)
+
+
+class DriveReader:
+    """A file on a drive: direct reads into the thread's buffer (buffered where refused)."""
+
+    def __init__(self, name: str, parent: int, buffer: Buffer, *, direct: bool) -> None:
+        self._view = buffer.view
+        self.direct = False
+        try:
+            if direct:
+                try:
+                    self._fd = open_quietly(name, parent, os.O_DIRECT)
+                    self.direct = True
+                    return
+                except OSError as error:
+                    if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+                        raise
+            self._fd = open_quietly(name, parent)
+        except OSError as error:
+            raise SourceError(error) from None
+
+    def pieces(self, offset: int, length: int) -> Iterable[tuple[int, int]]:
+        return ((offset, length),)
+
+    def block(self, offset: int, length: int) -> memoryview:
+        # Rounded up: a direct read asks for whole blocks, and the file's end cuts it short.
+        asked = -(-length // ALIGNMENT) * ALIGNMENT
+        try:
+            got = os.preadv(self._fd, [self._view[:asked]], offset)
+            if 0 < got < length:
+                got += self._rest(offset, got, length)
+        except OSError as error:
+            raise SourceError(error) from None
+        return self._view[: min(got, length)]
+
+    def _rest(self, offset: int, got: int, length: int) -> int:
+        """Go on after a short read in the middle of a file (a signal, a drive's limit)."""
+        more = 0
+        while (got + more) % ALIGNMENT == 0 and got + more < length:
+            n = os.preadv(self._fd, [self._view[got + more :]], offset + got + more)
+            if n == 0:
+                break
+            more += n
+        return more
+
+    def cached(self) -> int | None:
+        """Bytes of the file that the page cache holds; None where the kernel cannot tell."""
+        return resident_bytes(self._fd)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+class MemoryReader:
+    """A file in a tmpfs: large ones are mapped and never copied on the way to the drive.
+
+    The mapping is handed to the kernel only: where pages are missing a write fails with EFAULT,
+    while Python touching them would end the process.
+    """
+
+    direct = True
+
+    def __init__(self, name: str, parent: int, buffer: Buffer, size: int) -> None:
+        self._buffer = buffer.view
+        self._map: mmap.mmap | None = None
+        self._view: memoryview | None = None
+        try:
+            self._fd = open_quietly(name, parent)
+        except OSError as error:
+            raise SourceError(error) from None
+        if size >= MAP_FROM and os.fstat(self._fd).st_size >= size:
+            self._map = mmap.mmap(self._fd, size, mmap.MAP_SHARED, mmap.PROT_READ)
+            self._view = memoryview(self._map)
+
+    def pieces(self, offset: int, length: int) -> Iterable[tuple[int, int]]:
+        whole = length // ALIGNMENT * ALIGNMENT
+        if whole in (0, length) or self._view is None:
+            return ((offset, length),)
+        # The tail apart: what comes before it goes to the drive as it lies in memory.
+        return ((offset, whole), (offset + whole, length - whole))
+
+    def block(self, offset: int, length: int) -> memoryview:
+        if self._view is not None and length % ALIGNMENT == 0:
+            return self._view[offset : offset + length]
+        try:
+            got = os.preadv(self._fd, [self._buffer[:length]], offset)
+        except OSError as error:
+            raise SourceError(error) from None
+        return self._buffer[:got]
+
+    def close(self) -> None:
+        if self._view is not None and self._map is not None:
+            self._view.release()
+            self._map.close()
+        os.close(self._fd)
+
+
+class MadeReader:
+    """A file that does not exist yet: `make(offset, length)` fills the thread's buffer."""
+
+    direct = True
+
+    def __init__(self, buffer: Buffer, make: Callable[[int, int], None]) -> None:
+        self._view = buffer.view
+        self._make = make
+
+    def pieces(self, offset: int, length: int) -> Iterable[tuple[int, int]]:
+        return ((offset, length),)
+
+    def block(self, offset: int, length: int) -> memoryview:
+        self._make(offset, length)
+        return self._view[:length]
+
+    def close(self) -> None:
+        pass
+
+
+class DriveWriter:
+    """A new file on a drive, written directly; see `Strategy` for how."""
+
+    def __init__(
+        self, name: str, parent: int, size: int, how: Strategy, scratch: Buffer, *, direct: bool
+    ) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        self.tail = 0
+        self._how, self._size, self._scratch = how, size, scratch
+        # Not even opened directly when there is no whole block in it.
+        if direct and (size >= ALIGNMENT or how.pad_tail):
+            self._fd, self.direct = open_direct(name, flags, parent)
+            self._has_direct = self.direct
+        else:
+            flags |= os.O_NOFOLLOW | os.O_CLOEXEC
+            self._fd = os.open(name, flags, 0o644, dir_fd=parent)
+            # A file without a whole block is all tail.
+            self.direct = direct
+            self._has_direct = False
+        if how.size_first and size >= ALIGNMENT:
+            try:
+                os.ftruncate(self._fd, size)
+            except OSError:
+                os.close(self._fd)
+                raise
+
+    def write(self, data: memoryview, offset: int) -> None:
+        if not self._has_direct:
+            write_at(self._fd, data, offset)
+            if self.direct:
+                self.tail += len(data)
+            return
+        whole = len(data) // ALIGNMENT * ALIGNMENT
+        if whole:
+            write_at(self._fd, data[:whole], offset)
+        if whole < len(data):
+            self._write_tail(data[whole:], offset + whole)
+
+    def _write_tail(self, rest: memoryview, offset: int) -> None:
+        if self._how.pad_tail:
+            self._scratch.view[: len(rest)] = rest
+            self._scratch.view[len(rest) : ALIGNMENT] = bytes(ALIGNMENT - len(rest))
+            write_at(self._fd, self._scratch.view[:ALIGNMENT], offset)
+            os.ftruncate(self._fd, self._size)
+            return
+        flags = fcntl.fcntl(self._fd, fcntl.F_GETFL)
+        fcntl.fcntl(self._fd, fcntl.F_SETFL, flags & ~os.O_DIRECT)
+        write_at(self._fd, rest, offset)
+        self.tail += len(rest)
+
+    def finish(self, found: Found) -> int | None:
+        try:
+            cached = resident_bytes(self._fd)
+            _keep(self._fd, found)
+        finally:
+            os.close(self._fd)
+        return cached
+
+    def abandon(self) -> None:
+        os.close(self._fd)
+
+
+class MemoryWriter:
+    """A new file in a tmpfs."""
+
+    direct = True
+    tail = 0
+
+    def __init__(self, name: str, parent: int, size: int) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._fd = os.open(name, flags, 0o644, dir_fd=parent)
+        # The size first: then a tmpfs with huge pages takes one where the file is large enough.
+        os.ftruncate(self._fd, size)
+
+    def write(self, data: memoryview, offset: int) -> None:
+        write_at(self._fd, data, offset)
+
+    def finish(self, found: Found) -> int | None:
+        try:
+            _keep(self._fd, found)
+        finally:
+            os.close(self._fd)
+        return None
+
+    def abandon(self) -> None:
+        os.close(self._fd)
+
+
+class Discard:
+    """Takes bytes and forgets them: the read-back of a set that has no room in RAM."""
+
+    direct = True
+    tail = 0
+
+    def write(self, data: memoryview, offset: int) -> None:
+        pass
+
+    def finish(self, found: Found) -> int | None:
+        return None
+
+    def abandon(self) -> None:
+        pass
+
+
+def _keep(fd: int, found: Found) -> None:
+    """Give the open file the source's time and read-only attribute."""
+    if found.read_only:
+        # Only the write bits go: exFAT ignores a mode in which any other bit changes.
+        os.fchmod(fd, os.fstat(fd).st_mode & 0o555)
+    os.utime(fd, ns=(found.mtime_ns, found.mtime_ns))

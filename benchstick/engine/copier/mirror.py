@@ -1,0 +1,180 @@
+"""Comparing a target with a source: what is copied, what is skipped, what is removed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from benchstick.engine.copier.errors import ENDS_COPY, LOST, file_words
+from benchstick.engine.copier.report import CopyReport
+from benchstick.engine.copier.tree import (
+    Folder,
+    Found,
+    Removed,
+    Tree,
+    join,
+    list_folder,
+    open_below,
+    remove,
+)
+
+FAT_SLACK = 2.0
+# NTFS counts in 100 ns; the others keep times exactly.
+USUAL_SLACK = 1e-6
+
+
+def slack_for(filesystems: list[str]) -> float:
+    """Seconds by which two times may differ and still be equal on these filesystems."""
+    return FAT_SLACK if any(name in ("exfat", "vfat") for name in filesystems) else USUAL_SLACK
+
+
+@dataclass(slots=True)
+class Job:
+    """One file to copy and its folder."""
+
+    folder: str
+    found: Found
+
+
+@dataclass
+class Mirror:
+    """What has to be done in the target, found by comparing it with the source."""
+
+    jobs: list[Job] = field(default_factory=list)
+    uses: dict[str, int] = field(default_factory=dict)
+
+
+class Comparison:
+    """Brings the target's folders into shape and finds the files to copy."""
+
+    def __init__(
+        self,
+        root: int,
+        report: CopyReport,
+        slack: float,
+        *,
+        purge: bool,
+        halted: Callable[[], bool],
+    ) -> None:
+        """`root` is the open target; `purge` removes extras; `halted` ends the work early."""
+        self.root, self.report = root, report
+        self.purge, self.halted = purge, halted
+        self.slack_ns = int(slack * 1e9)
+        self.device = os.fstat(root).st_dev
+
+    def compare(self, tree: Tree) -> Mirror:
+        """Remove extras, make missing folders, and list what is to copy."""
+        plan = Mirror()
+        fresh: set[str] = set()
+        failed: set[str] = set()
+        for folder in tree.folders:
+            if self.halted():
+                break
+            if folder.path in failed:
+                failed.update(join(folder.path, name) for name in folder.folders)
+                self._give_up(folder)
+                continue
+            # What lies in a folder just made need not be looked at.
+            is_new = folder.path in fresh
+            try:
+                fd = open_below(self.root, folder.path)
+            except OSError as error:
+                if not folder.path or error.errno in ENDS_COPY:
+                    raise
+                self.report.errors[folder.path] = file_words(error, "the target", of_source=False)
+                failed.update(join(folder.path, name) for name in folder.folders)
+                self._give_up(folder)
+                continue
+            try:
+                there = None if is_new else self._there(fd, folder)
+                self._folders(fd, folder, there, fresh, failed)
+                self._files(folder, there, plan)
+            finally:
+                os.close(fd)
+        return plan
+
+    def _give_up(self, folder: Folder) -> None:
+        """Count a folder that could not be made, and its files, as failed."""
+        self.report.dirs.failed += 1
+        self.report.files.failed += len(folder.files)
+        self.report.sizes.failed += sum(found.size for found in folder.files)
+
+    def _there(self, fd: int, folder: Folder) -> dict[str, Found | None]:
+        """What the target folder keeps: files by name, None for folders. The rest is removed."""
+        others: dict[str, str] = {}
+        listed = list_folder(fd, folder.path, others)
+        wanted_files = {found.name: found for found in folder.files}
+        wanted_folders = set(folder.folders)
+        kept: dict[str, Found | None] = {}
+        for name in [*listed.folders, *(path.rpartition("/")[2] for path in others)]:
+            if name in wanted_folders and name in listed.folders:
+                kept[name] = None
+            else:
+                self._clear(fd, folder.path, name, clash=name in wanted_files or (
+                    name in wanted_folders))  # fmt: skip
+        for found in listed.files:
+            wanted = wanted_files.get(found.name)
+            if wanted is None:
+                self._clear(fd, folder.path, found.name, clash=found.name in wanted_folders)
+            elif self._same(wanted, found):
+                kept[found.name] = found
+            else:
+                # A new file instead of writing over it: it may be read-only, or have a second
+                # name (a hard link) outside of the target.
+                remove(fd, found.name, self.device, Removed())
+        return kept
+
+    def _same(self, wanted: Found, found: Found) -> bool:
+        if wanted.size != found.size:
+            return False
+        return abs(wanted.mtime_ns - found.mtime_ns) <= self.slack_ns
+
+    def _clear(self, fd: int, folder: str, name: str, *, clash: bool) -> None:
+        """Remove an extra. What has the name of something wanted goes in any case."""
+        if not self.purge and not clash:
+            return
+        removed = Removed()
+        try:
+            remove(fd, name, self.device, removed)
+        except OSError as error:
+            if error.errno in LOST:
+                raise
+            self.report.errors[join(folder, name)] = f"extra not removed: {error.strerror}"
+        self.report.dirs.extras += removed.folders
+        self.report.files.extras += removed.files
+        self.report.sizes.extras += removed.bytes
+        if clash:
+            (self.report.dirs if removed.folders else self.report.files).mismatch += 1
+
+    def _folders(
+        self,
+        fd: int,
+        folder: Folder,
+        there: dict[str, Found | None] | None,
+        fresh: set[str],
+        failed: set[str],
+    ) -> None:
+        for name in folder.folders:
+            if there is not None and name in there:
+                self.report.dirs.skipped += 1
+                continue
+            path = join(folder.path, name)
+            try:
+                os.mkdir(name, 0o755, dir_fd=fd)
+            except OSError as error:
+                if error.errno in ENDS_COPY:
+                    raise
+                self.report.errors[path] = file_words(error, "the target", of_source=False)
+                failed.add(path)
+            else:
+                fresh.add(path)
+                self.report.dirs.copied += 1
+
+    def _files(self, folder: Folder, there: dict[str, Found | None] | None, plan: Mirror) -> None:
+        todo = [found for found in folder.files if there is None or found.name not in there]
+        plan.jobs += [Job(folder.path, found) for found in todo]
+        plan.uses[folder.path] = len(todo)
+        same = len(folder.files) - len(todo)
+        self.report.files.skipped += same
+        self.report.sizes.skipped += sum(f.size for f in folder.files) - sum(f.size for f in todo)

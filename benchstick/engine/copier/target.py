@@ -1,0 +1,105 @@
+"""The target folder of a copy: opened without following a link, emptied, checked."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from pathlib import Path
+
+from benchstick.engine.copier.direct_io import syncfs
+from benchstick.engine.copier.errors import FULL, LOST
+from benchstick.engine.copier.report import CopyDriveLost, CopyReport, TargetFull, TargetReadOnly
+from benchstick.engine.copier.source import OpenSource
+from benchstick.engine.copier.tree import Removed, remove
+from benchstick.errors import BadInput, Refused
+
+
+def open_target(target: Path) -> int:
+    """Open the target folder, made if need be. Refused when it is a link, never followed."""
+    with contextlib.suppress(FileExistsError):
+        try:
+            target.mkdir()
+        except FileNotFoundError:
+            raise BadInput(f"target {target}: its parent folder does not exist") from None
+        except OSError as error:
+            if isinstance(error, FileExistsError):
+                raise
+            if error.errno in LOST:
+                raise CopyDriveLost(
+                    f"target {target}: {error.strerror}: the drive is gone or failing", CopyReport()
+                ) from None
+            if error.errno == errno.EROFS:
+                message = f"target {target} is mounted read-only: mount it writable"
+                raise TargetReadOnly(message, CopyReport()) from None
+            if error.errno in FULL:
+                raise TargetFull(f"target {target}: {error.strerror}", CopyReport()) from None
+            raise BadInput(f"target {target}: {error.strerror}") from None
+    try:
+        return os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if target.is_symlink():
+            raise Refused(f"target {target} is a symbolic link: give the folder itself") from None
+        if error.errno in LOST:
+            raise CopyDriveLost(
+                f"target {target}: {error.strerror}: the drive is gone or failing", CopyReport()
+            ) from None
+        raise BadInput(f"target {target}: {error.strerror}") from None
+
+
+def refuse_nesting(root: int, opened: OpenSource, target: Path) -> None:
+    """A mirror into its own source, or of a folder inside of the target, would eat it."""
+    if opened.fd is None:
+        return
+    source, top = os.fstat(opened.fd), os.fstat(root)
+    if (source.st_dev, source.st_ino) in _upwards(root):
+        raise BadInput(f"target {target} is its own source or lies inside of it")
+    if (top.st_dev, top.st_ino) in _upwards(opened.fd):
+        raise BadInput(f"the source lies inside of the target {target}, which the copy would clear")
+
+
+def _upwards(start: int) -> list[tuple[int, int]]:
+    """Device and inode of an open folder and of all above it."""
+    chain: list[tuple[int, int]] = []
+    fd = os.dup(start)
+    try:
+        while True:
+            status = os.fstat(fd)
+            here = (status.st_dev, status.st_ino)
+            if chain and chain[-1] == here:
+                return chain
+            chain.append(here)
+            above = os.open("..", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
+            os.close(fd)
+            fd = above
+    finally:
+        os.close(fd)
+
+
+def empty_folder(folder: Path) -> Removed:
+    """Remove everything in `folder`, not itself: the target before a pass, outside the clock.
+
+    Links are removed, never followed; a mount inside, a bind mount too, stays and is an error.
+    """
+    if folder.is_symlink():
+        raise Refused(f"{folder} is a symbolic link: give the folder itself")
+    removed = Removed()
+    fd = -1
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        device = os.fstat(fd).st_dev
+        with os.scandir(fd) as entries:
+            names = [entry.name for entry in entries]
+        for name in names:
+            remove(fd, name, device, removed)
+        syncfs(fd)
+    except OSError as error:
+        if error.errno in LOST:
+            raise CopyDriveLost(
+                f"emptying {folder}: {error.strerror}: the drive is gone or failing", CopyReport()
+            ) from None
+        raise BadInput(f"{folder}: {error.strerror}") from None
+    finally:
+        if fd >= 0:
+            os.close(fd)
+    return removed

@@ -1,0 +1,1 @@
+"""Where the files of a set come from: RAM, a generator, another drive."""

@@ -1,0 +1,392 @@
+"""Where the files of a set come from: RAM, a generator, or a tree on another drive.
+
+The cycle with `ram`: a pass copies `RamSource.tree` to the drive; then `delete_tree` makes room
+and the read-back fills the same folder again; `check`, outside the clock, says whether that is
+what was written. It is then the next pass's source; when it differs the caller marks the pass
+`invalid: data differ` and calls `rebuild`.
+
+With `generated` there is no room for the read-back: `copier.read_back` reads everything in the
+clock and discards it, and `GeneratedSource.verify`, an untimed read of its own, checks every byte.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from benchstick.engine.copier.copy import copy_tree
+from benchstick.engine.copier.direct_io import Buffer
+from benchstick.engine.copier.files import MadeReader, Reader
+from benchstick.engine.copier.source import OpenFolder
+from benchstick.engine.copier.target import empty_folder
+from benchstick.engine.copier.tree import Folder, Found, Tree, join
+from benchstick.engine.fileset_source import free_ram
+from benchstick.engine.fileset_source.content import CHUNK, Content, Difference
+from benchstick.engine.fileset_source.free_ram import ram_free
+from benchstick.engine.fileset_source.verify import FileHash, check_content, check_hashes, hash_tree
+from benchstick.errors import BadInput, Cancelled
+from benchstick.plan.fileset import FileEntry, FileSet, from_listing
+
+__all__ = [
+    "Difference",
+    "DriveSource",
+    "GeneratedSource",
+    "RamSource",
+    "ram_free",
+    "read_tree",
+]
+
+# Synthetic files have fixed times, two seconds apart: FAT keeps even seconds only.
+FIRST_TIME = 1_325_376_000
+# Builders for a tmpfs: more only wait for each other.
+BUILDERS = 4
+
+Progress = Callable[[int], None]
+
+
+class RamSource:
+    """A set in a tmpfs of the bench's own at `mount_at`, made from the set's seed or a user's tree.
+
+    `swappable` tells why its pages might be swapped, or is None. Use `close` or a `with` block:
+    it unmounts.
+    """
+
+    def __init__(
+        self, mount_at: Path, fileset: FileSet, *, origin: DriveSource | None = None
+    ) -> None:
+        self.fileset = fileset
+        self.mount_at = mount_at
+        self.tree = mount_at / "tree"
+        self._origin = origin
+        self._content = Content(fileset.seed)
+        free_ram.refuse_if_too_large(fileset)
+        # Some room for what the read-back of a faulty drive may bring too much.
+        size = fileset.ram_needed + (16 << 20)
+        self.swappable = free_ram.mount(mount_at, size)
+        try:
+            self.tree.mkdir(mode=0o700)
+        except OSError as error:
+            free_ram.unmount(mount_at)
+            raise BadInput(f"{self.tree}: {error.strerror}") from None
+
+    def __enter__(self) -> RamSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Unmount. The RAM is free again."""
+        free_ram.unmount(self.mount_at)
+
+    def open_source(self) -> OpenFolder:
+        """For `copy_tree`."""
+        return OpenFolder(self.tree, direct=True)
+
+    def build(
+        self, *, cancel: threading.Event | None = None, progress: Progress | None = None
+    ) -> None:
+        """Make the files. BadInput when RAM runs out or the user's tree changed; Cancelled."""
+        if self._origin is not None:
+            self._origin.copy_to(self.tree, cancel=cancel, progress=progress)
+        else:
+            _Builder(self.tree, self.fileset, self._content, cancel, progress).run()
+
+    def delete_tree(self) -> None:
+        """Remove the files, before the read-back takes their place."""
+        empty_folder(self.tree)
+
+    def rebuild(
+        self, *, cancel: threading.Event | None = None, progress: Progress | None = None
+    ) -> None:
+        """Make the files anew, after a read-back that differed."""
+        self.delete_tree()
+        self.build(cancel=cancel, progress=progress)
+
+    def check(
+        self, *, cancel: threading.Event | None = None, progress: Progress | None = None
+    ) -> list[Difference]:
+        """What in the tree is not as it should be, every byte looked at. Outside the clock."""
+        if self._origin is not None:
+            return check_hashes(self.tree, self._origin.hashes, cancel=cancel, progress=progress)
+        return check_content(
+            self.tree, self.fileset.files, self._content, cancel=cancel, progress=progress
+        )
+
+
+class _Builder:
+    """Writes a set's files into a folder of a tmpfs, in a few threads."""
+
+    def __init__(
+        self,
+        root: Path,
+        fileset: FileSet,
+        content: Content,
+        cancel: threading.Event | None,
+        progress: Progress | None,
+    ) -> None:
+        self.root, self.fileset, self.content = root, fileset, content
+        self.cancel, self.progress = cancel, progress
+        self.jobs = collections.deque(enumerate(fileset.files))
+        self.failed: BaseException | None = None
+        self.done = [0] * BUILDERS
+
+    def run(self) -> None:
+        for folder in self.fileset.folders:
+            (self.root / folder).mkdir(exist_ok=True)
+        workers = [
+            threading.Thread(target=self._worker, args=(i,), daemon=True) for i in range(BUILDERS)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(0.1)
+                if self.progress is not None:
+                    self.progress(sum(self.done))
+        if isinstance(self.failed, OSError):
+            raise BadInput(f"making {self.fileset.name} in RAM: {self.failed.strerror}")
+        if self.failed is not None:
+            raise self.failed
+        if self._halted():
+            raise Cancelled(f"cancelled while {self.fileset.name} was made in RAM")
+        for folder in (*reversed(self.fileset.folders), ""):
+            os.utime(self.root / folder, ns=(FIRST_TIME * 10**9, FIRST_TIME * 10**9))
+
+    def _halted(self) -> bool:
+        return self.cancel is not None and self.cancel.is_set()
+
+    def _worker(self, index: int) -> None:
+        buffer = Buffer(CHUNK)
+        try:
+            while self.failed is None and not self._halted():
+                try:
+                    number, entry = self.jobs.popleft()
+                except IndexError:
+                    return
+                self._one(index, number, entry, buffer)
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
+            self.failed = error
+
+    def _one(self, index: int, number: int, entry: FileEntry, buffer: Buffer) -> None:
+        key = self.content.key(entry)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(self.root / entry.path, flags, 0o644)
+        try:
+            # The size first: then a tmpfs with huge pages takes one where the file is large enough.
+            os.ftruncate(fd, entry.size)
+            for offset in range(0, entry.size, CHUNK):
+                if self._halted():
+                    return
+                length = min(CHUNK, entry.size - offset)
+                self.content.fill(buffer, key, offset, length)
+                os.pwrite(fd, buffer.view[:length], offset)
+                self.done[index] += length
+            moment = _time_of(number)
+            os.utime(fd, ns=(moment, moment))
+        finally:
+            os.close(fd)
+
+
+def _time_of(number: int) -> int:
+    return (FIRST_TIME + 2 * number) * 10**9
+
+
+class GeneratedSource:
+    """A set made while it is copied: no RAM needed, every block unique and checkable."""
+
+    def __init__(self, fileset: FileSet) -> None:
+        self.fileset = fileset
+        self._content = Content(fileset.seed)
+
+    def open_source(self) -> OpenGenerated:
+        """For `copy_tree`."""
+        return OpenGenerated(self.fileset, self._content)
+
+    def measure_rate(self, seconds: float = 0.5) -> float:
+        """Bytes a second that the generator alone makes, with a thread a CPU.
+
+        A figure taken from a drive more than half as fast is `source-bound`.
+        """
+        entry = max(self.fileset.files, key=lambda e: e.size, default=FileEntry("empty", CHUNK))
+        key = self._content.key(entry)
+        threads = len(os.sched_getaffinity(0))
+        made = [0] * threads
+        # The pools are made before the clock starts.
+        self._content.fill(Buffer(CHUNK), key, 0, CHUNK)
+        begun = time.monotonic()
+
+        def work(index: int) -> None:
+            buffer = Buffer(CHUNK)
+            while time.monotonic() - begun < seconds:
+                self._content.fill(buffer, key, made[index], CHUNK)
+                made[index] += CHUNK
+
+        workers = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return sum(made) / (time.monotonic() - begun)
+
+    def verify(
+        self,
+        folder: Path,
+        *,
+        cancel: threading.Event | None = None,
+        progress: Progress | None = None,
+    ) -> list[Difference]:
+        """What in the copy at `folder` is not as it should be, every byte read directly."""
+        return check_content(
+            folder, self.fileset.files, self._content, cancel=cancel, progress=progress
+        )
+
+
+class OpenGenerated:
+    """An opened `GeneratedSource`: lists what will be made."""
+
+    fd: int | None = None
+
+    def __init__(self, fileset: FileSet, content: Content) -> None:
+        self._content = content
+        self._entries = {entry.path: entry for entry in fileset.files}
+        folders = {path: Folder(path, FIRST_TIME * 10**9) for path in ("", *fileset.folders)}
+        for path in fileset.folders:
+            parent, _slash, name = path.rpartition("/")
+            folders[parent].folders.append(name)
+        for number, entry in enumerate(fileset.files):
+            parent, _slash, name = entry.path.rpartition("/")
+            folders[parent].files.append(Found(name, entry.size, _time_of(number), False))
+        ordered: list[Folder] = []
+        stack = [""]
+        while stack:
+            folder = folders[stack.pop()]
+            folder.files.sort(key=lambda found: found.name)
+            folder.folders.sort()
+            ordered.append(folder)
+            stack += [join(folder.path, name) for name in reversed(folder.folders)]
+        self.tree = Tree(ordered, {})
+
+    def begin(self, uses: dict[str, int]) -> None:
+        """Nothing to open beforehand."""
+
+    def reader(self, folder: str, found: Found, buffer: Buffer) -> Reader:
+        key = self._content.key(self._entries[join(folder, found.name)])
+        return MadeReader(
+            buffer, lambda offset, length: self._content.fill(buffer, key, offset, length)
+        )
+
+    def done(self, folder: str) -> None:
+        """Nothing to close."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class DriveSource:
+    """A user's tree, opened read-only and never changed.
+
+    `fileset` is what it holds, `hashes` what its files held when they were read (`read_tree`),
+    `left_out` why links, sockets, devices and folders of other filesystems are not in it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        fileset: FileSet,
+        hashes: dict[str, FileHash],
+        left_out: dict[str, str],
+    ) -> None:
+        self.path, self.fileset = path, fileset
+        self.hashes, self.left_out = hashes, left_out
+
+    def open_source(self) -> OpenFolder:
+        """For `copy_tree`."""
+        return OpenFolder(self.path, direct=True)
+
+    def copy_to(
+        self,
+        folder: Path,
+        *,
+        cancel: threading.Event | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Read the tree into `folder` (a tmpfs) and take the hashes, or compare with those taken.
+
+        BadInput naming the first file when the tree changed since, or could not be read whole.
+        """
+        report = copy_tree(self, folder, cancel=cancel, progress=progress)
+        if report.errors:
+            path, message = next(iter(report.errors.items()))
+            raise BadInput(
+                f"{self.path}: {len(report.errors)} files cannot be read, {path}: {message}",
+                field="set",
+            )
+        if not self.hashes:
+            _tree, self.hashes = hash_tree(folder, cancel=cancel)
+            return
+        differences = check_hashes(folder, self.hashes, cancel=cancel)
+        if differences:
+            raise BadInput(
+                f"{self.path} changed since it was read first: {differences[0]}: "
+                "choose a tree that nobody writes to",
+                field="set",
+            )
+
+    def verify(
+        self,
+        folder: Path,
+        *,
+        cancel: threading.Event | None = None,
+        progress: Progress | None = None,
+    ) -> list[Difference]:
+        """What in the copy at `folder` is not as the hashes say. Not the drive's is what somebody
+        changed in the tree itself since it was hashed."""
+        found = check_hashes(folder, self.hashes, cancel=cancel, progress=progress)
+        if not found:
+            return found
+        changed = {item.path for item in check_hashes(self.path, self.hashes, cancel=cancel)}
+        return [
+            replace(item, what=f"{item.what}; the source changed as well", of_drive=False)
+            if item.path in changed
+            else item
+            for item in found
+        ]
+
+
+def read_tree(
+    path: Path,
+    *,
+    hashes: bool = True,
+    cancel: threading.Event | None = None,
+    progress: Progress | None = None,
+) -> DriveSource:
+    """Look at a user's tree, and with `hashes` read it whole and hash it.
+
+    Without, the hashes are taken when `RamSource.build` reads it. BadInput for a tree that is not
+    there, cannot be read, or has no file.
+    """
+    if path.is_symlink() or not path.is_dir():
+        what = "is a symbolic link" if path.is_symlink() else "is not a folder"
+        raise BadInput(f"set {path} {what}: give a folder", field="set")
+    opened = OpenFolder(path, direct=True)
+    tree = opened.tree
+    opened.close()
+    taken: dict[str, FileHash] = {}
+    if hashes:
+        tree, taken = hash_tree(path, cancel=cancel, progress=progress)
+    files = [
+        (join(folder.path, found.name), found.size)
+        for folder in tree.folders
+        for found in folder.files
+    ]
+    if not files:
+        raise BadInput(f"set {path} holds no file: give a folder with files", field="set")
+    folders = [folder.path for folder in tree.folders if folder.path]
+    fileset = from_listing(path.name or "tree", folders, files)
+    return DriveSource(path, fileset, taken, dict(tree.left_out))

@@ -1,0 +1,235 @@
+"""Checking a tree against what it should hold. Outside the clock, always of every byte."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchstick.engine.copier.direct_io import Buffer, filesystem_of, in_memory
+from benchstick.engine.copier.errors import LOST
+from benchstick.engine.copier.files import DriveReader, SourceError
+from benchstick.engine.copier.report import CopyDriveLost, CopyReport
+from benchstick.engine.copier.tree import Found, Tree, join, list_tree, open_below
+from benchstick.engine.fileset_source.content import CHUNK, Content, Difference
+from benchstick.errors import BadInput, Cancelled
+from benchstick.plan.fileset import FileEntry
+
+CHECKERS = 8
+
+
+@dataclass(frozen=True)
+class FileHash:
+    """A file's SHA-256 a MiB, so that a difference can be placed; and its size."""
+
+    size: int
+    chunks: tuple[bytes, ...]
+
+    @property
+    def digest(self) -> str:
+        """One hash over all, in hex."""
+        return hashlib.sha256(b"".join(self.chunks)).hexdigest()
+
+
+# Looks at one open file: path, reader, what was listed, the reader's buffer, a scratch one.
+Look = Callable[[str, DriveReader, Found, Buffer, Buffer], None]
+
+
+def each_file(
+    folder: Path,
+    look: Look,
+    *,
+    cancel: threading.Event | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Tree:
+    """Open every file below `folder` (directly, where it is on a drive) and give it to `look`.
+
+    `look` gets the path, a reader, what was listed, the reader's buffer and a scratch one. Runs in
+    several threads. Returns the tree. BadInput, DriveLost or Cancelled.
+    """
+    try:
+        root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise BadInput(f"{folder}: {error.strerror}") from None
+    try:
+        tree = list_tree(root, quiet=True)
+        _Walk(root, folder, tree, look, cancel, progress).run()
+        return tree
+    except OSError as error:
+        raise _as_user_error(folder, str(error.filename or ""), error) from None
+    finally:
+        os.close(root)
+
+
+class _Walk:
+    def __init__(
+        self,
+        root: int,
+        folder: Path,
+        tree: Tree,
+        look: Look,
+        cancel: threading.Event | None,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        self.root, self.folder, self.look = root, folder, look
+        self.cancel, self.progress = cancel, progress
+        self.direct = not in_memory(filesystem_of(root))
+        self.jobs = collections.deque(
+            (folder.path, found) for folder in tree.folders for found in folder.files
+        )
+        self.failed: BaseException | None = None
+        self.done = [0] * CHECKERS
+
+    def run(self) -> None:
+        workers = [
+            threading.Thread(target=self._worker, args=(i,), daemon=True)
+            for i in range(min(CHECKERS, len(self.jobs)))
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(0.1)
+                if self.progress is not None:
+                    self.progress(sum(self.done))
+        if self.failed is not None:
+            raise self.failed
+        if self.cancel is not None and self.cancel.is_set():
+            raise Cancelled(f"cancelled while {self.folder} was read")
+
+    def _worker(self, index: int) -> None:
+        buffer, scratch = Buffer(CHUNK), Buffer(CHUNK)
+        while self.failed is None and not (self.cancel is not None and self.cancel.is_set()):
+            try:
+                folder, found = self.jobs.popleft()
+            except IndexError:
+                return
+            path = join(folder, found.name)
+            try:
+                self._one(folder, found, path, buffer, scratch)
+            except SourceError as error:
+                self.failed = _as_user_error(self.folder, path, error.error)
+            except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
+                self.failed = error
+            self.done[index] += found.size
+
+    def _one(self, folder: str, found: Found, path: str, buffer: Buffer, scratch: Buffer) -> None:
+        parent = open_below(self.root, folder, quiet=True)
+        try:
+            reader = DriveReader(found.name, parent, buffer, direct=self.direct)
+        finally:
+            os.close(parent)
+        try:
+            self.look(path, reader, found, buffer, scratch)
+        finally:
+            reader.close()
+
+
+def _as_user_error(folder: Path, path: str, error: OSError) -> Exception:
+    where = f"{folder}/{path}" if path else str(folder)
+    if error.errno in LOST:
+        return CopyDriveLost(
+            f"reading {where}: {error.strerror}: the drive is gone or failing", CopyReport()
+        )
+    return BadInput(f"{where}: {error.strerror}")
+
+
+def hash_tree(
+    folder: Path,
+    *,
+    cancel: threading.Event | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Tree, dict[str, FileHash]]:
+    """Read and hash every file below `folder`."""
+    hashes: dict[str, FileHash] = {}
+
+    def look(path: str, reader: DriveReader, found: Found, buffer: Buffer, _: Buffer) -> None:
+        hashes[path] = _hash(reader, found.size)
+
+    tree = each_file(folder, look, cancel=cancel, progress=progress)
+    return tree, hashes
+
+
+def _hash(reader: DriveReader, size: int) -> FileHash:
+    chunks, length = [], 0
+    for offset in range(0, size, CHUNK):
+        data = reader.block(offset, min(CHUNK, size - offset))
+        chunks.append(hashlib.sha256(data).digest())
+        length += len(data)
+    return FileHash(length, tuple(chunks))
+
+
+def check_hashes(
+    folder: Path,
+    wanted: Mapping[str, FileHash],
+    *,
+    cancel: threading.Event | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Difference]:
+    """The files below `folder` that are not as their hashes say. Empty when all are right."""
+    tree, hashes = hash_tree(folder, cancel=cancel, progress=progress)
+    found = _names(tree, {path: value.size for path, value in wanted.items()})
+    for path, value in wanted.items():
+        other = hashes.get(path)
+        if other is None or other.size != value.size:
+            continue
+        for number, (a, b) in enumerate(zip(value.chunks, other.chunks, strict=True)):
+            if a != b:
+                found.append(Difference(path, number * CHUNK, "differs in the MiB from there"))
+                break
+    return sorted(found, key=lambda difference: difference.path)
+
+
+def check_content(
+    folder: Path,
+    entries: Iterable[FileEntry],
+    content: Content,
+    *,
+    cancel: threading.Event | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Difference]:
+    """The files below `folder` that are not as made from the seed. Empty when all are right."""
+    wanted = {entry.path: entry for entry in entries}
+    differences: list[Difference] = []
+
+    def look(path: str, reader: DriveReader, found: Found, buffer: Buffer, scratch: Buffer) -> None:
+        entry = wanted.get(path)
+        if entry is None or entry.size != found.size:
+            return
+        key = content.key(entry)
+        for offset in range(0, entry.size, CHUNK):
+            length = min(CHUNK, entry.size - offset)
+            got = len(reader.block(offset, length))
+            if got != length:
+                differences.append(Difference(path, offset + got, "ends there when read"))
+                return
+            wrong = content.compare(buffer, scratch, key, offset, length)
+            if wrong is not None:
+                differences.append(Difference(path, wrong, "differs from there"))
+                return
+
+    tree = each_file(folder, look, cancel=cancel, progress=progress)
+    differences += _names(tree, {entry.path: entry.size for entry in wanted.values()})
+    return sorted(differences, key=lambda difference: difference.path)
+
+
+def _names(tree: Tree, wanted: Mapping[str, int]) -> list[Difference]:
+    """Files that are missing, too many, or of the wrong size."""
+    there = {
+        join(folder.path, found.name): found.size
+        for folder in tree.folders
+        for found in folder.files
+    }
+    found = [Difference(path, None, "is missing") for path in wanted if path not in there]
+    for path, size in there.items():
+        if path not in wanted:
+            found.append(Difference(path, None, "is not in the set", of_drive=False))
+        elif size != wanted[path]:
+            found.append(
+                Difference(path, min(size, wanted[path]), f"has {size} of {wanted[path]} bytes")
+            )
+    return found

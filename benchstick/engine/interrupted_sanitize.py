@@ -1,0 +1,287 @@
+"""Purges that did not come to their end: told, gone on with, or taken back."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import sqlite3
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchstick.drives import sanitize_commands, sanitize_methods, subprocesses
+from benchstick.drives.guard import Hold
+from benchstick.drives.guard import hold as take_hold
+from benchstick.drives.sanitize_commands import AtaSecurity, SanitizeLog
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.types import Drive, Fact
+from benchstick.engine.retention import UUID
+from benchstick.errors import BadInput, BenchError, Inconclusive, StoreFailed
+from benchstick.store import database, records
+
+_ASK_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A purge that was begun and has no end. `phase` is begun, password or erasing; `written` how
+    many bytes from the start an overwrite had done; `marks` the UUID of the run that wrote the
+    marks, `samples` their number, `mark_size` their bytes."""
+
+    run: int
+    step: int
+    drive_key: str
+    code: str
+    model: str
+    rung: str
+    phase: str
+    password: str | None
+    written: int
+    marks: str
+    samples: int
+    mark_size: int
+    why: str | None
+
+    def fact(self) -> Fact:
+        """For the drive's facts: what a plan needs to go on with it, and what to type."""
+        names = ("run", "rung", "phase", "written", "samples", "mark_size")
+        known = {name: getattr(self, name) for name in names}
+        return Fact({**known, "advice": self.advice()}, source=f"run {self.run}")
+
+    def advice(self) -> str:
+        """What it left behind, and what to type."""
+        # An older bench may have kept a code that a shell reads as more than a word.
+        code = shlex.quote(self.code)
+        go_on = f"benchstick run erase --drive {code} --erase {code} --param rung=resume"
+        undo = f"benchstick purges --undo {code}"
+        if self.phase == "begun" and self.password is None:
+            return f"nothing was erased yet; begin again with: {go_on}; or forget it with: {undo}"
+        if self.rung.startswith("sanitize"):
+            return f"the drive goes on with the sanitize by itself; follow it with: {go_on}"
+        if self.password is not None:
+            # What is locked cannot be read, and what cannot be read is locked for the guard too.
+            unlock = f" --unlock {code}"
+            return (
+                f"the drive may be locked with the ATA password {self.password}; go on with: "
+                f"{go_on}{unlock}; or take the password off with: {undo}{unlock}"
+            )
+        if self.rung.startswith("format"):
+            return (
+                "whether the drive came to the end of it is not known; format it again with: "
+                f"{go_on}; or leave it so with: {undo}"
+            )
+        return f"a part of the drive is erased; go on with: {go_on}; or leave it so with: {undo}"
+
+    def told(self) -> str:
+        """One sentence for whoever starts the bench next."""
+        title = sanitize_methods.find(self.rung).title
+        return (
+            f"run {self.run}: the purge of {self.model} ({self.code}) by {title} "
+            f"did not come to its end: {self.advice()}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "run": self.run, "drive": self.code, "model": self.model, "rung": self.rung,
+            "phase": self.phase, "password": self.password, "written": self.written,
+            "why": self.why, "advice": self.advice(),
+        }  # fmt: skip
+
+
+def unfinished(db: sqlite3.Connection) -> list[Unfinished]:
+    """All of them, the newest first. Rows that this program could not have written are left out:
+    the page's user may write to the store."""
+    return [found for row in records.unfinished_purges(db) if (found := _read(row)) is not None]
+
+
+def _read(row: sqlite3.Row) -> Unfinished | None:
+    password = row["password"]
+    good = (
+        row["rung"] in sanitize_methods.NAMES
+        and (password is None or re.fullmatch(r"[A-Za-z0-9]{1,32}", password))
+        and UUID.fullmatch(row["marks"] or "")
+        and row["written"] >= 0
+        and row["samples"] > 0
+        and row["mark_size"] in (512 << shift for shift in range(3, 9))
+    )
+    if not good:
+        return None
+    return Unfinished(
+        run=row["run"], step=row["step"], drive_key=row["drive_key"], code=row["drive_code"],
+        model=row["drive_model"], rung=row["rung"], phase=row["phase"], password=password,
+        written=row["written"], marks=row["marks"], samples=row["samples"],
+        mark_size=row["mark_size"], why=row["why"],
+    )  # fmt: skip
+
+
+def of_drive(db: sqlite3.Connection, drive: Drive) -> Unfinished | None:
+    """The unfinished purge of this drive that is to be seen to first."""
+    return _by_drive(unfinished(db)).get(drive.identity.key())
+
+
+def _by_drive(found: Sequence[Unfinished]) -> dict[str, Unfinished]:
+    """Of each drive the newest one, before it one with a password: a locked drive takes nothing
+    else."""
+    first: dict[str, Unfinished] = {}
+    for left in sorted(found, key=lambda left: left.password is None):
+        first.setdefault(left.drive_key, left)
+    return first
+
+
+def at_home(home: Path) -> list[Unfinished]:
+    """All of them in the store at `home`; none where there is no store that can be read."""
+    if not (home / database.FILE).exists():
+        return []
+    with (
+        contextlib.suppress(StoreFailed, sqlite3.Error),
+        contextlib.closing(database.open_reader(home)) as db,
+    ):
+        return unfinished(db)
+    return []
+
+
+def noted(home: Path, drives: Collection[Drive]) -> list[Drive]:
+    """The drives, each with what is unfinished on it among its facts."""
+    by_key = _by_drive(at_home(home))
+    return [_noted(drive, by_key.get(drive.identity.key())) for drive in drives]
+
+
+def _noted(drive: Drive, left: Unfinished | None) -> Drive:
+    if left is None:
+        return drive
+    return replace(drive, facts={**drive.facts, sanitize_methods.UNFINISHED: left.fact()})
+
+
+# ---- what a drive says, for the purge itself as well
+
+
+class Ask:
+    """Asks one drive through `run`, which is `tool.run` or a run's own."""
+
+    def __init__(self, path: str, run: Any = None) -> None:
+        self.path = path
+        self._run = run or subprocesses.run
+
+    def __call__(self, argv: Sequence[str]) -> Finished:
+        done: Finished = self._run(argv, timeout=_ASK_SECONDS)
+        return done
+
+    def security(self) -> AtaSecurity:
+        """The ATA security state now. Inconclusive when the drive does not tell it."""
+        done = self(["hdparm", "-I", self.path])
+        try:
+            return sanitize_commands.parse_ata_security(done.text)
+        except ValueError as error:
+            raise Inconclusive(f"hdparm -I: {error}: {done.error_line}") from None
+
+    def sanitize(self) -> SanitizeLog:
+        """The sanitize log now. Inconclusive when the drive does not tell it."""
+        done = self(["nvme", "sanitize-log", self.path, "-o", "json"])
+        try:
+            return sanitize_commands.parse_sanitize_log(done.text)
+        except ValueError as error:
+            raise Inconclusive(f"nvme sanitize-log: {error}: {done.error_line}") from None
+
+    def take_password_off(self, password: str) -> AtaSecurity:
+        """Unlock the drive and switch the password off; the state after it. BadInput when the
+        drive is frozen, Inconclusive when it does not take the password."""
+        now = self.security()
+        if not now.enabled:
+            return now
+        if now.frozen:
+            raise BadInput(f"the drive keeps its password for now: {sanitize_methods.FROZEN}")
+        if now.expired:
+            raise BadInput(
+                "the drive counted too many passwords that it did not take: switch its power off "
+                "and on, then try again"
+            )
+        done = None
+        # hdparm's disable begins with an unlock, which an unlocked drive takes as well.
+        for act in ("unlock",) * now.locked + ("disable",):
+            done = self(sanitize_commands.ata(self.path, act, password))
+            if done.exit_code != 0:
+                # The drive counts what it does not take, and listens to no more than five.
+                break
+        after = self.security()
+        if after.enabled or done is None or done.exit_code != 0:
+            told = done.error_line if done is not None else "nothing was sent"
+            raise Inconclusive(
+                f"the drive did not take the password {password} off ({told}; it is {after.word})"
+            )
+        return after
+
+
+def undo(
+    db: sqlite3.Connection,
+    home: Path,
+    drive: Drive,
+    *,
+    unlock: str | None,
+    seen: Collection[int] = (),
+) -> str:
+    """Take back what an interrupted purge left on `drive`; says what was done.
+
+    BadInput when nothing is unfinished there, or it cannot be taken back; Refused by the guard.
+    """
+    left = of_drive(db, drive)
+    # A failed sanitize can be left whoever began it: the store that knew of it may be lost.
+    if left is None and not sanitize_methods.sanitize_failed(drive.to_json()):
+        raise BadInput(f"{drive.code}: no purge of this drive was interrupted", field="undo")
+    subprocesses.require(sanitize_methods.find(left.rung).tool if left is not None else "nvme")
+    with take_hold(drive, unlock=unlock, destructive=False, seen=seen, home=home) as held:
+        text = _take_back(left, held)
+    if left is None:
+        return text
+    record = records.RunRecord(db, left.run)
+    record.event(None, "purge", f"taken back: {text}")
+    record.purge_ends(left.step, "closed", text)
+    return text
+
+
+def _take_back(left: Unfinished | None, held: Hold) -> str:
+    held.check_same()
+    ask = Ask(held.drive.path)
+    if left is None:
+        return _leave_sanitize(ask)
+    if left.password is not None:
+        after = ask.take_password_off(left.password)
+        return f"the ATA password is off: the drive is {after.word}; its data may be gone"
+    if left.rung.startswith("sanitize") and left.phase == "erasing":
+        return _leave_sanitize(ask)
+    if left.phase == "begun":
+        return "nothing was erased"
+    return "nothing can be put back: what was erased is gone, and the rest is as it was"
+
+
+def _leave_sanitize(ask: Ask) -> str:
+    log = ask.sanitize()
+    if log.status == sanitize_commands.IN_PROGRESS:
+        raise BadInput(
+            f"the drive is at {100 * log.progress:.0f} % of its sanitize, which nothing can stop; "
+            "it ends by itself"
+        )
+    if log.status != sanitize_commands.FAILED:
+        return f"the drive says of its sanitize: {log.word}; its data are gone"
+    # The log goes on to tell that the last sanitize failed.
+    done = ask(sanitize_commands.leave_failed_sanitize(ask.path))
+    if done.exit_code != 0:
+        raise Inconclusive(f"the drive stays in its failed sanitize: {done.error_line}")
+    return "the failed sanitize was left, the drive takes reads and writes; it is not erased"
+
+
+def interrupt(record: records.RunRecord, db: sqlite3.Connection) -> None:
+    """Of a run whose runner was killed: its purge is marked, and told with what to do."""
+    rows = db.execute(
+        "SELECT step FROM purges WHERE run = ? AND state = 'running'", (record.number,)
+    ).fetchall()
+    for row in rows:
+        record.purge_ends(int(row["step"]), "interrupted", "the bench was killed or lost power")
+    if not rows:
+        return
+    for left in unfinished(db):
+        if left.run == record.number:
+            with contextlib.suppress(BenchError):
+                record.event(None, "purge", left.told())
+

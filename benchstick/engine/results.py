@@ -1,0 +1,104 @@
+"""What a run comes to, however it ended: its suite's result from what was measured so far.
+
+The runner asks at its end, and recovery for a runner that was killed, from the store alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchstick.engine.measure.per_second_log import BySecond, counter_rates, figures_of
+from benchstick.plan.steps import Fio, Plan, plan_from_json
+from benchstick.store.records import Figure, RunRecord, find_run, samples_of, temperatures_of
+from benchstick.suites import registry
+from benchstick.suites.interface import Recorded, RecordSuite, Result, Suite
+
+KILLED = "the bench was killed or lost power"
+_LOST_LOG = "fio's log is lost: the bench was killed or lost power"
+
+
+def conclude(
+    record: RunRecord, suite: Suite, plan: Plan, drive: Mapping[str, Any], target: str
+) -> Mapping[str, Any]:
+    """The document of the result; its figures over all passes and its events are kept with the run.
+
+    `drive` is the drive's JSON, `target` what the passes were measured on.
+    """
+    kept = record.all_figures()
+    measured = [figure for figure in kept if figure.pass_no is not None]
+    result = _result(record, suite, plan, drive, measured)
+    # Whoever came this far and was killed then has kept them already.
+    if len(measured) == len(kept):
+        record.figures(
+            [
+                Figure(
+                    step=item["step"], name=item["name"], value=item["value"], unit=item["unit"],
+                    pass_no=None, target=item.get("target") or target,
+                    state=item["state"], why=item["why"], detail=item["detail"],
+                )
+                for item in result.figures
+            ]
+        )  # fmt: skip
+        for kind, text in result.events:
+            record.event(None, kind, text)
+    return result.document
+
+
+def _result(
+    record: RunRecord,
+    suite: Suite,
+    plan: Plan,
+    drive: Mapping[str, Any],
+    measured: Sequence[Figure],
+) -> Result:
+    """What the suite makes of the figures, and of the per-second record where it wants it."""
+    figures = [figure.to_json() for figure in measured]
+    if not isinstance(suite, RecordSuite):
+        return suite.result(plan, figures, drive)
+    recorded = Recorded(
+        samples=record.read(lambda db: samples_of(db, record.number)),
+        temperatures=record.read(lambda db: temperatures_of(db, record.number)),
+    )
+    return suite.result_of_record(plan, figures, drive, recorded)
+
+
+def conclude_killed(record: RunRecord) -> Mapping[str, Any] | None:
+    """As `conclude`, for a run whose runner is gone, with the seconds of the step in flight that
+    reached the store. None where nothing can be made of what it has; an event then tells why."""
+    try:
+        row = record.read(lambda db: find_run(db, record.number))
+        plan = plan_from_json(json.loads(row["plan_json"]))
+        target = str(json.loads(row["conditions_json"]).get("target") or plan.target)
+        _keep_seconds(record, plan, target)
+        suite = registry.find(str(row["suite"]))
+        return conclude(record, suite, plan, json.loads(row["drive_json"]), target)
+    except Exception as error:  # noqa: BLE001 - whatever the store has of it, the run is closed
+        record.event(None, "recovery", f"no result can be made of what was measured: {error!r}")
+        return None
+
+
+def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
+    """The series of the step in flight, where it is one that is kept second by second."""
+    open_steps = record.read(
+        lambda db: db.execute(
+            "SELECT idx, t_start FROM steps WHERE run = ? AND state = 'running'", (record.number,)
+        ).fetchall()
+    )
+    known = {(figure.step, figure.name) for figure in record.all_figures()}
+    for row in open_steps:
+        step = plan.steps[row["idx"]]
+        if not isinstance(step, Fio) or not step.series or not step.counted:
+            continue
+        samples = [
+            sample
+            for sample in record.read(lambda db: samples_of(db, record.number))
+            if sample.step == row["idx"] and row["t_start"] <= sample.t - sample.dt
+        ]
+        rates = counter_rates(samples, step.block)
+        found = BySecond("counters", _LOST_LOG, 1, rates, latency_why=_LOST_LOG)
+        made = figures_of(
+            step, found, target="block" if step.whole_drive else target, why=KILLED, whole=False
+        )
+        record.figures([item for item in made if (item.step, item.name) not in known])

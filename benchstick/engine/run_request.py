@@ -1,0 +1,313 @@
+"""From what somebody asked for to a run: resolve the drive, plan, pass the guard, carry out.
+
+The command line and the agent both come through here, and nothing that they say is believed:
+the drive is looked for anew, the parameters are parsed anew, the guard judges anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from benchstick.drives import discover, guard, practice, sanitize_methods
+from benchstick.drives.device_query import ask_patiently
+from benchstick.drives.medium import Token
+from benchstick.drives.types import Drive
+from benchstick.engine import interrupted_sanitize, recovery
+from benchstick.engine.fileset_source import ram_disk
+from benchstick.engine.measure import fio
+from benchstick.engine.runner import Outcome, Progress, Runner
+from benchstick.engine.steps.sanitize import require_tools
+from benchstick.errors import BadInput, DriveLost, Refused, StoreFailed
+from benchstick.plan import fileset, run_queue
+from benchstick.plan.fileset import FileSet
+from benchstick.plan.steps import Fio, Plan
+from benchstick.store import database, records
+from benchstick.suites import registry
+
+# The one suite that takes a drive which can only be purged.
+PURGING = "erase"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What was asked for. `drive` is a selector; `expected` the (identity key, diskseq) of the
+    drive that the asker saw, where he saw it some time ago, and `medium` the token of the medium
+    that was in it then (None where he knew of none). `follows`: a run of the same queue has
+    ended on the drive, so that a drive which is not there has gone away."""
+
+    suite: str
+    drive: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    target: str | None = None
+    fs: str | None = None
+    scale: float | None = None
+    erase: str | None = None
+    unlock: str | None = None
+    expected: tuple[str, int | None] | None = None
+    medium: Token | None = None
+    request: int | None = None
+    own_folders: bool = True
+    follows: bool = False
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A job with its drive found and its plan made."""
+
+    job: Job
+    drive: Drive
+    plan: Plan
+    sets: Mapping[str, FileSet]
+    set_folder: Path | None
+    seen: tuple[int, ...] = ()
+
+
+def find_drive(
+    selector: str, home: Path, seen: Collection[int] = (), *, makes: bool = True
+) -> Drive:
+    """The drive that `selector` means; the practice drive is made where it `makes` things.
+
+    BadInput when there is none.
+    """
+    known = _labels(home)
+    if selector == "practice":
+        if makes:
+            practice.ensure(home)
+        elif practice.find(home) is None:
+            raise BadInput(
+                "practice: not there yet, and a dry run makes nothing; run: benchstick practice",
+                field="drive",
+            )
+    others = _others(selector, home, known)
+    return interrupted_sanitize.noted(home, _resolved([selector], home, seen, known, others))[0]
+
+
+def find_drives(
+    selectors: Sequence[str], home: Path, seen: Collection[int] = (), *, makes: bool = True
+) -> list[Drive]:
+    """The drives that several selectors mean, in one look where that can be. BadInput."""
+    if "practice" in selectors or len(selectors) == 1:
+        return [find_drive(selector, home, seen, makes=makes) for selector in selectors]
+    known = _labels(home)
+    return interrupted_sanitize.noted(home, _resolved(selectors, home, seen, known))
+
+
+def _resolved(
+    selectors: Sequence[str],
+    home: Path,
+    seen: Collection[int],
+    known: Mapping[str, str],
+    others: Collection[str] = (),
+) -> list[Drive]:
+    """The drives of a scan that the selectors mean. Where one did not answer in time, which can
+    change its code as well, a second scan gives it more time. BadInput."""
+    drives = discover.scan(labels=known, seen=seen, home=home, identity_only=others)
+    try:
+        meant = [discover.resolve(selector, drives, known) for selector in selectors]
+    except BadInput:
+        if not any(drive.guard.retry for drive in drives):
+            raise
+        meant = []
+    if meant and not any(drive.guard.retry for drive in meant):
+        return meant
+    drives = discover.scan(
+        labels=known, seen=seen, home=home, identity_only=others, query=ask_patiently
+    )
+    return [discover.resolve(selector, drives, known) for selector in selectors]
+
+
+def _others(selector: str, home: Path, known: Mapping[str, str]) -> list[str]:
+    """Kernel names of the drives that `selector` does not mean, by what the kernel alone knows.
+
+    They are asked for their identity only, so that codes are what `benchstick drives` prints: a
+    look at all that is on them can take long. None are left out when the kernel alone cannot tell
+    which is meant.
+    """
+    names = [path.name for path in Path("/sys/block").iterdir()]
+    drives = discover.scan(deep=False, labels=known, home=home, skip_queries=names)
+    try:
+        meant = discover.resolve(selector, drives, known)
+    except BadInput:
+        return []
+    return [name for name in names if name != meant.name]
+
+
+def _labels(home: Path) -> dict[str, str]:
+    if not (home / database.FILE).exists():
+        return {}
+    # A store that cannot be read is the writer's to mend or to refuse; it has no labels to give.
+    with (
+        contextlib.suppress(StoreFailed),
+        contextlib.closing(database.open_reader(home)) as db,
+    ):
+        return records.labels(db)
+    return {}
+
+
+def make_ready(
+    job: Job,
+    home: Path,
+    seen: Collection[int] = (),
+    *,
+    makes: bool = True,
+    drive: Drive | None = None,
+) -> Ready:
+    """Find the drive and make the plan; writes nothing to any drive. BadInput, Refused, DriveLost.
+
+    `makes` as in `find_drive`; `drive` where it was found just now.
+    """
+    registry.find(job.suite)
+    if drive is None:
+        try:
+            drive = find_drive(job.drive, home, seen, makes=makes)
+        except BadInput as error:
+            if not job.follows:
+                raise
+            raise DriveLost(f"{job.drive}: the drive went away after the run before") from error
+    if job.expected is not None and job.expected != (drive.identity.key(), drive.diskseq):
+        raise Refused(
+            f"{drive.code}: not the drive that was chosen (it was replugged or replaced); "
+            "look at the drives again"
+        )
+    job = replace(
+        job,
+        erase=discover.code_of(job.erase, job.drive, drive),
+        unlock=discover.code_of(job.unlock, job.drive, drive),
+    )
+    if job.medium is not None:
+        # What ran on it before may have changed its content.
+        why = job.medium.difference(drive.medium, content=not job.follows)
+        if why is not None:
+            raise Refused(
+                f"{drive.code}: {why} since the drive was chosen; look at the drives again",
+                field="drive",
+            )
+    why = None if job.suite == PURGING else sanitize_methods.unusable(drive.to_json())
+    if why is not None:
+        raise Refused(f"{drive.code}: {why}")
+    own, folder = _own_sets(job)
+    plan = registry.make_plan(
+        job.suite,
+        drive.to_json(),
+        job.params,
+        target=job.target,
+        fs=job.fs,
+        scale=job.scale,
+        sets=own,
+        ram=ram_disk.ram_free(),
+    )
+    named = {item.name: item for item in own}
+    for described in plan.sets:
+        name = str(described["name"])
+        if name not in named:
+            named[name] = fileset.builtin(name, plan.scale or 1.0)
+    return Ready(job, drive, plan, named, folder, tuple(seen))
+
+
+def make_all_ready(
+    jobs: Sequence[Job], home: Path, seen: Collection[int] = (), *, makes: bool = True
+) -> list[Ready]:
+    """Make all jobs of a queue ready, on one and the same drive; writes nothing. BadInput, also
+    where they cannot follow each other; Refused."""
+    found: list[Ready] = []
+    for job in jobs:
+        drive = found[0].drive if found else None
+        found.append(make_ready(job, home, seen, makes=makes, drive=drive))
+    run_queue.check([ready.plan for ready in found])
+    return found
+
+
+def check_queue(jobs: Sequence[Job], home: Path, seen: Collection[int] = ()) -> list[Ready]:
+    """`make_all_ready`, with the tools, codes and guard of each checked before the first begins."""
+    found = make_all_ready(jobs, home, seen)
+    for ready in found:
+        _check_tools(ready.plan)
+        guard.check(
+            ready.drive,
+            unlock=ready.job.unlock,
+            erase=ready.job.erase,
+            destructive=ready.plan.destroys,
+        )
+    return found
+
+
+def _check_tools(plan: Plan) -> None:
+    if any(isinstance(step, Fio) for step in plan.steps):
+        fio.check()
+    require_tools(plan)
+
+
+def _own_sets(job: Job) -> tuple[list[FileSet], Path | None]:
+    """The user's own set: a folder (read, never changed) or a manifest."""
+    given = job.params.get("set")
+    if job.suite != "das" or not given:
+        return [], None
+    if not job.own_folders:
+        raise BadInput("set: a folder of your own is taken on the command line only", field="set")
+    try:
+        return _own_set(Path(given))
+    except OSError as error:
+        raise BadInput(f"set: {given[:80]}: {error.strerror}", field="set") from None
+
+
+def _own_set(path: Path) -> tuple[list[FileSet], Path | None]:
+    if path.name.encode("utf-8", "replace").decode("utf-8") != path.name:
+        raise BadInput("set: the folder's name is not UTF-8: rename it", field="set")
+    if path.is_dir():
+        return [ram_disk.read_tree(path, hashes=False).fileset], path
+    if path.is_file():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"set: {path}: {error}", field="set") from None
+        return [fileset.manifest(text)], None
+    raise BadInput(f"set: {path}: no such folder or manifest file", field="set")
+
+
+def execute(
+    ready: Ready,
+    home: Path,
+    *,
+    cancel: threading.Event,
+    progress: Callable[[Progress], None] | None = None,
+    begun: Callable[[int], None] | None = None,
+) -> Outcome:
+    """Carry out a ready job. Raises Refused, BadInput, StoreFailed before anything is written."""
+    _check_tools(ready.plan)
+    with (
+        guard.hold(
+            ready.drive,
+            unlock=ready.job.unlock,
+            erase=ready.job.erase,
+            destructive=ready.plan.destroys,
+            seen=ready.seen,
+            home=home,
+        ) as held,
+        contextlib.closing(_store(home)) as store,
+    ):
+        runner = Runner(
+            store,
+            home,
+            registry.find(ready.job.suite),
+            ready.plan,
+            ready.drive,
+            held,
+            sets=ready.sets,
+            set_folder=ready.set_folder,
+            cancel=cancel,
+            progress=progress,
+            request=ready.job.request,
+            begun=begun,
+        )
+        return runner.carry_out()
+
+
+def _store(home: Path) -> sqlite3.Connection:
+    store = database.open_writer(home)
+    recovery.recover(store)
+    return store

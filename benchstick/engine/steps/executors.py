@@ -1,0 +1,666 @@
+"""Carries out each kind of step."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from benchstick import paths
+from benchstick.analysis.ncq_verdict import waits_in_kernel
+from benchstick.analysis.validity import distrust
+from benchstick.drives import prepare, temperature
+from benchstick.drives.types import Fact
+from benchstick.engine.copier.copy import copy_tree, empty_folder
+from benchstick.engine.copier.direct_io import syncfs
+from benchstick.engine.copier.errors import LOST
+from benchstick.engine.copier.report import (
+    CopyCancelled,
+    CopyDriveLost,
+    CopyReport,
+    TargetFull,
+    TargetReadOnly,
+)
+from benchstick.engine.fileset_source.passes import Options, open_cycle
+from benchstick.engine.measure import fio, page_cache
+from benchstick.engine.measure.per_second_log import by_second, figures_of
+from benchstick.engine.run_context import StepOutcome, Work
+from benchstick.engine.step_artifacts import StepFolder
+from benchstick.engine.steps.sanitize import do_purge
+from benchstick.engine.steps.sanitize_sampling import do_mark, do_read_back
+from benchstick.errors import BadInput, BenchError, Inconclusive
+from benchstick.plan import corrupt
+from benchstick.plan.fileset import FileSet
+from benchstick.plan.steps import (
+    FROM,
+    TO,
+    BuildSet,
+    Copy,
+    CopyWithin,
+    Empty,
+    Fio,
+    Idle,
+    LaySet,
+    Mark,
+    Prepare,
+    Purge,
+    ReadBack,
+    Skip,
+    Step,
+    Verify,
+)
+from benchstick.plan.units import megabytes_per_second, size_text
+from benchstick.store.records import Figure
+
+TEST_FILE = "benchstick.test"
+# A source that is not at least twice as fast as the drive may be what was measured.
+SOURCE_MARGIN = 2.0
+# As this system's C library says it, which is fio's as well.
+# EILSEQ: the drive or dm-integrity found that a block does not match its own checksum.
+_LOST = re.compile("|".join(re.escape(os.strerror(number)) for number in (*LOST, errno.EILSEQ)))
+
+
+# Steps that leave the drive alone.
+_NOT_ON_THE_DRIVE = (BuildSet, Skip)
+
+
+def do_prepare(work: Work, step: Prepare) -> StepOutcome:
+    """Raw: take the drive exclusively. File: format unless `keep`, mount, make the run's folder."""
+    if step.target == "block":
+        if work.plan.destroys:
+            work.hold.check_before_write(writes=False)
+        work.cleanup.enter_context(work.hold.exclusive())
+        return StepOutcome(detail={"target": "block"})
+    if step.fs == "keep":
+        found = prepare.find_filesystem(work.drive, run=work.tool)
+        device, fs, made = found.path, found.fs, asdict(found)
+    else:
+        prepared = prepare.make_filesystem(work.hold, step.fs, run=work.tool)
+        device, fs, made = prepared.path, prepared.fs, asdict(prepared)
+    if step.fs == "keep":
+        # The mount is the first write.
+        work.hold.check_before_write()
+    else:
+        work.hold.check_medium()
+    # Before the mount itself, which a cancel may end halfway.
+    work.cleanup.callback(_unmount, work)
+    mounted = prepare.mount(device, fs, work.uuid, run=work.tool)
+    work.device, work.target = Path(device), f"file on {fs}"
+    work.folder = prepare.new_folder(mounted, work.record.number, work.uuid)
+    work.cleanup.callback(_remove_folder, work)
+    work.filled = _filled(mounted)
+    work.extra_conditions["filesystem"] = made
+    return StepOutcome(detail={"target": work.target, "filesystem": made})
+
+
+def _filled(mounted: Path) -> Fact:
+    """How full the filesystem was before the run put anything on it."""
+    stats = os.statvfs(mounted)
+    share = 100 * (stats.f_blocks - stats.f_bfree) / max(1, stats.f_blocks)
+    return Fact(round(share, 1), "%", "statfs")
+
+
+def _unmount(work: Work) -> None:
+    # Where it finds another medium, nothing of the filesystem is written back to that.
+    with contextlib.suppress(BenchError, OSError):
+        work.hold.check_medium()
+    try:
+        problem = prepare.unmount(paths.run_folder() / "mnt" / work.uuid)
+    except (BenchError, OSError) as error:
+        problem = str(error)
+    if problem:
+        work.record.event(work.now, "unmount", problem)
+
+
+def _remove_folder(work: Work) -> None:
+    """The bench leaves no files of its own on the drive's filesystem."""
+    if work.folder is None or work.sampler.lost.is_set():
+        return
+    try:
+        work.hold.check_medium()
+        empty_folder(work.folder)
+        work.folder.rmdir()
+    except (BenchError, OSError) as error:
+        work.record.event(work.now, "clean-up", f"{work.folder.name} stays on the drive: {error}")
+
+
+def do_idle(work: Work, step: Idle) -> StepOutcome:
+    """Wait; the temperature is read at the beginning, so that the drive then has its rest."""
+    begun = time.monotonic()
+    detail: dict[str, Any] = {}
+    if step.temperature:
+        fact = temperature.read(work.drive)
+        celsius = None if fact.value is None else float(fact.value)
+        work.record.temperature(work.now, work.index, celsius, fact.source or None, fact.why)
+        detail = {"temperature": fact.to_json()}
+    # A rest may last for hours: a drive that is lost in it is not waited for.
+    while (left := step.seconds - (time.monotonic() - begun)) > 0:
+        work.cancel.wait(min(left, 1.0))
+        work.check_cancelled()
+    work.check_cancelled()
+    return StepOutcome(detail=detail)
+
+
+def do_fio(work: Work, step: Fio) -> StepOutcome:
+    """One fio process, its totals checked against the drive's counters."""
+    folder = work.artefacts
+    assert folder is not None
+    lacking = fio.lacking(step)
+    if lacking:
+        figures = [_skipped(work, step, "MB/s", step.pass_no, lacking)] if step.counted else []
+        return StepOutcome(skipped=lacking, figures=figures)
+    raw = work.folder is None or step.whole_drive
+    filename = work.drive.path if raw else str(_test_file(work))
+    no_logs = fio.lacks(("log_window_value",)) if step.series else None
+    logged = replace(step, series=False) if no_logs else step
+    argv = fio.command(logged, filename, folder.path, raw=raw)
+    if not step.counted and work.folder:
+        argv.append("--end_fsync=1")
+    if step.whole_drive and work.folder:
+        _settle(work.folder)
+    if step.destroys:
+        # Whole once a row of writing steps; within it, where they follow each other without a
+        # pause, what the held descriptor, the node and diskseq tell.
+        work.hold.check_before_write(asks_drive=not _follows_a_write(work))
+    detail: dict[str, Any] = {"command": argv}
+    begun = work.now
+    try:
+        totals = _timed_fio(work, step, argv, detail)
+    except BenchError as stop:
+        if step.series and step.counted:
+            # What cannot be kept must not hide why the step ended.
+            with contextlib.suppress(BenchError, OSError):
+                figures = _by_second(work, step, begun, None, no_logs, stop.message)
+                work.partial = StepOutcome(figures=figures, detail=detail)
+        raise
+    detail["totals"] = _totals_json(totals)
+    if not step.counted:
+        return StepOutcome(detail=detail)
+    why = _fio_distrust(work, step, totals, detail)
+    figures = _fio_figures(work, step, totals, why, detail)
+    if step.series:
+        figures += _by_second(work, step, begun, totals, no_logs, why)
+    return StepOutcome(figures=figures, detail=detail)
+
+
+def _settle(folder: Path) -> None:
+    """Have the filesystem beside a test of the raw drive write all it has now: what it kept for
+    later would be written in the middle of that test. Best effort: the counters tell of it."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            syncfs(fd)
+        finally:
+            os.close(fd)
+
+
+def _follows_a_write(work: Work) -> bool:
+    before = work.plan.steps[work.index - 1] if work.index else None
+    return isinstance(before, Fio) and before.destroys
+
+
+def _timed_fio(work: Work, step: Fio, argv: Sequence[str], detail: dict[str, Any]) -> fio.Totals:
+    """Run fio; what the counters say goes to `detail`. A BenchError tells why it failed."""
+    assert work.artefacts is not None
+    with work.measured(detail):
+        limit = None if step.runtime is None else step.runtime * 4 + 120
+        done = work.tool(argv, timeout=limit)
+    _fio_errors(work, done.exit_code, done.timed_out, work.artefacts.path, done.stderr)
+    try:
+        totals, error = fio.read_output(work.artefacts.path / "fio.json")
+    except (OSError, ValueError, KeyError, LookupError) as problem:
+        raise Inconclusive(f"fio: its output cannot be read ({problem})") from None
+    if error:
+        raise Inconclusive(f"fio: error {error}")
+    if step.busy_seconds is not None:
+        detail["seconds_with_rests"] = totals.seconds
+        return replace(totals, seconds=step.busy_seconds)
+    return totals
+
+
+def _totals_json(totals: fio.Totals) -> dict[str, Any]:
+    return {
+        "read_bytes": totals.read_bytes,
+        "write_bytes": totals.write_bytes,
+        "ios": totals.ios,
+        "seconds": totals.seconds,
+        "latency_us": totals.latency_us,
+        "max_us": totals.max_us,
+        "percentiles_us": dict(totals.percentiles),
+        "histogram_us": {way: list(made) for way, made in totals.histogram.items()},
+    }
+
+
+def _fio_errors(
+    work: Work, exit_code: int, timed_out: bool, folder: Path, stderr_bytes: bytes
+) -> None:
+    """Tell what fio's failure means; nothing when it did not fail."""
+    if exit_code == 0 and not timed_out:
+        return
+    stderr = stderr_bytes.decode("utf-8", "replace")
+    if work.sampler.lost.is_set() or not work.hold.alive():
+        raise work.lost("went away in the middle of the test")
+    if _LOST.search(stderr) or _LOST.search(_json_text(folder)):
+        raise work.lost("answers with I/O errors")
+    if "No space left" in stderr:
+        raise BadInput(f"{work.target}: the filesystem is full; free space or take a smaller size")
+    if timed_out:
+        raise Inconclusive("fio: did not end in time and was killed")
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    raise Inconclusive(f"fio: exit code {exit_code}: {lines[-1] if lines else 'no message'}")
+
+
+def _json_text(folder: Path) -> str:
+    """What fio wrote before its JSON: its error lines go there with `--output`."""
+    try:
+        return (folder / "fio.json").read_text(encoding="utf-8", errors="replace").split("{", 1)[0]
+    except OSError:
+        return ""
+
+
+def _test_file(work: Work) -> Path:
+    assert work.folder is not None
+    return work.folder / TEST_FILE
+
+
+def _target_of(work: Work, step: Fio | Copy | CopyWithin) -> str:
+    """What the step's figures were measured on: the raw drive, or the run's target."""
+    return "block" if isinstance(step, Fio) and step.whole_drive else work.target
+
+
+def _fio_distrust(
+    work: Work, step: Fio, totals: fio.Totals, detail: Mapping[str, Any]
+) -> str | None:
+    counters = detail["counters"]
+    target = _target_of(work, step)
+    cached = 0
+    if target != "block":
+        names = fio.files_of(step, str(_test_file(work)))
+        cached = page_cache.resident_bytes(Path(name) for name in names)
+    for tool_bytes, device_bytes in (
+        (totals.read_bytes, counters["read_bytes"]),
+        (totals.write_bytes, counters["write_bytes"]),
+    ):
+        if tool_bytes:
+            why = distrust(
+                target=target,
+                tool_bytes=tool_bytes,
+                device_bytes=int(device_bytes),
+                cached_bytes=min(cached, totals.bytes),
+                files=step.files,
+            )
+            if why:
+                return why
+    return None if totals.bytes else "nothing was moved"
+
+
+def _fio_figures(
+    work: Work, step: Fio, totals: fio.Totals, why: str | None, detail: Mapping[str, Any]
+) -> list[Figure]:
+    rest = {key: detail[key] for key in ("counters", "inflight_median", "totals")}
+    depth = work.drive.value("queue_depth")
+    asked = step.depth * step.threads
+    rest["queue"] = {
+        "asked": asked,
+        "drive": depth,
+        "waits_in_kernel": waits_in_kernel(asked, depth),
+    }
+    state = _own_state(work, step)
+    rest |= state
+    iops = totals.ios / totals.seconds if totals.seconds else 0.0
+    percentiles = [(f" latency p{name}", us, "us") for name, us in totals.percentiles.items()]
+    return [
+        _measured(work, step, f"{step.test}{name}", value, unit, why, state if name else rest)
+        for name, value, unit in (
+            ("", totals.mbps, "MB/s"),
+            (" IOPS", iops, "IOPS"),
+            (" latency", totals.latency_us, "us"),
+            (" latency max", totals.max_us, "us"),
+            *percentiles,
+        )
+    ]
+
+
+def _own_state(work: Work, step: Fio) -> dict[str, str]:
+    """For a figure's detail: the drive's state, where it is not the one that the run ends in."""
+    if step.made is None:
+        return {}
+    return {"drive_state": work.plan.state_after(work.state, step.made)}
+
+
+def _by_second(
+    work: Work,
+    step: Fio,
+    begun: float,
+    totals: fio.Totals | None,
+    lacking: str | None,
+    why: str | None,
+) -> list[Figure]:
+    """The mean IOPS and latency of all seconds, with their series; whole in `by-second.csv`.
+
+    `begun` is when the step began on the run's clock, `totals` None where it was cut short,
+    `lacking` why fio kept no logs, `why` why the figures are invalid.
+    """
+    assert work.artefacts is not None
+    ended = work.now
+    samples = [
+        sample
+        for sample in work.sampler.pending()
+        if sample.step == work.index and begun <= sample.t - sample.dt and sample.t <= ended
+    ]
+    found = by_second(
+        work.artefacts.path,
+        # fio ends some milliseconds before or after its time.
+        seconds=int(0.05 + (ended - begun if totals is None else totals.seconds)),
+        ios=None if totals is None else totals.ios,
+        block=step.block,
+        samples=samples,
+        lacking=lacking,
+    )
+    work.artefacts.text("by-second.csv", found.csv())
+    target = _target_of(work, step)
+    made = figures_of(step, found, target=target, why=why, whole=totals is not None)
+    state = _own_state(work, step)
+    return [replace(item, detail={**item.detail, **state}) for item in made]
+
+
+def _measured(
+    work: Work,
+    step: Fio | Copy | CopyWithin,
+    name: str,
+    value: float,
+    unit: str,
+    why: str | None,
+    detail: Mapping[str, Any],
+) -> Figure:
+    """A figure of one pass; invalid when there is a `why`."""
+    return Figure(
+        step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
+        target=_target_of(work, step), state="invalid" if why else "valid", why=why, detail=detail,
+    )  # fmt: skip
+
+
+def _skipped(work: Work, step: Fio | Skip, unit: str, pass_no: int, why: str) -> Figure:
+    return Figure(
+        step=step.name, name=step.test, value=None, unit=unit, pass_no=pass_no,
+        target=work.target, state="skipped", why=why,
+    )  # fmt: skip
+
+
+def do_build_set(work: Work, step: BuildSet) -> StepOutcome:
+    """Make the set's source anew; the one before gives its RAM back first."""
+    if work.source is not None:
+        work.source.close()
+        work.source = None
+    files = work.sets[step.set_name]
+    place = paths.run_folder() / "ram" / work.uuid
+    work.source = open_cycle(
+        step.source, files, place, folder=work.set_folder, cancel=work.cancel
+    )
+    work.check_cancelled()
+    if work.source.note:
+        work.record.event(work.now, "source", work.source.note)
+    detail: dict[str, Any] = {"source": step.source, "bytes": files.bytes, "files": files.count}
+    if work.source.rate is not None:
+        detail["source_rate"] = work.source.rate
+    return StepOutcome(detail=detail)
+
+
+def do_empty(work: Work, step: Empty) -> StepOutcome:
+    """Empty the run's folder on the drive, flushed, so that the copy finds nothing to skip."""
+    assert work.folder is not None
+    removed = empty_folder(work.folder)
+    work.not_copied.clear()
+    return StepOutcome(detail={"removed_files": removed.files, "removed_bytes": removed.bytes})
+
+
+def do_copy(work: Work, step: Copy) -> StepOutcome:
+    """One timed copy, to the drive or back, with the flush inside the clock."""
+    assert work.folder is not None
+    assert work.source is not None
+    assert work.artefacts is not None
+    options = Options(step.threads, step.block, work.cancel, _progress(work))
+    detail: dict[str, Any] = {}
+    if step.direction == "read":
+        work.source.make_room()
+    page_cache.drop_caches()
+    copy = work.source.write if step.direction == "write" else work.source.read
+    with _report_of_stop(work.artefacts), work.measured(detail):
+        report = copy(work.folder, options)
+    work.check_cancelled()
+    work.not_copied |= report.errors.keys()
+    work.artefacts.document("copy.json", report.to_json())
+    work.artefacts.text("stdout", report.summary() + "\n")
+    why = _copy_distrust(work, step, report, detail)
+    detail["copy"] = {
+        key: value for key, value in report.to_json().items() if key not in ("files", "errors")
+    }
+    return StepOutcome(figures=_copy_figures(work, step, report, why, detail), detail=detail)
+
+
+@contextlib.contextmanager
+def _report_of_stop(artefacts: StepFolder) -> Iterator[None]:
+    """Keep what was copied until an error or a cancel ended it."""
+    try:
+        yield
+    except (CopyDriveLost, CopyCancelled, TargetFull, TargetReadOnly) as stop:
+        artefacts.document("copy.json", stop.report.to_json())
+        raise
+
+
+def _progress(work: Work) -> Callable[[int], None]:
+    def note(done: int) -> None:
+        work.bytes_done = done
+
+    return note
+
+
+def _copy_distrust(
+    work: Work, step: Copy, report: CopyReport, detail: Mapping[str, Any]
+) -> str | None:
+    missing = _missing_files(report, work.sets[step.set_name].count)
+    if missing:
+        return missing
+    side = "write_bytes" if step.direction == "write" else "read_bytes"
+    why = distrust(
+        target=work.target,
+        tool_bytes=report.bytes,
+        device_bytes=int(detail["counters"][side]),
+        cached_bytes=report.buffered_bytes(),
+        files=report.files.copied,
+    )
+    rate = None if work.source is None else work.source.rate
+    if why is not None or step.direction != "write" or rate is None:
+        return why
+    if rate >= SOURCE_MARGIN * report.speed:
+        return None
+    return (
+        f"source-bound: the source gives {size_text(rate)}/s, "
+        f"less than twice the {size_text(report.speed)}/s measured"
+    )
+
+
+def _missing_files(report: CopyReport, wanted: int) -> str | None:
+    """What of the set was not copied, None when all of it was."""
+    if report.errors:
+        path, message = next(iter(report.errors.items()))
+        return f"{len(report.errors)} files failed, the first: {path}: {message}"
+    if report.files.copied != wanted:
+        return f"{report.files.copied} files of {wanted} were copied"
+    return None
+
+
+def _copy_detail(
+    files: FileSet, report: CopyReport, detail: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the figures of a copy rest on."""
+    return {
+        "scale": files.scale,
+        "bytes": report.bytes,
+        "files": report.files.copied,
+        "folders": len(files.folders),
+        "seconds_without_flush": report.seconds_without_flush,
+        "counters": detail["counters"],
+        "inflight_median": detail["inflight_median"],
+    }
+
+
+def _copy_figures(
+    work: Work, step: Copy, report: CopyReport, why: str | None, detail: Mapping[str, Any]
+) -> list[Figure]:
+    name = f"{step.set_name} {step.direction}"
+    rest = _copy_detail(work.sets[step.set_name], report, detail)
+    return [
+        _measured(work, step, label, value, unit, why, rest)
+        for label, value, unit in (
+            (name, megabytes_per_second(report.bytes, report.seconds), "MB/s"),
+            (f"{name} time", report.seconds, "s"),
+        )
+    ]
+
+
+def do_lay_set(work: Work, step: LaySet) -> StepOutcome:
+    """Put the set on the drive, from where it is copied to another folder there."""
+    assert work.folder is not None
+    assert work.source is not None
+    assert work.artefacts is not None
+    options = Options(step.threads, step.block, work.cancel, _progress(work))
+    with _report_of_stop(work.artefacts):
+        report = work.source.write(work.folder / FROM, options)
+    work.check_cancelled()
+    work.not_copied |= report.errors.keys()
+    return StepOutcome(detail={"bytes": report.bytes, "files": report.files.copied})
+
+
+def do_copy_within(work: Work, step: CopyWithin) -> StepOutcome:
+    """One timed copy on the drive itself, by the page cache, with the flush inside the clock."""
+    assert work.folder is not None
+    assert work.artefacts is not None
+    detail: dict[str, Any] = {}
+    page_cache.drop_caches()
+    with _report_of_stop(work.artefacts), work.measured(detail):
+        report = copy_tree(
+            work.folder / FROM,
+            work.folder / TO,
+            threads=step.threads,
+            block=step.block,
+            direct=False,
+            cancel=work.cancel,
+            progress=_progress(work),
+        )
+    work.check_cancelled()
+    work.not_copied |= report.errors.keys()
+    work.artefacts.document("copy.json", report.to_json())
+    work.artefacts.text("stdout", report.summary() + "\n")
+    why = _within_distrust(work, step, report, detail)
+    return StepOutcome(figures=_within_figures(work, step, report, why, detail), detail=detail)
+
+
+def _within_distrust(
+    work: Work, step: CopyWithin, report: CopyReport, detail: Mapping[str, Any]
+) -> str | None:
+    """The page cache is part of this test, but all must have come from the drive and gone to it."""
+    missing = _missing_files(report, work.sets[step.set_name].count)
+    if missing:
+        return missing
+    for side in ("read_bytes", "write_bytes"):
+        why = distrust(
+            target=work.target,
+            tool_bytes=report.bytes,
+            device_bytes=int(detail["counters"][side]),
+            files=report.files.copied,
+        )
+        if why:
+            return f"{side.split('_')[0]}: {why}"
+    return None
+
+
+def _within_figures(
+    work: Work, step: CopyWithin, report: CopyReport, why: str | None, detail: Mapping[str, Any]
+) -> list[Figure]:
+    name = f"{step.set_name} copy"
+    rest = {
+        **_copy_detail(work.sets[step.set_name], report, detail),
+        "totals": {"read_bytes": report.bytes, "write_bytes": report.bytes},
+    }
+    return [
+        _measured(work, step, label, value, unit, why, rest)
+        for label, value, unit in (
+            (name, megabytes_per_second(report.bytes, report.seconds), "MB/s"),
+            (f"{name} time", report.seconds, "s"),
+        )
+    ]
+
+
+def do_skip(work: Work, step: Skip) -> StepOutcome:
+    """Record what cannot be done, with its reason."""
+    figure = _skipped(work, step, step.unit, step.pass_no, step.why)
+    return StepOutcome(skipped=step.why, figures=[figure])
+
+
+def do_verify(work: Work, step: Verify) -> StepOutcome:
+    """Compare outside the clock. Where data differs, the pass is invalid, the run is corrupt, and
+    the source is made again for the next pass."""
+    assert work.source is not None
+    assert work.folder is not None
+    differences = work.source.compare(work.folder / step.folder, work.cancel)
+    work.check_cancelled()
+    if not differences:
+        return StepOutcome(detail={"compared": "equal"})
+    wrong = [item for item in differences if item.of_drive and item.path not in work.not_copied]
+    if wrong:
+        why = f"data differ: {_files_differ(len(wrong))}, the first: {wrong[0]}"
+        work.data_differs(
+            why, set_name=step.set_name, pass_no=step.pass_no, files=len(wrong),
+            differences=[asdict(item) for item in wrong[: corrupt.MOST_DIFFERENCES]],
+        )  # fmt: skip
+    else:
+        # Not the drive's: the copy reported that it left these out, or another program wrote them.
+        why = f"not comparable: {len(differences)} files, the first: {differences[0]}"
+        work.record.invalidate_pass(step.set_name, step.pass_no, why)
+    work.source.renew(work.cancel)
+    return StepOutcome(detail={"compared": why}, failed=why)
+
+
+def _files_differ(count: int) -> str:
+    return "1 file differs" if count == 1 else f"{count} files differ"
+
+
+_EXECUTORS: Mapping[type[Step], Callable[[Work, Any], StepOutcome]] = {
+    Prepare: do_prepare,
+    Idle: do_idle,
+    Fio: do_fio,
+    BuildSet: do_build_set,
+    Empty: do_empty,
+    Copy: do_copy,
+    LaySet: do_lay_set,
+    CopyWithin: do_copy_within,
+    Verify: do_verify,
+    Skip: do_skip,
+    Mark: do_mark,
+    Purge: do_purge,
+    ReadBack: do_read_back,
+}
+
+
+def carry_out(work: Work, step: Step) -> StepOutcome:
+    """Do one step. A BenchError tells what ended it.
+
+    The device is asked for its medium before each step on the drive and after each rest, when
+    nothing is timed.
+    """
+    if not isinstance(step, _NOT_ON_THE_DRIVE):
+        work.hold.check_medium()
+    if isinstance(step, Idle) and work.folder is not None:
+        # The kernel would write it during the rest, onto whatever medium is in the drive then.
+        _settle(work.folder)
+    outcome = _EXECUTORS[type(step)](work, step)
+    if isinstance(step, Idle):
+        work.hold.check_medium()
+    return outcome

@@ -1,0 +1,507 @@
+"""Carries out a purge step: one rung of the ladder, from its record to its evidence.
+
+What is needed to go on or to take it back is in the store before the drive is told anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from benchstick.analysis.sanitize_sampling import Marks
+from benchstick.analysis.validity import distrust
+from benchstick.drives import nvme, prepare, sanitize_commands, sanitize_methods, subprocesses
+from benchstick.drives.device_query import Asker, ask_live
+from benchstick.drives.sanitize_commands import ATA_PASSWORD
+from benchstick.drives.sanitize_methods import Rung
+from benchstick.drives.subprocesses import Finished
+from benchstick.drives.sysfs import Tree
+from benchstick.engine.interrupted_sanitize import Ask, Unfinished, of_drive
+from benchstick.engine.measure import fio
+from benchstick.engine.run_context import StepOutcome, Work
+from benchstick.engine.steps.sanitize_sampling import exclusively
+from benchstick.errors import BadInput, BenchError, Cancelled, DataCorrupt, DriveLost, Inconclusive
+from benchstick.plan.steps import Plan, Purge
+from benchstick.plan.units import MIB, megabytes_per_second, size_text
+from benchstick.store.records import Figure
+
+Evidence = dict[str, Any]
+# How often a sanitize is looked at, and for how long without an answer.
+_POLL_SECONDS = 2.0
+_SILENT_POLLS = 30
+_VERSION = {"nvme": "version", "hdparm": "-V", "blkdiscard": "--version", "fio": "--version"}
+_LOST = re.compile(r"No such device|Input/output error|Remote I/O error")
+# What is done at once, and lost at most by a kill; the progress in the store goes by it.
+_LEAST_CHUNK, _MOST_CHUNK, _CHUNKS = 256 * MIB, 32 << 30, 20
+# In the store's `written`: the drive took the command and goes on by itself.
+SANITIZE_TAKEN = 1
+
+
+def require_tools(plan: Plan) -> None:
+    """BadInput when the program of a purge in the plan is missing, before anything is written."""
+    for step in plan.steps:
+        if isinstance(step, Purge) and step.rung != sanitize_methods.NONE:
+            name = sanitize_methods.find(step.rung).tool
+            subprocesses.require(name)
+            if name == "fio":
+                fio.check()
+
+
+def do_purge(work: Work, step: Purge) -> StepOutcome:
+    """Purge the drive by the step's rung. The state that it leaves goes on every figure."""
+    if step.rung == sanitize_methods.NONE:
+        work.state = sanitize_methods.AS_FOUND
+        return StepOutcome(detail={"rung": sanitize_methods.NONE})
+    rung = sanitize_methods.find(step.rung)
+    left = _left(work, step)
+    if left is not None and work.marks is None:
+        work.marks = Marks(left.marks, work.drive.identity.capacity, left.mark_size, left.samples)
+    work.hold.check_before_write()
+    prepare.drop_partitions(work.drive, work.tool)
+    detail: dict[str, Any] = {}
+    # That of an earlier purge of the plan holds no longer.
+    work.state = None
+    with exclusively(work), _recorded(work, rung, left), _loss_told(work):
+        _check_reach(work, rung)
+        begun = time.monotonic()
+        with work.measured(detail):
+            evidence = _BY_TOOL[rung.tool](work, rung, left)
+        seconds = time.monotonic() - begun
+        # The kernel may still hold what was on the drive before a command that it cannot see.
+        work.tool(["blockdev", "--flushbufs", work.drive.path], timeout=120, stoppable=False)
+    if left is not None:
+        evidence["resumes"] = left.run
+    figures = list(_figures(work, step, rung, seconds, evidence, detail))
+    work.state = sanitize_methods.state_after(rung.name)
+    work.extra_conditions["purge"] = {
+        "rung": rung.name, "asked": step.asked, "seconds": round(seconds, 1),
+        "tool": _version(rung.tool), **evidence,
+    }  # fmt: skip
+    outcome = StepOutcome(
+        figures=figures, detail={**detail, **work.extra_conditions["purge"]}
+    )
+    if work.cancel.is_set() and not rung.stoppable:
+        work.partial = outcome
+        raise Cancelled(f"cancelled; {rung.title} came to its end before, nothing was read back")
+    return outcome
+
+
+def _check_reach(work: Work, rung: Rung) -> None:
+    """BadInput when the rung would reach more than this drive, or must not be sent to it: asked
+    of the drive now, as namespaces may have been added since the plan was made."""
+    drive = work.drive.to_json()
+    if rung.tool == "nvme":
+        now = nvme.reach(Tree(), Asker(ask_live), work.drive.name)
+        drive |= {name: fact.to_json() for name, fact in now.items()}
+    why = sanitize_methods.never_on(rung, drive)
+    if why is not None:
+        raise BadInput(f"rung {rung.name}: {why}; nothing was purged", field="rung")
+
+
+def _ask(work: Work) -> Ask:
+    """Questions to the drive, answered to the end whatever is cancelled meanwhile: what became of
+    a command that cannot be stopped must be known."""
+    return Ask(work.drive.path, functools.partial(work.tool, stoppable=False))
+
+
+def _still_wanted(work: Work) -> None:
+    """Before the record says that the drive is changed: neither cancelled nor another drive."""
+    work.check_cancelled()
+    work.hold.check_same(begun=True)
+
+
+def _command(work: Work, argv: list[str], timeout: float | None) -> Finished:
+    """A command that the drive carries to its end; not sent when the drive is another one now."""
+    work.hold.check_same(begun=True)
+    return work.tool(argv, timeout=timeout, stoppable=False)
+
+
+@contextlib.contextmanager
+def _loss_told(work: Work) -> Iterator[None]:
+    """A question that nobody answered is the drive's loss when the drive is gone."""
+    try:
+        yield
+    except (BadInput, Inconclusive) as error:
+        if work.sampler.lost.is_set() or not work.hold.alive():
+            raise work.lost(f"went away ({error.message})") from error
+        raise
+
+
+def _left(work: Work, step: Purge) -> Unfinished | None:
+    """The purge that is gone on with. BadInput when it is not there any more."""
+    if step.resumes is None:
+        return None
+    left = work.record.read(lambda db: of_drive(db, work.drive))
+    if left is None or (left.run, left.rung) != (step.resumes, step.rung):
+        raise BadInput("rung resume: that purge is not unfinished any more", field="rung")
+    return left
+
+
+@contextlib.contextmanager
+def _recorded(work: Work, rung: Rung, left: Unfinished | None) -> Iterator[None]:
+    """The purge's record in the store, from before its first command to its end."""
+    record, step, key = work.record, work.index, work.drive.identity.key()
+    marks = work.marks
+    record.purge_begins(
+        step, key, rung.name,
+        marks=marks.seed if marks else work.uuid,
+        samples=marks.count if marks else 1,
+        size=marks.size if marks else 4096,
+        # What it left is this run's from now on.
+        phase=left.phase if left else "begun",
+        password=left.password if left else None,
+        written=left.written if left else 0,
+    )  # fmt: skip
+    if left is not None:
+        # Of another purge's password this run knows nothing.
+        known = left.password is not None
+        record.close_purges(key, f"gone on with in run {record.number}", with_password=known)
+    try:
+        yield
+    except BaseException as error:
+        why = error.message if isinstance(error, BenchError) else repr(error)
+        with contextlib.suppress(BenchError):
+            _ended_badly(work, step, why)
+        raise
+    record.purge_ends(step, "done")
+    record.close_purges(
+        key, f"purged in run {record.number}", with_password=rung.tool == "hdparm"
+    )
+
+
+def _ended_badly(work: Work, step: int, why: str) -> None:
+    """Interrupted when the drive may be changed by it, closed when it is as it was."""
+    row = work.record.read(
+        lambda db: db.execute(
+            "SELECT phase, password FROM purges WHERE run = ? AND step = ?",
+            (work.record.number, step),
+        ).fetchone()
+    )
+    touched = row is None or row["phase"] != "begun" or row["password"] is not None
+    work.record.purge_ends(step, "interrupted" if touched else "closed", why)
+    if not touched:
+        return
+    left = work.record.read(lambda db: of_drive(db, work.drive))
+    if left is not None:
+        work.record.event(work.now, "purge", left.told())
+
+
+def _figures(
+    work: Work,
+    step: Purge,
+    rung: Rung,
+    seconds: float,
+    evidence: Evidence,
+    detail: Mapping[str, Any],
+) -> Iterator[Figure]:
+    def figure(name: str, value: float, unit: str) -> Figure:
+        rest = {"rung": rung.name, "counters": detail["counters"]}
+        return Figure(
+            step=step.name, name=name, value=value, unit=unit, pass_no=1, target=work.target,
+            detail=rest,
+        )  # fmt: skip
+
+    yield figure("purge time", seconds, "s")
+    for way in ("write", "read"):
+        moved = evidence.pop(f"{way}_speed", None)
+        if moved is not None:
+            yield figure(f"overwrite {way}", moved, "MB/s")
+
+
+def _version(name: str) -> str:
+    lines = subprocesses.run([name, _VERSION[name]], timeout=20).text.splitlines()
+    return lines[0].strip() if lines else name
+
+
+def _failed(work: Work, what: str, done: Finished) -> DriveLost | DataCorrupt | Inconclusive:
+    """What a tool's failure means."""
+    if work.sampler.lost.is_set() or not work.hold.alive():
+        return work.lost(f"went away during {what}")
+    text = done.stderr.decode("utf-8", "replace")
+    lines = [line.strip() for line in text.splitlines() if "verify" in line]
+    if lines and done.argv[0] == "fio":
+        return DataCorrupt(f"{what}: what was written does not read back: {lines[0]}")
+    if _LOST.search(text):
+        return work.lost(f"answers with I/O errors during {what}")
+    return Inconclusive(f"{what}: {done.argv[0]}: {done.error_line}")
+
+
+@contextlib.contextmanager
+def _not_stoppable(work: Work, what: str) -> Iterator[None]:
+    """Tell whoever cancels meanwhile that the drive carries this to its end."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.2):
+            if work.cancel.is_set():
+                with contextlib.suppress(BenchError):
+                    text = f"{what} cannot be stopped: the run ends when the drive is done with it"
+                    work.record.event(work.now, "cancel", text)
+                return
+
+    watcher = threading.Thread(target=watch, name="cancel-watch", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+# ---- NVMe
+
+
+def _by_nvme(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
+    if rung.name.startswith("format"):
+        return _format(work, rung)
+    return _sanitize(work, rung, left)
+
+
+def _format(work: Work, rung: Rung) -> Evidence:
+    """Format with the LBA format that the namespace has; judged by nvme-cli's word and by the
+    format that is there after it."""
+    path, ask = work.drive.path, _ask(work)
+    before = ask(["nvme", "id-ns", path, "-o", "json"])
+    try:
+        keep = sanitize_commands.parse_lba_format(before.text)
+    except (ValueError, KeyError, TypeError):
+        raise Inconclusive(f"nvme id-ns: {before.error_line}; nothing was purged") from None
+    crypto = rung.name == "format-crypto"
+    erase = sanitize_commands.CRYPTOGRAPHIC_ERASE if crypto else sanitize_commands.USER_DATA_ERASE
+    argv = sanitize_commands.format_nvm(path, keep, erase)
+    _still_wanted(work)
+    work.record.purge_goes_on(work.index, "erasing")
+    with _not_stoppable(work, rung.title):
+        done = _command(work, argv, None)
+    if not sanitize_commands.is_formatted(done.text):
+        raise _failed(work, rung.title, done)
+    after = ask(["nvme", "id-ns", path, "-o", "json"])
+    try:
+        now = sanitize_commands.parse_lba_format(after.text)
+    except (ValueError, KeyError, TypeError):
+        raise Inconclusive(f"nvme id-ns after the format: {after.error_line}") from None
+    if now != keep:
+        raise Inconclusive(f"the format changed the LBA format from {keep} to {now}")
+    return {
+        "command": " ".join(argv),
+        "told": f"{done.text.strip().splitlines()[0]}; LBA format kept ({keep})",
+    }
+
+
+def _sanitize(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
+    """Start a sanitize, unless the drive is at one of ours already, and follow it to its end."""
+    crypto = rung.name == "sanitize-crypto"
+    action = sanitize_commands.CRYPTO_ERASE if crypto else sanitize_commands.BLOCK_ERASE
+    path, ask = work.drive.path, _ask(work)
+    argv = sanitize_commands.sanitize(path, action)
+    log = ask.sanitize()
+    ours = left is not None and left.phase == "erasing" and log.action == action
+    ended = (sanitize_commands.COMPLETED, sanitize_commands.COMPLETED_KEPT)
+    goes_on = log.status == sanitize_commands.IN_PROGRESS
+    if goes_on and not ours:
+        raise BadInput("the drive is being sanitized already; wait for its end", field="rung")
+    # One that the drive completed is ours only when it is known to have taken the command: killed
+    # right before it, the bench would take the word of an older sanitize.
+    taken = ours and (goes_on or (log.status in ended and left is not None and left.written > 0))
+    if not taken:
+        _still_wanted(work)
+        work.record.purge_goes_on(work.index, "erasing")
+        done = _command(work, argv, 120)
+        if done.exit_code != 0:
+            raise _failed(work, rung.title, done)
+    work.record.purge_goes_on(work.index, "erasing", written=SANITIZE_TAKEN)
+    log = _followed(work, ask, rung)
+    if log.status not in ended or log.action != action:
+        raise Inconclusive(
+            f"{rung.title}: the drive says {log.word} of action {log.action}: benchstick purges"
+        )
+    told = f"sanitize-log: {log.word}, action {log.action}"
+    if taken and left is not None:
+        told += f"; the command was sent in run {left.run}"
+    return {"command": " ".join(argv), "told": told}
+
+
+def _followed(work: Work, ask: Ask, rung: Rung) -> sanitize_commands.SanitizeLog:
+    """The log when the drive is done. The drive goes on by itself, whatever happens here."""
+    progress: list[float] = []
+    work.share = lambda: _share_since(progress)
+    silent = 0
+    while True:
+        if work.cancel.is_set() and not work.sampler.lost.is_set():
+            raise Cancelled(f"cancelled; {rung.title} cannot be stopped, the drive goes on with it")
+        work.check_cancelled()
+        try:
+            log = ask.sanitize()
+            silent = 0
+        except Inconclusive:
+            silent += 1
+            if silent > _SILENT_POLLS:
+                raise
+            log = None
+        if log is not None:
+            if log.status != sanitize_commands.IN_PROGRESS:
+                return log
+            progress.append(log.progress)
+        work.cancel.wait(_POLL_SECONDS)
+
+
+def _share_since(progress: list[float]) -> float | None:
+    """How much of what was left at the first look is done."""
+    if len(progress) < 2 or progress[0] >= 1:
+        return None
+    return (progress[-1] - progress[0]) / (1 - progress[0])
+
+
+# ---- ATA
+
+
+def _by_hdparm(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
+    """Set the password, erase; the erase takes the password away again."""
+    ask = _ask(work)
+    password = (left.password if left is not None else None) or ATA_PASSWORD
+    now = ask.security()
+    resumes = left is not None and left.password is not None and now.enabled
+    why = sanitize_methods.password_or_frozen(
+        now.enabled and not resumes, now.locked and not resumes, now.frozen
+    )
+    if why is not None:
+        raise BadInput(f"rung {rung.name}: {why}; nothing was purged", field="rung")
+    if not resumes:
+        _still_wanted(work)
+        _set_password(work, ask, rung, password)
+    if work.cancel.is_set():
+        stop = Cancelled("cancelled before the erase")
+        raise stop if resumes else _without_password(work, ask, password, "begun", stop)
+    work.record.purge_goes_on(work.index, "erasing", password=password)
+    act = "erase-enhanced" if rung.name.endswith("enhanced") else "erase"
+    with _not_stoppable(work, rung.title):
+        argv = sanitize_commands.ata(work.drive.path, act, password)
+        done = _command(work, argv, None)
+    after = ask.security()
+    if done.exit_code != 0 or after.enabled:
+        failure = (
+            _failed(work, rung.title, done)
+            if done.exit_code != 0
+            else Inconclusive(f"{rung.title}: the drive still has its password after it")
+        )
+        raise _without_password(work, ask, password, "erasing", failure)
+    return {"command": " ".join(argv), "told": f"hdparm -I after it: {after.word}"}
+
+
+def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
+    """First the record, then the drive."""
+    work.record.purge_goes_on(work.index, "password", password=password)
+    work.record.event(
+        work.now,
+        "purge",
+        f"the drive's ATA password is {password} until {rung.title} is done; if that is "
+        f"interrupted, benchstick purges --undo {work.drive.code} takes it off",
+    )
+    done = _command(work, sanitize_commands.ata(work.drive.path, "set-pass", password), 60)
+    now = ask.security()
+    if done.exit_code != 0 or not now.enabled:
+        failure = _failed(work, f"{rung.title}, setting its password", done)
+        raise _without_password(work, ask, password, "begun", failure)
+
+
+def _without_password(
+    work: Work, ask: Ask, password: str, phase: str, failure: BenchError
+) -> BenchError:
+    """The failure with what became of the password; `phase`: where the purge is without it."""
+    try:
+        after = ask.take_password_off(password)
+    except BenchError as error:
+        return type(failure)(f"{failure.message}; {error.message}")
+    work.record.purge_password_off(work.index, phase)
+    return type(failure)(f"{failure.message}; its password is off again: {after.word}")
+
+
+# ---- the block layer
+
+
+def _chunks(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """(offset, length) from `begin` to `end`, in pieces of whole 256 MiB but for the last: a
+    drive may leave out what of a discard does not fill its own, larger blocks."""
+    size = min(max(end // _CHUNKS // _LEAST_CHUNK * _LEAST_CHUNK, _LEAST_CHUNK), _MOST_CHUNK)
+    for offset in range(begin, end, size):
+        yield offset, min(size, end - offset)
+
+
+def _by_blkdiscard(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
+    """Discard all, piece by piece; a discard that was interrupted begins anew."""
+    capacity, path = work.drive.identity.capacity, work.drive.path
+    before = work.sampler.counters().discard_bytes
+    work.record.purge_goes_on(work.index, "erasing")
+    done_bytes = 0
+    work.share = lambda: done_bytes / capacity
+    for offset, length in _chunks(0, capacity):
+        work.hold.check_same(begun=True)
+        done = work.tool(sanitize_commands.discard(path, offset, length), timeout=3600)
+        if done.exit_code != 0:
+            raise _failed(work, rung.title, done)
+        done_bytes = offset + length
+    discarded = work.sampler.counters().discard_bytes - before
+    return {
+        "command": f"blkdiscard -f {path}",
+        "told": f"the kernel sent discards for {size_text(discarded)} of {size_text(capacity)}",
+    }
+
+
+def _by_fio(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
+    """Write all, then read all and check; goes on where an interrupted one had come to."""
+    capacity = work.drive.identity.capacity
+    begin = 0 if left is None else min(left.written, capacity) // MIB * MIB
+    work.record.purge_goes_on(work.index, "erasing", written=begin)
+    start = work.sampler.counters()
+
+    def share() -> float:
+        now = work.sampler.counters().since(start)
+        return (now["write_bytes"] + now["read_bytes"]) / (2 * capacity - begin)
+
+    work.share = share
+    evidence: Evidence = {"command": "fio --verify=crc32c on the whole drive, then read back"}
+    for way, first in (("write", begin), ("read", 0)):
+        before, began = work.sampler.counters(), time.monotonic()
+        _moved(work, rung, first, capacity, reads=way == "read")
+        seconds = time.monotonic() - began
+        counted = int(work.sampler.counters().since(before)[f"{way}_bytes"])
+        moved = capacity - first
+        why = distrust(target="block", tool_bytes=moved, device_bytes=counted) if moved else None
+        if why is not None:
+            raise Inconclusive(f"{rung.title}: {way}: {why}")
+        if moved:
+            evidence[f"{way}_speed"] = megabytes_per_second(moved, seconds)
+    past = f"; {size_text(begin)} of it in an earlier run" if begin else ""
+    evidence["told"] = f"all {size_text(capacity)} written{past}, all read back and equal"
+    return evidence
+
+
+def _moved(work: Work, rung: Rung, begin: int, end: int, *, reads: bool) -> None:
+    assert work.artefacts is not None
+    whole = end // MIB * MIB
+    pieces = [*_chunks(min(begin, whole), whole), *([(whole, end - whole)] if whole < end else [])]
+    for offset, length in pieces:
+        work.hold.check_same(begun=True)
+        block = MIB if length >= MIB else length
+        report = work.artefacts.path / f"{'read' if reads else 'write'}-{offset // MIB}.json"
+        argv = sanitize_commands.overwrite(
+            work.drive.path, offset, length, block, str(report), reads=reads
+        )
+        done = work.tool(argv, timeout=None)
+        if done.exit_code != 0:
+            raise _failed(work, rung.title, done)
+        if not reads:
+            work.record.purge_goes_on(work.index, "erasing", written=offset + length)
+
+
+_BY_TOOL: Mapping[str, Callable[[Work, Rung, Unfinished | None], Evidence]] = {
+    "nvme": _by_nvme,
+    "hdparm": _by_hdparm,
+    "blkdiscard": _by_blkdiscard,
+    "fio": _by_fio,
+}

@@ -1,0 +1,115 @@
+"""Writes marks on the raw drive, and reads their places again after a purge."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import mmap
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+from benchstick.analysis.sanitize_sampling import Marks, what_is_there
+from benchstick.engine.copier.errors import LOST
+from benchstick.engine.run_context import StepOutcome, Work
+from benchstick.errors import DataCorrupt, Inconclusive
+from benchstick.plan.steps import Mark, ReadBack
+from benchstick.store.records import Figure
+
+
+def do_mark(work: Work, step: Mark) -> StepOutcome:
+    """Write the marks, flush, read them back: what cannot be read now proves nothing later, and
+    its data is corrupt."""
+    work.hold.check_before_write()
+    marks = Marks(work.uuid, work.drive.identity.capacity, step.size, step.samples)
+    with exclusively(work), _opened(work, os.O_RDWR, step.size) as (fd, buffer):
+        for place in _places(work, marks):
+            buffer[:] = marks.content(place)
+            if os.pwritev(fd, [buffer], place) != marks.size:
+                raise work.lost("takes no whole blocks")
+        os.fsync(fd)
+        for place in _places(work, marks):
+            if _read(work, fd, buffer, place) != marks.content(place):
+                raise DataCorrupt(
+                    f"marks: what was written at byte {place} does not read back, so nothing "
+                    "could be proved by it; nothing was purged"
+                )
+    work.marks = marks
+    return StepOutcome(detail={"marks": marks.count, "bytes": marks.size})
+
+
+def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
+    """What the places of the marks hold now. Inconclusive when marks are left and the step must
+    prove the purge; the figure is kept all the same. Marks that are left are no corrupt data: the
+    drive returns what was written to it."""
+    marks = work.marks
+    if marks is None:
+        raise Inconclusive("read back: no marks were written before the purge")
+    found: Counter[str] = Counter()
+    left: list[int] = []
+    with _opened(work, os.O_RDONLY, marks.size) as (fd, buffer):
+        for place in _places(work, marks):
+            kind = what_is_there(_read(work, fd, buffer, place), marks.content(place))
+            found[kind] += 1
+            if kind == "mark":
+                left.append(place)
+    text = _sentence(found, left, marks.count)
+    figure = Figure(
+        step=step.name, name="marks gone", value=100.0 * (marks.count - len(left)) / marks.count,
+        unit="%", pass_no=1, target=work.target, state="invalid" if left else "valid",
+        why=text if left else None,
+        detail={"text": text, "found": dict(found), "places": marks.count, "bytes": marks.size},
+    )  # fmt: skip
+    work.read_back(text, proved=not left)
+    if left and step.required:
+        work.record.figures([figure])
+        raise Inconclusive(f"the purge is not proved: {text}")
+    return StepOutcome(figures=[figure], detail={"found": dict(found)})
+
+
+def _sentence(found: Counter[str], left: list[int], count: int) -> str:
+    if left:
+        return f"{len(left)} of {count} marks can still be read, the first at byte {left[0]}"
+    kinds = ", ".join(f"{number} read as {kind}" for kind, number in found.most_common())
+    return f"all {count} marks are gone: {kinds}"
+
+
+@contextlib.contextmanager
+def exclusively(work: Work) -> Iterator[None]:
+    """Hold the drive exclusively, unless the run does already."""
+    if work.hold.is_exclusive:
+        yield
+        return
+    with work.hold.exclusive():
+        yield
+
+
+@contextlib.contextmanager
+def _opened(work: Work, flags: int, size: int) -> Iterator[tuple[int, mmap.mmap]]:
+    """The drive without the page cache, and an aligned buffer of `size` bytes. DriveLost when it
+    answers with I/O errors."""
+    try:
+        fd = os.open(work.drive.path, flags | os.O_DIRECT | os.O_CLOEXEC)
+        try:
+            with mmap.mmap(-1, size) as buffer:
+                yield fd, buffer
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno in (*LOST, errno.EILSEQ):
+            raise work.lost(f"answers with I/O errors ({error.strerror})") from error
+        raise
+
+
+def _places(work: Work, marks: Marks) -> Iterator[int]:
+    for place in marks.places():
+        work.check_cancelled()
+        yield place
+
+
+def _read(work: Work, fd: int, buffer: mmap.mmap, place: int) -> bytes:
+    # So that an answer which brings nothing is not taken for what was there before.
+    buffer[:] = b"\x5a" * len(buffer)
+    if os.preadv(fd, [buffer], place) != len(buffer):
+        raise work.lost("gives no whole blocks")
+    return bytes(buffer)

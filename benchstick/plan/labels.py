@@ -1,0 +1,82 @@
+"""What a person or a scanner says of a drive: asset tag, order, operator, serial number. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from benchstick.errors import BadInput
+
+# What a scan can be; without a prefix that the settings know it is an asset tag.
+ASSET, SERIAL, ORDER, OPERATOR = KINDS = ("asset", "serial", "order", "operator")
+MOST_CHARACTERS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ticket:
+    """What goes with a drive's test. `serial` is what was scanned from its label, to be compared
+    with what the drive itself says. Empty where nobody said it."""
+
+    asset: str = ""
+    serial: str = ""
+    order: str = ""
+    operator: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """All four, empty or not."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
+
+def ticket_of(given: Mapping[str, Any]) -> Ticket:
+    """A ticket of texts that anybody may have typed. BadInput naming the field that is wrong."""
+    known = {part.name for part in fields(Ticket)}
+    for name in given:
+        if name not in known:
+            raise BadInput(f"{name}: there are {', '.join(KINDS)}", field=str(name))
+    return Ticket(**{name: _text(name, value) for name, value in given.items()})
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise BadInput(f"{name}: must be a text", field=name)
+    text = " ".join(value.split())
+    if len(text) > MOST_CHARACTERS or not text.isprintable():
+        raise BadInput(
+            f"{name}: at most {MOST_CHARACTERS} characters, none of them invisible", field=name
+        )
+    return text
+
+
+def scan_text(value: Any) -> str:
+    """A scan as the page sends it. BadInput."""
+    if not isinstance(value, str) or not value.strip() or len(value) > MOST_CHARACTERS:
+        raise BadInput(f"text: 1 to {MOST_CHARACTERS} characters are wanted", field="text")
+    text = " ".join(value.split())
+    if not text.isprintable():
+        raise BadInput("text: has characters that cannot be shown", field="text")
+    return text
+
+
+def classify(text: str, prefixes: Mapping[str, str]) -> tuple[str, str]:
+    """Kind and value of what was scanned: by the longest of `prefixes` (each with its kind) that it
+    begins with, which is cut off; an asset tag without one. Case counts."""
+    for prefix in sorted(prefixes, key=len, reverse=True):
+        if text.startswith(prefix) and len(text) > len(prefix):
+            return prefixes[prefix], text[len(prefix) :].strip()
+    return ASSET, text
+
+
+def same_serial(scanned: str, serials: tuple[str, ...]) -> bool:
+    """Whether the serial number on the label is one that the drive itself gives.
+
+    Case, spaces and hyphens do not count: labels have them, drives do not. Nothing else is
+    forgiven: a label that holds more than the number needs a prefix in the settings.
+    """
+    wanted = _bare(scanned)
+    return bool(wanted) and wanted in {_bare(serial) for serial in serials}
+
+
+def _bare(serial: str) -> str:
+    return re.sub(r"[\s-]+", "", serial).upper()

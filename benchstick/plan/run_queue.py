@@ -1,0 +1,101 @@
+"""A queue: several suites for one drive, carried out one after the other. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchstick.errors import (
+    EXIT_BAD_INPUT,
+    EXIT_DONE,
+    EXIT_INCONCLUSIVE,
+    EXIT_REFUSED,
+    EXIT_VERDICT_FAIL,
+    PRECEDENCE,
+    BadInput,
+)
+from benchstick.plan.steps import Plan
+
+# A page of choices is for people: a day's work, not a month's.
+MOST = 20
+# What each run of a queue has of its own; drive, codes and identity hold for all.
+OWN = ("suite", "params", "target", "fs", "scale")
+
+# After these a queue goes on: the run came to its end. Any other end (drive lost or replaced,
+# refused, cancelled, store or program failed) says that the next run had better not begin.
+_ENDED = frozenset({EXIT_DONE, EXIT_VERDICT_FAIL, EXIT_INCONCLUSIVE})
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run or a queue takes. `at_most`: it may end before that."""
+
+    seconds: float
+    bytes_written: int
+    bytes_read: int
+    destroys: bool
+    at_most: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "seconds": self.seconds,
+            "bytes_written": self.bytes_written,
+            "bytes_read": self.bytes_read,
+            "destroys": self.destroys,
+            "at_most": self.at_most,
+        }
+
+
+def cost(plans: Sequence[Plan]) -> Cost:
+    """The cost of all plans, one after the other."""
+    return Cost(
+        seconds=sum(plan.seconds for plan in plans),
+        bytes_written=sum(plan.bytes_written for plan in plans),
+        bytes_read=sum(plan.bytes_read for plan in plans),
+        destroys=any(plan.destroys for plan in plans),
+        at_most=any(plan.ends_early for plan in plans),
+    )
+
+
+def check(plans: Sequence[Plan]) -> None:
+    """BadInput when the plans cannot be carried out in this order, whatever the drive holds."""
+    if not 1 <= len(plans) <= MOST:
+        raise BadInput(f"runs: a queue has 1 to {MOST} suites, not {len(plans)}", field="runs")
+    raw: Plan | None = None
+    for plan in plans:
+        if raw is not None and plan.target == "file" and plan.fs == "keep":
+            raise BadInput(
+                f"fs: {plan.suite} keeps the drive's filesystem, but {raw.suite} before it leaves "
+                f"none: put {plan.suite} first, or take fs auto",
+                field="fs",
+            )
+        if plan.destroys:
+            raw = plan if plan.target == "block" else None
+
+
+def goes_on(exit_code: int) -> bool:
+    """Whether the next run of a queue may begin after one that ended so."""
+    return exit_code in _ENDED
+
+
+def exit_code(codes: Sequence[int]) -> int:
+    """The exit code of a queue whose runs ended with `codes`: the worst, as of several drives. A
+    run that turned out to be impossible (2) counts after one that was refused (3)."""
+    after = PRECEDENCE.index(EXIT_REFUSED) + 1
+    order = (*PRECEDENCE[:after], EXIT_BAD_INPUT, *PRECEDENCE[after:])
+    return min(codes, key=order.index, default=EXIT_DONE)
+
+
+def entries_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The runs that a request's body asks for, each as the body of a request for one run: `runs`
+    has what is each one's own, the rest holds for all. BadInput when it is not like that."""
+    runs = body.get("runs")
+    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
+        raise BadInput("runs: a list of objects is wanted", field="runs")
+    if not 1 <= len(runs) <= MOST:
+        raise BadInput(f"runs: a queue has 1 to {MOST} suites, not {len(runs)}", field="runs")
+    shared = {name: value for name, value in body.items() if name != "runs"}
+    # What holds for all goes last: no entry may name another drive or bring a code of its own.
+    own = ("suite", "params", "target", "fs", "scale")
+    return [{**{name: run.get(name) for name in own}, **shared} for run in runs]

@@ -1,0 +1,1 @@
+"""QA tests: drives tested with a recipe, one or many, unattended."""

@@ -1,0 +1,374 @@
+"""Carries out a recipe on one drive, in a process of its own, and keeps the verdict.
+
+Started as `python -m benchstick.qa.drive_session` with what is asked as JSON on stdin; the
+verdict is the one document on stdout, progress goes to stderr. The process ends when the one that
+started it does. Nothing that it is told is believed: the drive is looked for anew, the guard judges
+anew.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from benchstick.agent import hotplugged
+from benchstick.drives import blank, discover, eject
+from benchstick.drives.medium import to_token
+from benchstick.drives.types import Drive
+from benchstick.engine import host_settings
+from benchstick.engine.run_request import Job, Ready, check_queue, execute, find_drive, make_ready
+from benchstick.engine.runner import Outcome, Progress
+from benchstick.engine.signals import cancel_on_signals
+from benchstick.errors import (
+    EXIT_CANCELLED,
+    EXIT_DRIVE_LOST,
+    EXIT_INTERNAL,
+    BadInput,
+    BenchError,
+    Cancelled,
+    DriveLost,
+    Refused,
+)
+from benchstick.paths import data_folder, settings_file
+from benchstick.plan import run_queue
+from benchstick.plan.plain import plain_output
+from benchstick.qa.early_stop_monitor import Watch
+from benchstick.qa.exclusive_lock import turn
+from benchstick.recipes import limits, preconditions, verdict
+from benchstick.recipes.codes import Reason
+from benchstick.recipes.limits import Evidence
+from benchstick.recipes.model import Recipe
+from benchstick.recipes.parser import read
+from benchstick.recipes.verdict import Attempt
+from benchstick.store import database, records, settings, spec_sheets, verdicts
+from benchstick.store.database import utc_now
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """What is to be done: the recipe's text and its file's name, the drive by its code, and who it
+    was when it was chosen (identity key, diskseq, the medium's token). `bench_ports` has the names
+    of the bench's ports by port; `erase` is the code that somebody typed; `per_controller` how
+    many drives of one controller are tested at once; `own_folders` whether the recipe may name
+    folders of this machine (its author has them anyway), as no one may who comes by the page."""
+
+    recipe: bytes
+    file: str
+    drive: str
+    expected: tuple[str, int | None]
+    medium: str | None = None
+    bench_ports: Mapping[str, str] = field(default_factory=dict)
+    erase: str | None = None
+    per_controller: int = 4
+    own_folders: bool = False
+    scanned: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "recipe": base64.b64encode(self.recipe).decode("ascii")}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Ask:
+        key, diskseq = data["expected"]
+        raw = base64.b64decode(data["recipe"])
+        return Ask(**{**data, "recipe": raw, "expected": (key, diskseq)})
+
+
+def posts() -> bool:
+    """Whether the settings have a webhook for the verdict."""
+    return bool(settings.load(settings_file()).webhook)
+
+
+class DriveTest:
+    """A recipe on one drive, again as often as it says. `cancelled` ends it, and the end of the
+    process `parent`, which started this one."""
+
+    def __init__(
+        self, ask: Ask, home: Path, cancelled: threading.Event, tell: Tell, parent: int
+    ) -> None:
+        self.ask = ask
+        self.recipe: Recipe = read(ask.recipe, ask.file)
+        self.home = home
+        self.cancelled = cancelled
+        self.tell = tell
+        self.parent = parent
+        self._seen = hotplugged.believed()
+        # What is on the drive from then on is the bench's own.
+        self._destroyed = False
+        self._has_run = False
+
+    def carry_out(self) -> dict[str, Any]:
+        """The last verdict; each is kept as soon as it is there. BenchError where there is no drive
+        to give one on, or the store fails."""
+        drive = self._find()
+        earlier: list[dict[str, Any]] = []
+        while True:
+            found = self._once(drive, earlier)
+            last = self.cancelled.is_set() or not verdict.again(self.recipe, found)
+            if last:
+                found["after"] = self._let_go()
+            with contextlib.closing(database.open_writer(self.home)) as db:
+                number = verdicts.keep(db, found, post=last and posts())
+            found = {"number": number, **found}
+            if last:
+                return found
+            self.tell(f"{found['verdict']}: {found['why']}; tested again")
+            earlier.append(found)
+            with contextlib.suppress(BenchError):
+                # With the facts of now; where it is gone its first run says so.
+                drive = self._find()
+
+    def _find(self) -> Drive:
+        """The drive that was chosen, and no other."""
+        drive = find_drive(self.ask.drive, self.home, self._seen)
+        if (drive.identity.key(), drive.diskseq) != self.ask.expected:
+            raise Refused(f"{drive.code}: not the drive that was chosen (replugged or replaced)")
+        token = to_token(self.ask.medium)
+        # Runs of this test change the content.
+        why = token.difference(drive.medium, content=not self._has_run) if token else None
+        if why is not None:
+            raise Refused(f"{drive.code}: {why} since it was chosen")
+        return drive
+
+    def _once(self, drive: Drive, earlier: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        begun = utc_now()
+        ended: tuple[int, str] | None = None
+        refused: list[Reason] = preconditions.reasons(self.recipe, drive.to_json())
+        another = verdict.serial_mismatch(self.ask.scanned, drive.to_json()) is not None
+        numbers: list[int] = []
+        with Watch(self.recipe, self.home, self.cancelled, self.parent) as watch:
+            if not (refused or another):
+                try:
+                    readies = self._ready(drive)
+                    refused = self._erasing(drive, readies, sample=False)
+                    if not refused:
+                        refused = self._runs(readies, watch, numbers, again=bool(earlier))
+                except Cancelled:
+                    # By a rule, which tells itself, or by somebody.
+                    ended = None if watch.reason else (EXIT_CANCELLED, "cancelled")
+                except BenchError as error:
+                    ended = (error.exit_code, error.message)
+            seconds, reason = watch.seconds, watch.reason
+        evidence = self._evidence(drive, numbers)
+        if ended is None and reason is None:
+            ended = _went_away(evidence)
+        attempt = Attempt(
+            evidence=evidence, seconds=seconds, begun_utc=begun, ended_utc=utc_now(),
+            stopped=reason, ended=ended, refused=refused, scanned=self.ask.scanned,
+            labels=self.ask.labels, slot=self.ask.bench_ports.get(drive.identity.port) or None,
+            earlier=earlier,
+        )  # fmt: skip
+        return verdict.judge(self.recipe, attempt)
+
+    def _let_go(self) -> dict[str, Any] | None:
+        """What the recipe says is done with the drive then; None where it says nothing. A test that
+        somebody cancelled leaves the drive where it is."""
+        after = self.recipe.after
+        if not (after.eject or after.power_off):
+            return None
+        asked = "power_off" if after.power_off else "eject"
+        try:
+            if self.cancelled.is_set():
+                raise Cancelled("the test was cancelled")
+            eject.let_go(
+                self._find(), power_off=after.power_off, seen=self._seen, home=self.home
+            )
+        except BenchError as error:
+            return {"asked": asked, "done": False, "why": error.message}
+        return {"asked": asked, "done": True, "why": None}
+
+    # -- before
+
+    def _jobs(self, drive: Drive) -> list[Job]:
+        return [
+            Job(
+                suite=entry.suite, drive=self.ask.drive, params=entry.params, target=entry.target,
+                fs=entry.fs, scale=entry.scale, expected=(drive.identity.key(), drive.diskseq),
+                medium=drive.medium, own_folders=self.ask.own_folders,
+            )
+            for entry in self.recipe.entries
+        ]  # fmt: skip
+
+    def _ready(self, drive: Drive) -> list[Ready]:
+        """The runs with their plans, before anything of them is allowed."""
+        made = []
+        for job in self._jobs(drive):
+            made.append(make_ready(job, self.home, self._seen, drive=drive))
+        run_queue.check([ready.plan for ready in made])
+        return made
+
+    def _erasing(self, drive: Drive, readies: Sequence[Ready], *, sample: bool) -> list[Reason]:
+        """Why what destroys data may not be carried out; nothing where nothing does, or it may.
+        A `sample` reads from the drive, so it waits for the drive's turn."""
+        if self.ask.erase is not None or self._destroyed:
+            return []
+        if not any(ready.plan.destroys for ready in readies):
+            return []
+        reason = preconditions.why_not_erased(
+            self.recipe,
+            drive.to_json(),
+            bench_ports=self.ask.bench_ports,
+            plugged=drive.diskseq is not None and drive.diskseq in self._seen,
+            sample=lambda: blank.why_not_blank(drive.name) if sample else None,
+        )
+        return [] if reason is None else [reason]
+
+    # -- the runs
+
+    def _runs(
+        self, readies: Sequence[Ready], watch: Watch, numbers: list[int], *, again: bool
+    ) -> list[Reason]:
+        """Carry the runs out, noting their `numbers`, up to one that did not come to its end. A
+        drive that was tested before (`again`) and is not there has gone away. Reasons where one may
+        not be carried out any more."""
+        drive = readies[0].drive
+        # Typed by somebody, or earned by the rule: the guard wants it all the same.
+        code = self.ask.erase or drive.code
+        jobs = [
+            replace(ready.job, erase=code if ready.plan.destroys else None) for ready in readies
+        ]
+        # A mistake in the last one is not to be found hours later; a single one begins at once.
+        if len(jobs) > 1:
+            check_queue(jobs, self.home, self._seen)
+        for at, (job, entry) in enumerate(zip(jobs, self.recipe.entries, strict=True)):
+            with self._turn(drive, entry.exclusive, watch):
+                # As the drive is now: the run before may have changed what is on it.
+                ready = make_ready(replace(job, follows=again or at > 0), self.home, self._seen)
+                # It may have waited long, and somebody may have used the drive since then. That
+                # the drive is not blank is found before the first run, whichever run erases it.
+                erasing = [*readies[1:], ready] if at == 0 else [ready]
+                refused = self._erasing(ready.drive, erasing, sample=True)
+                if refused:
+                    return refused
+                self._destroyed = self._destroyed or ready.plan.destroys
+                self._has_run = True
+                outcome = self._run(ready, watch, numbers)
+            if watch.stop.is_set() or not run_queue.goes_on(outcome.exit_code):
+                break
+        return []
+
+    @contextlib.contextmanager
+    def _turn(self, drive: Drive, exclusive: bool, watch: Watch) -> Any:
+        def wait() -> None:
+            if watch.stop.is_set():
+                raise Cancelled("cancelled while it waited for its turn")
+
+        with contextlib.ExitStack() as held:
+            with watch.waiting():
+                held.enter_context(
+                    turn(exclusive=exclusive, controller=host_settings.controller(drive.name),
+                         most=self.ask.per_controller, wait=wait)
+                )  # fmt: skip
+            yield
+
+    def _run(self, ready: Ready, watch: Watch, numbers: list[int]) -> Outcome:
+        last = -1
+
+        def begun(number: int) -> None:
+            numbers.append(number)
+            with contextlib.closing(database.open_reader(self.home)) as db:
+                uuid = str(records.find_run(db, number)["uuid"])
+            watch.begun(number, uuid, [step.to_json() for step in ready.plan.steps])
+
+        def show(at: Progress) -> None:
+            nonlocal last
+            if at.index != last:
+                last = at.index
+                self.tell(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.left}")
+
+        try:
+            return execute(ready, self.home, cancel=watch.stop, progress=show, begun=begun)
+        finally:
+            watch.ended()
+
+    # -- what it is judged by
+
+    def _evidence(self, drive: Drive, numbers: Sequence[int]) -> Evidence:
+        after, why = self._after(drive) if numbers else (None, "no run was begun")
+        referenced = {}
+        with contextlib.closing(database.open_writer(self.home)) as db:
+            runs = [records.run_json(db, number) for number in numbers]
+            sheet = spec_sheets.sheet_of(db, drive.to_json())
+            for name in limits.references(self.recipe.limits):
+                row = _referenced(db, name)
+                if row is not None:
+                    referenced[name] = records.run_json(db, row)
+        return Evidence(
+            drive=drive.to_json(), after=after, after_why=why, runs=runs, sheet=sheet,
+            referenced=referenced,
+        )  # fmt: skip
+
+    def _after(self, drive: Drive) -> tuple[dict[str, Any] | None, str]:
+        """The drive's facts after its runs, SMART among them; else why there are none."""
+        try:
+            found = find_drive(self.ask.drive, self.home, self._seen, makes=False)
+        except (BadInput, DriveLost, Refused) as error:
+            # Its code may be another one since a drive with the same serial was plugged in.
+            there = discover.scan(seen=self._seen, home=self.home)
+            same = [one for one in there if one.identity == drive.identity]
+            if len(same) != 1:
+                return None, error.message
+            (found,) = same
+        return found.to_json(), ""
+
+
+def _went_away(evidence: Evidence) -> tuple[int, str] | None:
+    """That the drive is not there after runs that came to their end: nobody knows whether it was
+    still itself. Other ends tell themselves."""
+    runs = evidence.runs
+    if not runs or evidence.after is not None:
+        return None
+    if not all(run["state"] == "done" and run_queue.goes_on(int(run["exit_code"])) for run in runs):
+        return None
+    return EXIT_DRIVE_LOST, f"after the test: {evidence.after_why}"
+
+
+def _referenced(db: Any, name: str) -> int | None:
+    """The number of the run that a limit names by number or UUID; None where there is none."""
+    row = db.execute(
+        "SELECT number FROM runs WHERE number = ? OR uuid = ?",
+        (limits.run_named(name), str(limits.run_named(name))),
+    ).fetchone()
+    return None if row is None else int(row["number"])
+
+
+def main() -> int:
+    """The process of one drive: 0 when there is a verdict on stdout, else the error's exit code."""
+    # Before anything that takes long.
+    parent = os.getppid()
+    ask = Ask.from_json(json.loads(sys.stdin.read()))
+    # What it writes to stdout is one document: whatever else writes there goes to stderr.
+    out = os.dup(1)
+    os.dup2(2, 1)
+
+    def tell(text: str) -> None:
+        print(f"{ask.drive}: {text}", file=sys.stderr, flush=True)
+
+    with plain_output(), cancel_on_signals() as cancelled:
+        try:
+            found = DriveTest(ask, data_folder(), cancelled, tell, parent).carry_out()
+        except BenchError as error:
+            found = {"error": {"code": error.exit_code, "message": error.message}}
+        except Exception as error:  # noqa: BLE001 - told to the one who asked, whatever it is
+            traceback.print_exc()
+            found = {"error": {"code": EXIT_INTERNAL, "message": f"internal error: {error!r}"}}
+        with os.fdopen(out, "w", encoding="utf-8") as file:
+            json.dump(found, file)
+    return 0
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    sys.exit(main())

@@ -1,0 +1,146 @@
+"""A recipe on several drives at once: a process for each, and a verdict of each in any case."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchstick.drives import shared_links
+from benchstick.drives.sysfs import Tree
+from benchstick.drives.types import Drive
+from benchstick.errors import EXIT_INTERNAL, StoreFailed
+from benchstick.qa.drive_session import Ask, posts
+from benchstick.recipes import verdict
+from benchstick.recipes.codes import ENDED
+from benchstick.recipes.limits import Evidence
+from benchstick.recipes.parser import read
+from benchstick.recipes.verdict import Attempt
+from benchstick.store import database, verdicts
+from benchstick.store.database import utc_now
+
+# The process that tests one drive.
+COMMAND: Sequence[str] = (sys.executable, "-m", "benchstick.qa.drive_session")
+_EVERY = 0.2
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A drive, and what is asked for it."""
+
+    drive: Drive
+    ask: Ask
+
+
+def carry_out(
+    asked: Sequence[Asked],
+    home: Path,
+    cancelled: threading.Event,
+    told: Callable[[dict[str, Any]], None] = lambda verdict: None,
+) -> list[dict[str, Any]]:
+    """The verdicts, in the order of the drives. `cancelled` ends all tests, each with a verdict;
+    `told` takes each verdict as soon as it is there."""
+    with contextlib.closing(database.open_writer(home)):
+        # Made and migrated before all of them open it.
+        pass
+    children = [Child(item, home) for item in asked]
+    found: dict[int, dict[str, Any]] = {}
+    ending = False
+    while len(found) < len(children):
+        for at, child in enumerate(children):
+            if at not in found and not child.is_alive():
+                found[at] = child.verdict()
+                told(found[at])
+        if len(found) == len(children):
+            break
+        if cancelled.wait(_EVERY) and not ending:
+            ending = True
+            for child in children:
+                child.end()
+        for child in children:
+            if cancelled.is_set():
+                child.join(_EVERY)
+    return [found[at] for at in range(len(children))]
+
+
+class Child:
+    """The process that tests one drive."""
+
+    def __init__(self, asked: Asked, home: Path) -> None:
+        self._asked = asked
+        self._home = home
+        self._begun = utc_now()
+        self._out = b""
+        self._process = subprocess.Popen(
+            COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # A Ctrl-C is passed on once, by the process that asked.
+            start_new_session=True,
+            env={**os.environ, "BENCHSTICK_HOME": str(home)},
+        )
+        self._thread = threading.Thread(target=self._read, name=f"qa {asked.drive.code}")
+        self._thread.start()
+
+    def _read(self) -> None:
+        asked = json.dumps(self._asked.ask.to_json()).encode()
+        self._out, _ = self._process.communicate(asked)
+
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+    def end(self) -> None:
+        """Ask it to end its test; it still gives a verdict."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+
+    def verdict(self) -> dict[str, Any]:
+        """What it found; of a process that gave none a verdict that says so, which is kept."""
+        self._thread.join()
+        try:
+            found = json.loads(self._out)
+        except ValueError:
+            code = self._process.returncode
+            found = {"error": {"code": EXIT_INTERNAL, "message": f"its process ended with {code}"}}
+        if "error" not in found:
+            return dict(found)
+        made = self._lacking(int(found["error"]["code"]), str(found["error"]["message"]))
+        try:
+            with contextlib.closing(database.open_writer(self._home)) as db:
+                number = verdicts.keep(db, made, post=posts())
+        except StoreFailed as error:
+            # The other drives' verdicts are not lost for it.
+            print(f"benchstick: {made['drive']['code']}: its verdict is not kept: {error.message}",
+                  file=sys.stderr)  # fmt: skip
+            return made
+        return {"number": number, **made}
+
+    def _lacking(self, code: int, message: str) -> dict[str, Any]:
+        ask, drive = self._asked.ask, self._asked.drive
+        attempt = Attempt(
+            evidence=Evidence(drive=drive.to_json()), seconds=0.0, begun_utc=self._begun,
+            ended_utc=utc_now(), ended=(code if code in ENDED else EXIT_INTERNAL, message),
+            labels=ask.labels, slot=ask.bench_ports.get(drive.identity.port) or None,
+        )  # fmt: skip
+        return verdict.judge(read(ask.recipe, ask.file), attempt)
+
+
+def shared(drives: Sequence[Drive], tree: Tree | None = None) -> list[str]:
+    """What drives that are tested at once have in common, in sentences: hubs, controllers and
+    other links whose bandwidth they share."""
+    codes = {drive.name: drive.code for drive in drives if not drive.is_practice}
+    return [
+        f"{link.told([codes[name] for name in link.drives])}. Their figures may be lower than alone"
+        for link in shared_links.shared(tree or Tree(), list(codes))
+    ]

@@ -1,0 +1,66 @@
+"""Recipes and their mistakes as documents, for the command line and the page alike."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from benchstick.errors import BadInput
+from benchstick.recipes import describe
+from benchstick.recipes.library import Shelved
+from benchstick.recipes.model import Recipe
+from benchstick.recipes.parser import RecipeMistakes, read
+from benchstick.store.records import storable
+
+
+@functools.lru_cache(maxsize=256)
+def checked(raw: bytes, where: str) -> Recipe | RecipeMistakes:
+    """The recipe, or all that is wrong with it. Remembered: the same text is listed often."""
+    try:
+        return read(raw, where)
+    except RecipeMistakes as error:
+        return error.with_traceback(None)
+
+
+def of_shelf(item: Shelved) -> Recipe | BadInput:
+    """A recipe of the shelf, or why it is none."""
+    try:
+        return checked(item.raw(), item.file)
+    except BadInput as error:
+        return error
+
+
+def mistakes(found: Recipe | BadInput) -> list[dict[str, Any]]:
+    """What is wrong: `line` (None: in the whole), `field` and `message` of each."""
+    if not isinstance(found, RecipeMistakes):
+        return []
+    return [
+        {"line": item.line, "field": storable(item.field), "message": storable(item.said)}
+        for item in found.mistakes
+    ]
+
+
+def check(found: Recipe | BadInput, where: str) -> dict[str, Any]:
+    """The `benchstick/recipe-check/1` document."""
+    return {
+        "schema": "benchstick/recipe-check/1",
+        "file": storable(where),
+        "mistakes": mistakes(found),
+    }
+
+
+def listed(item: Shelved, found: Recipe | BadInput) -> dict[str, Any]:
+    """A recipe of the shelf as the `benchstick/recipes/1` document has it."""
+    return {
+        "name": storable(item.name),
+        "origin": item.origin,
+        "path": None if item.path is None else storable(str(item.path)),
+        "recipe": found.to_json() if isinstance(found, Recipe) else None,
+        "error": None if isinstance(found, Recipe) else storable(found.message),
+        "mistakes": mistakes(found),
+    }
+
+
+def lines(found: Recipe | BadInput) -> list[str]:
+    """What a recipe says in words, a line each; none of one with mistakes."""
+    return list(describe.lines(found)) if isinstance(found, Recipe) else []

@@ -1,0 +1,95 @@
+"""When a test ends early: rules on the record so far. Pure functions."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchstick.analysis.change_points import Moved
+from benchstick.recipes import codes
+from benchstick.recipes.codes import Reason
+from benchstick.recipes.model import ERRORS, HEAT, RATE, Stop
+
+# Events of a run that tell of an error. A drive that went away ends its run by itself.
+ERROR_EVENTS = frozenset({"link", "data-differ"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What a run recorded so far: the steps of its plan (as JSON), its samples in order, the
+    temperatures read, its events as (kind, text)."""
+
+    steps: Sequence[Mapping[str, Any]]
+    samples: Sequence[Moved] = ()
+    temperatures: Sequence[float] = ()
+    events: Sequence[tuple[str, str]] = field(default_factory=tuple)
+
+
+def due(rules: Sequence[Stop], record: Record) -> Reason | None:
+    """Why the test is to end, by the first rule that is met; None while it goes on."""
+    for rule in rules:
+        found = _CHECKS[rule.kind](rule, record)
+        if found is not None:
+            return found
+    return None
+
+
+def _slow(rule: Stop, record: Record) -> Reason | None:
+    """The rate stayed below the rule's for its time, without a break, within one timed step that
+    does not rest in between.
+
+    Seconds in which nothing moved count too: a drive that hangs is as slow as can be. The step's
+    first and last sample do not: the step began and ended within them.
+    """
+    timed = [
+        bool(step.get("timed"))
+        and not step.get("rest")
+        and fnmatch.fnmatchcase(str(step.get("name")), rule.steps)
+        for step in record.steps
+    ]
+    below, moved = 0.0, 0
+    for at, sample in enumerate(record.samples):
+        before = record.samples[at - 1].step if at else None
+        within = sample.step is not None and sample.step == before
+        if not within or sample.step is None or not _at(timed, sample.step):
+            below, moved = 0.0, 0
+            continue
+        last = at + 1 < len(record.samples) and record.samples[at + 1].step != sample.step
+        count = sample.read_bytes + sample.write_bytes
+        if last or count >= rule.value * 1e6 * sample.dt:
+            below, moved = 0.0, 0
+            continue
+        below, moved = below + sample.dt, moved + count
+        if below >= rule.seconds:
+            name = record.steps[sample.step].get("name")
+            return Reason(
+                codes.STOPPED_SLOW,
+                f"{name}: {moved / below / 1e6:.3g} MB/s for {below:.0f} s, "
+                f"wanted {rule.value:g} MB/s at least",
+            )
+    return None
+
+
+def _at(flags: Sequence[bool], index: int) -> bool:
+    return 0 <= index < len(flags) and flags[index]
+
+
+def _hot(rule: Stop, record: Record) -> Reason | None:
+    highest = max(record.temperatures, default=None)
+    if highest is None or highest <= rule.value:
+        return None
+    return Reason(codes.STOPPED_HOT, f"{highest:g} °C, wanted {rule.value:g} at most")
+
+
+def _faulty(rule: Stop, record: Record) -> Reason | None:
+    found = [text for kind, text in record.events if kind in ERROR_EVENTS]
+    if len(found) < rule.value:
+        return None
+    return Reason(
+        codes.STOPPED_ERRORS, f"{len(found)} errors, wanted fewer than {rule.value:g}: {found[-1]}"
+    )
+
+
+_CHECKS = {RATE: _slow, HEAT: _hot, ERRORS: _faulty}

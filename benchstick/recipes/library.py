@@ -1,0 +1,149 @@
+"""The recipes that a bench has by name: those that come with it, those on the booted stick, those
+that were uploaded in the page.
+
+A recipe on the stick may replace one of the bench: whoever writes the stick owns the bench. An
+uploaded recipe never has the name of either: the page's visitors are not the bench's owner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchstick.errors import BadInput, BenchError
+from benchstick.paths import data_folder, stick_recipes
+from benchstick.recipes import ready
+from benchstick.recipes.model import Recipe
+from benchstick.recipes.parser import read
+from benchstick.store import database, recipes
+
+STICK, UPLOADED, OURS = "stick", "uploaded", "ready"
+_OWNERS = {STICK: "a recipe on the stick", OURS: "a recipe that comes with the bench"}
+# Before the name of an uploaded recipe whose own name is taken. No name may have a colon.
+_ASIDE = f"{UPLOADED}:"
+# Digits that look like letters.
+_ALIKE = str.maketrans("01", "ol")
+
+
+@dataclass(frozen=True)
+class Shelved:
+    """A recipe by its name. `origin` is where it is from, `text` that of an uploaded one, `path`
+    the file of one of the stick's."""
+
+    name: str
+    origin: str
+    path: Path | None = None
+    text: str = ""
+
+    @property
+    def stored_name(self) -> str:
+        """The name under which an uploaded recipe is kept in the store."""
+        return stored_name(self.name)
+
+    @property
+    def file(self) -> str:
+        """What it is called where its mistakes are told."""
+        return f"{self.name}.toml" if self.path is None else str(self.path)
+
+    def raw(self) -> bytes:
+        """Its text. BadInput when the file cannot be read."""
+        if self.origin == OURS:
+            return ready.raw(self.name)
+        if self.path is None:
+            return self.text.encode()
+        try:
+            with self.path.open("rb") as file:
+                return file.read(recipes.MOST_BYTES + 1)
+        except OSError as error:
+            raise BadInput(f"{self.path}: {error.strerror}", field="recipe") from None
+
+
+def folder() -> Path:
+    """Where the stick's recipes are; not there on a host."""
+    return stick_recipes()
+
+
+def stored_name(name: str) -> str:
+    """The name in the store of the uploaded recipe that is listed as `name`."""
+    return name.removeprefix(_ASIDE)
+
+
+def shelved(home: Path | None = None) -> list[Shelved]:
+    """All of them in the order of their names. An uploaded one whose name is taken, or looks like
+    another's, is `uploaded:NAME`: it is shown and can be removed, and replaces nothing."""
+    found = {item.name: item for item in _owned()}
+    taken = {_likeness(name) for name in found}
+    for item in _uploaded(home or data_folder()):
+        aside = _ASIDE if _likeness(item.name) in taken else ""
+        found[f"{aside}{item.name}"] = replace(item, name=f"{aside}{item.name}")
+    return [found[name] for name in sorted(found)]
+
+
+def _owned() -> list[Shelved]:
+    """Those that come with the bench, and those on the stick, which replace them."""
+    found = {name: Shelved(name, OURS) for name in ready.names()}
+    try:
+        files = sorted(folder().iterdir())
+    except OSError:
+        files = []
+    for path in files:
+        # FAT keeps no case that anybody could rely on.
+        if path.suffix.lower() == ".toml" and path.is_file():
+            found[path.stem] = Shelved(path.stem, STICK, path)
+    return list(found.values())
+
+
+def _likeness(name: str) -> str:
+    """What names that a person may confuse have in common: case, separators, blanks around them,
+    digits that look like letters, other forms of the same letters."""
+    plain = unicodedata.normalize("NFKC", name).casefold().translate(_ALIKE)
+    return re.sub(r"[\s._-]+", "-", plain).strip("-")
+
+
+def check_upload(name: str, recipe: Recipe) -> None:
+    """BadInput when an uploaded recipe would have the name of one of the bench or of the stick,
+    or would call itself so in its verdicts."""
+    for item in _owned():
+        owner = _OWNERS[item.origin]
+        if _likeness(item.name) == _likeness(name):
+            raise BadInput(
+                f"name: {name!r} is taken by {item.name!r}, {owner}; choose another name",
+                field="name",
+            )
+        if _likeness(recipe.name) in {_likeness(title) for title in _titles(item)}:
+            raise BadInput(
+                f"name: the recipe calls itself {recipe.name!r}, as {item.name!r} does, {owner}; "
+                'change name = "..." in its text',
+                field="text",
+            )
+
+
+def _titles(item: Shelved) -> Iterator[str]:
+    """What a recipe is called on the shelf and in its verdicts."""
+    yield item.name
+    with contextlib.suppress(BadInput):
+        yield read(item.raw(), item.file).name
+
+
+def _uploaded(home: Path) -> Iterator[Shelved]:
+    # A store that is not there, or cannot be read, has none.
+    with contextlib.suppress(BenchError), contextlib.closing(database.open_reader(home)) as db:
+        for row in recipes.listed(db):
+            text = recipes.text_of(db, row["name"]) or ""
+            yield Shelved(row["name"], UPLOADED, text=text)
+
+
+def find(name: str, home: Path | None = None) -> Shelved:
+    """One of them. BadInput naming those there are."""
+    there = {item.name: item for item in shelved(home)}
+    if name not in there:
+        raise BadInput(
+            f"recipe {name[:60]!r}: no such file, and none of that name; there are "
+            f"{', '.join(there)}",
+            field="recipe",
+        )
+    return there[name]

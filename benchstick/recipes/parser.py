@@ -1,0 +1,554 @@
+"""A recipe out of its TOML text: all its mistakes are told in one go, each with its line."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchstick.drives.types import TRANSPORTS
+from benchstick.errors import BadInput
+from benchstick.plan import params as parameters
+from benchstick.plan import run_queue, toml_positions
+from benchstick.plan.params import Param
+from benchstick.plan.steps import FILESYSTEMS, TARGETS
+from benchstick.plan.tabular_input import checked_number, checked_text
+from benchstick.plan.toml_positions import NotToml, Path, TomlLines
+from benchstick.plan.units import parse_duration, parse_size
+from benchstick.recipes import model, plan_check
+from benchstick.recipes.facts import CHANGES, FACTS, FLAG, NUMBER, WORDS
+from benchstick.recipes.model import After, Entry, Limit, Match, Recipe, Size, Start, Stop
+from benchstick.store.recipes import MOST_BYTES
+from benchstick.suites import presets, registry
+from benchstick.suites.reference_results import UNITS
+
+MOST_LIMITS = 200
+MOST_STOPS = 20
+MOST_RETRIES = 5
+_MOST_LISTED = 100
+_PERCENT = re.compile(r"(\d{1,4}(?:\.\d{1,6})?)\s*%", re.ASCII)
+_SIZE = re.compile(r"(>=|<=|==|~)?\s*(.+)")
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_RUN = re.compile(rf"run ([1-9]\d{{0,8}}|{_UUID})", re.ASCII)
+# A check turns what a key was given into what is used, or raises ValueError with what is wanted.
+Check = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing that is wrong, on `line` (None: in the whole), with `field`, the key's path."""
+
+    line: int | None
+    said: str
+    field: str = ""
+
+    def told(self, where: str) -> str:
+        """`FILE:LINE: what`."""
+        return f"{where}: {self.said}" if self.line is None else f"{where}:{self.line}: {self.said}"
+
+
+class RecipeMistakes(BadInput):
+    """All that is wrong with a recipe, in the order of its lines; the message has the first."""
+
+    def __init__(self, where: str, mistakes: Sequence[Mistake]) -> None:
+        more = f" (and {len(mistakes) - 1} more mistakes)" if len(mistakes) > 1 else ""
+        super().__init__(f"{mistakes[0].told(where)}{more}", field="recipe")
+        self.where = where
+        self.mistakes = tuple(mistakes)
+
+
+def read(raw: bytes, where: str) -> Recipe:
+    """The recipe in a file called `where`. RecipeMistakes."""
+    try:
+        text = _decoded(raw)
+        given = toml_positions.parse(text)
+    except NotToml as error:
+        raise RecipeMistakes(where, [Mistake(error.line, error.said)]) from None
+    reader = _Reader(TomlLines(text))
+    made = reader.recipe(given)
+    if reader.mistakes or made is None:
+        ordered = sorted(reader.mistakes, key=lambda item: item.line or 0)
+        raise RecipeMistakes(where, ordered)
+    digest = hashlib.sha256(raw).hexdigest()
+    own = re.sub(r"\.toml$", "", where.rsplit("/", 1)[-1], flags=re.IGNORECASE)
+    name = made.pop("name", None) or own or where
+    return Recipe(**made, name=name, file=where, sha256=digest)
+
+
+def _decoded(raw: bytes) -> str:
+    if len(raw) > MOST_BYTES:
+        raise NotToml(None, f"larger than {MOST_BYTES >> 10} KiB")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotToml(raw[: error.start].count(b"\n") + 1, "not UTF-8 text") from None
+
+
+# ---- checks of single values
+
+
+def _text(most: int = 200) -> Check:
+    return _without_name(lambda value: checked_text(value, "", most=most))
+
+
+def _without_name(check: Check) -> Check:
+    """A check whose errors begin with a name of nothing."""
+
+    def run(value: Any) -> Any:
+        try:
+            return check(value)
+        except ValueError as error:
+            raise ValueError(str(error).removeprefix(": ")) from None
+
+    return run
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false is wanted")
+    return value
+
+
+def _number(low: float, high: float, *, above: bool = False) -> Check:
+    def check(value: Any) -> float:
+        if isinstance(value, str):
+            raise ValueError("a number is wanted, without quotes")
+        return checked_number(value, "", low=low, high=high, above=above)
+
+    return _without_name(check)
+
+
+def _whole(low: int, high: int) -> Check:
+    def check(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"a whole number from {low} to {high} is wanted")
+        return value
+
+    return check
+
+
+def _one_of(options: Sequence[str]) -> Check:
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or value not in options:
+            raise ValueError(f"{_shown(value)} is not one of {', '.join(options)}")
+        return value
+
+    return check
+
+
+def _duration(value: Any) -> float:
+    """Seconds of `5 min`."""
+    if not isinstance(value, str):
+        raise ValueError('a duration is wanted, as "45 s", "5 min" or "2 h"')
+    seconds = _bare(lambda: parse_duration(value, ""))
+    if not 1 <= seconds <= 30 * 86400:
+        raise ValueError(f"{_shown(value)} is not from 1 s to 30 d")
+    return float(seconds)
+
+
+def _percent(value: Any) -> float:
+    """The number of `95 %`."""
+    found = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None or not 0 < float(found[1]) <= 1000:
+        raise ValueError('a percentage is wanted, as "95 %"')
+    return float(found[1])
+
+
+def _size(value: Any) -> Size:
+    """`>= 240GB`; without an operator about that size."""
+    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError('a size is wanted, as ">= 240GB", "<= 4TB" or "1TB"')
+    count = _bare(lambda: parse_size(found[2], ""))
+    if count < 10**6:
+        raise ValueError(f"{_shown(value)} is less than 1 MB; write it with its unit, as 1TB")
+    return Size(found[1] or "~", count)
+
+
+def _bare(call: Callable[[], Any]) -> Any:
+    """What `call` gives; its BadInput about a field without a name as ValueError."""
+    try:
+        return call()
+    except BadInput as error:
+        raise ValueError(error.message.removeprefix(": ")) from None
+
+
+def _shown(value: Any) -> str:
+    """A value as it was given, in one line, cut."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _params(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError('parameters are wanted, as { passes = 1, size = "256MiB" }')
+    return value
+
+
+def _any(value: Any) -> Any:
+    return value
+
+
+_ENTRY: Mapping[str, Check] = {
+    "name": _text(), "params": _params, "target": _one_of(TARGETS), "fs": _one_of(FILESYSTEMS),
+    "scale": _number(0, 1, above=True), "exclusive": _flag,
+}  # fmt: skip
+_START: Mapping[str, Check] = {
+    "full_link": _flag, "link": _number(0, 1e6, above=True), "temperature": _number(0, 120),
+    "trim": _flag,
+}  # fmt: skip
+_LIMIT: Mapping[str, Check] = {
+    **dict.fromkeys(model.KINDS, _text()), "suite": _text(), "op": _one_of(model.OPERATORS),
+    "value": _any, "unit": _one_of(tuple(UNITS)), "of": _text(), "within": _percent,
+}  # fmt: skip
+_STOP: Mapping[str, Check] = {
+    "rate_below": _number(0, 1e6, above=True), "for": _duration, "steps": _text(),
+    "temperature_above": _number(0, 120), "errors": _whole(1, 10**6),
+}  # fmt: skip
+_AFTER: Mapping[str, Check] = {"eject": _flag, "power_off": _flag}
+_MATCH = ("transport", "model", "size")
+_TOP: Mapping[str, Check] = {
+    "name": _text(80), "about": _text(300), "time_limit": _duration,
+    "retries": _whole(0, MOST_RETRIES), "allow_erase": _flag, "erase_used": _flag,
+}  # fmt: skip
+_TABLES = ("match", "start", "suite", "limit", "stop", "after")
+
+
+class _Reader:
+    """Reads one recipe. What is wrong is noted, and the rest read on."""
+
+    def __init__(self, lines: TomlLines) -> None:
+        self._lines = lines
+        self.mistakes: list[Mistake] = []
+
+    def recipe(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The fields of a Recipe; what they are is of no use where there are mistakes."""
+        plain = {name: value for name, value in given.items() if name not in _TABLES}
+        top = self._table((), plain, _TOP, _TABLES)
+        entries = self._each("suite", given, self._entry, most=run_queue.MOST, needed="what to run")
+        suites = list(dict.fromkeys(item.suite for item in entries))
+        listed = given.get("suite", [])
+        if not isinstance(listed, list) or len(entries) != len(listed):
+            # One of them cannot be told: what limits say of suites is not judged by the others.
+            suites = []
+        limits = self._each(
+            "limit", given, lambda path, item: self._limit(path, item, suites),
+            most=MOST_LIMITS, needed="what a drive must meet to pass",
+        )  # fmt: skip
+        stops = self._each("stop", given, self._stop, most=MOST_STOPS)
+        match = self._match(given)
+        if not self.mistakes:
+            self._rehearse(entries, limits, match)
+        if top.get("allow_erase") and "match" not in given:
+            self._say(("allow_erase",), "allow_erase: wants [match]: which drives may be erased")
+        if top.get("erase_used") and not top.get("allow_erase"):
+            self._say(("erase_used",), "erase_used: means nothing without allow_erase = true")
+        start = Start(**self._table(("start",), self._of(given, "start"), _START))
+        after = After(**self._table(("after",), self._of(given, "after"), _AFTER))
+        return {
+            "about": "", "time_limit": None, "retries": 0, "allow_erase": False,
+            "erase_used": False, **top, "entries": tuple(entries), "limits": tuple(limits),
+            "stops": tuple(stops), "match": match, "start": start, "after": after,
+        }  # fmt: skip
+
+    def _rehearse(
+        self, entries: Sequence[Entry], limits: Sequence[Limit], match: Match
+    ) -> None:
+        """Notes what shows only when a plan is made: parameters that do not go together, and
+        figures that no suite gives."""
+        before = len(self.mistakes)
+        for at, entry in enumerate(entries):
+            wrong = plan_check.why_never(entry, match)
+            if wrong is not None:
+                path = ("suite", at, "params", str(wrong.field))
+                own = ("suite", at, str(wrong.field))
+                self._say(path if wrong.field in entry.params else own, wrong.message)
+        if len(self.mistakes) == before and len(entries) > 1:
+            said = plan_check.why_not_in_order(entries, match)
+            if said is not None:
+                self._say(("suite",), said)
+        if len(self.mistakes) == before:
+            self._check_figures(entries, limits, match)
+
+    def _check_figures(
+        self, entries: Sequence[Entry], limits: Sequence[Limit], match: Match
+    ) -> None:
+        given = [(item.suite, plan_check.figures(item, match)) for item in entries]
+        for at, limit in enumerate(limits):
+            of_suite = [found for suite, found in given if suite == limit.suite]
+            if limit.kind != model.FIGURE or None in of_suite:
+                continue
+            names = [name for found in of_suite for name in found or ()]
+            if limit.name not in names:
+                path = ("limit", at, model.FIGURE)
+                self._unknown(path, limit.name, names, f"figure of {limit.suite}")
+
+    # -- noting
+
+    def _say(self, path: Path, said: str) -> None:
+        line = self._lines.of(*path)
+        field = ".".join(str(part) for part in path)
+        self.mistakes.append(Mistake(line, said, field))
+
+    def _table(
+        self,
+        path: Path,
+        given: Mapping[str, Any],
+        known: Mapping[str, Check],
+        more: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """The checked values of a table; `more` are keys of it that are read elsewhere."""
+        made = {}
+        for name, value in given.items():
+            if name not in known:
+                self._unknown((*path, name), name, [*known, *more])
+                continue
+            try:
+                made[name] = known[name](value)
+            except ValueError as error:
+                self._say((*path, name), f"{name}: {error}")
+        return made
+
+    def _unknown(self, path: Path, name: str, known: Sequence[str], what: str = "key") -> None:
+        near = difflib.get_close_matches(name, known, n=1)
+        listed = ", ".join(known[:_MOST_LISTED]) + (", ..." if len(known) > _MOST_LISTED else "")
+        hint = f"is {near[0]} meant?" if near else f"there are {listed or 'none'}"
+        self._say(path, f"{_shown(name)}: no such {what}; {hint}")
+
+    def _of(self, given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        """The table called `name`; empty where there is none."""
+        found = given.get(name, {})
+        if isinstance(found, dict):
+            return found
+        self._say((name,), f"{name}: a table is wanted, as [{name}]")
+        return {}
+
+    def _each(
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        read_one: Callable[[Path, Mapping[str, Any]], Any],
+        *,
+        most: int,
+        needed: str | None = None,
+    ) -> list[Any]:
+        """What `read_one` makes of each `[[name]]`, those left out of which it makes nothing."""
+        found = given.get(name, [])
+        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+            self._say((name,), f"{name}: tables are wanted, as [[{name}]]")
+            return []
+        if needed and not found:
+            self._say((name,), f"{name}: is missing: {needed}, as [[{name}]]")
+        if len(found) > most:
+            self._say((name, most), f"{name}: {len(found)} of them; at most {most}")
+        made = [read_one((name, at), item) for at, item in enumerate(found[:most])]
+        return [item for item in made if item is not None]
+
+    # -- the tables
+
+    def _match(self, given: Mapping[str, Any]) -> Match:
+        table = self._of(given, "match")
+        checks: Mapping[str, Check] = {
+            "transport": _one_of(TRANSPORTS), "model": _text(), "size": _size,
+        }  # fmt: skip
+        made: dict[str, Any] = {}
+        for name, value in table.items():
+            if name not in checks:
+                self._unknown(("match", name), name, _MATCH)
+                continue
+            several = isinstance(value, list)
+            found = []
+            for at, item in enumerate(value if several else [value]):
+                try:
+                    found.append(checks[name](item))
+                except ValueError as error:
+                    self._say(("match", name, *((at,) if several else ())), f"{name}: {error}")
+            if several and not value:
+                self._say(("match", name), f"{name}: is empty: no drive would match")
+            made[name] = tuple(found)
+        if "match" in given and not table:
+            self._say(("match",), f"match: is empty; there are {', '.join(_MATCH)}")
+        return Match(**made)
+
+    def _entry(self, path: Path, given: Mapping[str, Any]) -> Entry | None:
+        made = self._table(path, given, _ENTRY)
+        if "name" not in given:
+            self._say(path, "name: is missing in a suite")
+        if "name" not in made:
+            return None
+        name, mark, which = (part.strip() for part in made["name"].partition(":"))
+        try:
+            suite = registry.find(name)
+            preset = presets.find(name, which) if mark else presets.Preset("", "", "")
+        except BadInput as error:
+            self._say((*path, "name"), f"name: {error.message}")
+            return None
+        own = self._parameters((*path, "params"), made.get("params", {}), suite.params)
+        target, fs = made.get("target") or preset.target, made.get("fs") or preset.fs
+        scale = made.get("scale", preset.scale)
+        try:
+            registry.check_choices(suite, target, fs, scale)
+        except BadInput as error:
+            self._say((*path, str(error.field)), error.message)
+        return Entry(
+            suite=name, preset=which if mark else None, params={**preset.params, **own},
+            target=target, fs=fs, scale=scale, exclusive=made.get("exclusive", False),
+            line=self._lines.of(*path),
+        )  # fmt: skip
+
+    def _parameters(
+        self, path: Path, given: Mapping[str, Any], declared: tuple[Param, ...]
+    ) -> dict[str, str]:
+        """The parameters as texts, as the command line has them, each checked by its suite."""
+        made = {}
+        for name, value in given.items():
+            if name not in {param.name for param in declared}:
+                known = [param.name for param in declared]
+                self._unknown((*path, name), name, known, "parameter")
+                continue
+            try:
+                text = _param_text(value)
+                parameters.read(declared, {name: text})
+                made[name] = text
+            except BadInput as error:
+                self._say((*path, name), error.message)
+            except ValueError as error:
+                self._say((*path, name), f"{name}: {error}")
+        return made
+
+    def _limit(self, path: Path, given: Mapping[str, Any], suites: Sequence[str]) -> Limit | None:
+        made = self._table(path, given, _LIMIT)
+        kinds = [kind for kind in model.KINDS if kind in given]
+        if len(kinds) != 1:
+            self._say(path, f"limit: one of {', '.join(model.KINDS)} is wanted, and no other")
+            return None
+        (kind,) = kinds
+        if "op" not in given:
+            self._say(path, "op: is missing in a limit")
+        if kind not in made or "op" not in made:
+            return None
+        before = len(self.mistakes)
+        fields = {"kind": kind, "name": made[kind], "op": made["op"]}
+        if kind == model.FIGURE:
+            fields |= self._figure(path, given, made, suites)
+        else:
+            for name in ("suite", "unit", "of"):
+                if name in given:
+                    self._say((*path, name), f"{name}: is for figures only")
+            fields |= self._other(path, kind, given, made)
+        if "within" in given and ("of" in given or made["op"] != "~"):
+            self._say((*path, "within"), "within: is for ~ with a value of its own")
+        if len(self.mistakes) > before or any(name not in made for name in given):
+            return None
+        return Limit(**fields, line=self._lines.of(*path))
+
+    def _figure(
+        self, path: Path, given: Mapping[str, Any], made: Mapping[str, Any], suites: Sequence[str]
+    ) -> dict[str, Any]:
+        fields: dict[str, Any] = {"unit": made.get("unit")}
+        suite = made.get("suite")
+        if "suite" not in given and len(suites) > 1:
+            self._say(path, f"suite: is missing in a limit: the recipe has {', '.join(suites)}")
+        if suite is not None and suites and suite not in suites:
+            there = ", ".join(suites)
+            self._say((*path, "suite"),
+                      f"suite: {_shown(suite)} is not in the recipe; it has {there}")  # fmt: skip
+        fields["suite"] = suite or (suites[0] if suites else None)
+        of = made.get("of")
+        if of is None:
+            return fields | self._number_wanted(path, given, made)
+        if of != model.CLAIM and not _RUN.fullmatch(of):
+            self._say((*path, "of"), f'of: {_shown(of)} is not "claim" or "run N" (or its UUID)')
+        if made["op"] == "==":
+            self._say((*path, "op"), "op: == is not for a share of another figure; write ~")
+        fields["of"] = of
+        try:
+            percent = _percent(given.get("value"))
+        except ValueError as error:
+            self._say((*path, "value"), f"value: {error}, of what `of` names")
+            return fields
+        # ~ 5 % of it is within 5 % of it; >= 95 % of it is 95 % of it at least.
+        close = made["op"] == "~"
+        return fields | {"percent": 100.0 if close else percent,
+                         "within": percent if close else None}  # fmt: skip
+
+    def _number_wanted(
+        self, path: Path, given: Mapping[str, Any], made: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """A number in `value`, for ~ with `within`."""
+        if "value" not in given:
+            self._say(path, "value: is missing in a limit")
+            return {}
+        if made["op"] == "~" and "within" not in given:
+            self._say(path, 'within: is missing beside ~, as within = "5 %"')
+        try:
+            value = _number(-1e15, 1e15)(given["value"])
+        except ValueError as error:
+            self._say((*path, "value"), f"value: {error}")
+            return {}
+        unit, factor = UNITS.get(made.get("unit") or "", (None, 1.0))
+        return {"value": float(f"{value * factor:.12g}"), "unit": unit,
+                "within": made.get("within")}  # fmt: skip
+
+    def _other(
+        self, path: Path, kind: str, given: Mapping[str, Any], made: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """What is wanted of a fact, a change or a peak."""
+        name = made[kind]
+        known = {model.FACT: tuple(FACTS), model.CHANGE: CHANGES, model.PEAK: ("temperature",)}
+        if name not in known[kind]:
+            self._unknown((*path, kind), name, known[kind], kind)
+            return {}
+        holds = FACTS[name] if kind == model.FACT else NUMBER
+        if holds == NUMBER:
+            return self._number_wanted(path, given, made)
+        if made["op"] != "==":
+            self._say((*path, "op"), f"op: {name} is {holds}; only == is for it")
+        if "value" not in given:
+            self._say(path, "value: is missing in a limit")
+            return {}
+        value = given["value"]
+        several = isinstance(value, list)
+        if several and not value:
+            self._say((*path, "value"), "value: is empty: no drive would pass")
+        check = _flag if holds == FLAG else _one_of(WORDS[name]) if name in WORDS else _text()
+        found = []
+        for at, item in enumerate(value if several else [value]):
+            try:
+                found.append(check(item))
+            except ValueError as error:
+                self._say((*path, "value", *((at,) if several else ())), f"value: {error}")
+        return {"value": tuple(found) if several else found[0]} if found else {}
+
+    def _stop(self, path: Path, given: Mapping[str, Any]) -> Stop | None:
+        made = self._table(path, given, _STOP)
+        rules = {"rate_below": model.RATE, "temperature_above": model.HEAT, "errors": model.ERRORS}
+        asked = [name for name in rules if name in given]
+        if len(asked) != 1:
+            self._say(path, f"stop: one of {', '.join(rules)} is wanted, and no other")
+            return None
+        rate = asked[0] == "rate_below"
+        if rate and "for" not in given:
+            self._say(path, 'for: is missing beside rate_below, as for = "30 s"')
+        for name in ("for", "steps"):
+            if name in given and not rate:
+                self._say((*path, name), f"{name}: is for rate_below only")
+        if asked[0] not in made or (rate and "for" not in made):
+            return None
+        return Stop(
+            kind=rules[asked[0]], value=float(made[asked[0]]), line=self._lines.of(*path),
+            seconds=made.get("for", 0.0), steps=made.get("steps", "*"),
+        )  # fmt: skip
+
+
+def _param_text(value: Any) -> str:
+    """A parameter as the command line would have it. ValueError for what is none."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return str(value)
+    text: str = _text()(value)
+    return text

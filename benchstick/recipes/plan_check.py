@@ -1,0 +1,124 @@
+"""Whether the suites of a recipe can be planned at all: on made-up drives, of those that the recipe
+is for. Pure functions.
+
+What depends on the drive at hand (how it can be purged, a folder of one's own) is left for then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from benchstick.errors import BadInput
+from benchstick.plan import run_queue
+from benchstick.plan.steps import Copy, CopyWithin, Fio, Plan, Purge, ReadBack, Skip, Step
+from benchstick.recipes.model import Entry, Match
+from benchstick.recipes.preconditions import why_no_match
+from benchstick.suites import registry
+from benchstick.suites.single_pass import PERCENTILES
+
+# Told by the drive, or by what is in a folder.
+_OF_THE_DRIVE = frozenset({"rung", "purge", "set", "source"})
+# Suites whose figures are those of their steps.
+_FROM_THE_PLAN = frozenset({"cdm", "das", "atto", "erase"})
+_SIZES = tuple(10**9 * count for count in (1000, 500, 64, 2000, 4000, 250, 128, 16, 8, 20000))
+_RAM = 1 << 40
+
+
+def drives(match: Match) -> Iterator[dict[str, Any]]:
+    """Made-up drives that the recipe is for, likely ones first."""
+    bounds = [bound.value for bound in match.size]
+    for transport in match.transport or ("usb-uas",):
+        for capacity in (*_SIZES, *bounds):
+            facts = {
+                "transport": transport, "usb_speed": 10000, "queue_depth": 32, "rotational": False,
+                "write_cache": "enabled", "trim": True, "trim_kernel": 1 << 30,
+                "logical_sector": 512, "physical_sector": 512,
+            }  # fmt: skip
+            drive = {
+                "code": "made-up",
+                "identity": {"model": "made up", "capacity": capacity, "key": "made-up"},
+                **{name: {"value": value, "unit": None, "source": "made up"}
+                   for name, value in facts.items()},
+            }  # fmt: skip
+            if why_no_match(Match(transport=match.transport, size=match.size), drive) is None:
+                yield drive
+
+
+def why_never(entry: Entry, match: Match) -> BadInput | None:
+    """Why the entry can be planned on none of the drives; None when it can, or when that is for the
+    drive at hand to tell."""
+    wrong: BadInput | None = None
+    for drive in drives(match):
+        try:
+            _plan(entry, drive)
+        except BadInput as error:
+            if error.field in _OF_THE_DRIVE:
+                return None
+            wrong = wrong or error
+        else:
+            return None
+    return wrong
+
+
+def why_not_in_order(entries: Sequence[Entry], match: Match) -> str | None:
+    """Why the entries cannot follow each other; None when they can, or one cannot be planned on any
+    of the drives that all others can be planned on."""
+    wrong = None
+    for drive in drives(match):
+        try:
+            plans = [_plan(entry, drive) for entry in entries]
+        except BadInput:
+            continue
+        try:
+            run_queue.check(plans)
+        except BadInput as error:
+            wrong = wrong or error.message
+        else:
+            return None
+    return wrong
+
+
+def figures(entry: Entry, match: Match) -> list[str] | None:
+    """The names of the figures that the entry gives on the drives; None where the suite makes of
+    its record more than its plan tells."""
+    if entry.suite not in _FROM_THE_PLAN:
+        return None
+    found: dict[str, None] = {}
+    done: set[str] = set()
+    for drive in drives(match):
+        transport = drive["transport"]["value"]
+        if transport in done:
+            continue
+        try:
+            plan = _plan(entry, drive)
+        except BadInput:
+            continue
+        done.add(transport)
+        for step in plan.steps:
+            found |= dict.fromkeys(_names(step))
+    return list(found) if done else None
+
+
+def _names(step: Step) -> Iterator[str]:
+    """The figures of a step, over all passes or of one."""
+    if isinstance(step, Fio) and step.counted:
+        ends = ["", " IOPS", " latency", " latency max"]
+        yield from (f"{step.test}{end}" for end in ends)
+        yield from (f"{step.test} latency p{name}" for name in PERCENTILES)
+    elif isinstance(step, Copy | CopyWithin):
+        way = step.direction if isinstance(step, Copy) else "copy"
+        yield from (f"{step.set_name} {way}{end}" for end in ("", " time"))
+    elif isinstance(step, Skip):
+        yield step.test
+    elif isinstance(step, Purge):
+        yield from ("purge time", "overwrite write", "overwrite read")
+    elif isinstance(step, ReadBack):
+        yield "marks gone"
+
+
+def _plan(entry: Entry, drive: dict[str, Any]) -> Plan:
+    return registry.make_plan(
+        entry.suite, drive, entry.params, target=entry.target, fs=entry.fs, scale=entry.scale,
+        ram=_RAM,
+    )  # fmt: skip

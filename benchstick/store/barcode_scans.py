@@ -1,0 +1,97 @@
+"""What was scanned, and for which drive: the ticket of the next one. Written by the agent alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from benchstick.plan.labels import ASSET, OPERATOR, ORDER, SERIAL, Ticket
+from benchstick.store.database import has_table, transaction, utc_now
+
+KEPT = 500
+
+
+def keep(db: sqlite3.Connection, source: str, text: str, kind: str, value: str) -> None:
+    """Keep one scan, of the `scanner` or the `page`. An asset tag or serial number that waited for
+    a drive is replaced by the next one."""
+    with transaction(db):
+        if kind in (ASSET, SERIAL):
+            db.execute("UPDATE scans SET taken = '' WHERE taken IS NULL AND kind = ?", (kind,))
+        db.execute(
+            "INSERT INTO scans (at_utc, source, text, kind, value) VALUES (?, ?, ?, ?, ?)",
+            (utc_now(), source, text, kind, value),
+        )
+        db.execute(
+            "DELETE FROM scans WHERE id <= (SELECT max(id) FROM scans) - ?"
+            " AND id NOT IN (SELECT max(id) FROM scans GROUP BY kind)",
+            (KEPT,),
+        )
+
+
+def waiting(db: sqlite3.Connection) -> Ticket:
+    """What the next drive gets: the last operator and order, and the last asset tag and serial
+    number if no drive has had them."""
+    if not has_table(db, "scans"):
+        return Ticket()
+    last = {
+        row["kind"]: row
+        for row in db.execute("SELECT kind, value, taken, max(id) FROM scans GROUP BY kind")
+    }
+    found = {
+        kind: last[kind]["value"]
+        for kind in (ASSET, SERIAL, ORDER, OPERATOR)
+        if kind in last
+        and (last[kind]["taken"] is None if kind in (ASSET, SERIAL) else last[kind]["taken"] != "")
+    }
+    return Ticket(**found)
+
+
+def take(db: sqlite3.Connection, drive_key: str) -> Ticket:
+    """The ticket of a drive that is being started; its asset tag and serial number are then gone
+    for others."""
+    with transaction(db):
+        ticket = waiting(db)
+        db.execute(
+            "UPDATE scans SET taken = ? WHERE taken IS NULL AND kind IN (?, ?)",
+            (drive_key, ASSET, SERIAL),
+        )
+    return ticket
+
+
+def drop(db: sqlite3.Connection) -> None:
+    """Forget what waits, operator and order too."""
+    with transaction(db):
+        db.execute(
+            "UPDATE scans SET taken = '' WHERE id IN (SELECT max(id) FROM scans GROUP BY kind)"
+            " AND (taken IS NULL OR kind IN (?, ?))",
+            (ORDER, OPERATOR),
+        )
+
+
+def say_scanner(db: sqlite3.Connection, state: str) -> None:
+    """Keep what is to be said of the scanner; empty: none is set."""
+    with transaction(db):
+        db.execute(
+            "INSERT INTO desk (id, scanner) VALUES (1, ?)"
+            " ON CONFLICT (id) DO UPDATE SET scanner = excluded.scanner",
+            (state,),
+        )
+
+
+def scanner_state(db: sqlite3.Connection) -> str:
+    """What the agent said last of its scanner, empty when none is set."""
+    if not has_table(db, "desk"):
+        return ""
+    row = db.execute("SELECT scanner FROM desk").fetchone()
+    return "" if row is None else str(row["scanner"])
+
+
+def listed(db: sqlite3.Connection, most: int = 50) -> list[dict[str, Any]]:
+    """The last scans, newest first."""
+    if not has_table(db, "scans"):
+        return []
+    rows = db.execute(
+        "SELECT id, at_utc, source, text, kind, value, taken FROM scans ORDER BY id DESC LIMIT ?",
+        (most,),
+    )
+    return [dict(row) for row in rows]

@@ -1,0 +1,245 @@
+"""Runs that came from another bench, and bundles that wait for the agent."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from benchstick.errors import BadInput, StoreFailed
+from benchstick.plan import corrupt
+from benchstick.store.database import has_table, transaction, utc_now
+
+# More than that wait only where no agent takes them.
+WAITING = 4
+
+Json = Mapping[str, Any]
+
+
+def add_run(
+    db: sqlite3.Connection,
+    run: Json,
+    samples: Iterable[Sequence[Any]],
+    *,
+    bench: str,
+    digest: str,
+    verdicts: Sequence[Json] = (),
+) -> int:
+    """Add a checked `benchstick/run/1` document with its samples (values in the order of
+    `records.Sample`) and the `verdicts` that rest on it; its new number. BadInput when the run is
+    here already, or a verdict is with other words."""
+    with transaction(db):
+        here = find(db, run["uuid"])
+        if here is not None:
+            raise BadInput(f"run {run['uuid']} is here already, as run {here}")
+        number = _add_row(db, run)
+        db.executemany(
+            "INSERT INTO steps (run, idx, name, kind, state, why, t_start, t_end, artefacts,"
+            " detail_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (number, step["index"], step["name"], step["kind"], step["state"], step["why"],
+                 step["t_start"], step["t_end"], step["artefacts"], json.dumps(step["detail"]))
+                for step in run["steps"]
+            ],
+        )  # fmt: skip
+        db.executemany(
+            "INSERT INTO figures (run, step, name, value, unit, pass, target, state, why,"
+            " detail_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (number, item["step"], item["name"], item["value"], item["unit"], item["pass"],
+                 item["target"], item["state"], item["why"], json.dumps(item["detail"]))
+                for item in run["figures"]
+            ],
+        )  # fmt: skip
+        db.executemany(
+            "INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(number, *row) for row in samples],
+        )
+        db.executemany(
+            "INSERT INTO temperatures (run, t, step, celsius, source, why)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (number, item["t"], item["step"], item["celsius"], item["source"], item["why"])
+                for item in run["temperatures"]
+            ],
+        )
+        db.executemany(
+            "INSERT INTO events (run, t, utc, kind, text) VALUES (?, ?, ?, ?, ?)",
+            [
+                (number, item["t"], item["utc"], item["kind"], item["text"])
+                for item in run["events"]
+            ],
+        )
+        db.execute(
+            "INSERT INTO imports (run, bench, number, digest, imported_utc)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (number, bench, run["number"], digest, utc_now()),
+        )
+        _add_verdicts(db, number, bench, verdicts)
+    return number
+
+
+def add_verdicts(db: sqlite3.Connection, run: int, verdicts: Sequence[Json]) -> None:
+    """Keep checked verdicts that rest on an imported run and are not here yet: there were fewer
+    when it was exported first. BadInput when one is here with other words. On a run of this bench
+    only its own verdicts rest: then nothing is done."""
+    found = origin(db, run)
+    if found is not None:
+        with transaction(db):
+            _add_verdicts(db, run, found["bench"], verdicts)
+
+
+def _add_verdicts(
+    db: sqlite3.Connection, run: int, bench: str, verdicts: Sequence[Json]
+) -> None:
+    for item in verdicts:
+        number, text = item["number"], json.dumps(item)
+        row = db.execute(
+            "SELECT verdict_json FROM imported_verdicts WHERE bench = ? AND number = ?",
+            (bench, number),
+        ).fetchone()
+        if row is None:
+            db.execute("INSERT INTO imported_verdicts VALUES (?, ?, ?)", (bench, number, text))
+        elif json.loads(row["verdict_json"]) != item:
+            raise BadInput(
+                f"bundle: verdict {number} of that bench is here already, with other words; "
+                "nothing was changed",
+                field="bundle",
+            )
+        db.execute(
+            "INSERT OR IGNORE INTO imported_verdict_runs (bench, number, run) VALUES (?, ?, ?)",
+            (bench, number, run),
+        )
+
+
+def verdicts_of(db: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
+    """The verdicts that came with a run, as their bench had them, with `imported`: the `bench` and
+    the verdict's `number` there. All numbers in them are that bench's."""
+    if not has_table(db, "imported_verdict_runs"):
+        return []
+    rows = db.execute(
+        "SELECT bench, number, verdict_json FROM imported_verdicts NATURAL JOIN"
+        " imported_verdict_runs WHERE run = ? ORDER BY bench, number",
+        (run,),
+    )
+    return [
+        {**json.loads(row["verdict_json"]),
+         "imported": {"bench": row["bench"], "number": row["number"]}}
+        for row in rows
+    ]  # fmt: skip
+
+
+def _add_row(db: sqlite3.Connection, run: Json) -> int:
+    drive = run["drive"]
+    state, code, why, findings = run["state"], run["exit_code"], run["why"], run.get("corrupt")
+    if not findings:
+        # Of an older version: it kept an event, and ended such a run as any other.
+        findings = corrupt.from_events(run["events"])
+        state, code, why = corrupt.end_of(state, code or 0, why, findings)
+        code = code if findings else run["exit_code"]
+    cursor = db.execute(
+        "INSERT INTO runs (uuid, suite, practice, drive_key, drive_code, drive_model, drive_json,"
+        " plan_json, conditions_json, result_json, state, exit_code, why, created_utc, ended_utc,"
+        " seconds, corrupt_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            run["uuid"], run["suite"], int(run["practice"]), drive["identity"]["key"],
+            drive["code"], drive["identity"]["model"], json.dumps(drive), json.dumps(run["plan"]),
+            json.dumps(run["conditions"]),
+            None if run["result"] is None else json.dumps(run["result"]),
+            state, code, why, run["created_utc"], run["ended_utc"], run["seconds"],
+            json.dumps(findings) if findings else None,
+        ),
+    )  # fmt: skip
+    return int(cursor.lastrowid or 0)
+
+
+def find(db: sqlite3.Connection, uuid: str) -> int | None:
+    """The number of the run with this UUID, None when it is not here."""
+    row = db.execute("SELECT number FROM runs WHERE uuid = ?", (uuid,)).fetchone()
+    return None if row is None else int(row["number"])
+
+
+def origin(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
+    """Where an imported run comes from: `bench`, its `number` there, `imported_utc`, `digest`;
+    None of a run of this bench."""
+    if not _is_there(db):
+        return None
+    row = db.execute(
+        "SELECT bench, number, imported_utc, digest FROM imports WHERE run = ?", (number,)
+    ).fetchone()
+    return None if row is None else dict(row)
+
+
+def _is_there(db: sqlite3.Connection) -> bool:
+    """Whether the store can have imported runs: one that an older program wrote, and that is only
+    read, cannot."""
+    found = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'imports'").fetchone()
+    return found is not None
+
+
+def imported(db: sqlite3.Connection, numbers: Sequence[int]) -> frozenset[int]:
+    """Those of the runs that were imported."""
+    if not _is_there(db):
+        return frozenset()
+    marks = ", ".join("?" * len(numbers))
+    rows = db.execute(f"SELECT run FROM imports WHERE run IN ({marks})", tuple(numbers))
+    return frozenset(int(row["run"]) for row in rows)
+
+
+# ---- through the page
+
+
+def add_upload(db: sqlite3.Connection, bundle: bytes) -> int:
+    """Keep a bundle for the agent; its id. Allowed to the web process. BadInput when too many
+    wait already."""
+    try:
+        if len(waiting(db)) >= WAITING:
+            raise BadInput(
+                f"{WAITING} bundles wait for the agent already; is it running?", field="bundle"
+            )
+        cursor = db.execute(
+            "INSERT INTO uploads (bundle, created_utc) VALUES (?, ?)", (bundle, utc_now())
+        )
+    except sqlite3.Error as error:
+        raise StoreFailed(f"the store failed: {error}") from error
+    return int(cursor.lastrowid or 0)
+
+
+def waiting(db: sqlite3.Connection) -> list[int]:
+    """The bundles that have no answer yet, oldest first."""
+    rows = db.execute(
+        "SELECT id FROM uploads WHERE id NOT IN (SELECT upload FROM upload_answers) ORDER BY id"
+    )
+    return [int(row["id"]) for row in rows]
+
+
+def uploaded(db: sqlite3.Connection, upload: int) -> bytes:
+    """The bundle with this id."""
+    row = db.execute("SELECT bundle FROM uploads WHERE id = ?", (upload,)).fetchone()
+    return bytes(row["bundle"])
+
+
+def answer_upload(db: sqlite3.Connection, upload: int, run: int | None, text: str) -> None:
+    """Record what became of a bundle, and take it away."""
+    with transaction(db):
+        db.execute(
+            "INSERT INTO upload_answers (upload, run, text, utc) VALUES (?, ?, ?, ?)",
+            (upload, run, text, utc_now()),
+        )
+        db.execute("DELETE FROM uploads WHERE id = ?", (upload,))
+
+
+def upload_json(db: sqlite3.Connection, upload: int) -> dict[str, Any] | None:
+    """The `benchstick/import/1` document: `state` is waiting, done (then `run`) or refused, `text`
+    what there is to say; None when there is no such bundle."""
+    row = db.execute(
+        "SELECT run, text, utc FROM upload_answers WHERE upload = ?", (upload,)
+    ).fetchone()
+    found: dict[str, Any] = {"schema": "benchstick/import/1", "id": upload}
+    if row is not None:
+        state = "refused" if row["run"] is None else "done"
+        return {**found, "state": state, "run": row["run"], "text": row["text"]}
+    if db.execute("SELECT 1 FROM uploads WHERE id = ?", (upload,)).fetchone() is None:
+        return None
+    return {**found, "state": "waiting", "run": None, "text": ""}

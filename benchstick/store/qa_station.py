@@ -1,0 +1,73 @@
+"""The desk as the store has it: the slots, what waits for the next drive, what is still to be told.
+For the page and the command line alike."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import asdict
+from typing import Any
+
+from benchstick.store import barcode_scans, bays, records, run_queries, webhook_outbox
+from benchstick.store.bays import COUNTDOWN, DONE, STOPPED, TESTING, Slot
+from benchstick.store.settings import Settings
+
+SCHEMA = "benchstick/desk/1"
+# What a slot may be asked for.
+STOP, AGAIN = WISHES = ("stop", "again")
+# Of a slot that nobody looks at.
+UNKNOWN = "unknown"
+_CAN = {COUNTDOWN: STOP, TESTING: STOP, STOPPED: AGAIN, DONE: AGAIN}
+_SHOWN = 20
+
+
+def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
+    """The `benchstick/desk/1` document: the bench's `slots`, `ticket` is what the next drive gets,
+    `scans` the last ones, `webhook` what waits to be posted and why."""
+    told = webhook_outbox.listed(db)
+    failed = next((row for row in told["letters"] if row["delivered_utc"] is None), None)
+    return {
+        "schema": SCHEMA,
+        "agent": run_queries.agent_runs(),
+        "autostart": settings.autostart_recipe,
+        "slots": slots_of(db, settings),
+        "scanner": barcode_scans.scanner_state(db),
+        "ticket": barcode_scans.waiting(db).to_json(),
+        "scans": barcode_scans.listed(db, _SHOWN),
+        "webhook": {
+            "url": settings.webhook,
+            "waiting": told["waiting"],
+            "why": None if failed is None else failed["why"],
+        },
+    }
+
+
+def slots_of(db: sqlite3.Connection, settings: Settings) -> list[dict[str, Any]]:
+    """The slots in the order of the settings, as the agent keeps them, then the tests beside them;
+    each with the seconds that are left of its countdown, the run that is on, and what it can be
+    asked for now (`can`)."""
+    there = run_queries.agent_runs()
+    found = bays.listed(db)
+    if not found:
+        found = [{**asdict(Slot(name=name)), "utc": None} for name in settings.bench_ports]
+    labels = records.labels(db)
+    on = {row["drive_key"]: int(row["number"]) for row in run_queries.running(db)}
+    now = time.time()
+    for slot in found:
+        if not there and slot["state"] != DONE:
+            slot["state"] = UNKNOWN
+        counting, testing = slot["state"] == COUNTDOWN, slot["state"] == TESTING
+        # By the bench's clock: that of the visitor's computer may be another.
+        slot["left"] = max(0, round(slot["until"] - now)) if counting else None
+        slot["run"] = on.get(slot["drive_key"]) if testing else None
+        slot["label"] = labels.get(slot["drive_key"])
+        slot["can"] = _can(slot, settings) if there else None
+    return found
+
+
+def _can(slot: dict[str, Any], settings: Settings) -> str | None:
+    """What the slot may be asked for now. Nothing is repeated where nothing starts by itself: where
+    no recipe does, and beside the slots, where a test has a place of its own."""
+    found = _CAN.get(slot["state"])
+    starts = bool(settings.autostart_sha256) and slot["name"] in settings.bench_ports
+    return found if found == STOP or starts else None

@@ -1,0 +1,56 @@
+"""Reference figures in the store: figures of drives that were not measured here."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from benchstick.errors import BadInput
+from benchstick.store.database import has_table, transaction, utc_now
+from benchstick.suites.reference_results import Reference
+
+
+def add(db: sqlite3.Connection, found: Sequence[Reference]) -> int:
+    """Keep reference figures, all or none; one of the same drive, figure and source is replaced.
+    The number kept. Allowed to the web process."""
+    with transaction(db):
+        for item in found:
+            db.execute(
+                "DELETE FROM reference_figures WHERE suite = ? AND figure = ? AND unit = ?"
+                " AND drive = ? AND source = ?",
+                (item.suite, item.figure, item.unit, item.drive, item.source),
+            )
+            db.execute(
+                "INSERT INTO reference_figures (drive, suite, figure, value, unit, source,"
+                " created_utc) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (item.drive, item.suite, item.figure, item.value, item.unit, item.source,
+                 utc_now()),
+            )  # fmt: skip
+    return len(found)
+
+
+def listed(db: sqlite3.Connection, suite: str | None = None) -> list[dict[str, Any]]:
+    """The reference figures, of one suite or all, ordered by suite, figure and drive."""
+    if not has_table(db, "reference_figures"):
+        return []
+    rows = db.execute(
+        "SELECT id, drive, suite, figure, value, unit, source, created_utc FROM reference_figures"
+        " WHERE suite = coalesce(?, suite) ORDER BY suite, figure, unit, drive, id",
+        (suite,),
+    )
+    return [dict(row) for row in rows]
+
+
+def remove(db: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    """Remove reference figures by id, all or none. BadInput for one that is not there. Allowed to
+    the web process."""
+    with transaction(db):
+        for number in numbers:
+            known = 0 < number < 1 << 63
+            gone = (
+                known
+                and db.execute("DELETE FROM reference_figures WHERE id = ?", (number,)).rowcount
+            )
+            if not gone:
+                raise BadInput(f"reference {number}: there is no such figure", field="id")

@@ -1,0 +1,89 @@
+"""Model sheets in the store, and what their claims look like beside measured figures."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchstick.errors import BadInput
+from benchstick.store import run_queries
+from benchstick.store.database import has_table, transaction, utc_now
+from benchstick.suites import spec_sheets
+from benchstick.suites.spec_sheets import Sheet
+
+
+def save(db: sqlite3.Connection, sheet: Sheet, *, replaces: int | None = None) -> int:
+    """Keep a sheet; one of the same name, and the one whose id is `replaces`, go. Its id. Allowed
+    to the web process."""
+    with transaction(db):
+        db.execute("DELETE FROM model_sheets WHERE name = ? OR id = ?", (sheet.name, replaces or 0))
+        cursor = db.execute(
+            "INSERT INTO model_sheets (name, pattern, sheet_json, created_utc) VALUES (?, ?, ?, ?)",
+            (sheet.name, sheet.model, json.dumps(sheet.to_json()), utc_now()),
+        )
+    return int(cursor.lastrowid or 0)
+
+
+def listed(db: sqlite3.Connection) -> list[tuple[int, Sheet]]:
+    """(id, sheet) of all, the oldest first."""
+    if not has_table(db, "model_sheets"):
+        return []
+    rows = db.execute("SELECT id, sheet_json FROM model_sheets ORDER BY id")
+    return [(row["id"], Sheet.from_json(json.loads(row["sheet_json"]))) for row in rows]
+
+
+def remove(db: sqlite3.Connection, number: int) -> None:
+    """Remove a sheet by its id. BadInput when there is none. Allowed to the web process."""
+    with transaction(db):
+        known = 0 < number < 1 << 63
+        if not known or not db.execute("DELETE FROM model_sheets WHERE id = ?", (number,)).rowcount:
+            raise BadInput(f"model {number}: there is no such sheet", field="id")
+
+
+def sheet_of(db: sqlite3.Connection, drive: Mapping[str, Any]) -> Sheet | None:
+    """The sheet that fits a drive (its JSON), None where none does."""
+    identity = drive["identity"]
+    sheets = [sheet for _, sheet in listed(db)]
+    return spec_sheets.matching(sheets, str(identity["model"]), identity.get("capacity"))
+
+
+def told(sheet: Sheet, drive: Mapping[str, Any], claims: Sequence[Any]) -> dict[str, Any]:
+    """A sheet beside a drive: itself, its price per GB, its claims beside figures."""
+    capacity = drive["identity"].get("capacity")
+    return {
+        "sheet": sheet.to_json(),
+        "price_per_gb": spec_sheets.price_per_gb(sheet, capacity),
+        "claims": list(claims),
+    }
+
+
+def beside_drive(db: sqlite3.Connection, drive: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The sheet of a drive with its claims beside the figures of the drive's last complete run of
+    each suite, under any identity that its label joins; `run` with each claim. None where no sheet
+    fits."""
+    sheet = sheet_of(db, drive)
+    if sheet is None:
+        return None
+    keys = run_queries.same_drive(db, drive["identity"]["key"])
+    claims: list[dict[str, Any]] = []
+    for suite in spec_sheets.suites_of(sheet):
+        found = [
+            db.execute(
+                "SELECT max(number) FROM runs WHERE drive_key = ? AND suite = ? AND state = 'done'",
+                (key, suite),
+            ).fetchone()[0]
+            for key in keys
+        ]
+        number = max((one for one in found if one is not None), default=None)
+        figures = db.execute(
+            "SELECT name, value, unit, pass, state, why FROM figures"
+            " WHERE run = ? AND pass IS NULL ORDER BY id",
+            (number,),
+        ).fetchall()
+        for claim in spec_sheets.beside(sheet, suite, figures):
+            if number is None:
+                claim["why"] = f"no complete run of {suite} yet"
+            claims.append({**claim, "run": number})
+    return told(sheet, drive, claims)

@@ -1,0 +1,184 @@
+"""What the suites that write to the raw drive share: its span, its state, filling and writing it.
+
+Source: docs/methods/pts.md, docs/methods/consistency.md.
+Preconditioning is writing the span in order in 128 KiB pieces,
+twice, then at random; how deep the queue is meanwhile is not stated there and is 32 here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchstick.errors import BadInput
+from benchstick.plan.steps import Fio
+from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
+from benchstick.suites.interface import Asked, FigureJson, assumed_speed
+from benchstick.suites.single_pass import digits, state_text
+
+FILL_BLOCK = 128 * KIB
+FILL_DEPTH = 32
+# What is told of a drive that the suite itself has not written yet.
+NOT_MADE = "not preconditioned"
+# A smaller span is answered from the drive's own RAM.
+LEAST_SPAN = 16 * MIB
+MOST_DEPTH = 1024
+MOST_SECONDS = 7 * 24 * 3600
+# For estimates only: bytes a second of one 4 KiB request at a time, and the most requests a second
+# of a hard disk, which its cache takes.
+_ONE_AT_A_TIME = 20e6
+_DISK_REQUESTS = 1000
+
+
+def label_of(block: int, depth: int, direction: str, *, random: bool = True) -> str:
+    """`RND4K Q32T1 write`, as CrystalDiskMark names tests."""
+    size = f"{block // MIB}M" if block % MIB == 0 else f"{block // KIB}K"
+    return f"{'RND' if random else 'SEQ'}{size} Q{depth}T1 {direction}"
+
+
+def whole_blocks(span: int, block: int, field: str) -> int:
+    """`span` cut to whole blocks of the test and of the filling. BadInput when little is left."""
+    unit = max(block, FILL_BLOCK)
+    cut = span // unit * unit
+    if cut < LEAST_SPAN:
+        raise BadInput(
+            f"{field}: {size_text(span)} of the drive is less than the test needs "
+            f"({binary_text(LEAST_SPAN)})",
+            field=field,
+        )
+    return cut
+
+
+def capacity(asked: Asked) -> int:
+    """Bytes of the drive; 0 of one that tells none."""
+    return int(asked.drive["identity"]["capacity"] or 0)
+
+
+def device_depth(drive: Mapping[str, Any]) -> int | None:
+    """How many requests the drive takes at a time, None where that is not known."""
+    found = drive.get("queue_depth")
+    value = found.get("value") if isinstance(found, Mapping) else None
+    return value if isinstance(value, int) else None
+
+
+def filled_text(passes: int, span: int, of: int) -> str:
+    """What the filling makes of the drive's state."""
+    share = 100 * span / of
+    return (
+        f"filled {passes} times in this run, in order in {binary_text(FILL_BLOCK)} pieces, "
+        f"over {size_text(span)} ({share:.1f} % of the LBAs)"
+    )
+
+
+def random_rate(drive: Mapping[str, Any], block: int, depth: int) -> float:
+    """Bytes a second to reckon with at random, before anything is measured; for estimates only."""
+    fastest = assumed_speed(drive)
+    rotational = (drive.get("rotational") or {}).get("value")
+    # The practice drive says of itself what the disk below it is.
+    if rotational and (drive.get("transport") or {}).get("value") != "virtual":
+        return min(fastest, float(_DISK_REQUESTS * block))
+    return min(fastest, _ONE_AT_A_TIME * depth * max(1.0, block / (4 * KIB)))
+
+
+def fills(asked: Asked, span: int, passes: int) -> Iterator[Fio]:
+    """Write the span in order, `passes` times. Each is a figure of its own, of a drive that has
+    been filled so often before."""
+    test = f"fill {label_of(FILL_BLOCK, FILL_DEPTH, 'write', random=False)}"
+    for number in range(1, passes + 1):
+        yield Fio(
+            name=f"{test}, pass {number}",
+            seconds=span / assumed_speed(asked.drive),
+            bytes_written=span,
+            destroys=True,
+            test=test,
+            rw="write",
+            block=FILL_BLOCK,
+            depth=FILL_DEPTH,
+            threads=1,
+            size=span,
+            runtime=None,
+            pass_no=number,
+            made=filled_text(number - 1, span, capacity(asked)) if number > 1 else NOT_MADE,
+        )
+
+
+def timed(
+    asked: Asked,
+    *,
+    test: str,
+    direction: str,
+    block: int,
+    depth: int,
+    span: int,
+    seconds: int,
+    mix: int = 0,
+    series: bool = False,
+    made: str | None = None,
+) -> Fio:
+    """One timed test at random over the span. `direction` is read, write or mix (`mix` % reads)."""
+    moved = seconds * random_rate(asked.drive, block, depth)
+    written = {"read": 0.0, "write": 1.0, "mix": 1 - mix / 100}[direction]
+    return Fio(
+        name=test,
+        seconds=seconds + 0.5,
+        bytes_written=int(moved * written),
+        bytes_read=int(moved * (1 - written)),
+        destroys=direction != "read",
+        test=test,
+        rw={"read": "randread", "write": "randwrite", "mix": "randrw"}[direction],
+        block=block,
+        depth=depth,
+        threads=1,
+        size=span,
+        runtime=seconds,
+        pass_no=1,
+        mix=mix if direction == "mix" else None,
+        series=series,
+        made=made,
+    )
+
+
+def soak_text(block: int, depth: int, seconds: int) -> str:
+    """What random writing makes of the drive's state."""
+    return (
+        f"then written at random in {binary_text(block)} pieces at QD{depth} "
+        f"for {duration_text(seconds)}"
+    )
+
+
+def fill_tables(figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
+    """A table of the speed of each filling, where there was one."""
+    rows = [
+        [
+            f"pass {item['pass']}",
+            digits(item["value"], 1),
+            state_text(item),
+        ]
+        for item in figures
+        if item["name"].startswith("fill ") and item["unit"] == "MB/s"
+    ]
+    if rows:
+        yield {"title": "Filling", "columns": ["", "MB/s", "state"], "rows": rows}
+
+
+def table_text(table: Mapping[str, Any]) -> str:
+    """A table of the result as text: its title, then columns padded."""
+    lines: list[Sequence[str]] = [table["columns"], *table["rows"]]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(table["columns"]))]
+    return "\n".join(
+        [
+            str(table["title"]),
+            *(
+                "  ".join(
+                    cell.ljust(width) if at == 0 else cell.rjust(width)
+                    for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+                ).rstrip()
+                for line in lines
+            ),
+        ]
+    )
+
+
+def shown(value: float, unit: str) -> float:
+    """A value for a headline: nobody reads a fraction of a request."""
+    return round(value) if unit == "IOPS" else value

@@ -1,0 +1,170 @@
+"""The erase certificate of a run of the suite `erase`: what was done, proved by what, and what it
+is not. A pure function of the run's document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchstick.drives import sanitize_methods
+from benchstick.errors import BadInput
+from benchstick.plan.units import duration_text, size_text
+
+SCHEMA = "benchstick/certificate/1"
+_IS_NOT = (
+    "It is no certification by NIST, IEEE, ISO or any other body, and nobody has signed it.",
+    "It is no proof that no trace is left: what a drive keeps where no host can read (spare and "
+    "reallocated blocks, worn flash) was not looked at.",
+    "Areas hidden from the host by HPA, DCO or AMA, and other namespaces, were not looked for.",
+    "It tells of the drive with the identity above at the time above, as far as that identity can "
+    "be read through its port.",
+)
+_PRACTICE = "PRACTICE DRIVE: a file on this machine, no drive. This certifies nothing."
+
+
+def certificate(run: Mapping[str, Any]) -> dict[str, Any]:
+    """The `benchstick/certificate/1` document, its plain text included as `text`.
+
+    `run` is the `benchstick/run/1` document. BadInput when that run proved no purge.
+    """
+    why = _why_none(run)
+    if why is not None:
+        raise BadInput(f"run {run['number']}: no certificate: {why}", field="format")
+    conditions, purged = run["conditions"], run["conditions"]["purge"]
+    rung = sanitize_methods.find(purged["rung"])
+    proof = next(item for item in run["figures"] if item["name"] == "marks gone")
+    document = {
+        "schema": SCHEMA,
+        "run": {"number": run["number"], "uuid": run["uuid"]},
+        "practice": run["practice"],
+        "drive": _drive(run["drive"]),
+        "purge": {
+            "rung": rung.name,
+            "technique": rung.title,
+            "standard": rung.standard,
+            "nist_sp_800_88": sanitize_methods.nist(
+                rung.name, rotational=_rotational(run["drive"])
+            ),
+            "command": purged["command"],
+            "told": purged["told"],
+            "leaves_out": rung.limit,
+            "seconds": purged["seconds"],
+            "goes_on_with_run": purged.get("resumes"),
+        },
+        "verification": {
+            "how": "marks of random data, one in each of as many equal parts of the drive, the "
+            "first and the last block among them; written and read back before the purge, read "
+            "again after it, past the page cache",
+            "places": proof["detail"]["places"],
+            "bytes_a_place": proof["detail"]["bytes"],
+            "marks_left": 0,
+            "found": proof["detail"]["found"],
+            "whole_drive_read_back": rung.name == "overwrite",
+        },
+        "times": {"began_utc": run["created_utc"], "ended_utc": run["ended_utc"]},
+        "made_with": {
+            "benchstick": conditions["host"]["benchstick"],
+            "tool": purged["tool"],
+            "kernel": conditions["host"]["kernel"],
+        },
+        "is_not": list(_IS_NOT),
+    }
+    if run["practice"]:
+        document["warning"] = _PRACTICE
+    return {**document, "text": as_text(document)}
+
+
+def _why_none(run: Mapping[str, Any]) -> str | None:
+    if run["suite"] != "erase":
+        return f"{run['suite']} is no erase; run: benchstick run erase"
+    if run.get("imported"):
+        return "it was carried out on another bench, which makes it"
+    if run["state"] != "done":
+        return f"it is {run['state']}" + (f": {run['why']}" if run["why"] else "")
+    proof = [item for item in run["figures"] if item["name"] == "marks gone"]
+    if len(proof) != 1 or proof[0]["state"] != "valid" or "purge" not in run["conditions"]:
+        return "its purge is not proved"
+    return None
+
+
+def _rotational(drive: Mapping[str, Any]) -> bool | None:
+    told = sanitize_methods.value(drive, "rotational")
+    return told if isinstance(told, bool) else None
+
+
+def _drive(drive: Mapping[str, Any]) -> dict[str, Any]:
+    identity = drive["identity"]
+    names = ("model", "serial", "bridge", "bridge_serial", "capacity", "port", "lun")
+    return {
+        "code": drive["code"],
+        "label": drive.get("label"),
+        **{name: identity.get(name) for name in names},
+        "firmware": sanitize_methods.value(drive, "firmware"),
+        "transport": sanitize_methods.value(drive, "transport"),
+    }
+
+
+def as_text(document: Mapping[str, Any]) -> str:
+    """The certificate in plain text, at most 100 columns where no single word is longer."""
+    drive, done, proof = document["drive"], document["purge"], document["verification"]
+    behind = drive["bridge"] or "none"
+    if drive["bridge"] and drive["bridge_serial"]:
+        behind += f", serial {drive['bridge_serial']}"
+    found = ", ".join(f"{count} {kind}" for kind, count in proof["found"].items())
+    rows: list[tuple[str, str]] = [
+        ("Run", f"{document['run']['number']} ({document['run']['uuid']})"),
+        ("Drive", str(drive["model"])),
+        ("Serial", str(drive["serial"] or "none that can be read")),
+        ("Firmware", str(drive["firmware"] or "not known")),
+        ("Capacity", f"{drive['capacity']} bytes ({size_text(drive['capacity'])})"),
+        ("Connection", f"{drive['transport']}, port {drive['port']}, LUN {drive['lun']}"),
+        ("Bridge", behind),
+        ("Purged by", done["technique"]),
+        ("Standard", done["standard"]),
+        ("NIST 800-88", done["nist_sp_800_88"]),
+        ("Command", done["command"]),
+        ("The tool told", done["told"]),
+        ("Leaves out", done["leaves_out"]),
+        ("Began", str(document["times"]["began_utc"])),
+        ("Ended", str(document["times"]["ended_utc"])),
+        ("Purge took", duration_text(float(done["seconds"]))),
+        *_goes_on(done["goes_on_with_run"]),
+        ("Verified", f"{proof['places']} places of {proof['bytes_a_place']} bytes: no mark is left "
+                     f"({found})"),
+        ("How", proof["how"]),
+        ("Whole drive", "read back and compared" if proof["whole_drive_read_back"]
+                        else "not read back"),
+        ("Made with", f"Benchstick {document['made_with']['benchstick']}, "
+                      f"{document['made_with']['tool']}, Linux {document['made_with']['kernel']}"),
+    ]  # fmt: skip
+    lines = ["ERASE CERTIFICATE", ""]
+    if "warning" in document:
+        lines += [str(document["warning"]), ""]
+    for name, text in rows:
+        lines += _row(name, text)
+    lines += ["", "What this is not"]
+    for text in document["is_not"]:
+        lines += _row("-", text, 2)
+    return "\n".join(lines) + "\n"
+
+
+def _goes_on(run: int | None) -> list[tuple[str, str]]:
+    """What the times above leave out."""
+    if run is None:
+        return []
+    text = f"with the purge that was interrupted in run {run}; the times are those of this run"
+    return [("Goes on", text)]
+
+
+def _row(name: str, text: str, width: int = 15, most: int = 100) -> Sequence[str]:
+    """`name`, then `text` broken over lines under each other."""
+    lines: list[str] = []
+    line = ""
+    for word in str(text).split():
+        if line and width + len(line) + 1 + len(word) > most:
+            lines.append(line)
+            line = ""
+        line = f"{line} {word}" if line else word
+    lines.append(line)
+    head, *rest = lines
+    return [f"{name:<{width}}{head}".rstrip(), *(" " * width + more for more in rest)]

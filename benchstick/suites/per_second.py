@@ -1,0 +1,166 @@
+"""What suites make of a test that was kept second by second: derived figures, table, series.
+
+Source of the figures: docs/methods/consistency.md, see `analysis.consistency`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchstick.analysis.consistency import FIRST, GOOD_LATENCY_US, LAST, LATE
+from benchstick.analysis.series import scaled
+from benchstick.plan.steps import Fio
+from benchstick.plan.units import KIB
+from benchstick.suites.charts import axis, by_second
+from benchstick.suites.interface import FigureJson, over_all_passes
+from benchstick.suites.single_pass import digits
+
+# From this block size on reviewers draw MB/s instead of IOPS.
+_LARGE = 64 * KIB
+# (part of the summary, how it is called, seconds it needs, what is told of it)
+_PARTS = (
+    ("all", "", 1, ("mean", "min", "p1")),
+    ("late", f" from {LATE} s", LATE + 1, ("mean", "min", "p1")),
+    ("last", f" of the last {LAST} s", LAST, ("mean", "stdev")),
+)
+
+
+@dataclass(frozen=True)
+class BySecond:
+    """The two figures by second of one test, as far as it came."""
+
+    step: Fio
+    iops: FigureJson | None
+    latency: FigureJson | None
+
+    @staticmethod
+    def of(step: Fio, figures: Sequence[FigureJson]) -> BySecond:
+        """Those of `step` among the figures of a run."""
+        by_name = {item["name"]: item for item in figures if item["step"] == step.name}
+        return BySecond(
+            step,
+            by_name.get(f"{step.test} IOPS by second"),
+            by_name.get(f"{step.test} latency by second"),
+        )
+
+    @property
+    def unit(self) -> str:
+        """IOPS, or MB/s for large blocks."""
+        return "MB/s" if self.step.block >= _LARGE else "IOPS"
+
+    @property
+    def _factor(self) -> float:
+        return self.step.block / 1e6 if self.unit == "MB/s" else 1.0
+
+    @property
+    def _summary(self) -> Mapping[str, Any] | None:
+        return None if self.iops is None else self.iops["detail"].get("summary")
+
+    def _scaled(self, value: float | None) -> float | None:
+        return None if value is None else value * self._factor
+
+    def figures(self) -> Iterator[dict[str, Any]]:
+        """Mean, worst and evenness of the whole run, from 1400 s on and of the last 400 s."""
+        summary = self._summary
+        if summary is None:
+            if self.iops is not None:
+                yield self._figure(f"{self.unit} mean", None, self.unit, {}, 1)
+            return
+        for key, where, least, names in _PARTS:
+            part = summary[key] or {}
+            for name in names:
+                value = self._scaled(part.get(name))
+                yield self._figure(f"{self.unit} {name}{where}", value, self.unit, part, least)
+        last = summary["last"] or {}
+        yield self._figure(
+            f"consistency of the last {LAST} s", last.get("consistency"), "mean/stdev", last, LAST
+        )
+        yield self._half(summary)
+        if self.latency is not None and "above" in self.latency["detail"]:
+            name = f"seconds with a latency above {GOOD_LATENCY_US // 1000} ms"
+            above = self.latency["detail"]["above"]
+            yield self._made(name, above, "s", {}, self.latency["state"], self.latency["why"])
+
+    def _made(
+        self,
+        name: str,
+        value: float | None,
+        unit: str,
+        detail: Mapping[str, Any],
+        state: str,
+        why: str | None,
+    ) -> dict[str, Any]:
+        test = self.step.test
+        measured = self.iops["detail"] if self.iops is not None else {}
+        own = {key: measured[key] for key in ("drive_state",) if key in measured}
+        rows = [(f"{test} {name}", value, unit, {**detail, **own})]
+        (made,) = over_all_passes(test, rows, state, why)
+        return made
+
+    def _figure(
+        self, name: str, value: float | None, unit: str, detail: Mapping[str, Any], least: int
+    ) -> dict[str, Any]:
+        """A figure of the IOPS; skipped where the run has not the `least` seconds it needs."""
+        assert self.iops is not None
+        state, why = str(self.iops["state"]), self.iops["why"]
+        if value is None and state == "valid":
+            seconds = (self._summary or {"seconds": 0})["seconds"]
+            short = f"needs {least} s, the series has {seconds} s"
+            state, why = "skipped", short if seconds < least else "the seconds do not differ"
+        return self._made(name, value, unit, detail, state, why)
+
+    def _half(self, summary: Mapping[str, Any]) -> dict[str, Any]:
+        first, seconds = summary["first"], summary["seconds"]
+        detail = {"first": self._scaled(first), "unit": self.unit}
+        made = self._figure("time until half", summary["half_after"], "s", detail, 2 * FIRST)
+        if made["state"] == "skipped" and seconds >= 2 * FIRST:
+            # That the drive never lost half is an answer, and no lack of one.
+            return {**made, "state": "valid", "why": f"never in {seconds} s"}
+        return made
+
+    def tables(self) -> Iterator[dict[str, Any]]:
+        """One table, with a row for each part that the run was long enough for."""
+        summary = self._summary
+        if summary is None or self.iops is None:
+            return
+        places = 1 if self.unit == "MB/s" else 0
+        rows = []
+        for key, where, _, _ in _PARTS:
+            part = summary[key]
+            if part is None:
+                continue
+            values = [self._scaled(part[name]) for name in ("mean", "min", "p1", "stdev")]
+            rows.append(
+                [
+                    where.strip() or "whole run",
+                    digits(part["seconds"]),
+                    *(digits(value, places) for value in values),
+                    digits(part["consistency"], 2),
+                ]
+            )
+        title = f"{self.step.test}: {self.unit} by second"
+        if self.iops["why"]:
+            title += f" ({self.iops['state']}: {self.iops['why']})"
+        columns = ["", "seconds", "mean", "min", "1st percentile", "stdev", "mean/stdev"]
+        yield {"title": title, "columns": columns, "rows": rows}
+
+    def speed_lines(self) -> list[dict[str, Any]]:
+        """The line of the IOPS (or MB/s), with its `source`, and `why` it is not fio; or none."""
+        if self.iops is None or "series" not in self.iops["detail"]:
+            return []
+        detail = self.iops["detail"]
+        made = by_second(self.unit, scaled(detail["series"], self._factor))
+        return [{**made, "source": detail["source"], "why": detail["source_why"]}]
+
+    def latency_lines(self) -> list[dict[str, Any]]:
+        """The lines of the highest and the mean latency of each second, in us, as far as kept."""
+        kept = self.latency["detail"] if self.latency is not None else {}
+        return [
+            by_second(f"latency {kind}", kept[kind]) for kind in ("max", "mean") if kind in kept
+        ]
+
+    def speed_axis(self, scale: str) -> dict[str, Any]:
+        """The axis of `speed_lines`."""
+        return axis("speed" if self.unit == "MB/s" else "IOPS", self.unit, scale)

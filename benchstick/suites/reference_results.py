@@ -1,0 +1,136 @@
+"""Figures measured elsewhere or published, read from a TOML or CSV file. Pure functions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchstick.plan.tabular_input import (
+    checked_number,
+    checked_text,
+    decoded,
+    line_of,
+    parse_csv,
+    parse_toml,
+    wrong,
+)
+from benchstick.suites import registry
+
+FIELDS = ("drive", "suite", "figure", "value", "unit", "source")
+# Of a TOML file, before its tables: what holds for all of them.
+_FOR_ALL = ("drive", "suite", "source")
+# Units of figures, and others in which they are published: (unit kept, factor).
+UNITS: Mapping[str, tuple[str, float]] = {
+    "MB/s": ("MB/s", 1), "GB/s": ("MB/s", 1000), "IOPS": ("IOPS", 1), "points": ("points", 1),
+    "us": ("us", 1), "ms": ("us", 1000), "s": ("s", 1), "GB": ("GB", 1), "%": ("%", 1),
+}  # fmt: skip
+MOST = 2000
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One figure of a drive that was not measured on this bench, with where it comes from."""
+
+    drive: str
+    suite: str
+    figure: str
+    value: float
+    unit: str
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read(raw: bytes, where: str) -> list[Reference]:
+    """The reference figures in a file whose name, `where`, ends in .toml or .csv. BadInput of one
+    line, `FILE: line N: what`, for the first thing that is wrong."""
+    if where.lower().endswith(".csv"):
+        found = _csv(decoded(raw, where), where)
+    elif where.lower().endswith(".toml"):
+        found = _toml(decoded(raw, where), where)
+    else:
+        wrong(where, None, "neither .toml nor .csv; name the file so")
+    if not found:
+        wrong(where, None, "there is no figure in it")
+    if len(found) > MOST:
+        wrong(where, None, f"{len(found)} figures; at most {MOST} in a file")
+    return found
+
+
+def _csv(text: str, where: str) -> list[Reference]:
+    rows = parse_csv(text, where, FIELDS)
+    return _all(rows, where, lambda at, _: rows[at][0])
+
+
+def _toml(text: str, where: str) -> list[Reference]:
+    given = parse_toml(text, where)
+    for name in given:
+        if name not in (*_FOR_ALL, "figure"):
+            wrong(where, line_of(text, name), f"{name[:60]!r}: not one of figure, "
+                  f"{', '.join(_FOR_ALL)}")  # fmt: skip
+    tables = given.get("figure", [])
+    if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
+        wrong(where, line_of(text, "figure"), "figure: [[figure]] tables are wanted")
+    for_all = {name: given[name] for name in _FOR_ALL if name in given}
+
+    def line(at: int, name: str | None) -> int:
+        if name in for_all and name not in tables[at]:
+            return line_of(text, name)
+        return line_of(text, name, table="figure", number=at)
+
+    return _all([(at, {**for_all, **item}) for at, item in enumerate(tables)], where, line)
+
+
+def _all(
+    records: list[tuple[int, dict[str, Any]]],
+    where: str,
+    line: Callable[[int, str | None], int],
+) -> list[Reference]:
+    """The records checked; `line` tells that of a field of the record at an index, of none its
+    first."""
+    made: list[Reference] = []
+    seen: dict[tuple[str, ...], int] = {}
+    for at, (_, record) in enumerate(records):
+        for name in record:
+            if name not in FIELDS:
+                wrong(where, line(at, name), f"{name[:60]!r}: not one of {', '.join(FIELDS)}")
+        found = _reference(record, where, functools.partial(line, at))
+        key = (found.drive, found.suite, found.figure, found.unit, found.source)
+        if key in seen:
+            wrong(where, line(at, None), f"the same figure as on line {line(seen[key], None)}")
+        seen[key] = at
+        made.append(found)
+    return made
+
+
+def _reference(
+    record: Mapping[str, Any], where: str, line: Callable[[str | None], int]
+) -> Reference:
+    made: dict[str, Any] = {}
+    for name in FIELDS:
+        if name not in record:
+            wrong(where, line(None), f"{name}: is missing")
+        try:
+            if name == "value":
+                made[name] = checked_number(record[name], name)
+            else:
+                made[name] = checked_text(record[name], name, most=500 if name == "source" else 200)
+                _known(name, made[name])
+        except ValueError as error:
+            wrong(where, line(name), str(error))
+    made["unit"], factor = UNITS[made["unit"]]
+    # 0.57 ms are 570 us, and no 569.9999999999999.
+    made["value"] = float(f"{made['value'] * factor:.12g}")
+    return Reference(**made)
+
+
+def _known(name: str, text: str) -> None:
+    """ValueError for a suite or a unit that there is not."""
+    if name == "suite" and text not in registry.all_suites():
+        there = ", ".join(registry.all_suites())
+        raise ValueError(f"suite: {text[:60]!r} is none; there are {there}")
+    if name == "unit" and text not in UNITS:
+        raise ValueError(f"unit: {text[:60]!r} is none; there are {', '.join(UNITS)}")

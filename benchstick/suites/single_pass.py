@@ -1,0 +1,130 @@
+"""Tests that are measured once, in one pass: what each gave, its figures and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from benchstick.plan.units import binary_text
+from benchstick.suites.interface import FigureJson, over_all_passes
+
+PERCENTILES = ("50", "99", "99.9", "99.99", "99.999")
+# fio tells the time of a job in whole milliseconds: below this they are more than 1 % of it.
+SHORT_SECONDS = 0.1
+
+# How much of a drive may be filled, so that its filesystem keeps room for its own.
+FILE_SHARE = 0.9
+
+Cell = Mapping[str, Any]
+
+
+def read_modify_write(block: int, physical: int) -> str | None:
+    """What a figure of writes of `block` bytes must say on physical blocks of `physical` bytes."""
+    if block % physical == 0:
+        return None
+    return (
+        "read-modify-write: not a whole number of the drive's physical blocks of "
+        f"{binary_text(physical)}"
+    )
+
+
+def cell(
+    label: str, figures: Sequence[FigureJson], flag: str | None = None
+) -> dict[str, Any] | None:
+    """What test `label` gave; None when it was not begun.
+
+    `mbps`, `iops`, `us` (mean latency), `max_us`, `percentiles_us` by their text, `seconds`: all
+    None when it was skipped or is not to be believed. `flag` is what a valid figure must say of
+    itself; `why` holds it, or the reason of another `state`.
+    """
+    by_name = {item["name"]: item for item in figures if item["pass"] is not None}
+    speed = by_name.get(label)
+    if speed is None:
+        return None
+    valid = speed["state"] == "valid"
+
+    def value(name: str) -> float | None:
+        found = by_name.get(f"{label}{name}")
+        return None if found is None or not valid else float(found["value"])
+
+    totals = (speed.get("detail") or {}).get("totals") or {}
+    seconds = totals.get("seconds") if valid else None
+    flags = [flag] if flag else []
+    if seconds is not None and seconds < SHORT_SECONDS:
+        flags.append(f"took {seconds * 1000:.0f} ms, ±1 ms")
+    return {
+        "mbps": value(""),
+        "iops": value(" IOPS"),
+        "us": value(" latency"),
+        "max_us": value(" latency max"),
+        "percentiles_us": {name: value(f" latency p{name}") for name in PERCENTILES},
+        "seconds": seconds,
+        "target": speed.get("target"),
+        "state": speed["state"],
+        "why": ("; ".join(flags) or None) if valid else speed["why"],
+    }
+
+
+def figures_of(label: str, found: Cell) -> list[dict[str, Any]]:
+    """The figures of a test over all passes, of which there is one."""
+    detail = {key: found[key] for key in ("seconds", "max_us", "percentiles_us")}
+    made = over_all_passes(
+        label,
+        [
+            (label, found["mbps"], "MB/s", detail),
+            (f"{label} IOPS", found["iops"], "IOPS", {}),
+            (f"{label} latency", found["us"], "us", {}),
+        ],
+        found["state"],
+        found["why"],
+    )
+    return [{**item, "target": found["target"]} for item in made]
+
+
+def digits(value: float | None, places: int = 0) -> str:
+    """A number for a table; a dash for none."""
+    return "-" if value is None else f"{value:.{places}f}"
+
+
+def state_text(found: Cell | None) -> str:
+    """`valid`, or the state with its reason; nothing for a test that was not begun."""
+    if found is None:
+        return ""
+    return str(found["state"]) if found["why"] is None else f"{found['state']}: {found['why']}"
+
+
+def states_text(row: Mapping[str, Any], ways: Iterable[str]) -> str:
+    """One state where all ways of a row have the same, else each with its way."""
+    told = {way: row[way] for way in ways if row[way]}
+    if len({state_text(found) for found in told.values()}) == 1:
+        return state_text(next(iter(told.values())))
+    if all(found["state"] == "valid" for found in told.values()):
+        reasons = [f"{way} {found['why']}" for way, found in told.items() if found["why"]]
+        return f"valid: {'; '.join(reasons)}"
+    return "; ".join(f"{way} {state_text(found)}" for way, found in told.items())
+
+
+def latency_table(cells: Iterable[tuple[str, Cell | None]]) -> dict[str, Any]:
+    """Mean, percentiles and maximum of each test's latency; `cells` are (label, cell)."""
+    columns = ["test", "mean us", *(f"p{name}" for name in PERCENTILES), "max"]
+    rows = [
+        [
+            label,
+            digits(found["us"], 1),
+            *(digits(found["percentiles_us"][name], 1) for name in PERCENTILES),
+            digits(found["max_us"], 1),
+        ]
+        for label, found in cells
+        if found is not None and found["us"] is not None
+    ]
+    return {"title": "Latency", "columns": columns, "rows": rows}
+
+
+def padded(table: Mapping[str, Any]) -> str:
+    """A table as text, its columns padded."""
+    lines = [table["columns"], *table["rows"]]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(table["columns"]))]
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )

@@ -1,0 +1,275 @@
+"""Model sheets: what a maker claims of a model, what is in it and what it costs. Pure functions."""
+
+from __future__ import annotations
+
+import datetime
+import fnmatch
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NoReturn
+
+from benchstick.analysis.comparison.rank import better
+from benchstick.errors import BadInput
+from benchstick.plan.tabular_input import (
+    checked_number,
+    checked_text,
+    decoded,
+    line_of,
+    parse_toml,
+    wrong,
+)
+from benchstick.plan.units import parse_size
+from benchstick.suites import registry
+from benchstick.suites.reference_results import UNITS
+
+MOST_CLAIMS = 100
+# A maker's 1 TB is 1000.2 GB on one drive and 1000.0 on the other.
+_NEAR = 0.03
+_CLAIM_FIELDS = ("suite", "figure", "value", "unit")
+_Q32 = ("RND4K Q32T16", "RND4K Q32T1")
+# The keys on every maker's page: the figures of cdm that they are held against, the first that a
+# run has, and their unit.
+PLAIN: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "seq_read_mbps": (("SEQ1M Q8T1 read",), "MB/s"),
+    "seq_write_mbps": (("SEQ1M Q8T1 write",), "MB/s"),
+    "rand_read_iops": (tuple(f"{test} read IOPS" for test in _Q32), "IOPS"),
+    "rand_write_iops": (tuple(f"{test} write IOPS" for test in _Q32), "IOPS"),
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claimed figure of a suite, in the unit in which the suite gives it."""
+
+    suite: str
+    figure: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """One model. `model` is a pattern of drives' models, as in a shell; `capacity` and `raw_nand`
+    are bytes, with a capacity only drives of about that size match; `price` is in `currency` (three
+    letters) at `price_date` (YYYY-MM-DD). What is not known is None."""
+
+    model: str
+    name: str
+    capacity: int | None = None
+    seq_read_mbps: float | None = None
+    seq_write_mbps: float | None = None
+    rand_read_iops: float | None = None
+    rand_write_iops: float | None = None
+    raw_nand: int | None = None
+    nand: str | None = None
+    controller: str | None = None
+    warranty_years: float | None = None
+    price: float | None = None
+    currency: str | None = None
+    price_date: str | None = None
+    source: str | None = None
+    claims: tuple[Claim, ...] = field(default_factory=tuple)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "claims": [asdict(claim) for claim in self.claims]}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Sheet:
+        return Sheet(**{**data, "claims": tuple(Claim(**item) for item in data["claims"])})
+
+
+def _size(value: Any, name: str) -> int:
+    text = str(value) if isinstance(value, int) else value
+    if not isinstance(text, str) or len(text) > 40:
+        raise ValueError(f"{name}: a size is wanted, as 1TB or 1024GiB")
+    try:
+        count = parse_size(text, name)
+    except BadInput as error:
+        raise ValueError(error.message) from None
+    if count < 10**6:
+        raise ValueError(f"{name}: {text!r} is less than 1 MB; write it with its unit, as 1TB")
+    return count
+
+
+def _text(value: Any, name: str) -> str:
+    return checked_text(value, name)
+
+
+def _above(value: Any, name: str) -> float:
+    return checked_number(value, name, above=True)
+
+
+def _years(value: Any, name: str) -> float:
+    return checked_number(value, name, high=100)
+
+
+def _currency(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Z]{3}", value.strip().upper()):
+        raise ValueError(f"{name}: three letters are wanted, as EUR")
+    return value.strip().upper()
+
+
+def _date(value: Any, name: str) -> str:
+    if isinstance(value, str):
+        try:
+            value = datetime.date.fromisoformat(value.strip())
+        except ValueError:
+            value = None
+    if not isinstance(value, datetime.date):
+        raise ValueError(f"{name}: a date is wanted, as 2026-01-31")
+    return value.isoformat()[:10]
+
+
+# Each field with its check, in the order of the page's form.
+FIELDS: Mapping[str, Callable[[Any, str], Any]] = {
+    "model": _text, "name": _text, "capacity": _size,
+    **dict.fromkeys(PLAIN, _above),
+    "raw_nand": _size, "nand": _text, "controller": _text, "warranty_years": _years,
+    "price": _above, "currency": _currency, "price_date": _date,
+    "source": lambda value, name: checked_text(value, name, most=500),
+}  # fmt: skip
+# Told what is wrong with a field (None: with the whole), of the claim at an index (None: of none).
+Teller = Callable[[str | None, int | None, str], NoReturn]
+
+
+def read(raw: bytes, where: str) -> Sheet:
+    """The model sheet in a TOML file. BadInput of one line, `FILE: line N: what`."""
+    text = decoded(raw, where)
+    given = parse_toml(text, where)
+
+    def tell(name: str | None, at: int | None, said: str) -> NoReturn:
+        table = None if at is None else "claim"
+        wrong(where, line_of(text, name, table=table, number=at or 0), said, field=name)
+
+    if not given:
+        wrong(where, None, "empty")
+    claims = given.pop("claim", [])
+    if not isinstance(claims, list) or not all(isinstance(item, dict) for item in claims):
+        tell("claim", None, "claim: [[claim]] tables are wanted")
+    return checked(given, claims, tell)
+
+
+def checked(given: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], tell: Teller) -> Sheet:
+    """The sheet of what was given, by `tell` what is wrong with it."""
+    made: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in FIELDS:
+            tell(name, None, f"{name[:60]!r}: not one of claim, {', '.join(FIELDS)}")
+        try:
+            made[name] = FIELDS[name](value, name)
+        except ValueError as error:
+            tell(name, None, str(error))
+    if "model" not in made:
+        tell("model", None, "model: is missing; it is the drives' model, * for any text")
+    made.setdefault("name", made["model"])
+    if "price" in made:
+        for name in ("currency", "price_date"):
+            if name not in made:
+                tell(name if name in given else "price", None, f"{name}: is missing beside price")
+    if len(claims) > MOST_CLAIMS:
+        tell("claim", None, f"claim: {len(claims)} of them; at most {MOST_CLAIMS}")
+    kept = tuple(_claim(item, at, tell) for at, item in enumerate(claims))
+    return Sheet(**made, claims=kept)
+
+
+def _claim(item: Mapping[str, Any], at: int, tell: Teller) -> Claim:
+    for name in item:
+        if name not in _CLAIM_FIELDS:
+            tell(name, at, f"{name[:60]!r}: not one of {', '.join(_CLAIM_FIELDS)}")
+    made: dict[str, Any] = {}
+    for name in _CLAIM_FIELDS:
+        if name not in item:
+            tell(None, at, f"{name}: is missing in a claim")
+        try:
+            check = _above if name == "value" else _text
+            made[name] = check(item[name], name)
+            there = {"suite": list(registry.all_suites()), "unit": list(UNITS)}.get(name)
+            if there and made[name] not in there:
+                raise ValueError(f"{name}: {made[name][:60]!r} is none; there are "
+                                 f"{', '.join(there)}")  # fmt: skip
+        except ValueError as error:
+            tell(name, at, str(error))
+    made["unit"], factor = UNITS[made["unit"]]
+    # 0.57 ms are 570 us, and no 569.9999999999999.
+    made["value"] = float(f"{made['value'] * factor:.12g}")
+    return Claim(**made)
+
+
+# ---- beside a drive
+
+
+def matching(sheets: Sequence[Sheet], model: str, capacity: Any) -> Sheet | None:
+    """The sheet of a drive by its model and capacity in bytes: one of its capacity goes before one
+    of any, then the longer pattern, then the later of the list. None where none fits."""
+    fitting = [sheet for sheet in sheets if _fits(sheet, model, capacity)]
+    if not fitting:
+        return None
+    ranked = [
+        (sheet.capacity is not None, len(sheet.model), at) for at, sheet in enumerate(fitting)
+    ]
+    return fitting[max(ranked)[2]]
+
+
+def _fits(sheet: Sheet, model: str, capacity: Any) -> bool:
+    if not fnmatch.fnmatchcase(" ".join(model.lower().split()), sheet.model.lower()):
+        return False
+    if sheet.capacity is None:
+        return True
+    return isinstance(capacity, int) and abs(capacity - sheet.capacity) <= _NEAR * sheet.capacity
+
+
+def price_per_gb(sheet: Sheet, capacity: Any) -> float | None:
+    """The price of a GB (10^9 bytes) in the sheet's currency; `capacity`, that of the drive in
+    bytes, where the sheet has none. None without a price."""
+    size = sheet.capacity if sheet.capacity is not None else capacity
+    if sheet.price is None or not isinstance(size, int) or size <= 0:
+        return None
+    return float(f"{sheet.price / (size / 1e9):.4g}")
+
+
+def suites_of(sheet: Sheet) -> list[str]:
+    """The suites whose figures the sheet makes claims of."""
+    plain = ["cdm"] if any(getattr(sheet, name) is not None for name in PLAIN) else []
+    return list(dict.fromkeys([*plain, *(claim.suite for claim in sheet.claims)]))
+
+
+def beside(
+    sheet: Sheet, suite: str, figures: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Each claim of a suite's figures beside what a run of it measured: `figure`, `unit`,
+    `claimed`, `measured` (None with the reason in `why`), `percent` of the claim, `better`."""
+    known: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for item in figures:
+        if item["pass"] is None:
+            known.setdefault((item["name"], item["unit"]), item)
+    for names, unit, claimed in _claimed(sheet, suite):
+        name = next((name for name in names if (name, unit) in known), names[0])
+        found = known.get((name, unit))
+        measured: float | None = None
+        why: str | None = "not measured in this run"
+        if found is not None:
+            good = found["state"] == "valid" and found["value"] is not None
+            measured, why = (found["value"], None) if good else (None, str(found["why"]))
+        yield {
+            "suite": suite,
+            "figure": name,
+            "unit": unit,
+            "better": better(unit, name),
+            "claimed": claimed,
+            "measured": measured,
+            "percent": None if measured is None else round(100 * measured / claimed, 1),
+            "why": why,
+        }
+
+
+def _claimed(sheet: Sheet, suite: str) -> Iterator[tuple[tuple[str, ...], str, float]]:
+    """(names of the figure, unit, value) of each claim."""
+    if suite == "cdm":
+        for key, (names, unit) in PLAIN.items():
+            value = getattr(sheet, key)
+            if value is not None:
+                yield names, unit, value
+    for claim in sheet.claims:
+        if claim.suite == suite:
+            yield (claim.figure,), claim.unit, claim.value
