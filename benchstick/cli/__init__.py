@@ -33,7 +33,7 @@ COMMANDS = {
     "verdict": "verdict",
     "desk": "desk",
     "export": "export",
-    "import": "imports",
+    "import": "import_",
     "cancel": "cancel",
     "purges": "purges",
     "scanner": "scanner",

@@ -30,6 +30,10 @@ FOLDER = Path(__file__).parent / "store-v1"
 TABLE = FOLDER / "values.tsv"
 STORE = FOLDER / "store.sql"
 BUNDLE = FOLDER / "run.bundle.zip"
+CSV_COLUMNS = (
+    "run", "suite", "drive", "model", "target", "step", "name", "pass", "value", "unit", "state",
+    "why", "drive_state",
+)  # fmt: skip
 SETTINGS = FOLDER / "benchstick.toml"
 COLUMNS = ("item", "old name", "new name", "value")
 # Tables that no document shows as a whole. Here the columns themselves are the names.
@@ -120,8 +124,11 @@ def run_values(home: Path, number: int, item: str = "") -> Values:
     document["samples"] = {"count": len(samples), "verdicts": len(verdicts)}
     for name in samples[0] if samples else ():
         document["samples"][name] = sum(sample[name] or 0 for sample in samples)
-    lines = csv.reader(io.StringIO(command.text("export", str(number), "--format", "csv")))
-    return flatten(item, document) | flatten(f"{item} as CSV", {"lines": list(lines)})
+    header, *rows = csv.reader(io.StringIO(command.text("export", str(number), "--format", "csv")))
+    # A later version may add columns; each column of the baseline must still be there.
+    columns = [header.index(name) for name in CSV_COLUMNS]
+    lines = [[row[column] for column in columns] for row in (header, *rows)]
+    return flatten(item, document) | flatten(f"{item} as CSV", {"lines": lines})
 
 
 def bundle_values(home: Path) -> Values:

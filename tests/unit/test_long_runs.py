@@ -147,7 +147,7 @@ def test_what_is_shown_each_second_stays_small(
     sampler._pending = [one(n) for n in range(86400)]
     shown: list[Any] = []
     monkeypatch.setattr(
-        "benchstick.engine.runner.live.publish", lambda uuid, what: shown.append(what)
+        "benchstick.engine.runner.live_progress.publish", lambda uuid, what: shown.append(what)
     )
     made._show_progress()
     assert [sample["n"] for sample in shown[0]["samples"]] == list(range(86400 - 180, 86400))
@@ -209,7 +209,7 @@ def test_the_run_tells_the_time_left_by_what_it_saw(
     first = made.plan.steps[fills[0]]
     shown: list[Any] = []
     monkeypatch.setattr(
-        "benchstick.engine.runner.live.publish", lambda uuid, what: shown.append(what)
+        "benchstick.engine.runner.live_progress.publish", lambda uuid, what: shown.append(what)
     )
     monkeypatch.setattr(sampler, "moved", lambda index: first.bytes_written // 4)
     made.work.index, made.work.now = fills[0], 1000.0  # type: ignore[misc]
@@ -231,7 +231,7 @@ def test_a_step_that_ends_while_its_share_is_asked_does_not_end_the_record(
     runner: tuple[Runner, Record, Sampler], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, _, _ = runner
-    monkeypatch.setattr("benchstick.engine.runner.live.publish", lambda uuid, what: None)
+    monkeypatch.setattr("benchstick.engine.runner.live_progress.publish", lambda uuid, what: None)
 
     class Ending:
         """The runner's thread takes the share away after it was seen, before it is called."""

@@ -254,7 +254,10 @@ def test_a_plan_is_for_the_medium_that_was_chosen(
         raise Planned
 
     monkeypatch.setattr("benchstick.suites.registry.make_plan", plan)
-    drive: Any = SimpleNamespace(code="S", medium=now, to_json=lambda: {"facts": {}})
+    identity = SimpleNamespace(serial="S")
+    drive: Any = SimpleNamespace(
+        code="S", medium=now, identity=identity, to_json=lambda: {"facts": {}}
+    )
     monkeypatch.setattr("benchstick.drives.sanitize_methods.unusable", lambda _drive: None)
     wish = Job(suite="cdm", drive="S", medium=CHOSEN, follows=follows)
     with pytest.raises(Refused if refused else Planned):
