@@ -229,7 +229,8 @@ def _set_state(name: str, old: str, new: str) -> bool:
         return False
     with contextlib.suppress(OSError):
         if path.read_text(encoding="ascii").strip() == old:
-            path.write_text(new, encoding="ascii")
+            # The kernel takes the word only with its newline.
+            path.write_text(f"{new}\n", encoding="ascii")
             return True
     return False
 

@@ -104,9 +104,9 @@ def test_writes_are_stopped_by_the_state_of_the_scsi_disk(
     state.parent.mkdir(parents=True)
     state.write_text("running\n")
     assert medium.stop_writes("sdx")
-    assert state.read_text() == "offline"
+    assert state.read_text() == "offline\n"
     medium.allow_writes("sdx")
-    assert state.read_text() == "running"
+    assert state.read_text() == "running\n"
     state.write_text("deleted")
     assert not medium.stop_writes("sdx")
     assert state.read_text() == "deleted"

@@ -24,8 +24,8 @@ MIB = 1 << 20
 SIZE = 64 * MIB
 # PLAN: swapped between plan and execution; FILE, EXT4, RAW: in an idle step of a run.
 # TAKEN: the kernel never learns of it. POLL: the kernel asks the reader on its own.
-PLAN = ("CARDPLAN-QUIET", "CARDPLAN-POLL", "CARDPLAN-TAKEN")
-IDLE = ("CARDFILE-QUIET", "CARDFILE-POLL", "CARDEXT4-QUIET", "CARDRAW-QUIET", "CARDRAW-POLL")
+PLAN = ("CARDPLAN-POLL", "CARDPLAN-TAKEN")
+IDLE = ("CARDFILE-POLL", "CARDEXT4-QUIET", "CARDRAW-QUIET", "CARDRAW-POLL")
 READERS = PLAN + IDLE
 
 
