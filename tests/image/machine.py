@@ -7,6 +7,7 @@ line gives a shell, QMP pulls plugs.
 
 from __future__ import annotations
 
+import codecs
 import http.client
 import json
 import re
@@ -99,6 +100,8 @@ class Line:
 
     def __init__(self) -> None:
         self.said = ""
+        # A character may be cut in two.
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
     def type(self, keys: str) -> None:
         """Press keys."""
@@ -127,8 +130,11 @@ class Line:
         since = len(self.said)
         self.type(f"{command}\r")
         text = self.wait(rf"(?s)^(.*?){PROMPT}", seconds, since)[1]
-        # Without the echo of the command, and without the colours and rewritten lines of a meter.
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.partition("\n")[2])
+        # Without the echo of the command. It comes twice when init starts a service on the same
+        # console at that moment: init resets the line, and the kernel echoes as well as the shell.
+        output = text.partition("\n")[2].removeprefix(f"{command}\n")
+        # Without the colours and the rewritten lines of a meter.
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output)
 
 
 class Serial(Line):
@@ -164,7 +170,7 @@ class Serial(Line):
                 return
             if not data:
                 return
-            text = data.decode("utf-8", "replace").replace("\r", "")
+            text = self._decode(data).replace("\r", "")
             self.said += text
             self.arrived.append((time.monotonic(), text))
 
@@ -197,7 +203,7 @@ class Login(Line):
     def _read(self) -> None:
         assert self._process.stdout is not None
         while data := self._process.stdout.read(4096):
-            self.said += data.decode("utf-8", "replace").replace("\r", "")
+            self.said += self._decode(data).replace("\r", "")
 
     def type(self, keys: str) -> None:
         assert self._process.stdin is not None

@@ -50,21 +50,25 @@ def pc(tmp_path_factory: pytest.TempPathFactory, key: Path) -> Iterator[Machine]
     write_fat(stick, "benchstick.toml", f'ssh_keys = ["{public}"]\n')
     machine = Machine(folder, stick, "bios")
     machine.start()
-    machine.wait_ready()
-    machine.serial.wait("a shell as root", 60)
-    machine.shell("until [ -s /run/benchstick/ssh/fingerprint ]; do sleep 1; done")
-    yield machine
-    machine.kill()
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        machine.wait_ready()
+        machine.serial.wait("a shell as root", 60)
+        machine.shell("until [ -s /run/benchstick/ssh/fingerprint ]; do sleep 1; done")
+        yield machine
+    finally:
+        machine.kill()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
 def login(pc: Machine, key: Path) -> Iterator[Line]:
     """A login by SSH with a terminal of its own."""
     line = Login(pc.ssh(key, "-tt"))
-    line.wait("(^|\n)benchstick# ", 120)
-    yield line
-    line.close()
+    try:
+        line.wait("(^|\n)benchstick# ", 120)
+        yield line
+    finally:
+        line.close()
 
 
 @pytest.fixture(params=["serial", "ssh"])
