@@ -243,7 +243,8 @@ class Screen:
     def lines(self) -> list[str]:
         """The lines on the second console down to the last that is not empty."""
         width = int(self.pc.shell("stty size </dev/tty2").split()[1])
-        text = self.pc.shell("cat /dev/vcs2; echo").rstrip("\n")
+        # One byte a place on the screen; what is not ASCII there is in the font's own order.
+        text = self.pc.shell("tr -c ' -~' '?' </dev/vcs2; echo").rstrip("\n")
         lines = [text[at : at + width].rstrip() for at in range(0, len(text), width)]
         while lines and not lines[-1]:
             lines.pop()
