@@ -24,7 +24,8 @@ DRIVE = "BSUAS0001"
 ON_DRIVE = f"--drive {DRIVE} --erase {DRIVE}"
 QUICK_DAS = "--scale 0.001 --param sets=Home --param passes=1 --param idle=0"
 QUICK_CDM = (
-    "--param profile=demo --param size=16MiB --param passes=1 --param time=1 --param interval=0"
+    "--fs auto --param profile=demo --param size=16MiB --param passes=1 --param time=1 "
+    "--param interval=0"
 )
 RECIPE = "/usr/lib/benchstick/docs/first.toml"
 # Buildroot's order, in which busybox's setpriv came first.
