@@ -24,7 +24,8 @@ DRIVE = "BSUAS0001"
 ON_DRIVE = f"--drive {DRIVE} --erase {DRIVE}"
 QUICK_DAS = "--scale 0.001 --param sets=Home --param passes=1 --param idle=0"
 QUICK_CDM = (
-    "--param profile=demo --param size=16MiB --param passes=1 --param time=1 --param interval=0"
+    "--fs auto --param profile=demo --param size=16MiB --param passes=1 --param time=1 "
+    "--param interval=0"
 )
 RECIPE = "/usr/lib/benchstick/docs/first.toml"
 # Buildroot's order, in which busybox's setpriv came first.
@@ -243,7 +244,8 @@ class Screen:
     def lines(self) -> list[str]:
         """The lines on the second console down to the last that is not empty."""
         width = int(self.pc.shell("stty size </dev/tty2").split()[1])
-        text = self.pc.shell("cat /dev/vcs2; echo").rstrip("\n")
+        # One byte a place on the screen; what is not ASCII there is in the font's own order.
+        text = self.pc.shell("tr -c ' -~' '?' </dev/vcs2; echo").rstrip("\n")
         lines = [text[at : at + width].rstrip() for at in range(0, len(text), width)]
         while lines and not lines[-1]:
             lines.pop()
