@@ -68,10 +68,10 @@ def make_folder(path: Path, mode: int, *, for_group: bool) -> Path:
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        found = path.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (0, os.geteuid()):
+        status = path.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (0, os.geteuid()):
             raise StoreFailed(f"{path}: not a folder of the bench's own user; move it away")
-        if os.geteuid() == found.st_uid:
+        if os.geteuid() == status.st_uid:
             gid = bench_group()
             if for_group and gid is not None and os.geteuid() == 0:
                 os.chown(path, -1, gid)

@@ -72,8 +72,8 @@ class Bench:
 
 def _failed(status: int, body: bytes) -> Failed:
     try:
-        said = json.loads(body)["error"]
-        return Failed(said["message"], EXITS.get(said["code"], 2 if status < 500 else 70))
+        error = json.loads(body)["error"]
+        return Failed(error["message"], EXITS.get(error["code"], 2 if status < 500 else 70))
     except (ValueError, KeyError, TypeError):
         return Failed(f"HTTP status {status}", NO_ANSWER)
 
@@ -82,37 +82,37 @@ def drives(bench: Bench) -> int:
     """Print the drives that the bench's agent sees."""
     for drive in bench.get("drives")["drives"]:
         identity, guard = drive["identity"], drive["guard"]
-        known = drive["transport"]["value"] or drive["transport"]["why"]
-        print(f"{drive['code']}\t{identity['model']}\t{known}\t{guard['state']}")
+        transport = drive["transport"]["value"] or drive["transport"]["why"]
+        print(f"{drive['code']}\t{identity['model']}\t{transport}\t{guard['state']}")
     return 0
 
 
 def run(bench: Bench, wish: dict[str, Any], patience: float) -> int:
     """Start a run, wait for its end, print its figures; its exit code. `patience` is how many
     seconds the bench's agent has for its answer."""
-    asked = bench.post("runs", wish)["id"]
+    request_id = bench.post("runs", wish)["id"]
     # The wish is checked by the agent, which may refuse it, and then carries it out.
-    number = answer(bench, asked, patience, lambda request: request["run"] is not None)["run"]
+    number = answer(bench, request_id, patience, lambda request: request["run"] is not None)["run"]
     print(f"run {number}: {bench.url}/runs/{number}", file=sys.stderr)
-    while (found := bench.get(f"runs/{number}"))["state"] not in OVER:
+    while (report := bench.get(f"runs/{number}"))["state"] not in OVER:
         time.sleep(2)
-    for figure in found["figures"]:
+    for figure in report["figures"]:
         value = "-" if figure["value"] is None else f"{figure['value']:g} {figure['unit']}"
         at = "" if figure["pass"] is None else f" pass {figure['pass']}"
         why = "" if figure["why"] is None else f" ({figure['why']})"
         print(f"{figure['name']}{at}\t{value}\t{figure['state']}{why}")
-    if found["why"]:
-        print(f"{found['state']}: {found['why']}", file=sys.stderr)
+    if report["why"]:
+        print(f"{report['state']}: {report['why']}", file=sys.stderr)
     # A run whose process was killed had no time to say how it ended.
-    return 70 if found["exit_code"] is None else int(found["exit_code"])
+    return 70 if report["exit_code"] is None else int(report["exit_code"])
 
 
 def answer(
-    bench: Bench, asked: int, patience: float, there: Callable[[dict[str, Any]], bool]
+    bench: Bench, request_id: int, patience: float, there: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
     """The agent's answer to wish `asked`, once it is `there`."""
     deadline = time.monotonic() + patience
-    while not there(request := bench.get(f"requests/{asked}")):
+    while not there(request := bench.get(f"requests/{request_id}")):
         if request["state"] == "refused":
             error = request["error"]
             raise Failed(error["message"], EXITS.get(error["code"], 70))
@@ -126,8 +126,8 @@ def test(bench: Bench, wish: dict[str, Any], patience: float) -> int:
     """Test a drive by a recipe, wait for the verdict, print it; its exit code."""
     newest = bench.get("verdicts?limit=1")["verdicts"]
     before = newest[0]["number"] if newest else 0
-    asked = bench.post("desk/new", wish)["id"]
-    answer(bench, asked, patience, lambda request: request["state"] == "done")
+    request_id = bench.post("desk/new", wish)["id"]
+    answer(bench, request_id, patience, lambda request: request["state"] == "done")
     number, deadline = None, time.monotonic() + patience
     while number is None:
         time.sleep(1)
@@ -136,21 +136,21 @@ def test(bench: Bench, wish: dict[str, Any], patience: float) -> int:
         if any(slot["code"] == wish["drive"] and slot["state"] == "testing" for slot in now):
             deadline = time.monotonic() + patience
             continue
-        kept = bench.get("verdicts?limit=100")["verdicts"]
-        number = next((one["number"] for one in kept
+        verdicts = bench.get("verdicts?limit=100")["verdicts"]
+        number = next((one["number"] for one in verdicts
                        if one["drive_code"] == wish["drive"] and one["number"] > before), None)
         if number is None and time.monotonic() > deadline:
             raise Failed("the test ended without a verdict; was the agent stopped?", NO_ANSWER)
-    found = bench.get(f"verdicts/{number}")
-    print(f"{found['verdict'].upper()}\t{found['drive']['code']}\t{found['recipe']['name']}")
-    for one in (*found["failures"], *found["inconclusive"]):
+    verdict = bench.get(f"verdicts/{number}")
+    print(f"{verdict['verdict'].upper()}\t{verdict['drive']['code']}\t{verdict['recipe']['name']}")
+    for one in (*verdict["failures"], *verdict["inconclusive"]):
         print(f"{one['code']}\t{one['text']}")
-    for one in found["limits"]:
+    for one in verdict["limits"]:
         unit = one["unit"] or ""
-        wanted = f"{one['op']} {one['wanted']} {unit}"
-        print(f"{one['state']}\t{one['what']}\t{one['measured']}\t{wanted}")
+        condition = f"{one['op']} {one['wanted']} {unit}"
+        print(f"{one['state']}\t{one['what']}\t{one['measured']}\t{condition}")
     print(f"verdict {number}: {bench.url}/verdicts/{number}", file=sys.stderr)
-    return int(found["exit_code"])
+    return int(verdict["exit_code"])
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -176,16 +176,16 @@ def main() -> int:
         command.add_argument("--drive", required=True, help="its code, as `drives` prints it")
         command.add_argument("--erase", metavar="CODE", help="its code, where its data may go")
         command.add_argument("--patience", type=float, default=60, metavar="SECONDS")
-    given = parser.parse_args()
-    bench = Bench(given.url, os.environ.get("BENCHSTICK_TOKEN"))
+    args = parser.parse_args()
+    bench = Bench(args.url, os.environ.get("BENCHSTICK_TOKEN"))
     try:
-        if given.command == "drives":
+        if args.command == "drives":
             return drives(bench)
-        wish = {"drive": given.drive} | ({} if given.erase is None else {"erase": given.erase})
-        if given.command == "test":
-            return test(bench, {**wish, "recipe": given.recipe}, given.patience)
-        wish |= {"suite": given.suite, "params": dict(given.param)}
-        return run(bench, wish, given.patience)
+        wish = {"drive": args.drive} | ({} if args.erase is None else {"erase": args.erase})
+        if args.command == "test":
+            return test(bench, {**wish, "recipe": args.recipe}, args.patience)
+        wish |= {"suite": args.suite, "params": dict(args.param)}
+        return run(bench, wish, args.patience)
     except Failed as error:
         print(f"client: {error}", file=sys.stderr)
         return error.code

@@ -120,12 +120,12 @@ def print_table(table: Table) -> None:
 
 
 def claims(table: Table, sampler_share: float) -> list[Claim]:
-    found = []
+    claim_list = []
     for (where, name), cells in table.items():
         own = cells["copier"].speed
         if where == "limited":
             share = own / cells["raw fio"].speed
-            found.append(
+            claim_list.append(
                 Claim(
                     f"{where} {name}: the copier reaches {share:.1%} of raw fio "
                     f"(wanted: {FIO_SHARE:.0%})",
@@ -135,17 +135,17 @@ def claims(table: Table, sampler_share: float) -> list[Claim]:
             continue
         for peer in PEERS:
             ratio = own / cells[peer].speed
-            found.append(
+            claim_list.append(
                 Claim(f"{where} {name}: the copier is {ratio:.2f} times {peer} (wanted: more "
                       "than 1)", ratio > 1)
             )  # fmt: skip
-    found.append(
+    claim_list.append(
         Claim(
             f"the sampler takes {sampler_share:.3%} of one CPU (wanted: under {SAMPLER_SHARE:.0%})",
             sampler_share < SAMPLER_SHARE,
         )
     )
-    return found
+    return claim_list
 
 
 def each_shape(
@@ -185,8 +185,8 @@ def copier(quick: bool) -> int:
 
         def show() -> None:
             # What a run does after each sample, for the page.
-            shown = [sample.to_json() for sample in sampler.pending()[-180:]]
-            live_progress.publish(LIVE, {"step": 0, "name": "bench", "samples": shown})
+            samples = [sample.to_json() for sample in sampler.pending()[-180:]]
+            live_progress.publish(LIVE, {"step": 0, "name": "bench", "samples": samples})
 
         sampler = Sampler(drive.name, tick=show)
         sampler.start()
@@ -199,12 +199,12 @@ def copier(quick: bool) -> int:
             sampler.stop()
             drive.close()
     print_table(table)
-    found = claims(table, sampler.cpu_seconds / sampler.wall_seconds)
-    for claim in found:
+    claim_list = claims(table, sampler.cpu_seconds / sampler.wall_seconds)
+    for claim in claim_list:
         print(f"{'ok    ' if claim.holds else 'MISSED'}  {claim.text}")
     if quick:
         print("REDUCED RUN (BENCH_QUICK=1): small sets and few runs; the figures are not the claim")
-    return 0 if all(claim.holds for claim in found) else 1
+    return 0 if all(claim.holds for claim in claim_list) else 1
 
 
 def main() -> int:

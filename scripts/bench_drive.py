@@ -30,10 +30,10 @@ MKFS = (
 
 def must(*argv: str) -> str:
     """Run a tool; BadInput with its last line when it fails."""
-    done = subprocesses.run(argv, timeout=300)
-    if done.exit_code != 0:
-        raise BadInput(f"{' '.join(argv)}: {done.error_line}")
-    return done.text.strip()
+    result = subprocesses.run(argv, timeout=300)
+    if result.exit_code != 0:
+        raise BadInput(f"{' '.join(argv)}: {result.error_line}")
+    return result.text.strip()
 
 
 class LoopDrive:

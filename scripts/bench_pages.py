@@ -91,10 +91,10 @@ def addresses(app: Flask, numbers: Mapping[str, Any]) -> list[str]:
     twins = [f"/api/v1{path}" for path in pages if path != "/runs/new"]
     pages += [path for path in twins if _rule_of(app, path)]
     pages += list(_more(numbers))
-    asked = {_rule_of(app, path) for path in pages}
+    page_rules = {_rule_of(app, path) for path in pages}
     rules = {rule.rule: rule for rule in app.url_map.iter_rules() if "GET" in (rule.methods or ())}
     for name, rule in rules.items():
-        if name not in asked and rule.endpoint not in _LEFT_OUT:
+        if name not in page_rules and rule.endpoint not in _LEFT_OUT:
             if rule.arguments:
                 raise BenchError(f"{name}: bench_pages.py has no address for it")
             pages.append(name)
@@ -152,12 +152,12 @@ class Visitor:
         answer = self.client.get(path)
         if answer.status_code >= 400:
             raise BenchError(f"{path}: answered with {answer.status_code}: {answer.text[:200]}")
-        found = []
+        times = []
         for _ in range(TIMES):
-            begun = time.perf_counter()
+            started_at = time.perf_counter()
             size = len(self.client.get(path).data)
-            found.append((time.perf_counter() - begun) * 1000)
-        return statistics.median(found), size
+            times.append((time.perf_counter() - started_at) * 1000)
+        return statistics.median(times), size
 
 
 # Charts are drawn in the next frame, and what a session's chart gets comes in pieces.
@@ -193,75 +193,75 @@ def draw_all(visitor: Visitor, numbers: Mapping[str, Any]) -> list[Drawn]:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGS)
         page = browser.new_page()
         page.goto(f"{base}/login?key={visitor.key.current}")
-        found = [min((draw(page, base, path) for _ in range(2)), key=lambda item: item.ms)
+        drawings = [min((draw(page, base, path) for _ in range(2)), key=lambda item: item.ms)
                  for path in paths]  # fmt: skip
         browser.close()
-    return found
+    return drawings
 
 
 def measure(folder: Path) -> tuple[list[Timed], list[Drawn]]:
     """Make both stores in `folder`, time every address on them, and draw the pages."""
     os.environ["BENCHSTICK_RUN"] = str(folder / "run")
-    begun = time.monotonic()
+    start = time.monotonic()
     numbers = bench_store.small(folder / "small")
     agent = locks.RunLock("agent")
     try:
         there = bench_store.large(folder / "small", folder / "large", numbers)
         size = sum(file.stat().st_size for file in (folder / "large").glob("store.db*"))
         print(f"pages: {bench_store.RUNS} runs and one of 24 hours, {size / 1e6:.0f} MB, made in "
-              f"{time.monotonic() - begun:.0f} s; median of {TIMES}", file=sys.stderr)  # fmt: skip
+              f"{time.monotonic() - start:.0f} s; median of {TIMES}", file=sys.stderr)  # fmt: skip
         one, other = Visitor(folder / "small"), Visitor(folder / "large")
         # As the server does before its first answer.
         settle()
-        found = []
+        timings = []
         pairs = zip(addresses(one.app, numbers), addresses(other.app, there), strict=True)
         for before, path in dict.fromkeys(pairs):
             small_ms, _ = one.time(before)
             ms, length = other.time(path)
-            found.append(Timed(path, ms, small_ms, length))
+            timings.append(Timed(path, ms, small_ms, length))
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         drawings = draw_all(other, there)
     finally:
         agent.release()
         numbers["lock"].release()
-    return found, drawings
+    return timings, drawings
 
 
-def print_drawings(found: list[Drawn]) -> None:
-    width = max(len(item.path) for item in found)
+def print_drawings(drawings: list[Drawn]) -> None:
+    width = max(len(item.path) for item in drawings)
     print(f"\n{'page in Chromium':<{width}}{'ms':>9}  points of its charts")
-    for item in sorted(found, key=lambda item: -item.ms):
-        said = ", ".join(f"{name} {count}" for name, count in item.points.items())
+    for item in sorted(drawings, key=lambda item: -item.ms):
+        counts = ", ".join(f"{name} {count}" for name, count in item.points.items())
         late = "  OVER" if item.ms > MOST_DRAWN_MS else ""
-        print(f"{item.path:<{width}}{item.ms:>9.0f}  {said}{late}")
+        print(f"{item.path:<{width}}{item.ms:>9.0f}  {counts}{late}")
 
 
-def print_table(found: list[Timed]) -> None:
-    width = max(len(item.path) for item in found)
+def print_table(timings: list[Timed]) -> None:
+    width = max(len(item.path) for item in timings)
     print(f"\n{'address':<{width}}{'ms':>9}{'small':>9}{'ratio':>8}{'bytes':>10}")
-    for item in sorted(found, key=lambda item: -item.ms):
-        said = ""
+    for item in sorted(timings, key=lambda item: -item.ms):
+        remark = ""
         if item.ms > MOST_MS:
-            said = "  over, a file" if item.is_file else "  OVER"
+            remark = "  over, a file" if item.is_file else "  OVER"
         print(f"{item.path:<{width}}{item.ms:>9.1f}{item.small_ms:>9.1f}"
-              f"{item.ms / item.small_ms:>8.2f}{item.size:>10}{said}")  # fmt: skip
+              f"{item.ms / item.small_ms:>8.2f}{item.size:>10}{remark}")  # fmt: skip
 
 
 def run() -> int:
     """Time the pages and print the table; 1 when a page takes more than 100 ms."""
     with tempfile.TemporaryDirectory(prefix="benchstick-bench-pages-") as folder:
-        found, drawings = measure(Path(folder))
-    print_table(found)
+        timings, drawings = measure(Path(folder))
+    print_table(timings)
     print_drawings(drawings)
-    pages = [item for item in found if not item.is_file]
+    pages = [item for item in timings if not item.is_file]
     missed = [item for item in pages if item.missed]
     worst = max(pages, key=lambda item: item.ms)
-    files = sum(item.ms > MOST_MS for item in found if item.is_file)
+    files = sum(item.ms > MOST_MS for item in timings if item.is_file)
     print(
         f"\n{'MISSED' if missed else 'ok    '}  {len(missed)} of {len(pages)} pages and answers "
         f"take more than {MOST_MS:.0f} ms with {bench_store.RUNS} runs (wanted: none); the slowest "
         f"{worst.ms:.0f} ms: {worst.path}\n"
-        f"        of {len(found) - len(pages)} files of whole records {files} take more"
+        f"        of {len(timings) - len(pages)} files of whole records {files} take more"
     )
     late = [item for item in drawings if item.ms > MOST_DRAWN_MS]
     last = max(drawings, key=lambda item: item.ms)

@@ -75,7 +75,7 @@ def large(small_home: Path, home: Path, numbers: dict[str, Any]) -> dict[str, An
 def _add_series(home: Path, db: sqlite3.Connection, seconds: int) -> dict[str, int]:
     """Add a run of random writes that was kept second by second: its number, and which of its
     charts is the one over the whole session."""
-    run = made_runs.kept(
+    run = made_runs.add_run(
         home, db, "consistency", {"time": str(seconds), "fills": "0"}, made_charts.consistency
     )
     charts = db.execute(
@@ -93,7 +93,7 @@ def _fast_writer(home: Path) -> sqlite3.Connection:
 
 def _add_runs(db: sqlite3.Connection, numbers: dict[str, Any]) -> None:
     first = db.execute("SELECT max(number) FROM runs").fetchone()[0] + 1
-    asked = db.execute("SELECT max(id) FROM requests").fetchone()[0]
+    last_request = db.execute("SELECT max(id) FROM requests").fetchone()[0]
     db.execute(
         "CREATE TEMP TABLE copies (number INTEGER PRIMARY KEY, template INTEGER, drive TEXT)"
     )
@@ -116,23 +116,23 @@ def _add_runs(db: sqlite3.Connection, numbers: dict[str, Any]) -> None:
         " 'runs', CASE number % 10 WHEN 0 THEN json_array(json_object('suite', suite)) END),"
         " created_utc FROM runs"
         " JOIN copies USING (number)",
-        (asked,),
+        (last_request,),
     )
     db.execute(
         "INSERT INTO answers (request, state, run, utc)"
         " SELECT ? + number, 'done', number, created_utc FROM runs JOIN copies USING (number)",
-        (asked,),
+        (last_request,),
     )
     db.execute(
         "INSERT INTO queues (number, drive_key, state) SELECT ? + number, drive_key, 'done'"
         " FROM runs JOIN copies USING (number) WHERE number % 10 = 0",
-        (asked,),
+        (last_request,),
     )
     db.execute(
         "INSERT INTO queue_entries (queue, place, state, run)"
         " SELECT ? + number, 0, 'started', number"
         " FROM runs JOIN copies USING (number) WHERE number % 10 = 0",
-        (asked,),
+        (last_request,),
     )
     db.execute("COMMIT")
 

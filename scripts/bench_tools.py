@@ -36,9 +36,9 @@ class Task:
 
 def copier(task: Task) -> float:
     """The bench's own, from the call to its return: a little more than the figure it reports."""
-    begun = time.monotonic()
+    started_at = time.monotonic()
     report = copy_tree(task.source, task.target)
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - started_at
     if report.errors:
         path, message = next(iter(report.errors.items()))
         raise BenchError(f"the copier failed on {path}: {message}")
@@ -50,9 +50,9 @@ def raw_fio(task: Task) -> float:
     folder = task.drive.point / "fio"
     folder.mkdir()
     seconds = replayed(task.fileset, folder, task.scratch, "write")
-    begun = time.monotonic()
+    started_at = time.monotonic()
     flush(task.drive.point)
-    return seconds + time.monotonic() - begun
+    return seconds + time.monotonic() - started_at
 
 
 def replayed(fileset: FileSet, folder: Path, scratch: Path, way: str) -> float:
@@ -72,15 +72,15 @@ def replayed(fileset: FileSet, folder: Path, scratch: Path, way: str) -> float:
         log = scratch / f"fio-{number}.log"
         log.write_text("fio version 2 iolog\n" + "\n".join(lines) + "\n", encoding="ascii")
         argv += [f"--name=job{number}", f"--read_iolog={log}"]
-    done = subprocesses.run(argv, timeout=600)
-    if done.exit_code != 0:
-        raise BadInput(f"fio: {done.error_line}")
-    found = json.loads(done.text[done.text.index("{") :])["jobs"]
-    moved = sum(job[way]["io_bytes"] for job in found)
-    wanted = sum(_rounded(entry.size) for entry in fileset.files)
-    if moved != wanted or any(job["error"] for job in found):
-        raise BenchError(f"fio: {way} of {moved} of {wanted} bytes")
-    return max(float(job[way]["runtime"]) for job in found) / 1000
+    result = subprocesses.run(argv, timeout=600)
+    if result.exit_code != 0:
+        raise BadInput(f"fio: {result.error_line}")
+    job_reports = json.loads(result.text[result.text.index("{") :])["jobs"]
+    moved = sum(job[way]["io_bytes"] for job in job_reports)
+    set_bytes = sum(_rounded(entry.size) for entry in fileset.files)
+    if moved != set_bytes or any(job["error"] for job in job_reports):
+        raise BenchError(f"fio: {way} of {moved} of {set_bytes} bytes")
+    return max(float(job[way]["runtime"]) for job in job_reports) / 1000
 
 
 def _rounded(size: int) -> int:
@@ -105,12 +105,12 @@ def _replay(fileset: FileSet, folder: Path, jobs: int, way: str) -> list[list[st
 
 
 def _peer(task: Task, *argv: str) -> float:
-    begun = time.monotonic()
-    done = subprocesses.run(argv, timeout=1200)
-    if done.exit_code != 0:
-        raise BadInput(f"{' '.join(argv)}: {done.error_line}")
+    started_at = time.monotonic()
+    result = subprocesses.run(argv, timeout=1200)
+    if result.exit_code != 0:
+        raise BadInput(f"{' '.join(argv)}: {result.error_line}")
     flush(task.drive.point)
-    return time.monotonic() - begun
+    return time.monotonic() - started_at
 
 
 def cp(task: Task) -> float:

@@ -145,12 +145,12 @@ def capture_system(into: Capture, names: Sequence[str]) -> None:
             tree.text(f"sys/block/{name}/{part}/dev") for part in partition_names(tree, name)
         }
     lines = (tree.text("proc/self/mountinfo") or "").splitlines()
-    kept = [
+    mounts = [
         line
         for line in lines
         if any(devno in numbers for devno, *_ in in_use.parse_mountinfo(line))
     ]
-    into.content["proc/self/mountinfo"] = "".join(line + "\n" for line in kept)
+    into.content["proc/self/mountinfo"] = "".join(line + "\n" for line in mounts)
     into.content["proc/cmdline"] = "\n"
     into.content["proc/swaps"] = "Filename\tType\tSize\tUsed\tPriority\n"
     into.file("proc/devices")
@@ -234,15 +234,15 @@ class Mask:
 
 def secrets_of(names: Sequence[str], answers: dict[str, Finished]) -> list[str]:
     """Serials and filesystem UUIDs of the chosen drives."""
-    found = []
+    secrets = []
     for drive in discover.scan():
         if drive.name in names:
-            found += [drive.identity.serial or "", drive.identity.bridge_serial or ""]
-            found += [str(row.get("uuid") or "") for row in drive.value("filesystems", [])]
+            secrets += [drive.identity.serial or "", drive.identity.bridge_serial or ""]
+            secrets += [str(row.get("uuid") or "") for row in drive.value("filesystems", [])]
     for name, answer in answers.items():
         if name.startswith("sfdisk"):
-            found += re.findall(r'"(?:uu)?id": ?"(?:0x)?([0-9A-Fa-f-]{8,})"', answer.text)
-    return found
+            secrets += re.findall(r'"(?:uu)?id": ?"(?:0x)?([0-9A-Fa-f-]{8,})"', answer.text)
+    return secrets
 
 
 def write(folder: Path, content: dict[str, Content], answers: dict[str, Finished]) -> None:
@@ -270,11 +270,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--into", type=Path, default=CASES, help="where cases are kept")
     options = parser.parse_args(arguments)
     folder = options.into / options.name
-    known = disk_names(Tree())
+    disks = disk_names(Tree())
     for name in options.disks:
-        if name not in known:
+        if name not in disks:
             print(
-                f"capture-hardware: no disk {name}: there are {', '.join(known)}", file=sys.stderr
+                f"capture-hardware: no disk {name}: there are {', '.join(disks)}", file=sys.stderr
             )
             return 2
     if folder.exists():

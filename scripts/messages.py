@@ -50,8 +50,8 @@ def of_template(source: str) -> Iterator[Message]:
     """The messages of a template: `_()` and `{% trans %}`."""
     env = Environment(trim_blocks=True, lstrip_blocks=True, autoescape=True)
     words.install(env)
-    for _line, _function, found in extract_from_ast(env.parse(source), babel_style=False):
-        yield tuple(text for text in found or () if text is not None)
+    for _line, _function, texts in extract_from_ast(env.parse(source), babel_style=False):
+        yield tuple(text for text in texts or () if text is not None)
 
 
 def of_python(source: str) -> Iterator[Message]:
@@ -63,13 +63,13 @@ def of_python(source: str) -> Iterator[Message]:
         and node.func.id in ("_", "N_", "ngettext")
     ]  # fmt: skip
     for line, _column, node in sorted(calls, key=lambda call: call[:2]):
-        wanted = 2 if isinstance(node.func, ast.Name) and node.func.id == "ngettext" else 1
+        text_count = 2 if isinstance(node.func, ast.Name) and node.func.id == "ngettext" else 1
         texts = [
             item.value
-            for item in node.args[:wanted]
+            for item in node.args[:text_count]
             if isinstance(item, ast.Constant) and isinstance(item.value, str)
         ]
-        if len(texts) < wanted:
+        if len(texts) < text_count:
             raise ValueError(f"line {line}: a message must be a text")
         yield tuple(texts)
 
@@ -83,7 +83,7 @@ def of_script(source: str) -> Iterator[Message]:
 def used(root: Path = ROOT) -> dict[Message, list[str]]:
     """All messages with the files that use them, in the order of these. ValueError with the place
     of what is no message."""
-    found: dict[Message, list[str]] = {}
+    usages: dict[Message, list[str]] = {}
     for pattern, extract in (
         ("webui/templates/*.html", of_template),
         ("webui/static/js/*.js", of_script),
@@ -96,14 +96,14 @@ def used(root: Path = ROOT) -> dict[Message, list[str]]:
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
             for message in messages:
-                places = found.setdefault(message, [])
+                places = usages.setdefault(message, [])
                 if name not in places:
                     places.append(name)
     # One text has one translation, with a plural or without.
-    plurals = {message[0]: message for message in found if len(message) == 2}
-    for message in [item for item in found if len(item) == 1 and item[0] in plurals]:
-        found[plurals[message[0]]] += found.pop(message)
-    return found
+    plurals = {message[0]: message for message in usages if len(message) == 2}
+    for message in [item for item in usages if len(item) == 1 and item[0] in plurals]:
+        usages[plurals[message[0]]] += usages.pop(message)
+    return usages
 
 
 # ---- the catalogue
@@ -117,7 +117,7 @@ def quoted(text: str) -> str:
 
 def catalogue(messages: Mapping[Message, list[str]]) -> str:
     """The messages as a .pot file."""
-    made = [HEAD]
+    entries = [HEAD]
     for message, places in messages.items():
         lines = [f"#: {name}" for name in places]
         if "%" in message[0]:
@@ -127,8 +127,8 @@ def catalogue(messages: Mapping[Message, list[str]]) -> str:
             lines += [f"msgid_plural {quoted(message[1])}", 'msgstr[0] ""', 'msgstr[1] ""']
         else:
             lines.append('msgstr ""')
-        made.append("\n".join(lines) + "\n")
-    return "\n".join(made)
+        entries.append("\n".join(lines) + "\n")
+    return "\n".join(entries)
 
 
 # ---- translations
@@ -179,21 +179,21 @@ def main(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--write", action="store_true", help="renew the catalogue")
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     try:
-        made = catalogue(used())
+        new_text = catalogue(used())
     except ValueError as error:
         print(f"messages: {error}", file=sys.stderr)
         return 1
-    kept = CATALOGUE.read_text(encoding="utf-8") if CATALOGUE.exists() else ""
+    old_text = CATALOGUE.read_text(encoding="utf-8") if CATALOGUE.exists() else ""
     wrong = list(check_translations())
     for problem in wrong:
         print(f"messages: {problem}", file=sys.stderr)
-    if made != kept and given.write:
+    if new_text != old_text and options.write:
         CATALOGUE.parent.mkdir(exist_ok=True)
-        CATALOGUE.write_text(made, encoding="utf-8")
-    elif made != kept:
-        old, new = set(kept.splitlines()), set(made.splitlines())
+        CATALOGUE.write_text(new_text, encoding="utf-8")
+    elif new_text != old_text:
+        old, new = set(old_text.splitlines()), set(new_text.splitlines())
         for mark, lines in (("+", new - old), ("-", old - new)):
             for line in sorted(lines):
                 print(f"{mark} {line}")

@@ -59,10 +59,10 @@ class Names:
             )
         if len(text) > LONGEST:
             raise NotMade(f"{text[:60]!r} is longer than {LONGEST} characters")
-        made = Names(text)
-        if keyword.iskeyword(made.module) or keyword.iskeyword(made.cls):
+        names = Names(text)
+        if keyword.iskeyword(names.module) or keyword.iskeyword(names.cls):
             raise NotMade(f"{text!r} is a word of Python's own, which nothing can be called")
-        return made
+        return names
 
     @property
     def module(self) -> str:
@@ -96,27 +96,27 @@ def registered(text: str, names: Names) -> str:
     after = [at for at in imports if _order(_module_of(lines[at])) < _order(names.module)]
     place = after[-1] + 1 if after else imports[0]
     lines.insert(place, f"from benchstick.suites.{names.module} import {names.cls}\n")
-    made = _LAST.sub(lambda last: f"{last[0]}    {names.cls}(),\n", "".join(lines))
-    ast.parse(made)
-    return made
+    source = _LAST.sub(lambda last: f"{last[0]}    {names.cls}(),\n", "".join(lines))
+    ast.parse(source)
+    return source
 
 
 def check_class(names: Names, *sources: str) -> None:
     """NotMade when the class cannot be called as it would be in one of the sources."""
-    taken = {
+    imports = {
         alias.asname or alias.name
         for text in sources
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    if names.cls in taken or names.cls in dir(builtins):
+    if names.cls in imports or names.cls in dir(builtins):
         raise NotMade(f"{names.name!r}: its class would be {names.cls}, a name that is taken")
 
 
 def _module_of(line: str) -> str:
-    found = _IMPORT.match(line)
-    return found[1] if found else ""
+    match = _IMPORT.match(line)
+    return match[1] if match else ""
 
 
 def _order(module: str) -> list[tuple[int, int]]:
@@ -153,8 +153,8 @@ def files_of(names: Names, folder: Path) -> dict[Path, str]:
 
 def _filled(template: str, names: Names, **more: str) -> str:
     text = (TEMPLATES / template).read_text(encoding="utf-8")
-    known = {"name": names.name, "cls": names.cls, "title": names.title}
-    return Template(text).substitute(known, **more)
+    fields = {"name": names.name, "cls": names.cls, "title": names.title}
+    return Template(text).substitute(fields, **more)
 
 
 def _loaded(path: Path, cls: str) -> Suite:
@@ -164,8 +164,8 @@ def _loaded(path: Path, cls: str) -> Suite:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    made: Suite = getattr(module, cls)()
-    return made
+    suite: Suite = getattr(module, cls)()
+    return suite
 
 
 def make(names: Names, clone: Path = CLONE) -> list[Path]:
@@ -174,20 +174,20 @@ def make(names: Names, clone: Path = CLONE) -> list[Path]:
         if os.path.lexists(clone / path):
             raise NotMade(f"{names.name!r}: {path} is there already")
     registry = clone / REGISTRY
-    known = registry.read_text(encoding="utf-8")
-    check_class(names, known, _filled("module", names))
-    source = registered(known, names)
+    old_source = registry.read_text(encoding="utf-8")
+    check_class(names, old_source, _filled("module", names))
+    source = registered(old_source, names)
     with tempfile.TemporaryDirectory() as folder:
         texts = files_of(names, Path(folder))
-    with _removed_on_failure() as written:
+    with _removed_on_failure() as new_paths:
         for path, text in texts.items():
             # "x": a file that somebody else makes now is not overwritten.
             with (clone / path).open("x", encoding="utf-8") as file:
-                written.append(clone / path)
+                new_paths.append(clone / path)
                 file.write(text)
         part = registry.with_name(f".{registry.name}.new")
         with part.open("x", encoding="utf-8") as file:
-            written.append(part)
+            new_paths.append(part)
             file.write(source)
         shutil.copymode(registry, part)
         # Last, and at once: until now nothing of the suite is seen by the bench.
@@ -198,11 +198,11 @@ def make(names: Names, clone: Path = CLONE) -> list[Path]:
 @contextlib.contextmanager
 def _removed_on_failure() -> Iterator[list[Path]]:
     """Gives a list; what was put in it is removed when the block ends in an error."""
-    written: list[Path] = []
+    paths: list[Path] = []
     try:
-        yield written
+        yield paths
     except BaseException:
-        for path in written:
+        for path in paths:
             path.unlink(missing_ok=True)
         raise
 
@@ -213,15 +213,15 @@ def main(argv: Sequence[str]) -> int:
         prog="new-suite", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("name", metavar="NAME")
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     try:
-        made = make(Names.of(given.name))
+        paths = make(Names.of(options.name))
     except (NotMade, OSError) as error:
         print(f"new-suite: {error}", file=sys.stderr)
         return 2
-    for path in made:
+    for path in paths:
         print(f"{'changed' if path == REGISTRY else 'made'} {path}")
-    print(f"try it: benchstick run {given.name} --drive practice --dry-run; then docs/suites.md")
+    print(f"try it: benchstick run {options.name} --drive practice --dry-run; then docs/suites.md")
     return 0
 
 

@@ -136,17 +136,17 @@ def chosen_levels(env: Mapping[str, str]) -> tuple[list[Level], str]:
         raise BadSetting(f"DURATIONS={env['DURATIONS']}: only DURATIONS=update saves them")
     if env.get("LANES", "") not in ("", "1", "2"):
         raise BadSetting(f"LANES={env['LANES']}: there can be 1 or 2")
-    known = {level.name: level for level in (*LEVELS, GUARD)}
-    wanted = list(QUICK) if only == "quick" else list(filter(None, only.split(",")))
-    if unknown := set(wanted) - set(known):
-        names = ", ".join(known)
+    by_name = {level.name: level for level in (*LEVELS, GUARD)}
+    level_names = list(QUICK) if only == "quick" else list(filter(None, only.split(",")))
+    if unknown := set(level_names) - set(by_name):
+        names = ", ".join(by_name)
         raise BadSetting(f"LEVEL={','.join(sorted(unknown))}: the levels are {names}; or quick")
     left_out = VM_LEVELS if skip else ()
     prefix = "".join(f"{n}={v}: " for n, v in (("LEVEL", only), ("SKIP", skip)) if v)
-    names_in_order = list(dict.fromkeys(wanted)) or [level.name for level in LEVELS]
+    names_in_order = list(dict.fromkeys(level_names)) or [level.name for level in LEVELS]
     if {"host", "guard"} <= set(names_in_order):
         names_in_order.remove("guard")
-    return [known[name] for name in names_in_order if name not in left_out], prefix
+    return [by_name[name] for name in names_in_order if name not in left_out], prefix
 
 
 def command_of(level: Level, report: Path) -> list[str]:
@@ -212,9 +212,9 @@ def guest_boots(level: Level) -> list[Level]:
 
 def lanes_of(cpus: Iterable[int]) -> list[tuple[int, ...]]:
     """The processors of each lane: two lanes, one where there is one processor, or LANES=1."""
-    known = sorted(cpus)
-    half = len(known) // 2 if os.environ.get("LANES") != "1" else 0
-    return [tuple(known[:half]), tuple(known[half:])] if half else [tuple(known)]
+    cpu_list = sorted(cpus)
+    half = len(cpu_list) // 2 if os.environ.get("LANES") != "1" else 0
+    return [tuple(cpu_list[:half]), tuple(cpu_list[half:])] if half else [tuple(cpu_list)]
 
 
 def vms_at_once() -> int:
@@ -337,30 +337,30 @@ def run_guest(level: Level, cpus: tuple[int, ...], log: TextIO | None = None) ->
     """
     deadline = time.monotonic() + level.limit_s
     results: list[Result] = []
-    lost: Counter[str] = Counter()
+    losses: Counter[str] = Counter()
     waiting = list(level.files)
     for stem in waiting:
         for end in ("xml", "code"):
             (RESULTS / f"guest-{stem}.{end}").unlink(missing_ok=True)
     while waiting:
-        left = max(1.0, deadline - time.monotonic())
+        time_left = max(1.0, deadline - time.monotonic())
         # No port: another VM may be running.
         command = ["env", "BENCHSTICK_VM_PORT=0", str(CLONE / "scripts/vm"),
                    "python", "tests/vm/guest_files.py", *waiting]  # fmt: skip
-        code = run_limited(pinned(command, cpus), left, log)
-        ended = {stem: found for stem in waiting if (found := exit_code_of(stem)) is not None}
-        for stem, file_code in ended.items():
-            results += judged(f"guest:{stem}", RESULTS / f"guest-{stem}.xml", file_code, left)
-        waiting = [stem for stem in waiting if stem not in ended]
+        code = run_limited(pinned(command, cpus), time_left, log)
+        codes = {stem: status for stem in waiting if (status := exit_code_of(stem)) is not None}
+        for stem, file_code in codes.items():
+            results += judged(f"guest:{stem}", RESULTS / f"guest-{stem}.xml", file_code, time_left)
+        waiting = [stem for stem in waiting if stem not in codes]
         if not waiting:
             break
         # The first that has not ended is the one that was running.
         stem = waiting[0]
-        lost[stem] += 1
-        if code != VM_LOST or lost[stem] > 1:
+        losses[stem] += 1
+        if code != VM_LOST or losses[stem] > 1:
             waiting.remove(stem)
             report = RESULTS / f"guest-{stem}.xml"
-            results += judged(f"guest:{stem}", report, NO_CODE if code == 0 else code, left)
+            results += judged(f"guest:{stem}", report, NO_CODE if code == 0 else code, time_left)
         if code is None or STOPPED.is_set():
             results += [Result(f"guest:{stem}", "failed", why="did not run") for stem in waiting]
             break
@@ -434,9 +434,9 @@ def read_report(report: Path) -> Iterable[Result]:
     worst: dict[str, Result] = {}
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         result = _result_of(case)
-        known = worst.get(result.test)
+        old_result = worst.get(result.test)
         # A test whose teardown breaks is there twice.
-        if known is None or known.state != "failed":
+        if old_result is None or old_result.state != "failed":
             worst[result.test] = result
     return worst.values()
 
@@ -464,29 +464,29 @@ def missing_required(levels: list[Level], results: list[Result]) -> list[Result]
     """A failure for each line of tests/required.txt without a test that ran to its end."""
     problems = []
     for line in REQUIRED.read_text().splitlines():
-        wanted = line.partition("#")[0].strip()
-        if not wanted:
+        name = line.partition("#")[0].strip()
+        if not name:
             continue
-        if not any(level.owns(wanted) for level in LEVELS):
-            problems.append(Result(wanted, "failed", why="no level runs this required test"))
-        if not any(level.owns(wanted) for level in levels):
+        if not any(level.owns(name) for level in LEVELS):
+            problems.append(Result(name, "failed", why="no level runs this required test"))
+        if not any(level.owns(name) for level in levels):
             continue
-        found = [r for r in results if _matches(r.test, wanted)]
-        if not found:
-            problems.append(Result(wanted, "failed", why="required test did not run"))
+        matches = [r for r in results if _matches(r.test, name)]
+        if not matches:
+            problems.append(Result(name, "failed", why="required test did not run"))
         problems += [
             Result(r.test, "failed", why=f"required test was skipped: {r.why}")
-            for r in found
+            for r in matches
             if r.state == "skipped"
         ]
     return problems
 
 
-def _matches(test: str, wanted: str) -> bool:
+def _matches(test: str, name: str) -> bool:
     # In a pattern only * is special: node ids hold brackets. A name without its parameters means
     # all of them.
-    pattern = wanted.replace("[", "[[]")
-    return fnmatch.fnmatchcase(test, pattern) or test.startswith(f"{wanted}[")
+    pattern = name.replace("[", "[[]")
+    return fnmatch.fnmatchcase(test, pattern) or test.startswith(f"{name}[")
 
 
 def saved_durations() -> dict[str, float]:
@@ -509,15 +509,15 @@ def save_durations(results: list[Result]) -> None:
 
 def slower_tests(results: list[Result], before: Mapping[str, float]) -> list[str]:
     """A line for each test that takes a fifth longer than it did, the worst first."""
-    grown = [
+    increases = [
         (result.seconds - before[result.test], result)
         for result in results
         if result.test in before
         and result.seconds > GROWTH * before[result.test]
         and result.seconds - before[result.test] >= GROWTH_S
     ]
-    grown.sort(key=lambda pair: -pair[0])
-    lines = [f"{r.seconds:8.1f} s, was {before[r.test]:.1f} s  {r.test}" for _, r in grown]
+    increases.sort(key=lambda pair: -pair[0])
+    lines = [f"{r.seconds:8.1f} s, was {before[r.test]:.1f} s  {r.test}" for _, r in increases]
     more = len(lines) - SLOWER_LISTED
     return [*lines[:SLOWER_LISTED], f"and {more} more"] if more > 0 else lines
 

@@ -56,20 +56,20 @@ def main(names: Sequence[str]) -> int:
                 print(f"screenshots: {', '.join(unknown)}: no such page; there are "
                       f"{', '.join(paths)}", file=sys.stderr)  # fmt: skip
                 return 2
-            wanted = {name: paths[name] for name in names or paths}
+            page_paths = {name: paths[name] for name in names or paths}
             key = LoginKey()
-            made = take(create_app(home, key=key), key, wanted, chromium)
+            count = take(create_app(home, key=key), key, page_paths, chromium)
         finally:
             agent.release()
             numbers["lock"].release()
-    print(f"screenshots: {made} pictures in {OUT.relative_to(CLONE)}")
+    print(f"screenshots: {count} pictures in {OUT.relative_to(CLONE)}")
     return 0
 
 
 def take(app: Flask, key: LoginKey, paths: Mapping[str, str], chromium: str) -> int:
     """Take all pictures; how many there are."""
     OUT.mkdir(parents=True, exist_ok=True)
-    made = 0
+    count = 0
     with served(app) as base, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGS)
         for width in WIDTHS:
@@ -79,10 +79,10 @@ def take(app: Flask, key: LoginKey, paths: Mapping[str, str], chromium: str) -> 
                 page.goto(base + path, wait_until="networkidle")
                 for scheme in SCHEMES:
                     _picture(page, OUT / f"{name}-{scheme}-{width}.png", scheme)
-                    made += 1
+                    count += 1
             page.context.close()
         browser.close()
-    return made
+    return count
 
 
 def _page(browser: Browser, width: str) -> Page:

@@ -71,14 +71,14 @@ class Block:
         for test in self.tests:
             if test not in commands:
                 raise BadInput(f"{test!r} is no test of the plan: {', '.join(commands)}")
-        shown = {test: commands[test] for test in self.tests}
-        first = next(iter(shown.values()), ())
-        common = [word for word in first if all(word in words for words in shown.values())]
+        by_test = {test: commands[test] for test in self.tests}
+        first = next(iter(by_test.values()), ())
+        common = [word for word in first if all(word in words for words in by_test.values())]
         lines = [" ".join(("```fio", *self.params))]
-        if len(shown) > 1:
+        if len(by_test) > 1:
             lines += [f"{ALL}:", *_wrapped(common)]
-        for test, words in shown.items():
-            own = [word for word in words if len(shown) == 1 or word not in common]
+        for test, words in by_test.items():
+            own = [word for word in words if len(by_test) == 1 or word not in common]
             lines += [f"{test}:", *_wrapped(own)]
         return "\n".join([*lines, "```"])
 
@@ -103,7 +103,7 @@ def steps_block(plan: Plan, params: Sequence[str] = ()) -> str:
     """The block with the plan's steps; `params` are told in its first line."""
     width = len(str(len(plan.steps)))
     lines = []
-    for number in _shown([step.kind for step in plan.steps]):
+    for number in _select_steps([step.kind for step in plan.steps]):
         if number is None:
             lines.append(" " * width + "  ...")
         else:
@@ -117,19 +117,19 @@ def steps_block(plan: Plan, params: Sequence[str] = ()) -> str:
 
 def _does(step: Step) -> str:
     """What is known of the step before it is carried out: its time, or its bytes."""
-    told = []
+    details = []
     if isinstance(step, Fio) and step.runtime is not None:
-        told.append(f"{step.runtime:g} s")
+        details.append(f"{step.runtime:g} s")
     elif isinstance(step, Idle):
-        told += [f"{step.seconds:g} s"] if step.seconds else []
-        told += ["temperature"] if step.temperature else []
+        details += [f"{step.seconds:g} s"] if step.seconds else []
+        details += ["temperature"] if step.temperature else []
     else:
-        told += [f"writes {step.bytes_written} bytes"] if step.bytes_written else []
-        told += [f"reads {step.bytes_read} bytes"] if step.bytes_read else []
-    return f": {', '.join(told)}" if told else ""
+        details += [f"writes {step.bytes_written} bytes"] if step.bytes_written else []
+        details += [f"reads {step.bytes_read} bytes"] if step.bytes_read else []
+    return f": {', '.join(details)}" if details else ""
 
 
-def _shown(kinds: Sequence[str]) -> Iterator[int | None]:
+def _select_steps(kinds: Sequence[str]) -> Iterator[int | None]:
     """The indexes of the steps to show, None for some left out: of what is repeated the first and
     the last time, where that saves enough."""
     at = 0
@@ -161,27 +161,27 @@ def commands_of(plan: Plan) -> dict[str, list[str]]:
 
     Passes of one test have one command; layouts and preparing passes are left out.
     """
-    made: dict[str, list[str]] = {}
+    commands: dict[str, list[str]] = {}
     for step in plan.steps:
         if not isinstance(step, Fio) or not step.counted:
             continue
         raw = plan.target == "block" or step.whole_drive
         argv = fio.command(step, "DRIVE" if raw else "FILE", Path("STEP"), raw=raw)[1:]
-        if made.setdefault(step.test, argv) != argv:
+        if commands.setdefault(step.test, argv) != argv:
             raise ValueError(f"{step.test}: its passes differ in their commands")
-    return made
+    return commands
 
 
 @functools.cache
 def plan_of(suite: str, params: tuple[str, ...] = ()) -> Plan:
     """The suite's plan for the example drive. BadInput naming what is wrong with `params`."""
-    given = {}
+    values = {}
     for word in params:
         name, equals, value = word.partition("=")
         if not equals:
             raise BadInput(f"{word!r}: parameters are written as name=value")
-        given[name] = value
-    return registry.make_plan(suite, EXAMPLE, given)
+        values[name] = value
+    return registry.make_plan(suite, EXAMPLE, values)
 
 
 def whole_block(plan: Plan) -> str:
@@ -190,31 +190,31 @@ def whole_block(plan: Plan) -> str:
     return Block((), tuple(commands)).text(commands) if commands else ""
 
 
-def wanted(suite: str, page: str) -> list[str]:
+def build_blocks(suite: str, page: str) -> list[str]:
     """The blocks that the page should hold instead of its own, in order; then those that it lacks:
     one of steps, and one of all fio commands where the suite starts fio."""
-    found = _BLOCK.findall(page)
-    made = []
-    for kind, given, body in found:
-        block = Block.of(given, body)
+    matches = _BLOCK.findall(page)
+    texts = []
+    for kind, params, body in matches:
+        block = Block.of(params, body)
         plan = plan_of(suite, block.params)
-        made.append(
+        texts.append(
             block.text(commands_of(plan)) if kind == "fio" else steps_block(plan, block.params)
         )
-    kinds = {kind for kind, _, _ in found}
+    kinds = {kind for kind, _, _ in matches}
     whole = whole_block(plan_of(suite))
     if "steps" not in kinds:
-        made.append(steps_block(plan_of(suite)))
+        texts.append(steps_block(plan_of(suite)))
     if "fio" not in kinds and whole:
-        made.append(whole)
-    return made
+        texts.append(whole)
+    return texts
 
 
 def renewed(suite: str, page: str) -> str:
     """The page with its blocks as they should be, those that it lacks at its end."""
-    made = iter(wanted(suite, page))
-    text = _BLOCK.sub(lambda _: next(made), page)
-    return "\n\n".join([text.rstrip("\n"), *made]) + "\n"
+    new_blocks = iter(build_blocks(suite, page))
+    text = _BLOCK.sub(lambda _: next(new_blocks), page)
+    return "\n\n".join([text.rstrip("\n"), *new_blocks]) + "\n"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -227,26 +227,26 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--write", action="store_true", help="put the blocks into the pages")
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="all without a name")
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     stale = False
     try:
-        for suite in given.suites or registry.all_suites():
+        for suite in options.suites or registry.all_suites():
             registry.find(suite)
             path = DOCS / f"{suite}.md"
             page = path.read_text(encoding="utf-8")
-            made = renewed(suite, page)
-            for text in wanted(suite, page):
+            new_page = renewed(suite, page)
+            for text in build_blocks(suite, page):
                 print(f"docs/{suite}.md:\n\n{text}\n")
-            if made == page:
+            if new_page == page:
                 continue
             stale = True
-            print(f"docs/{suite}.md: {'renewed' if given.write else 'differs'}", file=sys.stderr)
-            if given.write:
-                path.write_text(made, encoding="utf-8")
+            print(f"docs/{suite}.md: {'renewed' if options.write else 'differs'}", file=sys.stderr)
+            if options.write:
+                path.write_text(new_page, encoding="utf-8")
     except (BadInput, OSError) as error:
         print(f"suite-docs: {error}", file=sys.stderr)
         return 2
-    return 1 if stale and not given.write else 0
+    return 1 if stale and not options.write else 0
 
 
 if __name__ == "__main__":

@@ -23,11 +23,11 @@ def choose(settings: Settings, kernel: Path, initrd: Path, cache: Path) -> str:
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "tcg"
     key = hashlib.sha256(f"{os.uname().release} {cpu_model()} {kernel.name}".encode())
-    known = cache / f"kvm-probe-{key.hexdigest()[:16]}"
-    if not known.exists():
+    probe_file = cache / f"kvm-probe-{key.hexdigest()[:16]}"
+    if not probe_file.exists():
         result = "kvm" if probe(settings, kernel, initrd) else "tcg"
-        known.write_text(f"{result}\n")
-    return known.read_text().strip()
+        probe_file.write_text(f"{result}\n")
+    return probe_file.read_text().strip()
 
 
 def probe(settings: Settings, kernel: Path, initrd: Path) -> bool:
@@ -35,7 +35,7 @@ def probe(settings: Settings, kernel: Path, initrd: Path) -> bool:
     arguments = base_arguments(settings, "kvm", kernel, initrd)
     arguments[arguments.index("-append") + 1] += " benchstick.probe"
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [*arguments, "-serial", "stdio"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -43,4 +43,4 @@ def probe(settings: Settings, kernel: Path, initrd: Path) -> bool:
         )
     except subprocess.TimeoutExpired:
         return False
-    return b"benchstick-vm: probe passed" in done.stdout
+    return b"benchstick-vm: probe passed" in result.stdout

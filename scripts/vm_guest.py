@@ -43,9 +43,9 @@ class Relay(threading.Thread):
         while data := os.read(self.read_end, 65536):
             with self.busy:
                 while data:
-                    written = os.write(self.port, data)
-                    self.sent += written
-                    data = data[written:]
+                    count = os.write(self.port, data)
+                    self.sent += count
+                    data = data[count:]
 
     def finish(self) -> int:
         """Waits for the end of the output (or LINGER_S of it) and gives the bytes sent."""

@@ -106,7 +106,7 @@ def boot_archive(files: dict[str, bytes]) -> bytes:
 
 def find_busybox() -> Path:
     """The static busybox; raises FileNotFoundError when there is none."""
-    found = shutil.which("busybox", path="/bin:/usr/bin:/sbin:/usr/sbin")
-    if found is None:
+    path = shutil.which("busybox", path="/bin:/usr/bin:/sbin:/usr/sbin")
+    if path is None:
         raise FileNotFoundError("busybox")
-    return Path(found)
+    return Path(path)

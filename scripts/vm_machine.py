@@ -63,10 +63,10 @@ class Settings:
     def from_environment(cls, env: Mapping[str, str]) -> Settings:
         """Raises BadSetting, naming the variable and what it may hold."""
 
-        def text(name: str, default: str, pattern: str, wanted: str) -> str:
+        def text(name: str, default: str, pattern: str, hint: str) -> str:
             value = env.get(f"BENCHSTICK_VM_{name}", "") or default
             if not re.fullmatch(pattern, value):
-                raise BadSetting(f"BENCHSTICK_VM_{name}={value}: wanted is {wanted}")
+                raise BadSetting(f"BENCHSTICK_VM_{name}={value}: wanted is {hint}")
             return value
 
         usual_cpus = str(min(2, len(os.sched_getaffinity(0))))

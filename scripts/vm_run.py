@@ -114,9 +114,9 @@ def follow(qemu: subprocess.Popen[bytes], output: Output, timeout: float) -> int
     """Passes output on until the command has ended; gives its exit code or raises GuestLost."""
     deadline = time.monotonic() + timeout
     while output.verdict is None:
-        ended = qemu.poll() is not None
-        output.pump(0 if ended else 0.25)
-        if ended and output.verdict is None:
+        has_exited = qemu.poll() is not None
+        output.pump(0 if has_exited else 0.25)
+        if has_exited and output.verdict is None:
             raise GuestLost(f"QEMU ended (exit code {qemu.returncode}) before the command did")
         if time.monotonic() > deadline:
             raise GuestLost(f"ended after {timeout:g} s (BENCHSTICK_VM_TIMEOUT)")
@@ -241,8 +241,8 @@ def pc_disks(settings: Settings, kernel: Path) -> Path:
     Only the guest has the file systems for it (NTFS), and under emulation it takes ten seconds.
     """
     recipe = (CLONE / "scripts/vm.d/pc-disks").read_bytes()
-    kept = CACHE / f"vm-disks-{hashlib.sha256(recipe).hexdigest()[:16]}"
-    if not kept.exists():
+    disk_folder = CACHE / f"vm-disks-{hashlib.sha256(recipe).hexdigest()[:16]}"
+    if not disk_folder.exists():
         complain("making the disks that stand for the PC's own (once)")
         with run_folder() as folder:
             files = boot_files("test -e /run/benchstick-vm/disks-ready", kernel)
@@ -254,8 +254,8 @@ def pc_disks(settings: Settings, kernel: Path) -> Path:
             for name in vm_machine.PC_DRIVES:
                 (folder / f"{name}.img").rename(part / f"{name}.img")
             with contextlib.suppress(OSError):  # another boot may have been faster
-                part.rename(kept)
-    return kept
+                part.rename(disk_folder)
+    return disk_folder
 
 
 def run(
@@ -312,10 +312,10 @@ def run(
 
 def find_kernel() -> Path:
     """The VM's kernel, fetched if it is not here yet."""
-    done = subprocess.run([CLONE / "scripts/vm.d/kernel"], stdout=subprocess.PIPE)
-    if done.returncode:
+    result = subprocess.run([CLONE / "scripts/vm.d/kernel"], stdout=subprocess.PIPE)
+    if result.returncode:
         raise BadSetting("no kernel for the VM; run: scripts/setup vm")
-    return Path(os.fsdecode(done.stdout.rstrip(b"\n")))
+    return Path(os.fsdecode(result.stdout.rstrip(b"\n")))
 
 
 def check_host() -> None:

@@ -65,22 +65,22 @@ def ask_code(drive: Drive, update: bool) -> str | None:
     return input("Type its code to go on: ").strip()
 
 
-def run(given: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> None:
     if os.geteuid() != 0:
         raise BadInput("write-stick needs root: run it with sudo")
-    image = images.read(given.image)
-    drive = stick_writer.find(given.drive)
-    code = given.erase if given.erase is not None else ask_code(drive, given.update)
-    carry_out = stick_writer.update if given.update else stick_writer.write
+    image = images.read(options.image)
+    drive = stick_writer.find(options.drive)
+    code = options.erase if options.erase is not None else ask_code(drive, options.update)
+    carry_out = stick_writer.update if options.update else stick_writer.write
     identity = carry_out(image, drive, code, say, Meter())
-    done = "has the new system" if given.update else "is a bench stick"
-    say(f"{drive.path} {done}, read back and right; its id is {identity}")
+    outcome = "has the new system" if options.update else "is a bench stick"
+    say(f"{drive.path} {outcome}, read back and right; its id is {identity}")
 
 
 def main() -> int:
-    given = arguments(sys.argv[1:])
+    options = arguments(sys.argv[1:])
     try:
-        run(given)
+        run(options)
     except BenchError as error:
         say(f"error: {error.message}")
         return error.exit_code

@@ -26,7 +26,7 @@ def reply(document: Any, status: int = 200) -> Response:
     return Response(text + "\n", status, content_type="application/json")
 
 
-def asked(number: int, href: str) -> Response:
+def reply_request(number: int, href: str) -> Response:
     """The answer to a request that the agent will carry out: 202, and where to look at it."""
     document = {"schema": "benchstick/request/1", "id": number, "state": "waiting", "href": href}
     response = reply(document, 202)
@@ -45,12 +45,12 @@ def _finite(value: Any) -> Any:
 def status() -> dict[str, Any]:
     """What the head of every page tells: the bench, its running runs, how one signs in."""
     db = reader()
-    seen = records.drives_seen(db)
+    scan = records.drives_seen(db)
     return {
         "schema": "benchstick/status/1",
         "bench": run_queries.bench_id(db),
         "running": [row["number"] for row in run_queries.running(db)],
-        "scanned_utc": None if seen is None else seen[0],
+        "scanned_utc": None if scan is None else scan[0],
         "agent": run_queries.agent_runs(),
         "pin": the_bench().pin is not None,
         "signed_in": visitor().known,
@@ -80,10 +80,10 @@ def api_index() -> Response:
 @bp.get("/api/v1/appliance")
 def api_appliance() -> Response:
     """What the booted stick found: itself, its settings' error, whether results last."""
-    found = state.read()
-    if found is None:
+    appliance = state.read()
+    if appliance is None:
         raise not_found("This bench is not a booted stick.")
-    return reply(found)
+    return reply(appliance)
 
 
 @bp.get("/api/v1/status")

@@ -109,10 +109,10 @@ def _context() -> dict[str, Any]:
     """What the head of every page shows."""
     from flask import g
 
-    found = bench.visitor()
-    shown: dict[str, Any] = {
-        "visitor": found,
-        "csrf": found.session.csrf if found.session else "",
+    visitor = bench.visitor()
+    context: dict[str, Any] = {
+        "visitor": visitor,
+        "csrf": visitor.session.csrf if visitor.session else "",
         "private": bench.the_bench().private,
         "pin_on": bench.the_bench().pin is not None,
         "running_now": [],
@@ -121,10 +121,10 @@ def _context() -> dict[str, Any]:
         "twin": twins.of_this_page(),
     }
     # An error page must not fail over the store that failed.
-    if not g.get("bare") and (found.known or not bench.the_bench().private):
+    if not g.get("bare") and (visitor.known or not bench.the_bench().private):
         from benchstick.store import run_queries
 
-        shown["running_now"] = run_queries.running(bench.reader())
-        shown["notices"] = state.notices()
-        shown["clock_ms"] = clock.offered()
-    return shown
+        context["running_now"] = run_queries.running(bench.reader())
+        context["notices"] = state.notices()
+        context["clock_ms"] = clock.offered()
+    return context

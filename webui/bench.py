@@ -48,8 +48,8 @@ def the_bench() -> Bench:
 
 
 def visitor() -> Visitor:
-    found: Visitor = g.get("visitor", Visitor())
-    return found
+    current: Visitor = g.get("visitor", Visitor())
+    return current
 
 
 def reader() -> sqlite3.Connection:
@@ -93,27 +93,27 @@ class Scan(NamedTuple):
 def drives_seen() -> Scan:
     """The agent's last scan, the operators' labels filled in, and `worse`, which an agent of an
     older version did not tell."""
-    seen = records.drives_seen(reader())
-    if seen is None:
+    scan = records.drives_seen(reader())
+    if scan is None:
         return Scan(None, [], [])
     labels = records.labels(reader())
-    drives: list[dict[str, Any]] = seen[1].get("drives", [])
+    drives: list[dict[str, Any]] = scan[1].get("drives", [])
     for drive in drives:
         drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
         bottlenecks.put_into(drive)
-    return Scan(seen[0], drives, seen[1].get("shared", []))
+    return Scan(scan[0], drives, scan[1].get("shared", []))
 
 
-def find_drive(wanted: str) -> dict[str, Any]:
+def find_drive(code: str) -> dict[str, Any]:
     """The drive with this code (or label, node, or serial, as old codes are). WebError 404 when
     it is not there."""
     drives = drives_seen().drives
     for name in ("code", "label", "path", "serial"):
-        found = [drive for drive in drives if _name_of(drive, name) == wanted]
-        if len(found) == 1:
-            return found[0]
+        matches = [drive for drive in drives if _name_of(drive, name) == code]
+        if len(matches) == 1:
+            return matches[0]
     raise not_found(
-        _("Drive %(code)s: not plugged in, or not seen by the agent yet.", code=wanted[:120])
+        _("Drive %(code)s: not plugged in, or not seen by the agent yet.", code=code[:120])
     )
 
 
@@ -126,5 +126,5 @@ def find_run(number: int) -> sqlite3.Row:
     row = reader().execute("SELECT * FROM runs WHERE number = ?", (number,)).fetchone()
     if row is None:
         raise not_found(_("Run %(number)s: there is no such run.", number=number))
-    found: sqlite3.Row = row
-    return found
+    run: sqlite3.Row = row
+    return run

@@ -38,14 +38,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def check_user() -> None:
     """BadInput when there is no user to become, or nothing to become it with."""
     try:
-        found = pwd.getpwnam(USER)
+        user = pwd.getpwnam(USER)
         grp.getgrnam(USER)
     except KeyError:
         raise BadInput(
             f"the page runs as the user {USER}, which is missing; add it with: "
             f"useradd --system --user-group --home-dir /nonexistent --no-create-home {USER}"
         ) from None
-    if found.pw_uid == 0 or found.pw_gid == 0:
+    if user.pw_uid == 0 or user.pw_gid == 0:
         raise BadInput(f"the user {USER} must not be root; give it a uid and gid of its own")
     setpriv()
 
@@ -100,22 +100,22 @@ def enter(home: Path) -> None:
 def system_folders() -> list[Path]:
     """`/usr` and what stands beside it on this system (symbolic links are made anew), read-only."""
     names = ("usr", "bin", "sbin", "lib", "lib32", "lib64")
-    wanted = [Path("/") / name for name in names]
-    return [path for path in wanted if path.exists()]
+    folders = [Path("/") / name for name in names]
+    return [path for path in folders if path.exists()]
 
 
 def program_folders() -> list[Path]:
     """The program's own folders, its virtual environment and its Python, none inside another."""
-    wanted = [ROOT / part for part in PARTS]
-    wanted += [Path(sys.prefix), Path(sys.base_prefix)]
+    candidates = [ROOT / part for part in PARTS]
+    candidates += [Path(sys.prefix), Path(sys.base_prefix)]
     # A virtual environment's python may be a link to one elsewhere.
-    wanted.append(Path(os.path.realpath(sys.executable)).parent)
+    candidates.append(Path(os.path.realpath(sys.executable)).parent)
     covered = system_folders()
-    kept: list[Path] = []
-    for path in sorted({item.absolute() for item in wanted if item.exists()}):
-        if not any(path.is_relative_to(other) for other in [*covered, *kept]):
-            kept.append(path)
-    return kept
+    folders: list[Path] = []
+    for path in sorted({item.absolute() for item in candidates if item.exists()}):
+        if not any(path.is_relative_to(other) for other in [*covered, *folders]):
+            folders.append(path)
+    return folders
 
 
 def readable_by_all(folder: Path) -> bool:
@@ -128,8 +128,8 @@ def readable_by_all(folder: Path) -> bool:
             return False
         folders[:] = [name for name in folders if name != "__pycache__"]
         for name in files:
-            found = os.lstat(os.path.join(where, name))  # noqa: PTH118 - walked thousands of times
-            if stat.S_ISREG(found.st_mode) and not found.st_mode & 0o004:
+            status = os.lstat(os.path.join(where, name))  # noqa: PTH118 - walked thousands of times
+            if stat.S_ISREG(status.st_mode) and not status.st_mode & 0o004:
                 return False
     return True
 
@@ -229,8 +229,8 @@ def _call(name: str, *arguments: object) -> None:
     if getattr(_libc, name)(*arguments) == 0:
         return
     problem = os.strerror(ctypes.get_errno())
-    shown = " ".join(os.fsdecode(item) for item in arguments if isinstance(item, bytes))
+    texts = " ".join(os.fsdecode(item) for item in arguments if isinstance(item, bytes))
     raise BadInput(
-        f"web: cannot build the page's own view of the machine ({name} {shown}: {problem}); "
+        f"web: cannot build the page's own view of the machine ({name} {texts}: {problem}); "
         "as root in a container it needs CAP_SYS_ADMIN, or run it as another user than root"
     )

@@ -54,11 +54,11 @@ class Drawn:
 
 def shared(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The lines that charts only name."""
-    found = result.get("series")
-    return [item for item in found if _is_line(item)] if isinstance(found, list) else []
+    series = result.get("series")
+    return [item for item in series if _is_line(item)] if isinstance(series, list) else []
 
 
-def drawn(result: Mapping[str, Any]) -> Iterator[Drawn]:
+def list_charts(result: Mapping[str, Any]) -> Iterator[Drawn]:
     """The charts of a result document that have something to draw."""
     by_name = {item["name"]: item for item in shared(result)}
     charts = result.get("charts")
@@ -70,24 +70,24 @@ def drawn(result: Mapping[str, Any]) -> Iterator[Drawn]:
         if len(lines) < len(named) or not _has_points(chart, lines):
             continue
         # A line without a point in the chart is not drawn, nor told: the script reads its ends.
-        kept = [at for at, line in enumerate(lines) if _within(chart, line)]
-        lines = [lines[at] for at in kept]
-        chart = {**chart, "series": [chart["series"][at] for at in kept]}
+        places = [at for at, line in enumerate(lines) if _within(chart, line)]
+        lines = [lines[at] for at in places]
+        chart = {**chart, "series": [chart["series"][at] for at in places]}
         names = [str(line["name"]) for line in lines]
         yield Drawn(
             chart=chart,
             lines=list(zip(names, _looks(names), strict=True)),
-            told=told(chart, lines),
+            told=describe_chart(chart, lines),
             notes=list(notes(chart, lines)),
         )
 
 
-def _is_axis(found: Any, name: str) -> bool:
+def _is_axis(axis: Any, name: str) -> bool:
     return (
-        isinstance(found, Mapping)
-        and isinstance(found.get("label"), str)
-        and isinstance(found.get("unit"), str)
-        and found.get("scale") in _SCALES[name]
+        isinstance(axis, Mapping)
+        and isinstance(axis.get("label"), str)
+        and isinstance(axis.get("unit"), str)
+        and axis.get("scale") in _SCALES[name]
     )
 
 
@@ -95,37 +95,37 @@ def _is_number(value: Any) -> bool:
     return type(value) in _NUMBERS
 
 
-def _is_mark(found: Any) -> bool:
-    return isinstance(found, Mapping) and _is_number(found.get("x")) and "label" in found
+def _is_mark(mark: Any) -> bool:
+    return isinstance(mark, Mapping) and _is_number(mark.get("x")) and "label" in mark
 
 
-def _is_chart(found: Any) -> bool:
-    if not isinstance(found, Mapping) or not isinstance(found.get("title"), str):
+def _is_chart(chart: Any) -> bool:
+    if not isinstance(chart, Mapping) or not isinstance(chart.get("title"), str):
         return False
-    if not _is_axis(found.get("x"), "x") or not _is_axis(found.get("y"), "y"):
+    if not _is_axis(chart.get("x"), "x") or not _is_axis(chart.get("y"), "y"):
         return False
-    if "y2" in found and not _is_axis(found["y2"], "y2"):
+    if "y2" in chart and not _is_axis(chart["y2"], "y2"):
         return False
-    marks = found.get("marks", [])
+    marks = chart.get("marks", [])
     if not isinstance(marks, list) or not all(_is_mark(item) for item in marks):
         return False
-    if "mark_above" in found and not _is_mark(found["mark_above"]):
+    if "mark_above" in chart and not _is_mark(chart["mark_above"]):
         return False
-    if not all(_is_number(found[end]) for end in ("from", "to") if end in found):
+    if not all(_is_number(chart[end]) for end in ("from", "to") if end in chart):
         return False
-    return isinstance(found.get("series"), list) and bool(found["series"])
+    return isinstance(chart.get("series"), list) and bool(chart["series"])
 
 
-def _is_line(found: Any) -> TypeGuard[Mapping[str, Any]]:
-    if not isinstance(found, Mapping) or not isinstance(found.get("name"), str):
+def _is_line(line: Any) -> TypeGuard[Mapping[str, Any]]:
+    if not isinstance(line, Mapping) or not isinstance(line.get("name"), str):
         return False
-    points = found.get("points")
-    if not isinstance(points, list) or found.get("on", "y2") != "y2":
+    points = line.get("points")
+    if not isinstance(points, list) or line.get("on", "y2") != "y2":
         return False
-    if found.get("guide", True) is not True:
+    if line.get("guide", True) is not True:
         return False
     for side in ("low", "high"):
-        ends = found.get(side, [None] * len(points))
+        ends = line.get(side, [None] * len(points))
         if not isinstance(ends, list) or len(ends) != len(points):
             return False
         if not set(map(type, ends)) <= _VALUES:
@@ -148,35 +148,35 @@ def _lows(chart: Mapping[str, Any], line: Mapping[str, Any]) -> list[float]:
     """The least values that a line, or its band, shows."""
     if "low" not in line:
         return [value for _, value in _within(chart, line)]
-    shown = {x for x, _ in _within(chart, line)}
+    x_values = {x for x, _ in _within(chart, line)}
     pairs = zip(line["points"], line["low"], strict=True)
-    return [low for (x, _), low in pairs if x in shown and low is not None]
+    return [low for (x, _), low in pairs if x in x_values and low is not None]
 
 
 def _has_points(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> bool:
     """Something to draw: two points of a line at least, all at places that the axis has."""
-    shown = [_within(chart, line) for line in lines]
-    if chart["x"]["scale"] == "log2" and any(x <= 0 for points in shown for x, _ in points):
+    point_lists = [_within(chart, line) for line in lines]
+    if chart["x"]["scale"] == "log2" and any(x <= 0 for points in point_lists for x, _ in points):
         return False
-    return max(map(len, shown)) > 1
+    return max(map(len, point_lists)) > 1
 
 
 def _looks(names: Sequence[str]) -> Iterator[str]:
     """A colour for each line: by a word in its name, else the next that none has."""
-    wanted = [next((_OF_WORD[w] for w in name.split() if w in _OF_WORD), None) for name in names]
-    free = [look for look in _LOOKS if look not in wanted]
-    for look in wanted:
+    own_looks = [next((_OF_WORD[w] for w in name.split() if w in _OF_WORD), None) for name in names]
+    free = [look for look in _LOOKS if look not in own_looks]
+    for look in own_looks:
         yield look or (free.pop(0) if free else _LOOKS[-1])
 
 
-def told(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> str:
+def describe_chart(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> str:
     """What the chart shows, in words."""
-    said = []
+    phrases = []
     for line in lines:
         values = [value for _x, value in _within(chart, line)]
         unit = chart["y2" if "on" in line and "y2" in chart else "y"]["unit"]
         if values:
-            said.append(
+            phrases.append(
                 _(
                     "%(name)s from %(least)s to %(most)s",
                     name=line["name"],
@@ -187,12 +187,12 @@ def told(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> str:
     marks = [item for item in chart.get("marks", ()) if not item.get("quiet")]
     if "mark_above" in chart:
         marks.append(chart["mark_above"])
-    said += [str(item["label"]) for item in marks]
+    phrases += [str(item["label"]) for item in marks]
     return _(
         "%(title)s over %(axis)s: %(said)s",
         title=chart["title"],
         axis=chart["x"]["label"],
-        said="; ".join(said),
+        said="; ".join(phrases),
     )
 
 

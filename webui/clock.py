@@ -11,7 +11,7 @@ from benchstick.appliance import clock
 from benchstick.errors import BadInput
 from benchstick.store import records, run_queries
 from benchstick.store.database import utc_now
-from webui.api import asked, reply
+from webui.api import reply, reply_request
 from webui.bench import writer
 from webui.errors import WebError
 from webui.inputs import json_body, optional_whole
@@ -65,4 +65,4 @@ def api_clock() -> Response:
 def api_set_clock() -> Response:
     """`{"ms": N}`, Unix time in milliseconds; answers 202 with a request."""
     number = _ask(json_body(("ms",)).get("ms"))
-    return asked(number, url_for("start.api_request", number=str(number)))
+    return reply_request(number, url_for("start.api_request", number=str(number)))

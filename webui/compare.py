@@ -17,7 +17,7 @@ from webui import charts, present
 from webui.api import reply
 from webui.bench import reader
 from webui.inputs import LARGEST, plain_text, whole
-from webui.runs import kind_asked, listed, shown, suite_title
+from webui.runs import kind_asked, list_for_api, list_for_page, suite_title
 from webui.words import _
 
 bp = Blueprint("compare", __name__)
@@ -36,8 +36,8 @@ def numbers_of(form: MultiDict[str, str]) -> list[int]:
     numbers = []
     for text in filter(None, texts):
         if not re.fullmatch(r"[0-9]{1,15}", text):
-            shown = plain_text(text[:40], "runs")
-            raise BadInput(f"runs: {shown!r} is no run's number; write them as 3,5", field="runs")
+            excerpt = plain_text(text[:40], "runs")
+            raise BadInput(f"runs: {excerpt!r} is no run's number; write them as 3,5", field="runs")
         numbers.append(int(text))
     return numbers
 
@@ -46,11 +46,11 @@ def document() -> dict[str, Any]:
     """The comparison that the query asks for."""
     numbers = numbers_of(request.args)
     mark = whole(request.args.get("mark"), "mark", low=1, high=LARGEST, default=0)
-    wanted = request.args.get("references", "yes")
-    if wanted not in ("yes", "no"):
+    references = request.args.get("references", "yes")
+    if references not in ("yes", "no"):
         raise BadInput("references: yes or no is wanted", field="references")
     return comparisons.comparison(
-        reader(), numbers, mark=mark or None, with_references=wanted == "yes"
+        reader(), numbers, mark=mark or None, with_references=references == "yes"
     )
 
 
@@ -63,26 +63,31 @@ def api_compare() -> Response:
 
 @bp.get("/compare")
 def compare() -> str:
-    found = document()
-    numbers = [item["run"] for item in found["runs"]]
-    looks = looks_of(found["runs"])
+    comparison = document()
+    numbers = [item["run"] for item in comparison["runs"]]
+    looks = looks_of(comparison["runs"])
     return render_template(
         "compare.html",
-        compared=found,
-        title=suite_title(found["suite"]),
+        compared=comparison,
+        title=suite_title(comparison["suite"]),
         looks=looks,
-        labels={item["run"]: item["label"] for item in found["runs"]},
-        groups=list(groups(found["figures"])),
-        charts=[overlay(item, looks) for item in charts.drawn({"charts": found["charts"]})],
+        labels={item["run"]: item["label"] for item in comparison["runs"]},
+        groups=list(groups(comparison["figures"])),
+        charts=[
+            overlay(item, looks) for item in charts.list_charts({"charts": comparison["charts"]})
+        ],
         others=comparisons.others_of_suite(
-            reader(), found["suite"], practice=found["runs"][0]["practice"], leave_out=numbers
+            reader(),
+            comparison["suite"],
+            practice=comparison["runs"][0]["practice"],
+            leave_out=numbers,
         ),
         numbers=numbers,
         # What its files are asked for with.
-        query=f"runs={','.join(map(str, numbers))}&mark={found['marked']}"
+        query=f"runs={','.join(map(str, numbers))}&mark={comparison['marked']}"
         + ("&references=no" if request.args.get("references") == "no" else ""),
-        file_name=name_of(found),
-        referenced=any(row["reference"] for item in found["figures"] for row in item["rows"]),
+        file_name=name_of(comparison),
+        referenced=any(row["reference"] for item in comparison["figures"] for row in item["rows"]),
     )
 
 
@@ -120,13 +125,13 @@ def choice() -> Choice:
 
 @bp.get("/comparisons")
 def choose() -> str:
-    made = choice()
+    selection = choice()
     return render_template(
         "comparisons.html",
-        choice=made,
+        choice=selection,
         suites=registry.all_suites().values(),
-        title=suite_title(made.suite),
-        runs=shown(made.rows),
+        title=suite_title(selection.suite),
+        runs=list_for_page(selection.rows),
     )
 
 
@@ -134,16 +139,16 @@ def choose() -> str:
 def api_choose() -> Response:
     """The runs of a suite that can be compared, newest first: `?suite=NAME&kind=real|practice`,
     and `&before=N` for older ones; without a suite those of the suite of the newest run."""
-    made = choice()
+    selection = choice()
     return reply(
         {
             "schema": "benchstick/comparisons/1",
-            "suite": made.suite,
+            "suite": selection.suite,
             "suites": [
                 {"name": suite.name, "title": suite.title}
                 for suite in registry.all_suites().values()
             ],
-            "runs": listed(made.rows),
+            "runs": list_for_api(selection.rows),
         }
     )
 
@@ -181,15 +186,15 @@ class Overlay:
         return " ".join(str(run) for _, _, run, _ in self.lines)
 
 
-def overlay(drawn: charts.Drawn, looks: Mapping[int, str]) -> Overlay:
+def overlay(drawing: charts.Drawn, looks: Mapping[int, str]) -> Overlay:
     """The chart with each line in the colour of its run."""
-    seen: dict[int, int] = {}
+    counts: dict[int, int] = {}
     lines = []
-    for line in drawn.chart["series"]:
+    for line in drawing.chart["series"]:
         run = line["run"]
-        lines.append((line["name"], looks[run], run, seen.setdefault(run, 0)))
-        seen[run] += 1
-    return Overlay(drawn, lines)
+        lines.append((line["name"], looks[run], run, counts.setdefault(run, 0)))
+        counts[run] += 1
+    return Overlay(drawing, lines)
 
 
 # ---- ranked bars
@@ -240,7 +245,7 @@ def ranked(figure: Mapping[str, Any], at: int) -> Ranked:
         spread = len(row["passes"]) > 1
         return Bar(
             row=row,
-            width=present.share(row["value"], longest) if _shown(row) else 0.0,
+            width=present.share(row["value"], longest) if _is_comparable(row) else 0.0,
             low=present.share(row["min"], longest) if spread else None,
             high=present.share(row["max"], longest) if spread else None,
         )
@@ -248,7 +253,7 @@ def ranked(figure: Mapping[str, Any], at: int) -> Ranked:
     return Ranked(figure, [bar(row) for row in rows], at)
 
 
-def _shown(row: Mapping[str, Any]) -> bool:
+def _is_comparable(row: Mapping[str, Any]) -> bool:
     return row["state"] in ("valid", "reference")
 
 

@@ -39,12 +39,12 @@ def of_comparison(document: Json, bench: str = "") -> Report:
     runs = document["runs"]
     suite = registry.all_suites().get(document["suite"])
     title = document["suite"] if suite is None else suite.title
-    said = f"{len(runs)} runs compared" if len(runs) > 1 else "one run"
+    summary = f"{len(runs)} runs compared" if len(runs) > 1 else "one run"
     # As on the page: the figures that one looks at first, then the charts, then the others.
     first, *more = [list(parts) for parts in _figures(document)]
     further = [part for parts in more for part in parts]
     return Report(
-        title=f"{title}, {said}",
+        title=f"{title}, {summary}",
         lead=list(_lead(document)),
         parts=[
             *_head(document), *_differ(document), *first, *_claims(document),
@@ -97,13 +97,13 @@ def _head(document: Json) -> Iterator[Part]:
 
 
 def _differ(document: Json) -> Iterator[Part]:
-    runs, found = document["runs"], document["differ"]
-    if found:
+    runs, differences = document["runs"], document["differ"]
+    if differences:
         yield Heading("These runs differ in more than the drive")
         yield Text("What differs here changes figures too: read them with it.", "bad")
         yield _in_columns(document) if len(runs) <= _MOST_COLUMNS else _in_rows(document)
     yield Heading("The runs")
-    if not found and len(runs) > 1:
+    if not differences and len(runs) > 1:
         yield Text("No condition that the runs tell differs: target, filesystem, link, driver, "
                    "state, scale, parameters, host, kernel, fio.", "dim")  # fmt: skip
     yield Table(
@@ -172,9 +172,9 @@ def _ranks(item: compare.Ranked) -> Ranks:
     figure = item.figure
     name, unit = str(figure["name"]), str(figure["unit"])
     # Values in us are told with their unit, µs or ms.
-    told = unit == "us" or name.endswith(f" {unit}")
+    has_unit = unit == "us" or name.endswith(f" {unit}")
     return Ranks(
-        title=name if told else f"{name}, {unit}",
+        title=name if has_unit else f"{name}, {unit}",
         hint=_HINTS.get(figure["better"], "not ranked"),
         bars=[
             Bar(
@@ -182,7 +182,7 @@ def _ranks(item: compare.Ranked) -> Ranks:
                 name=_name(bar.row),
                 tail=str(bar.row["label"]).removeprefix(_name(bar.row)),
                 value=compare.value_text(bar.row["value"], unit) if bar.counts else "–",
-                said=_said(bar.row, unit),
+                said=_describe_row(bar.row, unit),
                 length=bar.width,
                 low=bar.low,
                 high=bar.high,
@@ -193,15 +193,15 @@ def _ranks(item: compare.Ranked) -> Ranks:
     )
 
 
-def _said(row: Json, unit: str) -> str:
+def _describe_row(row: Json, unit: str) -> str:
     """What stands beside a bar: the spread, and why a figure does not count."""
     if row["state"] == "reference":
         return f"{row['why']}: {row['source']}"
     if row["state"] == "missing":
         return str(row["why"])
     state = "" if row["state"] == "valid" else str(row["state"])
-    told = (state, compare.spread_text(row, unit), str(row["why"] or ""))
-    return " · ".join(part for part in told if part)
+    parts = (state, compare.spread_text(row, unit), str(row["why"] or ""))
+    return " · ".join(part for part in parts if part)
 
 
 def _claims(document: Json) -> Iterator[Part]:
@@ -229,23 +229,23 @@ def charts_of(document: Json) -> list[Chart]:
     """The overlaid charts, each line in the colour of its run."""
     looks, marked = compare.looks_of(document["runs"]), document["marked"]
     labels = _labels(document)
-    made = []
-    for drawn in charts.drawn({"charts": document["charts"]}):
+    overlays = []
+    for drawing in charts.list_charts({"charts": document["charts"]}):
         lines = [
             {**line, "name": f"{line['name']}{UNDER_TEST if line['run'] == marked else ''}"}
-            for line in drawn.chart["series"]
+            for line in drawing.chart["series"]
         ]
         colours = [looks[line["run"]] for line in lines]
         drives = [labels[line["run"]] for line in lines]
-        made.append(Chart(drawn.chart, lines, colours, drawn.told, drawn.notes, drives))
-    return made
+        overlays.append(Chart(drawing.chart, lines, colours, drawing.told, drawing.notes, drives))
+    return overlays
 
 
 def _charts(document: Json) -> Iterator[Part]:
-    found = charts_of(document)
-    if found:
+    overlays = charts_of(document)
+    if overlays:
         yield Heading("Charts")
-    yield from found
+    yield from overlays
 
 
 def _all_figures(document: Json) -> Iterator[Part]:
@@ -277,18 +277,19 @@ def _apart(document: Json) -> Iterator[Part]:
         return
     yield Heading("Figures that only one of the runs has")
     for number, label in _labels(document).items():
-        found = [
+        figures = [
             f"{item['name']} ({item['unit']})"
             for item in document["apart"]
             if item["run"] == number
         ]
-        if found:
-            yield Text(f"{label}: {', '.join(found)}")
+        if figures:
+            yield Text(f"{label}: {', '.join(figures)}")
 
 
 def _foot(bench: str) -> str:
-    told = [f"Benchstick {__version__}", *([f"bench {bench}"] if bench else [])]
+    parts = [f"Benchstick {__version__}", *([f"bench {bench}"] if bench else [])]
     return (
-        " · ".join(told) + ". MB/s is 10^6 bytes a second, GB is 10^9 bytes. Times are UTC. Lowest "
+        " · ".join(parts)
+        + ". MB/s is 10^6 bytes a second, GB is 10^9 bytes. Times are UTC. Lowest "
         "and highest are those of the valid passes."
     )

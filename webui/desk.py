@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.labels import scan_text
 from benchstick.store import qa_station, records, run_queries
-from webui.api import asked, reply
+from webui.api import reply, reply_request
 from webui.bench import reader, the_bench, writer
 from webui.errors import WebError
 from webui.inputs import json_body, no_body
@@ -38,8 +38,8 @@ def _ask(body: dict[str, Any]) -> int:
 
 @bp.get("/desk")
 def page() -> Response:
-    shown = render_template("desk.html", desk=document())
-    return Response(shown, content_type="text/html; charset=utf-8")
+    html = render_template("desk.html", desk=document())
+    return Response(html, content_type="text/html; charset=utf-8")
 
 
 @bp.post("/desk/scans")
@@ -64,7 +64,7 @@ def api_page() -> Response:
 def api_scan() -> Response:
     """`{"text": T}` as a scanner would have read it; answers 202 with a request."""
     number = _ask({"text": scan_text(json_body(("text",)).get("text"))})
-    return asked(number, url_for("start.api_request", number=str(number)))
+    return reply_request(number, url_for("start.api_request", number=str(number)))
 
 
 @bp.post("/api/v1/desk/drop")
@@ -72,4 +72,4 @@ def api_drop() -> Response:
     """Forget what waits; answers 202 with a request."""
     no_body()
     number = _ask({"drop": True})
-    return asked(number, url_for("start.api_request", number=str(number)))
+    return reply_request(number, url_for("start.api_request", number=str(number)))

@@ -39,7 +39,7 @@ def _all() -> dict[str, Any]:
     `runs` there are of it, the `last_run`, and the number of the one that is `running`."""
     scan = drives_seen()
     past = run_queries.history(reader(), {drive["identity"]["key"] for drive in scan.drives})
-    last = dict(zip(past, runs.listed([item["last"] for item in past.values()]), strict=True))
+    last = dict(zip(past, runs.list_for_api([item["last"] for item in past.values()]), strict=True))
     busy = _busy()
 
     def told(drive: dict[str, Any]) -> dict[str, Any]:
@@ -79,18 +79,18 @@ def _one(code: str) -> dict[str, Any]:
     beside what was measured; `history` its last runs under all `identities` that its label joins,
     `runs` how many it has; `last_temperature` the last reading in any of them; `running` the run
     that is on."""
-    found = find_drive(code)
-    key = found["identity"]["key"]
+    drive = find_drive(code)
+    key = drive["identity"]["key"]
     keys = run_queries.same_drive(reader(), key)
     last = run_queries.runs_before(reader(), drive_keys=keys, limit=HISTORY)
     reading = run_queries.last_temperature(reader(), keys)
     return {
         "schema": "benchstick/drive/1",
-        **found,
-        "model_sheet": spec_sheets.beside_drive(reader(), found),
+        **drive,
+        "model_sheet": spec_sheets.beside_drive(reader(), drive),
         "identities": keys,
         "runs": run_queries.count_of(reader(), keys),
-        "history": runs.listed(last),
+        "history": runs.list_for_api(last),
         "running": _busy().get(key),
         "last_temperature": None if reading is None else {
             "celsius": reading["celsius"], "source": reading["source"], "run": reading["number"],
@@ -120,22 +120,22 @@ def api_drive(code: str) -> Response:
 
 
 def _set_label(code: str, label: str) -> dict[str, Any]:
-    found = find_drive(code)
+    target = find_drive(code)
     drives = drives_seen().drives
-    taken = {name for drive in drives for name in (drive["code"], drive["path"])}
+    names = {name for drive in drives for name in (drive["code"], drive["path"])}
     # A label that reads like another way to name a drive would make that way ambiguous.
-    if label == "practice" or label.startswith(("/", "port:")) or label in taken - {code}:
+    if label == "practice" or label.startswith(("/", "port:")) or label in names - {code}:
         raise BadInput(f"label: {label!r} names a drive already; take another", field="label")
     others = {drive["identity"]["key"] for drive in drives}
-    run_queries.set_label(writer(), found["identity"]["key"], label, others)
-    return found
+    run_queries.set_label(writer(), target["identity"]["key"], label, others)
+    return target
 
 
 @bp.post("/labels")
 def label() -> BaseResponse:
     code = plain_text(request.form.get("drive", ""), "drive")
-    found = _set_label(code, plain_text(request.form.get("label", ""), "label", most=60).strip())
-    return redirect(url_for("drives.drive", code=found["code"]), 303)
+    drive = _set_label(code, plain_text(request.form.get("label", ""), "label", most=60).strip())
+    return redirect(url_for("drives.drive", code=drive["code"]), 303)
 
 
 @bp.get("/api/v1/labels")
@@ -150,5 +150,5 @@ def api_label() -> Response:
     body = json_body(("drive", "label"))
     code = plain_text(body.get("drive"), "drive")
     text = plain_text(body.get("label"), "label", most=60).strip()
-    found = _set_label(code, text)
-    return reply({"schema": "benchstick/label/1", "drive": found["code"], "label": text or None})
+    drive = _set_label(code, text)
+    return reply({"schema": "benchstick/label/1", "drive": drive["code"], "label": text or None})

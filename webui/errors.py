@@ -136,8 +136,8 @@ def register(app: Flask) -> None:
     @app.errorhandler(sqlite3.Error)
     def store_error(error: sqlite3.Error) -> Response:
         log.error("store: %s", error)
-        said = _("the store failed: %(error)s; see the agent's log", error=error)
-        return answer(503, "store", said)
+        message = _("the store failed: %(error)s; see the agent's log", error=error)
+        return answer(503, "store", message)
 
     @app.errorhandler(HTTPException)
     def http_error(error: HTTPException) -> BaseResponse:
@@ -151,15 +151,15 @@ def register(app: Flask) -> None:
                 "The bundle is larger than %(size)s MiB; on the bench: benchstick import FILE",
                 size=size,
             )
-        kept = {
+        headers = {
             name: value
             for name, value in error.get_headers(request.environ)
             if name in ("Allow", "Retry-After")
         }
-        return answer(status, _CODES.get(status, "http"), message, headers=kept)
+        return answer(status, _CODES.get(status, "http"), message, headers=headers)
 
     @app.errorhandler(Exception)
     def unexpected(error: Exception) -> Response:
         log.exception("%s %s failed", request.method, request.path)
-        said = _("an error inside the page; the page's log has the details")
-        return answer(500, "internal", said)
+        message = _("an error inside the page; the page's log has the details")
+        return answer(500, "internal", message)

@@ -104,10 +104,10 @@ def who() -> Visitor:
     header = request.headers.get("Authorization")
     if header is not None:
         kind, _space, secret = header.partition(" ")
-        found = None
+        token = None
         if kind.lower() == "bearer":
-            found = auth.find_token(reader(), secret.strip())
-        if found is None:
+            token = auth.find_token(reader(), secret.strip())
+        if token is None:
             raise WebError(
                 401,
                 "token",
@@ -118,11 +118,11 @@ def who() -> Visitor:
                 field="Authorization",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        if not auth.is_noted(found):
+        if not auth.is_noted(token):
             # What was asked for matters more than the note of it.
             with contextlib.suppress(StoreFailed):
-                auth.note_use(writer(), found.name)
-        return Visitor(token=found.name)
+                auth.note_use(writer(), token.name)
+        return Visitor(token=token.name)
     cookie = request.cookies.get(COOKIE)
     return Visitor(session=auth.find_session(reader(), cookie) if cookie else None)
 
@@ -157,10 +157,10 @@ def check_write() -> None:
     session = visitor().session
     if session is None:
         return
-    given = request.headers.get("X-CSRF-Token") or request.form.get("csrf") or ""
-    if not hmac.compare_digest(given.encode("utf-8", "replace"), session.csrf.encode()):
-        said = _("This form is out of date; load the page again.")
-        raise WebError(403, "csrf", said, field="csrf", back=_back())
+    csrf = request.headers.get("X-CSRF-Token") or request.form.get("csrf") or ""
+    if not hmac.compare_digest(csrf.encode("utf-8", "replace"), session.csrf.encode()):
+        message = _("This form is out of date; load the page again.")
+        raise WebError(403, "csrf", message, field="csrf", back=_back())
 
 
 def _back() -> WayBack | None:

@@ -16,17 +16,17 @@ _OWN_NAME = re.compile(r"localhost|benchstick(-\d{1,3})?\.local")
 
 def local_addresses(proc: Path = Path("/proc/net")) -> set[Address]:
     """The addresses of this machine as the kernel lists them; empty where it does not tell."""
-    found: set[Address] = set()
+    addresses: set[Address] = set()
     address = None
     for line in _lines(proc / "fib_trie"):
         text = line.strip()
         if text.startswith("|-- "):
             address = text[4:]
         elif text == "/32 host LOCAL" and address is not None:
-            found.add(ipaddress.ip_address(address))
+            addresses.add(ipaddress.ip_address(address))
     for line in _lines(proc / "if_inet6"):
-        found.add(ipaddress.IPv6Address(int(line.split()[0], 16)))
-    return found
+        addresses.add(ipaddress.IPv6Address(int(line.split()[0], 16)))
+    return addresses
 
 
 def _lines(path: Path) -> list[str]:

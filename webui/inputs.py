@@ -115,7 +115,7 @@ def local_path(text: str | None) -> str:
     return "/drives"
 
 
-def json_body(known: Iterable[str]) -> dict[str, Any]:
+def json_body(names: Iterable[str]) -> dict[str, Any]:
     """The request's JSON object, with no other fields than `known`. 400, 413 or 415 else."""
     if request.mimetype != "application/json":
         raise WebError(
@@ -129,12 +129,12 @@ def json_body(known: Iterable[str]) -> dict[str, Any]:
         raise BadInput(f"the body is not JSON: {str(error)[:120]}") from None
     if not isinstance(body, dict):
         raise BadInput("the body must be a JSON object")
-    fields = tuple(known)
+    fields = tuple(names)
     for name in body:
         if name not in fields:
-            shown = name[:60].encode("ascii", "backslashreplace").decode()
+            excerpt = name[:60].encode("ascii", "backslashreplace").decode()
             raise BadInput(
-                f"{shown}: no such field; there are {', '.join(fields) or 'none'}", field=shown
+                f"{excerpt}: no such field; there are {', '.join(fields) or 'none'}", field=excerpt
             )
     return body
 

@@ -38,14 +38,14 @@ class Latency:
 def of_steps(run: Mapping[str, Any]) -> list[Latency]:
     """The steps of a run's document whose figures kept what fio said of latency, in order. Those
     before the last `HISTOGRAMS` are without their histogram."""
-    found = list(_of_steps(run))
-    early = max(0, len(found) - HISTOGRAMS)
-    return [*(replace(item, histogram={}) for item in found[:early]), *found[early:]]
+    latencies = list(_of_steps(run))
+    early = max(0, len(latencies) - HISTOGRAMS)
+    return [*(replace(item, histogram={}) for item in latencies[:early]), *latencies[early:]]
 
 
-def columns(found: Sequence[Latency]) -> list[str]:
+def columns(latencies: Sequence[Latency]) -> list[str]:
     """The percentiles that any of them has, in rising order."""
-    return sorted({name for item in found for name in item.percentiles}, key=float)
+    return sorted({name for item in latencies for name in item.percentiles}, key=float)
 
 
 def _of_steps(run: Mapping[str, Any]) -> Iterator[Latency]:
@@ -65,20 +65,20 @@ def _of_steps(run: Mapping[str, Any]) -> Iterator[Latency]:
             percentiles=percentiles,
             most=totals.get("max_us"),
             histogram={
-                str(way): made
+                str(way): buckets
                 for way, bins in (histogram.items() if isinstance(histogram, Mapping) else ())
-                if (made := _buckets(bins))
+                if (buckets := _buckets(bins))
             },
         )
 
 
-def _percentiles(found: Any) -> dict[str, float]:
+def _percentiles(percentiles: Any) -> dict[str, float]:
     """Those whose name is a number. An older record has none."""
-    if not isinstance(found, Mapping):
+    if not isinstance(percentiles, Mapping):
         return {}
     return {
         str(name): float(value)
-        for name, value in found.items()
+        for name, value in percentiles.items()
         if str(name).replace(".", "", 1).isdecimal() and isinstance(value, int | float)
     }
 

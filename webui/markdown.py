@@ -42,21 +42,21 @@ def title_of(text: str, otherwise: str) -> str:
 
 def inline(text: str) -> Markup:
     """One line's code, links, bold and italics."""
-    made = Markup("")
+    html = Markup("")
     for index, part in enumerate(re.split(r"(`+[^`]+`+)", text)):
         if index % 2:
-            made += Markup("<code>{}</code>").format(part.strip("`").strip())
+            html += Markup("<code>{}</code>").format(part.strip("`").strip())
         else:
-            made += _spans(part)
-    return made
+            html += _spans(part)
+    return html
 
 
 def _spans(text: str) -> Markup:
-    made, at = Markup(""), 0
+    html, at = Markup(""), 0
     for match in _LINK.finditer(text):
-        made += _emphasis(text[at : match.start()]) + _link(match[1], match[2])
+        html += _emphasis(text[at : match.start()]) + _link(match[1], match[2])
         at = match.end()
-    return made + _emphasis(text[at:])
+    return html + _emphasis(text[at:])
 
 
 def _link(label: str, target: str) -> Markup:
@@ -75,10 +75,10 @@ def _link(label: str, target: str) -> Markup:
 
 
 def _emphasis(text: str) -> Markup:
-    made = str(escape(text))
-    made = re.sub(r"\*\*(\S(?:.*?\S)?)\*\*", r"<strong>\1</strong>", made)
-    made = re.sub(r"(?<![\w*])\*(\S(?:.*?\S)?)\*(?![\w*])", r"<em>\1</em>", made)
-    return Markup(made)  # escaped above; only our own tags were added
+    html = str(escape(text))
+    html = re.sub(r"\*\*(\S(?:.*?\S)?)\*\*", r"<strong>\1</strong>", html)
+    html = re.sub(r"(?<![\w*])\*(\S(?:.*?\S)?)\*(?![\w*])", r"<em>\1</em>", html)
+    return Markup(html)  # escaped above; only our own tags were added
 
 
 def anchor(text: str) -> str:
@@ -87,15 +87,15 @@ def anchor(text: str) -> str:
 
 
 def _blocks(lines: list[str]) -> list[Markup]:
-    made: list[Markup] = []
+    blocks: list[Markup] = []
     at = 0
     while at < len(lines):
         if not lines[at].strip():
             at += 1
             continue
         block, at = _block(lines, at)
-        made.append(block)
-    return made
+        blocks.append(block)
+    return blocks
 
 
 def _block(lines: list[str], at: int) -> tuple[Markup, int]:

@@ -27,9 +27,9 @@ def find_suite(name: str) -> Suite:
     """The suite, or 404."""
     suites = registry.all_suites()
     if name not in suites:
-        known = ", ".join(suites)
+        names = ", ".join(suites)
         raise not_found(
-            _("Suite %(name)s: there are %(suites)s.", name=repr(name[:60]), suites=known)
+            _("Suite %(name)s: there are %(suites)s.", name=repr(name[:60]), suites=names)
         )
     return suites[name]
 
@@ -81,11 +81,11 @@ def api_suites() -> Response:
 
 @bp.get("/suites/<name>")
 def suite(name: str) -> str:
-    found = find_suite(name)
+    suite = find_suite(name)
     text = doc_text(name)
     # The page has the suite's title as its heading.
     body = None if text is None else markdown.render(re.sub(r"\A# .*\n", "", text))
-    return render_template("suite.html", suite=found, body=body)
+    return render_template("suite.html", suite=suite, body=body)
 
 
 @bp.get("/api/v1/suites/<name>")
@@ -127,6 +127,6 @@ def _doc(name: str, folder: str) -> tuple[str, str]:
     """Title and Markdown of a page, or 404."""
     text = doc_text(_full_name(name, folder))
     if text is None:
-        wanted = repr(_full_name(name, folder)[:60])
-        raise not_found(_("There is no page called %(name)s.", name=wanted))
+        page_name = repr(_full_name(name, folder)[:60])
+        raise not_found(_("There is no page called %(name)s.", name=page_name))
     return markdown.title_of(text, name), text

@@ -55,8 +55,8 @@ def _json(number: int, sheet: Sheet) -> dict[str, Any]:
 @bp.get("/api/v1/models")
 def api_index() -> Response:
     """All model sheets."""
-    found = [_json(number, sheet) for number, sheet in spec_sheets.listed(reader())]
-    return reply({"schema": "benchstick/models/1", "models": found})
+    models = [_json(number, sheet) for number, sheet in spec_sheets.list_sheets(reader())]
+    return reply({"schema": "benchstick/models/1", "models": models})
 
 
 @bp.get("/models")
@@ -66,16 +66,18 @@ def index() -> str:
     if not edit:
         model = plain_text(request.args.get("model", ""), "model")
         return _page({"model": model}, [], 0, None)
-    for number, sheet in spec_sheets.listed(reader()):
+    for number, sheet in spec_sheets.list_sheets(reader()):
         if number == edit:
             data = sheet.to_json()
-            values = {name: _typed(name, data[name]) for name in LABELS}
-            claims = [{**item, "value": _typed("value", item["value"])} for item in data["claims"]]
+            values = {name: _format_field(name, data[name]) for name in LABELS}
+            claims = [
+                {**item, "value": _format_field("value", item["value"])} for item in data["claims"]
+            ]
             return _page(values, claims, number, None)
     raise not_found(_("Model sheet %(number)s: there is none.", number=edit))
 
 
-def _typed(name: str, value: Any) -> str:
+def _format_field(name: str, value: Any) -> str:
     """A field's value as one would type it."""
     if value is None:
         return ""
@@ -96,7 +98,7 @@ def _page(
     rows += [empty] * max(2 if rows else 0, _ROWS - len(rows))
     return render_template(
         "models.html",
-        found=spec_sheets.listed(reader()),
+        found=spec_sheets.list_sheets(reader()),
         labels=LABELS,
         values=values,
         rows=rows,
@@ -107,10 +109,10 @@ def _page(
     )
 
 
-def _tell(name: str | None, at: int | None, said: str) -> NoReturn:
+def _tell(name: str | None, at: int | None, message: str) -> NoReturn:
     where = "" if at is None else f"claim {at + 1}: "
     field = name if at is None else f"claim.{at}.{name}"
-    raise BadInput(f"{where}{said}", field=field)
+    raise BadInput(f"{where}{message}", field=field)
 
 
 @bp.post("/api/v1/models")
@@ -147,12 +149,12 @@ def add() -> BaseResponse:
             name: plain_text(request.form.get(name, ""), name, most=1000).strip() for name in LABELS
         }
         claims = _claims()
-        sent = request.files.get("file")
-        if sent is not None and sent.filename:
-            sheet = sheets.read(sent.read(), plain_text(sent.filename, "file", most=100))
+        upload = request.files.get("file")
+        if upload is not None and upload.filename:
+            sheet = sheets.read(upload.read(), plain_text(upload.filename, "file", most=100))
         else:
-            given = {name: text for name, text in values.items() if text}
-            sheet = sheets.checked(given, claims, _tell)
+            fields = {name: text for name, text in values.items() if text}
+            sheet = sheets.checked(fields, claims, _tell)
         spec_sheets.save(writer(), sheet, replaces=edit or None)
     except BadInput as error:
         page = _page(values, claims, edit, error)
@@ -173,12 +175,12 @@ def _claims() -> list[dict[str, str]]:
 
 
 def _remove(number: str) -> int:
-    wanted = number_in_path(number, N_("Model sheet"))
+    sheet_id = number_in_path(number, N_("Model sheet"))
     try:
-        spec_sheets.remove(writer(), wanted)
+        spec_sheets.remove(writer(), sheet_id)
     except BadInput as error:
-        raise not_found(_("Model sheet %(number)s: there is none.", number=wanted)) from error
-    return wanted
+        raise not_found(_("Model sheet %(number)s: there is none.", number=sheet_id)) from error
+    return sheet_id
 
 
 @bp.post("/models/<number>/remove")
@@ -197,28 +199,28 @@ def api_remove(number: str) -> Response:
 @bp.app_template_global("sheet_facts")
 def sheet_facts(sheet: Mapping[str, Any], price: float | None) -> list[tuple[str, str]]:
     """(title, text) of what a sheet tells beside its claims."""
-    made: list[tuple[str, str]] = []
+    facts: list[tuple[str, str]] = []
     raw, capacity = sheet["raw_nand"], sheet["capacity"]
     if raw is not None:
         text = binary_text(raw)
         if capacity is not None and raw > capacity:
             more = f"{100 * (raw - capacity) / capacity:.1f}"
             text = _("%(size)s, %(more)s %% more than its capacity", size=text, more=more)
-        made.append((N_("Raw NAND"), text))
+        facts.append((N_("Raw NAND"), text))
     for name, title in (("nand", N_("Kind of NAND")), ("controller", N_("Controller"))):
         if sheet[name] is not None:
-            made.append((title, sheet[name]))
+            facts.append((title, sheet[name]))
     if sheet["warranty_years"] is not None:
         years = _("%(count)s years", count=f"{sheet['warranty_years']:g}")
-        made.append((N_("Warranty"), years))
+        facts.append((N_("Warranty"), years))
     if sheet["price"] is not None:
         paid = f"{sheet['price']:.2f} {sheet['currency']}"
-        made.append((N_("Price"), _("%(price)s on %(day)s", price=paid, day=sheet["price_date"])))
+        facts.append((N_("Price"), _("%(price)s on %(day)s", price=paid, day=sheet["price_date"])))
     if price is not None:
-        made.append((N_("Price per GB"), f"{price:.3f} {sheet['currency']}"))
+        facts.append((N_("Price per GB"), f"{price:.3f} {sheet['currency']}"))
     if sheet["source"] is not None:
-        made.append((N_("Source"), sheet["source"]))
-    return made
+        facts.append((N_("Source"), sheet["source"]))
+    return facts
 
 
 @bp.app_template_global("claimed_share")

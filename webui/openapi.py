@@ -74,26 +74,26 @@ def _schemes() -> dict[str, Any]:
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
         "security": _security(operation),
         "responses": {
-            **{str(status): _answer(found) for status, found in operation.answers.items()},
+            **{str(status): _answer(answer) for status, answer in operation.answers.items()},
             **{str(status): _error(status) for status in errors_of(operation)},
         },
     }
     if operation.parameters:
-        made["parameters"] = [_parameter(item) for item in operation.parameters]
+        entry["parameters"] = [_parameter(item) for item in operation.parameters]
     if operation.body is not None:
         content: dict[str, Any] = {"schema": ref(operation.body)}
         if operation.body_example is not None:
             content["example"] = operation.body_example
-        made["requestBody"] = {
+        entry["requestBody"] = {
             "required": operation.body_needed,
             "content": {operation.body_type: content},
         }
-    return made
+    return entry
 
 
 def _security(operation: Operation) -> list[dict[str, list[str]]]:
@@ -107,25 +107,25 @@ def _security(operation: Operation) -> list[dict[str, list[str]]]:
 
 def errors_of(operation: Operation) -> list[int]:
     """The statuses of failure that it may answer with."""
-    found = {401, 421, 503, *operation.errors}
+    statuses = {401, 421, 503, *operation.errors}
     if any(item.place == "query" for item in operation.parameters) or operation.body:
-        found.add(400)
+        statuses.add(400)
     if any(item.place == "path" for item in operation.parameters):
-        found.add(404)
+        statuses.add(404)
     if not operation.reads:
-        found.add(403)
+        statuses.add(403)
     if operation.body:
-        found |= {413, 415}
-    return sorted(found)
+        statuses |= {413, 415}
+    return sorted(statuses)
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
-    made: dict[str, Any] = {"description": answer.told}
+    entry: dict[str, Any] = {"description": answer.told}
     if answer.content:
-        made["content"] = {kind: {"schema": schema} for kind, schema in answer.content.items()}
+        entry["content"] = {kind: {"schema": schema} for kind, schema in answer.content.items()}
     if answer.headers:
-        made["headers"] = {name: _header(name) for name in answer.headers}
-    return made
+        entry["headers"] = {name: _header(name) for name in answer.headers}
+    return entry
 
 
 def _header(name: str) -> Mapping[str, str]:
@@ -138,7 +138,7 @@ def _error(status: int) -> dict[str, Any]:
 
 
 def _parameter(item: Parameter) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "name": item.name,
         "in": item.place,
         "required": item.required or item.place == "path",
@@ -146,10 +146,10 @@ def _parameter(item: Parameter) -> dict[str, Any]:
         "schema": item.schema,
     }
     if item.is_map:
-        made |= {"style": "form", "explode": True}
+        entry |= {"style": "form", "explode": True}
     if item.example is not None:
-        made["example"] = item.example
-    return made
+        entry["example"] = item.example
+    return entry
 
 
 @bp.get("/openapi.json")

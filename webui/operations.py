@@ -67,14 +67,14 @@ class Operation:
     session_only: bool = False
 
 
-def ok(schema: str, told: str = "the document", *headers: str) -> dict[int, Answer]:
+def ok(schema: str, description: str = "the document", *headers: str) -> dict[int, Answer]:
     """200 with a document."""
-    return {200: Answer(told, {JSON: ref(schema)}, headers)}
+    return {200: Answer(description, {JSON: ref(schema)}, headers)}
 
 
-def a_file(told: str, *kinds: str) -> dict[int, Answer]:
+def a_file(description: str, *kinds: str) -> dict[int, Answer]:
     """200 with a file to keep, of one of these media types."""
-    return {200: Answer(told, {kind: text() for kind in kinds}, ("Content-Disposition",))}
+    return {200: Answer(description, {kind: text() for kind in kinds}, ("Content-Disposition",))}
 
 
 _ASKED = {202: Answer("the request to look at", {JSON: ref("Asked")}, ("Location",))}
@@ -110,8 +110,10 @@ _WHICH = Parameter(
 _FORMATS = ("json", "csv", "samples", "certificate", "certificate-text")
 
 
-def _query(name: str, schema: Schema, told: str, example: Any = None, **more: Any) -> Parameter:
-    return Parameter(name, "query", schema, told, example, **more)
+def _query(
+    name: str, schema: Schema, description: str, example: Any = None, **more: Any
+) -> Parameter:
+    return Parameter(name, "query", schema, description, example, **more)
 
 
 # Of a comparison and of each of its files.

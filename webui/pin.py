@@ -31,10 +31,10 @@ class LoginKey:
     def current(self) -> str:
         return self._key
 
-    def take(self, given: str) -> bool:
+    def take(self, guess: str) -> bool:
         """True once for the current key."""
         with self._lock:
-            if not hmac.compare_digest(given.encode(), self._key.encode()):
+            if not hmac.compare_digest(guess.encode(), self._key.encode()):
                 return False
             self._key = new_secret()
         if self._announce is not None:
@@ -58,9 +58,9 @@ class Pin:
         """As it is printed: `482 913`."""
         return f"{self.digits[:3]} {self.digits[3:]}"
 
-    def check(self, given: str, address: str) -> bool:
+    def check(self, guess: str, address: str) -> bool:
         """Whether `given` is the PIN, in constant time. WebError 429 after too many wrong ones."""
-        plain = "".join(given.split())
+        plain = "".join(guess.split())
         with self._lock:
             self._refuse_when_tried_too_often(address)
             right = hmac.compare_digest(plain.encode(), self.digits.encode())

@@ -123,16 +123,16 @@ def clock(seconds: Any) -> str:
 
 def fact(drive: Mapping[str, Any], name: str) -> Any:
     """The value of a drive's fact, None where it is not known."""
-    found = drive.get(name)
-    return found.get("value") if isinstance(found, Mapping) else None
+    entry = drive.get(name)
+    return entry.get("value") if isinstance(entry, Mapping) else None
 
 
 def why_not(drive: Mapping[str, Any], name: str) -> str:
     """Why a fact is not known."""
-    found = drive.get(name)
-    if not isinstance(found, Mapping):
+    entry = drive.get(name)
+    if not isinstance(entry, Mapping):
         return _("not read")
-    return str(found.get("why") or _("not reported"))
+    return str(entry.get("why") or _("not reported"))
 
 
 def drive_title(drive: Mapping[str, Any]) -> str:
@@ -192,12 +192,12 @@ WORSE = (
 def worse_than_possible(drive: Mapping[str, Any]) -> str | None:
     """A sentence when the drive could be connected better than it is, None when not. By its facts:
     older programs' records have no `worse`, and that of another bench is only believed."""
-    said = [word(item.sentence) % item.shown for item in bottlenecks.of_json(drive)]
-    if not said:
+    sentences = [word(item.sentence) % item.shown for item in bottlenecks.of_json(drive)]
+    if not sentences:
         return None
     return _(
         "Connected worse than it can be: %(how)s. Figures from here tell about the connection.",
-        how="; ".join(said),
+        how="; ".join(sentences),
     )
 
 
@@ -326,7 +326,7 @@ def fact_groups(drive: Mapping[str, Any]) -> Iterator[tuple[str, list[ShownFact]
         if not is_fact(value) or name in _IN_IDENTITY:
             continue
         other = value["value"] is None and _OTHER_KIND.match(str(value.get("why") or ""))
-        (apart if other else grouped[_group_of(name)]).append(_shown(name, value))
+        (apart if other else grouped[_group_of(name)]).append(_show_fact(name, value))
     for title, facts in grouped.items():
         if facts:
             yield title, facts
@@ -343,17 +343,19 @@ def _group_of(name: str) -> str:
     return next((title for title, parts in _GROUPS if any(part in name for part in parts)), "More")
 
 
-def _shown(name: str, found: Mapping[str, Any]) -> ShownFact:
-    if found.get("value") is None:
-        return ShownFact(fact_title(name), None, "", str(found.get("why") or _("not reported")))
-    value, source = found["value"], str(found.get("source") or "")
+def _show_fact(name: str, entry: Mapping[str, Any]) -> ShownFact:
+    if entry.get("value") is None:
+        return ShownFact(fact_title(name), None, "", str(entry.get("why") or _("not reported")))
+    value, source = entry["value"], str(entry.get("source") or "")
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-        return ShownFact(fact_title(name), "", source, None, tuple(_listed(item) for item in value))
-    text = value_with_unit(value, found.get("unit"))
+        return ShownFact(
+            fact_title(name), "", source, None, tuple(_format_item(item) for item in value)
+        )
+    text = value_with_unit(value, entry.get("unit"))
     return ShownFact(fact_title(name), text, source, None)
 
 
-def _listed(item: Any) -> str:
+def _format_item(item: Any) -> str:
     """One entry of a fact that is a list, as a filesystem: its known parts side by side."""
     if not isinstance(item, Mapping):
         return value_with_unit(item, None)
@@ -445,13 +447,13 @@ class ShownTable:
     right: frozenset[int]
 
 
-def table(found: Mapping[str, Any]) -> ShownTable:
+def table(raw_table: Mapping[str, Any]) -> ShownTable:
     """One of a result's `tables`, whose texts are those of the terminal, for the page."""
-    columns = [unit_text(str(name)) for name in found["columns"]]
-    rows = [[cell_text(cell) for cell in row] for row in found["rows"]]
+    columns = [unit_text(str(name)) for name in raw_table["columns"]]
+    rows = [[cell_text(cell) for cell in row] for row in raw_table["rows"]]
     # The first column names the rows, with numbers as well.
     right = Table(rows, columns, texts=frozenset({0})).right()
-    return ShownTable(str(found.get("title") or ""), columns, rows, right)
+    return ShownTable(str(raw_table.get("title") or ""), columns, rows, right)
 
 
 def unit_text(text: str) -> str:
@@ -479,13 +481,13 @@ def headline_text(item: Mapping[str, Any]) -> tuple[str, str]:
 
 def best_speed(grid: Sequence[Mapping[str, Any]]) -> float:
     """The largest MB/s of a grid; bars are drawn against it."""
-    found = [
+    speeds = [
         cell["mbps"]
         for row in grid
         for cell in (row.get("read"), row.get("write"), row.get("mix"))
         if isinstance(cell, Mapping) and isinstance(cell.get("mbps"), int | float)
     ]
-    return max(found, default=0.0)
+    return max(speeds, default=0.0)
 
 
 def register(app: Flask) -> None:

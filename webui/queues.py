@@ -16,7 +16,7 @@ from benchstick.errors import BadInput, BenchError
 from benchstick.plan.run_queue import OWN, Cost
 from benchstick.store import live_progress, queues, records
 from benchstick.suites import registry
-from webui.api import asked, reply
+from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, reader, visitor, writer
 from webui.errors import WebError, not_found
 from webui.inputs import no_body, number_in_path, plain_text, whole
@@ -51,52 +51,52 @@ def document(number: int) -> dict[str, Any]:
     return _with_costs(number)[0]
 
 
-def _found(number: int) -> dict[str, Any]:
+def _find_queue(number: int) -> dict[str, Any]:
     """The document as the store has it. WebError 404."""
-    found = queues.document(reader(), number)
-    if found is None:
+    queue = queues.document(reader(), number)
+    if queue is None:
         raise not_found(_("Queue %(number)s: there is no such queue.", number=number))
-    return found
+    return queue
 
 
 def _with_costs(number: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The document with its costs, and the queue's drive if it is there. WebError 404."""
-    found = _found(number)
-    drive = _drive_of(found)
-    for entry in found["entries"]:
-        wish = _wish_of(entry, found["drive"]["code"])
+    queue = _find_queue(number)
+    drive = _drive_of(queue)
+    for entry in queue["entries"]:
+        wish = _wish_of(entry, queue["drive"]["code"])
         cost = cost_of(wish, drive) if wish is not None and drive is not None else None
         entry["cost"] = cost.to_json() if isinstance(cost, Cost) else None
-    counted = [item for item in found["entries"] if item["state"] not in _LEFT_OUT]
-    found["total"] = _total([entry["cost"] for entry in counted])
-    found["left"] = _left(found["entries"]) if found["state"] in _OPEN else None
-    return found, drive
+    counted = [item for item in queue["entries"] if item["state"] not in _LEFT_OUT]
+    queue["total"] = _total([entry["cost"] for entry in counted])
+    queue["left"] = _estimate_rest(queue["entries"]) if queue["state"] in _OPEN else None
+    return queue, drive
 
 
-def _left(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _estimate_rest(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
     """How long the queue takes yet: what its run says of itself, and the costs of what waits."""
     seconds, at_most = 0.0, False
     for entry in entries:
         if entry["state"] == "running":
             row = records.find_run(reader(), entry["run"])
-            told = live_progress.read(row["uuid"]) or {}
-            known = told.get("seconds_left")
+            source = live_progress.read(row["uuid"]) or {}
+            rest = source.get("seconds_left")
         elif entry["state"] in ("waiting", "starting"):
-            told = entry["cost"] or {}
-            known = told.get("seconds")
+            source = entry["cost"] or {}
+            rest = source.get("seconds")
         else:
             continue
-        if not isinstance(known, int | float):
+        if not isinstance(rest, int | float):
             return None
-        seconds += known
-        at_most = at_most or bool(told.get("at_most"))
+        seconds += rest
+        at_most = at_most or bool(source.get("at_most"))
     return {"seconds": seconds, "at_most": at_most}
 
 
-def _drive_of(found: dict[str, Any]) -> dict[str, Any] | None:
+def _drive_of(queue: dict[str, Any]) -> dict[str, Any] | None:
     """The queue's drive if it is there: its costs are reckoned with what is known of it."""
     for drive in drives_seen().drives:
-        if drive["identity"]["key"] == found["drive"]["key"]:
+        if drive["identity"]["key"] == queue["drive"]["key"]:
             return drive
     return None
 
@@ -107,70 +107,70 @@ def _wish_of(entry: dict[str, Any], code: str) -> Wish | None:
     form = [(name, entry[name]) for name in OWN if name != "params" and entry[name] is not None]
     params = entry["params"] if isinstance(entry["params"], dict) else {}
     try:
-        given = [("drive", code), *form, *((f"p.{name}", value) for name, value in params.items())]
-        return wish_from_form(MultiDict([(name, str(value)) for name, value in given]))
+        fields = [("drive", code), *form, *((f"p.{name}", value) for name, value in params.items())]
+        return wish_from_form(MultiDict([(name, str(value)) for name, value in fields]))
     except BadInput:
         return None
 
 
 def _total(costs: list[dict[str, Any] | None]) -> dict[str, Any] | None:
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs):
+    known_costs = [cost for cost in costs if cost is not None]
+    if len(known_costs) < len(costs):
         return None
     return {
-        **{name: sum(cost[name] for cost in known) for name in
+        **{name: sum(cost[name] for cost in known_costs) for name in
            ("seconds", "bytes_written", "bytes_read")},
-        **{name: any(cost[name] for cost in known) for name in ("destroys", "at_most")},
+        **{name: any(cost[name] for cost in known_costs) for name in ("destroys", "at_most")},
     }  # fmt: skip
 
 
-def shown(number: int) -> dict[str, Any]:
+def build_view(number: int) -> dict[str, Any]:
     """The document with what the page says beside it."""
-    found, drive = _with_costs(number)
+    queue, drive = _with_costs(number)
     rest = []
-    for entry in found["entries"]:
-        wish = _wish_of(entry, found["drive"]["code"])
+    for entry in queue["entries"]:
+        wish = _wish_of(entry, queue["drive"]["code"])
         if wish is not None and entry["state"] in ("not_started", "refused"):
             rest.append(wish)
         suite = registry.all_suites().get(str(entry["suite"]))
         entry["title"] = suite.title if suite is not None else entry["suite"]
         entry["text"] = wish_text(wish, drive) if suite and wish and drive else ""
-    found["title"] = found["drive"]["code"]
+    queue["title"] = queue["drive"]["code"]
     if drive is not None:
-        found["title"] = drive_title(drive)
-    found["open"] = found["state"] in _OPEN
+        queue["title"] = drive_title(drive)
+    queue["open"] = queue["state"] in _OPEN
     # The run of a queue that was cancelled ends a while later.
-    found["moves"] = found["open"] or any(
-        entry["state"] in ("starting", "running") for entry in found["entries"]
+    queue["moves"] = queue["open"] or any(
+        entry["state"] in ("starting", "running") for entry in queue["entries"]
     )
     # To be put together and confirmed anew.
-    found["again"] = None
-    if rest and drive is not None and not found["open"]:
-        found["again"] = url_for(
+    queue["again"] = None
+    if rest and drive is not None and not queue["open"]:
+        queue["again"] = url_for(
             "start.new",
-            drive=found["drive"]["code"],
+            drive=queue["drive"]["code"],
             suite=rest[-1].suite,
             q=[draft(wish) for wish in rest],
         )
-    return found
+    return queue
 
 
 def of_run(run: int) -> dict[str, Any] | None:
     """The queue of a run, as the run's page shows it; None for one that was started alone."""
     number = queues.of_run(reader(), run)
-    return None if number is None else shown(number)
+    return None if number is None else build_view(number)
 
 
 def state_of_run(run: int) -> dict[str, Any] | None:
     """The number and state of a run's queue, without its costs; None for one started alone."""
     number = queues.of_run(reader(), run)
-    return None if number is None else {"number": number, "state": _found(number)["state"]}
+    return None if number is None else {"number": number, "state": _find_queue(number)["state"]}
 
 
 def open_now() -> list[dict[str, Any]]:
     """The queues of which something is still to come, oldest first."""
-    found = queues.open_queues(reader())
-    return [shown(row["number"]) for row in found if queues.is_carried_out(row)]
+    rows = queues.open_queues(reader())
+    return [build_view(row["number"]) for row in rows if queues.is_carried_out(row)]
 
 
 # ---- the API
@@ -180,8 +180,8 @@ def open_now() -> list[dict[str, Any]]:
 def api_index() -> Response:
     """The newest queues first: `?limit=N`."""
     limit = whole(request.args.get("limit"), "limit", low=1, high=100, default=20)
-    listed = [document(number) for number in queues.newest(reader(), limit)]
-    return reply({"schema": "benchstick/queues/1", "queues": listed})
+    documents = [document(number) for number in queues.newest(reader(), limit)]
+    return reply({"schema": "benchstick/queues/1", "queues": documents})
 
 
 @bp.post("/api/v1/queues")
@@ -189,7 +189,7 @@ def api_start() -> Response:
     """Ask the agent to carry out several suites; answers 202 with the queue to look at."""
     wishes = queue_from_json()
     number = _ask(wishes, find_drive(wishes[0].drive))
-    return asked(number, url_for("queues.api_queue", number=str(number)))
+    return reply_request(number, url_for("queues.api_queue", number=str(number)))
 
 
 def _ask(wishes: list[Wish], drive: dict[str, Any]) -> int:
@@ -208,39 +208,41 @@ def api_queue(number: str) -> Response:
 def api_cancel(number: str) -> Response:
     """Ask the agent to cancel the queue: its run is cancelled, what waits is not started."""
     no_body()
-    made = _cancel(number_in_path(number, N_("Queue")))
-    return asked(made, url_for("start.api_request", number=str(made)))
+    request_id = _cancel(number_in_path(number, N_("Queue")))
+    return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
 
 
 @bp.post("/api/v1/queues/<number>/entries/<place>/remove")
 def api_remove(number: str, place: str) -> Response:
     """Ask the agent to take a run that waits out of the queue."""
     no_body()
-    made = _remove(number_in_path(number, N_("Queue")), number_in_path(place, N_("Place")))
-    return asked(made, url_for("start.api_request", number=str(made)))
+    request_id = _remove(number_in_path(number, N_("Queue")), number_in_path(place, N_("Place")))
+    return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
 
 
 def _cancel(number: int) -> int:
-    state = _found(number)["state"]
+    state = _find_queue(number)["state"]
     if state not in _OPEN:
-        said = _("Queue %(number)s has ended: it is %(state)s.", number=number, state=word(state))
-        raise WebError(409, "not_open", said)
+        message = _(
+            "Queue %(number)s has ended: it is %(state)s.", number=number, state=word(state)
+        )
+        raise WebError(409, "not_open", message)
     return records.add_request(writer(), "cancel", {"queue": number})
 
 
 def _remove(number: int, place: int) -> int:
-    found = _found(number)
-    if place >= len(found["entries"]):
+    queue = _find_queue(number)
+    if place >= len(queue["entries"]):
         raise not_found(_("Queue %(number)s has no place %(place)s.", number=number, place=place))
-    state = found["entries"][place]["state"]
+    state = queue["entries"][place]["state"]
     if state != "waiting":
-        said = _(
+        message = _(
             "Queue %(number)s: run %(run)s does not wait, it is %(state)s.",
             number=number,
             run=place + 1,
             state=word(state),
         )
-        raise WebError(409, "not_waiting", said)
+        raise WebError(409, "not_waiting", message)
     return records.add_request(writer(), "cancel", {"queue": number, "place": place})
 
 
@@ -275,7 +277,7 @@ def page(number: str) -> str:
     """What runs and what waits."""
     return render_template(
         "queue.html",
-        queue=shown(number_in_path(number, N_("Queue"))),
+        queue=build_view(number_in_path(number, N_("Queue"))),
         asked=request.args.get("asked"),
         may_write=visitor().known,
     )
@@ -283,13 +285,13 @@ def page(number: str) -> str:
 
 @bp.post("/queues/<number>/cancel")
 def cancel(number: str) -> BaseResponse:
-    wanted = number_in_path(number, N_("Queue"))
-    _cancel(wanted)
-    return redirect(url_for("queues.page", number=wanted, asked=1), 303)
+    queue_number = number_in_path(number, N_("Queue"))
+    _cancel(queue_number)
+    return redirect(url_for("queues.page", number=queue_number, asked=1), 303)
 
 
 @bp.post("/queues/<number>/entries/<place>/remove")
 def remove(number: str, place: str) -> BaseResponse:
-    wanted = number_in_path(number, N_("Queue"))
-    _remove(wanted, number_in_path(place, N_("Place")))
-    return redirect(url_for("queues.page", number=wanted, asked=1), 303)
+    queue_number = number_in_path(number, N_("Queue"))
+    _remove(queue_number, number_in_path(place, N_("Place")))
+    return redirect(url_for("queues.page", number=queue_number, asked=1), 303)

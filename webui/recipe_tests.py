@@ -20,7 +20,7 @@ from benchstick.recipes.model import Recipe
 from benchstick.recipes.preconditions import why_no_match
 from benchstick.store import records, run_queries
 from webui import present, sharing
-from webui.api import asked, reply
+from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, the_bench, writer
 from webui.errors import WebError, status_of
 from webui.inputs import json_body, optional_text, optional_whole, plain_text
@@ -34,26 +34,26 @@ FIELDS = ("drive", "recipe", "erase", "identity_key", "diskseq", "medium")
 
 def _recipes() -> dict[str, Recipe]:
     """Those without mistakes, by name."""
-    found = ((item.name, documents.of_shelf(item)) for item in library.shelved(the_bench().home))
-    return {name: made for name, made in found if isinstance(made, Recipe)}
+    pairs = ((item.name, documents.of_shelf(item)) for item in library.shelved(the_bench().home))
+    return {name: recipe for name, recipe in pairs if isinstance(recipe, Recipe)}
 
 
 def _runs(recipe: Recipe, drive: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Each suite with its cost on this drive, or `why` it cannot be run there."""
-    made = []
+    runs = []
     for entry in recipe.entries:
         wish = Wish(
             drive=drive["code"], suite=entry.suite, params=entry.params, target=entry.target,
             fs=entry.fs, scale=entry.scale,
         )  # fmt: skip
         cost = cost_of(wish, drive)
-        known = isinstance(cost, Cost)
-        made.append({
+        has_cost = isinstance(cost, Cost)
+        runs.append({
             "suite": entry.suite,
             "cost": cost.to_json() if isinstance(cost, Cost) else None,
-            "why": None if known else cost,
+            "why": None if has_cost else cost,
         })  # fmt: skip
-    return made
+    return runs
 
 
 def document() -> dict[str, Any]:
@@ -61,10 +61,10 @@ def document() -> dict[str, Any]:
     recipe it tells those there are."""
     code = optional_text(request.args.get("drive"), "drive")
     name = optional_text(request.args.get("recipe"), "recipe")
-    known = _recipes()
+    recipes = _recipes()
     drive = None if code is None else find_drive(code)
-    chosen = None if name is None else _find(name, known)
-    runs = [] if drive is None or chosen is None else _runs(chosen, drive)
+    choice = None if name is None else _find(name, recipes)
+    runs = [] if drive is None or choice is None else _runs(choice, drive)
     return {
         "schema": "benchstick/recipe-start/1",
         "drive": None if drive is None else drive["code"],
@@ -72,12 +72,12 @@ def document() -> dict[str, Any]:
         "recipes": [
             {"name": item, "about": recipe.about or recipe.name,
              "why_not": None if drive is None else why_no_match(recipe.match, drive)}
-            for item, recipe in known.items()
+            for item, recipe in recipes.items()
         ],
-        "lines": [] if chosen is None else documents.lines(chosen),
+        "lines": [] if choice is None else documents.lines(choice),
         "runs": runs,
         "destroys": _destroys(runs),
-        "shared": None if drive is None else sharing.told(drive),
+        "shared": None if drive is None else sharing.describe_link(drive),
     }  # fmt: skip
 
 
@@ -85,10 +85,10 @@ def _destroys(runs: list[dict[str, Any]]) -> bool:
     return any(run["cost"] is not None and run["cost"]["destroys"] for run in runs)
 
 
-def _find(name: str, known: Mapping[str, Recipe]) -> Recipe:
-    if name not in known:
+def _find(name: str, recipes: Mapping[str, Recipe]) -> Recipe:
+    if name not in recipes:
         raise BadInput(f"recipe: {name[:60]!r} is none, or has mistakes", field="recipe")
-    return known[name]
+    return recipes[name]
 
 
 @bp.get("/desk/new")
@@ -97,11 +97,11 @@ def new() -> str:
 
 
 def _page(problem: BenchError | None) -> str:
-    found = document()
-    drive = None if found["drive"] is None else find_drive(found["drive"])
+    facts = document()
+    drive = None if facts["drive"] is None else find_drive(facts["drive"])
     return render_template(
         "recipe_test.html",
-        start=found,
+        start=facts,
         drive=drive,
         drives=[
             item for item in drives_seen().drives
@@ -131,14 +131,14 @@ def _ask(fields: Mapping[str, Any]) -> int:
     )  # fmt: skip
     check_possible(wish, drive)
     if drive["guard"]["state"] == "locked":
-        said = _("%(drive)s is locked: %(why)s. No recipe unlocks a drive.",
+        reason = _("%(drive)s is locked: %(why)s. No recipe unlocks a drive.",
                  drive=drive["code"], why=drive["guard"]["why"])  # fmt: skip
-        raise Refused(said, field="drive")
+        raise Refused(reason, field="drive")
     code = drive["code"]
     if erase not in (None, code) or (erase is None and _destroys(_runs(recipe, drive))):
-        said = f"{erase!r} is not this drive's code" if erase else "not typed"
+        reason = f"{erase!r} is not this drive's code" if erase else "not typed"
         raise Refused(
-            f"erase: {said}; this recipe destroys the drive's data, type its code {code} to "
+            f"erase: {reason}; this recipe destroys the drive's data, type its code {code} to "
             "confirm", field="erase",
         )  # fmt: skip
     if not run_queries.agent_runs():
@@ -163,4 +163,4 @@ def start() -> BaseResponse:
 def api_start() -> Response:
     """Ask the agent to test a drive by a recipe; answers 202 with a request."""
     number = _ask(json_body(FIELDS))
-    return asked(number, url_for("start.api_request", number=str(number)))
+    return reply_request(number, url_for("start.api_request", number=str(number)))

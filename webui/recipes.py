@@ -55,10 +55,10 @@ def _draft(name: str, text: Any) -> Draft:
         raise BadInput("text: not valid Unicode text", field="text") from None
     if name:
         recipes.check_name(name)
-    found = documents.checked(raw, f"{name}.toml" if name else _UNNAMED)
-    if name and isinstance(found, Recipe):
-        library.check_upload(name, found)
-    return Draft(name, text, found)
+    result = documents.checked(raw, f"{name}.toml" if name else _UNNAMED)
+    if name and isinstance(result, Recipe):
+        library.check_upload(name, result)
+    return Draft(name, text, result)
 
 
 def _keep(draft: Draft) -> None:
@@ -70,7 +70,7 @@ def _keep(draft: Draft) -> None:
 
 def _uploaded() -> dict[str, str]:
     """The uploaded ones: when each was kept, by name."""
-    return {row["name"]: row["created_utc"] for row in recipes.listed(reader())}
+    return {row["name"]: row["created_utc"] for row in recipes.list_recipes(reader())}
 
 
 def _find(name: str) -> Shelved:
@@ -83,7 +83,7 @@ def _find(name: str) -> Shelved:
 def document(name: str) -> dict[str, Any]:
     """The `benchstick/shelved-recipe/1` document. WebError 404."""
     item = _find(name)
-    found = documents.of_shelf(item)
+    result = documents.of_shelf(item)
     try:
         text = item.raw().decode("utf-8-sig", "replace")
     except BadInput:
@@ -91,9 +91,9 @@ def document(name: str) -> dict[str, Any]:
     uploaded = _uploaded().get(item.stored_name) if item.origin == library.UPLOADED else None
     return {
         "schema": "benchstick/shelved-recipe/1",
-        **documents.listed(item, found),
+        **documents.build_entry(item, result),
         "text": text,
-        "lines": documents.lines(found),
+        "lines": documents.lines(result),
         "uploaded_utc": uploaded,
     }
 
@@ -107,16 +107,16 @@ def _pin(item: Shelved) -> str | None:
 
 def _autostart() -> tuple[str | None, str | None]:
     """The recipe that starts by itself; or why the one in the settings does not."""
-    chosen = the_bench().settings
-    why = autostart_rules.problem(chosen, the_bench().home)
-    return (None, why) if why else (chosen.autostart_recipe or None, None)
+    bench_settings = the_bench().settings
+    why = autostart_rules.problem(bench_settings, the_bench().home)
+    return (None, why) if why else (bench_settings.autostart_recipe or None, None)
 
 
-def _listed() -> list[dict[str, Any]]:
+def _list_recipes() -> list[dict[str, Any]]:
     return [
-        {**documents.listed(item, found), "found": found}
+        {**documents.build_entry(item, result), "found": result}
         for item in library.shelved(the_bench().home)
-        for found in (documents.of_shelf(item),)
+        for result in (documents.of_shelf(item),)
     ]
 
 
@@ -131,34 +131,36 @@ def index() -> str:
 def _page(draft: Draft | None, problem: BadInput | None) -> str:
     """The list, and the form with the draft and what is to be said of it."""
     there = {item.name: item.origin for item in library.shelved(the_bench().home)}
-    found = None if draft is None else draft.found
+    result = None if draft is None else draft.found
     starts, why_not = _autostart()
     return render_template(
         "recipes.html",
-        found=_listed(),
+        found=_list_recipes(),
         uploaded=_uploaded(),
         autostart=starts,
         why_not=why_not,
         draft=draft,
-        lines=[] if found is None else documents.lines(found),
-        mistakes=[] if found is None else documents.mistakes(found),
+        lines=[] if result is None else documents.lines(result),
+        mistakes=[] if result is None else documents.mistakes(result),
         there=there.get(draft.name) if draft is not None else None,
         problem=problem,
         kept=request.args.get("kept"),
     )
 
 
-def _sent() -> tuple[str, str]:
+def _read_form() -> tuple[str, str]:
     """Name and text of the form; a file goes before the text area, and names a recipe that has no
     name yet. BadInput."""
     name = plain_text(request.form.get("name", ""), "name", most=100).strip()
     text = request.form.get("text", "")
-    sent = request.files.get("file")
-    if sent is not None and sent.filename:
-        given = plain_text(sent.filename, "file", most=200)
-        name = name or re.sub(r"[^a-z0-9._-]+", "-", given.lower().removesuffix(".toml")).strip("-")
+    upload = request.files.get("file")
+    if upload is not None and upload.filename:
+        file_name = plain_text(upload.filename, "file", most=200)
+        name = name or re.sub(r"[^a-z0-9._-]+", "-", file_name.lower().removesuffix(".toml")).strip(
+            "-"
+        )
         try:
-            text = sent.read().decode("utf-8-sig")
+            text = upload.read().decode("utf-8-sig")
         except UnicodeDecodeError:
             raise BadInput("file: not UTF-8 text", field="file") from None
     # A text area ends its lines as a form does; who reads the recipe counts lines alike.
@@ -171,7 +173,7 @@ def check() -> BaseResponse:
     draft = None
     name, text = "", ""
     try:
-        name, text = _sent()
+        name, text = _read_form()
         draft = _draft(name, text)
     except BadInput as error:
         return _with_problem(name, text, error)
@@ -183,7 +185,7 @@ def add() -> BaseResponse:
     """Keep what was sent, if nothing is wrong with it."""
     name, text = "", ""
     try:
-        name, text = _sent()
+        name, text = _read_form()
         draft = _draft(recipes.check_name(name), text)
         _keep(draft)
     except BadInput as error:
@@ -198,12 +200,12 @@ def _with_problem(name: str, text: str, error: BadInput) -> BaseResponse:
 
 @bp.get("/recipes/<name>")
 def recipe(name: str) -> str:
-    found = document(name)
+    recipe = document(name)
     starts, why_not = _autostart()
     named = name == the_bench().settings.autostart_recipe
     return render_template(
         "recipe.html",
-        recipe=found,
+        recipe=recipe,
         autostart=starts,
         why_not=why_not if named else None,
         pin=_pin(_find(name)),
@@ -227,8 +229,10 @@ def _remove(name: str) -> None:
 @bp.get("/api/v1/recipes")
 def api_index() -> Response:
     """The stick's, those that were uploaded, those that come with the bench."""
-    found = [{key: value for key, value in item.items() if key != "found"} for item in _listed()]
-    return reply({"schema": "benchstick/recipes/1", "recipes": found})
+    entries = [
+        {key: value for key, value in item.items() if key != "found"} for item in _list_recipes()
+    ]
+    return reply({"schema": "benchstick/recipes/1", "recipes": entries})
 
 
 @bp.post("/api/v1/recipes/check")

@@ -27,8 +27,8 @@ def _suite() -> str | None:
 @bp.get("/api/v1/references")
 def api_index() -> Response:
     """The reference figures, of one suite with `?suite=NAME`."""
-    found = reference_results.listed(reader(), _suite())
-    return reply({"schema": "benchstick/references/1", "references": found})
+    figures = reference_results.list_references(reader(), _suite())
+    return reply({"schema": "benchstick/references/1", "references": figures})
 
 
 @bp.get("/references")
@@ -39,7 +39,7 @@ def index() -> str:
 def _page(problem: BadInput | None) -> str:
     return render_template(
         "references.html",
-        found=reference_results.listed(reader()),
+        found=reference_results.list_references(reader()),
         suites=registry.all_suites(),
         units=list(files.UNITS),
         fields=files.FIELDS,
@@ -56,33 +56,35 @@ def api_add() -> Response:
     text = body.get("text")
     if not isinstance(text, str) or len(text) > _MOST_TEXT:
         raise BadInput("text: what is in the file is wanted, up to 60000 characters", field="text")
-    found = files.read(text.encode("utf-8", "surrogatepass"), name)
-    kept = reference_results.add(writer(), found)
-    return reply({"schema": "benchstick/references-kept/1", "kept": kept}, 201)
+    figures = files.read(text.encode("utf-8", "surrogatepass"), name)
+    count = reference_results.add(writer(), figures)
+    return reply({"schema": "benchstick/references-kept/1", "kept": count}, 201)
 
 
 @bp.post("/references")
 def add() -> BaseResponse:
     """Take the figures out of an uploaded file; what is wrong with it is told on the page."""
     try:
-        sent = request.files.get("file")
-        if sent is None or not sent.filename:
+        upload = request.files.get("file")
+        if upload is None or not upload.filename:
             raise BadInput("file: choose a TOML or CSV file first", field="file")
-        name = plain_text(sent.filename, "file", most=100)
-        kept = reference_results.add(writer(), files.read(sent.read(), name))
+        name = plain_text(upload.filename, "file", most=100)
+        count = reference_results.add(writer(), files.read(upload.read(), name))
     except BadInput as error:
         page = _page(error)
         return Response(page, status_of(error), content_type="text/html; charset=utf-8")
-    return redirect(url_for("references.index", kept=kept), 303)
+    return redirect(url_for("references.index", kept=count), 303)
 
 
 def _remove(number: str) -> int:
-    wanted = number_in_path(number, N_("Reference figure"))
+    figure_number = number_in_path(number, N_("Reference figure"))
     try:
-        reference_results.remove(writer(), [wanted])
+        reference_results.remove(writer(), [figure_number])
     except BadInput as error:
-        raise not_found(_("Reference figure %(number)s: there is none.", number=wanted)) from error
-    return wanted
+        raise not_found(
+            _("Reference figure %(number)s: there is none.", number=figure_number)
+        ) from error
+    return figure_number
 
 
 @bp.post("/references/<number>/remove")

@@ -39,9 +39,9 @@ def of_run(run: Json, session: Session, bench: str = "") -> Report:
 
 def charts_of(run: Json, session: Session) -> list[Chart]:
     """The charts of a run in the order of its page, at the end the one over the whole session."""
-    found = result_charts(run)
+    drawings = result_charts(run)
     whole = session_chart(run, session)
-    return [*found, whole] if whole is not None else found
+    return [*drawings, whole] if whole is not None else drawings
 
 
 def file_title(run: Json, title: str) -> str:
@@ -61,7 +61,7 @@ def result_charts(run: Json) -> list[Chart]:
             item.told,
             item.notes,
         )
-        for item in charts.drawn(result)
+        for item in charts.list_charts(result)
     ]
 
 
@@ -71,12 +71,12 @@ def result_charts(run: Json) -> list[Chart]:
 def _lead(run: Json) -> Iterator[str]:
     drive = run["drive"]
     yield " · ".join([*present.link_line(drive), present.capacity(drive["identity"]["capacity"])])
-    said = [f"code {drive['code']}", f"started {present.utc(run['created_utc'])}"]
+    phrases = [f"code {drive['code']}", f"started {present.utc(run['created_utc'])}"]
     if run["seconds"] is not None:
-        said.append(f"took {duration_text(run['seconds'])}")
+        phrases.append(f"took {duration_text(run['seconds'])}")
     corrupt = run["state"] == "corrupt"
-    said.append("data corrupt" if corrupt else f"run {run['state']}")
-    yield " · ".join(said)
+    phrases.append("data corrupt" if corrupt else f"run {run['state']}")
+    yield " · ".join(phrases)
 
 
 def _head(run: Json) -> Iterator[Part]:
@@ -106,13 +106,13 @@ def _head(run: Json) -> Iterator[Part]:
         yield Text(str(note), "note")
 
 
-def _verdict(found: Json) -> str:
+def _verdict(verdict: Json) -> str:
     """The word, by which recipe, with what was scanned or typed for the drive, and why."""
-    labels = [f"{name} {text}" for name, text in found["labels"].items() if text]
+    labels = [f"{name} {text}" for name, text in verdict["labels"].items() if text]
     # Of an imported run: the number that the verdict has on the bench it comes from.
-    number = found["number"] or found["imported"]["number"]
-    by = ", ".join([f"verdict {number} by {found['recipe']['name']}", *labels])
-    return f"{found['verdict'].upper()}: {by}" + (f". {found['why']}" if found["why"] else "")
+    number = verdict["number"] or verdict["imported"]["number"]
+    by = ", ".join([f"verdict {number} by {verdict['recipe']['name']}", *labels])
+    return f"{verdict['verdict'].upper()}: {by}" + (f". {verdict['why']}" if verdict["why"] else "")
 
 
 def _results(run: Json) -> Iterator[Part]:
@@ -133,11 +133,11 @@ def _results(run: Json) -> Iterator[Part]:
 
 
 def _headline(item: Json) -> tuple[str, str, str, str]:
-    shown, unit = present.headline_text(item)
+    text, unit = present.headline_text(item)
     why, state = str(item.get("why") or ""), str(item.get("state") or "valid")
     if state != "valid":
         why = f"{state}: {why}" if why else state
-    return str(item.get("label") or ""), shown, unit, why
+    return str(item.get("label") or ""), text, unit, why
 
 
 def _cell(value: Any) -> str:
@@ -145,10 +145,10 @@ def _cell(value: Any) -> str:
 
 
 def _charts(run: Json, session: Session) -> Iterator[Part]:
-    found = charts_of(run, session)
-    if found:
+    drawings = charts_of(run, session)
+    if drawings:
         yield Heading("Charts")
-    yield from found
+    yield from drawings
 
 
 def _rest(run: Json) -> Iterator[Part]:
@@ -186,11 +186,11 @@ def _identity(drive: Json) -> Iterator[Sequence[str]]:
     yield "Place", present.place(identity, present.fact(drive, "transport"))
 
 
-def _fact(found: present.ShownFact) -> str:
-    if found.text is None:
-        return f"not known: {found.why}"
-    told = "; ".join(part for part in (found.text, *found.lines) if part)
-    return f"{told} ({found.source})" if found.source else told
+def _fact(fact: present.ShownFact) -> str:
+    if fact.text is None:
+        return f"not known: {fact.why}"
+    text = "; ".join(part for part in (fact.text, *fact.lines) if part)
+    return f"{text} ({fact.source})" if fact.source else text
 
 
 def _temperatures(run: Json) -> Iterator[Part]:
@@ -267,11 +267,11 @@ def _steps(run: Json) -> Iterator[Part]:
 
 
 def _foot(run: Json, bench: str) -> str:
-    told = [f"Benchstick {__version__}", f"run {run['uuid']}"]
+    parts = [f"Benchstick {__version__}", f"run {run['uuid']}"]
     if bench:
-        told.append(f"bench {bench}")
+        parts.append(f"bench {bench}")
     return (
-        " · ".join(told) + ". MB/s is 10^6 bytes a second, GB is 10^9 bytes. Times are UTC, "
+        " · ".join(parts) + ". MB/s is 10^6 bytes a second, GB is 10^9 bytes. Times are UTC, "
         "those of the run are h:mm:ss from its start."
     )
 
@@ -295,11 +295,11 @@ def session_chart(run: Json, session: Session) -> Chart | None:
     """
     lines, looks = [], []
     for way in WAYS:
-        found = session[way]
-        if sum(point.mean is not None for point in found) > 1:
-            several = any(point.low != point.high for point in found)
-            band = [(point.low, point.high) for point in found] if several else None
-            lines.append(line(way, [(point.t, point.mean) for point in found], band=band))
+        points = session[way]
+        if sum(point.mean is not None for point in points) > 1:
+            several = any(point.low != point.high for point in points)
+            band = [(point.low, point.high) for point in points] if several else None
+            lines.append(line(way, [(point.t, point.mean) for point in points], band=band))
             looks.append(way)
     if not lines:
         return None
@@ -308,7 +308,7 @@ def session_chart(run: Json, session: Session) -> Chart | None:
     if warm:
         lines.append(line("temperature", warm, on="y2"))
         looks.append("temp")
-    made = chart(
+    whole_chart = chart(
         "Throughput by second, whole run",
         axis("time", "s"),
         axis("throughput", "B/s"),
@@ -320,5 +320,5 @@ def session_chart(run: Json, session: Session) -> Chart | None:
             if one.t is not None
         ],
     )
-    told = charts.told(made, lines)
-    return Chart(made, lines, looks, told, list(charts.notes(made, lines)))
+    description = charts.describe_chart(whole_chart, lines)
+    return Chart(whole_chart, lines, looks, description, list(charts.notes(whole_chart, lines)))

@@ -35,38 +35,38 @@ FILES = frozenset(
 
 def attached(body: str | bytes, kind: str, name: str) -> Response:
     """A file that the browser saves under `name`, which is ours and not a drive's."""
-    made = Response(body, content_type=kind)
-    made.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return made
+    response = Response(body, content_type=kind)
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
 
 
-def _session(found: Mapping[str, Any]) -> Session:
+def _session(run: Mapping[str, Any]) -> Session:
     """The speed by second of the run with this document."""
-    return run_queries.session(reader(), found["number"], timed_steps(found["plan"]))
+    return run_queries.session(reader(), run["number"], timed_steps(run["plan"]))
 
 
 def _report(number: str) -> tuple[Report, str]:
     """The report of a run, and the name of its file without an end."""
-    found = document(number_in_path(number, N_("Run")))
-    found["verdicts"] = verdicts.all_of_run(reader(), found["number"])
-    made = report.of_run(found, _session(found), run_queries.bench_id(reader()))
-    return made, f"benchstick-run-{found['number']}"
+    run = document(number_in_path(number, N_("Run")))
+    run["verdicts"] = verdicts.all_of_run(reader(), run["number"])
+    content = report.of_run(run, _session(run), run_queries.bench_id(reader()))
+    return content, f"benchstick-run-{run['number']}"
 
 
 @bp.get("/runs/<number>/report.html")
 @bp.get("/api/v1/runs/<number>/report.html", endpoint="api_html")
 def as_html(number: str) -> Response:
     """The report as one HTML file, which needs no network."""
-    made, name = _report(number)
-    return attached(html.page(made), "text/html; charset=utf-8", f"{name}.html")
+    content, name = _report(number)
+    return attached(html.page(content), "text/html; charset=utf-8", f"{name}.html")
 
 
 @bp.get("/runs/<number>/report.pdf")
 @bp.get("/api/v1/runs/<number>/report.pdf", endpoint="api_pdf")
 def as_pdf(number: str) -> Response:
     """The report as PDF, A4."""
-    made, name = _report(number)
-    return attached(pdf.document(made), "application/pdf", f"{name}.pdf")
+    content, name = _report(number)
+    return attached(pdf.document(content), "application/pdf", f"{name}.pdf")
 
 
 @bp.get("/runs/<number>/figures.csv")
@@ -82,17 +82,17 @@ def figures(number: str) -> Response:
 @bp.get("/api/v1/runs/<number>/charts/<which>.svg", endpoint="api_chart")
 def chart(number: str, which: str) -> Response:
     """One chart: 1, 2, ... as on the run's page, the one over the whole session last."""
-    found = document(number_in_path(number, N_("Run")))
+    run = document(number_in_path(number, N_("Run")))
     at = number_in_path(which, N_("Chart"))
-    charts = report.result_charts(found)
+    charts = report.result_charts(run)
     if at > len(charts):
-        whole = report.session_chart(found, _session(found))
+        whole = report.session_chart(run, _session(run))
         charts += [whole] if whole is not None else []
     if not 1 <= at <= len(charts):
-        raise not_found(f"Run {found['number']} has {len(charts)} charts: no {which[:20]}.")
-    name = f"benchstick-run-{found['number']}-chart-{at}.svg"
-    made = charts[at - 1]
-    text = svg.standalone(made, report.file_title(found, made.title))
+        raise not_found(f"Run {run['number']} has {len(charts)} charts: no {which[:20]}.")
+    name = f"benchstick-run-{run['number']}-chart-{at}.svg"
+    drawing = charts[at - 1]
+    text = svg.standalone(drawing, report.file_title(run, drawing.title))
     return attached(text, "image/svg+xml", name)
 
 
@@ -103,53 +103,57 @@ def chart(number: str, which: str) -> Response:
 @bp.get("/api/v1/compare/report.html", endpoint="api_compared_html")
 def compared_html() -> Response:
     """The report of a comparison as one HTML file, which needs no network."""
-    found = compare.document()
-    made = comparison_report.of_comparison(found, run_queries.bench_id(reader()))
-    name = f"{compare.name_of(found)}.html"
-    return attached(html.page(made), "text/html; charset=utf-8", name)
+    comparison = compare.document()
+    content = comparison_report.of_comparison(comparison, run_queries.bench_id(reader()))
+    name = f"{compare.name_of(comparison)}.html"
+    return attached(html.page(content), "text/html; charset=utf-8", name)
 
 
 @bp.get("/compare/report.pdf")
 @bp.get("/api/v1/compare/report.pdf", endpoint="api_compared_pdf")
 def compared_pdf() -> Response:
     """The report of a comparison as PDF, A4."""
-    found = compare.document()
-    made = comparison_report.of_comparison(found, run_queries.bench_id(reader()))
-    return attached(pdf.document(made), "application/pdf", f"{compare.name_of(found)}.pdf")
+    comparison = compare.document()
+    content = comparison_report.of_comparison(comparison, run_queries.bench_id(reader()))
+    return attached(pdf.document(content), "application/pdf", f"{compare.name_of(comparison)}.pdf")
 
 
 @bp.get("/compare/figures.csv")
 @bp.get("/api/v1/compare/figures.csv", endpoint="api_compared_figures")
 def compared_figures() -> Response:
     """The compared figures, one a line for each run and reference."""
-    found = compare.document()
-    name = f"{compare.name_of(found)}-figures.csv"
-    return attached(comparison_csv(found), "text/csv; charset=utf-8", name)
+    comparison = compare.document()
+    name = f"{compare.name_of(comparison)}-figures.csv"
+    return attached(comparison_csv(comparison), "text/csv; charset=utf-8", name)
 
 
 @bp.get("/compare/ranks/<which>.svg")
 @bp.get("/api/v1/compare/ranks/<which>.svg", endpoint="api_compared_ranks")
 def compared_ranks(which: str) -> Response:
     """The bars of one figure: 1, 2, ... in the order of the document's figures."""
-    found = compare.document()
-    return _drawing(which, comparison_report.ranks_of(found), "rank", compare.name_of(found))
+    comparison = compare.document()
+    return _drawing(
+        which, comparison_report.ranks_of(comparison), "rank", compare.name_of(comparison)
+    )
 
 
 @bp.get("/compare/charts/<which>.svg")
 @bp.get("/api/v1/compare/charts/<which>.svg", endpoint="api_compared_chart")
 def compared_chart(which: str) -> Response:
     """One overlaid chart: 1, 2, ... as on the page."""
-    found = compare.document()
-    return _drawing(which, comparison_report.charts_of(found), "chart", compare.name_of(found))
+    comparison = compare.document()
+    return _drawing(
+        which, comparison_report.charts_of(comparison), "chart", compare.name_of(comparison)
+    )
 
 
-def _drawing(which: str, found: Sequence[Chart | Ranks], kind: str, name: str) -> Response:
+def _drawing(which: str, drawings: Sequence[Chart | Ranks], kind: str, name: str) -> Response:
     """Drawing number `which`. WebError 404 when there are fewer."""
     at = number_in_path(which, N_("Chart"))
-    if not 1 <= at <= len(found):
+    if not 1 <= at <= len(drawings):
         words = {"rank": "ranked figures", "chart": "charts"}[kind]
-        raise not_found(f"This comparison has {len(found)} {words}: no {which[:20]}.")
-    return attached(svg.standalone(found[at - 1]), "image/svg+xml", f"{name}-{kind}-{at}.svg")
+        raise not_found(f"This comparison has {len(drawings)} {words}: no {which[:20]}.")
+    return attached(svg.standalone(drawings[at - 1]), "image/svg+xml", f"{name}-{kind}-{at}.svg")
 
 
 # ---- bundles
@@ -169,8 +173,8 @@ def as_bundle(number: str) -> Response:
 def _take(data: bytes) -> dict[str, Any]:
     """Check a bundle and hand it to the agent: the `benchstick/import/1` document. The run is in
     it at once where it is here already."""
-    found = bundle.read(io.BytesIO(data))
-    here = bundle.find(reader(), found)
+    contents = bundle.read(io.BytesIO(data))
+    here = bundle.find(reader(), contents)
     if here is not None:
         text = f"it was here, as run {here}"
         return {"schema": "benchstick/import/1", "id": None, "state": "done", "run": here,
@@ -186,9 +190,9 @@ def _take(data: bytes) -> dict[str, Any]:
                 number=running[0]["number"],
             ),
         )
-    made = imported_runs.upload_json(reader(), imported_runs.add_upload(writer(), data))
-    assert made is not None
-    return made
+    record = imported_runs.upload_json(reader(), imported_runs.add_upload(writer(), data))
+    assert record is not None
+    return record
 
 
 @bp.post("/imports")
@@ -199,10 +203,10 @@ def upload() -> BaseResponse:
         raise BadInput("bundle: choose a file that another bench made", field="bundle")
     with file.stream:
         data = file.read()
-    made = _take(data)
-    if made["id"] is None:
-        return redirect(url_for("runs.run", number=made["run"], here=1), 303)
-    return redirect(url_for("reports.import_", number=made["id"]), 303)
+    record = _take(data)
+    if record["id"] is None:
+        return redirect(url_for("runs.run", number=record["run"], here=1), 303)
+    return redirect(url_for("reports.import_", number=record["id"]), 303)
 
 
 @bp.post("/api/v1/imports")
@@ -210,15 +214,15 @@ def api_upload() -> Response:
     """The bundle is the body: `Content-Type: application/zip`."""
     if request.mimetype != "application/zip":
         raise WebError(415, "content_type", "the body must be a bundle: application/zip")
-    made = _take(request.get_data(cache=False))
-    return reply(made, 202 if made["state"] == "waiting" else 200)
+    record = _take(request.get_data(cache=False))
+    return reply(record, 202 if record["state"] == "waiting" else 200)
 
 
 def _import(number: str) -> dict[str, Any]:
-    found = imported_runs.upload_json(reader(), number_in_path(number, N_("Import")))
-    if found is None:
+    record = imported_runs.upload_json(reader(), number_in_path(number, N_("Import")))
+    if record is None:
         raise not_found(_("Import %(number)s: there is no such import.", number=number[:20]))
-    return found
+    return record
 
 
 @bp.get("/imports/<number>")

@@ -24,18 +24,18 @@ class Row:
 def rows(run: Mapping[str, Any]) -> Iterator[Row]:
     """Verdicts, counters, target, link, host: what somebody asks before believing a figure."""
     result = run["result"] or {}
-    told = set()
+    names = set()
     for verdict in result.get("verdicts") or []:
-        told.add(verdict["name"])
+        names.add(verdict["name"])
         yield Row(str(verdict["name"]), verdict.get("state"), str(verdict.get("text") or ""))
-    if "Counters" not in told:
+    if "Counters" not in names:
         counters = _counters(run)
         if counters is not None:
             yield counters
     yield Row(N_("Target"), None, _target(run))
     yield Row(N_("Link"), None, " · ".join(present.link_line(run["drive"])))
     for row in _conditions(run):
-        if row.name not in told:
+        if row.name not in names:
             yield row
 
 
@@ -46,12 +46,12 @@ def deviation(figure: Mapping[str, Any]) -> float | None:
     totals = detail.get("totals") or _copy_totals(figure)
     if not isinstance(counters, Mapping) or not isinstance(totals, Mapping):
         return None
-    found = []
+    deviations = []
     for side in ("read_bytes", "write_bytes"):
         tool, device = totals.get(side), counters.get(side)
         if isinstance(tool, int | float) and isinstance(device, int | float) and tool > 0:
-            found.append((device - tool) / tool)
-    return max(found, key=abs, default=None)
+            deviations.append((device - tool) / tool)
+    return max(deviations, key=abs, default=None)
 
 
 def _copy_totals(figure: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -75,15 +75,15 @@ def _counters(run: Mapping[str, Any]) -> Row | None:
             why=bad[0]["why"],
         )
         return Row(N_("Figures"), "invalid", text)
-    found = [share for figure in passes if (share := deviation(figure)) is not None]
-    if not found:
+    deviations = [share for figure in passes if (share := deviation(figure)) is not None]
+    if not deviations:
         text = ngettext(
             "the pass was checked against the drive",
             "all %(num)s passes were checked against the drive",
             len(passes),
         )
         return Row(N_("Counters"), "agree", text)
-    worst = max(found, key=abs)
+    worst = max(deviations, key=abs)
     text = _("device and tool within %(share)s %%", share=f"{abs(worst) * 100:.2g}")
     return Row(N_("Counters"), "agree", text)
 
@@ -100,32 +100,32 @@ def _target(run: Mapping[str, Any]) -> str:
 
 def _in_force(text: Any) -> str:
     """The one in brackets of `[none] mq-deadline`."""
-    found = re.search(r"\[([^]]+)\]", str(text))
-    return found[1] if found else str(text)
+    match = re.search(r"\[([^]]+)\]", str(text))
+    return match[1] if match else str(text)
 
 
-def _filesystem(made: Mapping[str, Any]) -> str:
-    place = made.get("path") or made.get("device")
-    parts = [_("%(fs)s on %(place)s", fs=made.get("fs"), place=place)]
-    if isinstance(made.get("size"), int):
-        parts.append(size_text(made["size"]))
-    if isinstance(made.get("cluster"), int):
-        parts.append(_("clusters of %(size)s", size=binary_text(made["cluster"])))
+def _filesystem(filesystem: Mapping[str, Any]) -> str:
+    place = filesystem.get("path") or filesystem.get("device")
+    parts = [_("%(fs)s on %(place)s", fs=filesystem.get("fs"), place=place)]
+    if isinstance(filesystem.get("size"), int):
+        parts.append(size_text(filesystem["size"]))
+    if isinstance(filesystem.get("cluster"), int):
+        parts.append(_("clusters of %(size)s", size=binary_text(filesystem["cluster"])))
     return " · ".join(parts)
 
 
-def _purge(kept: Mapping[str, Any]) -> str:
+def _purge(purge: Mapping[str, Any]) -> str:
     """How the drive was purged (`engine.purge.do_purge`), and what was found behind it."""
-    rest = {name: item for name, item in kept.items() if name not in _PURGE_TOLD}
-    parts = [str(kept[name]) for name in ("rung", "tool") if kept.get(name)]
-    seconds = kept.get("seconds")
+    rest = {name: item for name, item in purge.items() if name not in _PURGE_TOLD}
+    parts = [str(purge[name]) for name in ("rung", "tool") if purge.get(name)]
+    seconds = purge.get("seconds")
     if isinstance(seconds, int | float):
         long = seconds >= 60
         parts.append(duration_text(seconds) if long else present.value_with_unit(seconds, "s"))
-    if kept.get("told"):
-        parts.append(str(kept["told"]))
-    if kept.get("read back"):
-        parts.append(_("read back: %(found)s", found=kept["read back"]))
+    if purge.get("told"):
+        parts.append(str(purge["told"]))
+    if purge.get("read back"):
+        parts.append(_("read back: %(found)s", found=purge["read back"]))
     return " · ".join([*parts, *([present.condition(rest)] if rest else [])])
 
 
@@ -145,18 +145,18 @@ _HOST_PARTS = (
 _TOLD = frozenset({"host", "drive", "target", "notes", "sets", "scale", "sampler"})
 
 
-def _queue(kept: Mapping[str, Any]) -> str:
+def _queue(settings: Mapping[str, Any]) -> str:
     """The block layer's settings (`engine.host.queue_settings`) in words."""
     parts = []
-    if "scheduler" in kept:
-        parts.append(_("scheduler %(name)s", name=_in_force(kept["scheduler"])))
-    if "nr_requests" in kept:
-        parts.append(_("the kernel keeps %(number)s requests", number=kept["nr_requests"]))
-    if str(kept.get("max_sectors_kb", "")).isdigit():
-        size = binary_text(int(kept["max_sectors_kb"]) * 1024)
+    if "scheduler" in settings:
+        parts.append(_("scheduler %(name)s", name=_in_force(settings["scheduler"])))
+    if "nr_requests" in settings:
+        parts.append(_("the kernel keeps %(number)s requests", number=settings["nr_requests"]))
+    if str(settings.get("max_sectors_kb", "")).isdigit():
+        size = binary_text(int(settings["max_sectors_kb"]) * 1024)
         parts.append(_("requests of at most %(size)s", size=size))
-    if "write_cache" in kept:
-        parts.append(_("write cache: %(mode)s", mode=kept["write_cache"]))
+    if "write_cache" in settings:
+        parts.append(_("write cache: %(mode)s", mode=settings["write_cache"]))
     return " · ".join(parts)
 
 
@@ -166,12 +166,12 @@ def _conditions(run: Mapping[str, Any]) -> Iterator[Row]:
     conditions = run["conditions"] or {}
     host = conditions.get("host")
     if isinstance(host, Mapping):
-        told = dict(host)
+        facts = dict(host)
         if isinstance(host.get("ram"), int):
-            told["ram"] = _("%(size)s RAM", size=size_text(host["ram"]))
+            facts["ram"] = _("%(size)s RAM", size=size_text(host["ram"]))
         if host.get("governor"):
-            told["governor"] = _("governor %(name)s", name=host["governor"])
-        parts = [f"{before}{told[name]}" for name, before in _HOST_PARTS if told.get(name)]
+            facts["governor"] = _("governor %(name)s", name=host["governor"])
+        parts = [f"{before}{facts[name]}" for name, before in _HOST_PARTS if facts.get(name)]
         yield Row(N_("Host"), None, " · ".join(parts))
     for name, value in conditions.items():
         if name in _TOLD:

@@ -27,7 +27,7 @@ from benchstick.store.export import drive_state, safe_cell
 from benchstick.suites import registry
 from benchstick.suites.erase_certificate import certificate
 from webui import charts, latencies, present, queues, resting, verdicts, windows
-from webui.api import asked, reply
+from webui.api import reply, reply_request
 from webui.bench import find_run, reader, the_bench, writer
 from webui.errors import WebError, not_found
 from webui.inputs import LARGEST, no_body, number_in_path, plain_text, whole
@@ -87,7 +87,7 @@ def index() -> str:
     other = run_queries.runs_before(reader(), practice=not practice, limit=1)
     return render_template(
         "runs.html",
-        runs=shown(rows),
+        runs=list_for_page(rows),
         drive=_drive_asked(),
         practice=practice,
         other=bool(other),
@@ -102,10 +102,10 @@ def api_index() -> Response:
     """The newest runs first: `?kind=real|practice&before=N&limit=N`, or those of one drive:
     `?drive=LABEL`, or its code or key."""
     rows = _page_of_runs(kind_asked())
-    return reply({"schema": "benchstick/runs/1", "runs": listed(rows)})
+    return reply({"schema": "benchstick/runs/1", "runs": list_for_api(rows)})
 
 
-def shown(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+def list_for_page(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     """Rows of `pages.runs_before` as a page lists them."""
     from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
     labels = records.labels(reader())
@@ -122,7 +122,7 @@ def shown(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     ]
 
 
-def listed(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+def list_for_api(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     """The same rows as the API lists them."""
     from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
     labels = records.labels(reader())
@@ -153,46 +153,46 @@ def suite_title(name: str) -> str:
 def document(number: int) -> dict[str, Any]:
     """The `benchstick/run/1` document with the state as it is shown, and what it came to so far."""
     row = find_run(number)
-    found = records.run_json(reader(), number)
-    found["state"] = records.shown_state(reader(), row)
-    found["so_far"] = so_far(found)
-    bottlenecks.put_into(found["drive"])
-    return found
+    run = records.run_json(reader(), number)
+    run["state"] = records.shown_state(reader(), row)
+    run["so_far"] = so_far(run)
+    bottlenecks.put_into(run["drive"])
+    return run
 
 
-def so_far(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def so_far(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """What the suite makes of the steps that are done, of a run that has no result yet: its runner
     is at it, or has died. None where nothing was measured yet."""
-    measured = [figure for figure in found["figures"] if figure["pass"] is not None]
-    suite = registry.all_suites().get(found["suite"])
-    if found["result"] is not None or found["imported"] or suite is None or not measured:
+    measured = [figure for figure in run["figures"] if figure["pass"] is not None]
+    suite = registry.all_suites().get(run["suite"])
+    if run["result"] is not None or run["imported"] or suite is None or not measured:
         return None
     try:
-        plan = plan_from_json(found["plan"])
+        plan = plan_from_json(run["plan"])
     except (BadInput, KeyError, TypeError, ValueError):
         # Of another version of the bench: its figures stand in their table.
         return None
-    return suite.result(plan, measured, found["drive"]).document
+    return suite.result(plan, measured, run["drive"]).document
 
 
 @bp.get("/runs/<number>")
 def run(number: str) -> str:
-    found = document(_number(number))
-    result = found["result"] or found.get("so_far") or {}
+    run = document(_number(number))
+    result = run["result"] or run.get("so_far") or {}
     # While it runs the chart over the session is drawn second by second, and no other.
-    drawn = {} if found["state"] == "running" else result
-    samples = run_queries.samples_count(reader(), found["number"])
-    steps = latencies.of_steps(found)
-    passes_of_grid, pass_figures = every_pass(result.get("grid") or [], found["figures"])
+    chart_data = {} if run["state"] == "running" else result
+    samples = run_queries.samples_count(reader(), run["number"])
+    steps = latencies.of_steps(run)
+    passes_of_grid, pass_figures = every_pass(result.get("grid") or [], run["figures"])
     return render_template(
         "run.html",
-        run=found,
-        title=suite_title(found["suite"]),
-        live=live_progress.read(found["uuid"]) if found["state"] == "running" else None,
-        bar=steps_bar(found),
-        queue=queues.of_run(found["number"]),
-        verdicts=verdicts.of_run(found["number"]),
-        timed=[at for at, step in enumerate(found["plan"]["steps"]) if step.get("timed")],
+        run=run,
+        title=suite_title(run["suite"]),
+        live=live_progress.read(run["uuid"]) if run["state"] == "running" else None,
+        bar=steps_bar(run),
+        queue=queues.of_run(run["number"]),
+        verdicts=verdicts.of_run(run["number"]),
+        timed=[at for at, step in enumerate(run["plan"]["steps"]) if step.get("timed")],
         grid=result.get("grid") or [],
         passes=passes_of_grid,
         pass_figures=pass_figures,
@@ -202,44 +202,44 @@ def run(number: str) -> str:
         atto=windows.atto(result),
         asssd=windows.asssd(result),
         scores=windows.scores(result),
-        charts=list(charts.drawn(drawn)),
-        shared=charts.shared(drawn),
+        charts=list(charts.list_charts(chart_data)),
+        shared=charts.shared(chart_data),
         latencies=steps,
         percentiles=latencies.columns(steps),
         histograms=latencies.HISTOGRAMS,
-        rests=list(resting.rows(found)),
-        untrusted=[figure for figure in found["figures"] if figure["state"] != "valid"],
-        figures=figures_shown(found["figures"]),
-        commands=commands_of(found),
+        rests=list(resting.rows(run)),
+        untrusted=[figure for figure in run["figures"] if figure["state"] != "valid"],
+        figures=figures_shown(run["figures"]),
+        commands=commands_of(run),
         others=comparisons.others_of_suite(
-            reader(), found["suite"], practice=found["practice"], leave_out=[found["number"]]
+            reader(), run["suite"], practice=run["practice"], leave_out=[run["number"]]
         ),
-        passes_begun=passes(found),
+        passes_begun=passes(run),
         has_samples=bool(samples),
-        has_session=bool(samples) and _has_session(found),
+        has_session=bool(samples) and _has_session(run),
         every=min(every_of(samples), MOST_EVERY),
         parts=POINTS,
         most_drawn=MOST_DRAWN,
     )
 
 
-def _has_session(found: Mapping[str, Any]) -> bool:
+def _has_session(run: Mapping[str, Any]) -> bool:
     """Whether there is a speed to draw: a drive that erases itself is neither read nor written."""
-    timed = timed_steps(found["plan"])
-    return any(step["index"] in timed for step in found["steps"]) or run_queries.has_traffic(
-        reader(), found["number"]
+    timed = timed_steps(run["plan"])
+    return any(step["index"] in timed for step in run["steps"]) or run_queries.has_traffic(
+        reader(), run["number"]
     )
 
 
 @bp.get("/api/v1/runs/<number>")
 def api_run(number: str) -> Response:
     """The run, with the verdicts that rest on it and the queue that it is of, as its page tells."""
-    found = document(_number(number))
+    run = document(_number(number))
     return reply(
         {
-            **found,
-            "verdicts": verdicts.of_run(found["number"]),
-            "queue": queues.state_of_run(found["number"]),
+            **run,
+            "verdicts": verdicts.of_run(run["number"]),
+            "queue": queues.state_of_run(run["number"]),
         }
     )
 
@@ -258,25 +258,25 @@ def every_pass(
     return sorted({number for row in rows.values() for number in row})[:PASSES], rows
 
 
-def steps_bar(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def steps_bar(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The plan's steps side by side in 1000 units: `x`, `width`, the look, the bytes to move."""
-    planned = found["plan"].get("steps") or []
-    begun = {step["index"]: step for step in found["steps"]}
+    planned = run["plan"].get("steps") or []
+    run_steps = {step["index"]: step for step in run["steps"]}
     total = sum(max(0.0, float(step["seconds"])) for step in planned) or 1.0
     # A step of no time at all is still to be seen.
     weights = [max(float(step["seconds"]), total / 400) for step in planned]
     scale = 1000.0 / (sum(weights) or 1.0)
     bar, x = [], 0.0
     for index, (step, weight) in enumerate(zip(planned, weights, strict=True)):
-        state = begun[index]["state"] if index in begun else "pending"
+        state = run_steps[index]["state"] if index in run_steps else "pending"
         width = weight * scale
         bar.append(
             {
                 "index": index,
                 "name": step["name"],
                 "look": "" if step.get("timed") else "idle" if step["kind"] == "idle" else "aside",
-                "state": "interrupted" if _left(found, state) else state,
-                "why": begun[index]["why"] if index in begun else None,
+                "state": "interrupted" if _was_interrupted(run, state) else state,
+                "why": run_steps[index]["why"] if index in run_steps else None,
                 "x": round(x, 2),
                 "width": round(max(1.0, width - min(1.6, width / 4)), 2),
                 "bytes": int(step["bytes_written"] or step["bytes_read"]),
@@ -286,8 +286,8 @@ def steps_bar(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     return bar
 
 
-def _left(found: Mapping[str, Any], state: str) -> bool:
-    return state == "running" and found["state"] != "running"
+def _was_interrupted(run: Mapping[str, Any], state: str) -> bool:
+    return state == "running" and run["state"] != "running"
 
 
 @bp.get("/api/v1/runs/<number>/samples")
@@ -302,11 +302,11 @@ def api_samples(number: str) -> Response:
     # The live record first: what leaves it in between is in the store by then.
     now = live_progress.read(row["uuid"]) if row["state"] == "running" else None
     if every == 1:
-        kept = run_queries.samples_page(reader(), row["number"], after, SAMPLES_AT_ONCE)
-        last = kept[-1].n if kept else after
+        batch = run_queries.samples_page(reader(), row["number"], after, SAMPLES_AT_ONCE)
+        last = batch[-1].n if batch else after
     else:
-        kept, last = run_queries.samples_reduced(reader(), row["number"], after, every, LOOKED_AT)
-    samples = [sample.to_json() for sample in kept]
+        batch, last = run_queries.samples_reduced(reader(), row["number"], after, every, LOOKED_AT)
+    samples = [sample.to_json() for sample in batch]
     more = last + 1 < run_queries.samples_count(reader(), row["number"])
     if now is not None and not more:
         samples += [item for item in _live_samples(now) if item["n"] > last]
@@ -335,10 +335,10 @@ def api_samples(number: str) -> Response:
 
 
 def _live_samples(now: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = now.get("samples")
-    if not isinstance(found, list):
+    samples = now.get("samples")
+    if not isinstance(samples, list):
         return []
-    good = [item for item in found if isinstance(item, dict) and isinstance(item.get("n"), int)]
+    good = [item for item in samples if isinstance(item, dict) and isinstance(item.get("n"), int)]
     return sorted(good, key=lambda item: int(item["n"]))
 
 
@@ -349,25 +349,27 @@ def _cancel(number: int) -> int:
     row = find_run(number)
     state = records.shown_state(reader(), row)
     if state != "running":
-        shown = word(state)
-        said = _("Run %(number)s is not running: it is %(state)s.", number=number, state=shown)
-        raise WebError(409, "not_running", said)
+        state_word = word(state)
+        message = _(
+            "Run %(number)s is not running: it is %(state)s.", number=number, state=state_word
+        )
+        raise WebError(409, "not_running", message)
     return records.add_request(writer(), "cancel", {"run": number})
 
 
 @bp.post("/runs/<number>/cancel")
 def cancel(number: str) -> BaseResponse:
-    wanted = _number(number)
-    _cancel(wanted)
-    return redirect(url_for("runs.run", number=wanted, cancelling=1), 303)
+    run_number = _number(number)
+    _cancel(run_number)
+    return redirect(url_for("runs.run", number=run_number, cancelling=1), 303)
 
 
 @bp.post("/api/v1/runs/<number>/cancel")
 def api_cancel(number: str) -> Response:
     """Ask the agent to cancel the run; the body is empty or `{}`."""
     no_body()
-    made = _cancel(_number(number))
-    return asked(made, url_for("start.api_request", number=str(made)))
+    request_id = _cancel(_number(number))
+    return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
 
 
 # ---- exports
@@ -378,29 +380,29 @@ def api_cancel(number: str) -> Response:
 def export(number: str) -> Response:
     """The run as one file: `?format=json` with its samples, `csv` its figures, `samples` the
     per-second record as CSV, `certificate` and `certificate-text` of an erase its certificate."""
-    wanted = _number(number)
-    row = find_run(wanted)
+    run_number = _number(number)
+    row = find_run(run_number)
     form = request.args.get("format", "json")
-    name = f"benchstick-run-{wanted}"
+    name = f"benchstick-run-{run_number}"
     if form == "json":
-        samples = [sample.to_json() for sample in records.samples_of(reader(), wanted)]
-        given = verdicts.of_run(wanted)
-        response = reply({**document(wanted), "samples": samples, "verdicts": given})
+        samples = [sample.to_json() for sample in records.samples_of(reader(), run_number)]
+        run_verdicts = verdicts.of_run(run_number)
+        response = reply({**document(run_number), "samples": samples, "verdicts": run_verdicts})
         name += ".json"
     elif form == "csv":
         response = Response(figures_csv(row), content_type="text/csv; charset=utf-8")
         name += "-figures.csv"
     elif form == "samples":
         columns = list(records.Sample.__dataclass_fields__)
-        found = records.samples_of(reader(), wanted)
-        text = _csv(columns, ([getattr(item, key) for key in columns] for item in found))
+        all_samples = records.samples_of(reader(), run_number)
+        text = _csv(columns, ([getattr(item, key) for key in columns] for item in all_samples))
         response = Response(text, content_type="text/csv; charset=utf-8")
         name += "-samples.csv"
     elif form == "certificate":
-        response = reply(certificate(document(wanted)))
+        response = reply(certificate(document(run_number)))
         name += "-certificate.json"
     elif form == "certificate-text":
-        text = certificate(document(wanted))["text"]
+        text = certificate(document(run_number))["text"]
         response = Response(text, content_type="text/plain; charset=utf-8")
         name += "-certificate.txt"
     else:
@@ -434,10 +436,10 @@ def figures_csv(row: sqlite3.Row) -> str:
 
 def _csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> str:
     file = io.StringIO()
-    made = csv.writer(file, lineterminator="\r\n")
-    made.writerow(columns)
+    csv_writer = csv.writer(file, lineterminator="\r\n")
+    csv_writer.writerow(columns)
     for row in rows:
-        made.writerow([safe_cell(value) for value in row])
+        csv_writer.writerow([safe_cell(value) for value in row])
     return file.getvalue()
 
 
@@ -458,12 +460,12 @@ def _folder(row: sqlite3.Row, index: int) -> Path:
 
 def artefacts(folder: Path) -> list[dict[str, Any]]:
     """Name and size of the plain files in a step's folder."""
-    found = []
+    files = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_file(follow_symlinks=False):
-                found.append({"name": entry.name, "bytes": entry.stat().st_size})
-    return sorted(found, key=lambda item: str(item["name"]))
+                files.append({"name": entry.name, "bytes": entry.stat().st_size})
+    return sorted(files, key=lambda item: str(item["name"]))
 
 
 def _open(path: Path) -> io.BufferedReader:
@@ -482,37 +484,37 @@ def figures_shown(figures: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any
     """All figures; of very many those over all passes, and the last FIGURES of the others."""
     over_all = sum(figure["pass"] is None for figure in figures)
     early = len(figures) - over_all - FIGURES
-    shown = []
+    selection = []
     for figure in figures:
         if figure["pass"] is not None:
             early -= 1
             if early >= 0:
                 continue
-        shown.append(figure)
-    return shown
+        selection.append(figure)
+    return selection
 
 
 def _steps_shown(steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """All steps that were begun; of very many the first and the last that left something."""
     if len(steps) <= FIRST_STEPS + LAST_STEPS:
         return steps
-    left = [step for step in steps if step["artefacts"]]
-    return [*left[:FIRST_STEPS], *left[FIRST_STEPS:][-LAST_STEPS:]]
+    file_steps = [step for step in steps if step["artefacts"]]
+    return [*file_steps[:FIRST_STEPS], *file_steps[FIRST_STEPS:][-LAST_STEPS:]]
 
 
-def commands_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def commands_of(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The exact commands and the files of the steps that a page shows."""
-    made = []
-    for step in _steps_shown(found["steps"]):
+    commands = []
+    for step in _steps_shown(run["steps"]):
         text, files = "", []
         relative = step["artefacts"]
-        if relative and Path(relative).parts[:2] == ("runs", found["uuid"]):
+        if relative and Path(relative).parts[:2] == ("runs", run["uuid"]):
             folder = the_bench().home / relative
             files = artefacts(folder)
             with contextlib.suppress(WebError), _open(folder / "command") as file:
                 text = file.read(16384).decode("utf-8", "replace").strip()
-        made.append({"step": step, "command": text, "files": files})
-    return made
+        commands.append({"step": step, "command": text, "files": files})
+    return commands
 
 
 @bp.get("/api/v1/runs/<number>/steps/<index>")

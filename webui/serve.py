@@ -216,12 +216,12 @@ def addresses(listen: str) -> list[str]:
     at = ipaddress.ip_address(listen)
     if not at.is_unspecified:
         return [listen]
-    found = [
+    candidates = [
         one
         for one in hosts.local_addresses()
         if not one.is_loopback and not one.is_link_local and (at.version == 6 or one.version == 4)
     ]
-    return [str(one) for one in sorted(found, key=lambda one: (one.version, one))]
+    return [str(one) for one in sorted(candidates, key=lambda one: (one.version, one))]
 
 
 def _announce(address: str, port: int, key: LoginKey, pin: Pin | None) -> None:
@@ -238,8 +238,8 @@ def _announce(address: str, port: int, key: LoginKey, pin: Pin | None) -> None:
 def web_process() -> int:
     """The process inside the cage: takes the socket that it was given."""
     start = json.loads(os.environ.pop(START))
-    given = start["settings"]
-    settings = Settings(**{**given, "hosts": tuple(given["hosts"])})
+    fields = start["settings"]
+    settings = Settings(**{**fields, "hosts": tuple(fields["hosts"])})
     bound = socket.socket(fileno=int(start["fd"]))
     pin = Pin(digits=start["pin"]) if start["pin"] else None
     return serve(bound, Path(start["home"]), settings, pin)

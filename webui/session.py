@@ -28,14 +28,14 @@ def _with_cookie(response: Response, secret: str) -> Response:
     return response
 
 
-def _check_pin(given: str) -> None:
+def _check_pin(guess: str) -> None:
     """403 for a wrong PIN, 429 after too many, 409 where there is none."""
     pin = the_bench().pin
     if pin is None:
         raise WebError(409, "no_pin", how_to_sign_in())
-    if not pin.check(given, request.remote_addr or "?"):
-        said = _("That is not the PIN on the bench's screen.")
-        raise WebError(403, "pin", said, field="pin")
+    if not pin.check(guess, request.remote_addr or "?"):
+        message = _("That is not the PIN on the bench's screen.")
+        raise WebError(403, "pin", message, field="pin")
 
 
 @bp.get("/login")
@@ -62,11 +62,11 @@ def login() -> Response:
 def login_post() -> Response:
     """Sign in with the PIN or with a key that was typed."""
     back = local_path(request.form.get("next"))
-    given = plain_text(request.form.get("secret", ""), "secret").strip()
-    if given and the_bench().key.take(given):
+    secret = plain_text(request.form.get("secret", ""), "secret").strip()
+    if secret and the_bench().key.take(secret):
         return _with_cookie(redirect(back, 303), auth.open_session(writer()))
     try:
-        _check_pin(given)
+        _check_pin(secret)
     except WebError as error:
         message = error.message
         if error.code == "no_pin":
@@ -84,9 +84,9 @@ def _form(back: str, problem: str | None = None, status: int = 200) -> Response:
 
 @bp.post("/logout")
 def logout() -> Response:
-    found = visitor().session
-    if found is not None:
-        auth.close_session(writer(), found)
+    session = visitor().session
+    if session is not None:
+        auth.close_session(writer(), session)
     response = redirect("/login", 303)
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
     return response
@@ -112,22 +112,22 @@ def api_login() -> Response:
 @bp.get("/api/v1/login")
 def api_session() -> Response:
     """Whether one is signed in, and how."""
-    found = visitor()
+    caller = visitor()
     return reply(
         {
             "schema": "benchstick/session/1",
-            "signed_in": found.known,
-            "token": found.token,
-            "csrf": found.session.csrf if found.session else None,
+            "signed_in": caller.known,
+            "token": caller.token,
+            "csrf": caller.session.csrf if caller.session else None,
         }
     )
 
 
 @bp.post("/api/v1/logout")
 def api_logout() -> Response:
-    found = visitor().session
-    if found is not None:
-        auth.close_session(writer(), found)
+    session = visitor().session
+    if session is not None:
+        auth.close_session(writer(), session)
     response = reply({"schema": "benchstick/session/1", "signed_in": False})
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
     return response

@@ -24,29 +24,29 @@ from webui.inputs import LARGEST
 Schema = dict[str, Any]
 
 
-def text(told: str = "", **more: Any) -> Schema:
+def text(description: str = "", **more: Any) -> Schema:
     """A string; `told` is its description."""
-    return _described({"type": "string", **more}, told)
+    return _described({"type": "string", **more}, description)
 
 
-def whole(told: str = "", low: int | None = 0, high: int | None = None) -> Schema:
+def whole(description: str = "", low: int | None = 0, high: int | None = None) -> Schema:
     """A whole number from `low` to `high`."""
-    found: Schema = {"type": "integer"}
+    schema: Schema = {"type": "integer"}
     if low is not None:
-        found["minimum"] = low
+        schema["minimum"] = low
     if high is not None:
-        found["maximum"] = high
-    return _described(found, told)
+        schema["maximum"] = high
+    return _described(schema, description)
 
 
-def number(told: str = "", **more: Any) -> Schema:
+def number(description: str = "", **more: Any) -> Schema:
     """A number, whole or not."""
-    return _described({"type": "number", **more}, told)
+    return _described({"type": "number", **more}, description)
 
 
-def flag(told: str = "") -> Schema:
+def flag(description: str = "") -> Schema:
     """true or false."""
-    return _described({"type": "boolean"}, told)
+    return _described({"type": "boolean"}, description)
 
 
 def or_null(schema: Schema) -> Schema:
@@ -56,44 +56,44 @@ def or_null(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def several(item: Schema, told: str = "") -> Schema:
+def several(item: Schema, description: str = "") -> Schema:
     """An array."""
-    return _described({"type": "array", "items": item}, told)
+    return _described({"type": "array", "items": item}, description)
 
 
-def table(value: Schema, told: str = "") -> Schema:
+def table(value: Schema, description: str = "") -> Schema:
     """An object of names that are not fixed, each with such a value."""
-    return _described({"type": "object", "additionalProperties": value}, told)
+    return _described({"type": "object", "additionalProperties": value}, description)
 
 
-def anything(told: str = "") -> Schema:
+def anything(description: str = "") -> Schema:
     """An object of its own kind, described elsewhere."""
-    return table({}, told)
+    return table({}, description)
 
 
 def record(
     fields: Mapping[str, Schema],
-    told: str = "",
+    description: str = "",
     *,
     may_lack: Sequence[str] = (),
     rest: Schema | None = None,
 ) -> Schema:
     """An object with these fields, all of them but `may_lack`. `rest`: what any other holds."""
-    found: Schema = {"type": "object", "properties": dict(fields)}
+    schema: Schema = {"type": "object", "properties": dict(fields)}
     required = [name for name in fields if name not in may_lack]
     if required:
-        found["required"] = required
+        schema["required"] = required
     if rest is not None:
-        found["additionalProperties"] = rest
-    return _described(found, told)
+        schema["additionalProperties"] = rest
+    return _described(schema, description)
 
 
 def document(
-    name: str, fields: Mapping[str, Schema], told: str = "", *, may_lack: Sequence[str] = ()
+    name: str, fields: Mapping[str, Schema], description: str = "", *, may_lack: Sequence[str] = ()
 ) -> Schema:
     """A document that begins with its `schema`, as `benchstick/runs/1`."""
     schema = {"schema": {"type": "string", "const": f"benchstick/{name}"}}
-    return record({**schema, **fields}, told, may_lack=may_lack)
+    return record({**schema, **fields}, description, may_lack=may_lack)
 
 
 def ref(name: str) -> Schema:
@@ -101,8 +101,8 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _described(schema: Schema, told: str) -> Schema:
-    return {**schema, "description": told} if told else schema
+def _described(schema: Schema, description: str) -> Schema:
+    return {**schema, "description": description} if description else schema
 
 
 UTC = text("time in UTC, as 2026-01-31T12:00:00.123Z")
@@ -426,7 +426,7 @@ _CLAIMED: dict[str, Schema] = {
 }
 
 
-def _beside(told: str, claimed: Mapping[str, Schema], **more: Schema) -> Schema:
+def _beside(description: str, claimed: Mapping[str, Schema], **more: Schema) -> Schema:
     """A sheet beside a drive."""
     return record(
         {
@@ -435,7 +435,7 @@ def _beside(told: str, claimed: Mapping[str, Schema], **more: Schema) -> Schema:
             "price_per_gb": or_null(number("of 10^9 bytes, in the sheet's currency")),
             "claims": several(record(claimed), "each claim beside what was measured"),
         },
-        told,
+        description,
     )
 
 

@@ -12,12 +12,12 @@ from webui.bench import drives_seen, reader
 from webui.words import _, word
 
 
-def told(drive: Mapping[str, Any]) -> str | None:
+def describe_link(drive: Mapping[str, Any]) -> str | None:
     """The narrowest link that this drive shares with drives under test, or in a countdown, and what
     is left for each, as a sentence. None without any."""
     scan = drives_seen()
     busy = {row["drive_key"] for row in run_queries.running(reader())}
-    busy |= {slot["drive_key"] for slot in bays.listed(reader())
+    busy |= {slot["drive_key"] for slot in bays.list_slots(reader())
              if slot["state"] in (COUNTDOWN, TESTING)}  # fmt: skip
     others = {
         other["name"]: present.drive_title(other) for other in scan.drives

@@ -14,7 +14,7 @@ from benchstick.errors import BadInput
 from benchstick.store import qa_station, records, run_queries
 from benchstick.store.bays import COUNTDOWN, DONE, TESTING
 from benchstick.store.qa_station import WISHES
-from webui.api import asked
+from webui.api import reply_request
 from webui.bench import reader, the_bench, writer
 from webui.errors import WebError, not_found
 from webui.inputs import json_body
@@ -25,7 +25,7 @@ bp = Blueprint("slots", __name__)
 _LOOK = {"pass": "ok", "fail": "bad", "inconclusive": "warn", COUNTDOWN: "run", TESTING: "run"}
 
 
-def listed() -> list[dict[str, Any]]:
+def list_slots() -> list[dict[str, Any]]:
     """The slots of this bench, as the desk has them."""
     return qa_station.slots_of(reader(), the_bench().settings)
 
@@ -36,16 +36,16 @@ def look(slot: dict[str, Any]) -> str:
     return _LOOK.get(slot["word"] if slot["state"] == DONE else slot["state"], "plain")
 
 
-def _ask(name: str, wanted: object) -> int:
+def _ask(name: str, action: object) -> int:
     """Ask the agent for it; the request's number. WebError 404 and 409, BadInput."""
-    slot = next((item for item in listed() if item["name"] == name), None)
+    slot = next((item for item in list_slots() if item["name"] == name), None)
     if slot is None:
         raise not_found(_("Slot %(name)s: the bench has no such slot.", name=name[:60]))
-    if wanted not in WISHES:
+    if action not in WISHES:
         raise BadInput(f"do: one of {', '.join(WISHES)} is wanted", field="do")
     if not run_queries.agent_runs():
         raise WebError(409, "no_agent", _("no agent is running, which tests: benchstick agent"))
-    return records.add_request(writer(), "qa", {"slot": name, "do": wanted})
+    return records.add_request(writer(), "qa", {"slot": name, "do": action})
 
 
 @bp.post("/desk/slots/<path:name>")
@@ -59,4 +59,4 @@ def api_ask(name: str) -> Response:
     """`{"do": "stop"}` ends its countdown or test, `again` counts down anew; answers 202 with a
     request."""
     number = _ask(name, json_body(("do",)).get("do"))
-    return asked(number, url_for("start.api_request", number=str(number)))
+    return reply_request(number, url_for("start.api_request", number=str(number)))

@@ -22,7 +22,7 @@ from benchstick.store import run_queries
 from benchstick.suites import presets, registry
 from benchstick.suites.interface import Suite
 from webui import present, sharing
-from webui.api import asked, reply
+from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, reader, visitor
 from webui.errors import not_found, status_of
 from webui.inputs import number_in_path, plain_text
@@ -66,7 +66,7 @@ def preview(
         "needs": {"erase": plan.destroys, "unlock": needs_unlock(drive)},
         "plan": plan.to_json(),
         "queue": queue_preview(drafts, drive) if drafts else None,
-        "shared": sharing.told(drive),
+        "shared": sharing.describe_link(drive),
     }
 
 
@@ -106,7 +106,7 @@ def api_start() -> Response:
     check_possible(wish, drive)
     check_codes(wish, drive, [plan_of(wish, drive)])
     number = ask_agent(wish.to_request(drive))
-    return asked(number, url_for("start.api_request", number=str(number)))
+    return reply_request(number, url_for("start.api_request", number=str(number)))
 
 
 @bp.get("/api/v1/requests/<number>")
@@ -187,8 +187,8 @@ def _add(
         plans_of([*drafts, wish], drive)
     except BadInput as error:
         return start_form(wish, drive, suite, drafts, error)
-    kept = [draft(item) for item in (*drafts, wish)]
-    return redirect(url_for("start.new", drive=drive["code"], suite=suite.name, q=kept), 303)
+    draft_texts = [draft(item) for item in (*drafts, wish)]
+    return redirect(url_for("start.new", drive=drive["code"], suite=suite.name, q=draft_texts), 303)
 
 
 def start_form(
@@ -228,7 +228,7 @@ def start_form(
         may_write=visitor().known,
         practice=present.is_practice(drive),
         twin=_twin(wish, drive, drafts),
-        shared=sharing.told(drive),
+        shared=sharing.describe_link(drive),
     )
     status = 200 if problem is None else status_of(problem)
     return Response(page, status, content_type="text/html; charset=utf-8")
@@ -285,10 +285,10 @@ def _shown_queue(
 
 def _twin(wish: Wish, drive: Mapping[str, Any], drafts: Sequence[Wish]) -> str:
     """The address that tells the same cost as the form."""
-    asked: dict[str, Any] = {"drive": drive["code"], "suite": wish.suite}
-    asked |= {name: getattr(wish, name) for name in ("target", "fs", "scale")}
-    asked |= {f"p.{name}": value for name, value in wish.params.items()}
-    return url_for("start.api_new", **asked, q=[draft(item) for item in drafts])
+    query: dict[str, Any] = {"drive": drive["code"], "suite": wish.suite}
+    query |= {name: getattr(wish, name) for name in ("target", "fs", "scale")}
+    query |= {f"p.{name}": value for name, value in wish.params.items()}
+    return url_for("start.api_new", **query, q=[draft(item) for item in drafts])
 
 
 def unlock_page(
@@ -312,28 +312,28 @@ def unlock_page(
 
 
 def _find_request(text: str) -> dict[str, Any]:
-    found = run_queries.request_json(reader(), number_in_path(text, N_("Request")))
-    if found is None:
+    record = run_queries.request_json(reader(), number_in_path(text, N_("Request")))
+    if record is None:
         raise not_found(_("Request %(number)s: there is no such request.", number=text[:20]))
-    return found
+    return record
 
 
 @bp.get("/requests/<number>")
 def request_page(number: str) -> BaseResponse:
     """Waits for the agent's answer; goes on to the run once there is one."""
-    found = _find_request(number)
-    if found["run"] is not None and found["state"] != "refused":
-        return redirect(url_for("runs.run", number=found["run"]), 303)
-    if found["kind"] == "clock" and found["state"] == "done":
+    record = _find_request(number)
+    if record["run"] is not None and record["state"] != "refused":
+        return redirect(url_for("runs.run", number=record["run"]), 303)
+    if record["kind"] == "clock" and record["state"] == "done":
         return redirect("/drives", 303)
-    body = found["body"]
+    body = record["body"]
     if "runs" in body:
         return redirect(url_for("queues.page", number=number), 303)
-    kept = ("drive", "suite", "target", "fs", "scale")
-    again = {name: body[name] for name in kept if body.get(name)}
+    names = ("drive", "suite", "target", "fs", "scale")
+    again = {name: body[name] for name in names if body.get(name)}
     again.update({f"p.{name}": text for name, text in (body.get("params") or {}).items()})
     back = url_for("start.new", **again) if "suite" in again else url_for("runs.index")
     if "recipe" in body:
         back = url_for("recipe_tests.new", drive=body["drive"], recipe=body["recipe"])
-    page = render_template("request.html", asked=found, back=back)
+    page = render_template("request.html", asked=record, back=back)
     return Response(page, content_type="text/html; charset=utf-8")

@@ -19,11 +19,11 @@ bp = Blueprint("tokens", __name__)
 
 
 def _document() -> dict[str, Any]:
-    found = [
+    tokens = [
         {"name": token.name, "created_utc": token.created_utc, "used_utc": token.used_utc}
         for token in auth.tokens(reader())
     ]
-    return {"schema": "benchstick/tokens/1", "tokens": found}
+    return {"schema": "benchstick/tokens/1", "tokens": tokens}
 
 
 def _check_session() -> None:
@@ -52,11 +52,11 @@ def _revoke(name: str) -> None:
         raise not_found(_("Token %(name)s: there is none of this name.", name=repr(name[:64])))
 
 
-def _page(made: tuple[str, str] | None = None, problem: BenchError | None = None) -> Response:
+def _page(new_token: tuple[str, str] | None = None, problem: BenchError | None = None) -> Response:
     page = render_template(
         "tokens.html",
         tokens=auth.tokens(reader()),
-        made=made,
+        made=new_token,
         problem=problem,
         typed=request.form.get("name", "")[:64],
         may_write=visitor().session is not None,
@@ -76,7 +76,7 @@ def make() -> Response:
     """Show the new token, this once: it is in no address and no history."""
     try:
         name = plain_text(request.form.get("name", ""), "name").strip()
-        return _page(made=(name, _make(name)))
+        return _page(new_token=(name, _make(name)))
     except (BadInput, WebError) as error:
         return _page(problem=error)
 

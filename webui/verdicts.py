@@ -46,10 +46,10 @@ SEVERAL: Mapping[str, tuple[str, str, Callable[[list[dict[str, Any]]], str]]] = 
 
 def _word() -> str | None:
     """The word that is asked for, None for all."""
-    found = request.args.get("verdict") or None
-    if found not in (None, *WORDS):
+    word = request.args.get("verdict") or None
+    if word not in (None, *WORDS):
         raise BadInput(f"verdict: one of {', '.join(WORDS)} is wanted", field="verdict")
-    return found
+    return word
 
 
 def _which(default: int = PAGE) -> dict[str, Any]:
@@ -61,23 +61,23 @@ def _which(default: int = PAGE) -> dict[str, Any]:
 
 @bp.get("/verdicts")
 def index() -> str:
-    found = verdicts.listed(reader(), **_which())
+    rows = verdicts.list_verdicts(reader(), **_which())
     return render_template(
         "verdicts.html",
-        found=found,
+        found=rows,
         labels=records.labels(reader()),
         wanted=_word(),
         before=request.args.get("before"),
         words=WORDS,
-        more=found[-1]["number"] if len(found) == PAGE else None,
+        more=rows[-1]["number"] if len(rows) == PAGE else None,
     )
 
 
 @bp.get("/api/v1/verdicts")
 def api_index() -> Response:
     """The newest first: `?verdict=pass|fail|inconclusive&before=N&limit=N`."""
-    found = verdicts.listed(reader(), **_which())
-    return reply({"schema": "benchstick/verdicts/1", "verdicts": found})
+    rows = verdicts.list_verdicts(reader(), **_which())
+    return reply({"schema": "benchstick/verdicts/1", "verdicts": rows})
 
 
 @bp.get("/verdicts/export")
@@ -88,9 +88,9 @@ def export_all() -> Response:
     form = request.args.get("format", "csv")
     if form not in SEVERAL:
         raise BadInput(f"format: one of {', '.join(SEVERAL)} is wanted", field="format")
-    found = verdicts.documents(reader(), **_which(MOST))
+    documents = verdicts.documents(reader(), **_which(MOST))
     kind, end, make = SEVERAL[form]
-    response = Response(make(found), content_type=kind)
+    response = Response(make(documents), content_type=kind)
     response.headers["Content-Disposition"] = f'attachment; filename="benchstick-verdicts.{end}"'
     return response
 
@@ -101,8 +101,8 @@ def find(text: str) -> dict[str, Any]:
     try:
         return verdicts.find(reader(), number)
     except BadInput:
-        said = _("Verdict %(number)s: there is no such verdict.", number=number)
-        raise not_found(said) from None
+        message = _("Verdict %(number)s: there is no such verdict.", number=number)
+        raise not_found(message) from None
 
 
 def of_run(number: int) -> list[dict[str, Any]]:
@@ -113,23 +113,23 @@ def of_run(number: int) -> list[dict[str, Any]]:
 
 @bp.get("/verdicts/<number>")
 def verdict(number: str) -> str:
-    found = find(number)
+    verdict = find(number)
     return render_template(
         "verdict.html",
-        verdict=found,
-        label=records.labels(reader()).get(found["drive"]["key"]),
-        labels=[(_LABELS.get(name, name), text) for name, text in found["labels"].items()],
-        limits=[{**item, **_shown(item)} for item in found["limits"]],
-        recipe=_recipe_of(found),
+        verdict=verdict,
+        label=records.labels(reader()).get(verdict["drive"]["key"]),
+        labels=[(_LABELS.get(name, name), text) for name, text in verdict["labels"].items()],
+        limits=[{**item, **_format_limit(item)} for item in verdict["limits"]],
+        recipe=_recipe_of(verdict),
     )
 
 
-def _recipe_of(found: Mapping[str, Any]) -> str | None:
+def _recipe_of(verdict: Mapping[str, Any]) -> str | None:
     """The name of the bench's recipe that the verdict is by, as long as that has the same text."""
-    wanted = found["recipe"]["sha256"]
+    digest = verdict["recipe"]["sha256"]
     for item in library.shelved(the_bench().home):
         with contextlib.suppress(BadInput):
-            if hashlib.sha256(item.raw()).hexdigest() == wanted:
+            if hashlib.sha256(item.raw()).hexdigest() == digest:
                 return item.name
     return None
 
@@ -139,39 +139,41 @@ def api_verdict(number: str) -> Response:
     return reply(find(number))
 
 
-def _shown(limit: Mapping[str, Any]) -> dict[str, str]:
+def _format_limit(limit: Mapping[str, Any]) -> dict[str, str]:
     """Measured, wanted and by how much, as text."""
     unit = f" {limit['unit']}" if limit["unit"] else ""
-    within = f" ± {limits.shown(limit['within'])} %" if limit["within"] is not None else ""
-    by = "" if limit["by"] is None else f"{limits.shown(limit['by'])}{unit}"
+    within = f" ± {limits.format_value(limit['within'])} %" if limit["within"] is not None else ""
+    by = "" if limit["by"] is None else f"{limits.format_value(limit['by'])}{unit}"
     if limit["by_percent"] is not None:
-        by += f" ({limits.shown(limit['by_percent'])} %)"
+        by += f" ({limits.format_value(limit['by_percent'])} %)"
     return {
-        "measured": "" if limit["measured"] is None else f"{limits.shown(limit['measured'])}{unit}",
-        "wanted": f"{limit['op']} {_wanted(limit['wanted'])}{unit}{within}",
+        "measured": ""
+        if limit["measured"] is None
+        else f"{limits.format_value(limit['measured'])}{unit}",
+        "wanted": f"{limit['op']} {_format_value(limit['wanted'])}{unit}{within}",
         "by": by,
     }
 
 
-def _wanted(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return _(" or ").join(limits.shown(item) for item in value)
-    return "–" if value is None else limits.shown(value)
+        return _(" or ").join(limits.format_value(item) for item in value)
+    return "–" if value is None else limits.format_value(value)
 
 
 @bp.get("/verdicts/<number>/export")
 @bp.get("/api/v1/verdicts/<number>/export", endpoint="api_export")
 def export(number: str) -> Response:
     """The verdict as a file: `?format=json`, `junit`, `csv` or `events`, its key=value lines."""
-    found = find(number)
+    verdict = find(number)
     form = request.args.get("format", "json")
     if form == "json":
-        response, end = reply(found), "json"
+        response, end = reply(verdict), "json"
     elif form in FILES:
         kind, end, make = FILES[form]
-        response = Response(make(found), content_type=kind)
+        response = Response(make(verdict), content_type=kind)
     else:
         raise BadInput(f"format: one of {', '.join(FORMATS)} is wanted", field="format")
-    name = f"benchstick-{verdicts.file_name(found)}.{end}"
+    name = f"benchstick-{verdicts.file_name(verdict)}.{end}"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

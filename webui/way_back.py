@@ -28,10 +28,10 @@ def of_form() -> WayBack:
     """The page that the form of this request was on: of the start form with the same choices,
     codes apart. Reads the body of the start form alone; others may bring a file."""
     if request.endpoint in _STARTS and (choices := _choices()):
-        said = _("What was chosen is kept; codes have to be typed again.")
-        return WayBack(f"/runs/new?{choices}", said)
-    said = _("Nothing was changed. What was typed there, or a file, is not kept.")
-    return WayBack(_of_referrer() or _above(request.path), said)
+        message = _("What was chosen is kept; codes have to be typed again.")
+        return WayBack(f"/runs/new?{choices}", message)
+    message = _("Nothing was changed. What was typed there, or a file, is not kept.")
+    return WayBack(_of_referrer() or _above(request.path), message)
 
 
 def _choices() -> str:
@@ -40,9 +40,9 @@ def _choices() -> str:
     # A body that cannot be read is not what was asked about.
     with contextlib.suppress(HTTPException):
         fields = list(request.form.items(multi=True))
-    kept = [(name, value) for name, value in fields if name in _CHOICES or name.startswith("p.")]
-    query = urlencode(kept)
-    return query if "drive" in dict(kept) and len(query) <= LONGEST else ""
+    choices = [(name, value) for name, value in fields if name in _CHOICES or name.startswith("p.")]
+    query = urlencode(choices)
+    return query if "drive" in dict(choices) and len(query) <= LONGEST else ""
 
 
 def _of_referrer() -> str | None:

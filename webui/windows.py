@@ -58,21 +58,21 @@ def asssd(result: Mapping[str, Any]) -> list[Line]:
 
 def scores(result: Mapping[str, Any]) -> dict[str, float]:
     """AS SSD's scores: read, write, total; those that count."""
-    found = result.get("scores")
-    if not isinstance(found, Mapping):
+    entries = result.get("scores")
+    if not isinstance(entries, Mapping):
         return {}
     return {
         name: item["value"]
-        for name, item in found.items()
+        for name, item in entries.items()
         if isinstance(item, Mapping) and item.get("state") == "valid"
         and _number(item.get("value")) is not None
     }  # fmt: skip
 
 
-def _lines(found: Any, name: str) -> list[Line]:
-    if not isinstance(found, Sequence) or isinstance(found, str):
+def _lines(entries: Any, name: str) -> list[Line]:
+    if not isinstance(entries, Sequence) or isinstance(entries, str):
         return []
-    rows = [row for row in found if isinstance(row, Mapping) and isinstance(row.get(name), str)]
+    rows = [row for row in entries if isinstance(row, Mapping) and isinstance(row.get(name), str)]
     # An access is of one small block: beside the others' its speed says nothing.
     speeds = [_speed(row, way) for row in rows if row[name] != ACCESS for way in WAYS]
     best = max((speed for speed in speeds if speed is not None), default=0.0)
@@ -86,17 +86,17 @@ def _speed(row: Mapping[str, Any], way: str) -> float | None:
     return _number(cell.get("mbps"))
 
 
-def _cell(found: Any, best: float) -> Cell | None:
-    if not isinstance(found, Mapping):
+def _cell(cell: Any, best: float) -> Cell | None:
+    if not isinstance(cell, Mapping):
         return None
-    mbps = _number(found.get("mbps"))
+    mbps = _number(cell.get("mbps"))
     bar = 100.0 * mbps / best if mbps is not None and best > 0 else 0.0
     return Cell(
         mbps,
-        _number(found.get("iops")),
-        _number(found.get("us")),
-        str(found.get("state")),
-        str(found.get("why") or ""),
+        _number(cell.get("iops")),
+        _number(cell.get("us")),
+        str(cell.get("state")),
+        str(cell.get("why") or ""),
         round(min(100.0, max(0.0, bar)), 2),
     )
 

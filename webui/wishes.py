@@ -125,9 +125,9 @@ def queue_from_json() -> list[Wish]:
     for at, run in enumerate(body["runs"]):
         for name in run:
             if name not in OWN:
-                shown = name[:60].encode("ascii", "backslashreplace").decode()
+                excerpt = name[:60].encode("ascii", "backslashreplace").decode()
                 raise BadInput(
-                    f"runs.{at}.{shown}: no such field; there are {', '.join(OWN)}", field="runs"
+                    f"runs.{at}.{excerpt}: no such field; there are {', '.join(OWN)}", field="runs"
                 )
     return [_from_fields(item, text_map(item.get("params"), "params")) for item in entries]
 
@@ -139,39 +139,39 @@ def drafts_in(form: MultiDict[str, str], drive: str) -> list[Wish]:
     if len(texts) > run_queue.MOST:
         raise BadInput(f"q: a queue has at most {run_queue.MOST} suites", field="q")
     shared = [(name, form[name]) for name in FIELDS if name in form and name not in OWN]
-    found = []
+    wishes = []
     for text in texts:
         try:
             own = parse_qsl(plain_text(text, "q", most=LONGEST_DRAFT), max_num_fields=100)
         except ValueError:
             raise BadInput("q: not a run as the page writes it", field="q") from None
-        kept = [(name, value) for name, value in own if name in OWN or name.startswith("p.")]
-        wish = wish_from_form(MultiDict([*shared, ("drive", drive), *kept]))
+        fields = [(name, value) for name, value in own if name in OWN or name.startswith("p.")]
+        wish = wish_from_form(MultiDict([*shared, ("drive", drive), *fields]))
         registry.find(wish.suite)
-        found.append(wish)
-    return found
+        wishes.append(wish)
+    return wishes
 
 
 def draft(wish: Wish) -> str:
     """The wish as a field `q`."""
     own = [("suite", wish.suite), ("target", wish.target), ("fs", wish.fs), ("scale", wish.scale)]
-    given = [(name, str(value)) for name, value in own if value is not None]
-    return urlencode([*given, *((f"p.{name}", value) for name, value in wish.params.items())])
+    fields = [(name, str(value)) for name, value in own if value is not None]
+    return urlencode([*fields, *((f"p.{name}", value) for name, value in wish.params.items())])
 
 
 def wish_from_form(form: MultiDict[str, str]) -> Wish:
     """The wish in a form or query; suite parameters are the fields `p.NAME`."""
-    given: dict[str, str] = {}
+    params: dict[str, str] = {}
     for name in form:
         if name.startswith("p."):
             text = plain_text(form[name], name[2:], most=1000).strip()
             if text:
-                given[plain_text(name[2:], "params", most=60)] = text
+                params[plain_text(name[2:], "params", most=60)] = text
     suite = registry.all_suites().get(form.get("suite", ""))
     if suite is not None:
         default = {param.name: shown_default(param) for param in suite.params}
-        given = {name: text for name, text in given.items() if default.get(name) != text}
-    return _from_fields({name: form.get(name) for name in FIELDS if name in form}, given)
+        params = {name: text for name, text in params.items() if default.get(name) != text}
+    return _from_fields({name: form.get(name) for name in FIELDS if name in form}, params)
 
 
 def shown_default(param: Param) -> str:
@@ -257,10 +257,10 @@ def same_run(one: Wish, other: Wish, drive: Mapping[str, Any]) -> bool:
 def _whole_wish(wish: Wish, drive: Mapping[str, Any]) -> tuple[Any, ...]:
     suite = registry.find(wish.suite)
     target = wish.target or suite.default_target
-    kept = wish.fs or suite.default_fs
-    fs = "auto" if kept == "keep" and present.is_practice(drive) else kept
-    given = {item.name: wish.params.get(item.name, shown_default(item)) for item in suite.params}
-    return suite.name, given, target, fs if target == "file" else None, wish.scale or 1.0
+    fs_choice = wish.fs or suite.default_fs
+    fs = "auto" if fs_choice == "keep" and present.is_practice(drive) else fs_choice
+    params = {item.name: wish.params.get(item.name, shown_default(item)) for item in suite.params}
+    return suite.name, params, target, fs if target == "file" else None, wish.scale or 1.0
 
 
 def preset_of(wish: Wish, drive: Mapping[str, Any]) -> presets.Preset | None:
@@ -277,14 +277,14 @@ def wish_text(wish: Wish, drive: Mapping[str, Any]) -> str:
     if preset is not None:
         return preset.title
     suite = registry.find(wish.suite)
-    said = [f"{name.replace('_', ' ')} {value}" for name, value in wish.params.items()]
+    parts = [f"{name.replace('_', ' ')} {value}" for name, value in wish.params.items()]
     if wish.target not in (None, suite.default_target):
-        said.append(_("raw drive") if wish.target == "block" else _("file"))
+        parts.append(_("raw drive") if wish.target == "block" else _("file"))
     if wish.fs not in (None, suite.default_fs):
-        said.append(str(wish.fs))
+        parts.append(str(wish.fs))
     if wish.scale not in (None, 1.0):
-        said.append(_("scale %(scale)s", scale=f"{wish.scale:g}"))
-    return ", ".join(said) or _("defaults")
+        parts.append(_("scale %(scale)s", scale=f"{wish.scale:g}"))
+    return ", ".join(parts) or _("defaults")
 
 
 def needs_unlock(drive: Mapping[str, Any]) -> bool:
@@ -300,8 +300,8 @@ def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
     name = f"{drive['identity']['model']} ({drive['code']})"
     if guard["state"] not in ("free", "locked"):
         why = guard["why"]
-        said = _("%(drive)s is protected: %(why)s. It is never written.", drive=name, why=why)
-        raise Refused(said, field="drive")
+        message = _("%(drive)s is protected: %(why)s. It is never written.", drive=name, why=why)
+        raise Refused(message, field="drive")
     if guard.get("retry"):
         raise Refused(_("%(drive)s: %(why)s.", drive=name, why=guard["why"]), field="drive")
     same = (None, drive["identity"]["key"])
@@ -321,13 +321,13 @@ def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
     for row in run_queries.running(reader()):
         if row["drive_key"] == drive["identity"]["key"]:
             run = row["number"]
-            said = _("%(drive)s: run %(number)s is using this drive.", drive=name, number=run)
-            raise WebError(409, "busy", said, field="drive")
+            message = _("%(drive)s: run %(number)s is using this drive.", drive=name, number=run)
+            raise WebError(409, "busy", message, field="drive")
     # Between two runs of a queue nothing runs, and the drive is not free.
     waits = queues.open_of_drive(reader(), drive["identity"]["key"])
     if waits is not None and run_queries.agent_runs():
-        said = _("%(drive)s: queue %(number)s has this drive.", drive=name, number=waits)
-        raise WebError(409, "busy", said, field="drive")
+        message = _("%(drive)s: queue %(number)s has this drive.", drive=name, number=waits)
+        raise WebError(409, "busy", message, field="drive")
 
 
 def check_codes(
@@ -336,15 +336,15 @@ def check_codes(
     """Refused unless the code was typed for erasing, and again for unlocking, where needed."""
     code = drive["code"]
     if any(plan.destroys for plan in plans) and wish.erase != code:
-        said = f"{wish.erase!r} is not this drive's code" if wish.erase else "not typed"
+        fault = f"{wish.erase!r} is not this drive's code" if wish.erase else "not typed"
         raise Refused(
-            f"erase: {said}; {what} destroys the drive's data, type its code {code} to confirm",
+            f"erase: {fault}; {what} destroys the drive's data, type its code {code} to confirm",
             field="erase",
         )
     if needs_unlock(drive) and wish.unlock != code:
-        said = f"{wish.unlock!r} is not this drive's code" if wish.unlock else "not typed"
+        fault = f"{wish.unlock!r} is not this drive's code" if wish.unlock else "not typed"
         raise Refused(
-            f"unlock: {said}; the drive is locked ({drive['guard']['why']}), type its code {code} "
+            f"unlock: {fault}; the drive is locked ({drive['guard']['why']}), type its code {code} "
             f"once more to unlock it for {what}",
             field="unlock",
         )
@@ -354,8 +354,8 @@ def ask_agent(body: Mapping[str, Any]) -> int:
     """Put the request into the store for the agent; its id. 409 when there is none: a request to
     destroy data must not wait for somebody to start one."""
     if not run_queries.agent_runs():
-        said = _("no agent is running, so no run can start: benchstick agent")
-        raise WebError(409, "no_agent", said)
+        message = _("no agent is running, so no run can start: benchstick agent")
+        raise WebError(409, "no_agent", message)
     return records.add_request(writer(), "run", body)
 
 

@@ -105,28 +105,28 @@ ENGLISH = Spoken("en", catalogues.NullTranslations())
 # ---- looking up
 
 
-def spoken() -> Spoken:
+def find_language() -> Spoken:
     """The language of the page that is being made; English outside of a request."""
-    found: Spoken = g.get("spoken", ENGLISH) if has_app_context() else ENGLISH
-    return found
+    language: Spoken = g.get("spoken", ENGLISH) if has_app_context() else ENGLISH
+    return language
 
 
 def _(message: str, **values: object) -> str:
     """The message in the visitor's language, with the values put in."""
-    return spoken().messages.gettext(message) % values
+    return find_language().messages.gettext(message) % values
 
 
 def ngettext(one: str, many: str, num: int, **values: object) -> str:
     """`one` or `many`, as the language counts `num`, which is put in with the values."""
-    return spoken().messages.ngettext(one, many, num) % {"num": num, **values}
+    return find_language().messages.ngettext(one, many, num) % {"num": num, **values}
 
 
 def word(text: object) -> str:
     """A recorded word, or a message marked with `N_`, in the visitor's language; any other text as
     it is."""
-    said = str(text)
+    message = str(text)
     # The empty message is the head of a catalogue.
-    return spoken().messages.gettext(RECORDED.get(said, said)) if said else said
+    return find_language().messages.gettext(RECORDED.get(message, message)) if message else message
 
 
 # ---- the page
@@ -136,8 +136,8 @@ def install(env: Environment) -> None:
     """Give templates `_()` and `{% trans %}`."""
     env.add_extension("jinja2.ext.i18n")
     env.install_gettext_callables(  # type: ignore[attr-defined]
-        lambda message: spoken().messages.gettext(message),
-        lambda one, many, num: spoken().messages.ngettext(one, many, num),
+        lambda message: find_language().messages.gettext(message),
+        lambda one, many, num: find_language().messages.ngettext(one, many, num),
         newstyle=True,
     )
     env.filters["word"] = word
@@ -147,27 +147,27 @@ def register(app: Flask) -> None:
     """Read the translations that are there, and let the templates use them."""
     install(app.jinja_env)
     app.extensions["benchstick-words"] = languages(LOCALE)
-    app.add_template_global(spoken)
+    app.add_template_global(find_language)
 
 
-def speak(app: Flask, wanted: str, accepted: LanguageAccept) -> None:
+def speak(app: Flask, language: str, accepted: LanguageAccept) -> None:
     """Answer the present request in the language `wanted` by the settings or, where that is
     `BROWSERS`, in the one of those present that the browser likes best."""
     present: Mapping[str, Spoken] = app.extensions["benchstick-words"]
     if len(present) > 1:
-        tag = liked(present, accepted) if wanted == BROWSERS else wanted.replace("_", "-")
+        tag = liked(present, accepted) if language == BROWSERS else language.replace("_", "-")
         g.spoken = present.get(tag, ENGLISH)
 
 
 def liked(tags: Iterable[str], accepted: LanguageAccept) -> str:
     """The tag of those that a browser likes best: `de` where it asks for `de-AT` before `en`, which
     werkzeug's own choice answers with `en`."""
-    found = {tag.lower(): tag for tag in tags}
-    for asked, quality in accepted:
-        main = asked.lower().split("-")[0]
-        for tag in (asked.lower(), main, *(tag for tag in found if tag.split("-")[0] == main)):
-            if quality and tag in found:
-                return found[tag]
+    spellings = {tag.lower(): tag for tag in tags}
+    for choice, quality in accepted:
+        main = choice.lower().split("-")[0]
+        for tag in (choice.lower(), main, *(tag for tag in spellings if tag.split("-")[0] == main)):
+            if quality and tag in spellings:
+                return spellings[tag]
     return ENGLISH.tag
 
 
@@ -177,7 +177,7 @@ def liked(tags: Iterable[str], accepted: LanguageAccept) -> str:
 def languages(folder: Path) -> dict[str, Spoken]:
     """English and every translation in `folder`, by tag. One that cannot be read is left out, and
     told in the log."""
-    found = {ENGLISH.tag: ENGLISH}
+    by_tag = {ENGLISH.tag: ENGLISH}
     for path in sorted(folder.glob("*/LC_MESSAGES/benchstick.po")):
         try:
             messages = compiled(read_po(path.read_text(encoding="utf-8")))
@@ -187,8 +187,8 @@ def languages(folder: Path) -> dict[str, Spoken]:
         tag = path.parent.parent.name.replace("_", "-")
         of_scripts = {text: messages.gettext(text) for text in messages_of_scripts(SCRIPTS)}
         of_scripts |= {name: messages.gettext(text) for name, text in RECORDED.items()}
-        found[tag] = Spoken(tag, messages, json.dumps(of_scripts, ensure_ascii=False))
-    return found
+        by_tag[tag] = Spoken(tag, messages, json.dumps(of_scripts, ensure_ascii=False))
+    return by_tag
 
 
 # A message in a script: `say("...")`, and nothing but a text in double quotes.
@@ -197,18 +197,18 @@ SAY = re.compile(r'(?<![\w.])say\(("(?:[^"\\]|\\.)*")?')
 
 def said_in(script: str) -> Iterable[tuple[int, str]]:
     """(line, message) of a script. ValueError with the line where `say` has no text."""
-    for found in SAY.finditer(script):
-        line = script.count("\n", 0, found.start()) + 1
-        if found[1] is None:
+    for match in SAY.finditer(script):
+        line = script.count("\n", 0, match.start()) + 1
+        if match[1] is None:
             raise ValueError(f"line {line}: say() wants a text in double quotes")
-        yield line, json.loads(found[1])
+        yield line, json.loads(match[1])
 
 
 def messages_of_scripts(folder: Path) -> list[str]:
     """The messages that the page's scripts say, each once."""
     files = sorted(folder.glob("*.js"))
-    said = (said_in(path.read_text(encoding="utf-8")) for path in files)
-    return list(dict.fromkeys(text for found in said for _line, text in found))
+    script_messages = (said_in(path.read_text(encoding="utf-8")) for path in files)
+    return list(dict.fromkeys(text for pairs in script_messages for _line, text in pairs))
 
 
 _PO_LINE = re.compile(r'(?:(msgid|msgid_plural|msgstr|msgstr\[\d\])\s+)?"((?:[^"\\]|\\.)*)"')
@@ -218,16 +218,18 @@ _ESCAPED = {"n": "\n", "t": "\t"}
 def read_po(text: str) -> dict[str, str]:
     """The messages of a .po file as a .mo file has them: plural forms are joined by NUL. What is
     not translated or fuzzy is left out. ValueError with the line that is no such file's."""
-    found: dict[str, str] = {}
+    messages: dict[str, str] = {}
     entry: dict[str, str] = {}
     fuzzy, field = False, ""
 
     def keep() -> None:
         ids = [entry[name] for name in ("msgid", "msgid_plural") if name in entry]
-        texts = [said for name, said in sorted(entry.items()) if name.startswith("msgstr")]
+        texts = [
+            translation for name, translation in sorted(entry.items()) if name.startswith("msgstr")
+        ]
         # The head is fuzzy in a catalogue that nobody has begun; its character set counts.
         if texts and all(texts) and (not fuzzy or ids == [""]):
-            found["\0".join(ids)] = "\0".join(texts)
+            messages["\0".join(ids)] = "\0".join(texts)
 
     for number, line in enumerate([*map(str.strip, text.splitlines()), ""], 1):
         if line.startswith("#~"):
@@ -243,9 +245,9 @@ def read_po(text: str) -> dict[str, str]:
             if match is None or not (match[1] or field):
                 raise ValueError(f"line {number}: not a line of a .po file that the page reads")
             field = match[1] or field
-            said = re.sub(r"\\(.)", lambda one: _ESCAPED.get(one[1], one[1]), match[2])
-            entry[field] = entry.get(field, "") + said
-    return found
+            piece = re.sub(r"\\(.)", lambda one: _ESCAPED.get(one[1], one[1]), match[2])
+            entry[field] = entry.get(field, "") + piece
+    return messages
 
 
 def compiled(messages: Mapping[str, str]) -> catalogues.GNUTranslations:

@@ -60,7 +60,7 @@ def drives_document(drives: list[Drive]) -> dict[str, Any]:
 class Slots(Protocol):
     """Who tests drives by themselves (recipes.hands): a room further on, given to the agent."""
 
-    def look(self, drives: Sequence[Drive], seen: Collection[int]) -> None:
+    def look(self, drives: Sequence[Drive], hotplugs: Collection[int]) -> None:
         """These drives are there; `seen` were plugged in while the agent watched, by diskseq."""
 
     def tick(self, db: sqlite3.Connection, drives: Sequence[Drive]) -> bool:
@@ -116,8 +116,8 @@ class Agent:
                     from benchstick.engine import recovery
 
                     recovery.recover(db)
-                for left in interrupted_sanitize.unfinished(db):
-                    print(f"benchstick agent: {left.told()}", file=sys.stderr)
+                for purge in interrupted_sanitize.unfinished(db):
+                    print(f"benchstick agent: {purge.told()}", file=sys.stderr)
                 self._refuse_old(db)
                 run_queues.close_all(db)
                 if self._slots is None:
@@ -173,9 +173,9 @@ class Agent:
 
     def scan(self, db: sqlite3.Connection) -> None:
         """Look at the drives and keep what was seen for the page."""
-        known = records.labels(db)
+        labels = records.labels(db)
         try:
-            quick = discover.scan(deep=False, labels=known, seen=self.seen, home=self.home)
+            quick = discover.scan(deep=False, labels=labels, hotplugs=self.seen, home=self.home)
         except BenchError as error:
             print(f"benchstick agent: {error.message}", file=sys.stderr)
             return
@@ -196,7 +196,7 @@ class Agent:
         )
         if shape != self._last:
             drives = interrupted_sanitize.noted(
-                self.home, discover.scan(labels=known, seen=self.seen, home=self.home)
+                self.home, discover.scan(labels=labels, hotplugs=self.seen, home=self.home)
             )
             self._drives = drives
             records.keep_drives_seen(db, drives_document(drives))
@@ -209,8 +209,8 @@ class Agent:
         if self._slots is not None:
             # What came during the thorough look is not in `seen` yet: it is new at the next one.
             there = {drive.diskseq for drive in quick}
-            found = [drive for drive in self._drives if drive.diskseq in there]
-            self._slots.look(found, self.seen)
+            present_drives = [drive for drive in self._drives if drive.diskseq in there]
+            self._slots.look(present_drives, self.seen)
 
     def _note_plugged(self, drives: list[Drive]) -> None:
         """Remember which drives were plugged in while the agent watched.
@@ -324,7 +324,7 @@ class Agent:
             # A run may have formatted its drive: what was known of it is old.
             self._last = None
             if run_queues.is_of_queue(db, request):
-                run_queues.ended(db, request, child.returncode, self._start)
+                run_queues.continue_queue(db, request, child.returncode, self._start)
             elif answer is None or answer["state"] == "taken":
                 text = f"the run's process ended with exit code {child.returncode}"
                 error = {"code": "internal", "message": text, "field": None}

@@ -108,8 +108,8 @@ class Log:
         # pipe waited for.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
         fd = os.open(self._path, flags | os.O_CLOEXEC | os.O_NOCTTY, 0o640)
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             os.close(fd)
             raise OSError(0, "not a plain file of its own")
         return fd
@@ -182,9 +182,9 @@ class SerialLine:
             self._changed.notify()
         self._thread.join(seconds + 1)
         with self._changed:
-            lost = len(self._waiting) + self._dropped
-        if lost:
-            self._complain(f"{self._path}: {lost} events were not sent")
+            lost_count = len(self._waiting) + self._dropped
+        if lost_count:
+            self._complain(f"{self._path}: {lost_count} events were not sent")
 
     # -- in its thread
 
@@ -251,10 +251,10 @@ class SerialLine:
         """Write the whole line, as the tty takes it. OSError where it is gone, or it is over."""
         poll = select.poll()
         poll.register(fd, select.POLLOUT)
-        left = memoryview(line)
+        rest = memoryview(line)
         # Against the lines of another process of the bench in the middle of this one.
         locked = False
-        while left:
+        while rest:
             if self._late():
                 raise TimeoutError(0, "did not take a line in time")
             try:
@@ -262,7 +262,7 @@ class SerialLine:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     locked = True
                 if poll.poll(_POLL * 1000):
-                    left = left[os.write(fd, left):]
+                    rest = rest[os.write(fd, rest):]
             except BlockingIOError:
                 time.sleep(_POLL / 4)
         fcntl.flock(fd, fcntl.LOCK_UN)
@@ -286,8 +286,8 @@ def _wire(line: str) -> bytes:
 
 def _unsent(fd: int) -> int:
     """How many bytes the kernel still has."""
-    found = fcntl.ioctl(fd, termios.TIOCOUTQ, struct.pack("i", 0))
-    return int(struct.unpack("i", found)[0])
+    buffer = fcntl.ioctl(fd, termios.TIOCOUTQ, struct.pack("i", 0))
+    return int(struct.unpack("i", buffer)[0])
 
 
 def _is_console(path: str) -> bool:
@@ -302,11 +302,11 @@ def _is_console(path: str) -> bool:
 
 def _make_raw(fd: int) -> None:
     """8N1 at 115200 Bd; nothing is echoed, changed or waited for."""
-    found = termios.tcgetattr(fd)
-    characters = found[6]
+    attributes = termios.tcgetattr(fd)
+    characters = attributes[6]
     characters[termios.VMIN], characters[termios.VTIME] = 1, 0
-    found[:6] = [
+    attributes[:6] = [
         termios.IGNBRK, 0, termios.CS8 | termios.CLOCAL | termios.CREAD, 0,
         termios.B115200, termios.B115200,
     ]  # fmt: skip
-    termios.tcsetattr(fd, termios.TCSANOW, found)
+    termios.tcsetattr(fd, termios.TCSANOW, attributes)

@@ -82,8 +82,8 @@ class Foreground:
         if db is not None:
             with self._told():
                 cancelled = codes[-1:] == [EXIT_CANCELLED]
-                ended = bool(codes) and all(goes_on(code) for code in codes)
-                state = "done" if ended else "cancelled" if cancelled else "stopped"
-                queues.end(db, self.number, state, None if ended else why)
+                is_complete = bool(codes) and all(goes_on(code) for code in codes)
+                state = "done" if is_complete else "cancelled" if cancelled else "stopped"
+                queues.end(db, self.number, state, None if is_complete else why)
             db.close()
         self._lock.release()

@@ -19,9 +19,9 @@ def _path() -> Path:
     return paths.run_folder() / "seen.json"
 
 
-def publish(seen: Collection[int]) -> None:
+def publish(hotplugs: Collection[int]) -> None:
     """Write down the diskseqs that the agent saw being plugged in; for the agent."""
-    live_progress.replace(_path(), {"seen": sorted(seen)}, 0o644)
+    live_progress.replace(_path(), {"seen": sorted(hotplugs)}, 0o644)
 
 
 def believed() -> tuple[int, ...]:
@@ -36,7 +36,11 @@ def believed() -> tuple[int, ...]:
         with os.fdopen(fd, encoding="ascii") as file:
             if os.fstat(fd).st_uid not in (0, os.geteuid()):
                 return ()
-            seen = json.load(file)["seen"]
+            hotplugs = json.load(file)["seen"]
     except (OSError, ValueError, KeyError, TypeError):
         return ()
-    return tuple(item for item in seen if isinstance(item, int)) if isinstance(seen, list) else ()
+    return (
+        tuple(item for item in hotplugs if isinstance(item, int))
+        if isinstance(hotplugs, list)
+        else ()
+    )

@@ -46,7 +46,7 @@ def post(url: str, secret: str, letter: webhook_outbox.Letter, seconds: float) -
             return None
     except urllib.error.HTTPError as error:
         with contextlib.closing(error):
-            text = _said(error)
+            text = _read_answer(error)
         return f"the receiver answered {error.code} {error.reason}{text}"
     except urllib.error.URLError as error:
         return f"no connection: {getattr(error.reason, 'strerror', None) or error.reason}"
@@ -56,7 +56,7 @@ def post(url: str, secret: str, letter: webhook_outbox.Letter, seconds: float) -
         return f"{type(error).__name__}: {error}"
 
 
-def _said(error: urllib.error.HTTPError) -> str:
+def _read_answer(error: urllib.error.HTTPError) -> str:
     try:
         text = error.read(_ANSWER_BYTES).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException):

@@ -67,7 +67,7 @@ def _start_next(db: sqlite3.Connection, number: int, start: Start, *, first: boo
     return True
 
 
-def ended(db: sqlite3.Connection, number: int, code: int, start: Start) -> None:
+def continue_queue(db: sqlite3.Connection, number: int, code: int, start: Start) -> None:
     """A worker of the queue ended with exit code `code`: start the next run, or close the queue."""
     if number not in queues.open_of_agent(db):
         return
@@ -90,24 +90,24 @@ def _why(db: sqlite3.Connection, number: int, code: int) -> str:
     if last is None:
         return f"a run's process ended with exit code {code}"
     if last["run"] is None:
-        said = last["why"] or f"its process ended with exit code {code}"
-        return f"number {last['place'] + 1} of the queue was not begun: {said}"
+        reason = last["why"] or f"its process ended with exit code {code}"
+        return f"number {last['place'] + 1} of the queue was not begun: {reason}"
     row = records.find_run(db, last["run"])
-    said = row["why"] or f"its process ended with exit code {code}"
-    return f"run {last['run']} {records.shown_state(db, row)}: {said}"
+    reason = row["why"] or f"its process ended with exit code {code}"
+    return f"run {last['run']} {records.shown_state(db, row)}: {reason}"
 
 
 def cancel(db: sqlite3.Connection, body: Mapping[str, Any]) -> int | None:
     """Take the entry at `place` out of an open queue, or cancel the `queue` as a whole: then the
     queue's number, whose worker is to be stopped. BadInput."""
     number, place = _whole(body, "queue"), body.get("place")
-    found = [row for row in queues.open_queues(db) if row["number"] == number]
-    if not found:
+    rows = [row for row in queues.open_queues(db) if row["number"] == number]
+    if not rows:
         raise BadInput(f"queue {number}: there is no such queue, or it has ended", field="queue")
     if place is not None:
         queues.take_out(db, number, _whole(body, "place"))
         return None
-    owner = queues.owner_of(found[0])
+    owner = queues.owner_of(rows[0])
     if owner is not None:
         # The command ends its queue itself.
         pid = locks.holder(owner)

@@ -34,8 +34,8 @@ class Desk:
     def open(self) -> None:
         """Take the scanner, where the settings name one, and begin to deliver."""
         if self.settings.scanner:
-            given = self.settings
-            self._scanner = Scanner(given.scanner, given.scanner_layout, self._came.put)
+            settings = self.settings
+            self._scanner = Scanner(settings.scanner, settings.scanner_layout, self._came.put)
             self._scanner.start()
         self._postman.start()
 
@@ -49,10 +49,10 @@ class Desk:
         """Keep what was scanned since the last time, and what is to be said of the scanner."""
         while not self._came.empty():
             self._keep(db, "scanner", self._came.get().text)
-        said = "" if self._scanner is None else self._scanner.state
-        if said != self._said:
-            barcode_scans.say_scanner(db, said)
-            self._said = said
+        status = "" if self._scanner is None else self._scanner.state
+        if status != self._said:
+            barcode_scans.say_scanner(db, status)
+            self._said = status
 
     def asked(self, db: sqlite3.Connection, body: Mapping[str, Any]) -> None:
         """Carry out a request of the page: `{"text": T}` is a scan, `{"drop": true}` forgets those

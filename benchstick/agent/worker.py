@@ -86,7 +86,7 @@ class _Asked:
     place: int | None = None
     first: bool = False
 
-    def ready(self, home: Path, seen: Sequence[int]) -> Ready:
+    def ready(self, home: Path, hotplugs: Sequence[int]) -> Ready:
         """The run, ready to be carried out. BadInput, Refused, DriveLost."""
         row = self.db.execute(
             "SELECT body_json FROM requests WHERE id = ?", (self.number,)
@@ -95,12 +95,12 @@ class _Asked:
             raise BadInput(f"request {self.number}: there is no such request")
         body = json.loads(row["body_json"])
         if self.place is None:
-            return make_ready(job_from_request(self.number, body), home, seen)
+            return make_ready(job_from_request(self.number, body), home, hotplugs)
         jobs = [job_from_request(self.number, entry) for entry in entries_of(body)]
         if self.first:
             waiting = queues.waits(self.db, self.number)
-            return check_queue([jobs[at] for at in (self.place, *waiting)], home, seen)[0]
-        return make_ready(replace(jobs[self.place], follows=True), home, seen)
+            return check_queue([jobs[at] for at in (self.place, *waiting)], home, hotplugs)[0]
+        return make_ready(replace(jobs[self.place], follows=True), home, hotplugs)
 
     def begun(self, run: int) -> None:
         records.answer_request(self.db, self.number, "taken", run=run)
@@ -117,25 +117,25 @@ class _Asked:
 
 
 def main(argv: list[str]) -> int:
-    seen = [int(word) for word in argv[1].split(",") if word] if len(argv) > 1 else []
+    hotplugs = [int(word) for word in argv[1].split(",") if word] if len(argv) > 1 else []
     home = data_folder()
     with contextlib.closing(database.open_writer(home)) as db, cancel_on_signals() as cancel:
         place = int(argv[2]) if len(argv) > 2 else None
-        asked = _Asked(db, int(argv[0]), place, argv[3:] == ["first"])
+        request = _Asked(db, int(argv[0]), place, argv[3:] == ["first"])
         try:
-            ready = asked.ready(home, seen)
-            outcome = execute(ready, home, cancel=cancel, begun=asked.begun)
+            ready = request.ready(home, hotplugs)
+            outcome = execute(ready, home, cancel=cancel, on_begin=request.begun)
         except BenchError as error:
-            asked.refused(error.code, error.message, error.field)
+            request.refused(error.code, error.message, error.field)
             return error.exit_code
         except Exception:  # noqa: BLE001 - told to the asker, whatever it is
             traceback.print_exc()
-            asked.refused("internal", "internal error: see the agent's log", None)
+            request.refused("internal", "internal error: see the agent's log", None)
             return EXIT_INTERNAL
         # The request was left behind with a stick that was pulled out. A queue's is the agent's to
         # answer: more of it may follow.
         if place is None and not state.moved_to_ram():
-            records.answer_request(db, asked.number, "done", run=outcome.number)
+            records.answer_request(db, request.number, "done", run=outcome.number)
         return outcome.exit_code
 
 

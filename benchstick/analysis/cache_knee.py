@@ -137,7 +137,7 @@ class _Search:
     def changes(self) -> list[int]:
         """The points in which the knees lie, in order."""
         around = shown_around(without_bursts(self.levels))
-        found: list[tuple[int, int]] = []
+        knees: list[tuple[int, int]] = []
         begin = 0
         for place in range(1, len(self.levels)):
             fall = 1 - self.levels[place].speed / max(self.levels[place - 1].speed, 1e-9)
@@ -145,28 +145,28 @@ class _Search:
                 continue
             before, level = self.levels[place - 1], self.levels[place]
             change = _change(self.points, before.first, level.first, level.last, _NEAR)
-            start = max(self.levels[begin].first, found[-1][1] + 1 if found else 0)
+            start = max(self.levels[begin].first, knees[-1][1] + 1 if knees else 0)
             why = self._why_none(begin, place, start, change, around)
             if why is None:
-                found.append((place, change))
+                knees.append((place, change))
                 begin = place
             elif fall > self._largest:
                 self._largest, self.rejected = fall, why
-        return self._deep([change for _, change in found])
+        return self._deep([change for _, change in knees])
 
     def _deep(self, changes: list[int]) -> list[int]:
         """The changes between which the mean speeds fall enough, the least of the others out."""
-        left = list(changes)
-        while left:
-            bounds = [0, *left, len(self.points)]
+        remaining = list(changes)
+        while remaining:
+            bounds = [0, *remaining, len(self.points)]
             means = [level_of(self.points, a, b).speed for a, b in pairwise(bounds)]
             falls = [1 - after / max(before, 1e-9) for before, after in pairwise(means)]
             least = min(range(len(falls)), key=falls.__getitem__)
             if falls[least] >= LEAST_FALL:
                 break
-            at = size_text(self.points[left.pop(least)].start)
+            at = size_text(self.points[remaining.pop(least)].start)
             self.rejected = f"the speed fell at {at}, but over the whole time by little"
-        return left
+        return remaining
 
     def _why_none(
         self, begin: int, place: int, start: int, change: int, around: Sequence[float]
@@ -196,20 +196,20 @@ class _Search:
         slow = level_of(points, change + 1, len(points))
         share = (points[change].speed - slow.speed) / max(fast.speed - slow.speed, 1e-9)
         # What was written before the first whole interval, in a pause in part, was fast as well.
-        written = points[change].start - (points[start].start if start else 0)
-        return written * fast.count / max(fast.speed * fast.seconds, 1.0) + min(
+        fast_bytes = points[change].start - (points[start].start if start else 0)
+        return fast_bytes * fast.count / max(fast.speed * fast.seconds, 1.0) + min(
             1.0, max(0.0, share)
         )
 
     def _fell_like_this_before(self, begin: int, place: int, around: Sequence[float]) -> bool:
         """Whether what is left is hardly longer than an earlier slow time that did come back."""
-        left = sum(level.seconds for level in self.levels[place:])
+        rest_seconds = sum(level.seconds for level in self.levels[place:])
         slow = longest = 0.0
         for at in range(begin, place):
             low = self.levels[at].speed <= (1 - LEAST_FALL) * around[at]
             slow = slow + self.levels[at].seconds if low else 0.0
             longest = max(longest, slow)
-        return left < _OUTLASTS * longest
+        return rest_seconds < _OUTLASTS * longest
 
     def _no_step(self, place: int, change: int) -> str | None:
         """Why the fall before level `place` is not at one place; None when it is.
@@ -246,12 +246,12 @@ def _change(points: Sequence[Point], first: int, middle: int, last: int, near: i
     """
     low, high = max(first, middle - _WIDEST_LOOK), min(last, middle + _WIDEST_LOOK)
     speeds = [point.speed for point in points[low:high]]
-    left = statistics.fmean(speeds[: middle - low])
+    left_mean = statistics.fmean(speeds[: middle - low])
     right = statistics.fmean(speeds[middle - low :])
 
     def misfit(at: int) -> float:
-        between = max(0.0, speeds[at] - left, right - speeds[at])
-        before = sum(abs(speed - left) for speed in speeds[:at])
+        between = max(0.0, speeds[at] - left_mean, right - speeds[at])
+        before = sum(abs(speed - left_mean) for speed in speeds[:at])
         return before + between + sum(abs(speed - right) for speed in speeds[at + 1 :])
 
     places = range(max(1, middle - low - near), min(len(speeds) - 1, middle - low + near))
@@ -264,9 +264,9 @@ def _knee(
     """The knee in point `at`; `before` and `after` are the points of the knees around it, or the
     ends of the series."""
     # The points that hold a knee count for neither side.
-    left = level_of(points, before + 1 if before else 0, at)
+    left_level = level_of(points, before + 1 if before else 0, at)
     right = level_of(points, at + 1, after)
-    near = level_of(points, max(left.first, at - _WIDEST_LOOK), at)
+    near = level_of(points, max(left_level.first, at - _WIDEST_LOOK), at)
     far = level_of(points, at + 1, min(after, at + 1 + _WIDEST_LOOK))
     point, apart = points[at], max(near.speed - far.speed, 1e-9)
     # How much of the point's time went at the speed before it.
@@ -282,12 +282,12 @@ def _knee(
             if low <= piece.start < high and piece.speed > far.speed * (1 + 3 * noise):
                 low = piece.end
         place, unsure = (low + high) / 2, unsure + (high - low) / 2
-    why = _doubt(points, left, right)
+    why = _doubt(points, left_level, right)
     return Knee(
         at_bytes=round(place),
         plus_minus_bytes=round(unsure),
         at_seconds=point.t0 + share * point.seconds,
-        before_mbps=left.speed / 1e6,
+        before_mbps=left_level.speed / 1e6,
         after_mbps=right.speed / 1e6,
         confidence="clear" if why is None else "likely",
         why=why,
@@ -304,10 +304,10 @@ def _unseen(points: Sequence[Point], at: int, share: float, blur: float) -> tupl
     return 0, 0
 
 
-def _doubt(points: Sequence[Point], left: Level, right: Level) -> str | None:
+def _doubt(points: Sequence[Point], left_level: Level, right: Level) -> str | None:
     """What makes a knee between two levels less than clear; None when it is clear."""
-    if left.count < LEAST_SLOW:
-        return f"the fast zone lasted for {left.count} intervals only"
+    if left_level.count < LEAST_SLOW:
+        return f"the fast zone lasted for {left_level.count} intervals only"
     whole = points[-1].t1 - points[0].t0
     if right.seconds < min(30.0, whole / 10):
         return f"only {duration_text(right.seconds)} of the slower speed were seen"
@@ -325,10 +325,10 @@ def _step(
     rest_y, rest_flag = _without_line(x, y), _without_line(x, flags)
     weight = math.fsum(value * value for value in rest_flag)
     step = -math.fsum(a * b for a, b in zip(rest_y, rest_flag, strict=True)) / weight
-    left = math.fsum((a + step * b) ** 2 for a, b in zip(rest_y, rest_flag, strict=True)) / max(
+    residual = math.fsum((a + step * b) ** 2 for a, b in zip(rest_y, rest_flag, strict=True)) / max(
         1, len(x) - 3
     )
-    return step, max(noise, math.sqrt(left)) / math.sqrt(weight)
+    return step, max(noise, math.sqrt(residual)) / math.sqrt(weight)
 
 
 def _without_line(x: Sequence[float], y: Sequence[float]) -> list[float]:
@@ -339,16 +339,16 @@ def _without_line(x: Sequence[float], y: Sequence[float]) -> list[float]:
 
 def _without_ways_between(points: Sequence[Point], levels: Sequence[Level]) -> list[Level]:
     """Short levels between a faster and a slower one joined to the nearer of the two."""
-    left = list(levels)
-    for at in range(len(left) - 2, 0, -1):
-        faster, level, slower = left[at - 1 : at + 2]
+    result = list(levels)
+    for at in range(len(result) - 2, 0, -1):
+        faster, level, slower = result[at - 1 : at + 2]
         if level.count >= _LEAST_BETWEEN or not faster.speed > level.speed > slower.speed:
             continue
         if faster.speed - level.speed < level.speed - slower.speed:
-            left[at - 1 : at + 1] = [level_of(points, faster.first, level.last)]
+            result[at - 1 : at + 1] = [level_of(points, faster.first, level.last)]
         else:
-            left[at : at + 2] = [level_of(points, level.first, slower.last)]
-    return left
+            result[at : at + 2] = [level_of(points, level.first, slower.last)]
+    return result
 
 
 def _steady_why(points: Sequence[Point], levels: Sequence[Level]) -> str:

@@ -112,15 +112,15 @@ class SampleLike(Moved, Protocol):
 
 def of_samples(samples: Iterable[SampleLike]) -> list[Interval]:
     """What was written in a run's per-second samples, counted from the first of them."""
-    done, made = 0, []
+    total, series = 0, []
     for sample in samples:
-        done += sample.write_bytes
-        made.append(Interval(done, sample.dt, sample.write_bytes, sample.t, sample.inflight > 0))
-    return made
+        total += sample.write_bytes
+        series.append(Interval(total, sample.dt, sample.write_bytes, sample.t, sample.inflight > 0))
+    return series
 
 
 def of_writing(
-    samples: Sequence[SampleLike], seconds: float | None, done: int = 0
+    samples: Sequence[SampleLike], seconds: float | None, total: int = 0
 ) -> list[Interval]:
     """The intervals of one uninterrupted write without the pauses around it.
 
@@ -134,15 +134,15 @@ def of_writing(
         return []
     part = samples[moving[0] : moving[-1] + 1]
     lengths = _lengths(part, seconds)
-    made = []
+    series = []
     for at, (sample, length) in enumerate(zip(part, lengths, strict=True)):
-        done += sample.write_bytes
+        total += sample.write_bytes
         if length <= 0:
             continue
         # The first one ends with its sample, the last one begins with it.
         t = sample.t - sample.dt + length if at == len(part) - 1 > 0 else sample.t
-        made.append(Interval(done, length, sample.write_bytes, t, True))
-    return made
+        series.append(Interval(total, length, sample.write_bytes, t, True))
+    return series
 
 
 def _lengths(part: Sequence[SampleLike], seconds: float | None) -> list[float]:
@@ -153,10 +153,10 @@ def _lengths(part: Sequence[SampleLike], seconds: float | None) -> list[float]:
     if len(part) == 1:
         return [min(seconds, part[0].dt)]
     first, last = part[0], part[-1]
-    left = min(max(seconds - sum(lengths[1:-1]), 0.0), first.dt + last.dt)
+    rest = min(max(seconds - sum(lengths[1:-1]), 0.0), first.dt + last.dt)
     share = first.write_bytes / (first.write_bytes + last.write_bytes)
-    begin = max(min(left * share, first.dt), left - last.dt)
-    return [begin, *lengths[1:-1], left - begin]
+    begin = max(min(rest * share, first.dt), rest - last.dt)
+    return [begin, *lengths[1:-1], rest - begin]
 
 
 def busy_points(
@@ -174,17 +174,17 @@ def busy_points(
     if ends_whole:
         return everything, []
     whole = [point for stretch in stretches for point in _without_partial_ends(stretch)]
-    kept = {point.start for point in whole}
-    return whole, [point for point in everything if point.start not in kept]
+    starts = {point.start for point in whole}
+    return whole, [point for point in everything if point.start not in starts]
 
 
 def _stretches(clocked: Sequence[tuple[int, float, float, int, bool]]) -> list[list[Point]]:
     """The points between one pause and the next."""
     speeds = [moved / (t1 - t0) for _, t0, t1, moved, _ in clocked if moved > 0]
     idle_below = _IDLE_BELOW * statistics.median(speeds) if speeds else 0.0
-    made: list[list[Point]] = []
+    spans: list[list[Point]] = []
     before: float | None = None
-    for done, t0, t1, moved, waiting in clocked:
+    for end, t0, t1, moved, waiting in clocked:
         speed = moved / (t1 - t0)
         if not waiting and speed <= idle_below:
             before = None
@@ -192,10 +192,10 @@ def _stretches(clocked: Sequence[tuple[int, float, float, int, bool]]) -> list[l
         # A gap on the clock is a pause that the caller has left out.
         rested = before is None or t0 - before > 0.5 * (t1 - t0)
         if rested:
-            made.append([])
-        made[-1].append(Point(done - moved, done, t0, t1, moved, t1 - t0, rested and len(made) > 1))
+            spans.append([])
+        spans[-1].append(Point(end - moved, end, t0, t1, moved, t1 - t0, rested and len(spans) > 1))
         before = t1
-    return made
+    return spans
 
 
 def _on_the_clock(
@@ -204,13 +204,13 @@ def _on_the_clock(
     """(done, begin, end, moved, waiting) of each interval that has a length."""
     clock, last = 0.0, 0
     for interval in intervals:
-        done, seconds, moved, t, waiting = interval
-        if not (moved >= 0 and done >= last + moved and 0 <= seconds < math.inf):
+        total, seconds, moved, t, waiting = interval
+        if not (moved >= 0 and total >= last + moved and 0 <= seconds < math.inf):
             raise ValueError(f"series: {interval} does not follow {last} bytes")
         end = clock + seconds if t is None else t
-        clock, last = end, done
+        clock, last = end, total
         if seconds > 0:
-            yield done, end - seconds, end, moved, waiting
+            yield total, end - seconds, end, moved, waiting
 
 
 def _without_partial_ends(stretch: list[Point]) -> list[Point]:
@@ -218,14 +218,14 @@ def _without_partial_ends(stretch: list[Point]) -> list[Point]:
     # Of one or two intervals all may be pauses in part, with nothing to tell it by.
     if len(stretch) < 3:
         return []
-    kept = list(stretch)
-    inner = kept[1:-1]
-    if kept[-1].speed < _PARTLY_BELOW * inner[-1].speed:
-        kept.pop()
-    if kept[0].speed < _PARTLY_BELOW * inner[0].speed:
-        kept.pop(0)
-        kept[0] = kept[0]._replace(rested=stretch[0].rested)
-    return kept
+    points = list(stretch)
+    inner = points[1:-1]
+    if points[-1].speed < _PARTLY_BELOW * inner[-1].speed:
+        points.pop()
+    if points[0].speed < _PARTLY_BELOW * inner[0].speed:
+        points.pop(0)
+        points[0] = points[0]._replace(rested=stretch[0].rested)
+    return points
 
 
 def calmed(points: Sequence[Point]) -> tuple[list[Point], int]:
@@ -234,13 +234,13 @@ def calmed(points: Sequence[Point]) -> tuple[list[Point], int]:
     Drives without a cache left can change between two speeds every second; what they keep to then
     is a mean over several of them. Points that are calm, or few, stay as they are.
     """
-    made, each = list(points), 1
-    while len(made) >= _FEW and noise_of(made) > _JAGGED:
-        joined = [_joined(made[at : at + 2]) for at in range(0, len(made) - 1, 2)]
-        if len(made) % 2:
-            joined[-1] = _joined([joined[-1], made[-1]])
-        made, each = joined, each * 2
-    return made, each
+    result, each = list(points), 1
+    while len(result) >= _FEW and noise_of(result) > _JAGGED:
+        joined = [_joined(result[at : at + 2]) for at in range(0, len(result) - 1, 2)]
+        if len(result) % 2:
+            joined[-1] = _joined([joined[-1], result[-1]])
+        result, each = joined, each * 2
+    return result, each
 
 
 def _joined(points: Sequence[Point]) -> Point:
@@ -283,14 +283,14 @@ def levels_of(points: Sequence[Point]) -> list[Level]:
 
 def join_alike(points: Sequence[Point], levels: Sequence[Level]) -> list[Level]:
     """Neighbouring levels less than a tenth apart made one, the nearest ones first."""
-    left = list(levels)
-    while len(left) > 1:
-        gaps = [abs(a.speed - b.speed) / max(a.speed, b.speed, 1e-9) for a, b in pairwise(left)]
+    result = list(levels)
+    while len(result) > 1:
+        gaps = [abs(a.speed - b.speed) / max(a.speed, b.speed, 1e-9) for a, b in pairwise(result)]
         at = min(range(len(gaps)), key=gaps.__getitem__)
         if gaps[at] >= _JOIN_BELOW:
             break
-        left[at : at + 2] = [_level(points, left[at].first, left[at + 1].last)]
-    return left
+        result[at : at + 2] = [_level(points, result[at].first, result[at + 1].last)]
+    return result
 
 
 def _level(points: Sequence[Point], first: int, last: int) -> Level:
@@ -324,20 +324,20 @@ def without_bursts(levels: Sequence[Level]) -> list[Level]:
     beside it: a cache that got a little room in a pause, and not what the drive slowed down from.
     What the series begins with is none: a small fast zone is as short.
     """
-    left = list(levels)
+    flat = list(levels)
     changed = True
     while changed:
         changed = False
-        for at in range(1, len(left)):
-            level = left[at]
-            beside = [one.speed for one in (*left[at - 1 : at], *left[at + 1 : at + 2])]
+        for at in range(1, len(flat)):
+            level = flat[at]
+            beside = [one.speed for one in (*flat[at - 1 : at], *flat[at + 1 : at + 2])]
             if max(beside) >= level.speed:
                 continue
-            longest = max(_slower_seconds(left, at, way) for way in (-1, 1))
+            longest = max(_slower_seconds(flat, at, way) for way in (-1, 1))
             if level.seconds < min(_LEAST_FAST, longest / 2):
-                left[at] = replace(level, speed=max(beside))
+                flat[at] = replace(level, speed=max(beside))
                 changed = True
-    return left
+    return flat
 
 
 def _slower_seconds(levels: Sequence[Level], at: int, way: int) -> float:
@@ -365,13 +365,13 @@ def _logs(speeds: Sequence[float]) -> list[float]:
 
 def _running_median(values: Sequence[float]) -> list[float]:
     half = _MEDIAN_OF // 2
-    made = []
+    medians = []
     for at in range(len(values)):
         part = sorted(values[max(0, at - half) : at + half + 1])
         middle = len(part) // 2
         # Near the ends the part can be of four: the mean of its two middle values.
-        made.append(part[middle] if len(part) % 2 else (part[middle - 1] + part[middle]) / 2)
-    return made
+        medians.append(part[middle] if len(part) % 2 else (part[middle - 1] + part[middle]) / 2)
+    return medians
 
 
 def _changes(values: Sequence[float], noise: float) -> list[int]:
@@ -381,17 +381,17 @@ def _changes(values: Sequence[float], noise: float) -> list[int]:
         return []
     sums = list(accumulate(values, initial=0.0))
     limit = (_CERTAINTY * noise) ** 2 * 2 * math.log(count)
-    shown = sorted(
+    candidates = sorted(
         (window[1] - window[0], -gain, at, window)
         for window in _windows(count)
         for gain, at in [_best_split(sums, *window)]
         if gain > limit
     )
-    found: list[int] = []
-    for _, _, at, (first, last) in shown:
-        if not any(first < other < last for other in found):
-            found.append(at)
-    return _settled(sums, sorted(found), limit)
+    changes: list[int] = []
+    for _, _, at, (first, last) in candidates:
+        if not any(first < other < last for other in changes):
+            changes.append(at)
+    return _settled(sums, sorted(changes), limit)
 
 
 def _windows(count: int) -> Iterator[tuple[int, int]]:
@@ -410,24 +410,24 @@ def _best_split(sums: Sequence[float], first: int, last: int) -> tuple[float, in
     best, place = 0.0, first
     base, total, length = sums[first], sums[last], last - first
     for at in range(first + LEAST_POINTS, last - LEAST_POINTS + 1):
-        left, right = at - first, last - at
-        apart = (sums[at] - base) / left - (total - sums[at]) / right
-        gain = apart * apart * left * right / length
+        left_count, right = at - first, last - at
+        apart = (sums[at] - base) / left_count - (total - sums[at]) / right
+        gain = apart * apart * left_count * right / length
         if gain > best:
             best, place = gain, at
     return best, place
 
 
-def _settled(sums: Sequence[float], found: list[int], limit: float) -> list[int]:
+def _settled(sums: Sequence[float], changes: list[int], limit: float) -> list[int]:
     """The changes, each at its best place between its neighbours; those that no longer count
     there are left out."""
     for _ in range(2):
         settled: list[int] = []
-        for place in range(len(found)):
+        for place in range(len(changes)):
             first = settled[-1] if settled else 0
-            last = found[place + 1] if place + 1 < len(found) else len(sums) - 1
+            last = changes[place + 1] if place + 1 < len(changes) else len(sums) - 1
             gain, best = _best_split(sums, first, last)
             if gain > limit:
                 settled.append(best)
-        found = settled
-    return found
+        changes = settled
+    return changes

@@ -81,8 +81,8 @@ def summary(iops: Sequence[float], *, start: int = 0) -> dict[str, Any]:
     """
 
     def told(values: Sequence[float]) -> dict[str, Any] | None:
-        found = part(values)
-        return None if found is None else asdict(found)
+        figures = part(values)
+        return None if figures is None else asdict(figures)
 
     end = start + len(iops)
     fell = half_after(iops)

@@ -56,14 +56,14 @@ def find_folding(intervals: Sequence[Interval], knees: CacheKnees, slow: SlowDow
     """Folding in a sequential fill whose `knees` and slow-downs are known."""
     if knees.first is None:
         return Folding("none", (), "No folding: no fast zone was seen to end.")
-    found = tuple(
+    folds = tuple(
         sorted((*_after_knee(intervals, knees.first, slow), *_later(knees)),
                key=lambda fold: fold.from_bytes)
     )  # fmt: skip
-    if not found:
+    if not folds:
         return Folding("none", (), "No folding: after the fast zone the speed kept its level.")
-    state = "unclear" if all(fold.warm for fold in found) else "likely"
-    return Folding(state, found, _text(state, found))
+    state = "unclear" if all(fold.warm for fold in folds) else "likely"
+    return Folding(state, folds, _text(state, folds))
 
 
 def _after_knee(
@@ -92,18 +92,18 @@ def _later(knees: CacheKnees) -> Iterator[Fold]:
 
 def _done_at(intervals: Sequence[Interval], slow: SlowDown) -> int:
     """Bytes written when the slow-down was over."""
-    clock, done = 0.0, 0
+    clock, total = 0.0, 0
     for interval in intervals:
         clock = clock + interval.seconds if interval.t is None else interval.t
         if clock > slow.to_seconds:
             break
-        done = interval.done
-    return done
+        total = interval.done
+    return total
 
 
-def _text(state: str, found: Sequence[Fold]) -> str:
+def _text(state: str, folds: Sequence[Fold]) -> str:
     parts = []
-    for fold in found:
+    for fold in folds:
         to = "on" if fold.to_bytes is None else f"to about {fold.to_bytes / 1e9:.1f} GB"
         than = "before" if fold.to_bytes is None else "after"
         parts.append(

@@ -31,11 +31,11 @@ def percentile_of(bins: Mapping[int, int], percent: Fraction) -> int:
 
     ValueError of nothing.
     """
-    wanted = percent / 100 * sum(bins.values())
+    threshold = percent / 100 * sum(bins.values())
     reached = 0
     for place, count in sorted(bins.items()):
         reached += count
-        if count and reached >= wanted:
+        if count and reached >= threshold:
             return place
     raise ValueError("no counts")
 

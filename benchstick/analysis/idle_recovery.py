@@ -85,10 +85,10 @@ def judge_recovery(
         )
     if not bursts:
         return _unknown("no burst after an idle time was measured")
-    made = tuple(
+    recoveries = tuple(
         _came_back(burst, fast_mbps * 1e6, slow_mbps * 1e6, zone_bytes) for burst in bursts
     )
-    return IdleRecovery(made, None, _text(made, zone_bytes))
+    return IdleRecovery(recoveries, None, _text(recoveries, zone_bytes))
 
 
 def _came_back(burst: Burst, fast: float, slow: float, zone: int | None) -> CameBack:
@@ -122,9 +122,9 @@ def _came_back(burst: Burst, fast: float, slow: float, zone: int | None) -> Came
     )
 
 
-def _text(made: Sequence[CameBack], zone: int | None) -> str:
+def _text(recoveries: Sequence[CameBack], zone: int | None) -> str:
     size = f"the fast zone's {size_text(zone)}" if zone else "the fast zone"
-    return f"Of {size} came back " + ", ".join(burst.text for burst in made) + "."
+    return f"Of {size} came back " + ", ".join(burst.text for burst in recoveries) + "."
 
 
 def _unknown(why: str) -> IdleRecovery:

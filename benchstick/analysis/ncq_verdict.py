@@ -68,10 +68,10 @@ def judge_queueing(
     return QueueingVerdict(state, ratio, text, contradiction)
 
 
-def waits_in_kernel(asked: int, queue_depth: int | None) -> bool | None:
+def waits_in_kernel(request_count: int, queue_depth: int | None) -> bool | None:
     """Does a test with `asked` requests outstanding queue in the kernel, because the drive takes
     only `queue_depth` at a time? None where that depth is not known."""
-    return None if queue_depth is None else asked > queue_depth
+    return None if queue_depth is None else request_count > queue_depth
 
 
 def _from_depth(queue_depth: int | None) -> str:

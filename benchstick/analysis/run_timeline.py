@@ -49,13 +49,13 @@ class Pass(NamedTuple):
 def passes(run: Mapping[str, Any]) -> list[Pass]:
     """The passes of a `benchstick/run/1` document in the order of its plan; empty where no file
     sets are copied."""
-    begun = {step["index"]: step["t_start"] for step in run.get("steps") or ()}
-    found: dict[tuple[str, int], Pass] = {}
+    starts = {step["index"]: step["t_start"] for step in run.get("steps") or ()}
+    by_set: dict[tuple[str, int], Pass] = {}
     for at, step in enumerate(run["plan"].get("steps") or ()):
         name, number = step.get("set_name"), step.get("pass_no")
         if step.get("timed") and isinstance(name, str) and isinstance(number, int):
-            found.setdefault((name, number), Pass(at, name, number, begun.get(at)))
-    return list(found.values())
+            by_set.setdefault((name, number), Pass(at, name, number, starts.get(at)))
+    return list(by_set.values())
 
 
 def session(

@@ -37,19 +37,19 @@ def extremes(
     Of each `every` rows (by their `numbers`, which rise) those where a column is least and where it
     is most, so that no dip and no peak is lost; one at least.
     """
-    kept: list[int] = []
+    places: list[int] = []
     begin, count = 0, len(numbers)
     while begin < count:
         end = bisect.bisect_left(numbers, (numbers[begin] // every + 1) * every, begin)
-        found = {begin}
+        picks = {begin}
         for column in columns:
             part = column[begin:end]
             low, high = min(part), max(part)
             if low != high:
-                found |= {begin + part.index(low), begin + part.index(high)}
-        kept += sorted(found)
+                picks |= {begin + part.index(low), begin + part.index(high)}
+        places += sorted(picks)
         begin = end
-    return kept
+    return places
 
 
 def reduced(values: Sequence[float | None], *, start: int = 0) -> dict[str, Any]:
@@ -60,15 +60,15 @@ def reduced(values: Sequence[float | None], *, start: int = 0) -> dict[str, Any]
     that no dip and no peak is lost. None is a second, or a point, without a value.
     """
     every = every_of(len(values))
-    made: dict[str, Any] = {"from": start, "every": every}
+    header: dict[str, Any] = {"from": start, "every": every}
     if every == 1:
-        return {**made, "mean": [_short(value) for value in values]}
+        return {**header, "mean": [_short(value) for value in values]}
     parts = [
         [value for value in values[at : at + every] if value is not None]
         for at in range(0, len(values), every)
     ]
     return {
-        **made,
+        **header,
         "mean": [_short(math.fsum(part) / len(part)) if part else None for part in parts],
         "min": [_short(min(part, default=None)) for part in parts],
         "max": [_short(max(part, default=None)) for part in parts],

@@ -111,13 +111,13 @@ def find_slow_downs(
         if celsius is not None and math.isfinite(celsius)
     )
     levels = levels_of(points)
-    found = tuple(_slow_downs(points, without_bursts(levels), noise_of(points), warmth))
-    if not found:
+    slow_downs = tuple(_slow_downs(points, without_bursts(levels), noise_of(points), warmth))
+    if not slow_downs:
         return _lasting_fall(points, levels, warmth) or SlowDowns(
             "none", (), "The drive did not slow down and recover."
         )
-    state = "throttling" if any(slow.warming for slow in found) else "slowdown"
-    return SlowDowns(state, found, _text(found))
+    state = "throttling" if any(slow.warming for slow in slow_downs) else "slowdown"
+    return SlowDowns(state, slow_downs, _text(slow_downs))
 
 
 def _slow_downs(
@@ -132,15 +132,15 @@ def _slow_downs(
     depths = [
         1 - level.speed / top if top else 0.0 for level, top in zip(flat, around, strict=True)
     ]
-    made = []
+    slow_downs = []
     for first, last in _below(flat, depths):
         lowest = max(range(first, last), key=depths.__getitem__)
         depth = depths[lowest]
         count = flat[last - 1].last - flat[first].first
         sure = -math.log(max(1 - depth, 1e-9)) >= _TIMES_NOISE * noise / math.sqrt(count)
         if sure:
-            made.append(_slow_down(points, flat, first, last, lowest, depth, warmth))
-    return made
+            slow_downs.append(_slow_down(points, flat, first, last, lowest, depth, warmth))
+    return slow_downs
 
 
 def _below(flat: Sequence[Level], depths: Sequence[float]) -> Iterator[tuple[int, int]]:
@@ -222,13 +222,13 @@ def _lasting_fall(
     return None
 
 
-def _text(found: Sequence[SlowDown]) -> str:
-    deepest = max(found, key=lambda slow: slow.depth)
-    if len(found) == 1:
+def _text(falls: Sequence[SlowDown]) -> str:
+    deepest = max(falls, key=lambda slow: slow.depth)
+    if len(falls) == 1:
         return f"The drive slowed down {_one(deepest)}."
-    warm = sum(1 for slow in found if slow.warming is not None)
+    warm = sum(1 for slow in falls if slow.warming is not None)
     with_heat = f", {warm} of them with rising temperature" if warm else ", cause unknown"
-    return f"The drive slowed down {len(found)} times{with_heat}; the deepest was {_one(deepest)}."
+    return f"The drive slowed down {len(falls)} times{with_heat}; the deepest was {_one(deepest)}."
 
 
 def _one(slow: SlowDown) -> str:

@@ -41,7 +41,7 @@ def start(machine: Machine, say: Say = lambda text: None) -> dict[str, Any]:
     earlier = state.read()
     if earlier is not None and is_mounted(paths.data_folder()):
         return earlier
-    booted, why, found = sticks.find_booted(machine)
+    booted, why, all_sticks = sticks.find_booted(machine)
     notes: list[str] = []
     if booted is not None:
         say(f"booted from {booted.path} ({booted.model})")
@@ -63,7 +63,7 @@ def start(machine: Machine, say: Say = lambda text: None) -> dict[str, Any]:
         "settings_error": error,
         "other_sticks": [
             {"path": other.path, "model": other.model, "id": other.id}
-            for other in found
+            for other in all_sticks
             if booted is None or other.name != booted.name
         ],
         "notes": notes,
@@ -148,27 +148,27 @@ def _settings(
     machine: Machine, stick: Stick | None, notes: list[str]
 ) -> tuple[Settings, dict[str, Any] | None]:
     """Read the stick's settings and put them in force; they, and what was wrong, if anything."""
-    found, error = settings.read("", "defaults", on_stick=True), None
+    config, error = settings.read("", "defaults", on_stick=True), None
     if stick is not None:
         try:
             if not is_mounted(boot_folder()):
                 sticks.mount_boot(machine, f"/dev/{stick.boot.kernel}", boot_folder())
-            found = settings.load(boot_folder() / "benchstick.toml", on_stick=True)
+            config = settings.load(boot_folder() / "benchstick.toml", on_stick=True)
         except settings.SettingsError as problem:
             error = {"line": problem.line, "message": problem.said}
         except (BenchError, OSError) as problem:
             error = {"line": None, "message": _words(problem)}
     # Where both processes look on any host: the stick may be pulled after this.
-    text = f"# From the stick's benchstick.toml, made at boot.\n{settings.to_toml(found)}"
+    text = f"# From the stick's benchstick.toml, made at boot.\n{settings.to_toml(config)}"
     try:
         paths.settings_file().parent.mkdir(parents=True, exist_ok=True)
         paths.settings_file().write_text(text, encoding="utf-8")
-        ssh_access.authorise(found.ssh_keys)
+        ssh_access.authorise(config.ssh_keys)
         # Read by the script that DHCP's answers start.
-        (paths.run_folder() / "ntp").write_text(" ".join(found.ntp), encoding="ascii")
+        (paths.run_folder() / "ntp").write_text(" ".join(config.ntp), encoding="ascii")
     except OSError as problem:
         notes.append(f"The settings could not be put in force: {_words(problem)}.")
-    return found, error
+    return config, error
 
 
 def _copy_recipes(notes: list[str]) -> None:

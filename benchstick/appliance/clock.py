@@ -75,20 +75,20 @@ def carry_out(
     set_clock: Callable[[float], None] = lambda now: time.clock_settime(time.CLOCK_REALTIME, now),
 ) -> float:
     """Set the clock as a request says; by how many seconds it was moved. Refused, BadInput."""
-    asked, at = body.get("time"), body.get("since_boot")
-    if not isinstance(asked, float) or not isinstance(at, float):
+    browser_time, at = body.get("time"), body.get("since_boot")
+    if not isinstance(browser_time, float) or not isinstance(at, float):
         raise BadInput("time: two numbers are wanted", field="time")
     waited = since_boot() - at
-    if not 0 <= waited <= _FRESH_SECONDS or not EARLIEST <= asked <= LATEST:
+    if not 0 <= waited <= _FRESH_SECONDS or not EARLIEST <= browser_time <= LATEST:
         raise BadInput("time: the request is too old, or no time of today; ask again", field="time")
     if not may_be_set():
         raise Refused("the clock is kept right by this machine's system or by NTP")
     before = time.time()
-    set_clock(asked + waited)
+    set_clock(browser_time + waited)
     if _rtc_kind() == UTC:
         # One that keeps local time belongs to the PC's own system, which would be an hour off.
         _hwclock(["-w", "-u"], run)
-    return asked + waited - before
+    return browser_time + waited - before
 
 
 def _rtc_kind() -> str:

@@ -23,9 +23,9 @@ _USUAL = (80, 25)
 def size_of(fd: int) -> tuple[int, int]:
     """Columns and rows; 80 x 25 where the terminal does not tell, as on a serial line."""
     with contextlib.suppress(OSError):
-        found = os.get_terminal_size(fd)
-        if found.columns and found.lines:
-            return found.columns, found.lines
+        size = os.get_terminal_size(fd)
+        if size.columns and size.lines:
+            return size.columns, size.lines
     return _USUAL
 
 

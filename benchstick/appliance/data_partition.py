@@ -45,8 +45,8 @@ def grow_partition(machine: Machine, stick: Stick) -> bool:
         raise Refused(f"{stick.path} is held by another program") from None
     finally:
         os.close(fd)
-    shown = machine.tree.number(f"sys/class/block/{_node(stick).name}/size") or 0
-    if shown * 512 != size:
+    sectors = machine.tree.number(f"sys/class/block/{_node(stick).name}/size") or 0
+    if sectors * 512 != size:
         raise BadInput(f"{stick.path}: the kernel shows its grown partition after the next restart")
     return True
 

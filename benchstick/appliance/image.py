@@ -42,23 +42,23 @@ def read(path: Path, run: Run = subprocesses.run) -> Image:
     """The image in `path`. BadInput for what is not a stick's image."""
     if path.suffix in _PACKED:
         raise BadInput(f"{path}: is packed; unpack it first: {_PACKED[path.suffix]} {path}")
-    wanted = "give the image that `make image` built"
+    hint = "give the image that `make image` built"
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}; {wanted}") from None
+        raise BadInput(f"{path}: {error.strerror}; {hint}") from None
     if not path.is_file():
-        raise BadInput(f"{path}: not a file; {wanted}")
+        raise BadInput(f"{path}: not a file; {hint}")
     # Through its file's absolute name: sfdisk would take a leading dash for an option.
     where = str(path.absolute())
     answer = run(["sfdisk", "-J", where], timeout=30)
-    found: list[Partition] = []
+    partitions: list[Partition] = []
     label = ""
     if answer.exit_code == 0:
-        label, found = partition_table.parse_sfdisk(answer.text, where)
-    by_id = {part.partuuid: part for part in found}
+        label, partitions = partition_table.parse_sfdisk(answer.text, where)
+    by_id = {part.partuuid: part for part in partitions}
     boot, data = by_id.get(in_use.STICK_FAT), by_id.get(in_use.STICK_DATA)
-    if label != "dos" or boot is None or data is None or len(found) != 2:
+    if label != "dos" or boot is None or data is None or len(partitions) != 2:
         raise BadInput(f"{path}: not an image of a bench stick (its partitions are others)")
     if size % _SECTOR or data.start + data.size > size or boot.start + boot.size > data.start:
         raise BadInput(f"{path}: cut short: its partitions reach beyond its end; build it again")
@@ -89,8 +89,8 @@ class Fat:
     def put(self, paths: Sequence[Path]) -> None:
         """Copy files and folders to the top, over those of the same name."""
         if paths:
-            given = [str(path) for path in paths]
-            self._do(["mcopy", "-s", "-o", "-m", "-i", self._where, *given, "::/"])
+            sources = [str(path) for path in paths]
+            self._do(["mcopy", "-s", "-o", "-m", "-i", self._where, *sources, "::/"])
 
     def _do(self, argv: list[str], *, empty: bool = False) -> str:
         answer = self._run(argv, timeout=600)
@@ -137,9 +137,9 @@ def _give_id(files: Path) -> str:
     """The id in the stick's configuration among `files`; a fresh one where there is none."""
     config = files / CONFIG
     if config.exists():
-        known = parse_id(config.read_text(encoding="utf-8", errors="replace"))
-        if known is not None:
-            return known
+        stick_id = parse_id(config.read_text(encoding="utf-8", errors="replace"))
+        if stick_id is not None:
+            return stick_id
     fresh, text = new_config()
     config.parent.mkdir(exist_ok=True)
     config.write_text(text, encoding="utf-8")

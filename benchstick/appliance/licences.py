@@ -34,21 +34,21 @@ def document(spdx: Path | None = None) -> dict[str, Any]:
     """The `benchstick/licences/1` document. BenchError when the image's own list is damaged."""
     path = SPDX if spdx is None else spdx
     try:
-        found = of_image(json.loads(path.read_text(encoding="utf-8")))
+        packages = of_image(json.loads(path.read_text(encoding="utf-8")))
         note = IMAGE_NOTE
     except FileNotFoundError:
-        found, note = of_host(), HOST_NOTE
+        packages, note = of_host(), HOST_NOTE
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BenchError(f"{path}: not the image's list of licences ({error!r})") from None
-    return {"schema": SCHEMA, "note": note, "packages": found}
+    return {"schema": SCHEMA, "note": note, "packages": packages}
 
 
 def of_image(spdx: Mapping[str, Any]) -> list[Package]:
     """The packages of an SPDX document."""
-    found: list[Package] = []
+    packages: list[Package] = []
     for item in spdx["packages"]:
         declared = item["licenseDeclared"]
-        found.append(
+        packages.append(
             {
                 "name": item["name"],
                 "version": item["versionInfo"],
@@ -56,7 +56,7 @@ def of_image(spdx: Mapping[str, Any]) -> list[Package]:
                 "said": item.get("licenseComments"),
             }
         )
-    return found
+    return packages
 
 
 def of_host(vendor: Path = VENDOR) -> list[Package]:
@@ -66,7 +66,7 @@ def of_host(vendor: Path = VENDOR) -> list[Package]:
     first: Package = {"name": "benchstick", "version": __version__, "licence": None, "said": None}
     if own is not None:
         first |= stated(own)
-    others = [of_distribution(found) for _, found in sorted(installed.items())]
+    others = [of_distribution(dist) for _, dist in sorted(installed.items())]
     return [first, *others, *_front_end(vendor)]
 
 
@@ -75,40 +75,40 @@ def needed(name: str) -> dict[str, metadata.Distribution]:
     # Here, as it takes memory that the page on a stick would not give back.
     from importlib import metadata
 
-    found: dict[str, metadata.Distribution] = {}
+    dists: dict[str, metadata.Distribution] = {}
     todo = [name]
     while todo:
         key = re.sub(r"[-_.]+", "-", todo.pop()).lower()
-        if key in found:
+        if key in dists:
             continue
         try:
-            found[key] = metadata.distribution(key)
+            dists[key] = metadata.distribution(key)
         except metadata.PackageNotFoundError:
             continue
-        for requirement in found[key].requires or ():
-            wanted = re.match(r"[A-Za-z0-9._-]+", requirement)
-            if wanted is not None and not re.search(r";.*\bextra\b", requirement):
-                todo.append(wanted[0])
-    return found
+        for requirement in dists[key].requires or ():
+            match = re.match(r"[A-Za-z0-9._-]+", requirement)
+            if match is not None and not re.search(r";.*\bextra\b", requirement):
+                todo.append(match[0])
+    return dists
 
 
-def of_distribution(found: metadata.Distribution) -> Package:
+def of_distribution(dist: metadata.Distribution) -> Package:
     """A Python package, under the name that it gives itself."""
-    return {"name": found.metadata["Name"], "version": found.version, **stated(found)}
+    return {"name": dist.metadata["Name"], "version": dist.version, **stated(dist)}
 
 
-def stated(found: metadata.Distribution) -> Package:
+def stated(dist: metadata.Distribution) -> Package:
     """Its licence: an SPDX expression where it states one, else its own words."""
-    expression = found.metadata.get_all("License-Expression") or [None]
+    expression = dist.metadata.get_all("License-Expression") or [None]
     classifiers = [
         text.rsplit(" :: ", 1)[1]
-        for text in found.metadata.get_all("Classifier") or []
+        for text in dist.metadata.get_all("Classifier") or []
         if text.startswith("License :: ")
     ]
     # Some put the licence's whole text into this field.
     short = [
         text
-        for text in found.metadata.get_all("License") or []
+        for text in dist.metadata.get_all("License") or []
         if 0 < len(text) <= 80 and "\n" not in text and text != "UNKNOWN"
     ]
     return {"licence": expression[0], "said": ", ".join(short or classifiers) or None}

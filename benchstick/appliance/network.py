@@ -35,15 +35,15 @@ class Port:
 def addresses() -> list[tuple[str, str]]:
     """(interface, IPv4 address) of all that are up; aliases such as `eth0:1` count as theirs."""
     room = array.array("B", bytes(_IFREQ * _MOST))
-    wanted = struct.pack("iL", len(room), room.buffer_info()[0])
+    request = struct.pack("iL", len(room), room.buffer_info()[0])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
-        used = struct.unpack("iL", fcntl.ioctl(link.fileno(), _SIOCGIFCONF, wanted))[0]
-    found = []
+        used = struct.unpack("iL", fcntl.ioctl(link.fileno(), _SIOCGIFCONF, request))[0]
+    pairs = []
     for at in range(0, used, _IFREQ):
         row = room[at : at + _IFREQ].tobytes()
         name = row[:16].split(b"\0")[0].decode("ascii", "replace").split(":")[0]
-        found.append((name, socket.inet_ntoa(row[20:24])))
-    return found
+        pairs.append((name, socket.inet_ntoa(row[20:24])))
+    return pairs
 
 
 def ports(
@@ -53,7 +53,7 @@ def ports(
     have: dict[str, list[str]] = {}
     for name, address in ask():
         have.setdefault(name, []).append(address)
-    found = []
+    result = []
     for folder in sorted((sys / "class/net").glob("*")):
         wired = _text(folder / "type") == _ETHERNET and (folder / "device").exists()
         if not wired or (folder / "wireless").exists() or (folder / "phy80211").exists():
@@ -62,8 +62,8 @@ def ports(
         carrier = _text(folder / "carrier")
         cable = None if carrier is None else carrier == "1"
         mine = sorted(have.get(folder.name, []), key=is_link_local)
-        found.append(Port(folder.name, cable, tuple(mine)))
-    return found
+        result.append(Port(folder.name, cable, tuple(mine)))
+    return result
 
 
 def mdns_name(address: str, daemon: Path = _AVAHI) -> str | None:
@@ -79,8 +79,8 @@ def mdns_name(address: str, daemon: Path = _AVAHI) -> str | None:
             answer = link.recv(1024).decode("ascii", "replace")
     except OSError:
         return None
-    found = _ANSWER.match(answer)
-    return found[1].lower() if found else None
+    match = _ANSWER.match(answer)
+    return match[1].lower() if match else None
 
 
 def is_link_local(address: str) -> bool:

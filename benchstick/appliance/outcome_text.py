@@ -43,8 +43,8 @@ class Ending:
 
 def ending(state: str, exit_code: int | None, verdict: str | None, why: str | None) -> Ending:
     """The word for a run that ended. `verdict` is the one on its limits, None without limits."""
-    found = _VERDICTS.get(verdict or "") or _CODES.get(exit_code or 0) or _STATES.get(state)
+    entry = _VERDICTS.get(verdict or "") or _CODES.get(exit_code or 0) or _STATES.get(state)
     if state == "corrupt":
-        found = _STATES[state]
-    word, kind = found or (state.upper(), NEITHER)
+        entry = _STATES[state]
+    word, kind = entry or (state.upper(), NEITHER)
     return Ending(word, kind, why or "")

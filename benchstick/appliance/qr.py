@@ -25,11 +25,11 @@ _SECONDS = 30.0
 def _made(text: str) -> tuple[tuple[int, ...], ...]:
     """The code's modules, row by row, 1 is dark; none when it could not be made."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", _MAKE, text, str(_QUIET)],
             stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=_SECONDS,
         )  # fmt: skip
-        return tuple(tuple(row) for row in json.loads(done.stdout))
+        return tuple(tuple(row) for row in json.loads(process.stdout))
     except (OSError, subprocess.SubprocessError, ValueError):
         # The address stands beside it in letters.
         return ()

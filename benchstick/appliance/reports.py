@@ -54,8 +54,8 @@ class Reports:
 
     def write_new(self, db: sqlite3.Connection) -> None:
         """Write the reports of runs that ended, on a booted stick; nothing while a run is on."""
-        found = state.read()
-        if found is None or found["stick"] is None or found["why"] == state.PULLED:
+        record = state.read()
+        if record is None or record["stick"] is None or record["why"] == state.PULLED:
             return
         # Runs are written by other processes; as long as none wrote, nothing is to be done.
         version = int(db.execute("PRAGMA data_version").fetchone()[0])
@@ -68,8 +68,10 @@ class Reports:
             and row["state"] not in _NOT_REPORTED
             and not row["practice"]
         ]
-        said = [row for row in verdicts.listed(db) if _verdict_id(row) not in self._done]
-        if (rows or said) and (run_queries.running(db) or not is_mounted(boot_folder())):
+        verdict_rows = [
+            row for row in verdicts.list_verdicts(db) if _verdict_id(row) not in self._done
+        ]
+        if (rows or verdict_rows) and (run_queries.running(db) or not is_mounted(boot_folder())):
             return
         self._version = version
         folder = boot_folder() / "reports"
@@ -77,22 +79,22 @@ class Reports:
             self._done.add(row["uuid"])
             if not (folder / _name(row, "json")).exists():
                 self._write(db, row, folder)
-        for one in reversed(said):
+        for one in reversed(verdict_rows):
             self._done.add(_verdict_id(one))
             self._write_verdict(verdicts.find(db, one["number"]), folder)
 
-    def _write_verdict(self, found: Mapping[str, Any], folder: Path) -> None:
+    def _write_verdict(self, verdict: Mapping[str, Any], folder: Path) -> None:
         # Numbers begin anew with a fresh store; with the time of its end nothing is overwritten.
-        name = f"{verdicts.file_name(found)}-{re.sub(r'[^0-9]', '', found['ended_utc'])[:14]}"
-        practice = found["drive"]["transport"] == "virtual"
+        name = f"{verdicts.file_name(verdict)}-{re.sub(r'[^0-9]', '', verdict['ended_utc'])[:14]}"
+        practice = verdict["drive"]["transport"] == "virtual"
         if practice or (folder / f"{name}.json").exists():
             return
         texts = {
-            **{end: make(found) for end, make in self.verdicts.items()},
-            "json": json.dumps(found, indent=1, ensure_ascii=False) + "\n",
+            **{end: make(verdict) for end, make in self.verdicts.items()},
+            "json": json.dumps(verdict, indent=1, ensure_ascii=False) + "\n",
         }
         self._put({f"{name}.{end}": text for end, text in texts.items()}, folder,
-                  f"Verdict {found['number']}")  # fmt: skip
+                  f"Verdict {verdict['number']}")  # fmt: skip
 
     def _write(self, db: sqlite3.Connection, row: sqlite3.Row, folder: Path) -> None:
         document = export.bundle(db, row["number"])
@@ -114,8 +116,8 @@ class Reports:
                 for name, text in files.items():
                     stick.replace_file(folder / name, text)
         except (BenchError, OSError) as error:
-            said = error.message if isinstance(error, BenchError) else str(error.strerror)
-            _tell(f"{what} has no report on the stick: {said}.")
+            reason = error.message if isinstance(error, BenchError) else str(error.strerror)
+            _tell(f"{what} has no report on the stick: {reason}.")
 
     def _further(self, document: Mapping[str, Any], bench: str) -> Iterator[tuple[str, str]]:
         for end, make in self.more.items():
@@ -143,7 +145,7 @@ def _check_room(size: int) -> None:
 
 def _tell(text: str) -> None:
     """Add a notice; of its kind only the last one stays."""
-    found: dict[str, Any] | None = state.read()
-    if found is not None:
-        notes = [note for note in found.get("notes", []) if "has no report" not in note]
-        state.write({**found, "notes": [*notes, text]})
+    record: dict[str, Any] | None = state.read()
+    if record is not None:
+        notes = [note for note in record.get("notes", []) if "has no report" not in note]
+        state.write({**record, "notes": [*notes, text]})

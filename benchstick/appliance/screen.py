@@ -45,8 +45,8 @@ _KEPT_ROWS = 11
 
 def plain(text: str) -> str:
     """`text` with what the console's font has not, or what would steer it, as question marks."""
-    shown = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return shown.encode("cp437", "replace").decode("cp437")
+    clean_text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return clean_text.encode("cp437", "replace").decode("cp437")
 
 
 @dataclass
@@ -78,12 +78,12 @@ class Canvas:
             self._cells[row] = [(letter, style) for letter, _ in self._cells[row]]
 
     def block(
-        self, row: int, left: int, edge: int, text: str, style: str, *, middle: bool = False
+        self, row: int, start: int, edge: int, text: str, style: str, *, middle: bool = False
     ) -> None:
         """A line of `style` from column `left` to before `edge`, with `text` in it."""
-        shown = plain(text)[: edge - left]
-        margin = (edge - left - len(shown)) // 2 if middle else 0
-        self.put(row, left, f"{' ' * margin}{shown}".ljust(edge - left), style, limit=edge)
+        cut_text = plain(text)[: edge - start]
+        margin = (edge - start - len(cut_text)) // 2 if middle else 0
+        self.put(row, start, f"{' ' * margin}{cut_text}".ljust(edge - start), style, limit=edge)
 
     def lines(self, *, colours: bool) -> list[str]:
         """The rows as text, with escape sequences for styles where `colours`."""
@@ -134,9 +134,9 @@ def best_url(view: View) -> str | None:
     """The address for the code: one given by a network before one that a port gave itself."""
     if view.page is None:
         return None
-    found = _reached(view)
-    found.sort(key=is_link_local)
-    return url(found[0], view.page.port) if found else None
+    addresses = _reached(view)
+    addresses.sort(key=is_link_local)
+    return url(addresses[0], view.page.port) if addresses else None
 
 
 def _reached(view: View) -> list[str]:
@@ -157,10 +157,10 @@ def _code(canvas: Canvas, view: View, below: int) -> tuple[int, int]:
     lines = qr.code(where) if where else []
     if not lines or 1 + len(lines) > below or canvas.width - len(lines[0]) < _LEAST[0]:
         return canvas.width, 0
-    left = canvas.width - len(lines[0])
+    start = canvas.width - len(lines[0])
     for at, line in enumerate(lines):
-        canvas.put(1 + at, left, line, "code")
-    return left, 1 + len(lines)
+        canvas.put(1 + at, start, line, "code")
+    return start, 1 + len(lines)
 
 
 def _page(canvas: Canvas, view: View, edge: int) -> int:
@@ -215,8 +215,8 @@ def _drives(canvas: Canvas, view: View, row: int, below: int, edges: Sequence[in
     canvas.put(row, 1, "Drives", "title")
     row += 1
     if not view.drives:
-        said = "not looked for yet" if view.drives is None else "none plugged in"
-        canvas.put(row, 2, said, "dim", limit=edges[row])
+        status = "not looked for yet" if view.drives is None else "none plugged in"
+        canvas.put(row, 2, status, "dim", limit=edges[row])
         return
     # Free ones first: those are what one came for.
     order = {"free": 0, "locked": 1, "protected": 2}
@@ -255,7 +255,7 @@ def _foot(canvas: Canvas, view: View) -> int:
     elif view.running:
         row = _running(canvas, view.running, row)
     elif view.ended is not None:
-        row = _ended(canvas, view.ended, row)
+        row = _draw_ending(canvas, view.ended, row)
     notices = [
         line
         for notice in view.notices
@@ -269,21 +269,21 @@ def _foot(canvas: Canvas, view: View) -> int:
 
 
 def _running(canvas: Canvas, runs: Sequence[Running], row: int) -> int:
-    shown = runs[:3]
-    row -= 2 * len(shown) + (1 if len(runs) > len(shown) else 0)
+    top_runs = runs[:3]
+    row -= 2 * len(top_runs) + (1 if len(runs) > len(top_runs) else 0)
     at = row
-    for run in shown:
+    for run in top_runs:
         canvas.put(at, 1, f"Run {run.number}  {run.suite} on {run.model}", "title")
-        left = "" if run.seconds_left is None else f"  {duration_text(run.seconds_left)} left"
-        if left and run.at_most:
-            left = f"  at most{left[1:]}"
-        done = int(_BAR * (run.fraction or 0.0))
-        bar = "█" * done + "░" * (_BAR - done)
+        rest = "" if run.seconds_left is None else f"  {duration_text(run.seconds_left)} left"
+        if rest and run.at_most:
+            rest = f"  at most{rest[1:]}"
+        blocks = int(_BAR * (run.fraction or 0.0))
+        bar = "█" * blocks + "░" * (_BAR - blocks)
         share = "    " if run.fraction is None else f"{100 * run.fraction:3.0f}%"
-        canvas.put(at + 1, 2, f"{bar} {share}{left}  {run.step}")
+        canvas.put(at + 1, 2, f"{bar} {share}{rest}  {run.step}")
         at += 2
-    if len(runs) > len(shown):
-        canvas.put(at, 1, f"and {len(runs) - len(shown)} more running")
+    if len(runs) > len(top_runs):
+        canvas.put(at, 1, f"and {len(runs) - len(top_runs)} more running")
     return row
 
 
@@ -294,22 +294,22 @@ def _slots(canvas: Canvas, slots: Sequence[SlotLine], row: int) -> int:
     down = -(-len(slots) // across)
     tall = banner_font.HEIGHT + 3
     if row - down * tall < _KEPT_ROWS:
-        shown = slots[: max(1, row - _KEPT_ROWS)]
-        row -= len(shown)
-        for at, slot in enumerate(shown):
-            told = f" {slot.name}: {slot.word}  {slot.model}  {slot.said}"
-            canvas.block(row + at, 0, canvas.width, told, _style(slot.kind))
+        top_slots = slots[: max(1, row - _KEPT_ROWS)]
+        row -= len(top_slots)
+        for at, slot in enumerate(top_slots):
+            text = f" {slot.name}: {slot.word}  {slot.model}  {slot.said}"
+            canvas.block(row + at, 0, canvas.width, text, _style(slot.kind))
         return row
     row -= down * tall
     width = canvas.width // across
     for number, slot in enumerate(slots):
-        top, left = row + number // across * tall, number % across * width
-        edge = canvas.width if number % across == across - 1 else left + width - 1
-        word = banner_font.big(slot.word, edge - left - 2)
+        top, start = row + number // across * tall, number % across * width
+        edge = canvas.width if number % across == across - 1 else start + width - 1
+        word = banner_font.big(slot.word, edge - start - 2)
         space = [""] * (banner_font.HEIGHT - len(word))
         lines = (f"{slot.name}  {slot.model}", *space, *word, slot.said, "")
         for at, line in enumerate(lines):
-            canvas.block(top + at, left, edge, line, _style(slot.kind), middle=True)
+            canvas.block(top + at, start, edge, line, _style(slot.kind), middle=True)
     return row
 
 
@@ -317,14 +317,14 @@ def _style(kind: str) -> str:
     return {GOOD: "good-block", BAD: "bad-block"}.get(kind, "plain-block")
 
 
-def _ended(canvas: Canvas, ended: Ended, row: int) -> int:
+def _draw_ending(canvas: Canvas, run: Ended, row: int) -> int:
     """The word over the whole width, with what it is about below."""
-    style = _style(ended.ending.kind)
-    word = banner_font.big(ended.ending.word, canvas.width - 2)
-    told = (f"run {ended.number}, {ended.suite} on {ended.model}", ended.ending.why)
-    row -= len(word) + 1 + len(told)
-    for at, line in enumerate(("", *word, *(plain(text)[: canvas.width - 2] for text in told))):
-        left = (canvas.width - len(line)) // 2
-        canvas.put(row + at, left, line)
+    style = _style(run.ending.kind)
+    word = banner_font.big(run.ending.word, canvas.width - 2)
+    lines = (f"run {run.number}, {run.suite} on {run.model}", run.ending.why)
+    row -= len(word) + 1 + len(lines)
+    for at, line in enumerate(("", *word, *(plain(text)[: canvas.width - 2] for text in lines))):
+        start = (canvas.width - len(line)) // 2
+        canvas.put(row + at, start, line)
         canvas.fill(row + at, style)
     return row

@@ -118,14 +118,14 @@ class Looker:
             self.close()
             self._kept = _Kept()
             if (paths.data_folder() / database.FILE).exists():
-                said = error.message if isinstance(error, BenchError) else str(error)
-                notices.append(f"The store cannot be read: {said}.")
+                reason = error.message if isinstance(error, BenchError) else str(error)
+                notices.append(f"The store cannot be read: {reason}.")
         if self._kept.drives is not None and not run_queries.agent_runs():
             notices.append("The agent is not running: no run can start.")
         ports = network.ports()
         began = self._boot_utc()
         states = {row["number"]: self._state(row) for row in self._kept.runs}
-        ended = [
+        past_runs = [
             row
             for row in self._kept.runs
             if states[row["number"]] != "running" and (row["ended_utc"] or "") >= began
@@ -136,11 +136,11 @@ class Looker:
             ports=tuple(ports),
             page=web_address.read(),
             name=self._name(ports),
-            drives=self._drives(ended),
+            drives=self._drives(past_runs),
             running=tuple(
                 _running(row) for row in self._kept.runs if states[row["number"]] == "running"
             ),
-            ended=_ended(ended[0]) if ended else None,
+            ended=_build_ended(past_runs[0]) if past_runs else None,
             notices=tuple(notices),
             ssh=ssh_access.fingerprint(),
             slots=tuple(_slot(row, self._on(row, states), time.time()) for row in self._kept.slots),
@@ -164,13 +164,13 @@ class Looker:
         version = int(self._db.execute("PRAGMA data_version").fetchone()[0])
         if version == self._kept.version:
             return
-        seen = records.drives_seen(self._db)
-        drives: list[dict[str, Any]] | None = None if seen is None else seen[1].get("drives", [])
+        scan = records.drives_seen(self._db)
+        drives: list[dict[str, Any]] | None = None if scan is None else scan[1].get("drives", [])
         labels = records.labels(self._db)
         for drive in drives or ():
             drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
-        found = bays.listed(self._db)
-        self._kept = _Kept(version, drives, run_queries.last_runs(self._db), found)
+        slots = bays.list_slots(self._db)
+        self._kept = _Kept(version, drives, run_queries.last_runs(self._db), slots)
 
     def _on(self, slot: dict[str, Any], states: dict[int, str]) -> Running | None:
         """The run that is on in a slot."""
@@ -187,8 +187,8 @@ class Looker:
     def _name(self, ports: list[Port]) -> str | None:
         """Our name on the network; asked for again now and then, and with every new address."""
         addresses = tuple(address for port in ports for address in port.addresses)
-        asked, of, name = self._named
-        if addresses != of or time.monotonic() - asked > _NAME_SECONDS:
+        asked_at, of, name = self._named
+        if addresses != of or time.monotonic() - asked_at > _NAME_SECONDS:
             name = network.mdns_name(addresses[0]) if addresses else None
             self._named = (time.monotonic(), addresses, name)
         return name
@@ -197,14 +197,14 @@ class Looker:
         uptime = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
         return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - uptime))
 
-    def _drives(self, ended: list[sqlite3.Row]) -> tuple[Line, ...] | None:
+    def _drives(self, past_runs: list[sqlite3.Row]) -> tuple[Line, ...] | None:
         if self._kept.drives is None:
             return None
         last: dict[str, str] = {}
-        for row in ended:
+        for row in past_runs:
             last.setdefault(row["drive_key"], f"run {row['number']} {_ending(row).word}")
-        found = [_line(drive, last) for drive in self._kept.drives]
-        return tuple(line for line in found if line.transport != "virtual" or line.last)
+        lines = [_line(drive, last) for drive in self._kept.drives]
+        return tuple(line for line in lines if line.transport != "virtual" or line.last)
 
 
 def _line(drive: dict[str, Any], last: dict[str, str]) -> Line:
@@ -226,18 +226,18 @@ def _slot(row: dict[str, Any], run: Running | None, now: float) -> SlotLine:
         bays.STOPPED: ("STOPPED", NEITHER),
         bays.TESTING: ("TESTING", NEITHER),
     }.get(row["state"], ("", NEITHER))
-    said = row["said"] or ""
+    text = row["said"] or ""
     if row["state"] == bays.COUNTDOWN:
         word = str(max(0, round((row["until"] or now) - now)))
-        said = "seconds until its test begins; the page can stop it"
+        text = "seconds until its test begins; the page can stop it"
     elif row["state"] == bays.TESTING and run is not None:
-        left = "" if run.seconds_left is None else f", {duration_text(run.seconds_left)} left"
-        said = f"{run.suite}: {run.step}{left}"
+        rest = "" if run.seconds_left is None else f", {duration_text(run.seconds_left)} left"
+        text = f"{run.suite}: {run.step}{rest}"
     elif row["state"] == bays.DONE:
-        found = ending("done", None, row["word"], row["said"])
-        word, kind = found.word, found.kind
+        outcome = ending("done", None, row["word"], row["said"])
+        word, kind = outcome.word, outcome.kind
     model = " ".join(part for part in (row["code"], row["model"]) if part)
-    return SlotLine(row["name"], word, kind, model, said)
+    return SlotLine(row["name"], word, kind, model, text)
 
 
 def _running(row: sqlite3.Row) -> Running:
@@ -261,5 +261,5 @@ def _ending(row: sqlite3.Row) -> Ending:
     return ending(state, row["exit_code"], row["verdict"], row["why"])
 
 
-def _ended(row: sqlite3.Row) -> Ended:
+def _build_ended(row: sqlite3.Row) -> Ended:
     return Ended(row["number"], row["suite"], row["drive_model"], _ending(row))

@@ -39,33 +39,33 @@ def write(document: Mapping[str, Any]) -> None:
 def read() -> dict[str, Any] | None:
     """The record; None on a host, where there is none."""
     try:
-        found = json.loads(_path().read_text(encoding="utf-8"))
+        record = json.loads(_path().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    is_ours = isinstance(found, dict) and found.get("schema") == SCHEMA
-    return found if is_ours else None
+    is_ours = isinstance(record, dict) and record.get("schema") == SCHEMA
+    return record if is_ours else None
 
 
 def on_a_stick() -> bool:
     """Whether the store is on a stick, which may be pulled out."""
-    found = read()
-    return found is not None and bool(found["persistent"])
+    record = read()
+    return record is not None and bool(record["persistent"])
 
 
 def moved_to_ram() -> bool:
     """Whether a store in RAM has taken the place of one on a stick."""
-    found = read()
-    return found is not None and bool(found.get("in_ram"))
+    record = read()
+    return record is not None and bool(record.get("in_ram"))
 
 
 def note_pulled(tree: Tree | None = None) -> None:
     """Write down that the stick was pulled out meanwhile. Reads sysfs alone; root's to call."""
-    found = read()
-    stick = found.get("stick") if found else None
-    if found is None or stick is None or not found["persistent"]:
+    record = read()
+    stick = record.get("stick") if record else None
+    if record is None or stick is None or not record["persistent"]:
         return
     if diskseq(tree or Tree(), stick["name"]) != stick["diskseq"] and os.geteuid() == 0:
-        write({**found, "persistent": False, "why": PULLED})
+        write({**record, "persistent": False, "why": PULLED})
 
 
 def note_sticks(present: Iterable[Mapping[str, Any]]) -> None:
@@ -73,34 +73,34 @@ def note_sticks(present: Iterable[Mapping[str, Any]]) -> None:
 
     Each has its `path`, `model` and `id`; the id of one that was there at boot is kept.
     """
-    found = read()
-    if found is None:
+    record = read()
+    if record is None:
         return
-    own = found["stick"]["path"] if found["stick"] else None
-    before = {other["path"]: other for other in found["other_sticks"]}
+    own = record["stick"]["path"] if record["stick"] else None
+    before = {other["path"]: other for other in record["other_sticks"]}
     others = [
         before.get(stick["path"], dict(stick)) for stick in present if stick["path"] != own
     ]
-    if others != found["other_sticks"]:
-        write({**found, "other_sticks": others})
+    if others != record["other_sticks"]:
+        write({**record, "other_sticks": others})
 
 
-def notices(found: Mapping[str, Any] | None = None) -> list[str]:
+def notices(record: Mapping[str, Any] | None = None) -> list[str]:
     """What people must be told, in sentences; none on a host, and none when all is well."""
-    found = read() if found is None else found
-    if found is None:
+    record = read() if record is None else record
+    if record is None:
         return []
-    told = []
-    if not found["persistent"]:
-        told.append(f"Results will not last: {found['why']}.")
-    error = found.get("settings_error")
+    sentences = []
+    if not record["persistent"]:
+        sentences.append(f"Results will not last: {record['why']}.")
+    error = record.get("settings_error")
     if error is not None:
         place = "" if error["line"] is None else f"line {error['line']}: "
-        told.append(f"Settings: {place}{error['message']}; running with defaults.")
-    others = [str(other["path"]) for other in found.get("other_sticks", [])]
+        sentences.append(f"Settings: {place}{error['message']}; running with defaults.")
+    others = [str(other["path"]) for other in record.get("other_sticks", [])]
     if others:
-        used = found["stick"]["path"] if found["stick"] else "none of them"
-        told.append(
+        used = record["stick"]["path"] if record["stick"] else "none of them"
+        sentences.append(
             f"More than one stick is plugged in: {used} is used; {', '.join(others)} left alone."
         )
-    return told + [str(note) for note in found.get("notes", [])]
+    return sentences + [str(note) for note in record.get("notes", [])]

@@ -58,8 +58,8 @@ class Machine:
         line = self.command_line
         if line is None:
             line = self.tree.text("proc/cmdline") or ""
-        found = re.search(rf"(?:^|\s){re.escape(PARAMETER)}=(\S*)", line)
-        return None if found is None else found[1]
+        match = re.search(rf"(?:^|\s){re.escape(PARAMETER)}=(\S*)", line)
+        return None if match is None else match[1]
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Stick:
 def find(machine: Machine) -> list[Stick]:
     """All sticks there are now. A drive that hangs costs one timeout, all at once."""
     with ThreadPoolExecutor(max_workers=8) as pool:
-        found = pool.map(lambda name: _look(machine, name), machine.names())
-        return [stick for stick in found if stick is not None]
+        sticks = pool.map(lambda name: _look(machine, name), machine.names())
+        return [stick for stick in sticks if stick is not None]
 
 
 def _look(machine: Machine, name: str) -> Stick | None:
@@ -120,8 +120,8 @@ def _id_of(machine: Machine, node: str) -> str | None:
 
 def parse_id(text: str) -> str | None:
     """The id that a stick's configuration sets."""
-    found = _ID.search(text)
-    return found[1] if found else None
+    match = _ID.search(text)
+    return match[1] if match else None
 
 
 def new_config() -> tuple[str, str]:
@@ -130,16 +130,16 @@ def new_config() -> tuple[str, str]:
     return fresh, f"set stick_id={fresh}\n"
 
 
-def choose(found: Sequence[Stick], parameter: str | None) -> tuple[Stick | None, str]:
+def choose(sticks: Sequence[Stick], parameter: str | None) -> tuple[Stick | None, str]:
     """The stick that was booted, or None and why it cannot be told."""
     if parameter is None:
         return None, "this system was not booted from a stick"
-    if not found:
+    if not sticks:
         return None, "no stick is plugged in: it was pulled out, or the system came by network"
-    same = [stick for stick in found if stick.id == (parameter or None)]
+    same = [stick for stick in sticks if stick.id == (parameter or None)]
     if len(same) == 1:
         return same[0], ""
-    paths = ", ".join(stick.path for stick in same or found)
+    paths = ", ".join(stick.path for stick in same or sticks)
     if same:
         return None, f"it cannot be told which of {paths} was booted; leave only one plugged in"
     return None, f"the stick that was booted is not there any more ({paths} is another one)"
@@ -149,11 +149,11 @@ def find_booted(machine: Machine) -> tuple[Stick | None, str, list[Stick]]:
     """The booted stick or why there is none, and all sticks; waits for USB to settle."""
     deadline = time.monotonic() + machine.patience
     while True:
-        found = find(machine)
-        booted, why = choose(found, machine.parameter())
+        sticks = find(machine)
+        booted, why = choose(sticks, machine.parameter())
         wait = booted is None and machine.parameter() is not None
         if not wait or time.monotonic() > deadline:
-            return booted, why, found
+            return booted, why, sticks
         time.sleep(1.0)
 
 

@@ -34,8 +34,8 @@ def go_on_in_ram(machine: Machine | None = None) -> bool:
     who started it.
     """
     state.note_pulled()
-    found = state.read()
-    if found is None or found["why"] != state.PULLED or not _still_on_the_stick():
+    record = state.read()
+    if record is None or record["why"] != state.PULLED or not _still_on_the_stick():
         return False
     machine = machine or Machine()
     for point in (paths.data_folder(), boot_folder()):
@@ -44,7 +44,7 @@ def go_on_in_ram(machine: Machine | None = None) -> bool:
     notes: list[str] = []
     store_in_ram(machine, notes)
     make_home(notes)
-    state.write({**found, "in_ram": True, "notes": [*found.get("notes", []), *notes]})
+    state.write({**record, "in_ram": True, "notes": [*record.get("notes", []), *notes]})
     running = web_address.read()
     if running is not None:
         with contextlib.suppress(ProcessLookupError):
@@ -56,8 +56,8 @@ def other_store(folder: Path) -> tuple[sqlite3.Connection, str] | None:
     """The store in RAM and why it is needed, once the agent has made it; None while the stick is
     there. StoreFailed when it cannot be opened."""
     state.note_pulled()
-    found = state.read()
-    if found is None or found["why"] != state.PULLED:
+    record = state.read()
+    if record is None or record["why"] != state.PULLED:
         return None
     deadline = time.monotonic() + _PATIENCE
     while not state.moved_to_ram():

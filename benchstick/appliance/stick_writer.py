@@ -93,11 +93,11 @@ def write(image: Image, drive: Drive, code: str | None, say: Say, progress: Prog
             f"{drive.path} holds {size_text(drive.identity.capacity)}, the stick needs "
             f"{size_text(image.size)}: take a larger one"
         )
-    with images.with_users_files(image) as (copy, identity, _), _held(drive, code) as held:
+    with images.with_users_files(image) as (copy, identity, _), _held(drive, code) as hold:
         # The head goes last: what is not finished must not look like a stick.
         body = Extent(copy, _HEAD, _HEAD, image.size - _HEAD)
         head = Extent(copy, 0, 0, _HEAD)
-        with _unfinished(drive), held.exclusive():
+        with _unfinished(drive), hold.exclusive():
             say(f"writing {size_text(image.size)} to {drive.path}")
             with _opened(drive, os.O_WRONLY) as fd:
                 _zero(fd, 0)
@@ -121,7 +121,7 @@ def update(image: Image, drive: Drive, code: str | None, say: Say, progress: Pro
             f"--erase {drive.code}",
             field="erase",
         )
-    with TemporaryDirectory(prefix="benchstick-") as name, _held(drive, code) as held:
+    with TemporaryDirectory(prefix="benchstick-") as name, _held(drive, code) as hold:
         boot = _same_layout(image, drive)
         old = Path(name) / "old.fat"
         say(f"reading the settings and reports of {drive.path}")
@@ -133,7 +133,7 @@ def update(image: Image, drive: Drive, code: str | None, say: Say, progress: Pro
                 Extent(copy, image.boot.start, image.boot.start, image.boot.size),
                 Extent(head, 0, 0, image.boot.start),
             ]
-            with _kept_on_failure(files), _unfinished(drive), held.exclusive():
+            with _kept_on_failure(files), _unfinished(drive), hold.exclusive():
                 say(f"writing the system to {drive.path}")
                 with _opened(drive, os.O_WRONLY) as fd:
                     _copy(fd, parts, progress)
@@ -147,11 +147,11 @@ def update(image: Image, drive: Drive, code: str | None, say: Say, progress: Pro
 def _held(drive: Drive, code: str | None) -> Iterator[guard.Hold]:
     with guard.hold(
         drive, erase=code, destructive=True, home=paths.data_folder(), over_stick=True
-    ) as held:
-        held.check_before_write()
+    ) as hold:
+        hold.check_before_write()
         prepare.drop_partitions(drive)
         try:
-            yield held
+            yield hold
         finally:
             # Where the kernel cannot be told, the next plugging shows them.
             with contextlib.suppress(BenchError):
@@ -176,13 +176,13 @@ def _kept_on_failure(files: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as problem:
-        kept = Path(f"{files.parent}-kept")
-        files.rename(kept)
-        told = f"; its settings and reports are kept in {kept}"
+        folder = Path(f"{files.parent}-kept")
+        files.rename(folder)
+        note = f"; its settings and reports are kept in {folder}"
         if isinstance(problem, KeyboardInterrupt):
-            raise Cancelled(f"cancelled, the stick is unfinished: update it again{told}") from None
+            raise Cancelled(f"cancelled, the stick is unfinished: update it again{note}") from None
         if isinstance(problem, BenchError):
-            raise type(problem)(f"{problem.message}{told}") from problem
+            raise type(problem)(f"{problem.message}{note}") from problem
         raise
 
 
@@ -203,36 +203,36 @@ def _zero(fd: int, at: int) -> None:
 def _pwrite(fd: int, data: memoryview, at: int) -> None:
     try:
         while data:
-            done = os.pwrite(fd, data, at)
-            data, at = data[done:], at + done
+            count = os.pwrite(fd, data, at)
+            data, at = data[count:], at + count
     finally:
         data.release()
 
 
 def _chunks(extents: list[Extent]) -> Iterator[tuple[Extent, int, int]]:
     for extent in extents:
-        for done in range(0, extent.size, _CHUNK):
-            yield extent, done, min(_CHUNK, extent.size - done)
+        for start in range(0, extent.size, _CHUNK):
+            yield extent, start, min(_CHUNK, extent.size - start)
 
 
-def _fill(room: mmap.mmap, extent: Extent, done: int, size: int) -> None:
+def _fill(room: mmap.mmap, extent: Extent, start: int, size: int) -> None:
     """Read the next chunk of an extent into `room`."""
     with extent.file.open("rb") as file:
-        data = os.pread(file.fileno(), size, extent.offset + done)
+        data = os.pread(file.fileno(), size, extent.offset + start)
     if len(data) != size:
         raise BadInput(f"{extent.file}: became shorter meanwhile")
     room[:size] = data
 
 
 def _copy(fd: int, extents: list[Extent], progress: Progress) -> None:
-    total, written = sum(extent.size for extent in extents), 0
+    total, byte_count = sum(extent.size for extent in extents), 0
     # Anonymous memory begins on a page, as direct I/O wants it.
     with mmap.mmap(-1, _CHUNK) as room:
-        for extent, done, size in _chunks(extents):
-            _fill(room, extent, done, size)
-            _pwrite(fd, memoryview(room)[:size], extent.at + done)
-            written += size
-            progress("written", written / total)
+        for extent, start, size in _chunks(extents):
+            _fill(room, extent, start, size)
+            _pwrite(fd, memoryview(room)[:size], extent.at + start)
+            byte_count += size
+            progress("written", byte_count / total)
 
 
 def _compare(drive: Drive, extents: list[Extent], progress: Progress) -> None:
@@ -242,14 +242,14 @@ def _compare(drive: Drive, extents: list[Extent], progress: Progress) -> None:
         -1, _CHUNK
     ) as back:
         fcntl.ioctl(fd, _BLKFLSBUF, 0)
-        for extent, done, size in _chunks(extents):
-            _fill(room, extent, done, size)
+        for extent, start, size in _chunks(extents):
+            _fill(room, extent, start, size)
             with memoryview(back)[:size] as view:
-                got = os.preadv(fd, [view], extent.at + done)
+                got = os.preadv(fd, [view], extent.at + start)
             if got != size or back[:size] != room[:size]:
                 raise DriveLost(
                     f"{drive.path} gives back other bytes than were written, from byte "
-                    f"{extent.at + done} on: it is faulty or a fake; take another"
+                    f"{extent.at + start} on: it is faulty or a fake; take another"
                 )
             read += size
             progress("compared", read / total)
@@ -257,8 +257,8 @@ def _compare(drive: Drive, extents: list[Extent], progress: Progress) -> None:
 
 def _same_layout(image: Image, drive: Drive) -> partition_table.Partition:
     """The stick's FAT partition. BadInput when the new system would not fit in its place."""
-    _, found = partition_table.table(Tree(), drive.name, Asker(ask_live))
-    by_id = {part.partuuid: part for part in found}
+    _, partitions = partition_table.table(Tree(), drive.name, Asker(ask_live))
+    by_id = {part.partuuid: part for part in partitions}
     boot, data = by_id.get(in_use.STICK_FAT), by_id.get(in_use.STICK_DATA)
     if boot is None or data is None:
         raise BadInput(f"{drive.path} is not a bench stick: write it without --update")
@@ -277,10 +277,10 @@ def _save(drive: Drive, boot: partition_table.Partition, to: Path) -> None:
     with _unfinished_read(drive), _opened(drive, os.O_RDONLY) as fd, to.open("wb") as file:
         fcntl.ioctl(fd, _BLKFLSBUF, 0)
         with mmap.mmap(-1, _CHUNK) as room:
-            for done in range(0, boot.size, _CHUNK):
-                size = min(_CHUNK, boot.size - done)
+            for offset in range(0, boot.size, _CHUNK):
+                size = min(_CHUNK, boot.size - offset)
                 with memoryview(room)[:size] as view:
-                    if os.preadv(fd, [view], boot.start + done) != size:
+                    if os.preadv(fd, [view], boot.start + offset) != size:
                         raise DriveLost(f"{drive.path}: ended early; nothing was written")
                     file.write(view)
 

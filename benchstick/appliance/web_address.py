@@ -42,7 +42,7 @@ def publish(page: Page) -> None:
 def read() -> Page | None:
     """Where the page is; None when it does not run, or when the reader is not root."""
     try:
-        found = Page(**json.loads(_path().read_text(encoding="utf-8")))
+        page = Page(**json.loads(_path().read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-    return found if Path(f"/proc/{found.pid}").exists() else None
+    return page if Path(f"/proc/{page.pid}").exists() else None

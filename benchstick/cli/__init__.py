@@ -109,9 +109,9 @@ def _invoke(argv: list[str]) -> int:
 
 def _report(argv: list[str]) -> str:
     """Write what a bug report needs to a file; its path."""
-    hidden = ("--erase", "--unlock")
+    secret_options = ("--erase", "--unlock")
     words = [
-        "***" if at and argv[at - 1] in hidden else word for at, word in enumerate(argv)
+        "***" if at and argv[at - 1] in secret_options else word for at, word in enumerate(argv)
     ]
     try:
         with tempfile.NamedTemporaryFile(

@@ -23,9 +23,9 @@ def agent() -> None:
     """Watch the drives and carry out what the page asks for, until Ctrl-C."""
     need_root("the agent")
     with cancel_on_signals() as stop:
-        chosen = settings.load(settings_file())
-        with event_log.opened(chosen, data_folder()) as tell:
-            slots = hands(chosen, data_folder(), tell)
+        config = settings.load(settings_file())
+        with event_log.opened(config, data_folder()) as tell:
+            slots = hands(config, data_folder(), tell)
             reports = Reports(more={"html": html_report}, verdicts=VERDICT_FILES)
             Agent(data_folder(), stop, reports, slots).serve()
 
@@ -53,5 +53,5 @@ def html_report(document: Mapping[str, Any], bench: str) -> str:
     from benchstick.reports import html
     from webui import report
 
-    made = session(document["samples"], timed_steps(document["plan"]))
-    return html.page(report.of_run(document, made, bench))
+    timeline = session(document["samples"], timed_steps(document["plan"]))
+    return html.page(report.of_run(document, timeline, bench))

@@ -40,8 +40,8 @@ def tell_notices() -> None:
 
 def tell_unfinished() -> None:
     """Purges that did not come to their end, on stderr, with what to do."""
-    for left in interrupted_sanitize.at_home(data_folder()):
-        print_line(f"benchstick: {left.told()}", file=sys.stderr)
+    for purge in interrupted_sanitize.at_home(data_folder()):
+        print_line(f"benchstick: {purge.told()}", file=sys.stderr)
 
 
 @contextlib.contextmanager

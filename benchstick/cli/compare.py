@@ -40,19 +40,19 @@ def compare(
     pdf, or as svg, a file for the bars of each figure and for each chart."""
     if as_json and form not in (None, "json"):
         raise BadInput(f"compare: --json and --format {form}; choose one", field="format")
-    wanted = "json" if as_json else form or "text"
-    check_place("compare", wanted, output)
+    kind = "json" if as_json else form or "text"
+    check_place("compare", kind, output)
     with reader() as db:
         document = comparisons.comparison(db, numbers, mark=mark, with_references=not no_references)
         bench = run_queries.bench_id(db)
-    if wanted == "svg":
+    if kind == "svg":
         assert output is not None
         _drawings(document, output)
     else:
-        put(_made(document, wanted, bench), output, is_text=wanted != "pdf")
+        put(_build_file(document, kind, bench), output, is_text=kind != "pdf")
 
 
-def _made(document: Mapping[str, Any], form: str, bench: str) -> bytes:
+def _build_file(document: Mapping[str, Any], form: str, bench: str) -> bytes:
     """The file of a comparison's document in this format."""
     if form == "json":
         return encoded(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
@@ -67,8 +67,8 @@ def _made(document: Mapping[str, Any], form: str, bench: str) -> bytes:
     from benchstick.reports import html, pdf
     from webui import comparison_report
 
-    made = comparison_report.of_comparison(document, bench)
-    return encoded(html.page(made)) if form == "html" else pdf.document(made)
+    report = comparison_report.of_comparison(document, bench)
+    return encoded(html.page(report)) if form == "html" else pdf.document(report)
 
 
 def _drawings(document: Mapping[str, Any], folder: Path) -> None:
@@ -92,10 +92,10 @@ def _drawings(document: Mapping[str, Any], folder: Path) -> None:
 
 def print_comparison(document: Mapping[str, Any]) -> None:
     """A comparison as text: what differs first, then a ranked table."""
-    told = list(summary(document))
-    if told:
+    differences = list(summary(document))
+    if differences:
         print("These runs differ in more than the drive:")
-        for line in told:
+        for line in differences:
             print_line(f"  {line}")
         print()
     if not document["figures"]:

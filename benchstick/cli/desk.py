@@ -34,29 +34,29 @@ def desk() -> None:
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/desk/1 document")
 def show(as_json: bool) -> None:
     """Tell what is in each slot, what the next drive gets, and what waits for the webhook."""
-    chosen = settings.load(settings_file())
+    config = settings.load(settings_file())
     if not (data_folder() / database.FILE).exists():
         raise BadInput("no agent was ever running on this bench: benchstick agent")
     with contextlib.closing(database.open_reader(data_folder())) as db:
-        found = desks.document(db, chosen)
+        document = desks.document(db, config)
     if as_json:
-        print_json(found)
+        print_json(document)
         return
-    if not found["agent"]:
+    if not document["agent"]:
         print("no agent is running, so nothing is tested: benchstick agent")
     print_table(
         ("slot", "state", "drive", "can", "said"),
         [
             (slot["name"], _state(slot), slot["label"] or slot["code"] or "-", slot["can"] or "-",
              storable(slot["said"]) or "")
-            for slot in found["slots"]
+            for slot in document["slots"]
         ],
     )  # fmt: skip
-    ticket = [f"{kind} {text}" for kind, text in found["ticket"].items() if text]
+    ticket = [f"{kind} {text}" for kind, text in document["ticket"].items() if text]
     print_line(f"the next drive gets: {', '.join(ticket) or 'nothing'}")
-    if found["webhook"]["waiting"]:
-        told = storable(found["webhook"]["why"]) or "not tried yet"
-        print_line(f"for the webhook: {found['webhook']['waiting']} wait ({told})")
+    if document["webhook"]["waiting"]:
+        reason = storable(document["webhook"]["why"]) or "not tried yet"
+        print_line(f"for the webhook: {document['webhook']['waiting']} wait ({reason})")
 
 
 def _state(slot: Mapping[str, Any]) -> str:

@@ -33,16 +33,16 @@ def drives(as_json: bool) -> None:
     """List the drives: how each is connected, whether it may be written, and why."""
     tell_notices()
     tell_unfinished()
-    found = interrupted_sanitize.noted(
+    drive_list = interrupted_sanitize.noted(
         data_folder(),
-        discover.scan(labels=_labels(), home=data_folder(), seen=hotplugged.believed()),
+        discover.scan(labels=_labels(), home=data_folder(), hotplugs=hotplugged.believed()),
     )
     if as_json:
-        print_json(drives_document(found))
+        print_json(drives_document(drive_list))
         return
-    if not found:
+    if not drive_list:
         print("no drives found")
-    for drive in found:
+    for drive in drive_list:
         print_card(drive)
 
 
@@ -54,7 +54,7 @@ def print_card(drive: Drive) -> None:
     print_line(f"    {summary.summary_line(drive)}")
     print_line(f"    {drive.guard.state}: {drive.guard.why}")
     print_line(f"    code: {drive.code}")
-    for item in bottlenecks.found(drive.value):
+    for item in bottlenecks.find_worse(drive.value):
         print_line(f"    note: {item.text}")
 
 
@@ -63,13 +63,13 @@ def print_card(drive: Drive) -> None:
 @click.option("--json", "as_json", is_flag=True, help="one entry of the drives document")
 def drive(selector: str, as_json: bool) -> None:
     """All facts of one drive. D is a /dev path, a code, a label, a port path, or `practice`."""
-    found = find_drive(selector, data_folder(), hotplugged.believed())
+    this_drive = find_drive(selector, data_folder(), hotplugged.believed())
     if as_json:
-        print_json({"schema": "benchstick/drive/1", **found.to_json()})
+        print_json({"schema": "benchstick/drive/1", **this_drive.to_json()})
         return
-    print_card(found)
-    width = max(len(name) for name in found.facts)
-    for name, fact in found.facts.items():
+    print_card(this_drive)
+    width = max(len(name) for name in this_drive.facts)
+    for name, fact in this_drive.facts.items():
         if fact.value is None:
             print_line(f"    {name:<{width}}  - ({fact.why or 'not reported'})")
             continue

@@ -51,7 +51,7 @@ def export(number: int, form: str, output: Path | None, artefacts: bool) -> None
         assert output is not None
         _charts(document, output)
         return
-    put(_made(document, form, bench), output, is_text=form not in _BINARY)
+    put(_build_file(document, form, bench), output, is_text=form not in _BINARY)
 
 
 def check_place(command: str, form: str, output: Path | None) -> None:
@@ -62,16 +62,16 @@ def check_place(command: str, form: str, output: Path | None) -> None:
         raise BadInput(f"{command}: {form} is not text; add --output FILE", field="output")
 
 
-def put(made: bytes, output: Path | None, *, is_text: bool = True) -> None:
+def put(data: bytes, output: Path | None, *, is_text: bool = True) -> None:
     """To the file, or to stdout where there is none, which may be a terminal. BadInput."""
     if output is None and is_text:
-        sys.stdout.write(made.decode("utf-8"))
+        sys.stdout.write(data.decode("utf-8"))
         sys.stdout.flush()
     elif output is None:
-        sys.stdout.buffer.write(made)
+        sys.stdout.buffer.write(data)
         sys.stdout.flush()
     else:
-        write_file(output, made)
+        write_file(output, data)
 
 
 def _bundle(db: sqlite3.Connection, number: int, artefacts: bool) -> bytes:
@@ -87,7 +87,7 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _made(document: Mapping[str, Any], form: str, bench: str) -> bytes:
+def _build_file(document: Mapping[str, Any], form: str, bench: str) -> bytes:
     """The file of a run's document in this format."""
     if form == "csv":
         return encoded(files.figures_csv(document))
@@ -95,8 +95,8 @@ def _made(document: Mapping[str, Any], form: str, bench: str) -> bytes:
         return encoded(str(certificate(document)["text"]))
     if form in ("html", "pdf"):
         return _report(document, form, bench)
-    shown = certificate(document) if form == "certificate" else document
-    return encoded(json.dumps(shown, indent=1, ensure_ascii=False) + "\n")
+    content = certificate(document) if form == "certificate" else document
+    return encoded(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def _session(document: Mapping[str, Any]) -> Session:
@@ -108,8 +108,8 @@ def _report(document: Mapping[str, Any], form: str, bench: str) -> bytes:
     from benchstick.reports import html, pdf
     from webui import report
 
-    made = report.of_run(document, _session(document), bench)
-    return encoded(html.page(made)) if form == "html" else pdf.document(made)
+    run_report = report.of_run(document, _session(document), bench)
+    return encoded(html.page(run_report)) if form == "html" else pdf.document(run_report)
 
 
 def _charts(document: Mapping[str, Any], folder: Path) -> None:

@@ -12,11 +12,11 @@ from benchstick.cli.common import print_json, print_table
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/licences/1 document")
 def licences(as_json: bool) -> None:
     """List what the bench is made of, with versions and licences."""
-    found = document()
+    listing = document()
     if as_json:
-        print_json(found)
+        print_json(listing)
         return
-    print(f"{found['note']}\n")
+    print(f"{listing['note']}\n")
     columns = ("name", "version", "licence", "said")
-    rows = [[item[column] or "-" for column in columns] for item in found["packages"]]
+    rows = [[item[column] or "-" for column in columns] for item in listing["packages"]]
     print_table(("Package", "Version", "Licence (SPDX)", "As stated"), rows)

@@ -63,15 +63,15 @@ class _Masks:
             for form in _forms(text) if is_serial else (text,):
                 self._forms.setdefault(form.casefold(), text)
                 (parts if is_serial else words).append(form)
-        found = [re.escape(form) for form in sorted(set(parts), key=len, reverse=True)]
+        patterns = [re.escape(form) for form in sorted(set(parts), key=len, reverse=True)]
         for word in sorted(set(words), key=len, reverse=True):
             self._forms.setdefault(word.casefold(), word)
-            found.append(rf"(?<![0-9A-Za-z]){re.escape(word)}(?![0-9A-Za-z])")
-        self._search = re.compile("|".join((*found, *_FORMS)), re.IGNORECASE)
+            patterns.append(rf"(?<![0-9A-Za-z]){re.escape(word)}(?![0-9A-Za-z])")
+        self._search = re.compile("|".join((*patterns, *_FORMS)), re.IGNORECASE)
 
     def _mask(self, secret: str) -> str:
-        known = self._forms.get(secret.casefold(), secret)
-        return f"masked-{self._numbers.setdefault(known, len(self._numbers) + 1)}"
+        original = self._forms.get(secret.casefold(), secret)
+        return f"masked-{self._numbers.setdefault(original, len(self._numbers) + 1)}"
 
     def of(self, value: Any, name: str = "") -> Any:
         """The value of a field called `name`, masked at any depth."""
@@ -122,16 +122,16 @@ def _is_searched(secret: str) -> bool:
 def _forms(serial: str) -> set[str]:
     """A serial as tools, the kernel and udev write it."""
     text = serial.strip()
-    found = {serial, text, re.sub(r"\s", "_", text), re.sub(r"\s+", "_", text),
+    forms = {serial, text, re.sub(r"\s", "_", text), re.sub(r"\s+", "_", text),
              re.sub(r"\s+", "", text)}  # fmt: skip
     for padded in (text, text.ljust(_ATA_SERIAL), text.rjust(_ATA_SERIAL), f"{text} ", f" {text}"):
         swapped = _swapped(padded)
-        found |= {swapped.strip(), re.sub(r"\s", "_", swapped.strip())}
-    found.add(text.lstrip("0"))
-    for plain in tuple(found):
+        forms |= {swapped.strip(), re.sub(r"\s", "_", swapped.strip())}
+    forms.add(text.lstrip("0"))
+    for plain in tuple(forms):
         data = plain.encode("utf-8", "surrogatepass")
-        found |= {data.hex(), data.hex(" "), data.hex(":"), data.hex("-"), data.hex(" ", -2)}
-    return {form for form in found if len(form) >= _SHORTEST}
+        forms |= {data.hex(), data.hex(" "), data.hex(":"), data.hex("-"), data.hex(" ", -2)}
+    return {form for form in forms if len(form) >= _SHORTEST}
 
 
 def _swapped(text: str) -> str:

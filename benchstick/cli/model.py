@@ -33,13 +33,13 @@ def import_(path: Path) -> None:
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/models/1 document")
 def list_(as_json: bool) -> None:
     """List the model sheets."""
-    known = (data_folder() / database.FILE).exists()
-    with reader() if known else contextlib.nullcontext() as db:
-        found = [] if db is None else spec_sheets.listed(db)
+    has_store = (data_folder() / database.FILE).exists()
+    with reader() if has_store else contextlib.nullcontext() as db:
+        rows = [] if db is None else spec_sheets.list_sheets(db)
     if as_json:
-        listed = [{"id": number, **sheet.to_json()} for number, sheet in found]
-        print_json({"schema": "benchstick/models/1", "models": listed})
-    elif not found:
+        entries = [{"id": number, **sheet.to_json()} for number, sheet in rows]
+        print_json({"schema": "benchstick/models/1", "models": entries})
+    elif not rows:
         print("no model sheets yet (benchstick model import FILE)")
     else:
         print_table(
@@ -47,7 +47,7 @@ def list_(as_json: bool) -> None:
             [
                 (number, sheet.name, sheet.model,
                  len(sheet.claims) + sum(getattr(sheet, key) is not None for key in sheets.PLAIN))
-                for number, sheet in found
+                for number, sheet in rows
             ],
         )  # fmt: skip
 

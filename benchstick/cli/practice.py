@@ -18,8 +18,8 @@ def practice(detach: bool) -> None:
     """Make the practice drive (a file on a loop device), or take it away."""
     need_root("the practice drive")
     if detach:
-        found = drive.find(data_folder())
-        if found is not None and is_locked(found):
+        device = drive.find(data_folder())
+        if device is not None and is_locked(device):
             raise Refused("the practice drive is in use by a run: wait for it or cancel it")
         drive.detach(data_folder(), remove=True)
         print("the practice drive is gone")

@@ -23,12 +23,12 @@ def carry_out(
     ready: Ready,
     home: Path,
     cancel: threading.Event,
-    begun: Callable[[int], None] | None = None,
+    on_start: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Carry out a ready run, with its progress on stderr. `begun` is told the run's number."""
     show = _Meter() if sys.stderr.isatty() else _Lines()
     try:
-        return execute(ready, home, cancel=cancel, progress=show, begun=begun)
+        return execute(ready, home, cancel=cancel, progress=show, on_begin=on_start)
     finally:
         show.close()
 
@@ -58,8 +58,8 @@ def print_plan(plan: Plan, as_json: bool) -> None:
     print_line(f"{plan.suite} on {plan.drive_code}: {cost_text([plan])}")
     for number, step in enumerate(plan.steps):
         marks = " DESTROYS" if step.destroys else ""
-        written = f", writes {size_text(step.bytes_written)}" if step.bytes_written else ""
-        print_line(f"{number:4}  {step.name} ({duration_text(step.seconds)}{written}){marks}")
+        writes = f", writes {size_text(step.bytes_written)}" if step.bytes_written else ""
+        print_line(f"{number:4}  {step.name} ({duration_text(step.seconds)}{writes}){marks}")
     for note in plan.notes:
         print_line(f"note: {note}")
 
@@ -79,8 +79,8 @@ class _Meter:
         self._out = under(sys.stderr)
 
     def __call__(self, at: Progress) -> None:
-        done = at.index + (at.fraction or 0.0)
-        filled = int(24 * done / max(at.total, 1))
+        position = at.index + (at.fraction or 0.0)
+        filled = int(24 * position / max(at.total, 1))
         bar = "█" * filled + "░" * (24 - filled)
         share = "" if at.fraction is None else f" {100 * at.fraction:.0f} %"
         text = f"run {at.number} {bar} {at.name}{share} · {at.left}"

@@ -32,21 +32,21 @@ def purges(selector: str | None, unlock: str | None, as_json: bool) -> None:
         need_root("purges --undo")
         print(_undo(home, selector, unlock))
         return
-    found = unfinished.at_home(home)
+    rows = unfinished.at_home(home)
     if as_json:
-        print_json({"schema": "benchstick/purges/1", "purges": [left.to_json() for left in found]})
+        print_json({"schema": "benchstick/purges/1", "purges": [purge.to_json() for purge in rows]})
         return
-    if not found:
+    if not rows:
         print("no purge was interrupted")
-    for left in found:
-        print(left.told())
+    for purge in rows:
+        print(purge.told())
 
 
 def _undo(home: Path, selector: str, unlock: str | None) -> str:
-    seen = hotplugged.believed()
+    hotplugs = hotplugged.believed()
     with contextlib.closing(database.open_writer(home)) as db:
         # A killed runner's tools may still be at the drive.
         recovery.recover(db)
-        drive = find_drive(selector, home, seen)
-        typed = discover.code_of(unlock, selector, drive)
-        return unfinished.undo(db, home, drive, unlock=typed, seen=seen)
+        drive = find_drive(selector, home, hotplugs)
+        drive_code = discover.code_of(unlock, selector, drive)
+        return unfinished.undo(db, home, drive, unlock=drive_code, hotplugs=hotplugs)

@@ -75,8 +75,8 @@ def qa(
     if not dry_run:
         need_root("a test")
     tell_unfinished()
-    chosen = settings.load(settings_file())
-    ports = bays.by_port(Tree(), chosen.bench_ports)
+    config = settings.load(settings_file())
+    ports = bays.by_port(Tree(), config.bench_ports)
     drives = _drives(recipe, selectors, ports, makes=not dry_run)
     erase = _erase(codes, drives)
     labels = {"asset": asset, "order": order, "operator": operator}
@@ -85,38 +85,38 @@ def qa(
     _tell(recipe, drives, ports, erase, scanned, dry_run=dry_run)
     if dry_run:
         return 0
-    asked = [
+    requests = [
         Asked(
             drive,
             Ask(
                 recipe=raw, file=where, drive=_selector(drive),
                 expected=(drive.identity.key(), drive.diskseq), bench_ports=ports,
                 erase=drive.code if drive.code in erase else None,
-                per_controller=chosen.per_controller, scanned=scanned, own_folders=is_file(name),
+                per_controller=config.per_controller, scanned=scanned, own_folders=is_file(name),
                 labels={key: value for key, value in labels.items() if value},
                 medium=None if drive.medium is None else drive.medium.text,
             ),
         )
         for drive in drives
     ]  # fmt: skip
-    with cancel_on_signals() as cancelled, event_log.opened(chosen, data_folder()) as send:
+    with cancel_on_signals() as cancelled, event_log.opened(config, data_folder()) as send:
 
-        def tell(said: Sequence[str]) -> None:
-            for line in said:
+        def tell(texts: Sequence[str]) -> None:
+            for line in texts:
                 send(line)
-            _write(events, "".join(f"{line}\n" for line in said), mode="a")
+            _write(events, "".join(f"{line}\n" for line in texts), mode="a")
 
         tell([
             lines.begun_line(drive, time=utc_now(), slot=ports.get(drive.identity.port) or None,
                              labels=labels, scanned=scanned, recipe=recipe.name)
             for drive in drives
         ])  # fmt: skip
-        found = parallel_drives.carry_out(
-            asked, data_folder(), cancelled, lambda item: tell(lines.event_lines(item))
+        results = parallel_drives.carry_out(
+            requests, data_folder(), cancelled, lambda item: tell(lines.event_lines(item))
         )
-    _write(junit, outputs.junit(found))
-    _write(as_csv, outputs.csv_text(found))
-    document = outputs.document(found)
+    _write(junit, outputs.junit(results))
+    _write(as_csv, outputs.csv_text(results))
+    document = outputs.document(results)
     if as_json:
         print_json(document)
     else:
@@ -125,7 +125,7 @@ def qa(
             [
                 (item["drive"]["code"], item["drive"]["slot"] or item["drive"]["port"],
                  item["drive"]["model"], item["verdict"].upper(), storable(item["why"]) or "")
-                for item in found
+                for item in results
             ],
         )  # fmt: skip
     return int(document["exit_code"])
@@ -139,24 +139,24 @@ def _drives(
     recipe: Recipe, selectors: Sequence[str], ports: dict[str, str], *, makes: bool
 ) -> list[Drive]:
     """The drives that are meant. BadInput where there are none, or one is named twice."""
-    home, seen = data_folder(), hotplugged.believed()
+    home, hotplugs = data_folder(), hotplugged.believed()
     if selectors:
-        found = find_drives(selectors, home, seen, makes=makes)
-        for at, drive in enumerate(found):
-            if drive.name in [other.name for other in found[:at]]:
+        drives = find_drives(selectors, home, hotplugs, makes=makes)
+        for at, drive in enumerate(drives):
+            if drive.name in [other.name for other in drives[:at]]:
                 raise BadInput(f"--drive: {drive.code} is named twice", field="drive")
-        return found
+        return drives
     if not ports:
         raise BadInput(
             "--drive: is missing, and the settings list no bench_ports to look at", field="drive"
         )
-    present = discover.scan(seen=seen, home=home)
+    present = discover.scan(hotplugs=hotplugs, home=home)
     there = [drive for drive in present if drive.identity.port in ports]
     fitting = [d for d in there if preconditions.why_no_match(recipe.match, d.to_json()) is None]
     if not fitting:
-        told = ", ".join(drive.code for drive in there) or "none"
+        codes = ", ".join(drive.code for drive in there) or "none"
         raise BadInput(
-            f"no drive on the bench's ports is one that {recipe.name} is for; there: {told}",
+            f"no drive on the bench's ports is one that {recipe.name} is for; there: {codes}",
             field="drive",
         )
     return fitting
@@ -164,11 +164,11 @@ def _drives(
 
 def _erase(codes: Sequence[str], drives: Sequence[Drive]) -> frozenset[str]:
     """The codes that were typed. BadInput for one that is of none of the drives."""
-    known = [drive.code for drive in drives]
+    drive_codes = [drive.code for drive in drives]
     for code in codes:
-        if code not in known:
+        if code not in drive_codes:
             raise BadInput(
-                f"--erase {code}: none of these drives has it; they are {', '.join(known)}",
+                f"--erase {code}: none of these drives has it; they are {', '.join(drive_codes)}",
                 field="erase",
             )
     return frozenset(codes)
@@ -185,7 +185,7 @@ def _tell(
 ) -> None:
     """What is about to be done, for each drive; on stderr, of a dry run on stdout."""
     file = sys.stdout if dry_run else sys.stderr
-    seen = hotplugged.believed()
+    hotplugs = hotplugged.believed()
     print_line(f"{recipe.name} on {len(drives)} drive{'s' if len(drives) > 1 else ''}", file=file)
     for drive in drives:
         facts = drive.to_json()
@@ -202,7 +202,7 @@ def _tell(
                 plans = _plans(jobs, drive)
                 cost = cost_text(plans)
                 if any(plan.destroys for plan in plans) and drive.code not in erase:
-                    plugged_in = drive.diskseq is not None and drive.diskseq in seen
+                    plugged_in = drive.diskseq is not None and drive.diskseq in hotplugs
                     reason = preconditions.why_not_erased(
                         recipe, facts, bench_ports=ports, plugged=plugged_in,
                         # The test itself reads it when it is the drive's turn.
@@ -211,8 +211,8 @@ def _tell(
                     reasons += [] if reason is None else [reason]
             except BenchError as error:
                 cost = error.message
-        told = "; ".join(item.text for item in reasons) or cost
-        print_line(f"{drive.code} ({drive.identity.model}): {storable(told)}", file=file)
+        text = "; ".join(item.text for item in reasons) or cost
+        print_line(f"{drive.code} ({drive.identity.model}): {storable(text)}", file=file)
     for sentence in parallel_drives.shared(drives):
         print(sentence, file=file)
 
@@ -222,8 +222,8 @@ def _sample(name: str, dry_run: bool) -> str | None:
 
 
 def _plans(jobs: Sequence[Job], drive: Drive) -> list[Plan]:
-    home, seen = data_folder(), hotplugged.believed()
-    plans = [make_ready(job, home, seen, makes=False, drive=drive).plan for job in jobs]
+    home, hotplugs = data_folder(), hotplugged.believed()
+    plans = [make_ready(job, home, hotplugs, makes=False, drive=drive).plan for job in jobs]
     run_queue.check(plans)
     return plans
 

@@ -33,7 +33,7 @@ class Given:
     scale: float | None = None
 
 
-def read_suites(job: Job, given: Given) -> list[Job]:
+def read_suites(job: Job, options: Given) -> list[Job]:
     """The jobs that `SUITE[:PRESET][,SUITE...]` in `job.suite` means, else as `job`.
 
     Of several suites each takes the options that it knows. BadInput naming what none knows.
@@ -41,34 +41,34 @@ def read_suites(job: Job, given: Given) -> list[Job]:
     words = [word.partition(":") for word in job.suite.split(",")]
     suites = [registry.find(name.strip()) for name, _, _ in words]
     if len(suites) > 1:
-        _check_used(suites, given)
+        _check_used(suites, options)
     return [
-        _job(job, suite, presets.find(suite.name, name.strip()) if mark else None, given,
+        _job(job, suite, presets.find(suite.name, name.strip()) if mark else None, options,
              alone=len(suites) == 1)
         for suite, (_, mark, name) in zip(suites, words, strict=True)
     ]  # fmt: skip
 
 
 def _job(
-    job: Job, suite: Suite, preset: presets.Preset | None, given: Given, *, alone: bool
+    job: Job, suite: Suite, preset: presets.Preset | None, options: Given, *, alone: bool
 ) -> Job:
     own = preset or presets.Preset("", "", "")
-    target = given.target if alone or given.target in suite.targets else None
-    fs = given.fs if alone or ("file" in suite.targets and target != "block") else None
-    scale = given.scale if alone or suite.takes_scale else None
+    target = options.target if alone or options.target in suite.targets else None
+    fs = options.fs if alone or ("file" in suite.targets and target != "block") else None
+    scale = options.scale if alone or suite.takes_scale else None
     return replace(
         job,
         suite=suite.name,
-        params={**own.params, **dict(_params_of(suite, given, alone=alone))},
+        params={**own.params, **dict(_params_of(suite, options, alone=alone))},
         target=target or own.target,
         fs=fs or own.fs,
         scale=scale if scale is not None else own.scale,
     )
 
 
-def _params_of(suite: Suite, given: Given, *, alone: bool) -> Iterator[tuple[str, str]]:
+def _params_of(suite: Suite, options: Given, *, alone: bool) -> Iterator[tuple[str, str]]:
     names = {param.name for param in suite.params}
-    for name, value in given.params.items():
+    for name, value in options.params.items():
         which, dot, rest = name.partition(".")
         if dot and which == suite.name:
             yield rest, value
@@ -76,38 +76,38 @@ def _params_of(suite: Suite, given: Given, *, alone: bool) -> Iterator[tuple[str
             yield name, value
 
 
-def _check_used(suites: Sequence[Suite], given: Given) -> None:
+def _check_used(suites: Sequence[Suite], options: Given) -> None:
     """BadInput for an option that none of the suites takes."""
-    listed = ", ".join(suite.name for suite in suites)
-    for name in given.params:
+    names = ", ".join(suite.name for suite in suites)
+    for name in options.params:
         which = name.partition(".")[0]
-        taken = any(
+        is_taken = any(
             name in {param.name for param in suite.params}
             or ("." in name and which == suite.name)
             for suite in suites
         )
-        if not taken:
-            raise BadInput(f"--param {name}: none of {listed} takes it", field=name)
-    for option, value, taken in (
-        ("target", given.target, any(given.target in suite.targets for suite in suites)),
-        ("fs", given.fs, any("file" in suite.targets for suite in suites)),
-        ("scale", given.scale, any(suite.takes_scale for suite in suites)),
+        if not is_taken:
+            raise BadInput(f"--param {name}: none of {names} takes it", field=name)
+    for option, value, is_taken in (
+        ("target", options.target, any(options.target in suite.targets for suite in suites)),
+        ("fs", options.fs, any("file" in suite.targets for suite in suites)),
+        ("scale", options.scale, any(suite.takes_scale for suite in suites)),
     ):
-        if value is not None and not taken:
-            raise BadInput(f"--{option} {value}: none of {listed} takes it", field=option)
+        if value is not None and not is_taken:
+            raise BadInput(f"--{option} {value}: none of {names} takes it", field=option)
 
 
 def queue_of(
-    jobs: Sequence[Job], home: Path, seen: Collection[int], *, dry_run: bool, as_json: bool
+    jobs: Sequence[Job], home: Path, hotplugs: Collection[int], *, dry_run: bool, as_json: bool
 ) -> int:
     """Carry out all jobs, one after the other, and print their results; the exit code.
 
     All are checked before the first begins. One that does not come to its end is the last.
     """
     if dry_run:
-        _print_plans(make_all_ready(jobs, home, seen, makes=False), as_json)
+        _print_plans(make_all_ready(jobs, home, hotplugs, makes=False), as_json)
         return 0
-    readies = check_queue(jobs, home, seen)
+    readies = check_queue(jobs, home, hotplugs)
     for ready in readies:
         print_line(f"{ready.plan.suite}: {cost_text([ready.plan])}", file=sys.stderr)
         for note in ready.plan.notes:
@@ -115,13 +115,13 @@ def queue_of(
     drive = readies[0].drive
     total = cost_text([ready.plan for ready in readies])
     print_line(f"{len(readies)} runs on {drive.identity.model}: {total}", file=sys.stderr)
-    done = _carry_out_all(readies, home, seen)
-    documents = [document_of(home, number) for number in done.numbers]
-    named = [job.suite for at, job in enumerate(jobs) if at not in done.taken_out]
-    left = named[len(documents) :] + [jobs[at].suite for at in done.taken_out]
-    code, why = run_queue.exit_code(done.codes), done.why
+    tally = _carry_out_all(readies, home, hotplugs)
+    documents = [document_of(home, number) for number in tally.numbers]
+    named = [job.suite for at, job in enumerate(jobs) if at not in tally.taken_out]
+    rest = named[len(documents) :] + [jobs[at].suite for at in tally.taken_out]
+    code, why = run_queue.exit_code(tally.codes), tally.why
     if as_json:
-        print_json(_document(documents, left, code, why))
+        print_json(_document(documents, rest, code, why))
     else:
         for at, document in enumerate(documents):
             if at:
@@ -129,8 +129,8 @@ def queue_of(
             print_run(document)
     if why:
         print_line(f"benchstick: {storable(why)}", file=sys.stderr)
-    if left:
-        print_line(f"benchstick: not started: {', '.join(left)}", file=sys.stderr)
+    if rest:
+        print_line(f"benchstick: not started: {', '.join(rest)}", file=sys.stderr)
     return code
 
 
@@ -146,57 +146,59 @@ class _Done:
 
 
 def _carry_out_all(
-    readies: Sequence[Ready], home: Path, seen: Collection[int]
+    readies: Sequence[Ready], home: Path, hotplugs: Collection[int]
 ) -> _Done:
-    done = _Done()
-    shown = Foreground(home, readies)
+    tally = _Done()
+    queue = Foreground(home, readies)
     try:
         with cancel_on_signals() as cancel:
             for place, ready in enumerate(readies):
                 if cancel.is_set():
-                    done.codes.append(EXIT_CANCELLED)
-                    done.why = "cancelled"
+                    tally.codes.append(EXIT_CANCELLED)
+                    tally.why = "cancelled"
                     break
-                if not shown.starts(place):
-                    done.taken_out.append(place)
+                if not queue.starts(place):
+                    tally.taken_out.append(place)
                     continue
-                if not _carry_out_one(ready, home, seen, done, cancel, partial(shown.begun, place)):
+                if not _carry_out_one(
+                    ready, home, hotplugs, tally, cancel, partial(queue.begun, place)
+                ):
                     break
     except BenchError as error:
-        shown.refused(0, error)
-        done.why = error.message
+        queue.refused(0, error)
+        tally.why = error.message
         raise
     finally:
-        shown.end(done.codes, done.why)
-    return done
+        queue.end(tally.codes, tally.why)
+    return tally
 
 
 def _carry_out_one(
     ready: Ready,
     home: Path,
-    seen: Collection[int],
-    done: _Done,
+    hotplugs: Collection[int],
+    tally: _Done,
     cancel: threading.Event,
-    begun: Callable[[int], None],
+    on_start: Callable[[int], None],
 ) -> bool:
     """Carry out one run of the queue; whether the next one may begin."""
     drive = ready.drive
     try:
-        if done.numbers:
+        if tally.numbers:
             # The drive as it is then, and no other than the one that was confirmed.
             same = (drive.identity.key(), drive.diskseq)
             job = replace(ready.job, expected=same, medium=drive.medium, follows=True)
-            ready = make_ready(job, home, seen)
-        outcome = carry_out(ready, home, cancel, begun)
+            ready = make_ready(job, home, hotplugs)
+        outcome = carry_out(ready, home, cancel, on_start)
     except BenchError as error:
-        if not done.numbers:
+        if not tally.numbers:
             raise
-        done.codes.append(error.exit_code)
-        done.why = f"{ready.plan.suite} was not begun: {error.message}"
+        tally.codes.append(error.exit_code)
+        tally.why = f"{ready.plan.suite} was not begun: {error.message}"
         return False
-    done.codes.append(outcome.exit_code)
-    done.numbers.append(outcome.number)
-    done.why = outcome.why
+    tally.codes.append(outcome.exit_code)
+    tally.numbers.append(outcome.number)
+    tally.why = outcome.why
     return run_queue.goes_on(outcome.exit_code)
 
 
@@ -213,12 +215,12 @@ def _print_plans(readies: Sequence[Ready], as_json: bool) -> None:
 
 
 def _document(
-    runs: Sequence[Mapping[str, Any]], left: Sequence[str], code: int, why: str | None
+    runs: Sequence[Mapping[str, Any]], rest: Sequence[str], code: int, why: str | None
 ) -> dict[str, Any]:
     return {
         "schema": "benchstick/queue-run/1",
         "exit_code": code,
         "why": why,
         "runs": list(runs),
-        "not_started": list(left),
+        "not_started": list(rest),
     }

@@ -30,7 +30,7 @@ def recipe() -> None:
 def check(path: Path, as_json: bool) -> int:
     """Tell every mistake in FILE as FILE:LINE: what."""
     try:
-        found = read(read_file(path), str(path))
+        recipe = read(read_file(path), str(path))
     except RecipeMistakes as error:
         if as_json:
             print_json(documents.check(error, str(path)))
@@ -38,9 +38,9 @@ def check(path: Path, as_json: bool) -> int:
             tell_mistakes(error, str(path))
         return EXIT_BAD_INPUT
     if as_json:
-        print_json(documents.check(found, str(path)))
+        print_json(documents.check(recipe, str(path)))
     else:
-        print_line(f"{path}: {found.name}: {_counts(found)}; no mistakes")
+        print_line(f"{path}: {recipe.name}: {_counts(recipe)}; no mistakes")
     return 0
 
 
@@ -50,8 +50,8 @@ def tell_mistakes(error: RecipeMistakes, where: str) -> None:
         print_line(item.told(where), file=sys.stderr)
 
 
-def _counts(found: Recipe) -> str:
-    suites, limits = len(found.entries), len(found.limits)
+def _counts(recipe: Recipe) -> str:
+    suites, limits = len(recipe.entries), len(recipe.limits)
     return (f"{suites} suite{'s' if suites > 1 else ''}, "
             f"{limits} limit{'s' if limits > 1 else ''}")  # fmt: skip
 
@@ -60,22 +60,22 @@ def _counts(found: Recipe) -> str:
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/recipes/1 document")
 def list_(as_json: bool) -> None:
     """List the recipes: those that come with the bench, those uploaded, those on its stick."""
-    found = [(item, documents.of_shelf(item)) for item in library.shelved()]
+    shelf = [(item, documents.of_shelf(item)) for item in library.shelved()]
     if as_json:
-        listed = [documents.listed(item, made) for item, made in found]
-        print_json({"schema": "benchstick/recipes/1", "recipes": listed})
+        entries = [documents.build_entry(item, content) for item, content in shelf]
+        print_json({"schema": "benchstick/recipes/1", "recipes": entries})
         return
     print_table(
         ("recipe", "at most", "suites", "about"),
-        [(item.name, *_told(made)) for item, made in found],
+        [(item.name, *_summarise(content)) for item, content in shelf],
     )
 
 
-def _told(made: Recipe | BadInput) -> tuple[str, str, str]:
-    if isinstance(made, BadInput):
-        return "-", "-", storable(made.message) or ""
-    most = describe.time_text(made.time_limit) if made.time_limit else "-"
-    return most, " ".join(entry.suite for entry in made.entries), made.about
+def _summarise(content: Recipe | BadInput) -> tuple[str, str, str]:
+    if isinstance(content, BadInput):
+        return "-", "-", storable(content.message) or ""
+    most = describe.time_text(content.time_limit) if content.time_limit else "-"
+    return most, " ".join(entry.suite for entry in content.entries), content.about
 
 
 @recipe.command()
@@ -86,15 +86,15 @@ def _told(made: Recipe | BadInput) -> tuple[str, str, str]:
 def show(name: str, as_toml: bool, as_json: bool, pin: bool) -> None:
     """Tell what a recipe does: one of `list`, or that in a file."""
     raw, where = source(name)
-    found = read(raw, where)
+    recipe = read(raw, where)
     if pin:
         print(_pin_line(name, raw))
     elif as_toml:
         print(raw.decode("utf-8-sig"), end="")
     elif as_json:
-        print_json(found.to_json())
+        print_json(recipe.to_json())
     else:
-        print("\n    ".join(describe.lines(found)))
+        print("\n    ".join(describe.lines(recipe)))
 
 
 def _pin_line(name: str, raw: bytes) -> str:
@@ -117,11 +117,11 @@ def add(path: Path, name: str | None) -> int:
     raw = read_file(path)
     try:
         # As it is read later: a recipe without a name is called as its file.
-        found = read(raw, f"{called}.toml")
+        recipe = read(raw, f"{called}.toml")
     except RecipeMistakes as error:
         tell_mistakes(error, str(path))
         return EXIT_BAD_INPUT
-    library.check_upload(called, found)
+    library.check_upload(called, recipe)
     with contextlib.closing(database.open_writer(data_folder())) as db:
         recipes.save(db, called, raw.decode("utf-8-sig"))
     print_line(f"{called} is kept (benchstick recipe show {called})")
@@ -150,5 +150,5 @@ def source(name: str) -> tuple[bytes, str]:
     """The text of a recipe and what its file is called. BadInput when there is none."""
     if is_file(name):
         return read_file(Path(name)), name
-    found = library.find(name)
-    return found.raw(), found.file
+    item = library.find(name)
+    return item.raw(), item.file

@@ -23,9 +23,9 @@ def reference() -> None:
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
 def import_(path: Path) -> None:
     """Take figures out of a TOML or CSV file: drive, suite, figure, value, unit, source."""
-    found = files.read(read_file(path), str(path))
+    figures = files.read(read_file(path), str(path))
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        count = reference_results.add(db, found)
+        count = reference_results.add(db, figures)
     print_line(f"{count} reference figure{'' if count == 1 else 's'} kept from {path}")
 
 
@@ -34,12 +34,12 @@ def import_(path: Path) -> None:
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/references/1 document")
 def list_(suite: str | None, as_json: bool) -> None:
     """List the reference figures with their numbers and sources."""
-    known = (data_folder() / database.FILE).exists()
-    with reader() if known else contextlib.nullcontext() as db:
-        found = [] if db is None else reference_results.listed(db, suite)
+    has_store = (data_folder() / database.FILE).exists()
+    with reader() if has_store else contextlib.nullcontext() as db:
+        rows = [] if db is None else reference_results.list_references(db, suite)
     if as_json:
-        print_json({"schema": "benchstick/references/1", "references": found})
-    elif not found:
+        print_json({"schema": "benchstick/references/1", "references": rows})
+    elif not rows:
         print("no reference figures yet (benchstick reference import FILE)")
     else:
         print_table(
@@ -47,7 +47,7 @@ def list_(suite: str | None, as_json: bool) -> None:
             [
                 (item["id"], item["drive"], item["suite"], item["figure"], f"{item['value']:g}",
                  item["unit"], item["source"])
-                for item in found
+                for item in rows
             ],
         )  # fmt: skip
 

@@ -50,15 +50,15 @@ def run(
         raise BadInput(f"--to: {suite} takes no second drive", field="to")
     home = data_folder()
     job = Job(suite=suite, drive=selector, erase=erase, unlock=unlock)
-    given = Given(params=_params(params), target=target, fs=fs, scale=scale)
-    jobs = read_suites(job, given)
+    options = Given(params=_params(params), target=target, fs=fs, scale=scale)
+    jobs = read_suites(job, options)
     if not dry_run:
         need_root("a run")
     tell_unfinished()
-    seen = hotplugged.believed()
+    hotplugs = hotplugged.believed()
     if len(jobs) > 1:
-        return queue_of(jobs, home, seen, dry_run=dry_run, as_json=as_json)
-    ready = make_ready(jobs[0], home, seen, makes=not dry_run)
+        return queue_of(jobs, home, hotplugs, dry_run=dry_run, as_json=as_json)
+    ready = make_ready(jobs[0], home, hotplugs, makes=not dry_run)
     if dry_run:
         print_plan(ready.plan, as_json)
         return 0
@@ -75,13 +75,13 @@ def run(
     return outcome.exit_code
 
 
-def _params(given: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in given:
+def _params(texts: Sequence[str]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not name:
             raise BadInput(f"--param {text!r}: write NAME=VALUE", field="param")
-        if name in found:
+        if name in values:
             raise BadInput(f"--param {name}: given twice", field=name)
-        found[name] = value
-    return found
+        values[name] = value
+    return values

@@ -20,11 +20,11 @@ from benchstick.store import database, records
 def runs(as_json: bool, practice: bool) -> None:
     """List the runs, newest first. Runs on the practice drive are listed apart."""
     tell_notices()
-    listed = _listed(practice)
+    rows = _list_runs(practice)
     if as_json:
-        print_json({"schema": "benchstick/runs/1", "runs": listed})
+        print_json({"schema": "benchstick/runs/1", "runs": rows})
         return
-    if not listed:
+    if not rows:
         print("no runs yet" + ("" if practice else " on real drives (benchstick runs --practice)"))
         return
     print_table(
@@ -38,12 +38,12 @@ def runs(as_json: bool, practice: bool) -> None:
                 item["created_utc"][:16].replace("T", " "),
                 "-" if item["seconds"] is None else duration_text(item["seconds"]),
             )
-            for item in listed
+            for item in rows
         ],
     )
 
 
-def _listed(practice: bool) -> list[dict[str, Any]]:
+def _list_runs(practice: bool) -> list[dict[str, Any]]:
     """One entry a run, the newest first; none where there is no store yet."""
     if not (data_folder() / database.FILE).exists():
         return []
@@ -113,11 +113,11 @@ def print_run(document: Mapping[str, Any]) -> None:
 
 
 def _print_invalid(document: Mapping[str, Any]) -> None:
-    told = set()
+    reasons = set()
     for figure in document["figures"]:
-        if figure["state"] == "valid" or figure["pass"] is None or figure["why"] in told:
+        if figure["state"] == "valid" or figure["pass"] is None or figure["why"] in reasons:
             continue
-        told.add(figure["why"])
+        reasons.add(figure["why"])
         print_line(f"{figure['state']}: {figure['name']}, pass {figure['pass']}: {figure['why']}")
 
 

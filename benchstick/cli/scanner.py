@@ -30,36 +30,36 @@ def scanner(device: str | None, layout: str | None, as_json: bool) -> int:
     DEVICE is a vendor and product id (0c2e:0b61) or a pattern of the name ("Honeywell*"), as in the
     setting `scanner`. While it is read it types nowhere else.
     """
-    given = settings.load(settings_file())
+    config = settings.load(settings_file())
     if device is None:
-        _list(given.scanner, as_json)
+        _list(config.scanner, as_json)
         return 0
     try:
-        wanted = settings.check_scanner(device)
+        selector = settings.check_scanner(device)
     except ValueError as error:
         raise BadInput(f"DEVICE: {error}") from None
-    if not wanted:
+    if not selector:
         raise BadInput('DEVICE: an id or a name is needed, as 0c2e:0b61 or "Honeywell*"')
-    _read(wanted, layout or given.scanner_layout, as_json)
+    _read(selector, layout or config.scanner_layout, as_json)
     return 0
 
 
-def _list(wanted: str, as_json: bool) -> None:
-    found = scanners.keyboards()
-    taken = {one.node for one in found if wanted and one.matches(wanted)}
+def _list(selector: str, as_json: bool) -> None:
+    devices = scanners.keyboards()
+    scanner_nodes = {one.node for one in devices if selector and one.matches(selector)}
     if as_json:
-        rows = [{**one.to_json(), "scanner": one.node in taken} for one in found]
+        rows = [{**one.to_json(), "scanner": one.node in scanner_nodes} for one in devices]
         sys.stdout.write(json.dumps({"schema": SCHEMA, "keyboards": rows}) + "\n")
         return
-    for one in found:
-        mark = "  the scanner of the settings" if one.node in taken else ""
+    for one in devices:
+        mark = "  the scanner of the settings" if one.node in scanner_nodes else ""
         print_line(f"{one.id}  {one.name}  {one.node}{mark}")
-    if not found:
+    if not devices:
         print("no keyboard and no scanner is plugged in", file=sys.stderr)
 
 
-def _read(wanted: str, layout: str, as_json: bool) -> None:
-    device = scanners.the_one(wanted)
+def _read(selector: str, layout: str, as_json: bool) -> None:
+    device = scanners.the_one(selector)
     try:
         grabbed = scanners.Grabbed(device, layout)
     except OSError as error:

@@ -12,12 +12,12 @@ from benchstick.suites import presets, registry
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/suites/1 document")
 def suites(as_json: bool) -> None:
     """List the suites with their parameters and presets."""
-    found = registry.all_suites().values()
+    suite_list = registry.all_suites().values()
     if as_json:
-        listed = [registry.suite_json(suite) for suite in found]
-        print_json({"schema": "benchstick/suites/1", "suites": listed})
+        entries = [registry.suite_json(suite) for suite in suite_list]
+        print_json({"schema": "benchstick/suites/1", "suites": entries})
         return
-    for suite in found:
+    for suite in suite_list:
         print(f"{suite.name}: {suite.title}\n    {suite.summary}")
         print(f"    target: {' or '.join(suite.targets)}; --fs {suite.default_fs} unless told")
         for param in suite.params:

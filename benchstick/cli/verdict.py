@@ -31,12 +31,12 @@ def verdict() -> None:
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/verdicts/1 document")
 def list_(word: str | None, before: int, as_json: bool) -> None:
     """List the last verdicts, newest first."""
-    known = (data_folder() / database.FILE).exists()
-    with reader() if known else contextlib.nullcontext() as db:
-        found = [] if db is None else verdicts.listed(db, word=word, before=before)
+    has_store = (data_folder() / database.FILE).exists()
+    with reader() if has_store else contextlib.nullcontext() as db:
+        rows = [] if db is None else verdicts.list_verdicts(db, word=word, before=before)
     if as_json:
-        print_json({"schema": "benchstick/verdicts/1", "verdicts": found})
-    elif not found:
+        print_json({"schema": "benchstick/verdicts/1", "verdicts": rows})
+    elif not rows:
         print("no verdicts yet (benchstick qa RECIPE)")
     else:
         print_table(
@@ -45,7 +45,7 @@ def list_(word: str | None, before: int, as_json: bool) -> None:
                 (item["number"], item["drive_code"], storable(item["drive_model"]) or "",
                  storable(item["asset"]) or "", item["recipe"], item["verdict"].upper(),
                  item["ended_utc"], storable(item["why"]) or "")
-                for item in found
+                for item in rows
             ],
         )  # fmt: skip
 
@@ -56,8 +56,8 @@ def list_(word: str | None, before: int, as_json: bool) -> None:
 def show(number: int, form: str) -> None:
     """Print a verdict, for people or for another program."""
     with reader() as db:
-        found = verdicts.find(db, number)
-    _print(found, form)
+        document = verdicts.find(db, number)
+    _print(document, form)
 
 
 @verdict.command("of")
@@ -68,26 +68,26 @@ def of(run: int, as_json: bool) -> None:
     numbers are those of the bench that gave them."""
     with reader() as db:
         records.find_run(db, run)
-        found = verdicts.all_of_run(db, run)
+        documents = verdicts.all_of_run(db, run)
     if as_json:
-        print_json({"schema": "benchstick/verdicts-of-run/1", "verdicts": found})
-    elif not found:
+        print_json({"schema": "benchstick/verdicts-of-run/1", "verdicts": documents})
+    elif not documents:
         print_line(f"no verdict rests on run {run}")
-    for item in found if not as_json else ():
+    for item in documents if not as_json else ():
         origin = item.get("imported")
         at = f" of bench {origin['bench']}" if origin else ""
         print_line(f"verdict {origin['number'] if origin else item['number']}{at}:")
         _print(item, "text")
 
 
-def _print(found: Mapping[str, Any], form: str) -> None:
+def _print(document: Mapping[str, Any], form: str) -> None:
     if form == "json":
-        print_json(found)
+        print_json(document)
     elif form == "csv":
-        print(outputs.csv_text([found]), end="")
+        print(outputs.csv_text([document]), end="")
     elif form == "junit":
-        print(outputs.junit([found]), end="")
+        print(outputs.junit([document]), end="")
     elif form == "events":
-        print("\n".join(event_lines.event_lines(found)))
+        print("\n".join(event_lines.event_lines(document)))
     else:
-        print("\n".join(one_line(line) for line in outputs.text_lines(found)))
+        print("\n".join(one_line(line) for line in outputs.text_lines(document)))

@@ -25,16 +25,16 @@ def watch(as_json: bool) -> int:
     with cancel_on_signals() as stop:
         # Taken before the slow look at what is there, so that no plug is missed meanwhile.
         initial = present()
-        known = _look()
+        drives = _look()
         if not as_json:
-            print_line(f"{len(known)} drives; waiting for changes", file=sys.stderr, flush=True)
+            print_line(f"{len(drives)} drives; waiting for changes", file=sys.stderr, flush=True)
         for event in hotplug(stop=stop, initial=initial):
             if event.kind == "plug":
-                known.update(_look())
-            drive = known.get(event.name)
+                drives.update(_look())
+            drive = drives.get(event.name)
             _print(event.kind, event.name, drive, as_json)
             if event.kind == "unplug":
-                known.pop(event.name, None)
+                drives.pop(event.name, None)
     return 0
 
 

@@ -122,7 +122,7 @@ def feature_facts(words: Words, why: str) -> dict[str, Fact]:
     if not words:
         return {name: Fact.unknown(why) for name in names}
     say = words.source
-    found: dict[str, Fact] = {
+    facts: dict[str, Fact] = {
         "ncq": _ncq(words),
         "trim_drive": Fact(words.bit(169, 0), source=f"{say}, word 169"),
         "write_cache": Fact(_switch(words, 82, 85, 5), source=f"{say}, word 85"),
@@ -142,10 +142,10 @@ def feature_facts(words: Words, why: str) -> dict[str, Fact]:
         # The bit tells TRUSTED SEND/RECEIVE, the door to Opal; which subsystem is behind it
         # only a discovery would tell, and that is not asked.
         text = "trusted computing supported" if trusted & 1 else "not supported"
-        found["opal"] = Fact(text, source=f"{say}, word 48")
+        facts["opal"] = Fact(text, source=f"{say}, word 48")
     else:
-        found["opal"] = Fact.unknown("the drive does not report trusted computing")
-    return found
+        facts["opal"] = Fact.unknown("the drive does not report trusted computing")
+    return facts
 
 
 def _valid(words: Words, word: int) -> bool:
@@ -197,10 +197,10 @@ def _erase_time(words: Words, word: int, supported: bool) -> Fact:
     """Words 89 and 90, in units of two minutes; bit 15 tells the longer form of ACS-3."""
     if not supported:
         return Fact.unknown("the drive has no such security erase")
-    told = words.words[word]
-    units = told & 0x7FFF if told >> 15 else told & 0xFF
+    value = words.words[word]
+    units = value & 0x7FFF if value >> 15 else value & 0xFF
     if not units:
         return Fact.unknown("the drive does not tell how long its security erase takes")
-    most = units == (0x7FFF if told >> 15 else 0xFF)
+    most = units == (0x7FFF if value >> 15 else 0xFF)
     source = f"{words.source}, word {word}" + (", or more" if most else "")
     return Fact(2 * units, "min", source)

@@ -49,7 +49,7 @@ def slot_of(tree: Tree, port: str, slots: Mapping[str, Sequence[str]]) -> str | 
     """
     port = re.sub(r"-t\d+$", "", port)
     for name, ports in slots.items():
-        if any(port in same_socket(tree, given) for given in ports):
+        if any(port in same_socket(tree, slot_port) for slot_port in ports):
             return name
     return None
 
@@ -59,6 +59,6 @@ def by_port(tree: Tree, slots: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {
         port: name
         for name, ports in slots.items()
-        for given in ports
-        for port in same_socket(tree, given)
+        for slot_port in ports
+        for port in same_socket(tree, slot_port)
     }

@@ -55,8 +55,8 @@ def _depth(tree: Tree, where: Where) -> Fact:
 def _scheduler(tree: Tree, here: str) -> Fact:
     text = tree.text(f"{here}/queue/scheduler") or ""
     match = re.search(r"\[([^\]]+)\]", text)
-    chosen = match.group(1) if match else text
-    return Fact(chosen, source="sysfs scheduler") if chosen else Fact.unknown("no scheduler")
+    name = match.group(1) if match else text
+    return Fact(name, source="sysfs scheduler") if name else Fact.unknown("no scheduler")
 
 
 def _rotational(tree: Tree, here: str) -> Fact:

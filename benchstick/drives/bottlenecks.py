@@ -47,7 +47,7 @@ class Worse:
         return {"code": self.code, "text": self.text, "values": dict(self.values)}
 
 
-def found(value: Values) -> list[Worse]:
+def find_worse(value: Values) -> list[Worse]:
     """What the connection of the drive with these facts gives away; empty where nothing."""
     return [*_usb(value), *_sata(value), *_pcie(value), *_trim(value)]
 
@@ -59,7 +59,7 @@ def of_json(drive: Mapping[str, Any]) -> list[Worse]:
         fact = drive.get(name)
         return fact.get("value") if isinstance(fact, Mapping) else None
 
-    return found(value)
+    return find_worse(value)
 
 
 def put_into(drive: dict[str, Any]) -> None:
@@ -79,13 +79,13 @@ def _usb(value: Values) -> Iterator[Worse]:
     values = _numbers(value, "usb_speed", "usb_capable_speed")
     if values and values["usb_capable_speed"] > values["usb_speed"]:
         now, best = values.values()
-        shown = {"best": gigabits(best), "now": gigabits(now)}
-        yield Worse("usb_link", _LINK, shown, values)
+        texts = {"best": gigabits(best), "now": gigabits(now)}
+        yield Worse("usb_link", _LINK, texts, values)
     # Known only where UAS is offered and another driver is bound.
     why = value("driver_why")
     if why:
-        known = {"driver": value("driver"), "driver_why": why}
-        yield Worse("usb_driver", _DRIVER, {"why": str(why)}, known)
+        driver_facts = {"driver": value("driver"), "driver_why": why}
+        yield Worse("usb_driver", _DRIVER, {"why": str(why)}, driver_facts)
 
 
 def _sata(value: Values) -> Iterator[Worse]:
@@ -93,13 +93,13 @@ def _sata(value: Values) -> Iterator[Worse]:
     if not values or values["sata_capable_speed"] <= values["sata_speed"]:
         return
     now, best = values.values()
-    shown = {"best": f"SATA {gigabits(best)}", "now": gigabits(now)}
+    texts = {"best": f"SATA {gigabits(best)}", "now": gigabits(now)}
     limit = _numbers(value, "sata_port_limit")
     if limit and limit["sata_port_limit"] < best:
-        shown["limit"] = gigabits(limit["sata_port_limit"])
-        yield Worse("sata_link", _PORT, shown, {**values, **limit})
+        texts["limit"] = gigabits(limit["sata_port_limit"])
+        yield Worse("sata_link", _PORT, texts, {**values, **limit})
     else:
-        yield Worse("sata_link", _LINK, shown, values)
+        yield Worse("sata_link", _LINK, texts, values)
 
 
 def _pcie(value: Values) -> Iterator[Worse]:
@@ -108,8 +108,8 @@ def _pcie(value: Values) -> Iterator[Worse]:
         return
     speed, width, best, widest = values.values()
     if best > speed or widest > width:
-        shown = {"best": f"PCIe {best:g} GT/s x{widest:g}", "now": f"{speed:g} GT/s x{width:g}"}
-        yield Worse("pcie_link", _LINK, shown, values)
+        texts = {"best": f"PCIe {best:g} GT/s x{widest:g}", "now": f"{speed:g} GT/s x{width:g}"}
+        yield Worse("pcie_link", _LINK, texts, values)
 
 
 def _trim(value: Values) -> Iterator[Worse]:
@@ -119,8 +119,8 @@ def _trim(value: Values) -> Iterator[Worse]:
     values = {"trim": value("trim"), **usable}
     mode = value("provisioning_mode")
     if mode:
-        shown = {"mode": str(mode)}
-        yield Worse("trim", _MODE, shown, {**values, "provisioning_mode": mode})
+        texts = {"mode": str(mode)}
+        yield Worse("trim", _MODE, texts, {**values, "provisioning_mode": mode})
     else:
         yield Worse("trim", _TRIM, {}, values)
 
@@ -128,8 +128,8 @@ def _trim(value: Values) -> Iterator[Worse]:
 def _numbers(value: Values, *names: str) -> dict[str, Any]:
     """The facts by these names; none of them where one is not a number, as in another's record."""
     values = {name: value(name) for name in names}
-    known = all(
+    is_known = all(
         isinstance(item, int | float) and not isinstance(item, bool) and abs(item) <= _MOST
         for item in values.values()
     )
-    return values if known else {}
+    return values if is_known else {}

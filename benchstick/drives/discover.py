@@ -69,7 +69,7 @@ def scan(
     root: Path = Path("/"),
     deep: bool = True,
     labels: Mapping[str, str] | None = None,
-    seen: Collection[int] = (),
+    hotplugs: Collection[int] = (),
     home: Path | None = None,
     skip_queries: Collection[str] = (),
     identity_only: Collection[str] = (),
@@ -89,25 +89,27 @@ def scan(
     if query is ask_live:
         # Else each drive would be locked with this as its reason.
         subprocesses.require("setpriv")
-    shared = _share(root, query, seen, home, deep, skip_queries)
+    shared = _share(root, query, hotplugs, home, deep, skip_queries)
     shared = replace(shared, brief=frozenset(identity_only))
     names = [name for name in disk_names(shared.tree) if _is_drive(shared, name)]
     with ThreadPoolExecutor(max_workers=_WORKERS) as pool:
-        found = [drive for drive in pool.map(lambda n: _look(shared, n), names) if drive]
-    return _with_codes(found, labels or {})
+        drives = [drive for drive in pool.map(lambda n: _look(shared, n), names) if drive]
+    return _with_codes(drives, labels or {})
 
 
 def _share(
     root: Path,
     query: Query,
-    seen: Collection[int],
+    hotplugs: Collection[int],
     home: Path | None,
     deep: bool,
     skip: Collection[str],
 ) -> _Scan:
     tree = Tree(root)
     runs = tuple(running()) if tree.live else ()
-    return _Scan(tree, query, in_use.read(tree), runs, frozenset(seen), home, deep, frozenset(skip))
+    return _Scan(
+        tree, query, in_use.read(tree), runs, frozenset(hotplugs), home, deep, frozenset(skip)
+    )
 
 
 def _is_drive(shared: _Scan, name: str) -> bool:
@@ -120,15 +122,15 @@ def _look(shared: _Scan, name: str) -> Drive | None:
     The first open of a card reader's node is what makes the kernel notice a new card, so a look
     can start on one medium and end on another. Such a look is repeated.
     """
-    found = None
+    drive = None
     for _ in range(_LOOKS):
-        found = _look_once(shared, name)
-        if found is None or found.medium is None or found.medium.diskseq == found.diskseq:
-            return found
+        drive = _look_once(shared, name)
+        if drive is None or drive.medium is None or drive.medium.diskseq == drive.diskseq:
+            return drive
         _memory.pop(name, None)
-    if found is None or found.guard.state == PROTECTED:
-        return found
-    return replace(found, guard=Guard(LOCKED, "its medium changes while the bench looks at it"))
+    if drive is None or drive.guard.state == PROTECTED:
+        return drive
+    return replace(drive, guard=Guard(LOCKED, "its medium changes while the bench looks at it"))
 
 
 def _look_once(shared: _Scan, name: str) -> Drive | None:
@@ -208,9 +210,9 @@ def _as_known(
         guard = Guard(LOCKED, why)
     if run is None:
         return identity, guard, facts
-    known = run.content.get("identity")
-    if isinstance(known, dict):
-        identity = identity_from_json(known, identity)
+    fields = run.content.get("identity")
+    if isinstance(fields, dict):
+        identity = identity_from_json(fields, identity)
         for name in ("serial", "model"):
             value = getattr(identity, name)
             if value is not None:
@@ -221,10 +223,10 @@ def _as_known(
     return identity, guard, facts
 
 
-def identity_from_json(known: Mapping[str, Any], fallback: Identity) -> Identity:
+def identity_from_json(fields: Mapping[str, Any], fallback: Identity) -> Identity:
     """The identity inside `Identity.to_json()`; fields that are missing from `fallback`."""
     names = ("serial", "model", "bridge", "bridge_serial", "capacity", "port", "lun")
-    return replace(fallback, **{name: known[name] for name in names if name in known})
+    return replace(fallback, **{name: fields[name] for name in names if name in fields})
 
 
 def _facts(
@@ -234,7 +236,7 @@ def _facts(
     log = Asker(shared.query)
     bridge_why = _no_words_why(where, who)
     smart_facts = smart.facts(who.smart)
-    found: dict[str, Fact] = {
+    facts: dict[str, Fact] = {
         "transport": Fact(where.transport, source="sysfs path and driver"),
         "external": Fact(where.external, source=where.external_why),
         "vendor": who.vendor,
@@ -250,24 +252,24 @@ def _facts(
             else Fact.unknown("no driver of a bus")
         ),
     }
-    found |= usb.facts(tree, where, ask, log)
-    found |= sata.facts(tree, where, who.words, bridge_why)
-    found |= sata.pcie(tree, where.pci[-1] if where.transport == "nvme" and where.pci else None)
-    found |= block_queue.facts(tree, where)
-    found |= ata.feature_facts(who.words, bridge_why)
-    found |= _by_transport(tree, where, who, ask, found)
-    found |= smart_facts
-    found["temperature"] = temperature.ask_temperature(tree, where, ask, who.smart)
-    told = inside.told()
-    found["contents"] = (
-        Fact.unknown(inside.doubts[0]) if told is None else Fact(told, source="sfdisk, blkid")
+    facts |= usb.facts(tree, where, ask, log)
+    facts |= sata.facts(tree, where, who.words, bridge_why)
+    facts |= sata.pcie(tree, where.pci[-1] if where.transport == "nvme" and where.pci else None)
+    facts |= block_queue.facts(tree, where)
+    facts |= ata.feature_facts(who.words, bridge_why)
+    facts |= _by_transport(tree, where, who, ask, facts)
+    facts |= smart_facts
+    facts["temperature"] = temperature.ask_temperature(tree, where, ask, who.smart)
+    text = inside.told()
+    facts["contents"] = (
+        Fact.unknown(inside.doubts[0]) if text is None else Fact(text, source="sfdisk, blkid")
     )
-    found["filesystems"] = _filesystems(inside, where, who, shared.claims)
+    facts["filesystems"] = _filesystems(inside, where, who, shared.claims)
     points = [m.point for m in shared.claims.mounts.get(name, [])]
-    found["mounted"] = Fact(list(dict.fromkeys(points)), source="mountinfo")
-    if where.scsi is not None and found["rotational"].value is True:
-        found["rotational"] = _rotation(tree, where, who)
-    return found
+    facts["mounted"] = Fact(list(dict.fromkeys(points)), source="mountinfo")
+    if where.scsi is not None and facts["rotational"].value is True:
+        facts["rotational"] = _rotation(tree, where, who)
+    return facts
 
 
 def _rotation(tree: Tree, where: Where, who: Identified) -> Fact:
@@ -289,7 +291,7 @@ def _no_words_why(where: Where, who: Identified) -> str:
 
 
 def _by_transport(
-    tree: Tree, where: Where, who: Identified, ask: Asker, found: dict[str, Fact]
+    tree: Tree, where: Where, who: Identified, ask: Asker, facts: dict[str, Fact]
 ) -> dict[str, Fact]:
     """TRIM, write cache, provisioning: who is to be asked depends on the transport."""
     mode = scsi.provisioning_mode(tree, where)
@@ -297,7 +299,7 @@ def _by_transport(
         return {**nvme.facts(tree, ask, where.name), "provisioning_mode": mode}
     own: dict[str, Fact] = {"provisioning_mode": mode}
     if where.transport == "sata":
-        own["trim"] = found["trim_drive"]
+        own["trim"] = facts["trim_drive"]
     elif where.scsi is not None:
         own["trim"] = scsi.trim(tree, where, ask)
     else:
@@ -307,7 +309,7 @@ def _by_transport(
             if hardware is None
             else Fact(hardware > 0, source="sysfs discard_max_hw_bytes")
         )
-    if found["write_cache"].value is None:
+    if facts["write_cache"].value is None:
         own["write_cache"] = block_queue.kernel_write_cache(tree, where)
     if who.smart.is_nvme:
         behind = "an NVMe drive is behind this bridge"
@@ -316,10 +318,10 @@ def _by_transport(
     return own
 
 
-def _filesystems(inside: Contents, where: Where, who: Identified, known: in_use.Claims) -> Fact:
+def _filesystems(inside: Contents, where: Where, who: Identified, claims: in_use.Claims) -> Fact:
     if inside.doubts and not inside.partitions and not inside.whole.type:
         return Fact.unknown(inside.doubts[0])
-    points = {mount.source: mount.point for mount in known.mounts.get(where.name, [])}
+    points = {mount.source: mount.point for mount in claims.mounts.get(where.name, [])}
     rows = []
     for row in inside.filesystems():
         if not row["size"]:
@@ -333,16 +335,16 @@ def _with_codes(drives: Sequence[Drive], labels: Mapping[str, str]) -> list[Driv
     """Give each drive its code: the serial where it is the only one and safe to type, else its
     place."""
     count = Counter(drive.identity.serial for drive in drives)
-    taken: set[str] = {PRACTICE_CODE}
+    used_codes: set[str] = {PRACTICE_CODE}
     coded = []
     for drive in drives:
         code = drive.code
         if not code:
             code = _code(drive, count)
-            if code in taken:
+            if code in used_codes:
                 # Two drives in one place by the kernel's paths: the device number tells them apart.
                 code = f"{_place(drive.identity)}@{drive.devno}"
-            taken.add(code)
+            used_codes.add(code)
         coded.append(replace(drive, code=code, label=labels.get(drive.identity.key())))
     return coded
 
@@ -366,23 +368,23 @@ def _is_code(serial: str) -> bool:
     return begins_well and _UNSAFE.search(serial) is None
 
 
-def code_of(typed: str | None, selector: str, drive: Drive) -> str | None:
+def code_of(code: str | None, selector: str, drive: Drive) -> str | None:
     """What was typed as a code, as the drive's code of today.
 
     Until codes were shell-safe, every serial was one: a stored request and a script that name the
     drive by its serial and type that serial mean the drive that `selector` was resolved to.
     """
     serial = drive.identity.serial
-    if typed is not None and serial and typed == selector == serial and not _is_code(serial):
+    if code is not None and serial and code == selector == serial and not _is_code(serial):
         return drive.code
-    return typed
+    return code
 
 
 def reidentify(
     drive: Drive,
     *,
     query: Query = ask_live,
-    seen: Collection[int] = (),
+    hotplugs: Collection[int] = (),
     home: Path | None = None,
     ignore_run: bool = False,
 ) -> Drive | None:
@@ -392,7 +394,7 @@ def reidentify(
     another drive: compare `identity` and `diskseq`. `ignore_run`: ask it although a run holds
     it, for the runner itself.
     """
-    shared = _share(Path("/"), query, seen, home, True, ())
+    shared = _share(Path("/"), query, hotplugs, home, True, ())
     if ignore_run:
         shared = replace(shared, runs=())
     tree, name = shared.tree, drive.name
@@ -400,8 +402,8 @@ def reidentify(
     if name not in disk_names(tree) or not _is_drive(shared, name):
         return None
     if _run_on(shared, name, seq) is not None:
-        found = _look(shared, name)
-        return None if found is None else replace(found, code=drive.code, label=drive.label)
+        fresh = _look(shared, name)
+        return None if fresh is None else replace(fresh, code=drive.code, label=drive.label)
     look = Asker(query)
     where = locate(tree, name, practice=loops.is_practice(tree, name, home))
     identity, asker = again(tree, where, drive, query)
@@ -430,28 +432,28 @@ def resolve(
     text = selector.strip()
     if text.startswith("/dev/"):
         return _by_path(text, drives)
-    known = labels or {}
-    found = [
+    label_map = labels or {}
+    matches = [
         drive
         for drive in drives
         if text
         in {
             drive.code,
-            drive.label or known.get(drive.identity.key()),
+            drive.label or label_map.get(drive.identity.key()),
             drive.identity.serial,
             drive.identity.port,
             _place(drive.identity),
             f"port:{drive.identity.port}:{drive.identity.lun}",
         }
     ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        exact = [drive for drive in found if drive.code == text and drive.label != text]
-        if len(exact) == 1 and all(text != d.label for d in found):
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        exact = [drive for drive in matches if drive.code == text and drive.label != text]
+        if len(exact) == 1 and all(text != d.label for d in matches):
             return exact[0]
-        names = ", ".join(f"{drive.code} ({drive.path})" for drive in found)
-        raise BadInput(f"{text!r} names {len(found)} drives: use one of {names}", field="drive")
+        names = ", ".join(f"{drive.code} ({drive.path})" for drive in matches)
+        raise BadInput(f"{text!r} names {len(matches)} drives: use one of {names}", field="drive")
     raise BadInput(f"no drive {text!r}: {_there_are(drives)}", field="drive")
 
 

@@ -84,17 +84,17 @@ def _place(tree: Tree, name: str) -> Path:
 
 
 def let_go(
-    drive: Drive, *, power_off: bool, seen: Collection[int] = (), home: Path | None = None
+    drive: Drive, *, power_off: bool, hotplugs: Collection[int] = (), home: Path | None = None
 ) -> None:
     """Flush the drive, stop it, and take it away. Nothing is taken away that the guard would not
     let a run write: Refused for a drive that is not free, mounted, in use by another run or
     program, or another one; Refused as well when it is still there after. BadInput where there is
     no way, DriveLost when it is gone or does not answer in time."""
     path = switch(Tree(), drive.name, power_off=power_off)
-    with guard.hold(drive, destructive=False, seen=seen, home=home) as held:
-        held.check_before_write()
+    with guard.hold(drive, destructive=False, hotplugs=hotplugs, home=home) as hold:
+        hold.check_before_write()
         # Nobody mounts it from here on.
-        with held.exclusive():
+        with hold.exclusive():
             if drive.name.startswith("sd"):
                 _stop(drive)
             _remove(drive, path)
@@ -112,13 +112,13 @@ def _stop(drive: Drive) -> None:
 
 def _remove(drive: Drive, path: Path) -> None:
     argv = (sys.executable, "-I", "-S", "-c", _REMOVE, drive.path, str(path))
-    done = subprocesses.run(argv, timeout=REMOVE_SECONDS)
-    if done.timed_out:
+    result = subprocesses.run(argv, timeout=REMOVE_SECONDS)
+    if result.timed_out:
         raise DriveLost(f"{drive.code}: is not let go by the kernel within {REMOVE_SECONDS:.0f} s")
-    if done.exit_code != 0:
+    if result.exit_code != 0:
         if not path.exists():
             raise DriveLost(f"{drive.code}: the drive went away")
-        raise Refused(f"{path}: {done.error_line}")
+        raise Refused(f"{path}: {result.error_line}")
 
 
 def _wait_until_gone(drive: Drive) -> None:

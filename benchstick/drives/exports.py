@@ -29,7 +29,7 @@ def read(tree: Tree) -> list[Export]:
 
 
 def _scsi(tree: Tree) -> list[Export]:
-    found = []
+    exports = []
     core = f"{_CONFIG}/target/core"
     for adapter in tree.names(core):
         for name in tree.names(f"{core}/{adapter}"):
@@ -41,24 +41,24 @@ def _scsi(tree: Tree) -> list[Export]:
             devno = None if match is None else f"{match.group(1)}:{match.group(2)}"
             file = re.search(r"File:\s*(\S+)", info)
             path = file.group(1) if file else tree.text(f"{here}/udev_path") or ""
-            found.append(Export(path, devno, f"SCSI target {adapter}/{name}"))
-    return found
+            exports.append(Export(path, devno, f"SCSI target {adapter}/{name}"))
+    return exports
 
 
 def _nvme(tree: Tree) -> list[Export]:
-    found = []
+    exports = []
     subsystems = f"{_CONFIG}/nvmet/subsystems"
     for name in tree.names(subsystems):
         for number in tree.names(f"{subsystems}/{name}/namespaces"):
             here = f"{subsystems}/{name}/namespaces/{number}"
             if tree.text(f"{here}/enable") == "1":
                 path = tree.text(f"{here}/device_path") or ""
-                found.append(Export(path, None, f"NVMe target {name}, namespace {number}"))
-    return found
+                exports.append(Export(path, None, f"NVMe target {name}, namespace {number}"))
+    return exports
 
 
 def _gadgets(tree: Tree) -> list[Export]:
-    found = []
+    exports = []
     gadgets = f"{_CONFIG}/usb_gadget"
     for gadget in tree.names(gadgets):
         for function in tree.names(f"{gadgets}/{gadget}/functions"):
@@ -66,5 +66,5 @@ def _gadgets(tree: Tree) -> list[Export]:
             for lun in tree.names(here):
                 path = tree.text(f"{here}/{lun}/file") if lun.startswith("lun.") else None
                 if path is not None:
-                    found.append(Export(path, None, f"USB gadget {gadget}, {function}"))
-    return found
+                    exports.append(Export(path, None, f"USB gadget {gadget}, {function}"))
+    return exports

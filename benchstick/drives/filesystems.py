@@ -59,7 +59,7 @@ def why_not_makeable(fs: str, *, run: Callable[..., Finished] = subprocesses.run
     """Why the bench cannot make and mount `fs` here, or None when it can."""
     kind = KINDS.get(fs)
     if kind is None or kind.mkfs is None:
-        makeable = ", ".join(name for name, known in KINDS.items() if known.mkfs)
+        makeable = ", ".join(name for name, candidate in KINDS.items() if candidate.mkfs)
         return f"{fs}: the bench makes {makeable}"
     try:
         subprocesses.require(kind.mkfs)

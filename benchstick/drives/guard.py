@@ -105,8 +105,8 @@ class Hold:
                 self._changed = why
                 # The held descriptor keeps the name, so this is still the drive that was held.
                 self._stopped = medium.stop_writes(self.drive.name)
-        told = "nothing more was written" if self._is_written else "nothing was written"
-        return DriveLost(f"{_who(self.drive)}: {self._changed}; {told}")
+        outcome = "nothing more was written" if self._is_written else "nothing was written"
+        return DriveLost(f"{_who(self.drive)}: {self._changed}; {outcome}")
 
     def check_medium(self) -> None:
         """Ask the device whether the medium is still the one that was chosen: by size and disk
@@ -115,12 +115,12 @@ class Hold:
         Sends a command to the drive, so never to be called while the drive is timed.
         """
         self._check_there("nothing more was written" if self._is_written else "nothing was written")
-        chosen = self.drive.medium
+        token = self.drive.medium
         try:
             now = medium.ask(self.drive.path)
         except DriveLost as error:
             raise self.lose_medium(f"its medium is not certain: {error.message}") from error
-        why = None if chosen is None else chosen.difference(now, content=False)
+        why = None if token is None else token.difference(now, content=False)
         if why is not None:
             raise self.lose_medium(why)
 
@@ -169,7 +169,7 @@ class Hold:
         self.check_same()
         self._is_written = self._is_written or writes
 
-    def check_same(self, *, begun: bool = False) -> None:
+    def check_same(self, *, is_writing: bool = False) -> None:
         """The part of `check_before_write` that opens nothing, for the middle of a step, which
         has `begun` to write then.
 
@@ -177,24 +177,24 @@ class Hold:
         nobody may have mounted it.
         """
         drive = self.drive
-        told = "nothing more was written" if begun else "nothing was written"
-        self._check_there(told)
+        outcome = "nothing more was written" if is_writing else "nothing was written"
+        self._check_there(outcome)
         try:
             node = Path(drive.path).stat().st_rdev
         except OSError as error:
             raise DriveLost(f"{drive.path}: {error.strerror}; the drive is gone") from error
-        held = os.fstat(self._fd).st_rdev
-        if node != held:
+        device = os.fstat(self._fd).st_rdev
+        if node != device:
             raise Refused(
-                f"{drive.path} became another device since the run began: {told}"
+                f"{drive.path} became another device since the run began: {outcome}"
             )
         if drive.diskseq is not None and medium.sequence(self._fd) not in (None, drive.diskseq):
-            raise DriveLost(f"{_who(drive)} was replaced since the run began: {told}")
+            raise DriveLost(f"{_who(drive)} was replaced since the run began: {outcome}")
         reasons = in_use.read(Tree()).reasons.get(drive.name)
         if reasons:
-            raise Refused(f"{_who(drive)} is protected: {'; '.join(reasons)}; {told}")
+            raise Refused(f"{_who(drive)} is protected: {'; '.join(reasons)}; {outcome}")
 
-    def _check_there(self, told: str) -> None:
+    def _check_there(self, outcome: str) -> None:
         """By what the kernel knows, without a question to the drive."""
         if self._changed is not None:
             raise self.lose_medium(self._changed)
@@ -205,7 +205,7 @@ class Hold:
             seq = diskseq(tree, drive.name)
             if seq is not None and seq != drive.diskseq:
                 raise self.lose_medium("its medium was changed")
-        raise DriveLost(f"{_who(drive)} is gone or was replaced since the run began: {told}")
+        raise DriveLost(f"{_who(drive)} is gone or was replaced since the run began: {outcome}")
 
     def _probe(self, *, compares: bool, may_be_busy: bool) -> None:
         """EBUSY means that the kernel uses the drive, whatever mountinfo says. `compares`: the
@@ -216,12 +216,12 @@ class Hold:
         exclusive = probed.get("exclusive", "")
         if answer.exit_code != 0 or not exclusive:
             raise DriveLost(f"{_who(self.drive)} cannot be opened: {ask.why_not(answer)}")
-        chosen = self.drive.medium
-        if compares and chosen is not None:
+        token = self.drive.medium
+        if compares and token is not None:
             # Where the bench itself keeps the node busy, the content is still as it was.
-            known = {**probed, "exclusive": "ok"} if may_be_busy else probed
+            probe_data = {**probed, "exclusive": "ok"} if may_be_busy else probed
             idle = exclusive == "ok" or may_be_busy
-            why = chosen.difference(medium.from_probe(known), content=idle)
+            why = token.difference(medium.from_probe(probe_data), content=idle)
             if why is not None:
                 raise self.lose_medium(why)
         if exclusive == "busy" and not may_be_busy:
@@ -271,7 +271,7 @@ def hold(
     unlock: str | None = None,
     erase: str | None = None,
     destructive: bool,
-    seen: Collection[int] = (),
+    hotplugs: Collection[int] = (),
     home: Path | None = None,
     query: Query = ask_live,
     over_stick: bool = False,
@@ -297,7 +297,7 @@ def hold(
     try:
         _flock(drive, fd)
         lock_fd = _lock_file(drive)
-        fresh = _fresh(drive, fd, seen, home, query)
+        fresh = _fresh(drive, fd, hotplugs, home, query)
         _check_guard(fresh, unlock, over_stick, query)
         _check_medium(drive, fresh)
         if fresh.value("read_only"):
@@ -413,11 +413,15 @@ def _content(drive: Drive) -> dict[str, object]:
     }
 
 
-def _fresh(drive: Drive, fd: int, seen: Collection[int], home: Path | None, query: Query) -> Drive:
+def _fresh(
+    drive: Drive, fd: int, hotplugs: Collection[int], home: Path | None, query: Query
+) -> Drive:
     """Look again, now that nobody can take the name away; the same drive or an error."""
-    fresh = reidentify(drive, query=query, seen=seen, home=home, ignore_run=True)
+    fresh = reidentify(drive, query=query, hotplugs=hotplugs, home=home, ignore_run=True)
     if fresh is not None and fresh.guard.retry:
-        fresh = reidentify(drive, query=patient(query), seen=seen, home=home, ignore_run=True)
+        fresh = reidentify(
+            drive, query=patient(query), hotplugs=hotplugs, home=home, ignore_run=True
+        )
     if fresh is not None and fresh.guard.retry:
         # An identity that could not be read is not another drive.
         _check_guard(fresh, None, False, query)
@@ -446,16 +450,16 @@ def _check_medium(drive: Drive, fresh: Drive) -> None:
 
 def _difference(drive: Drive, fresh: Drive) -> str:
     """What differs between the drive as it was chosen and as it is now, in words."""
-    told = _difference_of(drive.identity, fresh.identity)
+    words = _difference_of(drive.identity, fresh.identity)
     if fresh.devno == drive.devno and fresh.diskseq != drive.diskseq:
-        told = ", ".join(filter(None, (told, "its medium was changed or it was replugged")))
-    return told or "it was replugged since"
+        words = ", ".join(filter(None, (words, "its medium was changed or it was replugged")))
+    return words or "it was replugged since"
 
 
-def _difference_of(chosen: object, now: object) -> str | None:
+def _difference_of(before: object, now: object) -> str | None:
     """The first field in which two identities differ, in words; None where none does."""
     for name in ("serial", "model", "capacity", "port", "lun", "bridge", "bridge_serial"):
-        was, is_now = getattr(chosen, name), getattr(now, name)
+        was, is_now = getattr(before, name), getattr(now, name)
         if was != is_now:
             return f"{name} was {was}, is now {is_now}"
     return None

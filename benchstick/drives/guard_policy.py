@@ -66,19 +66,19 @@ def protections(
 
     `but_stick` leaves out that it is a bench stick: for the one program that writes those.
     """
-    found = list(claims.reasons.get(name, []))
+    reasons = list(claims.reasons.get(name, []))
     for part in contents.partitions:
         ids = {part.partuuid.lower(), part.signature.uuid.lower()} - {""}
         if ids & STICK_PARTUUIDS and not but_stick:
-            found.append(f"partition {part.number} {STICK_WHY}")
+            reasons.append(f"partition {part.number} {STICK_WHY}")
         elif ids & claims.boot_ids:
-            found.append(f"the system was booted from partition {part.number}")
+            reasons.append(f"the system was booted from partition {part.number}")
     if contents.whole.uuid and contents.whole.uuid.lower() in claims.boot_ids:
-        found.append("the system was booted from it")
+        reasons.append("the system was booted from it")
     # The bench's own mount makes the drive busy too; only it may.
-    if contents.exclusive == "busy" and not found and not claims.own_mounts(name):
-        found.append("the kernel holds it for exclusive use (mounted elsewhere, RAID, ZFS or dm)")
-    return list(dict.fromkeys(found))
+    if contents.exclusive == "busy" and not reasons and not claims.own_mounts(name):
+        reasons.append("the kernel holds it for exclusive use (mounted elsewhere, RAID, ZFS or dm)")
+    return list(dict.fromkeys(reasons))
 
 
 def _sentence(reasons: list[str]) -> str:

@@ -92,16 +92,16 @@ def walk(tree: Tree) -> Walk:
     return Walk(doubts=[late])
 
 
-def lasting(tree: Tree, found: list[Opened]) -> list[Opened]:
+def lasting(tree: Tree, candidates: list[Opened]) -> list[Opened]:
     """Those of `found` that are still there after a moment."""
-    _lasting.intersection_update(found)
-    fresh = [one for one in found if one not in _lasting]
+    _lasting.intersection_update(candidates)
+    fresh = [one for one in candidates if one not in _lasting]
     until = time.monotonic() + (_MOMENT_SECONDS if tree.live else 0.0)
     while fresh and time.monotonic() < until:
         time.sleep(_LOOK_SECONDS)
         fresh = [one for one in fresh if _is_still(tree, one)]
     _lasting.update(fresh)
-    return [one for one in found if one in _lasting]
+    return [one for one in candidates if one in _lasting]
 
 
 def is_reader(tree: Tree, one: Opened) -> bool:
@@ -123,21 +123,21 @@ def _age(tree: Tree, started: int) -> float:
 
 
 def _walk(tree: Tree) -> Walk:
-    found = Walk()
+    result = Walk()
     pids = [int(name) for name in tree.names("proc") if name.isdecimal()]
     if tree.live:
-        found.doubts += _blind(tree)
+        result.doubts += _blind(tree)
     elif not pids:
-        return found
-    wanted = nodes.numbers(tree)
-    hidden: list[int] = []
+        return result
+    numbers = nodes.numbers(tree)
+    hidden_pids: list[int] = []
     spaces: dict[tuple[str, str], list[int]] = {}
     for pid in pids:
         try:
             key = _namespace(tree, pid)
             spaces.setdefault(key, []).append(pid)
         except PermissionError:
-            hidden.append(pid)
+            hidden_pids.append(pid)
         except OSError:
             # Of a process whose first thread has ended: its other threads are looked at.
             spaces.setdefault(("", ""), []).append(pid)
@@ -146,22 +146,22 @@ def _walk(tree: Tree) -> Walk:
             text = tree.text(f"proc/{pid}/mountinfo")
             if text is not None:
                 who = f"process {pid} ({_program(tree, pid)[0]})"
-                found.namespaces.append(Namespace(frozenset(members), who, text))
+                result.namespaces.append(Namespace(frozenset(members), who, text))
                 break
-    remote = _remote(found.namespaces)
+    remote = _remote(result.namespaces)
     for pid in (pid for members in spaces.values() for pid in members):
         try:
-            found.opened += _opened(tree, pid, wanted, remote)
+            result.opened += _opened(tree, pid, numbers, remote)
         except PermissionError:
-            hidden.append(pid)
+            hidden_pids.append(pid)
         except OSError:
             continue
-    if hidden:
-        found.doubts.append(
-            f"not known to be free: what {len(hidden)} processes have open cannot be read "
+    if hidden_pids:
+        result.doubts.append(
+            f"not known to be free: what {len(hidden_pids)} processes have open cannot be read "
             "(permission denied: run as root)"
         )
-    return found
+    return result
 
 
 def _blind(tree: Tree) -> list[str]:
@@ -195,14 +195,14 @@ def _namespace(tree: Tree, pid: int) -> tuple[str, str]:
 
 def _remote(namespaces: list[Namespace]) -> tuple[str, ...]:
     """Where filesystems of other machines are mounted: to look at a file there may hang."""
-    found = set()
+    points = set()
     for space in namespaces:
         for line in space.text.splitlines():
-            left, _, right = line.partition(" - ")
-            fields = left.split(" ")
+            head, _, right = line.partition(" - ")
+            fields = head.split(" ")
             if len(fields) > 4 and _REMOTE.fullmatch(right.split(" ")[0]) and fields[4] != "/":
-                found.add(fields[4] + "/")
-    return tuple(found)
+                points.add(fields[4] + "/")
+    return tuple(points)
 
 
 def _program(tree: Tree, pid: int) -> tuple[str, int]:
@@ -215,20 +215,20 @@ def _program(tree: Tree, pid: int) -> tuple[str, int]:
 
 
 def _opened(
-    tree: Tree, pid: int, wanted: dict[str, Node], remote: tuple[str, ...]
+    tree: Tree, pid: int, numbers: dict[str, Node], remote: tuple[str, ...]
 ) -> Iterator[Opened]:
     """The process's descriptors and mappings of nodes that lead to a disk."""
     who: tuple[str, int] | None = None
     for file, number, writes in (
-        *_descriptors(tree, pid, wanted, remote),
-        *_mappings(tree, pid, wanted, remote),
+        *_descriptors(tree, pid, numbers, remote),
+        *_mappings(tree, pid, numbers, remote),
     ):
         who = who or _program(tree, pid)
-        yield Opened(pid, who[1], who[0], file, number, wanted[number], writes)
+        yield Opened(pid, who[1], who[0], file, number, numbers[number], writes)
 
 
 def _descriptors(
-    tree: Tree, pid: int, wanted: dict[str, Node], remote: tuple[str, ...]
+    tree: Tree, pid: int, numbers: dict[str, Node], remote: tuple[str, ...]
 ) -> list[tuple[str, str, bool]]:
     here = f"proc/{pid}"
     folders = ["fd"]
@@ -236,19 +236,19 @@ def _descriptors(
         # A kernel thread, or a first thread that has ended while others go on.
         threads = tree.names(f"{here}/task")
         folders = [f"task/{one}/fd" for one in threads if one != str(pid)]
-    found = []
+    entries = []
     for folder in folders:
         for name in names or _list(tree, f"{here}/{folder}"):
             file = f"{folder}/{name}"
-            number = _quietly(lambda: _wanted(tree, f"{here}/{file}", wanted, remote))  # noqa: B023
+            number = _quietly(lambda: _match(tree, f"{here}/{file}", numbers, remote))  # noqa: B023
             if number is None:
                 continue
             info = f"{here}/{folder.removesuffix('fd')}fdinfo/{name}"
             flags = _flags(tree.text(info) or "")
             if flags is None or flags & _O_PATH:
                 continue
-            found.append((file, number, flags & os.O_ACCMODE != os.O_RDONLY))
-    return found
+            entries.append((file, number, flags & os.O_ACCMODE != os.O_RDONLY))
+    return entries
 
 
 def _list(tree: Tree, where: str) -> list[str]:
@@ -266,8 +266,8 @@ def _quietly(ask: Callable[[], str | None]) -> str | None:
         return None
 
 
-def _wanted(
-    tree: Tree, link: str, wanted: dict[str, Node], remote: tuple[str, ...]
+def _match(
+    tree: Tree, link: str, numbers: dict[str, Node], remote: tuple[str, ...]
 ) -> str | None:
     # There are thousands of links: pathlib would take most of the walk's time.
     target = os.readlink(f"{tree.root}/{link}")  # noqa: PTH115
@@ -277,7 +277,7 @@ def _wanted(
     if remote and target.startswith(remote):
         return None
     number = nodes.number_of(tree, link)
-    return number if number in wanted else None
+    return number if number in numbers else None
 
 
 def _flags(text: str) -> int | None:
@@ -287,28 +287,28 @@ def _flags(text: str) -> int | None:
 
 
 def _mappings(
-    tree: Tree, pid: int, wanted: dict[str, Node], remote: tuple[str, ...]
+    tree: Tree, pid: int, numbers: dict[str, Node], remote: tuple[str, ...]
 ) -> list[tuple[str, str, bool]]:
-    found = []
+    entries = []
     for place in shared_writable(tree.text(f"proc/{pid}/maps") or ""):
         file = f"map_files/{place}"
-        number = _quietly(lambda: _wanted(tree, f"proc/{pid}/{file}", wanted, remote))  # noqa: B023
+        number = _quietly(lambda: _match(tree, f"proc/{pid}/{file}", numbers, remote))  # noqa: B023
         if number is not None:
-            found.append((file, number, True))
-    return found
+            entries.append((file, number, True))
+    return entries
 
 
 def shared_writable(text: str) -> list[str]:
     """The shared writable mappings of files in /proc/PID/maps, named as in map_files."""
-    found = []
+    mappings = []
     for line in text.splitlines():
         fields = line.split(maxsplit=5)
         if len(fields) < 6 or not fields[5].startswith("/") or fields[5].startswith(_NO_FILE):
             continue
         if fields[1][1:2] == "w" and fields[1][3:4] == "s":
             low, _, high = fields[0].partition("-")
-            found.append(f"{int(low, 16):x}-{int(high, 16):x}")
-    return found
+            mappings.append(f"{int(low, 16):x}-{int(high, 16):x}")
+    return mappings
 
 
 def is_of_bench(tree: Tree, one: Opened, runners: set[int]) -> bool:

@@ -38,9 +38,9 @@ def present(tree: Tree | None = None) -> dict[str, int | None]:
 
 def changes(before: dict[str, int | None], after: dict[str, int | None]) -> list[Event]:
     """What happened between two looks; another disk under the same name is both events."""
-    gone = [Event("unplug", n, s) for n, s in before.items() if (n, s) not in after.items()]
+    unplugs = [Event("unplug", n, s) for n, s in before.items() if (n, s) not in after.items()]
     come = [Event("plug", n, s) for n, s in after.items() if (n, s) not in before.items()]
-    return gone + come
+    return unplugs + come
 
 
 def watch(
@@ -91,11 +91,11 @@ def _uevents() -> _Nudges:
 def _wait(nudges: _Nudges, interval: float, stop: threading.Event) -> None:
     """Until a block device's uevent came and things calmed down, or the interval is over."""
     deadline = time.monotonic() + interval
-    while not stop.is_set() and (left := deadline - time.monotonic()) > 0:
+    while not stop.is_set() and (remaining := deadline - time.monotonic()) > 0:
         if nudges.link is None:
-            stop.wait(min(left, _POLL_SECONDS))
+            stop.wait(min(remaining, _POLL_SECONDS))
             continue
-        ready, _, _ = select.select([nudges.link], [], [], min(left, _POLL_SECONDS))
+        ready, _, _ = select.select([nudges.link], [], [], min(remaining, _POLL_SECONDS))
         if ready and _drain(nudges.link):
             stop.wait(_SETTLE_SECONDS)
             _drain(nudges.link)

@@ -58,10 +58,10 @@ def again(tree: Tree, where: Where, drive: Drive, query: Query) -> tuple[Identit
     or not at all, gives another identity: the drive is then not written.
     """
     sources = [drive.facts[name].source for name in ("serial", "model") if name in drive.facts]
-    told = {tool for tool in _IDENTITY_TOOLS if any(tool in source for source in sources)}
+    tools = {tool for tool in _IDENTITY_TOOLS if any(tool in source for source in sources)}
 
     def ask(argv: Sequence[str]) -> Finished:
-        if argv[0] in _IDENTITY_TOOLS and argv[0] not in told:
+        if argv[0] in _IDENTITY_TOOLS and argv[0] not in tools:
             return Finished(tuple(argv), NOT_INSTALLED, b"", b"it told nothing before", 0.0)
         return query(argv)
 
@@ -73,7 +73,7 @@ def _build(
     tree: Tree,
     where: Where,
     words: ata.Words,
-    told: smart.Smart,
+    reply: smart.Smart,
     serials: list[tuple[str | None, str]],
     models: list[tuple[str | None, str]],
     firmwares: list[tuple[str | None, str]],
@@ -97,7 +97,7 @@ def _build(
         lun=where.lun,
     )
     firmware = _first(firmwares, "the drive tells no firmware version")
-    return Identified(identity, words, told, serial, model, vendor, firmware)
+    return Identified(identity, words, reply, serial, model, vendor, firmware)
 
 
 def _first(candidates: list[tuple[str | None, str]], why: str) -> Fact:
@@ -110,13 +110,13 @@ def _first(candidates: list[tuple[str | None, str]], why: str) -> Fact:
 
 def _nvme(tree: Tree, where: Where, ask: Asker) -> Identified:
     folder = nvme.controller(tree, where.name)
-    told = smart.read(ask, where.name)
+    reply = smart.read(ask, where.name)
     vendor = tree.text(folder / "device" / "vendor")
     return _build(
         tree,
         where,
         ata.Words(why=nvme.NOT_ATA),
-        told,
+        reply,
         [(tree.text(folder / "serial"), "sysfs nvme serial")],
         [(tree.text(folder / "model"), "sysfs nvme model")],
         [(tree.text(folder / "firmware_rev"), "sysfs nvme firmware_rev")],
@@ -129,14 +129,14 @@ def _scsi(tree: Tree, where: Where, ask: Asker) -> Identified:
     is_usb = where.usb is not None
     fragile = scsi.fragile(tree, where)
     vendor, model, revision = scsi.words(tree, name)
-    told = smart.read(ask, name)
-    words = ata.read_words(tree, name, ask, _refuse_ata(where, told, fragile, vendor))
+    reply = smart.read(ask, name)
+    words = ata.read_words(tree, name, ask, _refuse_ata(where, reply, fragile, vendor))
     if not words and is_usb and words.why == "no ATA pass-through":
         words = ata.Words(why=NO_PASS_THROUGH)
-    if told.unknown_bridge:
+    if reply.unknown_bridge:
         # IDENTIFY came through (or not): so does SMART (or not).
-        told = smart.read_sat(ask, name) if words else smart.Smart(why=words.why)
-    inside = told if is_usb else smart.Smart()
+        reply = smart.read_sat(ask, name) if words else smart.Smart(why=words.why)
+    inside = reply if is_usb else smart.Smart()
     usb_serial = tree.text(where.usb / "serial") if where.usb is not None else None
     product = tree.text(where.usb / "product") if where.usb is not None else None
     serials = [
@@ -161,7 +161,7 @@ def _scsi(tree: Tree, where: Where, ask: Asker) -> Identified:
         [(vendor if vendor != "ATA" else None, "INQUIRY"), (maker, "USB device")],
         "ATA drives tell no vendor apart from the model",
     )
-    return _build(tree, where, words, told, serials, models, firmwares, vendor_fact)
+    return _build(tree, where, words, reply, serials, models, firmwares, vendor_fact)
 
 
 def _scsi_model(vendor: str, model: str) -> str:
@@ -171,9 +171,9 @@ def _scsi_model(vendor: str, model: str) -> str:
     return f"{vendor} {model}"
 
 
-def _refuse_ata(where: Where, told: smart.Smart, fragile: str | None, vendor: str) -> str | None:
+def _refuse_ata(where: Where, reply: smart.Smart, fragile: str | None, vendor: str) -> str | None:
     """Why this drive is not sent ATA commands, None when it is."""
-    if told.is_nvme:
+    if reply.is_nvme:
         # Some bridges make up an ATA identity for the NVMe drive that they carry.
         return "an NVMe drive is behind this bridge"
     if where.transport == "scsi" and vendor != "ATA":

@@ -98,35 +98,35 @@ def read(tree: Tree) -> Claims:
 
 def _runners(tree: Tree) -> dict[str, set[int]]:
     """The processes that hold a disk for a run, by the disk's kernel name."""
-    found: dict[str, set[int]] = defaultdict(set)
+    pids_by_disk: dict[str, set[int]] = defaultdict(set)
     for run in locks.running() if tree.live else ():
         pid = run.content.get("pid")
         if isinstance(pid, int):
-            found[run.name].add(pid)
-    return found
+            pids_by_disk[run.name].add(pid)
+    return pids_by_disk
 
 
 def disks_below(tree: Tree, name: str) -> set[str]:
     """The whole disks that block device `name` stands on, itself included when it is one."""
-    found: set[str] = set()
-    _descend(tree, name, found, set())
-    return found
+    disks: set[str] = set()
+    _descend(tree, name, disks, set())
+    return disks
 
 
-def _descend(tree: Tree, name: str, found: set[str], seen: set[str]) -> None:
-    if name in seen:
+def _descend(tree: Tree, name: str, disks: set[str], visited_names: set[str]) -> None:
+    if name in visited_names:
         return
-    seen.add(name)
+    visited_names.add(name)
     here = f"sys/class/block/{name}"
     if tree.exists(f"{here}/partition"):
-        _descend(tree, tree.real(here).parent.name, found, seen)
+        _descend(tree, tree.real(here).parent.name, disks, visited_names)
         return
-    found.add(name)
+    disks.add(name)
     below = tree.names(f"{here}/slaves")
     if (node := _loop_below(tree, name)) is not None:
         below.append(node)
     for child in below:
-        _descend(tree, child, found, seen)
+        _descend(tree, child, disks, visited_names)
 
 
 def _loop_below(tree: Tree, name: str) -> str | None:
@@ -164,25 +164,25 @@ def _name_of_node(tree: Tree, path: str) -> str | None:
 
 def parse_mountinfo(text: str) -> list[tuple[str, str, str, str]]:
     """Device number, mount point, filesystem and source of each line of mountinfo."""
-    found = []
+    mounts = []
     for line in text.splitlines():
-        left, separator, right = line.partition(" - ")
-        fields, tail = left.split(" "), right.split(" ")
+        head, separator, right = line.partition(" - ")
+        fields, tail = head.split(" "), right.split(" ")
         if separator and len(fields) >= 5 and len(tail) >= 2:
-            found.append((fields[2], _unescape(fields[4]), tail[0], _unescape(tail[1])))
-    return found
+            mounts.append((fields[2], _unescape(fields[4]), tail[0], _unescape(tail[1])))
+    return mounts
 
 
 def peer_groups(text: str) -> dict[tuple[str, str], set[str]]:
     """The groups by which mounts are copied to other namespaces, by device number and point."""
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    groups: dict[tuple[str, str], set[str]] = defaultdict(set)
     for line in text.splitlines():
         fields = line.partition(" - ")[0].split(" ")
         for word in fields[6:]:
             kind, _, group = word.partition(":")
             if kind in ("shared", "master"):
-                found[fields[2], _unescape(fields[4])].add(group)
-    return found
+                groups[fields[2], _unescape(fields[4])].add(group)
+    return groups
 
 
 def _unescape(text: str) -> str:
@@ -215,14 +215,14 @@ def _mounted_elsewhere(
     runners: set[int],
 ) -> None:
     """Mounts that only other namespaces have; copies of the bench's own mounts are left out."""
-    known: set[tuple[str, str]] = set()
+    places: set[tuple[str, str]] = set()
     own_groups: set[str] = set()
     own_devnos: set[str] = set()
     for file in ("proc/self/mountinfo", "proc/1/mountinfo"):
         text = tree.text(file) or ""
         groups = peer_groups(text)
         for devno, point, fs, _ in parse_mountinfo(text):
-            known.add((devno, point))
+            places.add((devno, point))
             if Mount("", point, fs).is_own:
                 own_groups |= groups.get((devno, point), set())
                 own_devnos.add(devno)
@@ -232,9 +232,9 @@ def _mounted_elsewhere(
             is_copy = devno in own_devnos and (
                 Mount("", point, fs).is_own or groups.get((devno, point), set()) & own_groups
             )
-            if (devno, point) in known or is_copy or fs in ("devtmpfs", "tmpfs", "proc", "sysfs"):
+            if (devno, point) in places or is_copy or fs in ("devtmpfs", "tmpfs", "proc", "sysfs"):
                 continue
-            known.add((devno, point))
+            places.add((devno, point))
             # The bench mounts in the namespace of the process that runs the test.
             if space.pids & runners and Mount("", point, fs).is_own:
                 name = by_devno.get(devno)
@@ -281,11 +281,11 @@ def _is_self(tree: Tree, pid: int) -> bool:
 
 def _disks_of(tree: Tree, blocks: tuple[str, ...]) -> set[str]:
     """The disks below some block devices, and the drives that stand on those (multipath)."""
-    found: set[str] = set()
+    disks: set[str] = set()
     for block in blocks:
-        found |= disks_below(tree, block)
+        disks |= disks_below(tree, block)
     above: set[str] = set()
-    waiting = [*found, *blocks]
+    waiting = [*disks, *blocks]
     while waiting:
         name = waiting.pop()
         parts = [f"{name}/{part}" for part in partition_names(tree, name)]
@@ -293,7 +293,7 @@ def _disks_of(tree: Tree, blocks: tuple[str, ...]) -> set[str]:
             fresh = set(tree.names(f"sys/class/block/{place}/holders")) - above
             above |= fresh
             waiting += fresh
-    return found | above
+    return disks | above
 
 
 def _exported(tree: Tree, claims: Claims, by_devno: dict[str, str]) -> None:
@@ -305,11 +305,11 @@ def _exported(tree: Tree, claims: Claims, by_devno: dict[str, str]) -> None:
 
 def _second_paths(tree: Tree, claims: Claims) -> None:
     """What is known of one path holds for the other, where both are certainly one drive."""
-    for name, found in twins.find(tree, disk_names(tree)).items():
-        claims.twins[name] += found
+    for name, others in twins.find(tree, disk_names(tree)).items():
+        claims.twins[name] += others
     before = {name: list(reasons) for name, reasons in claims.reasons.items()}
-    for name, found in claims.twins.items():
-        for twin in found:
+    for name, others in claims.twins.items():
+        for twin in others:
             if twin.is_certain and before.get(twin.name):
                 claims.reasons[name].append(f"{twin.words}, and {before[twin.name][0]}")
 
@@ -366,14 +366,14 @@ def _holder_words(tree: Tree, holder: str) -> str:
 
 def boot_ids(tree: Tree) -> frozenset[str]:
     """Partition and filesystem UUIDs that the boot names: kernel command line, boot loader."""
-    found = set()
+    ids = set()
     line = tree.text("proc/cmdline") or ""
     for match in re.finditer(r"(?:PART)?UUID=\"?([0-9A-Za-z-]+)", line):
-        found.add(match.group(1).lower())
+        ids.add(match.group(1).lower())
     # systemd-boot and others leave the partition they came from: 4 attribute bytes, then UTF-16.
     raw = tree.data(f"sys/firmware/efi/efivars/{_LOADER_VARIABLE}") or b""
     text = raw[4:].decode("utf-16-le", "ignore").strip("\0 ").lower()
-    return frozenset(found | ({text} if text else set()))
+    return frozenset(ids | ({text} if text else set()))
 
 
 def _boot_paths(tree: Tree, claims: Claims) -> None:

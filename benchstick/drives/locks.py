@@ -79,22 +79,22 @@ class Running:
 
 def running() -> list[Running]:
     """All drives on which a run holds its lock now."""
-    found = []
+    runs = []
     folder = paths.locks()
     try:
         files = sorted(folder.glob("*.lock"))
     except OSError:
         return []
     for path in files:
-        content = _held(path)
+        content = _read_holder(path)
         if content is not None:
             seq = content.get("diskseq")
             number = seq if isinstance(seq, int) else None
-            found.append(Running(str(content.get("name", "")), number, content))
-    return found
+            runs.append(Running(str(content.get("name", "")), number, content))
+    return runs
 
 
-def _held(path: Path) -> dict[str, Any] | None:
+def _read_holder(path: Path) -> dict[str, Any] | None:
     """The text of a lock file whose lock is held, else None."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -50,8 +50,8 @@ def backing(tree: Tree, name: str) -> Backing | None:
 def backing_block(tree: Tree, name: str) -> str | None:
     """The block device that the loop device stands on, by number. None for a loop device over a
     file, and where the kernel does not answer."""
-    asked = backing(tree, name)
-    return None if asked is None else nodes.block_name(tree, asked.block)
+    info = backing(tree, name)
+    return None if info is None else nodes.block_name(tree, info.block)
 
 
 def practice_file(home: Path | None = None) -> Path:
@@ -67,11 +67,11 @@ def is_practice(tree: Tree, name: str, home: Path | None = None) -> bool:
     if tree.text(f"sys/block/{name}/loop/backing_file") != str(file):
         return False
     # A file of another mount namespace may have the same path.
-    asked = backing(tree, name)
-    if asked is None:
+    info = backing(tree, name)
+    if info is None:
         return True
     try:
         status = file.stat()
     except OSError:
         return False
-    return (asked.device, asked.inode, asked.block) == (status.st_dev, status.st_ino, 0)
+    return (info.device, info.inode, info.block) == (status.st_dev, status.st_ino, 0)

@@ -20,31 +20,31 @@ class Node:
 
 def numbers(tree: Tree) -> dict[str, Node]:
     """All nodes that lead to a block device: `b8:1` for a block, `c21:0` for a character node."""
-    found: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     for disk in tree.names("sys/block"):
         here = f"sys/block/{disk}"
         for name in (disk, *partition_names(tree, disk)):
-            _add(tree, found, "b", f"sys/class/block/{name}", Node(name, (name,)))
+            _add(tree, nodes, "b", f"sys/class/block/{name}", Node(name, (name,)))
         for kind in ("scsi_generic", "bsg"):
             for name in tree.names(f"{here}/device/{kind}"):
-                _add(tree, found, "c", f"{here}/device/{kind}/{name}", Node(name, (disk,)))
+                _add(tree, nodes, "c", f"{here}/device/{kind}/{name}", Node(name, (disk,)))
         if re.fullmatch(r"nvme\d+n\d+", disk):
             name = "ng" + disk.removeprefix("nvme")
-            _add(tree, found, "c", f"sys/class/nvme-generic/{name}", Node(name, (disk,)))
+            _add(tree, nodes, "c", f"sys/class/nvme-generic/{name}", Node(name, (disk,)))
     for name in tree.names("sys/class/nvme"):
         here = f"sys/class/nvme/{name}"
         # With multipath the controller has a hidden leg, nvme0c1n1, of the disk nvme0n1.
         inside = [re.sub(r"c\d+n", "n", child) for child in tree.names(here)]
         disks = {one for one in inside if tree.exists(f"sys/block/{one}")}
         if disks:
-            _add(tree, found, "c", here, Node(name, tuple(sorted(disks))))
-    return found
+            _add(tree, nodes, "c", here, Node(name, tuple(sorted(disks))))
+    return nodes
 
 
-def _add(tree: Tree, found: dict[str, Node], kind: str, folder: str, node: Node) -> None:
+def _add(tree: Tree, nodes: dict[str, Node], kind: str, folder: str, node: Node) -> None:
     number = tree.text(f"{folder}/dev")
     if number is not None:
-        found[f"{kind}{number}"] = node
+        nodes[f"{kind}{number}"] = node
 
 
 def number_of(tree: Tree, link: str) -> str | None:

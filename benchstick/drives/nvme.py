@@ -51,24 +51,24 @@ _FROM_CONTROLLER = ("trim", "opal", "write_cache", "sanitize", "format", "format
 
 def facts(tree: Tree, ask: Asker, name: str) -> dict[str, Fact]:
     """TRIM, write cache, security, what can purge it; ATA's features say that they are ATA's."""
-    found = {feature: Fact.unknown(NOT_ATA) for feature in _ATA}
-    found["smart"] = Fact("supported", source="every NVMe drive keeps the health log")
+    facts = {feature: Fact.unknown(NOT_ATA) for feature in _ATA}
+    facts["smart"] = Fact("supported", source="every NVMe drive keeps the health log")
     document = identify(ask, name)
     if not document:
         answer = ask("nvme", "id-ctrl", f"/dev/{name}", "-o", "json")
         why = ask.why_not(answer)
-        return found | {n: Fact.unknown(why) for n in _FROM_CONTROLLER}
+        return facts | {n: Fact.unknown(why) for n in _FROM_CONTROLLER}
     oncs, oacs = int(document.get("oncs", 0)), int(document.get("oacs", 0))
-    found["trim"] = Fact(bool(oncs & _ONCS_DATASET_MANAGEMENT), source=f"id-ctrl oncs {oncs:#x}")
-    found["opal"] = Fact(
+    facts["trim"] = Fact(bool(oncs & _ONCS_DATASET_MANAGEMENT), source=f"id-ctrl oncs {oncs:#x}")
+    facts["opal"] = Fact(
         "security send/receive supported" if oacs & _OACS_SECURITY else "not supported",
         source=f"id-ctrl oacs {oacs:#x}",
     )
-    found["write_cache"] = _write_cache(ask, name, int(document.get("vwc", 0)))
-    found |= _format(ask, name, oacs, int(document.get("fna", 0)))
-    found |= _sanitize(ask, name, int(document.get("sanicap", 0)))
-    found["namespaces"] = _namespaces(tree, ask, name, oacs)
-    return found
+    facts["write_cache"] = _write_cache(ask, name, int(document.get("vwc", 0)))
+    facts |= _format(ask, name, oacs, int(document.get("fna", 0)))
+    facts |= _sanitize(ask, name, int(document.get("sanicap", 0)))
+    facts["namespaces"] = _namespaces(tree, ask, name, oacs)
+    return facts
 
 
 def reach(tree: Tree, ask: Asker, name: str) -> dict[str, Fact]:
@@ -104,37 +104,37 @@ def _format(ask: Asker, name: str, oacs: int, fna: int) -> dict[str, Fact]:
     """What Format NVM erases, of how much, and the LBA format that it must keep."""
     answer = ask("nvme", "id-ns", f"/dev/{name}", "-o", "json")
     try:
-        kept = Fact(str(sanitize_commands.parse_lba_format(answer.text)), source="id-ns flbas")
+        lba_fact = Fact(str(sanitize_commands.parse_lba_format(answer.text)), source="id-ns flbas")
     except (ValueError, KeyError, TypeError):
-        kept = Fact.unknown(ask.why_not(answer))
-    return {**_format_actions(oacs, fna), "lba_format": kept}
+        lba_fact = Fact.unknown(ask.why_not(answer))
+    return {**_format_actions(oacs, fna), "lba_format": lba_fact}
 
 
 def _sanitize(ask: Asker, name: str, sanicap: int) -> dict[str, Fact]:
     """What Sanitize can do, how the last one ended, and how long the drive says one takes."""
-    found = {"sanitize": _sanitize_actions(sanicap)}
-    if not found["sanitize"].value:
-        return found
+    facts = {"sanitize": _sanitize_actions(sanicap)}
+    if not facts["sanitize"].value:
+        return facts
     answer = ask("nvme", "sanitize-log", f"/dev/{name}", "-o", "json")
     try:
         log = sanitize_commands.parse_sanitize_log(answer.text)
     except ValueError:
-        return found | {"sanitize_state": Fact.unknown(ask.why_not(answer))}
-    found["sanitize_state"] = Fact(log.word, source="sanitize-log")
+        return facts | {"sanitize_state": Fact.unknown(ask.why_not(answer))}
+    facts["sanitize_state"] = Fact(log.word, source="sanitize-log")
     if log.status == sanitize_commands.FAILED and _reads(ask, name):
         # The log tells of the last sanitize, also when its failure was left since.
-        found["sanitize_state"] = Fact("failed, left since", source="sanitize-log, a read")
+        facts["sanitize_state"] = Fact("failed, left since", source="sanitize-log, a read")
     for action, fact in (
         (sanitize_commands.BLOCK_ERASE, "sanitize_block_time"),
         (sanitize_commands.CRYPTO_ERASE, "sanitize_crypto_time"),
     ):
         seconds = log.seconds.get(action)
-        found[fact] = (
+        facts[fact] = (
             Fact.unknown("the drive does not tell how long it takes")
             if seconds is None
             else Fact(seconds, "s", "sanitize-log")
         )
-    return found
+    return facts
 
 
 def _reads(ask: Asker, name: str) -> bool:
@@ -144,15 +144,15 @@ def _reads(ask: Asker, name: str) -> bool:
 
 def _namespaces(tree: Tree, ask: Asker, name: str, oacs: int) -> Fact:
     """How many namespaces the drive has, those that the kernel does not show included."""
-    shown = sum(bool(_NAMESPACE.fullmatch(n)) for n in tree.names(controller(tree, name)))
+    shown_count = sum(bool(_NAMESPACE.fullmatch(n)) for n in tree.names(controller(tree, name)))
     if not oacs & _OACS_NAMESPACES:
-        return Fact(max(1, shown), source="sysfs; the drive has no namespace management")
+        return Fact(max(1, shown_count), source="sysfs; the drive has no namespace management")
     answer = ask("nvme", "list-ns", f"/dev/{name}", "--all", "-o", "json")
     try:
-        listed = sanitize_commands.parse_namespaces(answer.text)
+        ids = sanitize_commands.parse_namespaces(answer.text)
     except (ValueError, KeyError, TypeError):
         return Fact.unknown(ask.why_not(answer))
-    return Fact(max(1, shown, len(listed)), source="nvme list-ns --all")
+    return Fact(max(1, shown_count, len(ids)), source="nvme list-ns --all")
 
 
 def _write_cache(ask: Asker, name: str, vwc: int) -> Fact:

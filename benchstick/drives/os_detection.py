@@ -76,24 +76,24 @@ _FOUND_NOTHING = ""
 
 def findings(contents: Contents, name: str, ask: Asker) -> list[str]:
     """Why the drive's contents lock it: sentences' halves, e.g. `partition 2 holds LVM`."""
-    found = list(contents.doubts)
+    reasons = list(contents.doubts)
     for part in contents.partitions:
         place = f"partition {part.number}"
         by_type = GPT_TYPES.get(part.type) or MBR_TYPES.get(part.type)
         if by_type is not None:
-            found.append(f"{place} is {by_type} by its type")
-        found.append(_of_place(part.signature, place, part, name, ask))
-    found.append(_of_place(contents.whole, "it", None, name, ask))
-    return list(dict.fromkeys(text for text in found if text))
+            reasons.append(f"{place} is {by_type} by its type")
+        reasons.append(_of_place(part.signature, place, part, name, ask))
+    reasons.append(_of_place(contents.whole, "it", None, name, ask))
+    return list(dict.fromkeys(text for text in reasons if text))
 
 
 def _of_place(
     signature: Signature, place: str, part: Partition | None, name: str, ask: Asker
 ) -> str:
     """What one partition or the whole drive holds; "" when it holds no system."""
-    known = _of_signature(signature, place)
-    if known is not None:
-        return known
+    verdict = _of_signature(signature, place)
+    if verdict is not None:
+        return verdict
     inside = _inside(signature, place, part, name, ask)
     if not inside and _SYSTEM_LABELS.fullmatch(signature.label):
         return f"{place} is labelled {signature.label!r}, like a system"
@@ -104,9 +104,9 @@ def _of_signature(signature: Signature, place: str) -> str | None:
     """What the signature alone says: a sentence, "" for nothing there, None to look inside."""
     if not signature.type:
         return _FOUND_NOTHING
-    known = SIGNATURES.get(signature.type)
-    if known is not None:
-        return f"{place} holds {known} ({signature.type})"
+    meaning = SIGNATURES.get(signature.type)
+    if meaning is not None:
+        return f"{place} holds {meaning} ({signature.type})"
     if signature.usage in ("raid", "crypto"):
         what = "RAID" if signature.usage == "raid" else "encryption"
         return f"{place} holds {what} ({signature.type})"

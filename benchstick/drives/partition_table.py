@@ -83,14 +83,14 @@ class Contents:
 
     def filesystems(self) -> list[dict[str, Any]]:
         """The filesystems for the user: path (None when the kernel shows no node), fs, label."""
-        found = []
+        rows = []
         if self.whole.usage == "filesystem":
-            found.append(_row(None, self.whole, 0))
+            rows.append(_row(None, self.whole, 0))
         for part in self.partitions:
             if part.signature.usage == "filesystem":
                 path = f"/dev/{part.kernel}" if part.kernel else None
-                found.append(_row(path, part.signature, part.size))
-        return found
+                rows.append(_row(path, part.signature, part.size))
+        return rows
 
 
 def _row(path: str | None, signature: Signature, size: int) -> dict[str, Any]:
@@ -134,10 +134,10 @@ def _table(tree: Tree, name: str, ask: Asker, doubts: list[str]) -> tuple[str, l
     """The table's label and its partitions, with those that only the kernel knows."""
     answer = ask("sfdisk", "-J", f"/dev/{name}")
     label = ""
-    found: list[Partition] = []
+    partitions: list[Partition] = []
     if answer.exit_code == 0:
         try:
-            label, found = parse_sfdisk(answer.text, f"/dev/{name}")
+            label, partitions = parse_sfdisk(answer.text, f"/dev/{name}")
         except (ValueError, KeyError, TypeError) as error:
             doubts.append(f"sfdisk's answer cannot be read: {error}")
     elif b"does not contain a recognized partition table" not in answer.stderr:
@@ -145,14 +145,14 @@ def _table(tree: Tree, name: str, ask: Asker, doubts: list[str]) -> tuple[str, l
     kernel = _kernel_partitions(tree, name)
     places = {(part.start, part.size): part for part in kernel}
     merged = []
-    for part in found:
-        shown = places.pop((part.start, part.size), None)
+    for part in partitions:
+        kernel_part = places.pop((part.start, part.size), None)
         merged.append(
             part
-            if shown is None
+            if kernel_part is None
             else Partition(
                 part.number, part.start, part.size, part.type, part.name, part.partuuid,
-                shown.kernel,
+                kernel_part.kernel,
             )
         )  # fmt: skip
     # An extended partition is shown by the kernel with a size of its own (1 KiB).
@@ -169,7 +169,7 @@ def parse_sfdisk(output: str, node: str) -> tuple[str, list[Partition]]:
     sector = int(table.get("sectorsize", 512))
     label = str(table["label"])
     disk_id = str(table.get("id", ""))
-    found = []
+    partitions = []
     for index, row in enumerate(table.get("partitions", []), start=1):
         digits = str(row["node"]).removeprefix(node).lstrip("p")
         number = int(digits) if digits.isdecimal() else index
@@ -178,7 +178,7 @@ def parse_sfdisk(output: str, node: str) -> tuple[str, list[Partition]]:
             partuuid = f"{int(disk_id, 16):08x}-{number:02x}"
         kind = str(row.get("type", ""))
         kind = kind.lower().removeprefix("0x") if label == "dos" else kind.upper()
-        found.append(
+        partitions.append(
             Partition(
                 number=number,
                 start=int(row["start"]) * sector,
@@ -188,18 +188,18 @@ def parse_sfdisk(output: str, node: str) -> tuple[str, list[Partition]]:
                 partuuid=partuuid,
             )
         )
-    return label, found
+    return label, partitions
 
 
 def _kernel_partitions(tree: Tree, name: str) -> list[Partition]:
-    found = []
+    partitions = []
     for child in partition_names(tree, name):
         here = f"sys/block/{name}/{child}"
         number = tree.number(f"{here}/partition")
         start, size = tree.number(f"{here}/start"), tree.number(f"{here}/size")
         if number is not None and start is not None and size is not None:
-            found.append(Partition(number, start * 512, size * 512, kernel=child))
-    return found
+            partitions.append(Partition(number, start * 512, size * 512, kernel=child))
+    return partitions
 
 
 def _node(
@@ -217,23 +217,23 @@ def _node(
         doubts.append("a partition reaches beyond the end of the drive")
     ranges_text = dict.fromkeys(f"{at}:{size}" for at, size in inside)
     answer = ask(PROBE, f"/dev/{name}", "ends", *ranges_text)
-    found = parse_probe(answer.text)
-    if answer.exit_code != 0 or not found:
+    probe = parse_probe(answer.text)
+    if answer.exit_code != 0 or not probe:
         why = ask.why_not(answer)
         doubts.append(f"it could not be opened to look: {why}")
         return why, False, None
-    if found["read"] != "ok":
-        doubts.append(f"it could not be read ({found['read']})")
-    elif found["rdev"] != (tree.text(f"sys/block/{name}/dev") or ""):
+    if probe["read"] != "ok":
+        doubts.append(f"it could not be read ({probe['read']})")
+    elif probe["rdev"] != (tree.text(f"sys/block/{name}/dev") or ""):
         doubts.append(f"/dev/{name} is not the node of this drive")
-    has_data = found.get("data", "none") != "none"
-    return found["exclusive"], has_data, medium.from_probe(found)
+    has_data = probe.get("data", "none") != "none"
+    return probe["exclusive"], has_data, medium.from_probe(probe)
 
 
 def parse_probe(output: str) -> dict[str, str]:
     """The answer of `probe_node.py`; empty unless all of its lines are there."""
-    found = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
-    return found if {"exclusive", "read", "rdev"} <= found.keys() else {}
+    fields = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+    return fields if {"exclusive", "read", "rdev"} <= fields.keys() else {}
 
 
 def _signature(
@@ -256,15 +256,15 @@ def _signature(
 
 def parse_blkid(output: str) -> Signature:
     """`blkid -p -o export`: KEY=value lines, values with backslash escapes."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in output.splitlines():
         key, separator, value = line.partition("=")
         if separator:
-            found[key] = value.replace("\\ ", " ").replace("\\", "")
+            fields[key] = value.replace("\\ ", " ").replace("\\", "")
     return Signature(
-        type=found.get("TYPE", ""),
-        usage=found.get("USAGE", ""),
-        label=found.get("LABEL", ""),
-        uuid=found.get("UUID", ""),
-        table=found.get("PTTYPE", ""),
+        type=fields.get("TYPE", ""),
+        usage=fields.get("USAGE", ""),
+        label=fields.get("LABEL", ""),
+        uuid=fields.get("UUID", ""),
+        table=fields.get("PTTYPE", ""),
     )

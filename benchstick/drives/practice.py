@@ -66,8 +66,8 @@ def detach(
         try:
             file.unlink(missing_ok=True)
         except OSError as error:
-            said = f"{file}: {error.strerror}; choose another BENCHSTICK_HOME or delete it"
-            raise BadInput(said) from None
+            message = f"{file}: {error.strerror}; choose another BENCHSTICK_HOME or delete it"
+            raise BadInput(message) from None
 
 
 def direct_io(home: Path | None = None) -> bool | None:

@@ -98,9 +98,9 @@ def make_filesystem(
     cluster = cluster_size(kind, size)
     _do(run, hold, _mkfs(kind, node, label, cluster), timeout=_MKFS_TIMEOUT_SECONDS)
     answer = run(["blkid", "-p", "-o", "export", node], timeout=30)
-    made = partition_table.parse_blkid(answer.text)
-    if made.type != kind:
-        raise BadInput(f"{kind} was made on {node}, but blkid finds {made.type or 'nothing'} there")
+    info = partition_table.parse_blkid(answer.text)
+    if info.type != kind:
+        raise BadInput(f"{kind} was made on {node}, but blkid finds {info.type or 'nothing'} there")
     return Prepared(node, kind, cluster, START_BYTES, label, length)
 
 
@@ -144,17 +144,17 @@ def _partition(hold: Hold, fs: str, run: Run) -> None:
 def _partition_node(drive: Drive, run: Run) -> tuple[str, int]:
     """The new partition's node and size, by the kernel's own rescan or by partx."""
     deadline = time.monotonic() + _NODE_WAIT_SECONDS
-    asked = False
+    was_rescanned = False
     while True:
-        found = _shown(drive)
-        if found is not None:
-            return found
-        if not asked and time.monotonic() > deadline - _NODE_WAIT_SECONDS + 1.0:
+        partition = _find_partition(drive)
+        if partition is not None:
+            return partition
+        if not was_rescanned and time.monotonic() > deadline - _NODE_WAIT_SECONDS + 1.0:
             # Kernels without table parsing, and loop devices without PARTSCAN.
             if partition_names(Tree(), drive.name):
                 run(["partx", "--delete", drive.path], timeout=30)
             run(["partx", "--add", drive.path], timeout=30)
-            asked = True
+            was_rescanned = True
         elif time.monotonic() > deadline:
             raise BadInput(
                 f"{drive.path}: the new partition did not appear within "
@@ -163,7 +163,7 @@ def _partition_node(drive: Drive, run: Run) -> tuple[str, int]:
         time.sleep(0.05)
 
 
-def _shown(drive: Drive) -> tuple[str, int] | None:
+def _find_partition(drive: Drive) -> tuple[str, int] | None:
     tree = Tree()
     for name in partition_names(tree, drive.name):
         here = f"sys/block/{drive.name}/{name}"
@@ -214,20 +214,20 @@ def find_filesystem(drive: Drive, *, run: Run = subprocesses.run) -> Prepared:
         # The kernel shows no node for it: hosts without table parsing.
         run(["partx", "--update", drive.path], timeout=30)
         inside = partition_table.look(Tree(), drive.name, Asker(ask_live))
-    found, reasons = [], []
+    items, reasons = [], []
     for path, size, signature, start in _places(drive, inside):
         if signature.usage != "filesystem" or path is None:
             continue
         why = why_not_mountable(signature.type, run=run)
         if why is None:
-            found.append(Prepared(path, signature.type, None, start, signature.label or None, size))
+            items.append(Prepared(path, signature.type, None, start, signature.label or None, size))
         else:
             reasons.append(why)
-    if found:
-        return max(found, key=lambda item: item.size)
-    told = f" ({'; '.join(dict.fromkeys(reasons))})" if reasons else ""
+    if items:
+        return max(items, key=lambda item: item.size)
+    detail = f" ({'; '.join(dict.fromkeys(reasons))})" if reasons else ""
     raise BadInput(
-        f"{drive.path} holds no filesystem that can be mounted{told}: "
+        f"{drive.path} holds no filesystem that can be mounted{detail}: "
         f"make one with --fs auto --erase {drive.code}",
         field="fs",
     )
@@ -286,7 +286,7 @@ def unmount(point: Path, *, run: Run = subprocesses.run, tries: int = 10) -> str
     """
     if not point.is_relative_to(paths.mounts()):
         raise Refused(f"{point} is not a mount of the bench")
-    told = None
+    note = None
     answer: Finished | None = None
     for attempt in range(tries):
         if not _is_mounted(point):
@@ -297,10 +297,10 @@ def unmount(point: Path, *, run: Run = subprocesses.run, tries: int = 10) -> str
     if _is_mounted(point):
         reason = answer.error_line if answer else "no try was made"
         run(["umount", "--lazy", str(point)], timeout=60)
-        told = f"{point} was busy and was detached lazily: {reason}"
+        note = f"{point} was busy and was detached lazily: {reason}"
     if point.is_dir() and not _is_mounted(point):
         point.rmdir()
-    return told
+    return note
 
 
 def new_folder(mountpoint: Path, run_number: int, run_uuid: str) -> Path:

@@ -55,16 +55,16 @@ def read_range(fd: int, offset: int, length: int) -> tuple[str, int | None]:
     kernel ends a read early for many reasons, and only the next one tells which."""
     # Memory of its own page: O_DIRECT demands it.
     with mmap.mmap(-1, max(1, length)) as memory, memoryview(memory) as view:
-        done = 0
-        while done < length:
+        count = 0
+        while count < length:
             try:
-                with view[done:length] as rest:
-                    got = os.preadv(fd, [rest], offset + done)
+                with view[count:length] as rest:
+                    got = os.preadv(fd, [rest], offset + count)
             except OSError as error:
                 return str(error.strerror), None
             if not got:
-                return f"ends {length - done} bytes early", None
-            done += got
+                return f"ends {length - count} bytes early", None
+            count += got
         for at in range(0, length, BLOCK):
             block = memory[at : min(at + BLOCK, length)]
             if all(block != constant[: len(block)] for constant in _CONSTANTS):

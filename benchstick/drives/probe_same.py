@@ -21,11 +21,11 @@ def digest(path: str) -> str:
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     try:
         size = os.lseek(fd, 0, os.SEEK_END)
-        found = hashlib.sha256(str(size).encode())
+        hasher = hashlib.sha256(str(size).encode())
         with mmap.mmap(-1, MIB) as memory:
             for at in (0, max(0, size - MIB) // 4096 * 4096):
-                found.update(memory[: os.preadv(fd, [memory], at)])
-        return found.hexdigest()
+                hasher.update(memory[: os.preadv(fd, [memory], at)])
+        return hasher.hexdigest()
     finally:
         os.close(fd)
 

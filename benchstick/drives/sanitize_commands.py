@@ -118,10 +118,10 @@ def parse_lba_format(text: str) -> LbaFormat:
 
 def parse_namespaces(text: str) -> list[int]:
     """The ids in `nvme list-ns -o json`. ValueError when it is something else."""
-    listed = _document(text).get("nsid_list")
-    if not isinstance(listed, list):
+    rows = _document(text).get("nsid_list")
+    if not isinstance(rows, list):
         raise ValueError("no list of namespaces")
-    return [int(item["nsid"]) for item in listed]
+    return [int(item["nsid"]) for item in rows]
 
 
 def _document(text: str) -> dict[str, Any]:
@@ -170,16 +170,16 @@ def parse_ata_security(text: str) -> AtaSecurity:
         raise ValueError("no IDENTIFY data")
     section = re.search(r"^Security:[ ]*\n((?:\t.*\n?)*)", text, re.MULTILINE)
     lines = section.group(1).splitlines() if section else []
-    found = {}
+    flags = {}
     for line in lines:
         match = re.fullmatch(r"\t(not|\(\?\))?\t(.+)", line)
         if match is not None and match.group(2) in _SECURITY_LINES:
-            found[_SECURITY_LINES[match.group(2)]] = match.group(1) is None
-    told = "\n".join(lines)
+            flags[_SECURITY_LINES[match.group(2)]] = match.group(1) is None
+    section_text = "\n".join(lines)
     return AtaSecurity(
-        **found,
-        minutes=_minutes(told, "SECURITY"),
-        enhanced_minutes=_minutes(told, "ENHANCED SECURITY"),
+        **flags,
+        minutes=_minutes(section_text, "SECURITY"),
+        enhanced_minutes=_minutes(section_text, "ENHANCED SECURITY"),
     )
 
 

@@ -128,22 +128,22 @@ def offers(drive: Facts, speed: float) -> list[Offer]:
     return [_offer(rung, drive, speed) for rung in LADDER]
 
 
-def choose(drive: Facts, wanted: str, speed: float, field: str = "rung") -> Offer:
+def choose(drive: Facts, rung_name: str, speed: float, field: str = "rung") -> Offer:
     """The offer for `wanted`: a rung's name, or `auto` for the first one offered.
 
     BadInput with the reason when the drive does not offer it; `field` is the parameter's name.
     """
     every = offers(drive, speed)
-    if wanted == AUTO:
-        found = next((offer for offer in every if offer.why_not is None), None)
-        if found is None:
+    if rung_name == AUTO:
+        choice = next((offer for offer in every if offer.why_not is None), None)
+        if choice is None:
             reasons = "; ".join(f"{offer.rung.name}: {offer.why_not}" for offer in every)
             raise BadInput(f"{field}: this drive offers none ({reasons})", field=field)
-        return found
-    found = next(offer for offer in every if offer.rung is find(wanted))
-    if found.why_not is not None:
-        raise BadInput(f"{field} {wanted}: {found.why_not}", field=field)
-    return found
+        return choice
+    choice = next(offer for offer in every if offer.rung is find(rung_name))
+    if choice.why_not is not None:
+        raise BadInput(f"{field} {rung_name}: {choice.why_not}", field=field)
+    return choice
 
 
 def choose_fresh(drive: Facts, speed: float) -> Offer | None:
@@ -225,14 +225,14 @@ def unusable(drive: Facts) -> str | None:
 
 def value(drive: Facts, name: str) -> Any:
     """The value of a fact in a drive's JSON, None where it is not known."""
-    found = drive.get(name)
-    return found.get("value") if isinstance(found, Mapping) else None
+    fact = drive.get(name)
+    return fact.get("value") if isinstance(fact, Mapping) else None
 
 
 def _why(drive: Facts, name: str) -> str:
-    found = drive.get(name)
-    told = found.get("why") if isinstance(found, Mapping) else None
-    return str(told or "the drive does not tell")
+    fact = drive.get(name)
+    reason = fact.get("why") if isinstance(fact, Mapping) else None
+    return str(reason or "the drive does not tell")
 
 
 def _offer(rung: Rung, drive: Facts, speed: float) -> Offer:
@@ -291,9 +291,9 @@ def _shared(drive: Facts, whole: bool) -> str | None:
 
 def _nvme_seconds(name: str, drive: Facts) -> float:
     fact = {"sanitize-block": "sanitize_block_time", "sanitize-crypto": "sanitize_crypto_time"}
-    told = value(drive, fact.get(name, ""))
+    seconds = value(drive, fact.get(name, ""))
     # What consumer drives take, where they tell nothing.
-    return float(told) if told else {"sanitize-block": 120.0, "format": 60.0}.get(name, 20.0)
+    return float(seconds) if seconds else {"sanitize-block": 120.0, "format": 60.0}.get(name, 20.0)
 
 
 def _no_sata(drive: Facts) -> str | None:

@@ -21,13 +21,13 @@ def facts(tree: Tree, where: Where, words: Words, why: str) -> dict[str, Fact]:
         return {name: Fact.unknown(why) for name in NAMES}
     capable, current = sata_speeds(words)
     return {
-        "sata_speed": _told(current, f"{words.source}, word 77", "the drive does not tell it"),
-        "sata_capable_speed": _told(capable, f"{words.source}, word 76", "not a SATA drive"),
+        "sata_speed": _make_fact(current, f"{words.source}, word 77", "the drive does not tell it"),
+        "sata_capable_speed": _make_fact(capable, f"{words.source}, word 76", "not a SATA drive"),
         "sata_port_limit": Fact.unknown("the bridge does not tell its SATA port's limit"),
     }
 
 
-def _told(speed: int | None, source: str, why: str) -> Fact:
+def _make_fact(speed: int | None, source: str, why: str) -> Fact:
     return Fact.unknown(why) if speed is None else Fact(speed, "Mb/s", source)
 
 
@@ -36,17 +36,17 @@ def _own_port(tree: Tree, where: Where, words: Words) -> dict[str, Fact]:
     here = f"sys/class/ata_link/{link}"
     capable = sata_speeds(words)[0] if words else None
     return {
-        "sata_speed": _told(
+        "sata_speed": _make_fact(
             _megabits(tree.text(f"{here}/sata_spd")),
             f"sysfs ata_link {link} sata_spd",
             "the kernel tells no link speed",
         ),
-        "sata_capable_speed": _told(
+        "sata_capable_speed": _make_fact(
             capable,
             f"{words.source}, word 76",
             "IDENTIFY DEVICE tells no SATA generation" if words else words.why,
         ),
-        "sata_port_limit": _told(
+        "sata_port_limit": _make_fact(
             _megabits(tree.text(f"{here}/hw_sata_spd_limit")),
             f"sysfs ata_link {link} hw_sata_spd_limit",
             "the kernel tells no limit of the port",
@@ -80,13 +80,13 @@ def pcie(tree: Tree, folder: Path | None) -> dict[str, Fact]:
     }
     if folder is None:
         return {name: Fact.unknown("not on PCIe") for name in names}
-    found = {}
+    facts = {}
     for name, (file, unit) in names.items():
         match = re.match(r"([\d.]+)", tree.text(folder / file) or "")
         # 255 lanes is the kernel's "unknown" for links without the capability register.
         if match is None or match.group(1) in ("0", "255"):
-            found[name] = Fact.unknown("the PCI device tells no link")
+            facts[name] = Fact.unknown("the PCI device tells no link")
             continue
         value = float(match.group(1))
-        found[name] = Fact(int(value) if value.is_integer() else value, unit, f"sysfs {file}")
-    return found
+        facts[name] = Fact(int(value) if value.is_integer() else value, unit, f"sysfs {file}")
+    return facts

@@ -65,10 +65,10 @@ def trim(tree: Tree, where: Where, ask: Asker) -> Fact:
     lbpme = None if refuse is not None else _lbpme(tree, ask, name)
     if ask.silent_why is not None and flags is None:
         return Fact.unknown(ask.silent_why)
-    told = "no VPD B2h" if flags is None else ", ".join(f"{k}={int(v)}" for k, v in flags.items())
+    text = "no VPD B2h" if flags is None else ", ".join(f"{k}={int(v)}" for k, v in flags.items())
     if lbpme is not None:
-        told += f"; LBPME={int(lbpme)}"
-    return Fact(bool(flags and any(flags.values())) or bool(lbpme), source=f"{source}: {told}")
+        text += f"; LBPME={int(lbpme)}"
+    return Fact(bool(flags and any(flags.values())) or bool(lbpme), source=f"{source}: {text}")
 
 
 def _lbpme(tree: Tree, ask: Asker, name: str) -> bool | None:

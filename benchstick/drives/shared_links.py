@@ -64,34 +64,34 @@ def shared(tree: Tree, names: Sequence[str]) -> list[Link]:
         if len(drives) > 1
     ]
     links.sort(key=lambda link: (link.limit is None, link.limit or 0.0))
-    kept: list[Link] = []
+    bottlenecks: list[Link] = []
     for link in links:
         # Sorted: whatever is kept already is as narrow or narrower.
-        if not any(set(link.drives) <= set(other.drives) for other in kept):
-            kept.append(link)
-    return kept
+        if not any(set(link.drives) <= set(other.drives) for other in bottlenecks):
+            bottlenecks.append(link)
+    return bottlenecks
 
 
 def _links(tree: Tree, where: Where) -> list[tuple[str, str, float | None]]:
     """What the drive hangs on: kind, name and limit, from the drive outwards."""
-    found: list[tuple[str, str, float | None]] = []
+    links: list[tuple[str, str, float | None]] = []
     if where.usb is not None:
         # Two LUNs of one bridge share the bridge.
-        found.append(("USB bridge", where.usb.name, _usb_limit(tree, where.usb)))
+        links.append(("USB bridge", where.usb.name, _usb_limit(tree, where.usb)))
         for folder in where.usb.parents:
             if not tree.exists(folder / "idVendor"):
                 break
             # A root hub is the controller itself; its `speed` is one port's.
             if not folder.name.startswith("usb"):
-                found.append(("USB hub", folder.name, _usb_limit(tree, folder)))
+                links.append(("USB hub", folder.name, _usb_limit(tree, folder)))
     if where.ata is not None:
         # One port, one cable; several disks on it hang behind a port multiplier.
         speed = _sata_limit(tree, where)
-        found.append(("SATA port", where.ata, speed))
+        links.append(("SATA port", where.ata, speed))
     for at, folder in enumerate(reversed(where.pci)):
         kind = "controller" if at == 0 else "PCIe bridge"
-        found.append((kind, folder.name, _pcie_limit(tree, folder)))
-    return found
+        links.append((kind, folder.name, _pcie_limit(tree, folder)))
+    return links
 
 
 def _usb_limit(tree: Tree, folder: Path) -> float | None:

@@ -61,16 +61,16 @@ class Smart:
 def read(ask: Asker, name: str) -> Smart:
     """Ask smartctl about drive `name`, the device type being smartctl's choice."""
     answer = ask("smartctl", *ARGUMENTS, f"/dev/{name}")
-    found, message = _parse(answer.stdout, answer.exit_code)
+    reply, message = _parse(answer.stdout, answer.exit_code)
     why = ask.silent_why or message or ask.why_not(answer)
-    return found or Smart(why=why, unknown_bridge="USB bridge" in message)
+    return reply or Smart(why=why, unknown_bridge="USB bridge" in message)
 
 
 def read_sat(ask: Asker, name: str) -> Smart:
     """Ask through SAT, for a bridge that smartctl does not know but that passes ATA on."""
     answer = ask("smartctl", *ARGUMENTS, "-d", "sat", f"/dev/{name}")
-    found, message = _parse(answer.stdout, answer.exit_code)
-    return found or Smart(why=ask.silent_why or message or ask.why_not(answer))
+    reply, message = _parse(answer.stdout, answer.exit_code)
+    return reply or Smart(why=ask.silent_why or message or ask.why_not(answer))
 
 
 def _parse(output: bytes, exit_code: int) -> tuple[Smart, str]:
@@ -84,8 +84,8 @@ def _parse(output: bytes, exit_code: int) -> tuple[Smart, str]:
     messages = document.get("smartctl", {}).get("messages", [])
     message = str(messages[0].get("string", "")) if messages else ""
     # Identity must have come: a device that opens but answers nothing is no answer.
-    told = any(key in document for key in ("model_name", "serial_number", "scsi_model_name"))
-    if exit_code & _FAILED or not told:
+    has_id = any(key in document for key in ("model_name", "serial_number", "scsi_model_name"))
+    if exit_code & _FAILED or not has_id:
         return Smart(), message
     return Smart(document, str(document.get("device", {}).get("type", ""))), message
 
@@ -110,7 +110,7 @@ def facts(smart: Smart) -> dict[str, Fact]:
             else Fact(hours, "h", source)
         ),
         "wear": _wear(smart, source),
-        "bytes_written": _written(smart, source),
+        "bytes_written": _count_written(smart, source),
         **{name: _counter(smart, source, *where) for name, where in _COUNTERS.items()},
     }
 
@@ -137,13 +137,13 @@ def _counter(smart: Smart, source: str, attribute: int, field: str | None) -> Fa
             return Fact(count, source=source)
     for row in smart.get("ata_smart_attributes", "table") or []:
         if row.get("id") == attribute:
-            found = re.match(r"\d+", str(row.get("raw", {}).get("string", "")))
-            if found is not None:
-                return Fact(int(found[0]), source=f"{source}, {row.get('name')}")
+            match = re.match(r"\d+", str(row.get("raw", {}).get("string", "")))
+            if match is not None:
+                return Fact(int(match[0]), source=f"{source}, {row.get('name')}")
     return Fact.unknown("the drive does not count them")
 
 
-def _written(smart: Smart, source: str) -> Fact:
+def _count_written(smart: Smart, source: str) -> Fact:
     units = smart.get("nvme_smart_health_information_log", "data_units_written")
     if isinstance(units, int):
         return Fact(units * 512_000, "B", source)

@@ -214,15 +214,15 @@ def run(
     A tool stuck in the kernel (a drive that hangs) cannot be killed: after a second SIGKILL wait
     it is left behind and reported as timed out, so that the bench itself never hangs.
     """
-    begun = time.monotonic()
+    started_at = time.monotonic()
     process = start(argv, cgroup=cgroup)
     if started is not None:
         started(process)
     collected: dict[str, bytes] = {"out": b"", "err": b""}
-    ended = threading.Event()
-    reader = threading.Thread(target=_collect, args=(process, collected, ended), daemon=True)
+    end_event = threading.Event()
+    reader = threading.Thread(target=_collect, args=(process, collected, end_event), daemon=True)
     reader.start()
-    stopped = _wait(ended, begun, timeout, cancel)
+    stopped = _wait(end_event, started_at, timeout, cancel)
     if stopped:
         _stop(process, grace)
     reader.join(timeout=grace)
@@ -232,31 +232,31 @@ def run(
         exit_code=-signal.SIGKILL if code is None else code,
         stdout=collected["out"],
         stderr=collected["err"],
-        seconds=time.monotonic() - begun,
+        seconds=time.monotonic() - started_at,
         timed_out=stopped,
     )
 
 
 def _collect(
-    process: subprocess.Popen[bytes], into: dict[str, bytes], ended: threading.Event
+    process: subprocess.Popen[bytes], into: dict[str, bytes], end_event: threading.Event
 ) -> None:
     try:
         into["out"], into["err"] = process.communicate()
     finally:
-        ended.set()
+        end_event.set()
 
 
 def _wait(
-    ended: threading.Event, begun: float, timeout: float | None, cancel: Flag | None
+    end_event: threading.Event, started_at: float, timeout: float | None, cancel: Flag | None
 ) -> bool:
     """Wait for the tool. True when it must be stopped (timeout or cancel)."""
     # The end wakes us at once: a look at a drive asks many tools that answer within milliseconds.
     # Polling the process here as well would race with communicate() for the exit status.
     while True:
-        left = math.inf if timeout is None else begun + timeout - time.monotonic()
-        if ended.wait(max(0.0, min(CANCEL_LOOK_S, left))):
+        remaining = math.inf if timeout is None else started_at + timeout - time.monotonic()
+        if end_event.wait(max(0.0, min(CANCEL_LOOK_S, remaining))):
             return False
-        if left <= 0 or (cancel is not None and cancel.is_set()):
+        if remaining <= 0 or (cancel is not None and cancel.is_set()):
             return True
 
 

@@ -39,9 +39,9 @@ def summary_line(drive: Drive) -> str:
 
 
 def _trim_word(drive: Drive) -> str:
-    said, usable = drive.value("trim"), bool(drive.value("trim_kernel", 0))
+    trim, usable = drive.value("trim"), bool(drive.value("trim_kernel", 0))
     if usable:
         return "yes"
-    if said:
+    if trim:
         return "offered, not used by the kernel"
-    return "unknown" if said is None else "no"
+    return "unknown" if trim is None else "no"

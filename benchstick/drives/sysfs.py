@@ -79,21 +79,21 @@ class Tree:
 
 def disk_names(tree: Tree) -> list[str]:
     """The kernel names of whole disks with a capacity, in the kernel's order of names."""
-    found = []
+    names = []
     null_blk = _null_blk_major(tree)
     for name in tree.names("sys/block"):
         here = f"sys/block/{name}"
         # null_blk devices made through configfs carry any name that was given to them.
-        known = DRIVE_NAME.fullmatch(name) or (
+        is_drive = DRIVE_NAME.fullmatch(name) or (
             null_blk is not None and (tree.text(f"{here}/dev") or "").startswith(f"{null_blk}:")
         )
-        if not known or tree.text(f"{here}/hidden") == "1":
+        if not is_drive or tree.text(f"{here}/hidden") == "1":
             continue
         if (tree.text(f"{here}/dm/uuid") or "").startswith(_NO_DRIVE_DM):
             continue
         if (tree.number(f"{here}/size") or 0) > 0:
-            found.append(name)
-    return sorted(found, key=lambda name: (len(name), name))
+            names.append(name)
+    return sorted(names, key=lambda name: (len(name), name))
 
 
 def _null_blk_major(tree: Tree) -> str | None:

@@ -37,7 +37,7 @@ def read(drive: Drive, run: Query = ask_live, *, tree: Tree | None = None) -> Fa
     return fact
 
 
-def ask_temperature(tree: Tree, where: Where, ask: Asker, known: smart.Smart | None = None) -> Fact:
+def ask_temperature(tree: Tree, where: Where, ask: Asker, reply: smart.Smart | None = None) -> Fact:
     """As `read`, without the memory. `known`: smartctl's answer where it was asked already."""
     if ask.silent_why is not None:
         return Fact.unknown(ask.silent_why)
@@ -50,13 +50,13 @@ def ask_temperature(tree: Tree, where: Where, ask: Asker, known: smart.Smart | N
             return Fact(int(answer.text) / 1000, "C", f"hwmon {kind}")
     if where.transport in ("virtual", "virtio", "mmc", "other"):
         return Fact.unknown(f"a {where.transport} drive has no sensor")
-    if known is None:
-        known = identify(tree, where, ask).smart
-    if not known:
-        return Fact.unknown(known.why)
-    current = known.get("temperature", "current")
+    if reply is None:
+        reply = identify(tree, where, ask).smart
+    if not reply:
+        return Fact.unknown(reply.why)
+    current = reply.get("temperature", "current")
     if isinstance(current, int) and current > 0:
-        return Fact(current, "C", f"smartctl -d {known.kind}")
+        return Fact(current, "C", f"smartctl -d {reply.kind}")
     return Fact.unknown("the drive reports no temperature")
 
 

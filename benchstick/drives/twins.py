@@ -47,12 +47,12 @@ class _Claims(Protocol):
 def find(tree: Tree, names: Sequence[str]) -> dict[str, list[Twin]]:
     """The twins of each disk, by what sysfs shows; no drive is asked."""
     signs = [one for one in (_signs(tree, name) for name in names) if one.wwn or one.serials]
-    found: dict[str, list[Twin]] = {}
+    twins: dict[str, list[Twin]] = {}
     for one in signs:
         for other in signs:
             if one.name != other.name and (twin := _twin(one, other)) is not None:
-                found.setdefault(one.name, []).append(twin)
-    return found
+                twins.setdefault(one.name, []).append(twin)
+    return twins
 
 
 def _twin(one: _Signs, other: _Signs) -> Twin | None:
@@ -78,13 +78,13 @@ def _twin(one: _Signs, other: _Signs) -> Twin | None:
     return Twin(other.name, False, words)
 
 
-def reasons(name: str, found: Sequence[Twin], claims: _Claims, ask: Asker) -> list[str]:
+def reasons(name: str, twins: Sequence[Twin], claims: _Claims, ask: Asker) -> list[str]:
     """Why the drive is protected: a twin is in use, and nothing shows that it is another drive."""
     if ask.silent_why is not None and locks.is_locked(name):
         # A run is on: it compared the two before it started.
         return []
     protected = []
-    for twin in found:
+    for twin in twins:
         used = claims.reasons.get(twin.name) or _kernel_use(twin, claims, ask)
         if used and (twin.is_certain or _is_same(name, twin, ask)):
             protected.append(f"{twin.words}, and {used[0]}")
@@ -122,7 +122,7 @@ def _serials(tree: Tree, name: str, usb: str | None) -> set[str]:
     here = f"sys/block/{name}"
     page = tree.data(f"{here}/device/vpd_pg89")
     words = ata.parse_page_89(page or b"")
-    found = {
+    serials = {
         scsi.unit_serial(tree, name),
         tree.text(f"{here}/serial"),
         ata.Words(words).serial if ata.plausible(words) else None,
@@ -132,5 +132,5 @@ def _serials(tree: Tree, name: str, usb: str | None) -> set[str]:
     if serial is not None:
         # The namespaces of one NVMe controller share its serial.
         number = tree.text(f"{here}/nsid")
-        found.add(serial if number is None else f"{serial} namespace {number}")
-    return {" ".join(text.split()) for text in found if text and text.strip("0 ")}
+        serials.add(serial if number is None else f"{serial} namespace {number}")
+    return {" ".join(text.split()) for text in serials if text and text.strip("0 ")}

@@ -141,6 +141,6 @@ class Drive:
             "medium": None if self.medium is None else self.medium.text,
             "identity": self.identity.to_json(),
             "guard": self.guard.to_json(),
-            "worse": [item.to_json() for item in bottlenecks.found(self.value)],
+            "worse": [item.to_json() for item in bottlenecks.find_worse(self.value)],
             **{name: fact.to_json() for name, fact in self.facts.items()},
         }

@@ -31,7 +31,7 @@ def facts(tree: Tree, where: Where, ask: Asker, log: Asker) -> dict[str, Fact]:
     usb = where.usb
     speed = tree.text(usb / "speed")
     offers, offers_source = offered(tree, usb)
-    found = {
+    facts = {
         "usb_id": _usb_id(tree, usb),
         "usb_speed": (
             Fact(_number(speed), "Mb/s", "sysfs speed")
@@ -48,12 +48,12 @@ def facts(tree: Tree, where: Where, ask: Asker, log: Asker) -> dict[str, Fact]:
         ),
     }
     why = driver_why(tree, where, offers, log)
-    found["driver_why"] = (
+    facts["driver_why"] = (
         Fact(why, source="descriptors against the bound driver")
         if why
         else Fact.unknown("the driver is the best that the interface offers")
     )
-    return found
+    return facts
 
 
 def _number(text: str) -> float | int:
@@ -76,16 +76,16 @@ def _lanes(tree: Tree, usb: Path) -> Fact:
 def offered(tree: Tree, usb: Path) -> tuple[list[str], str]:
     """Mass-storage protocols of all alternate settings, from the raw descriptors: BOT, UAS."""
     raw = tree.data(usb / "descriptors") or b""
-    found: set[str] = set()
+    protocols: set[str] = set()
     at = 0
     while at + 2 <= len(raw) and raw[at] >= 2:
         length, kind = raw[at], raw[at + 1]
         if kind == 0x04 and length >= 9 and at + 9 <= len(raw):
             class_, subclass, protocol = raw[at + 5], raw[at + 6], raw[at + 7]
             if (class_, subclass) == (_MASS_STORAGE, _SCSI_COMMANDS):
-                found.add(_PROTOCOLS.get(protocol, f"protocol {protocol:#04x}"))
+                protocols.add(_PROTOCOLS.get(protocol, f"protocol {protocol:#04x}"))
         at += length
-    return sorted(found), "interface descriptors in sysfs"
+    return sorted(protocols), "interface descriptors in sysfs"
 
 
 def bos_speed(raw: bytes) -> int | None:
@@ -168,10 +168,10 @@ def driver_why(tree: Tree, where: Where, offers: list[str], log: Asker) -> str |
         return (
             f"offers UAS, but the module parameter usb-storage.quirks={usb_id}:{quirk} forbids it"
         )
-    said = _kernel_lines(log, where.usb.name)
-    if any("does not support streams" in line for line in said):
+    lines = _kernel_lines(log, where.usb.name)
+    if any("does not support streams" in line for line in lines):
         return "offers UAS, but the USB controller has no streams, which UAS needs"
-    if any("UAS is ignored" in line or "UAS is blacklisted" in line for line in said):
+    if any("UAS is ignored" in line or "UAS is blacklisted" in line for line in lines):
         return "offers UAS, but the kernel's built-in quirk for this bridge forbids it"
     if not tree.exists("sys/module/uas"):
         return "offers UAS, but the kernel's uas driver is not loaded"

@@ -11,19 +11,19 @@ _TELLING = 0.02
 
 
 def of_step(
-    step: Step, spent: float, bytes_done: int, share: float | None = None
+    step: Step, elapsed: float, bytes_done: int, share: float | None = None
 ) -> tuple[float | None, float]:
     """(fraction of the step done, seconds it has left). A step that tells its `share` goes by
     that, another one without a set time by its bytes."""
     if share is not None and share > 0:
-        return min(1.0, share), max(0.0, spent / share - spent)
+        return min(1.0, share), max(0.0, elapsed / share - elapsed)
     total = _bytes(step)
     if _is_untimed(step) and total and bytes_done:
         fraction = min(1.0, bytes_done / total)
-        return fraction, spent / fraction - spent
+        return fraction, elapsed / fraction - elapsed
     if step.seconds <= 0:
         return None, 0.0
-    return min(1.0, spent / step.seconds), max(0.0, step.seconds - spent)
+    return min(1.0, elapsed / step.seconds), max(0.0, step.seconds - elapsed)
 
 
 class Paces:
@@ -37,10 +37,10 @@ class Paces:
     def __init__(self) -> None:
         self._by_kind: dict[tuple[str, str], float] = {}
 
-    def learn(self, step: Step, spent: float, left: float, bytes_done: int) -> None:
+    def learn(self, step: Step, elapsed: float, remaining: float, bytes_done: int) -> None:
         """Take note of a step that is being carried out: it takes `spent` + `left` seconds."""
         if _is_untimed(step) and step.seconds > 0 and bytes_done > _TELLING * _bytes(step):
-            self._by_kind[_kind(step)] = (spent + left) / step.seconds
+            self._by_kind[_kind(step)] = (elapsed + remaining) / step.seconds
 
     def seconds_of(self, steps: Iterable[Step]) -> float:
         """What these steps take, all of them that go by their bytes at the pace of their kind."""

@@ -70,11 +70,11 @@ def queue_settings(name: str) -> dict[str, str]:
     queue = SYS / "block" / name / "queue"
     names = ("scheduler", "nomerges", "max_sectors_kb", "nr_requests", "wbt_lat_usec",
              "read_ahead_kb", "rotational", "write_cache", "discard_max_bytes")  # fmt: skip
-    found = {key: _first_line(queue / key) for key in names}
-    return {key: value for key, value in found.items() if value is not None}
+    values = {key: _first_line(queue / key) for key in names}
+    return {key: value for key, value in values.items() if value is not None}
 
 
-def _wanted(drive: Drive) -> Iterator[tuple[Path, str]]:
+def _list_settings(drive: Drive) -> Iterator[tuple[Path, str]]:
     """The settings that a run wants, with their files."""
     block = SYS / "block" / drive.name
     yield block / "queue/scheduler", "none"
@@ -106,7 +106,7 @@ def change_settings(drive: Drive, record: RunRecord) -> list[str]:
     Returns sentences about those that could not be changed.
     """
     refused = []
-    for path, new in _wanted(drive):
+    for path, new in _list_settings(drive):
         old = _current(path)
         if old is None or old == new:
             continue
@@ -137,8 +137,8 @@ def restore_settings(record: RunRecord) -> None:
     rows = record.settings_to_restore()
     for row in rows:
         path, old = str(row["path"]), str(row["old"])
-        known = _OURS.fullmatch(path) and ".." not in path and _VALUE.fullmatch(old)
-        if known and Path(path).exists():
+        is_ours = _OURS.fullmatch(path) and ".." not in path and _VALUE.fullmatch(old)
+        if is_ours and Path(path).exists():
             with contextlib.suppress(OSError):
                 Path(path).write_text(old, encoding="ascii")
     for row in rows:

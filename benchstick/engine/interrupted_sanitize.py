@@ -47,8 +47,8 @@ class Unfinished:
     def fact(self) -> Fact:
         """For the drive's facts: what a plan needs to go on with it, and what to type."""
         names = ("run", "rung", "phase", "written", "samples", "mark_size")
-        known = {name: getattr(self, name) for name in names}
-        return Fact({**known, "advice": self.advice()}, source=f"run {self.run}")
+        values = {name: getattr(self, name) for name in names}
+        return Fact({**values, "advice": self.advice()}, source=f"run {self.run}")
 
     def advice(self) -> str:
         """What it left behind, and what to type."""
@@ -93,7 +93,7 @@ class Unfinished:
 def unfinished(db: sqlite3.Connection) -> list[Unfinished]:
     """All of them, the newest first. Rows that this program could not have written are left out:
     the page's user may write to the store."""
-    return [found for row in records.unfinished_purges(db) if (found := _read(row)) is not None]
+    return [purge for row in records.unfinished_purges(db) if (purge := _read(row)) is not None]
 
 
 def _read(row: sqlite3.Row) -> Unfinished | None:
@@ -121,12 +121,12 @@ def of_drive(db: sqlite3.Connection, drive: Drive) -> Unfinished | None:
     return _by_drive(unfinished(db)).get(drive.identity.key())
 
 
-def _by_drive(found: Sequence[Unfinished]) -> dict[str, Unfinished]:
+def _by_drive(purges: Sequence[Unfinished]) -> dict[str, Unfinished]:
     """Of each drive the newest one, before it one with a password: a locked drive takes nothing
     else."""
     first: dict[str, Unfinished] = {}
-    for left in sorted(found, key=lambda left: left.password is None):
-        first.setdefault(left.drive_key, left)
+    for purge in sorted(purges, key=lambda purge: purge.password is None):
+        first.setdefault(purge.drive_key, purge)
     return first
 
 
@@ -148,10 +148,10 @@ def noted(home: Path, drives: Collection[Drive]) -> list[Drive]:
     return [_noted(drive, by_key.get(drive.identity.key())) for drive in drives]
 
 
-def _noted(drive: Drive, left: Unfinished | None) -> Drive:
-    if left is None:
+def _noted(drive: Drive, purge: Unfinished | None) -> Drive:
+    if purge is None:
         return drive
-    return replace(drive, facts={**drive.facts, sanitize_methods.UNFINISHED: left.fact()})
+    return replace(drive, facts={**drive.facts, sanitize_methods.UNFINISHED: purge.fact()})
 
 
 # ---- what a drive says, for the purge itself as well
@@ -165,24 +165,24 @@ class Ask:
         self._run = run or subprocesses.run
 
     def __call__(self, argv: Sequence[str]) -> Finished:
-        done: Finished = self._run(argv, timeout=_ASK_SECONDS)
-        return done
+        result: Finished = self._run(argv, timeout=_ASK_SECONDS)
+        return result
 
     def security(self) -> AtaSecurity:
         """The ATA security state now. Inconclusive when the drive does not tell it."""
-        done = self(["hdparm", "-I", self.path])
+        result = self(["hdparm", "-I", self.path])
         try:
-            return sanitize_commands.parse_ata_security(done.text)
+            return sanitize_commands.parse_ata_security(result.text)
         except ValueError as error:
-            raise Inconclusive(f"hdparm -I: {error}: {done.error_line}") from None
+            raise Inconclusive(f"hdparm -I: {error}: {result.error_line}") from None
 
     def sanitize(self) -> SanitizeLog:
         """The sanitize log now. Inconclusive when the drive does not tell it."""
-        done = self(["nvme", "sanitize-log", self.path, "-o", "json"])
+        result = self(["nvme", "sanitize-log", self.path, "-o", "json"])
         try:
-            return sanitize_commands.parse_sanitize_log(done.text)
+            return sanitize_commands.parse_sanitize_log(result.text)
         except ValueError as error:
-            raise Inconclusive(f"nvme sanitize-log: {error}: {done.error_line}") from None
+            raise Inconclusive(f"nvme sanitize-log: {error}: {result.error_line}") from None
 
     def take_password_off(self, password: str) -> AtaSecurity:
         """Unlock the drive and switch the password off; the state after it. BadInput when the
@@ -197,18 +197,18 @@ class Ask:
                 "the drive counted too many passwords that it did not take: switch its power off "
                 "and on, then try again"
             )
-        done = None
+        result = None
         # hdparm's disable begins with an unlock, which an unlocked drive takes as well.
         for act in ("unlock",) * now.locked + ("disable",):
-            done = self(sanitize_commands.ata(self.path, act, password))
-            if done.exit_code != 0:
+            result = self(sanitize_commands.ata(self.path, act, password))
+            if result.exit_code != 0:
                 # The drive counts what it does not take, and listens to no more than five.
                 break
         after = self.security()
-        if after.enabled or done is None or done.exit_code != 0:
-            told = done.error_line if done is not None else "nothing was sent"
+        if after.enabled or result is None or result.exit_code != 0:
+            reason = result.error_line if result is not None else "nothing was sent"
             raise Inconclusive(
-                f"the drive did not take the password {password} off ({told}; it is {after.word})"
+                f"the drive did not take the password {password} off ({reason}; it is {after.word})"
             )
         return after
 
@@ -219,38 +219,38 @@ def undo(
     drive: Drive,
     *,
     unlock: str | None,
-    seen: Collection[int] = (),
+    hotplugs: Collection[int] = (),
 ) -> str:
     """Take back what an interrupted purge left on `drive`; says what was done.
 
     BadInput when nothing is unfinished there, or it cannot be taken back; Refused by the guard.
     """
-    left = of_drive(db, drive)
+    purge = of_drive(db, drive)
     # A failed sanitize can be left whoever began it: the store that knew of it may be lost.
-    if left is None and not sanitize_methods.sanitize_failed(drive.to_json()):
+    if purge is None and not sanitize_methods.sanitize_failed(drive.to_json()):
         raise BadInput(f"{drive.code}: no purge of this drive was interrupted", field="undo")
-    subprocesses.require(sanitize_methods.find(left.rung).tool if left is not None else "nvme")
-    with take_hold(drive, unlock=unlock, destructive=False, seen=seen, home=home) as held:
-        text = _take_back(left, held)
-    if left is None:
+    subprocesses.require(sanitize_methods.find(purge.rung).tool if purge is not None else "nvme")
+    with take_hold(drive, unlock=unlock, destructive=False, hotplugs=hotplugs, home=home) as hold:
+        text = _take_back(purge, hold)
+    if purge is None:
         return text
-    record = records.RunRecord(db, left.run)
+    record = records.RunRecord(db, purge.run)
     record.event(None, "purge", f"taken back: {text}")
-    record.purge_ends(left.step, "closed", text)
+    record.purge_ends(purge.step, "closed", text)
     return text
 
 
-def _take_back(left: Unfinished | None, held: Hold) -> str:
-    held.check_same()
-    ask = Ask(held.drive.path)
-    if left is None:
+def _take_back(purge: Unfinished | None, hold: Hold) -> str:
+    hold.check_same()
+    ask = Ask(hold.drive.path)
+    if purge is None:
         return _leave_sanitize(ask)
-    if left.password is not None:
-        after = ask.take_password_off(left.password)
+    if purge.password is not None:
+        after = ask.take_password_off(purge.password)
         return f"the ATA password is off: the drive is {after.word}; its data may be gone"
-    if left.rung.startswith("sanitize") and left.phase == "erasing":
+    if purge.rung.startswith("sanitize") and purge.phase == "erasing":
         return _leave_sanitize(ask)
-    if left.phase == "begun":
+    if purge.phase == "begun":
         return "nothing was erased"
     return "nothing can be put back: what was erased is gone, and the rest is as it was"
 
@@ -265,9 +265,9 @@ def _leave_sanitize(ask: Ask) -> str:
     if log.status != sanitize_commands.FAILED:
         return f"the drive says of its sanitize: {log.word}; its data are gone"
     # The log goes on to tell that the last sanitize failed.
-    done = ask(sanitize_commands.leave_failed_sanitize(ask.path))
-    if done.exit_code != 0:
-        raise Inconclusive(f"the drive stays in its failed sanitize: {done.error_line}")
+    result = ask(sanitize_commands.leave_failed_sanitize(ask.path))
+    if result.exit_code != 0:
+        raise Inconclusive(f"the drive stays in its failed sanitize: {result.error_line}")
     return "the failed sanitize was left, the drive takes reads and writes; it is not erased"
 
 
@@ -280,8 +280,8 @@ def interrupt(record: records.RunRecord, db: sqlite3.Connection) -> None:
         record.purge_ends(int(row["step"]), "interrupted", "the bench was killed or lost power")
     if not rows:
         return
-    for left in unfinished(db):
-        if left.run == record.number:
+    for purge in unfinished(db):
+        if purge.run == record.number:
             with contextlib.suppress(BenchError):
-                record.event(None, "purge", left.told())
+                record.event(None, "purge", purge.told())
 

@@ -104,25 +104,25 @@ def _unmount(number: int, uuid: str) -> Iterator[str]:
 def end_marked(uuid: str) -> None:
     """Kill every process that carries the run's mark, also where there are no cgroups."""
     for _ in range(20):
-        found = list(_marked(uuid))
-        if not found:
+        pids = list(_marked(uuid))
+        if not pids:
             return
-        for pid in found:
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.1)
 
 
 def _marked(uuid: str) -> list[int]:
-    wanted = f"{MARK}={uuid}".encode()
-    found = []
+    mark = f"{MARK}={uuid}".encode()
+    pids = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         with contextlib.suppress(OSError):
-            if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-    return found
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                pids.append(int(entry.name))
+    return pids
 
 
 def wait_idle(device: str, sysfs: Path = Path("/sys")) -> bool:

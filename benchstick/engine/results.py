@@ -26,11 +26,11 @@ def conclude(
 
     `drive` is the drive's JSON, `target` what the passes were measured on.
     """
-    kept = record.all_figures()
-    measured = [figure for figure in kept if figure.pass_no is not None]
+    figures = record.all_figures()
+    measured = [figure for figure in figures if figure.pass_no is not None]
     result = _result(record, suite, plan, drive, measured)
     # Whoever came this far and was killed then has kept them already.
-    if len(measured) == len(kept):
+    if len(measured) == len(figures):
         record.figures(
             [
                 Figure(
@@ -86,7 +86,7 @@ def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
             "SELECT idx, t_start FROM steps WHERE run = ? AND state = 'running'", (record.number,)
         ).fetchall()
     )
-    known = {(figure.step, figure.name) for figure in record.all_figures()}
+    keys = {(figure.step, figure.name) for figure in record.all_figures()}
     for row in open_steps:
         step = plan.steps[row["idx"]]
         if not isinstance(step, Fio) or not step.series or not step.counted:
@@ -97,8 +97,8 @@ def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
             if sample.step == row["idx"] and row["t_start"] <= sample.t - sample.dt
         ]
         rates = counter_rates(samples, step.block)
-        found = BySecond("counters", _LOST_LOG, 1, rates, latency_why=_LOST_LOG)
-        made = figures_of(
-            step, found, target="block" if step.whole_drive else target, why=KILLED, whole=False
+        series = BySecond("counters", _LOST_LOG, 1, rates, latency_why=_LOST_LOG)
+        figures = figures_of(
+            step, series, target="block" if step.whole_drive else target, why=KILLED, whole=False
         )
-        record.figures([item for item in made if (item.step, item.name) not in known])
+        record.figures([item for item in figures if (item.step, item.name) not in keys])

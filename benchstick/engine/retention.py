@@ -42,10 +42,10 @@ def prune(db: sqlite3.Connection, home: Path, limit: int, *, floor: int = FLOOR)
     tells it. Returns the UUIDs. StoreFailed when the folder is not ours.
     """
     with contextlib.suppress(FileNotFoundError), _opened(home / "runs") as runs:
-        kept = sorted(_found(db, runs), key=lambda item: (item.number or 0, item.changed))
-        total = sum(item.size for item in kept)
+        folders = sorted(_list_folders(db, runs), key=lambda item: (item.number or 0, item.changed))
+        total = sum(item.size for item in folders)
         removed = []
-        for item in kept:
+        for item in folders:
             if total <= limit and _free(runs) >= floor:
                 break
             if locks.is_alive(item.uuid):
@@ -81,7 +81,7 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(fd)
 
 
-def _found(db: sqlite3.Connection, runs: int) -> Iterator[Kept]:
+def _list_folders(db: sqlite3.Connection, runs: int) -> Iterator[Kept]:
     rows = db.execute("SELECT uuid, number FROM runs")
     numbers = {str(row["uuid"]): int(row["number"]) for row in rows}
     for name in os.listdir(runs):

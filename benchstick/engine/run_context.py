@@ -149,7 +149,7 @@ class Work:
         """
         if self.artefacts is not None:
             self.artefacts.command(argv)
-        done = subprocesses.run(
+        result = subprocesses.run(
             argv,
             timeout=timeout,
             cancel=Either(cancel or self.cancel, self.sampler.lost) if stoppable else None,
@@ -158,10 +158,10 @@ class Work:
             grace=grace,
         )
         if self.artefacts is not None:
-            self.artefacts.output(done.stdout, done.stderr, done.exit_code)
+            self.artefacts.output(result.stdout, result.stderr, result.exit_code)
         if stoppable and (self.cancel.is_set() or self.hold.medium_changed is not None):
             self.check_cancelled()
-        return done
+        return result
 
     @contextlib.contextmanager
     def measured(self, into: dict[str, Any]) -> Iterator[None]:
@@ -172,21 +172,21 @@ class Work:
         """
         try:
             before = self.sampler.counters()
-            begun = self.now
+            start = self.now
             yield
             after = self.sampler.counters()
         except OSError as error:
             if self.sampler.lost.is_set() or not self.hold.alive():
                 raise self.lost("went away") from error
             raise
-        ended = self.now
+        end = self.now
         into["counters"] = after.since(before)
-        into["inflight_median"] = self._median_inflight(begun, ended)
+        into["inflight_median"] = self._median_inflight(start, end)
 
-    def _median_inflight(self, begun: float, ended: float) -> float | None:
-        held = [
+    def _median_inflight(self, start: float, end: float) -> float | None:
+        depths = [
             sample.inflight
             for sample in self.sampler.pending()
-            if sample.step == self.index and begun <= sample.t <= ended
+            if sample.step == self.index and start <= sample.t <= end
         ]
-        return statistics.median(held) if held else None
+        return statistics.median(depths) if depths else None

@@ -68,13 +68,13 @@ class Ready:
 
 
 def find_drive(
-    selector: str, home: Path, seen: Collection[int] = (), *, makes: bool = True
+    selector: str, home: Path, hotplugs: Collection[int] = (), *, makes: bool = True
 ) -> Drive:
     """The drive that `selector` means; the practice drive is made where it `makes` things.
 
     BadInput when there is none.
     """
-    known = _labels(home)
+    labels = _labels(home)
     if selector == "practice":
         if makes:
             practice.ensure(home)
@@ -83,45 +83,47 @@ def find_drive(
                 "practice: not there yet, and a dry run makes nothing; run: benchstick practice",
                 field="drive",
             )
-    others = _others(selector, home, known)
-    return interrupted_sanitize.noted(home, _resolved([selector], home, seen, known, others))[0]
+    others = _others(selector, home, labels)
+    return interrupted_sanitize.noted(home, _resolved([selector], home, hotplugs, labels, others))[
+        0
+    ]
 
 
 def find_drives(
-    selectors: Sequence[str], home: Path, seen: Collection[int] = (), *, makes: bool = True
+    selectors: Sequence[str], home: Path, hotplugs: Collection[int] = (), *, makes: bool = True
 ) -> list[Drive]:
     """The drives that several selectors mean, in one look where that can be. BadInput."""
     if "practice" in selectors or len(selectors) == 1:
-        return [find_drive(selector, home, seen, makes=makes) for selector in selectors]
-    known = _labels(home)
-    return interrupted_sanitize.noted(home, _resolved(selectors, home, seen, known))
+        return [find_drive(selector, home, hotplugs, makes=makes) for selector in selectors]
+    labels = _labels(home)
+    return interrupted_sanitize.noted(home, _resolved(selectors, home, hotplugs, labels))
 
 
 def _resolved(
     selectors: Sequence[str],
     home: Path,
-    seen: Collection[int],
-    known: Mapping[str, str],
+    hotplugs: Collection[int],
+    labels: Mapping[str, str],
     others: Collection[str] = (),
 ) -> list[Drive]:
     """The drives of a scan that the selectors mean. Where one did not answer in time, which can
     change its code as well, a second scan gives it more time. BadInput."""
-    drives = discover.scan(labels=known, seen=seen, home=home, identity_only=others)
+    drives = discover.scan(labels=labels, hotplugs=hotplugs, home=home, identity_only=others)
     try:
-        meant = [discover.resolve(selector, drives, known) for selector in selectors]
+        matches = [discover.resolve(selector, drives, labels) for selector in selectors]
     except BadInput:
         if not any(drive.guard.retry for drive in drives):
             raise
-        meant = []
-    if meant and not any(drive.guard.retry for drive in meant):
-        return meant
+        matches = []
+    if matches and not any(drive.guard.retry for drive in matches):
+        return matches
     drives = discover.scan(
-        labels=known, seen=seen, home=home, identity_only=others, query=ask_patiently
+        labels=labels, hotplugs=hotplugs, home=home, identity_only=others, query=ask_patiently
     )
-    return [discover.resolve(selector, drives, known) for selector in selectors]
+    return [discover.resolve(selector, drives, labels) for selector in selectors]
 
 
-def _others(selector: str, home: Path, known: Mapping[str, str]) -> list[str]:
+def _others(selector: str, home: Path, labels: Mapping[str, str]) -> list[str]:
     """Kernel names of the drives that `selector` does not mean, by what the kernel alone knows.
 
     They are asked for their identity only, so that codes are what `benchstick drives` prints: a
@@ -129,12 +131,12 @@ def _others(selector: str, home: Path, known: Mapping[str, str]) -> list[str]:
     which is meant.
     """
     names = [path.name for path in Path("/sys/block").iterdir()]
-    drives = discover.scan(deep=False, labels=known, home=home, skip_queries=names)
+    drives = discover.scan(deep=False, labels=labels, home=home, skip_queries=names)
     try:
-        meant = discover.resolve(selector, drives, known)
+        drive = discover.resolve(selector, drives, labels)
     except BadInput:
         return []
-    return [name for name in names if name != meant.name]
+    return [name for name in names if name != drive.name]
 
 
 def _labels(home: Path) -> dict[str, str]:
@@ -152,7 +154,7 @@ def _labels(home: Path) -> dict[str, str]:
 def make_ready(
     job: Job,
     home: Path,
-    seen: Collection[int] = (),
+    hotplugs: Collection[int] = (),
     *,
     makes: bool = True,
     drive: Drive | None = None,
@@ -164,7 +166,7 @@ def make_ready(
     registry.find(job.suite)
     if drive is None:
         try:
-            drive = find_drive(job.drive, home, seen, makes=makes)
+            drive = find_drive(job.drive, home, hotplugs, makes=makes)
         except BadInput as error:
             if not job.follows:
                 raise
@@ -206,26 +208,26 @@ def make_ready(
         name = str(described["name"])
         if name not in named:
             named[name] = fileset.builtin(name, plan.scale or 1.0)
-    return Ready(job, drive, plan, named, folder, tuple(seen))
+    return Ready(job, drive, plan, named, folder, tuple(hotplugs))
 
 
 def make_all_ready(
-    jobs: Sequence[Job], home: Path, seen: Collection[int] = (), *, makes: bool = True
+    jobs: Sequence[Job], home: Path, hotplugs: Collection[int] = (), *, makes: bool = True
 ) -> list[Ready]:
     """Make all jobs of a queue ready, on one and the same drive; writes nothing. BadInput, also
     where they cannot follow each other; Refused."""
-    found: list[Ready] = []
+    ready_jobs: list[Ready] = []
     for job in jobs:
-        drive = found[0].drive if found else None
-        found.append(make_ready(job, home, seen, makes=makes, drive=drive))
-    run_queue.check([ready.plan for ready in found])
-    return found
+        drive = ready_jobs[0].drive if ready_jobs else None
+        ready_jobs.append(make_ready(job, home, hotplugs, makes=makes, drive=drive))
+    run_queue.check([ready.plan for ready in ready_jobs])
+    return ready_jobs
 
 
-def check_queue(jobs: Sequence[Job], home: Path, seen: Collection[int] = ()) -> list[Ready]:
+def check_queue(jobs: Sequence[Job], home: Path, hotplugs: Collection[int] = ()) -> list[Ready]:
     """`make_all_ready`, with the tools, codes and guard of each checked before the first begins."""
-    found = make_all_ready(jobs, home, seen)
-    for ready in found:
+    ready_jobs = make_all_ready(jobs, home, hotplugs)
+    for ready in ready_jobs:
         _check_tools(ready.plan)
         guard.check(
             ready.drive,
@@ -233,7 +235,7 @@ def check_queue(jobs: Sequence[Job], home: Path, seen: Collection[int] = ()) -> 
             erase=ready.job.erase,
             destructive=ready.plan.destroys,
         )
-    return found
+    return ready_jobs
 
 
 def _check_tools(plan: Plan) -> None:
@@ -244,15 +246,15 @@ def _check_tools(plan: Plan) -> None:
 
 def _own_sets(job: Job) -> tuple[list[FileSet], Path | None]:
     """The user's own set: a folder (read, never changed) or a manifest."""
-    given = job.params.get("set")
-    if job.suite != "das" or not given:
+    set_path = job.params.get("set")
+    if job.suite != "das" or not set_path:
         return [], None
     if not job.own_folders:
         raise BadInput("set: a folder of your own is taken on the command line only", field="set")
     try:
-        return _own_set(Path(given))
+        return _own_set(Path(set_path))
     except OSError as error:
-        raise BadInput(f"set: {given[:80]}: {error.strerror}", field="set") from None
+        raise BadInput(f"set: {set_path[:80]}: {error.strerror}", field="set") from None
 
 
 def _own_set(path: Path) -> tuple[list[FileSet], Path | None]:
@@ -275,7 +277,7 @@ def execute(
     *,
     cancel: threading.Event,
     progress: Callable[[Progress], None] | None = None,
-    begun: Callable[[int], None] | None = None,
+    on_begin: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Carry out a ready job. Raises Refused, BadInput, StoreFailed before anything is written."""
     _check_tools(ready.plan)
@@ -285,9 +287,9 @@ def execute(
             unlock=ready.job.unlock,
             erase=ready.job.erase,
             destructive=ready.plan.destroys,
-            seen=ready.seen,
+            hotplugs=ready.seen,
             home=home,
-        ) as held,
+        ) as hold,
         contextlib.closing(_store(home)) as store,
     ):
         runner = Runner(
@@ -296,13 +298,13 @@ def execute(
             registry.find(ready.job.suite),
             ready.plan,
             ready.drive,
-            held,
+            hold,
             sets=ready.sets,
             set_folder=ready.set_folder,
             cancel=cancel,
             progress=progress,
             request=ready.job.request,
-            begun=begun,
+            on_begin=on_begin,
         )
         return runner.carry_out()
 

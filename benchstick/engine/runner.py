@@ -101,9 +101,9 @@ class Runner:
         cancel: threading.Event,
         progress: Callable[[Progress], None] | None = None,
         request: int | None = None,
-        begun: Callable[[int], None] | None = None,
+        on_begin: Callable[[int], None] | None = None,
     ) -> None:
-        self.begun = begun
+        self.begun = on_begin
         self._db = store
         self.home = home
         self.suite = suite
@@ -131,8 +131,8 @@ class Runner:
     def carry_out(self) -> Outcome:
         """Do the plan. Every end is recorded: done, failed, cancelled; never raises BenchError."""
         paths.make_run_folder()
-        kept = settings.load(paths.settings_file()).output_mib
-        retention.prune(self._db, self.home, kept << 20)
+        limit_mib = settings.load(paths.settings_file()).output_mib
+        retention.prune(self._db, self.home, limit_mib << 20)
         check_room(self.home)
         os.umask(0o027)
         os.environ[MARK] = self.uuid
@@ -163,7 +163,7 @@ class Runner:
 
     def _recorded(self) -> Outcome:
         state, code, why = "done", EXIT_DONE, None
-        begun = time.monotonic()
+        started_at = time.monotonic()
         try:
             self._run()
         except Cancelled as stop:
@@ -172,22 +172,22 @@ class Runner:
             state, code, why = "failed", error.exit_code, error.message
         except BaseException as error:
             with contextlib.suppress(BenchError):
-                self._finish("failed", EXIT_INTERNAL, begun, f"internal error: {error!r}")
+                self._finish("failed", EXIT_INTERNAL, started_at, f"internal error: {error!r}")
             raise
         if state == "done":
             code, why = self._judge()
-        state, code, why = self._finish(state, code, begun, why)
+        state, code, why = self._finish(state, code, started_at, why)
         return Outcome(self.record.number, self.uuid, state, code, why)
 
     def _finish(
-        self, state: str, code: int, begun: float, why: str | None
+        self, state: str, code: int, started_at: float, why: str | None
     ) -> tuple[str, int, str | None]:
         drive = self.drive.to_json()
         result = conclude(self.record, self.suite, self.plan, drive, self.work_target)
         return self.record.finish(
             state,
             code,
-            seconds=time.monotonic() - begun,
+            seconds=time.monotonic() - started_at,
             why=why,
             result=result,
             open_steps=state if state in ("cancelled", "failed") else "interrupted",
@@ -370,10 +370,10 @@ class Runner:
             raise
         finally:
             self.work_target = work.target
-            cut = folder.bound()
+            note = folder.bound()
             self._keep(folder)
-            if cut:
-                self.record.event(work.now, "artefacts", f"{step.name}: {cut}")
+            if note:
+                self.record.event(work.now, "artefacts", f"{step.name}: {note}")
         state = "failed" if outcome.failed else "skipped" if outcome.skipped else "done"
         self._end(index, state, outcome, outcome.failed or outcome.skipped)
 
@@ -421,16 +421,16 @@ class Runner:
         work = self.work
         index = work.index
         step = self.plan.steps[index]
-        spent = work.now - self._step_began
+        elapsed = work.now - self._step_began
         # Taken once: the runner's thread ends a step whenever it likes.
         tells = work.share
         share = tells() if tells is not None else None
         # A copy tells what it has done; of a tool the drive's counters do.
         moved = work.sampler.moved(index) if isinstance(step, Fio) else work.bytes_done
-        fraction, left = of_step(step, spent, moved, share)
-        self._paces.learn(step, spent, left, moved)
+        fraction, remaining = of_step(step, elapsed, moved, share)
+        self._paces.learn(step, elapsed, remaining, moved)
         to_come = self.plan.steps[index + 1 :]
-        left += self._paces.seconds_of(to_come)
+        remaining += self._paces.seconds_of(to_come)
         at_most = any(isinstance(later, Fio) and later.round for later in to_come)
         if work.now - self._committed > COMMIT_EVERY:
             self._commit()
@@ -442,7 +442,7 @@ class Runner:
                 "fraction": fraction,
                 "text": step.name,
                 "t": work.now,
-                "seconds_left": left,
+                "seconds_left": remaining,
                 "at_most": at_most,
                 "samples": [sample.to_json() for sample in work.sampler.newest(180)],
             },
@@ -450,7 +450,7 @@ class Runner:
         if self.progress is not None:
             total = len(self.plan.steps)
             number = self.record.number
-            self.progress(Progress(number, index, total, step.name, fraction, left, at_most))
+            self.progress(Progress(number, index, total, step.name, fraction, remaining, at_most))
 
     def _commit(self) -> None:
         """Write the samples that the store does not have yet.

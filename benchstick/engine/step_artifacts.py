@@ -76,15 +76,15 @@ class StepFolder:
     def bound(self) -> str | None:
         """Cut what tools wrote by themselves to the limit; says what was cut, None if nothing."""
         total = 0
-        cut = None
+        note = None
         for path in sorted(self.path.iterdir(), key=lambda item: item.stat().st_size):
             size = path.stat().st_size
             room = max(0, LIMIT - total)
             if size > room:
                 os.truncate(path, room)
-                cut = f"{path.name} was cut from {size} to {room} bytes"
+                note = f"{path.name} was cut from {size} to {room} bytes"
             total += min(size, room)
-        return cut
+        return note
 
     def _append(self, name: str, text: str) -> None:
         data = text.encode("utf-8")

@@ -267,11 +267,11 @@ def _sizes(key: str, kind: _Kind, total: int) -> list[int]:
     weights = [_exp(_normal(key, i) * kind.spread // 1000) for i in range(kind.count)]
     sizes = [0] * kind.count
     free = list(range(kind.count))
-    left = total
+    remaining = total
     # Whatever hits a limit stays there and the others share what is left, until none hits one.
     while free:
         whole = sum(weights[i] for i in free)
-        shares = {i: left * weights[i] // whole for i in free}
+        shares = {i: remaining * weights[i] // whole for i in free}
         low = [i for i in free if shares[i] < kind.least]
         high = [i for i in free if shares[i] > kind.most]
         pinned = low if sum(kind.least - shares[i] for i in low) >= sum(
@@ -283,7 +283,7 @@ def _sizes(key: str, kind: _Kind, total: int) -> list[int]:
             break
         for i in pinned:
             sizes[i] = kind.least if pinned is low else kind.most
-            left -= sizes[i]
+            remaining -= sizes[i]
         free = [i for i in free if i not in set(pinned)]
     # What the division left over, at most one byte a file, goes to the largest.
     sizes[max(range(kind.count), key=sizes.__getitem__)] += total - sum(sizes)
@@ -339,28 +339,28 @@ def _br_items() -> list[_Item]:
 
 def _fewer(items: list[_Item], nominal: Nominal, scale: float) -> list[_Item]:
     """A sample of `items` that has their distribution of sizes; see `builtin` for the rule."""
-    wanted = min(len(items), max(MIN_FILES, round(nominal.files * scale)))
+    count = min(len(items), max(MIN_FILES, round(nominal.files * scale)))
     budget = int(nominal.bytes * scale)
     ranked = sorted(range(len(items)), key=lambda i: (items[i].size, i))
     # One file out of each of `wanted` equal ranges of the sizes, its middle one at first.
-    edges = [len(ranked) * i // wanted for i in range(wanted + 1)]
-    strata = [ranked[edges[i] : edges[i + 1]] for i in range(wanted)]
-    chosen = [stratum[len(stratum) // 2] for stratum in strata]
-    total = sum(items[i].size for i in chosen)
+    edges = [len(ranked) * i // count for i in range(count + 1)]
+    strata = [ranked[edges[i] : edges[i + 1]] for i in range(count)]
+    sample = [stratum[len(stratum) // 2] for stratum in strata]
+    total = sum(items[i].size for i in sample)
     # From the largest range down, take the largest file that keeps the sum within the budget:
     # the sum comes close to it without a size changed.
-    for place in reversed(range(wanted)):
-        rest = total - items[chosen[place]].size
+    for place in reversed(range(count)):
+        rest = total - items[sample[place]].size
         fitting = [i for i in strata[place] if rest + items[i].size <= budget]
-        chosen[place] = fitting[-1] if fitting else strata[place][0]
-        total = rest + items[chosen[place]].size
+        sample[place] = fitting[-1] if fitting else strata[place][0]
+        total = rest + items[sample[place]].size
     if total < budget * 9 // 10:
         # One file outweighs the budget (the feature of BR): without it the set would be far
         # smaller than asked for, so it is taken and all sizes shrink.
-        rest = total - items[chosen[-1]].size
-        chosen[-1] = next((i for i in strata[-1] if rest + items[i].size >= budget), strata[-1][-1])
-        total = rest + items[chosen[-1]].size
-    picked = [items[i] for i in sorted(chosen)]
+        rest = total - items[sample[-1]].size
+        sample[-1] = next((i for i in strata[-1] if rest + items[i].size >= budget), strata[-1][-1])
+        total = rest + items[sample[-1]].size
+    picked = [items[i] for i in sorted(sample)]
     return _shrink(picked, budget) if total > budget else picked
 
 
@@ -399,12 +399,12 @@ def _lay_out(name: str, items: list[_Item], folders: int, scale: float) -> FileS
 
 def _nearest(home: str, names: Iterable[str]) -> str:
     """`home` if it is among `names`, else its nearest parent there, else the first."""
-    known = list(names)
+    candidates = list(names)
     while home:
-        if home in known:
+        if home in candidates:
             return home
         home = home.rpartition("/")[0]
-    return known[0]
+    return candidates[0]
 
 
 def _folder_tree(items: list[_Item], folders: int) -> tuple[list[str], dict[str, list[str]]]:
@@ -435,15 +435,15 @@ def _folder_tree(items: list[_Item], folders: int) -> tuple[list[str], dict[str,
 
 def _below(home: str, count: int) -> list[str]:
     """`count` folders below `home`: groups of up to seven, each a parent and its children."""
-    made: list[str] = []
+    folders: list[str] = []
     group = 0
-    while len(made) < count:
+    while len(folders) < count:
         parent = f"{home}/{2004 + group}"
-        made.append(parent)
-        for i in range(min(6, count - len(made))):
-            made.append(f"{parent}/{2004 + group}-{2 * i + 1:02d} Part {i + 1}")
+        folders.append(parent)
+        for i in range(min(6, count - len(folders))):
+            folders.append(f"{parent}/{2004 + group}-{2 * i + 1:02d} Part {i + 1}")
         group += 1
-    return made
+    return folders
 
 
 def _place(items: list[_Item], homes: Mapping[str, list[str]]) -> list[FileEntry]:
@@ -451,17 +451,17 @@ def _place(items: list[_Item], homes: Mapping[str, list[str]]) -> list[FileEntry
     groups: dict[str, list[_Item]] = {}
     for item in items:
         groups.setdefault(item.home, []).append(item)
-    taken: set[str] = set()
+    used_paths: set[str] = set()
     entries = []
     for home in sorted(groups):
         group, places = groups[home], homes[home]
         for i, item in enumerate(group):
             folder = places[i * len(places) // len(group)]
             path, copy = f"{folder}/{item.name}", 1
-            while path.casefold() in taken:
+            while path.casefold() in used_paths:
                 copy += 1
                 path = f"{folder}/{copy} {item.name}"
-            taken.add(path.casefold())
+            used_paths.add(path.casefold())
             entries.append(FileEntry(path, item.size, item.fill))
     return entries
 
@@ -611,12 +611,12 @@ def _from_json(document: str | Mapping[str, Any]) -> FileSet:
     if len(set(paths)) != len(paths):
         twice = next(path for path in paths if paths.count(path) > 1)
         raise BadInput(f"file set: files: {twice!r} is given twice")
-    known = set(folders)
+    folder_set = set(folders)
     for i, entry in enumerate(files):
         for parent in _parents(entry.path):
-            if parent not in known:
+            if parent not in folder_set:
                 raise BadInput(f"file set: files[{i}]: its folder {parent!r} is not in folders")
-        if entry.path in known:
+        if entry.path in folder_set:
             raise BadInput(f"file set: files[{i}]: {entry.path!r} is a folder too")
     return FileSet(
         name=_get(document, "name", str),
@@ -633,8 +633,8 @@ def _from_json(document: str | Mapping[str, Any]) -> FileSet:
 def _get(document: Mapping[str, Any], key: str, kind: Any) -> Any:
     value = document.get(key)
     if not isinstance(value, kind) or isinstance(value, bool):
-        found = "missing" if key not in document else f"found {type(value).__name__}"
-        raise BadInput(f"file set: {key}: wrong or missing ({found})")
+        problem = "missing" if key not in document else f"found {type(value).__name__}"
+        raise BadInput(f"file set: {key}: wrong or missing ({problem})")
     return value
 
 

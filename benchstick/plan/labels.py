@@ -29,13 +29,13 @@ class Ticket:
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
-def ticket_of(given: Mapping[str, Any]) -> Ticket:
+def ticket_of(texts: Mapping[str, Any]) -> Ticket:
     """A ticket of texts that anybody may have typed. BadInput naming the field that is wrong."""
-    known = {part.name for part in fields(Ticket)}
-    for name in given:
-        if name not in known:
+    names = {part.name for part in fields(Ticket)}
+    for name in texts:
+        if name not in names:
             raise BadInput(f"{name}: there are {', '.join(KINDS)}", field=str(name))
-    return Ticket(**{name: _text(name, value) for name, value in given.items()})
+    return Ticket(**{name: _text(name, value) for name, value in texts.items()})
 
 
 def _text(name: str, value: Any) -> str:
@@ -74,8 +74,8 @@ def same_serial(scanned: str, serials: tuple[str, ...]) -> bool:
     Case, spaces and hyphens do not count: labels have them, drives do not. Nothing else is
     forgiven: a label that holds more than the number needs a prefix in the settings.
     """
-    wanted = _bare(scanned)
-    return bool(wanted) and wanted in {_bare(serial) for serial in serials}
+    label_serial = _bare(scanned)
+    return bool(label_serial) and label_serial in {_bare(serial) for serial in serials}
 
 
 def _bare(serial: str) -> str:

@@ -102,18 +102,18 @@ def flag(name: str, default: bool, help: str) -> Param:
     return Param(name, default, help, parse, "choice", ("yes", "no"))
 
 
-def read(declared: tuple[Param, ...], given: Mapping[str, str]) -> dict[str, Value]:
+def read(declared: tuple[Param, ...], texts: Mapping[str, str]) -> dict[str, Value]:
     """All declared parameters with the given texts parsed and the defaults filled in.
 
     BadInput naming the first unknown or wrong one.
     """
-    known = {param.name: param for param in declared}
-    for name in given:
-        if name not in known:
+    params = {param.name: param for param in declared}
+    for name in texts:
+        if name not in params:
             raise BadInput(
-                f"{name}: no such parameter; there are {', '.join(known) or 'none'}", field=name
+                f"{name}: no such parameter; there are {', '.join(params) or 'none'}", field=name
             )
     return {
-        name: param.parse(given[name], name) if name in given else param.default
-        for name, param in known.items()
+        name: param.parse(texts[name], name) if name in texts else param.default
+        for name, param in params.items()
     }

@@ -30,8 +30,8 @@ def one_line(text: object) -> str:
     return _BREAKS.sub(_escaped, plain(str(text)))
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 class PlainStream:
@@ -61,12 +61,12 @@ def under(stream: TextIO) -> TextIO:
 @contextlib.contextmanager
 def plain_output() -> Iterator[None]:
     """Everything that is printed meanwhile is `plain`, on stdout and stderr."""
-    kept = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast(TextIO, _wrapped(stream)) for stream in kept)
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, _wrapped(stream)) for stream in streams)
     try:
         yield
     finally:
-        sys.stdout, sys.stderr = kept
+        sys.stdout, sys.stderr = streams
 
 
 def _wrapped(stream: TextIO) -> TextIO | PlainStream:

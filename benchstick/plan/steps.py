@@ -286,13 +286,13 @@ class Plan:
         """The state in one text; None where the target tells it."""
         return "; ".join(self.states) or None
 
-    def state_after(self, purged: str | None, made: str | None = None) -> str:
+    def state_after(self, purged: str | None, new_state: str | None = None) -> str:
         """The state when the plan's purge left the drive as `purged` says, None when it has not
         been carried out or there is none; with what is `made` of it instead of all of `states`."""
         before = purged or (self.states[0] if self.states else None)
         if purged is None and any(isinstance(step, Purge) for step in self.steps):
             before = "purge not done"
-        rest = self.states[1:] if made is None else (made,)
+        rest = self.states[1:] if new_state is None else (new_state,)
         return "; ".join((before, *rest)) if before else ""
 
     @property
@@ -371,18 +371,18 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
 
 def _states(data: Mapping[str, Any]) -> tuple[str, ...]:
     # A plan of an older bench has the whole in one text.
-    found = data.get("states")
-    if found is None:
-        found = [data["state"]] if data.get("state") else []
-    return tuple(str(item) for item in found)
+    states = data.get("states")
+    if states is None:
+        states = [data["state"]] if data.get("state") else []
+    return tuple(str(item) for item in states)
 
 
 def unique_names(steps: Iterable[Step]) -> tuple[Step, ...]:
     """The steps, checked to have distinct names: figures refer to steps by name."""
-    made = tuple(steps)
-    seen: set[str] = set()
-    for step in made:
-        if step.name in seen:
+    checked_steps = tuple(steps)
+    names: set[str] = set()
+    for step in checked_steps:
+        if step.name in names:
             raise ValueError(f"two steps are named {step.name!r}")
-        seen.add(step.name)
-    return made
+        names.add(step.name)
+    return checked_steps

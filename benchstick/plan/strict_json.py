@@ -17,7 +17,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    document = dict(pairs)
+    if len(document) != len(pairs):
         raise ValueError("a field is given twice")
-    return made
+    return document

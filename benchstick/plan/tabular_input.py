@@ -18,10 +18,10 @@ from benchstick.plan.toml_positions import NotToml, TomlLines
 MOST_BYTES = 1 << 20
 
 
-def wrong(where: str, line: int | None, said: str, field: str | None = None) -> NoReturn:
+def wrong(where: str, line: int | None, message: str, field: str | None = None) -> NoReturn:
     """BadInput about `line` of the file called `where`."""
     at = f"{where}: line {line}" if line else where
-    raise BadInput(f"{at}: {said}", field=field or "file")
+    raise BadInput(f"{at}: {message}", field=field or "file")
 
 
 def decoded(raw: bytes, where: str) -> str:
@@ -56,7 +56,7 @@ def parse_csv(text: str, where: str, columns: Sequence[str]) -> list[tuple[int, 
     head = text.split("\n", 1)[0]
     mark = ";" if ";" in head and "," not in head else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-    made: list[tuple[int, dict[str, str]]] = []
+    rows: list[tuple[int, dict[str, str]]] = []
     names: list[str] | None = None
     try:
         for row in reader:
@@ -71,12 +71,12 @@ def parse_csv(text: str, where: str, columns: Sequence[str]) -> list[tuple[int, 
             elif len(cells) != len(names):
                 wrong(where, reader.line_num, f"{len(cells)} cells, {len(names)} are wanted")
             else:
-                made.append((reader.line_num, dict(zip(names, cells, strict=True))))
+                rows.append((reader.line_num, dict(zip(names, cells, strict=True))))
     except csv.Error as error:
         wrong(where, reader.line_num, f"not CSV: {error}")
     if names is None:
         wrong(where, None, "empty")
-    return made
+    return rows
 
 
 def checked_text(value: Any, name: str, *, most: int = 200) -> str:

@@ -38,10 +38,10 @@ _STRINGS = (_MULTI_BASIC, _MULTI_LITERAL, _BASIC, _LITERAL)
 class NotToml(ValueError):
     """Why a text is not TOML, and on which line; None where that cannot be told."""
 
-    def __init__(self, line: int | None, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, line: int | None, message: str) -> None:
+        super().__init__(message)
         self.line = line
-        self.said = said
+        self.said = message
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -56,11 +56,11 @@ def parse(text: str) -> dict[str, Any]:
         raise NotToml(None, "nested too deeply") from None
     except ValueError as error:
         at = re.search(r" \(at line (\d+), column \d+\)$", str(error))
-        said = str(error)[: at.start()] if at else str(error)[:200]
-        told = int(at[1]) if at else None
-        if said.endswith(_AT_END):
-            told = text.rstrip().count("\n") + 1
-        raise NotToml(told, f"not TOML: {said}") from None
+        message = str(error)[: at.start()] if at else str(error)[:200]
+        error_line = int(at[1]) if at else None
+        if message.endswith(_AT_END):
+            error_line = text.rstrip().count("\n") + 1
+        raise NotToml(error_line, f"not TOML: {message}") from None
 
 
 class TomlLines:
@@ -94,11 +94,11 @@ class TomlLines:
         return bisect.bisect_left(self._breaks, self._at) + 1
 
     def _skip(self, what: re.Pattern[str]) -> str:
-        found = what.match(self._text, self._at)
-        if found is None:
+        match = what.match(self._text, self._at)
+        if match is None:
             raise ValueError("not the TOML that tomllib took")
-        self._at = found.end()
-        return found[0]
+        self._at = match.end()
+        return match[0]
 
     def _is(self, mark: str) -> bool:
         """Whether `mark` is next, which is then passed."""
@@ -181,9 +181,9 @@ class TomlLines:
                 self._pair(path)
         elif self._text[self._at] in "\"'":
             for pattern in _STRINGS:
-                found = pattern.match(self._text, self._at)
-                if found is not None:
-                    self._at = found.end()
+                match = pattern.match(self._text, self._at)
+                if match is not None:
+                    self._at = match.end()
                     return
             raise ValueError("not the TOML that tomllib took")
         else:

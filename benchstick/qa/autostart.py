@@ -92,7 +92,7 @@ class Hands:
         tree: Tree | None = None,
         now: Callable[[], float] = time.monotonic,
         tell: Callable[[str], None] = _silent,
-        wanted: Wanted | None = None,
+        request_reader: Wanted | None = None,
         why_not: str | None = None,
     ) -> None:
         self._ports, self._seconds, self._begin = ports, seconds, begin
@@ -102,13 +102,13 @@ class Hands:
         self._why_not = why_not
         self._places = {name: _Place(self._empty(name)) for name in ports}
         self._kept: list[Slot] | None = None
-        self._wanted = wanted
+        self._wanted = request_reader
         self._drives: Sequence[Drive] = ()
         # Asked for and not begun yet; and the tests beside the slots, by their place's name.
         self._wishes: list[tuple[Drive, Begin]] = []
         self._beside: dict[str, _Place] = {}
 
-    def look(self, drives: Sequence[Drive], seen: Collection[int]) -> None:
+    def look(self, drives: Sequence[Drive], hotplugs: Collection[int]) -> None:
         """Take in which drives are there; `seen` are those that were plugged in while the agent
         watched, by diskseq."""
         self._drives = drives
@@ -117,7 +117,7 @@ class Hands:
                 drive for drive in drives
                 if slot_of(self._tree, drive.identity.port, self._ports) == name
             ]  # fmt: skip
-            self._look_at(place, there, seen)
+            self._look_at(place, there, hotplugs)
         keys = {drive.identity.key() for drive in drives}
         for name, place in list(self._beside.items()):
             if place.test is not None or place.slot.drive_key in keys:
@@ -130,7 +130,7 @@ class Hands:
     def _empty(self, name: str) -> Slot:
         return Slot(name=name, said=self._why_not)
 
-    def _look_at(self, place: _Place, there: Sequence[Drive], seen: Collection[int]) -> None:
+    def _look_at(self, place: _Place, there: Sequence[Drive], hotplugs: Collection[int]) -> None:
         if place.test is not None:
             # Its own process notices when the drive is gone.
             return
@@ -160,11 +160,11 @@ class Hands:
         if place.slot.state == DONE and place.slot.drive_key == drive.identity.key() and back:
             self._event("plugged", place, **place.told)
             return
-        place.slot = self._new(place, drive, seen)
+        place.slot = self._new(place, drive, hotplugs)
         if not again:
             # One whose kernel does not count its disks is looked at anew each time.
-            said = None if place.slot.state == COUNTDOWN else place.slot.said
-            self._event("plugged", place, **place.told, said=said)
+            reason = None if place.slot.state == COUNTDOWN else place.slot.said
+            self._event("plugged", place, **place.told, said=reason)
         if place.slot.state == COUNTDOWN:
             self._count(place)
 
@@ -178,14 +178,14 @@ class Hands:
         at = {"time": utc_now(), "event": event, "slot": slot}
         self._tell(line_of({**at, **words}))
 
-    def _new(self, place: _Place, drive: Drive, seen: Collection[int]) -> Slot:
+    def _new(self, place: _Place, drive: Drive, hotplugs: Collection[int]) -> Slot:
         slot = Slot(
             name=place.slot.name, state=HERE, drive_key=drive.identity.key(), code=drive.code,
             model=drive.identity.model,
         )  # fmt: skip
         if self._begin is None:
             return replace(slot, said=self._why_not)
-        if drive.diskseq is None or drive.diskseq not in seen:
+        if drive.diskseq is None or drive.diskseq not in hotplugs:
             return replace(slot, said=NOT_SEEN)
         return self._counting(place, slot, drive)
 
@@ -212,28 +212,28 @@ class Hands:
     def tick(self, db: sqlite3.Connection, drives: Sequence[Drive]) -> bool:
         """Begin the tests whose countdown has ended, take in those that have ended, and tell;
         whether one has ended."""
-        ended = False
+        has_ended = False
         while self._wishes:
             self._start_wanted(db, *self._wishes.pop(0))
         for place in self._all():
             if place.test is not None and not place.test.is_alive():
                 place.slot = self._ended(place, place.test)
                 place.test = None
-                ended = True
+                has_ended = True
             elif place.slot.state == COUNTDOWN and place.deadline <= self._now():
                 self._start(db, place, drives)
-        found = [place.slot for place in self._all()]
-        if found != self._kept:
-            bays.keep(db, found)
-            self._kept = found
-        return ended
+        slots = [place.slot for place in self._all()]
+        if slots != self._kept:
+            bays.keep(db, slots)
+            self._kept = slots
+        return has_ended
 
     def _all(self) -> list[_Place]:
         """The slots, then the tests beside them."""
         return [*self._places.values(), *self._beside.values()]
 
-    def _tell_of(self, found: Mapping[str, Any]) -> None:
-        for line in event_lines(found):
+    def _tell_of(self, verdict: Mapping[str, Any]) -> None:
+        for line in event_lines(verdict):
             self._tell(line)
 
     def _start_wanted(self, db: sqlite3.Connection, drive: Drive, begin: Begin) -> None:
@@ -270,9 +270,9 @@ class Hands:
         over = [at for at, place in self._beside.items() if place.test is None]
         for at in over[: max(0, len(over) - SHOWN_BESIDE + 1)]:
             del self._beside[at]
-        made = _Place(Slot(name=name), told=drive_words(drive), beside=True)
-        self._beside[name] = made
-        return made
+        new_place = _Place(Slot(name=name), told=drive_words(drive), beside=True)
+        self._beside[name] = new_place
+        return new_place
 
     def _start(self, db: sqlite3.Connection, place: _Place, drives: Sequence[Drive]) -> None:
         drive = next((one for one in drives if one.diskseq == place.diskseq), None)
@@ -285,9 +285,9 @@ class Hands:
         try:
             place.test = self._begin(drive, place.slot.name, ticket)
         except OSError as error:
-            said = f"its test could not be started: {error.strerror}"
-            place.slot = replace(place.slot, state=HERE, until=None, said=said)
-            self._event("failed", place, **drive_words(drive), said=said)
+            message = f"its test could not be started: {error.strerror}"
+            place.slot = replace(place.slot, state=HERE, until=None, said=message)
+            self._event("failed", place, **drive_words(drive), said=message)
             return
         place.slot = replace(place.slot, state=TESTING, until=None, said=None)
         self._tell_begun(drive, place.slot.name, ticket)
@@ -299,17 +299,21 @@ class Hands:
         )  # fmt: skip
 
     def _ended(self, place: _Place, test: Test) -> Slot:
-        slot, found = place.slot, test.verdict()
-        if "error" in found:
-            said = found["error"]["message"]
+        slot, verdict = place.slot, test.verdict()
+        if "error" in verdict:
+            message = verdict["error"]["message"]
             self._event(
                 "verdict", place, drive=slot.code, model=slot.model, verdict="inconclusive",
-                exit_code=found["error"]["code"], why=said,
+                exit_code=verdict["error"]["code"], why=message,
             )  # fmt: skip
-            return replace(slot, state=DONE, word="inconclusive", said=said)
-        self._tell_of(found)
+            return replace(slot, state=DONE, word="inconclusive", said=message)
+        self._tell_of(verdict)
         return replace(
-            slot, state=DONE, verdict=found.get("number"), word=found["verdict"], said=found["why"]
+            slot,
+            state=DONE,
+            verdict=verdict.get("number"),
+            word=verdict["verdict"],
+            said=verdict["why"],
         )
 
     def asked(self, body: Mapping[str, Any]) -> None:
@@ -320,22 +324,22 @@ class Hands:
         if "recipe" in body:
             self._want(body)
             return
-        name, wanted = body.get("slot"), body.get("do")
+        name, action = body.get("slot"), body.get("do")
         place = next((one for one in self._all() if one.slot.name == name), None)
         if place is None:
             there = ", ".join(one.slot.name for one in self._all()) or "none"
             raise BadInput(f"slot: there is no such slot; there are: {there}", field="slot")
         state = place.slot.state
-        if wanted == "stop" and state == COUNTDOWN:
+        if action == "stop" and state == COUNTDOWN:
             place.slot = replace(place.slot, state=STOPPED, until=None)
             self._event("stopped", place, **(place.told or {}), what=COUNTDOWN)
-        elif wanted == "stop" and place.test is not None:
+        elif action == "stop" and place.test is not None:
             place.test.end()
             self._event("stopped", place, **(place.told or {}), what="test")
-        elif wanted == "again" and (self._begin is None or place.beside):
-            said = self._why_not or "no recipe starts by itself here (autostart)"
-            raise BadInput(f"do: {said}", field="do")
-        elif wanted == "again" and state in (STOPPED, DONE) and place.diskseq is not None:
+        elif action == "again" and (self._begin is None or place.beside):
+            message = self._why_not or "no recipe starts by itself here (autostart)"
+            raise BadInput(f"do: {message}", field="do")
+        elif action == "again" and state in (STOPPED, DONE) and place.diskseq is not None:
             # Said of the slot as it was: the drive that is there now was seen being plugged in.
             drive = next((one for one in self._drives if one.diskseq == place.diskseq), None)
             if drive is None:
@@ -343,15 +347,15 @@ class Hands:
             place.slot = self._counting(place, place.slot, drive)
             self._count(place)
         else:
-            raise BadInput(f"do: {wanted!r} is not to be had of a slot that is {state}", field="do")
+            raise BadInput(f"do: {action!r} is not to be had of a slot that is {state}", field="do")
 
     def _want(self, body: Mapping[str, Any]) -> None:
         if self._wanted is None:
             raise BadInput("recipe: no test can be asked for here", field="recipe")
-        given = [body.get(name) for name in ("drive", "identity_key", "diskseq")]
+        identifiers = [body.get(name) for name in ("drive", "identity_key", "diskseq")]
         drive = next(
             (one for one in self._drives
-             if [one.code, one.identity.key(), one.diskseq] == given), None
+             if [one.code, one.identity.key(), one.diskseq] == identifiers), None
         )  # fmt: skip
         if drive is None:
             raise BadInput(

@@ -31,11 +31,11 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
         raise SettingsError("settings", None, "autostart: it needs bench_ports to start on")
 
     def wanted(body: Mapping[str, Any], drive: Drive) -> Begin:
-        name, typed = body.get("recipe"), body.get("erase")
+        name, erase_code = body.get("recipe"), body.get("erase")
         if not isinstance(name, str):
             raise BadInput("recipe: a recipe's name is wanted", field="recipe")
-        if typed not in (None, drive.code):
-            raise Refused(f"erase: {typed!r} is not the code of {drive.code}", field="erase")
+        if erase_code not in (None, drive.code):
+            raise Refused(f"erase: {erase_code!r} is not the code of {drive.code}", field="erase")
         # On use, here and below: they bring the runner and every suite, and an agent without slots
         # waits most of its life.
         from benchstick.recipes import library
@@ -46,7 +46,7 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
         read(raw, recipe.file)
         medium = body.get("medium")
         to_token(medium)
-        return _begin(settings, home, raw, recipe.file, erase=typed, medium=medium or None)
+        return _begin(settings, home, raw, recipe.file, erase=erase_code, medium=medium or None)
 
     begin = why_not = None
     if settings.autostart:
@@ -58,16 +58,18 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
         try:
             read(raw, recipe.file)
         except RecipeMistakes as error:
-            told = error.mistakes[0].told(recipe.file)
-            said = f"autostart: {told}"
-            raise SettingsError("settings", None, said, field="autostart") from None
+            mistake = error.mistakes[0].told(recipe.file)
+            message = f"autostart: {mistake}"
+            raise SettingsError("settings", None, message, field="autostart") from None
         why_not = pin_problem(settings, raw)
         if why_not is None:
             begin = _begin(settings, home, raw, recipe.file)
         else:
             print(f"benchstick agent: {why_not}", file=sys.stderr)
             tell(line_of({"time": utc_now(), "event": "autostart", "said": why_not}))
-    return Hands(ports, settings.countdown, begin, tell=tell, wanted=wanted, why_not=why_not)
+    return Hands(
+        ports, settings.countdown, begin, tell=tell, request_reader=wanted, why_not=why_not
+    )
 
 
 def problem(settings: Settings, home: Path) -> str | None:
@@ -85,14 +87,14 @@ def problem(settings: Settings, home: Path) -> str | None:
 def pin_problem(settings: Settings, raw: bytes) -> str | None:
     """Why the recipe of `autostart`, whose file has these bytes, starts no test by itself; None
     where its SHA-256 is the one in the settings."""
-    name, wanted = settings.autostart_recipe, settings.autostart_sha256
+    name, pin = settings.autostart_recipe, settings.autostart_sha256
     digest = hashlib.sha256(raw).hexdigest()
-    if digest == wanted:
+    if digest == pin:
         return None
     what = (
         f"the recipe {name!r} changed (its SHA-256 is {digest[:12]}..., the settings have "
-        f"{wanted[:12]}...)"
-        if wanted
+        f"{pin[:12]}...)"
+        if pin
         else f"the setting has no SHA-256 for the recipe {name!r}"
     )
     return (

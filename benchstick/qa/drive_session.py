@@ -115,17 +115,17 @@ class DriveTest:
         drive = self._find()
         earlier: list[dict[str, Any]] = []
         while True:
-            found = self._once(drive, earlier)
-            last = self.cancelled.is_set() or not verdict.again(self.recipe, found)
+            document = self._once(drive, earlier)
+            last = self.cancelled.is_set() or not verdict.again(self.recipe, document)
             if last:
-                found["after"] = self._let_go()
+                document["after"] = self._let_go()
             with contextlib.closing(database.open_writer(self.home)) as db:
-                number = verdicts.keep(db, found, post=last and posts())
-            found = {"number": number, **found}
+                number = verdicts.keep(db, document, post=last and posts())
+            document = {"number": number, **document}
             if last:
-                return found
-            self.tell(f"{found['verdict']}: {found['why']}; tested again")
-            earlier.append(found)
+                return document
+            self.tell(f"{document['verdict']}: {document['why']}; tested again")
+            earlier.append(document)
             with contextlib.suppress(BenchError):
                 # With the facts of now; where it is gone its first run says so.
                 drive = self._find()
@@ -143,8 +143,8 @@ class DriveTest:
         return drive
 
     def _once(self, drive: Drive, earlier: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        begun = utc_now()
-        ended: tuple[int, str] | None = None
+        started_at = utc_now()
+        ending: tuple[int, str] | None = None
         refused: list[Reason] = preconditions.reasons(self.recipe, drive.to_json())
         another = verdict.serial_mismatch(self.ask.scanned, drive.to_json()) is not None
         numbers: list[int] = []
@@ -157,16 +157,16 @@ class DriveTest:
                         refused = self._runs(readies, watch, numbers, again=bool(earlier))
                 except Cancelled:
                     # By a rule, which tells itself, or by somebody.
-                    ended = None if watch.reason else (EXIT_CANCELLED, "cancelled")
+                    ending = None if watch.reason else (EXIT_CANCELLED, "cancelled")
                 except BenchError as error:
-                    ended = (error.exit_code, error.message)
+                    ending = (error.exit_code, error.message)
             seconds, reason = watch.seconds, watch.reason
         evidence = self._evidence(drive, numbers)
-        if ended is None and reason is None:
-            ended = _went_away(evidence)
+        if ending is None and reason is None:
+            ending = _went_away(evidence)
         attempt = Attempt(
-            evidence=evidence, seconds=seconds, begun_utc=begun, ended_utc=utc_now(),
-            stopped=reason, ended=ended, refused=refused, scanned=self.ask.scanned,
+            evidence=evidence, seconds=seconds, begun_utc=started_at, ended_utc=utc_now(),
+            stopped=reason, ended=ending, refused=refused, scanned=self.ask.scanned,
             labels=self.ask.labels, slot=self.ask.bench_ports.get(drive.identity.port) or None,
             earlier=earlier,
         )  # fmt: skip
@@ -178,16 +178,16 @@ class DriveTest:
         after = self.recipe.after
         if not (after.eject or after.power_off):
             return None
-        asked = "power_off" if after.power_off else "eject"
+        action = "power_off" if after.power_off else "eject"
         try:
             if self.cancelled.is_set():
                 raise Cancelled("the test was cancelled")
             eject.let_go(
-                self._find(), power_off=after.power_off, seen=self._seen, home=self.home
+                self._find(), power_off=after.power_off, hotplugs=self._seen, home=self.home
             )
         except BenchError as error:
-            return {"asked": asked, "done": False, "why": error.message}
-        return {"asked": asked, "done": True, "why": None}
+            return {"asked": action, "done": False, "why": error.message}
+        return {"asked": action, "done": True, "why": None}
 
     # -- before
 
@@ -203,11 +203,11 @@ class DriveTest:
 
     def _ready(self, drive: Drive) -> list[Ready]:
         """The runs with their plans, before anything of them is allowed."""
-        made = []
+        readies = []
         for job in self._jobs(drive):
-            made.append(make_ready(job, self.home, self._seen, drive=drive))
-        run_queue.check([ready.plan for ready in made])
-        return made
+            readies.append(make_ready(job, self.home, self._seen, drive=drive))
+        run_queue.check([ready.plan for ready in readies])
+        return readies
 
     def _erasing(self, drive: Drive, readies: Sequence[Ready], *, sample: bool) -> list[Reason]:
         """Why what destroys data may not be carried out; nothing where nothing does, or it may.
@@ -265,9 +265,9 @@ class DriveTest:
             if watch.stop.is_set():
                 raise Cancelled("cancelled while it waited for its turn")
 
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
             with watch.waiting():
-                held.enter_context(
+                stack.enter_context(
                     turn(exclusive=exclusive, controller=host_settings.controller(drive.name),
                          most=self.ask.per_controller, wait=wait)
                 )  # fmt: skip
@@ -289,7 +289,7 @@ class DriveTest:
                 self.tell(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.left}")
 
         try:
-            return execute(ready, self.home, cancel=watch.stop, progress=show, begun=begun)
+            return execute(ready, self.home, cancel=watch.stop, progress=show, on_begin=begun)
         finally:
             watch.ended()
 
@@ -313,15 +313,15 @@ class DriveTest:
     def _after(self, drive: Drive) -> tuple[dict[str, Any] | None, str]:
         """The drive's facts after its runs, SMART among them; else why there are none."""
         try:
-            found = find_drive(self.ask.drive, self.home, self._seen, makes=False)
+            current_drive = find_drive(self.ask.drive, self.home, self._seen, makes=False)
         except (BadInput, DriveLost, Refused) as error:
             # Its code may be another one since a drive with the same serial was plugged in.
-            there = discover.scan(seen=self._seen, home=self.home)
+            there = discover.scan(hotplugs=self._seen, home=self.home)
             same = [one for one in there if one.identity == drive.identity]
             if len(same) != 1:
                 return None, error.message
-            (found,) = same
-        return found.to_json(), ""
+            (current_drive,) = same
+        return current_drive.to_json(), ""
 
 
 def _went_away(evidence: Evidence) -> tuple[int, str] | None:
@@ -358,14 +358,14 @@ def main() -> int:
 
     with plain_output(), cancel_on_signals() as cancelled:
         try:
-            found = DriveTest(ask, data_folder(), cancelled, tell, parent).carry_out()
+            document = DriveTest(ask, data_folder(), cancelled, tell, parent).carry_out()
         except BenchError as error:
-            found = {"error": {"code": error.exit_code, "message": error.message}}
+            document = {"error": {"code": error.exit_code, "message": error.message}}
         except Exception as error:  # noqa: BLE001 - told to the one who asked, whatever it is
             traceback.print_exc()
-            found = {"error": {"code": EXIT_INTERNAL, "message": f"internal error: {error!r}"}}
+            document = {"error": {"code": EXIT_INTERNAL, "message": f"internal error: {error!r}"}}
         with os.fdopen(out, "w", encoding="utf-8") as file:
-            json.dump(found, file)
+            json.dump(document, file)
     return 0
 
 

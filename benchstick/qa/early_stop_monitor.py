@@ -118,9 +118,9 @@ class Watch:
 
     def _take_samples(self, uuid: str) -> None:
         """The samples that are new in the live record; it has the newest only."""
-        found = (live_progress.read(uuid) or {}).get("samples") or ()
+        live_samples = (live_progress.read(uuid) or {}).get("samples") or ()
         last = self._samples[-1].n if self._samples else -1
-        self._samples.extend(Sample(**item) for item in found if item["n"] > last)
+        self._samples.extend(Sample(**item) for item in live_samples if item["n"] > last)
         while self._samples and self._samples[0].t < self._samples[-1].t - self._keep:
             self._samples.popleft()
 

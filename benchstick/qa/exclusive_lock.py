@@ -30,16 +30,16 @@ def turn(
     `wait` is called again and again meanwhile, and raises what is to end the waiting.
     """
     folder = paths.make_run_folder()
-    begun = time.monotonic()
-    with contextlib.ExitStack() as held:
+    started_at = time.monotonic()
+    with contextlib.ExitStack() as stack:
         # Who waits to be alone holds the gate, so that no other one slips in before it.
         with _taken([folder / "qa.gate"], fcntl.LOCK_EX, wait):
             kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
-            held.enter_context(_taken([folder / "qa.turn"], kind, wait))
+            stack.enter_context(_taken([folder / "qa.turn"], kind, wait))
         name = re.sub(r"[^0-9a-zA-Z.]", "-", controller)[:80]
         slots = [folder / f"qa.{name}.{at}" for at in range(most)]
-        held.enter_context(_taken(slots, fcntl.LOCK_EX, wait))
-        yield time.monotonic() - begun
+        stack.enter_context(_taken(slots, fcntl.LOCK_EX, wait))
+        yield time.monotonic() - started_at
 
 
 @contextlib.contextmanager

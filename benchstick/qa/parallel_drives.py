@@ -41,25 +41,25 @@ class Asked:
 
 
 def carry_out(
-    asked: Sequence[Asked],
+    requests: Sequence[Asked],
     home: Path,
     cancelled: threading.Event,
-    told: Callable[[dict[str, Any]], None] = lambda verdict: None,
+    on_verdict: Callable[[dict[str, Any]], None] = lambda verdict: None,
 ) -> list[dict[str, Any]]:
     """The verdicts, in the order of the drives. `cancelled` ends all tests, each with a verdict;
     `told` takes each verdict as soon as it is there."""
     with contextlib.closing(database.open_writer(home)):
         # Made and migrated before all of them open it.
         pass
-    children = [Child(item, home) for item in asked]
-    found: dict[int, dict[str, Any]] = {}
+    children = [Child(item, home) for item in requests]
+    results: dict[int, dict[str, Any]] = {}
     ending = False
-    while len(found) < len(children):
+    while len(results) < len(children):
         for at, child in enumerate(children):
-            if at not in found and not child.is_alive():
-                found[at] = child.verdict()
-                told(found[at])
-        if len(found) == len(children):
+            if at not in results and not child.is_alive():
+                results[at] = child.verdict()
+                on_verdict(results[at])
+        if len(results) == len(children):
             break
         if cancelled.wait(_EVERY) and not ending:
             ending = True
@@ -68,14 +68,14 @@ def carry_out(
         for child in children:
             if cancelled.is_set():
                 child.join(_EVERY)
-    return [found[at] for at in range(len(children))]
+    return [results[at] for at in range(len(children))]
 
 
 class Child:
     """The process that tests one drive."""
 
-    def __init__(self, asked: Asked, home: Path) -> None:
-        self._asked = asked
+    def __init__(self, request: Asked, home: Path) -> None:
+        self._asked = request
         self._home = home
         self._begun = utc_now()
         self._out = b""
@@ -87,12 +87,12 @@ class Child:
             start_new_session=True,
             env={**os.environ, "BENCHSTICK_HOME": str(home)},
         )
-        self._thread = threading.Thread(target=self._read, name=f"qa {asked.drive.code}")
+        self._thread = threading.Thread(target=self._read, name=f"qa {request.drive.code}")
         self._thread.start()
 
     def _read(self) -> None:
-        asked = json.dumps(self._asked.ask.to_json()).encode()
-        self._out, _ = self._process.communicate(asked)
+        payload = json.dumps(self._asked.ask.to_json()).encode()
+        self._out, _ = self._process.communicate(payload)
 
     def is_alive(self) -> bool:
         return self._thread.is_alive()
@@ -109,22 +109,23 @@ class Child:
         """What it found; of a process that gave none a verdict that says so, which is kept."""
         self._thread.join()
         try:
-            found = json.loads(self._out)
+            answer = json.loads(self._out)
         except ValueError:
             code = self._process.returncode
-            found = {"error": {"code": EXIT_INTERNAL, "message": f"its process ended with {code}"}}
-        if "error" not in found:
-            return dict(found)
-        made = self._lacking(int(found["error"]["code"]), str(found["error"]["message"]))
+            answer = {"error": {"code": EXIT_INTERNAL, "message": f"its process ended with {code}"}}
+        if "error" not in answer:
+            return dict(answer)
+        document = self._lacking(int(answer["error"]["code"]), str(answer["error"]["message"]))
         try:
             with contextlib.closing(database.open_writer(self._home)) as db:
-                number = verdicts.keep(db, made, post=posts())
+                number = verdicts.keep(db, document, post=posts())
         except StoreFailed as error:
             # The other drives' verdicts are not lost for it.
-            print(f"benchstick: {made['drive']['code']}: its verdict is not kept: {error.message}",
-                  file=sys.stderr)  # fmt: skip
-            return made
-        return {"number": number, **made}
+            code = document["drive"]["code"]
+            text = f"benchstick: {code}: its verdict is not kept: {error.message}"
+            print(text, file=sys.stderr)
+            return document
+        return {"number": number, **document}
 
     def _lacking(self, code: int, message: str) -> dict[str, Any]:
         ask, drive = self._asked.ask, self._asked.drive

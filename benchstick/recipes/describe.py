@@ -51,16 +51,16 @@ def _start(recipe: Recipe) -> Iterator[str]:
 
 
 def _entry(entry: Entry) -> str:
-    given: dict[str, Any] = dict(entry.params)
-    given |= {
+    params: dict[str, Any] = dict(entry.params)
+    params |= {
         name: value
         for name, value in (("target", entry.target), ("fs", entry.fs), ("scale", entry.scale))
         if value is not None
     }
-    told = entry.suite + (f":{entry.preset}" if entry.preset else "")
-    if given:
-        told += f" ({', '.join(f'{name}={value}' for name, value in given.items())})"
-    return f"{told}, no other drive meanwhile" if entry.exclusive else told
+    text = entry.suite + (f":{entry.preset}" if entry.preset else "")
+    if params:
+        text += f" ({', '.join(f'{name}={value}' for name, value in params.items())})"
+    return f"{text}, no other drive meanwhile" if entry.exclusive else text
 
 
 def limit_text(limit: Limit) -> str:
@@ -69,13 +69,13 @@ def limit_text(limit: Limit) -> str:
     if limit.of is not None:
         source = "the maker's claim" if limit.of == CLAIM else limit.of
         share = f"{limit.percent:g} % of {source}"
-        wanted = source if limit.op == "~" else share
+        bound = source if limit.op == "~" else share
     elif isinstance(limit.value, tuple):
-        wanted = " or ".join(limits.shown(item) for item in limit.value)
+        bound = " or ".join(limits.format_value(item) for item in limit.value)
     else:
-        wanted = limits.shown(limit.value) + unit
+        bound = limits.format_value(limit.value) + unit
     within = f" within {limit.within:g} %" if limit.within is not None else ""
-    return f"{limits.what(limit)} {limit.op} {wanted}{within}"
+    return f"{limits.what(limit)} {limit.op} {bound}{within}"
 
 
 def time_text(seconds: float) -> str:

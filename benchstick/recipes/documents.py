@@ -30,37 +30,37 @@ def of_shelf(item: Shelved) -> Recipe | BadInput:
         return error
 
 
-def mistakes(found: Recipe | BadInput) -> list[dict[str, Any]]:
+def mistakes(result: Recipe | BadInput) -> list[dict[str, Any]]:
     """What is wrong: `line` (None: in the whole), `field` and `message` of each."""
-    if not isinstance(found, RecipeMistakes):
+    if not isinstance(result, RecipeMistakes):
         return []
     return [
         {"line": item.line, "field": storable(item.field), "message": storable(item.said)}
-        for item in found.mistakes
+        for item in result.mistakes
     ]
 
 
-def check(found: Recipe | BadInput, where: str) -> dict[str, Any]:
+def check(result: Recipe | BadInput, where: str) -> dict[str, Any]:
     """The `benchstick/recipe-check/1` document."""
     return {
         "schema": "benchstick/recipe-check/1",
         "file": storable(where),
-        "mistakes": mistakes(found),
+        "mistakes": mistakes(result),
     }
 
 
-def listed(item: Shelved, found: Recipe | BadInput) -> dict[str, Any]:
+def build_entry(item: Shelved, result: Recipe | BadInput) -> dict[str, Any]:
     """A recipe of the shelf as the `benchstick/recipes/1` document has it."""
     return {
         "name": storable(item.name),
         "origin": item.origin,
         "path": None if item.path is None else storable(str(item.path)),
-        "recipe": found.to_json() if isinstance(found, Recipe) else None,
-        "error": None if isinstance(found, Recipe) else storable(found.message),
-        "mistakes": mistakes(found),
+        "recipe": result.to_json() if isinstance(result, Recipe) else None,
+        "error": None if isinstance(result, Recipe) else storable(result.message),
+        "mistakes": mistakes(result),
     }
 
 
-def lines(found: Recipe | BadInput) -> list[str]:
+def lines(result: Recipe | BadInput) -> list[str]:
     """What a recipe says in words, a line each; none of one with mistakes."""
-    return list(describe.lines(found)) if isinstance(found, Recipe) else []
+    return list(describe.lines(result)) if isinstance(result, Recipe) else []

@@ -30,9 +30,9 @@ class Record:
 def due(rules: Sequence[Stop], record: Record) -> Reason | None:
     """Why the test is to end, by the first rule that is met; None while it goes on."""
     for rule in rules:
-        found = _CHECKS[rule.kind](rule, record)
-        if found is not None:
-            return found
+        reason = _CHECKS[rule.kind](rule, record)
+        if reason is not None:
+            return reason
     return None
 
 
@@ -84,11 +84,11 @@ def _hot(rule: Stop, record: Record) -> Reason | None:
 
 
 def _faulty(rule: Stop, record: Record) -> Reason | None:
-    found = [text for kind, text in record.events if kind in ERROR_EVENTS]
-    if len(found) < rule.value:
+    texts = [text for kind, text in record.events if kind in ERROR_EVENTS]
+    if len(texts) < rule.value:
         return None
     return Reason(
-        codes.STOPPED_ERRORS, f"{len(found)} errors, wanted fewer than {rule.value:g}: {found[-1]}"
+        codes.STOPPED_ERRORS, f"{len(texts)} errors, wanted fewer than {rule.value:g}: {texts[-1]}"
     )
 
 

@@ -33,8 +33,8 @@ def _events(item: Json) -> Iterator[Json]:
         yield {"time": one["begun_utc"], "event": "retried", **of, "number": number,
                **{name: one[name] for name in ("verdict", "exit_code", "why")}}  # fmt: skip
     for run in item["runs"]:
-        told = {name: run[name] for name in ("number", "suite", "state", "exit_code")}
-        yield {**at, "event": "run", **of, **told}
+        run_fields = {name: run[name] for name in ("number", "suite", "state", "exit_code")}
+        yield {**at, "event": "run", **of, **run_fields}
     for one in item["limits"]:
         yield {**at, "event": "limit", **of,
                **{name: one[name] for name in ("number", "what", "state", "measured", "op",

@@ -75,17 +75,17 @@ def stored_name(name: str) -> str:
 def shelved(home: Path | None = None) -> list[Shelved]:
     """All of them in the order of their names. An uploaded one whose name is taken, or looks like
     another's, is `uploaded:NAME`: it is shown and can be removed, and replaces nothing."""
-    found = {item.name: item for item in _owned()}
-    taken = {_likeness(name) for name in found}
+    shelf = {item.name: item for item in _owned()}
+    likenesses = {_likeness(name) for name in shelf}
     for item in _uploaded(home or data_folder()):
-        aside = _ASIDE if _likeness(item.name) in taken else ""
-        found[f"{aside}{item.name}"] = replace(item, name=f"{aside}{item.name}")
-    return [found[name] for name in sorted(found)]
+        aside = _ASIDE if _likeness(item.name) in likenesses else ""
+        shelf[f"{aside}{item.name}"] = replace(item, name=f"{aside}{item.name}")
+    return [shelf[name] for name in sorted(shelf)]
 
 
 def _owned() -> list[Shelved]:
     """Those that come with the bench, and those on the stick, which replace them."""
-    found = {name: Shelved(name, OURS) for name in ready.names()}
+    shelf = {name: Shelved(name, OURS) for name in ready.names()}
     try:
         files = sorted(folder().iterdir())
     except OSError:
@@ -93,8 +93,8 @@ def _owned() -> list[Shelved]:
     for path in files:
         # FAT keeps no case that anybody could rely on.
         if path.suffix.lower() == ".toml" and path.is_file():
-            found[path.stem] = Shelved(path.stem, STICK, path)
-    return list(found.values())
+            shelf[path.stem] = Shelved(path.stem, STICK, path)
+    return list(shelf.values())
 
 
 def _likeness(name: str) -> str:
@@ -132,7 +132,7 @@ def _titles(item: Shelved) -> Iterator[str]:
 def _uploaded(home: Path) -> Iterator[Shelved]:
     # A store that is not there, or cannot be read, has none.
     with contextlib.suppress(BenchError), contextlib.closing(database.open_reader(home)) as db:
-        for row in recipes.listed(db):
+        for row in recipes.list_recipes(db):
             text = recipes.text_of(db, row["name"]) or ""
             yield Shelved(row["name"], UPLOADED, text=text)
 

@@ -69,8 +69,8 @@ class Judged:
     text: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        wanted = list(self.wanted) if isinstance(self.wanted, tuple) else self.wanted
-        return {**asdict(self), "wanted": wanted}
+        bound = list(self.wanted) if isinstance(self.wanted, tuple) else self.wanted
+        return {**asdict(self), "wanted": bound}
 
 
 class _Unknown(Exception):
@@ -103,11 +103,11 @@ def _judge(number: int, limit: Limit, evidence: Evidence) -> Judged:
         wanted=limit.value if limit.of is None else None, unit=limit.unit,
     )  # fmt: skip
     try:
-        found = [_one(plain, limit, item, evidence) for item in _measured(limit, evidence)]
+        judgements = [_one(plain, limit, item, evidence) for item in _measured(limit, evidence)]
     except _Unknown as error:
         return _but(plain, code=error.reason.code, text=error.reason.text)
     # Of what holds the first is told.
-    return max(found, key=lambda item: (item.state == FAILED, item.by or 0.0))
+    return max(judgements, key=lambda item: (item.state == FAILED, item.by or 0.0))
 
 
 def _but(judged: Judged, **fields: Any) -> Judged:
@@ -125,18 +125,18 @@ def what(limit: Limit) -> str:
 
 
 def _one(plain: Judged, limit: Limit, item: _Measured, evidence: Evidence) -> Judged:
-    wanted = _wanted(limit, item, evidence)
-    shown = _but(plain, measured=item.value, wanted=wanted, unit=item.unit, run=item.run)
-    if not isinstance(wanted, float) or isinstance(wanted, bool):
-        options = wanted if isinstance(wanted, tuple) else (wanted,)
+    bound = _find_bound(limit, item, evidence)
+    judgement = _but(plain, measured=item.value, wanted=bound, unit=item.unit, run=item.run)
+    if not isinstance(bound, float) or isinstance(bound, bool):
+        options = bound if isinstance(bound, tuple) else (bound,)
         if any(_same(item.value, option) for option in options):
-            return _but(shown, state=HELD)
-        return _failed(shown, limit)
-    by = _beyond(limit.op, float(item.value), wanted, limit.within)
+            return _but(judgement, state=HELD)
+        return _failed(judgement, limit)
+    by = _beyond(limit.op, float(item.value), bound, limit.within)
     if by <= 0:
-        return _but(shown, state=HELD)
-    share = None if wanted == 0 else _rounded(100 * by / abs(wanted))
-    return _failed(_but(shown, by=_rounded(by), by_percent=share), limit)
+        return _but(judgement, state=HELD)
+    share = None if bound == 0 else _rounded(100 * by / abs(bound))
+    return _failed(_but(judgement, by=_rounded(by), by_percent=share), limit)
 
 
 def _same(measured: Any, option: Value) -> bool:
@@ -146,15 +146,15 @@ def _same(measured: Any, option: Value) -> bool:
     return type(measured) is type(option) and bool(measured == option)
 
 
-def _beyond(op: str, measured: float, wanted: float, within: float | None) -> float:
+def _beyond(op: str, measured: float, bound: float, within: float | None) -> float:
     """How far a figure is beyond what is wanted, in its unit; 0 or less when it holds."""
     if op == ">=":
-        return wanted - measured
+        return bound - measured
     if op == "<=":
-        return measured - wanted
+        return measured - bound
     # A thousandth of a millionth is how a decimal was rounded, and no difference.
-    slack = abs(wanted) * ((within or 0.0) / 100 if op == "~" else 1e-9)
-    return abs(measured - wanted) - slack if abs(measured - wanted) > slack else 0.0
+    slack = abs(bound) * ((within or 0.0) / 100 if op == "~" else 1e-9)
+    return abs(measured - bound) - slack if abs(measured - bound) > slack else 0.0
 
 
 def _rounded(value: float) -> float:
@@ -168,27 +168,27 @@ def _failed(judged: Judged, limit: Limit) -> Judged:
 
 def _sentence(judged: Judged, limit: Limit) -> str:
     unit = f" {judged.unit}" if judged.unit else ""
-    wanted = judged.wanted
-    if isinstance(wanted, tuple):
-        told = " or ".join(shown(item) for item in wanted)
+    bound = judged.wanted
+    if isinstance(bound, tuple):
+        bound_text = " or ".join(format_value(item) for item in bound)
     else:
-        told = shown(wanted) + (unit if isinstance(wanted, float) else "")
+        bound_text = format_value(bound) + (unit if isinstance(bound, float) else "")
     if judged.op == "~":
-        told += f" within {judged.within:g} %"
+        bound_text += f" within {judged.within:g} %"
     elif judged.op != "==":
-        told = f"{judged.op} {told}"
+        bound_text = f"{judged.op} {bound_text}"
     if limit.of is not None:
         source = "the maker's claim" if limit.of == CLAIM else limit.of
-        told += f" ({limit.percent:g} % of {source})" if judged.op != "~" else f" ({source})"
+        bound_text += f" ({limit.percent:g} % of {source})" if judged.op != "~" else f" ({source})"
     beyond = ""
     if judged.by is not None:
         share = "" if judged.by_percent is None else f" ({judged.by_percent:.3g} %)"
         beyond = f", off by {judged.by:.6g}{unit}{share}"
-    measured = shown(judged.measured) + (unit if isinstance(wanted, float) else "")
-    return f"{judged.what}: {measured}, wanted {told}{beyond}"
+    measured = format_value(judged.measured) + (unit if isinstance(bound, float) else "")
+    return f"{judged.what}: {measured}, wanted {bound_text}{beyond}"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as it is written in a sentence: six digits of what was measured."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -223,7 +223,7 @@ def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
     own = [run for run in runs if run["suite"] == limit.suite]
     if not own:
         raise _Unknown(codes.FIGURE_MISSING, f"{limit.name}: {lacking}")
-    found = False
+    has_rows = False
     for run in own:
         rows = [
             item for item in run["figures"]
@@ -234,18 +234,18 @@ def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
             text = f"{limit.name}: is told in {' and '.join(units)}; the limit needs its unit"
             raise _Unknown(codes.FIGURE_MISSING, text)
         for item in [row for row in rows if row["pass"] is None] or rows:
-            found = True
+            has_rows = True
             if item["state"] != "valid" or item["value"] is None:
                 code = codes.FIGURE_SKIPPED if item["state"] == "skipped" else codes.FIGURE_INVALID
                 raise _Unknown(code, f"{limit.name}: {item['state']}: {item['why']}")
             yield _Measured(float(item["value"]), item["unit"], run["number"])
-    if not found:
+    if not has_rows:
         names = dict.fromkeys(item["name"] for run in own for item in run["figures"])
-        listed = ", ".join(list(names)[:12]) or "none"
+        names_text = ", ".join(list(names)[:12]) or "none"
         in_unit = f" in {limit.unit}" if limit.unit else ""
         raise _Unknown(
             codes.FIGURE_MISSING,
-            f"{limit.suite} gave no figure {limit.name!r}{in_unit}; it gave {listed}",
+            f"{limit.suite} gave no figure {limit.name!r}{in_unit}; it gave {names_text}",
         )
 
 
@@ -274,17 +274,17 @@ def temperatures(runs: Sequence[Json]) -> list[float]:
 
 
 def _peak(evidence: Evidence) -> _Measured:
-    found = temperatures(evidence.runs)
-    if not found:
+    readings = temperatures(evidence.runs)
+    if not readings:
         why = why_not_of(evidence.drive, "temperature")
         raise _Unknown(codes.PEAK_UNKNOWN, f"temperature: none was read in the test: {why}")
-    return _Measured(max(found), "°C")
+    return _Measured(max(readings), "°C")
 
 
 # ---- what is wanted
 
 
-def _wanted(limit: Limit, item: _Measured, evidence: Evidence) -> Any:
+def _find_bound(limit: Limit, item: _Measured, evidence: Evidence) -> Any:
     if limit.of is None:
         return limit.value
     share = (limit.percent or 0.0) / 100

@@ -111,12 +111,12 @@ def _suite(root: Element, item: Json) -> None:
     suite = Xml.SubElement(root, "testsuite", name=_xml(drive["code"]))
     suite.set("timestamp", item["begun_utc"])
     suite.set("time", f"{item['seconds']:.3f}")
-    known = {
+    values = {
         "recipe": recipe, **drive, **{name: item["labels"].get(name) for name in LABELS},
         **{name: item[name] for name in ("verdict", "exit_code", "retries")},
     }  # fmt: skip
     properties = Xml.SubElement(suite, "properties")
-    for name, value in known.items():
+    for name, value in values.items():
         if value is not None:
             Xml.SubElement(properties, "property", name=_xml(name), value=_xml(value))
     cases = [
@@ -154,7 +154,9 @@ def text_lines(item: Json) -> Iterator[str]:
             yield f"{one['code']}: {one['text']}"
     for one in item["limits"]:
         unit = f" {one['unit']}" if one["unit"] else ""
-        measured = "not measured" if one["measured"] is None else f"{limits.shown(one['measured'])}"
+        measured = (
+            "not measured" if one["measured"] is None else f"{limits.format_value(one['measured'])}"
+        )
         yield f"limit {one['number']} {one['state']}: {one['what']}: {measured}{unit}"
     for run in item["runs"]:
         yield f"run {run['number']}: {run['suite']} {run['state']}"

@@ -64,18 +64,18 @@ def read(raw: bytes, where: str) -> Recipe:
     """The recipe in a file called `where`. RecipeMistakes."""
     try:
         text = _decoded(raw)
-        given = toml_positions.parse(text)
+        document = toml_positions.parse(text)
     except NotToml as error:
         raise RecipeMistakes(where, [Mistake(error.line, error.said)]) from None
     reader = _Reader(TomlLines(text))
-    made = reader.recipe(given)
-    if reader.mistakes or made is None:
+    fields = reader.recipe(document)
+    if reader.mistakes or fields is None:
         ordered = sorted(reader.mistakes, key=lambda item: item.line or 0)
         raise RecipeMistakes(where, ordered)
     digest = hashlib.sha256(raw).hexdigest()
     own = re.sub(r"\.toml$", "", where.rsplit("/", 1)[-1], flags=re.IGNORECASE)
-    name = made.pop("name", None) or own or where
-    return Recipe(**made, name=name, file=where, sha256=digest)
+    name = fields.pop("name", None) or own or where
+    return Recipe(**fields, name=name, file=where, sha256=digest)
 
 
 def _decoded(raw: bytes) -> str:
@@ -133,7 +133,7 @@ def _whole(low: int, high: int) -> Check:
 def _one_of(options: Sequence[str]) -> Check:
     def check(value: Any) -> str:
         if not isinstance(value, str) or value not in options:
-            raise ValueError(f"{_shown(value)} is not one of {', '.join(options)}")
+            raise ValueError(f"{_quote(value)} is not one of {', '.join(options)}")
         return value
 
     return check
@@ -145,27 +145,27 @@ def _duration(value: Any) -> float:
         raise ValueError('a duration is wanted, as "45 s", "5 min" or "2 h"')
     seconds = _bare(lambda: parse_duration(value, ""))
     if not 1 <= seconds <= 30 * 86400:
-        raise ValueError(f"{_shown(value)} is not from 1 s to 30 d")
+        raise ValueError(f"{_quote(value)} is not from 1 s to 30 d")
     return float(seconds)
 
 
 def _percent(value: Any) -> float:
     """The number of `95 %`."""
-    found = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None or not 0 < float(found[1]) <= 1000:
+    match = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or not 0 < float(match[1]) <= 1000:
         raise ValueError('a percentage is wanted, as "95 %"')
-    return float(found[1])
+    return float(match[1])
 
 
 def _size(value: Any) -> Size:
     """`>= 240GB`; without an operator about that size."""
-    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None:
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
         raise ValueError('a size is wanted, as ">= 240GB", "<= 4TB" or "1TB"')
-    count = _bare(lambda: parse_size(found[2], ""))
+    count = _bare(lambda: parse_size(match[2], ""))
     if count < 10**6:
-        raise ValueError(f"{_shown(value)} is less than 1 MB; write it with its unit, as 1TB")
-    return Size(found[1] or "~", count)
+        raise ValueError(f"{_quote(value)} is less than 1 MB; write it with its unit, as 1TB")
+    return Size(match[1] or "~", count)
 
 
 def _bare(call: Callable[[], Any]) -> Any:
@@ -176,7 +176,7 @@ def _bare(call: Callable[[], Any]) -> Any:
         raise ValueError(error.message.removeprefix(": ")) from None
 
 
-def _shown(value: Any) -> str:
+def _quote(value: Any) -> str:
     """A value as it was given, in one line, cut."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
@@ -224,30 +224,32 @@ class _Reader:
         self._lines = lines
         self.mistakes: list[Mistake] = []
 
-    def recipe(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
+    def recipe(self, document: Mapping[str, Any]) -> dict[str, Any] | None:
         """The fields of a Recipe; what they are is of no use where there are mistakes."""
-        plain = {name: value for name, value in given.items() if name not in _TABLES}
+        plain = {name: value for name, value in document.items() if name not in _TABLES}
         top = self._table((), plain, _TOP, _TABLES)
-        entries = self._each("suite", given, self._entry, most=run_queue.MOST, needed="what to run")
+        entries = self._each(
+            "suite", document, self._entry, most=run_queue.MOST, needed="what to run"
+        )
         suites = list(dict.fromkeys(item.suite for item in entries))
-        listed = given.get("suite", [])
-        if not isinstance(listed, list) or len(entries) != len(listed):
+        suite_tables = document.get("suite", [])
+        if not isinstance(suite_tables, list) or len(entries) != len(suite_tables):
             # One of them cannot be told: what limits say of suites is not judged by the others.
             suites = []
         limits = self._each(
-            "limit", given, lambda path, item: self._limit(path, item, suites),
+            "limit", document, lambda path, item: self._limit(path, item, suites),
             most=MOST_LIMITS, needed="what a drive must meet to pass",
         )  # fmt: skip
-        stops = self._each("stop", given, self._stop, most=MOST_STOPS)
-        match = self._match(given)
+        stops = self._each("stop", document, self._stop, most=MOST_STOPS)
+        match = self._match(document)
         if not self.mistakes:
             self._rehearse(entries, limits, match)
-        if top.get("allow_erase") and "match" not in given:
+        if top.get("allow_erase") and "match" not in document:
             self._say(("allow_erase",), "allow_erase: wants [match]: which drives may be erased")
         if top.get("erase_used") and not top.get("allow_erase"):
             self._say(("erase_used",), "erase_used: means nothing without allow_erase = true")
-        start = Start(**self._table(("start",), self._of(given, "start"), _START))
-        after = After(**self._table(("after",), self._of(given, "after"), _AFTER))
+        start = Start(**self._table(("start",), self._of(document, "start"), _START))
+        after = After(**self._table(("after",), self._of(document, "after"), _AFTER))
         return {
             "about": "", "time_limit": None, "retries": 0, "allow_erase": False,
             "erase_used": False, **top, "entries": tuple(entries), "limits": tuple(limits),
@@ -267,280 +269,280 @@ class _Reader:
                 own = ("suite", at, str(wrong.field))
                 self._say(path if wrong.field in entry.params else own, wrong.message)
         if len(self.mistakes) == before and len(entries) > 1:
-            said = plan_check.why_not_in_order(entries, match)
-            if said is not None:
-                self._say(("suite",), said)
+            reason = plan_check.why_not_in_order(entries, match)
+            if reason is not None:
+                self._say(("suite",), reason)
         if len(self.mistakes) == before:
             self._check_figures(entries, limits, match)
 
     def _check_figures(
         self, entries: Sequence[Entry], limits: Sequence[Limit], match: Match
     ) -> None:
-        given = [(item.suite, plan_check.figures(item, match)) for item in entries]
+        suite_figures = [(item.suite, plan_check.figures(item, match)) for item in entries]
         for at, limit in enumerate(limits):
-            of_suite = [found for suite, found in given if suite == limit.suite]
+            of_suite = [figures for suite, figures in suite_figures if suite == limit.suite]
             if limit.kind != model.FIGURE or None in of_suite:
                 continue
-            names = [name for found in of_suite for name in found or ()]
+            names = [name for figures in of_suite for name in figures or ()]
             if limit.name not in names:
                 path = ("limit", at, model.FIGURE)
                 self._unknown(path, limit.name, names, f"figure of {limit.suite}")
 
     # -- noting
 
-    def _say(self, path: Path, said: str) -> None:
+    def _say(self, path: Path, message: str) -> None:
         line = self._lines.of(*path)
         field = ".".join(str(part) for part in path)
-        self.mistakes.append(Mistake(line, said, field))
+        self.mistakes.append(Mistake(line, message, field))
 
     def _table(
         self,
         path: Path,
-        given: Mapping[str, Any],
-        known: Mapping[str, Check],
+        table: Mapping[str, Any],
+        checks: Mapping[str, Check],
         more: Sequence[str] = (),
     ) -> dict[str, Any]:
         """The checked values of a table; `more` are keys of it that are read elsewhere."""
-        made = {}
-        for name, value in given.items():
-            if name not in known:
-                self._unknown((*path, name), name, [*known, *more])
+        values = {}
+        for name, value in table.items():
+            if name not in checks:
+                self._unknown((*path, name), name, [*checks, *more])
                 continue
             try:
-                made[name] = known[name](value)
+                values[name] = checks[name](value)
             except ValueError as error:
                 self._say((*path, name), f"{name}: {error}")
-        return made
+        return values
 
-    def _unknown(self, path: Path, name: str, known: Sequence[str], what: str = "key") -> None:
-        near = difflib.get_close_matches(name, known, n=1)
-        listed = ", ".join(known[:_MOST_LISTED]) + (", ..." if len(known) > _MOST_LISTED else "")
-        hint = f"is {near[0]} meant?" if near else f"there are {listed or 'none'}"
-        self._say(path, f"{_shown(name)}: no such {what}; {hint}")
+    def _unknown(self, path: Path, name: str, names: Sequence[str], what: str = "key") -> None:
+        near = difflib.get_close_matches(name, names, n=1)
+        text = ", ".join(names[:_MOST_LISTED]) + (", ..." if len(names) > _MOST_LISTED else "")
+        hint = f"is {near[0]} meant?" if near else f"there are {text or 'none'}"
+        self._say(path, f"{_quote(name)}: no such {what}; {hint}")
 
-    def _of(self, given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    def _of(self, document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         """The table called `name`; empty where there is none."""
-        found = given.get(name, {})
-        if isinstance(found, dict):
-            return found
+        table = document.get(name, {})
+        if isinstance(table, dict):
+            return table
         self._say((name,), f"{name}: a table is wanted, as [{name}]")
         return {}
 
     def _each(
         self,
         name: str,
-        given: Mapping[str, Any],
+        document: Mapping[str, Any],
         read_one: Callable[[Path, Mapping[str, Any]], Any],
         *,
         most: int,
         needed: str | None = None,
     ) -> list[Any]:
         """What `read_one` makes of each `[[name]]`, those left out of which it makes nothing."""
-        found = given.get(name, [])
-        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        tables = document.get(name, [])
+        if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
             self._say((name,), f"{name}: tables are wanted, as [[{name}]]")
             return []
-        if needed and not found:
+        if needed and not tables:
             self._say((name,), f"{name}: is missing: {needed}, as [[{name}]]")
-        if len(found) > most:
-            self._say((name, most), f"{name}: {len(found)} of them; at most {most}")
-        made = [read_one((name, at), item) for at, item in enumerate(found[:most])]
-        return [item for item in made if item is not None]
+        if len(tables) > most:
+            self._say((name, most), f"{name}: {len(tables)} of them; at most {most}")
+        items = [read_one((name, at), item) for at, item in enumerate(tables[:most])]
+        return [item for item in items if item is not None]
 
     # -- the tables
 
-    def _match(self, given: Mapping[str, Any]) -> Match:
-        table = self._of(given, "match")
+    def _match(self, document: Mapping[str, Any]) -> Match:
+        table = self._of(document, "match")
         checks: Mapping[str, Check] = {
             "transport": _one_of(TRANSPORTS), "model": _text(), "size": _size,
         }  # fmt: skip
-        made: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for name, value in table.items():
             if name not in checks:
                 self._unknown(("match", name), name, _MATCH)
                 continue
             several = isinstance(value, list)
-            found = []
+            values = []
             for at, item in enumerate(value if several else [value]):
                 try:
-                    found.append(checks[name](item))
+                    values.append(checks[name](item))
                 except ValueError as error:
                     self._say(("match", name, *((at,) if several else ())), f"{name}: {error}")
             if several and not value:
                 self._say(("match", name), f"{name}: is empty: no drive would match")
-            made[name] = tuple(found)
-        if "match" in given and not table:
+            fields[name] = tuple(values)
+        if "match" in document and not table:
             self._say(("match",), f"match: is empty; there are {', '.join(_MATCH)}")
-        return Match(**made)
+        return Match(**fields)
 
-    def _entry(self, path: Path, given: Mapping[str, Any]) -> Entry | None:
-        made = self._table(path, given, _ENTRY)
-        if "name" not in given:
+    def _entry(self, path: Path, table: Mapping[str, Any]) -> Entry | None:
+        values = self._table(path, table, _ENTRY)
+        if "name" not in table:
             self._say(path, "name: is missing in a suite")
-        if "name" not in made:
+        if "name" not in values:
             return None
-        name, mark, which = (part.strip() for part in made["name"].partition(":"))
+        name, mark, which = (part.strip() for part in values["name"].partition(":"))
         try:
             suite = registry.find(name)
             preset = presets.find(name, which) if mark else presets.Preset("", "", "")
         except BadInput as error:
             self._say((*path, "name"), f"name: {error.message}")
             return None
-        own = self._parameters((*path, "params"), made.get("params", {}), suite.params)
-        target, fs = made.get("target") or preset.target, made.get("fs") or preset.fs
-        scale = made.get("scale", preset.scale)
+        own = self._parameters((*path, "params"), values.get("params", {}), suite.params)
+        target, fs = values.get("target") or preset.target, values.get("fs") or preset.fs
+        scale = values.get("scale", preset.scale)
         try:
             registry.check_choices(suite, target, fs, scale)
         except BadInput as error:
             self._say((*path, str(error.field)), error.message)
         return Entry(
             suite=name, preset=which if mark else None, params={**preset.params, **own},
-            target=target, fs=fs, scale=scale, exclusive=made.get("exclusive", False),
+            target=target, fs=fs, scale=scale, exclusive=values.get("exclusive", False),
             line=self._lines.of(*path),
         )  # fmt: skip
 
     def _parameters(
-        self, path: Path, given: Mapping[str, Any], declared: tuple[Param, ...]
+        self, path: Path, params: Mapping[str, Any], declared: tuple[Param, ...]
     ) -> dict[str, str]:
         """The parameters as texts, as the command line has them, each checked by its suite."""
-        made = {}
-        for name, value in given.items():
+        texts = {}
+        for name, value in params.items():
             if name not in {param.name for param in declared}:
-                known = [param.name for param in declared]
-                self._unknown((*path, name), name, known, "parameter")
+                names = [param.name for param in declared]
+                self._unknown((*path, name), name, names, "parameter")
                 continue
             try:
                 text = _param_text(value)
                 parameters.read(declared, {name: text})
-                made[name] = text
+                texts[name] = text
             except BadInput as error:
                 self._say((*path, name), error.message)
             except ValueError as error:
                 self._say((*path, name), f"{name}: {error}")
-        return made
+        return texts
 
-    def _limit(self, path: Path, given: Mapping[str, Any], suites: Sequence[str]) -> Limit | None:
-        made = self._table(path, given, _LIMIT)
-        kinds = [kind for kind in model.KINDS if kind in given]
+    def _limit(self, path: Path, table: Mapping[str, Any], suites: Sequence[str]) -> Limit | None:
+        values = self._table(path, table, _LIMIT)
+        kinds = [kind for kind in model.KINDS if kind in table]
         if len(kinds) != 1:
             self._say(path, f"limit: one of {', '.join(model.KINDS)} is wanted, and no other")
             return None
         (kind,) = kinds
-        if "op" not in given:
+        if "op" not in table:
             self._say(path, "op: is missing in a limit")
-        if kind not in made or "op" not in made:
+        if kind not in values or "op" not in values:
             return None
         before = len(self.mistakes)
-        fields = {"kind": kind, "name": made[kind], "op": made["op"]}
+        fields = {"kind": kind, "name": values[kind], "op": values["op"]}
         if kind == model.FIGURE:
-            fields |= self._figure(path, given, made, suites)
+            fields |= self._figure(path, table, values, suites)
         else:
             for name in ("suite", "unit", "of"):
-                if name in given:
+                if name in table:
                     self._say((*path, name), f"{name}: is for figures only")
-            fields |= self._other(path, kind, given, made)
-        if "within" in given and ("of" in given or made["op"] != "~"):
+            fields |= self._other(path, kind, table, values)
+        if "within" in table and ("of" in table or values["op"] != "~"):
             self._say((*path, "within"), "within: is for ~ with a value of its own")
-        if len(self.mistakes) > before or any(name not in made for name in given):
+        if len(self.mistakes) > before or any(name not in values for name in table):
             return None
         return Limit(**fields, line=self._lines.of(*path))
 
     def _figure(
-        self, path: Path, given: Mapping[str, Any], made: Mapping[str, Any], suites: Sequence[str]
+        self, path: Path, table: Mapping[str, Any], values: Mapping[str, Any], suites: Sequence[str]
     ) -> dict[str, Any]:
-        fields: dict[str, Any] = {"unit": made.get("unit")}
-        suite = made.get("suite")
-        if "suite" not in given and len(suites) > 1:
+        fields: dict[str, Any] = {"unit": values.get("unit")}
+        suite = values.get("suite")
+        if "suite" not in table and len(suites) > 1:
             self._say(path, f"suite: is missing in a limit: the recipe has {', '.join(suites)}")
         if suite is not None and suites and suite not in suites:
             there = ", ".join(suites)
             self._say((*path, "suite"),
-                      f"suite: {_shown(suite)} is not in the recipe; it has {there}")  # fmt: skip
+                      f"suite: {_quote(suite)} is not in the recipe; it has {there}")  # fmt: skip
         fields["suite"] = suite or (suites[0] if suites else None)
-        of = made.get("of")
+        of = values.get("of")
         if of is None:
-            return fields | self._number_wanted(path, given, made)
+            return fields | self._number_wanted(path, table, values)
         if of != model.CLAIM and not _RUN.fullmatch(of):
-            self._say((*path, "of"), f'of: {_shown(of)} is not "claim" or "run N" (or its UUID)')
-        if made["op"] == "==":
+            self._say((*path, "of"), f'of: {_quote(of)} is not "claim" or "run N" (or its UUID)')
+        if values["op"] == "==":
             self._say((*path, "op"), "op: == is not for a share of another figure; write ~")
         fields["of"] = of
         try:
-            percent = _percent(given.get("value"))
+            percent = _percent(table.get("value"))
         except ValueError as error:
             self._say((*path, "value"), f"value: {error}, of what `of` names")
             return fields
         # ~ 5 % of it is within 5 % of it; >= 95 % of it is 95 % of it at least.
-        close = made["op"] == "~"
+        close = values["op"] == "~"
         return fields | {"percent": 100.0 if close else percent,
                          "within": percent if close else None}  # fmt: skip
 
     def _number_wanted(
-        self, path: Path, given: Mapping[str, Any], made: Mapping[str, Any]
+        self, path: Path, table: Mapping[str, Any], values: Mapping[str, Any]
     ) -> dict[str, Any]:
         """A number in `value`, for ~ with `within`."""
-        if "value" not in given:
+        if "value" not in table:
             self._say(path, "value: is missing in a limit")
             return {}
-        if made["op"] == "~" and "within" not in given:
+        if values["op"] == "~" and "within" not in table:
             self._say(path, 'within: is missing beside ~, as within = "5 %"')
         try:
-            value = _number(-1e15, 1e15)(given["value"])
+            value = _number(-1e15, 1e15)(table["value"])
         except ValueError as error:
             self._say((*path, "value"), f"value: {error}")
             return {}
-        unit, factor = UNITS.get(made.get("unit") or "", (None, 1.0))
+        unit, factor = UNITS.get(values.get("unit") or "", (None, 1.0))
         return {"value": float(f"{value * factor:.12g}"), "unit": unit,
-                "within": made.get("within")}  # fmt: skip
+                "within": values.get("within")}  # fmt: skip
 
     def _other(
-        self, path: Path, kind: str, given: Mapping[str, Any], made: Mapping[str, Any]
+        self, path: Path, kind: str, table: Mapping[str, Any], values: Mapping[str, Any]
     ) -> dict[str, Any]:
         """What is wanted of a fact, a change or a peak."""
-        name = made[kind]
-        known = {model.FACT: tuple(FACTS), model.CHANGE: CHANGES, model.PEAK: ("temperature",)}
-        if name not in known[kind]:
-            self._unknown((*path, kind), name, known[kind], kind)
+        name = values[kind]
+        options = {model.FACT: tuple(FACTS), model.CHANGE: CHANGES, model.PEAK: ("temperature",)}
+        if name not in options[kind]:
+            self._unknown((*path, kind), name, options[kind], kind)
             return {}
         holds = FACTS[name] if kind == model.FACT else NUMBER
         if holds == NUMBER:
-            return self._number_wanted(path, given, made)
-        if made["op"] != "==":
+            return self._number_wanted(path, table, values)
+        if values["op"] != "==":
             self._say((*path, "op"), f"op: {name} is {holds}; only == is for it")
-        if "value" not in given:
+        if "value" not in table:
             self._say(path, "value: is missing in a limit")
             return {}
-        value = given["value"]
+        value = table["value"]
         several = isinstance(value, list)
         if several and not value:
             self._say((*path, "value"), "value: is empty: no drive would pass")
         check = _flag if holds == FLAG else _one_of(WORDS[name]) if name in WORDS else _text()
-        found = []
+        items = []
         for at, item in enumerate(value if several else [value]):
             try:
-                found.append(check(item))
+                items.append(check(item))
             except ValueError as error:
                 self._say((*path, "value", *((at,) if several else ())), f"value: {error}")
-        return {"value": tuple(found) if several else found[0]} if found else {}
+        return {"value": tuple(items) if several else items[0]} if items else {}
 
-    def _stop(self, path: Path, given: Mapping[str, Any]) -> Stop | None:
-        made = self._table(path, given, _STOP)
+    def _stop(self, path: Path, table: Mapping[str, Any]) -> Stop | None:
+        values = self._table(path, table, _STOP)
         rules = {"rate_below": model.RATE, "temperature_above": model.HEAT, "errors": model.ERRORS}
-        asked = [name for name in rules if name in given]
-        if len(asked) != 1:
+        kinds = [name for name in rules if name in table]
+        if len(kinds) != 1:
             self._say(path, f"stop: one of {', '.join(rules)} is wanted, and no other")
             return None
-        rate = asked[0] == "rate_below"
-        if rate and "for" not in given:
+        rate = kinds[0] == "rate_below"
+        if rate and "for" not in table:
             self._say(path, 'for: is missing beside rate_below, as for = "30 s"')
         for name in ("for", "steps"):
-            if name in given and not rate:
+            if name in table and not rate:
                 self._say((*path, name), f"{name}: is for rate_below only")
-        if asked[0] not in made or (rate and "for" not in made):
+        if kinds[0] not in values or (rate and "for" not in values):
             return None
         return Stop(
-            kind=rules[asked[0]], value=float(made[asked[0]]), line=self._lines.of(*path),
-            seconds=made.get("for", 0.0), steps=made.get("steps", "*"),
+            kind=rules[kinds[0]], value=float(values[kinds[0]]), line=self._lines.of(*path),
+            seconds=values.get("for", 0.0), steps=values.get("steps", "*"),
         )  # fmt: skip
 
 

@@ -84,20 +84,20 @@ def figures(entry: Entry, match: Match) -> list[str] | None:
     its record more than its plan tells."""
     if entry.suite not in _FROM_THE_PLAN:
         return None
-    found: dict[str, None] = {}
-    done: set[str] = set()
+    names: dict[str, None] = {}
+    transports: set[str] = set()
     for drive in drives(match):
         transport = drive["transport"]["value"]
-        if transport in done:
+        if transport in transports:
             continue
         try:
             plan = _plan(entry, drive)
         except BadInput:
             continue
-        done.add(transport)
+        transports.add(transport)
         for step in plan.steps:
-            found |= dict.fromkeys(_names(step))
-    return list(found) if done else None
+            names |= dict.fromkeys(_names(step))
+    return list(names) if transports else None
 
 
 def _names(step: Step) -> Iterator[str]:

@@ -24,14 +24,14 @@ _LINKS = (
 
 def value_of(drive: Mapping[str, Any], name: str) -> Any:
     """The value of a drive's fact (of its JSON); None where it is not known."""
-    found = drive.get(name)
-    return found.get("value") if isinstance(found, Mapping) else None
+    fact = drive.get(name)
+    return fact.get("value") if isinstance(fact, Mapping) else None
 
 
 def why_not_of(drive: Mapping[str, Any], name: str) -> str:
     """Why a fact is not known."""
-    found = drive.get(name)
-    why = found.get("why") if isinstance(found, Mapping) else None
+    fact = drive.get(name)
+    why = fact.get("why") if isinstance(fact, Mapping) else None
     return str(why or "this drive has no such fact")
 
 
@@ -50,8 +50,8 @@ def why_no_match(match: Match, drive: Mapping[str, Any]) -> str | None:
     capacity = identity.get("capacity")
     for bound in match.size:
         if not isinstance(capacity, int) or not _within(bound, capacity):
-            told = size_text(capacity) if isinstance(capacity, int) else "unknown"
-            return f"size {told}, wanted {bound.op} {size_text(bound.value)}"
+            size = size_text(capacity) if isinstance(capacity, int) else "unknown"
+            return f"size {size}, wanted {bound.op} {size_text(bound.value)}"
     return None
 
 
@@ -81,11 +81,11 @@ def _starts(start: Start, drive: Mapping[str, Any]) -> Iterator[Reason]:
         yield from _slow_links(drive)
     if start.link is not None:
         speeds = [value_of(drive, name) for name in ("usb_speed", "sata_speed")]
-        known = [speed for speed in speeds if isinstance(speed, int | float)]
-        if known and max(known) < start.link:
-            told = f"the link has {max(known):g} Mb/s, wanted {start.link:g} at least"
-            yield Reason(codes.PORT_SPEED, told)
-        elif not known:
+        known_speeds = [speed for speed in speeds if isinstance(speed, int | float)]
+        if known_speeds and max(known_speeds) < start.link:
+            text = f"the link has {max(known_speeds):g} Mb/s, wanted {start.link:g} at least"
+            yield Reason(codes.PORT_SPEED, text)
+        elif not known_speeds:
             yield Reason(codes.FACT_UNKNOWN, "the speed of a USB or SATA link: not known")
     if start.temperature is not None:
         now = value_of(drive, "temperature")
@@ -93,24 +93,24 @@ def _starts(start: Start, drive: Mapping[str, Any]) -> Iterator[Reason]:
             why = why_not_of(drive, "temperature")
             yield Reason(codes.FACT_UNKNOWN, f"temperature at the start: not known: {why}")
         elif now > start.temperature:
-            told = f"{now:g} °C at the start, wanted {start.temperature:g} at most"
-            yield Reason(codes.TOO_HOT, told)
+            text = f"{now:g} °C at the start, wanted {start.temperature:g} at most"
+            yield Reason(codes.TOO_HOT, text)
     if start.trim:
         yield from _no_trim(drive)
 
 
 def _slow_links(drive: Mapping[str, Any]) -> Iterator[Reason]:
-    known = False
+    is_known = False
     for name, best in _LINKS:
         now, can = value_of(drive, name), value_of(drive, best)
         if not isinstance(now, int | float) or not isinstance(can, int | float):
             continue
-        known = True
+        is_known = True
         if now < can:
             unit = drive[name].get("unit") or ""
-            told = f"{name} is {now:g} {unit}, the drive can {can:g}: take another port or cable"
-            yield Reason(codes.PORT_SPEED, told)
-    if not known:
+            text = f"{name} is {now:g} {unit}, the drive can {can:g}: take another port or cable"
+            yield Reason(codes.PORT_SPEED, text)
+    if not is_known:
         yield Reason(codes.FACT_UNKNOWN, "the link: not known what it has and what the drive can")
 
 

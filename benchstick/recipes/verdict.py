@@ -56,11 +56,11 @@ class Attempt:
 def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
     """The `benchstick/verdict/1` document."""
     # What was not begun is not judged: every limit would only say that nothing was measured.
-    begun = not (attempt.refused or _another_was_scanned(attempt))
-    judged = limits.judge(recipe.limits, attempt.evidence) if begun else []
-    failures = [_told(item) for item in _failures(recipe, attempt)]
+    was_begun = not (attempt.refused or _another_was_scanned(attempt))
+    judged = limits.judge(recipe.limits, attempt.evidence) if was_begun else []
+    failures = [_build_reason(item) for item in _failures(recipe, attempt)]
     failures += _of_limits(judged, limits.FAILED)
-    reasons = [_told(item) for item in _inconclusive(recipe, attempt)]
+    reasons = [_build_reason(item) for item in _inconclusive(recipe, attempt)]
     reasons += _of_limits(judged, limits.UNKNOWN)
     code = _exit_code(failures, reasons)
     verdict = {EXIT_DONE: PASS, EXIT_VERDICT_FAIL: FAIL}.get(code, INCONCLUSIVE)
@@ -99,14 +99,14 @@ def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _told(reason: Reason, limit: int | None = None) -> Json:
+def _build_reason(reason: Reason, limit: int | None = None) -> Json:
     """A reason, with the number of the limit that it is of (from 1), None where it is of none."""
     return {"code": reason.code, "text": reason.text, "limit": limit}
 
 
 def _of_limits(judged: Sequence[limits.Judged], state: str) -> list[Json]:
     return [
-        _told(Reason(str(item.code), str(item.text)), item.number)
+        _build_reason(Reason(str(item.code), str(item.text)), item.number)
         for item in judged
         if item.state == state
     ]
@@ -116,11 +116,11 @@ def _why(
     verdict: str, code: int, failures: Sequence[Json], reasons: Sequence[Json]
 ) -> str | None:
     """The reason that decided, and how many others there are. Corrupt data is always named."""
-    told = {PASS: [], FAIL: failures, INCONCLUSIVE: reasons}[verdict]
-    if not told:
+    causes = {PASS: [], FAIL: failures, INCONCLUSIVE: reasons}[verdict]
+    if not causes:
         return None
-    first = next((item for item in told if _exit_of(item) == code), told[0])
-    more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+    first = next((item for item in causes if _exit_of(item) == code), causes[0])
+    more = f" (and {len(causes) - 1} more)" if len(causes) > 1 else ""
     corrupt = next((item for item in failures if item["code"] == codes.DATA_CORRUPT), first)
     also = "" if corrupt is first else f"; {corrupt['text']}"
     return f"{first['text']}{more}{also}"
@@ -149,8 +149,8 @@ def _failures(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
     """What fails a drive beside its limits."""
     for run in attempt.evidence.runs:
         if run.get("corrupt"):
-            told = f"run {run['number']} ({run['suite']})"
-            yield Reason(codes.DATA_CORRUPT, f"{told}: {corrupt.reason(run['corrupt'])}")
+            run_name = f"run {run['number']} ({run['suite']})"
+            yield Reason(codes.DATA_CORRUPT, f"{run_name}: {corrupt.reason(run['corrupt'])}")
     mismatch = serial_mismatch(attempt.scanned, attempt.evidence.drive)
     if mismatch is not None:
         yield mismatch
@@ -176,11 +176,11 @@ def _inconclusive(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
     own = attempt.stopped is not None
     for run in attempt.evidence.runs:
         yield from _of_run(run, cancelled_by_rule=own and run is attempt.evidence.runs[-1])
-    entries, made = len(recipe.entries), len(attempt.evidence.runs)
-    told = attempt.refused or attempt.ended or own or _another_was_scanned(attempt)
-    if made < entries and not told and not _broke(attempt):
-        left = ", ".join(item.suite for item in recipe.entries[made:])
-        yield Reason(codes.NOT_RUN, f"not run: {left}")
+    entries, run_count = len(recipe.entries), len(attempt.evidence.runs)
+    is_explained = attempt.refused or attempt.ended or own or _another_was_scanned(attempt)
+    if run_count < entries and not is_explained and not _broke(attempt):
+        rest = ", ".join(item.suite for item in recipe.entries[run_count:])
+        yield Reason(codes.NOT_RUN, f"not run: {rest}")
     yield from _other_drive(attempt.evidence)
 
 
@@ -196,7 +196,7 @@ def _goes_on(run: Mapping[str, Any]) -> bool:
 
 def _of_run(run: Mapping[str, Any], *, cancelled_by_rule: bool) -> Iterator[Reason]:
     number, suite, state = run["number"], run["suite"], run["state"]
-    told = f"run {number} ({suite}) {state}: {run['why'] or 'no reason was told'}"
+    text = f"run {number} ({suite}) {state}: {run['why'] or 'no reason was told'}"
     if state == "done" and run["exit_code"] in (EXIT_DONE, EXIT_VERDICT_FAIL):
         return
     if state == corrupt.STATE:
@@ -207,11 +207,11 @@ def _of_run(run: Mapping[str, Any], *, cancelled_by_rule: bool) -> Iterator[Reas
     if state == "cancelled" and cancelled_by_rule:
         return
     if state in ("interrupted", "running"):
-        yield Reason(codes.INTERRUPTED, told)
+        yield Reason(codes.INTERRUPTED, text)
     elif state == "cancelled":
-        yield Reason(codes.CANCELLED, told)
+        yield Reason(codes.CANCELLED, text)
     else:
-        yield Reason(codes.ENDED.get(run["exit_code"], codes.INTERNAL_ERROR), told)
+        yield Reason(codes.ENDED.get(run["exit_code"], codes.INTERNAL_ERROR), text)
 
 
 def _other_drive(evidence: Evidence) -> Iterator[Reason]:
@@ -221,8 +221,8 @@ def _other_drive(evidence: Evidence) -> Iterator[Reason]:
     was, now = evidence.drive["identity"], evidence.after["identity"]
     for name in ("serial", "model", "capacity", "port", "lun", "bridge", "bridge_serial"):
         if was.get(name) != now.get(name):
-            told = f"after the test another drive was there: {name} {now.get(name)}, "
-            yield Reason(codes.IDENTITY_CHANGED, f"{told}before it {was.get(name)}")
+            text = f"after the test another drive was there: {name} {now.get(name)}, "
+            yield Reason(codes.IDENTITY_CHANGED, f"{text}before it {was.get(name)}")
             return
 
 
@@ -232,10 +232,10 @@ def _exit_of(reason: Json) -> int:
 
 
 def _exit_code(failures: Sequence[Json], reasons: Sequence[Json]) -> int:
-    found = [_exit_of(item) for item in reasons]
+    exit_codes = [_exit_of(item) for item in reasons]
     if failures:
-        found.append(EXIT_VERDICT_FAIL)
-    return run_queue.exit_code(found)
+        exit_codes.append(EXIT_VERDICT_FAIL)
+    return run_queue.exit_code(exit_codes)
 
 
 def again(recipe: Recipe, verdict: Mapping[str, Any]) -> bool:
@@ -243,11 +243,11 @@ def again(recipe: Recipe, verdict: Mapping[str, Any]) -> bool:
     another test may find otherwise, and the recipe has a retry left."""
     if verdict["verdict"] == PASS or verdict["retries"] >= recipe.retries:
         return False
-    told = [*verdict["failures"], *verdict["inconclusive"]]
+    reasons = [*verdict["failures"], *verdict["inconclusive"]]
     if verdict["verdict"] == FAIL:
         # What a test that was ended early did not measure is no reason of its own.
-        told = [item for item in told if item in verdict["failures"] or item["limit"] is None]
-    return all(item["code"] in codes.RETRIED for item in told)
+        reasons = [item for item in reasons if item in verdict["failures"] or item["limit"] is None]
+    return all(item["code"] in codes.RETRIED for item in reasons)
 
 
 def exit_code(verdicts: Sequence[Mapping[str, Any]]) -> int:

@@ -57,7 +57,7 @@ def scale_of(axis: Any, *, long: bool = False) -> Scale:
     log = {"log": 10, "log2": 2}.get(str(axis["scale"]), 0)
     if unit == "s":
         return Scale("", 1.0, log, clock if long else lambda value: f"{_few(value)} s")
-    known: dict[str, tuple[str, float, Callable[[float], str]]] = {
+    by_unit: dict[str, tuple[str, float, Callable[[float], str]]] = {
         "B/s": ("MB/s", 1e-6, plain),
         "us": ("", 1.0, micros),
         "B": ("", 1.0, binary),
@@ -65,8 +65,8 @@ def scale_of(axis: Any, *, long: bool = False) -> Scale:
         "%": ("", 1.0, lambda value: f"{_few(value)} %"),
         "": (label, 1.0, _few),
     }
-    shown, factor, tick = known.get(unit, (unit, 1.0, plain))
-    return Scale(shown, factor, log, tick)
+    scale_label, factor, tick = by_unit.get(unit, (unit, 1.0, plain))
+    return Scale(scale_label, factor, log, tick)
 
 
 def is_long(seconds: float) -> bool:
@@ -86,34 +86,34 @@ def x_axis(axis: Any, low: float, high: float, start: float, end: float, *, exac
         low, high = (low / 2, low * 2) if scale.log and low > 0 else (low - 1, low + 1)
     if scale.log:
         low, high = low / 1.12, high * 1.12
-        found = doublings(low, high, (end - start) / 44)
+        tick_values = doublings(low, high, (end - start) / 44)
     else:
         room = 0.0 if exact else (high - low) * 0.01
         low, high = low - room, high + room
         most = (end - start) / 64
-        found = times(low, high, most) if scale.tick is clock else steps(low, high, most)
+        tick_values = times(low, high, most) if scale.tick is clock else steps(low, high, most)
         # Without a unit things are counted, as rounds: there is no half of one.
         if not str(axis["unit"]):
-            found = [value for value in found if value.is_integer()]
-    ticks = [(value, scale.tick(value)) for value in found]
+            tick_values = [value for value in tick_values if value.is_integer()]
+    ticks = [(value, scale.tick(value)) for value in tick_values]
     return Axis(scale.label, scale.log, low, high, start, end, ticks, scale.factor)
 
 
 def y_axis(axis: Any, values: Sequence[float], start: float, end: float) -> Axis:
     """The axis of y that shows all `values` (as the chart has them)."""
     scale = scale_of(axis)
-    shown = [value * scale.factor for value in values]
+    scaled_values = [value * scale.factor for value in values]
     if scale.log:
-        above = [value for value in shown if value > 0]
+        above = [value for value in scaled_values if value > 0]
         low, high = _log_ends(min(above), max(above)) if above else (1.0, 10.0)
-        found = decades(low, high)
+        tick_values = decades(low, high)
     else:
-        top = max([*shown, 0.0])
-        bottom = min([*shown, 0.0])
+        top = max([*scaled_values, 0.0])
+        bottom = min([*scaled_values, 0.0])
         high = top * 1.08 if top > 0 else (0.0 if bottom < 0 else max(1.0, scale.factor))
         low = bottom * 1.08
-        found = steps(low, high, abs(end - start) / 36)
-    ticks = [(value, scale.tick(value)) for value in found]
+        tick_values = steps(low, high, abs(end - start) / 36)
+    ticks = [(value, scale.tick(value)) for value in tick_values]
     return Axis(scale.label, scale.log, low, high, start, end, ticks, scale.factor)
 
 
@@ -159,15 +159,15 @@ def times(low: float, high: float, most: float) -> list[float]:
 def decades(low: float, high: float) -> list[float]:
     """Of a log axis: 1, 2 and 5 of each decade, the decades alone where that is too many."""
     each = (1,) if high / low > 2e3 else (1, 2, 5)
-    found = []
+    values = []
     for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
         for part in each:
             value = float(f"{part * 10.0**power:.3g}")
             if low * 0.999999 <= value <= high * 1.000001:
-                found.append(value)
+                values.append(value)
     # Of a very long axis every other decade, or fewer.
-    every = math.ceil(len(found) / 12) if len(each) == 1 else 1
-    return found[::every]
+    every = math.ceil(len(values) / 12) if len(each) == 1 else 1
+    return values[::every]
 
 
 def doublings(low: float, high: float, most: float) -> list[float]:
@@ -180,10 +180,10 @@ def doublings(low: float, high: float, most: float) -> list[float]:
 def round125(value: float, side: int) -> float:
     """The nearest of 1, 2, 5, 10, ... not above (`side` -1) or not below (1) `value`, above 0."""
     power = 10.0 ** math.floor(math.log10(value))
-    found = [float(f"{part * power:.3g}") for part in (1, 2, 5, 10)]
+    candidates = [float(f"{part * power:.3g}") for part in (1, 2, 5, 10)]
     if side < 0:
-        return next(one for one in reversed(found) if one <= value * 1.000001)
-    return next(one for one in found if one >= value * 0.999999)
+        return next(one for one in reversed(candidates) if one <= value * 1.000001)
+    return next(one for one in candidates if one >= value * 0.999999)
 
 
 # ---- how values are told

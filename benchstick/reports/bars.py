@@ -31,7 +31,7 @@ _COLOURS = {"mine": COLOURS["accent"], "other": COLOURS["seventh"]}
 _NAME = 0.56
 
 
-def drawn(ranks: Ranks, *, hint: bool = True) -> Picture:
+def draw_bars(ranks: Ranks, *, hint: bool = True) -> Picture:
     """The bars, one under the other; the title apart. `hint`: with which way is better."""
     shapes: list[Shape] = [Words(WIDTH - 2, 11, ranks.hint, "end")] if hint else []
     top = 16.0 if hint else 0.0
@@ -47,10 +47,10 @@ def _row(bar: Bar, top: float) -> Iterator[Shape]:
     tail_room = width_of(tail, SIZE, "Helvetica-Bold")
     name = shortened(bar.name, room * _NAME / WIDER - tail_room, SIZE, "Helvetica-Bold") + tail
     used = width_of(name, SIZE, "Helvetica-Bold") * WIDER
-    said = shortened(bar.said, (room - used - 12) / WIDER, SIZE)
+    caption = shortened(bar.said, (room - used - 12) / WIDER, SIZE)
     yield Words(_LEFT - 7, base, bar.place, "end")
     yield Words(_LEFT, base, name, colour=INK, bold=mine, whole=bar.whole)
-    yield Words(_LEFT + room, base, said, "end", whole=bar.said)
+    yield Words(_LEFT + room, base, caption, "end", whole=bar.said)
     yield Words(right, base, bar.value, "end", INK, bold=mine)
     yield from _bar(bar, base + 4, right)
 
@@ -58,8 +58,8 @@ def _row(bar: Bar, top: float) -> Iterator[Shape]:
 def _bar(bar: Bar, top: float, right: float) -> Iterator[Shape]:
     scale, bottom, middle = (right - _LEFT) / 100, top + _BAR, top + _BAR / 2
 
-    def box(left: float, end: float) -> tuple[tuple[float, float], ...]:
-        return (left, top), (end, top), (end, bottom), (left, bottom)
+    def box(start: float, end: float) -> tuple[tuple[float, float], ...]:
+        return (start, top), (end, top), (end, bottom), (start, bottom)
 
     yield Area(box(_LEFT, right), RAIL, 1.0)
     end = _LEFT + bar.length * scale

@@ -86,25 +86,25 @@ def write(db: sqlite3.Connection, number: int, file: IO[bytes], home: Path | Non
         ("run.json", _json(document)),
         ("samples.json", _json({"columns": record.COLUMNS, "rows": samples})),
     ]
-    found = _verdicts(db, number)
-    if found:
-        document = {"schema": record.VERDICTS_SCHEMA, "verdicts": found}
+    verdict_docs = _verdicts(db, number)
+    if verdict_docs:
+        document = {"schema": record.VERDICTS_SCHEMA, "verdicts": verdict_docs}
         packed.append((_VERDICTS, _json(document)))
-    listed = []
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+    entries = []
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in packed:
-            _put(made, name, data)
-            listed.append(_entry(name, len(data), hashlib.sha256(data).hexdigest()))
+            _put(archive, name, data)
+            entries.append(_entry(name, len(data), hashlib.sha256(data).hexdigest()))
         for name, path in _artefacts(run, home) if home is not None else ():
-            listed.append(_put_file(made, name, path))
+            entries.append(_put_file(archive, name, path))
         manifest = {
             "schema": SCHEMA,
             "program": f"benchstick {__version__}",
             "bench": origin["bench"] if origin else run_queries.bench_id(db),
             "run": run["uuid"],
-            "files": listed,
+            "files": entries,
         }
-        _put(made, "manifest.json", _json(manifest))
+        _put(archive, "manifest.json", _json(manifest))
 
 
 def _verdicts(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
@@ -131,8 +131,8 @@ def _json(document: Any) -> bytes:
     return (json.dumps(document, ensure_ascii=True, separators=(",", ":")) + "\n").encode("ascii")
 
 
-def _put(made: zipfile.ZipFile, name: str, data: bytes) -> None:
-    made.writestr(_info(name), data)
+def _put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    archive.writestr(_info(name), data)
 
 
 def _info(name: str) -> zipfile.ZipInfo:
@@ -146,14 +146,14 @@ def _entry(name: str, size: int, sha256: str) -> dict[str, Any]:
     return {"name": name, "bytes": size, "sha256": sha256}
 
 
-def _put_file(made: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
-    found, size = hashlib.sha256(), 0
-    with path.open("rb") as source, made.open(_info(name), "w", force_zip64=True) as target:
+def _put_file(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
+    hasher, size = hashlib.sha256(), 0
+    with path.open("rb") as source, archive.open(_info(name), "w", force_zip64=True) as target:
         while part := source.read(1 << 20):
-            found.update(part)
+            hasher.update(part)
             size += len(part)
             target.write(part)
-    return _entry(name, size, found.hexdigest())
+    return _entry(name, size, hasher.hexdigest())
 
 
 def _artefacts(run: Mapping[str, Any], home: Path) -> Iterator[tuple[str, Path]]:
@@ -181,51 +181,51 @@ def _folder(step: Mapping[str, Any], uuid: str) -> str | None:
 def read(file: IO[bytes]) -> Bundle:
     """Check a bundle as a whole. BadInput telling what is wrong with it."""
     try:
-        with zipfile.ZipFile(file) as found:
-            return _checked(found)
+        with zipfile.ZipFile(file) as archive:
+            return _checked(archive)
     except _NO_ZIP as error:
         text = f"bundle: this is no bundle of Benchstick: {str(error)[:120]}"
         raise BadInput(text, field="bundle") from None
 
 
-def _checked(found: zipfile.ZipFile) -> Bundle:
-    infos = _infos(found)
-    manifest = _document(found, infos, "manifest.json", None)
+def _checked(archive: zipfile.ZipFile) -> Bundle:
+    infos = _infos(archive)
+    manifest = _document(archive, infos, "manifest.json", None)
     fields(
         {
             "schema": one_of((SCHEMA,)), "program": text, "bench": record.uuid, "run": record.uuid,
             "files": each(fields({"name": text, "bytes": whole, "sha256": text}), MOST_FILES),
         }
     )(manifest, "manifest.json")  # fmt: skip
-    listed = {item["name"]: item for item in manifest["files"]}
-    if len(listed) != len(manifest["files"]) or {*listed, "manifest.json"} != set(infos):
+    entries = {item["name"]: item for item in manifest["files"]}
+    if len(entries) != len(manifest["files"]) or {*entries, "manifest.json"} != set(infos):
         raise wrong("manifest.json.files", "the names of the files in the bundle are wanted")
-    for name, item in listed.items():
+    for name, item in entries.items():
         if item["bytes"] != infos[name].file_size:
             raise wrong(name, f"{item['bytes']} bytes are wanted")
-    run = _document(found, infos, "run.json", listed)
+    run = _document(archive, infos, "run.json", entries)
     record.check_run(run)
     if run["uuid"] != manifest["run"]:
         raise wrong("run.json.uuid", "the run of the manifest is wanted")
     samples = record.check_samples(
-        _document(found, infos, "samples.json", listed), len(run["plan"]["steps"])
+        _document(archive, infos, "samples.json", entries), len(run["plan"]["steps"])
     )
-    said: Sequence[Mapping[str, Any]] = ()
-    if _VERDICTS in listed:
-        document = _document(found, infos, _VERDICTS, listed)
-        said = record.check_verdicts(document, run["uuid"])
+    verdict_docs: Sequence[Mapping[str, Any]] = ()
+    if _VERDICTS in entries:
+        document = _document(archive, infos, _VERDICTS, entries)
+        verdict_docs = record.check_verdicts(document, run["uuid"])
     artefacts = []
-    for name in sorted(listed):
+    for name in sorted(entries):
         match = _ARTEFACT.fullmatch(name)
         if match:
-            _check_hash(found, infos[name], listed[name]["sha256"])
+            _check_hash(archive, infos[name], entries[name]["sha256"])
             artefacts.append((name, match["folder"], match["name"]))
-    return Bundle(record.plain(run), samples, manifest["bench"], artefacts, said)
+    return Bundle(record.plain(run), samples, manifest["bench"], artefacts, verdict_docs)
 
 
-def _infos(found: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+def _infos(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """The files of the zip by name; none that could be anything else than a file of a bundle."""
-    infos = found.infolist()
+    infos = archive.infolist()
     if len(infos) > MOST_FILES:
         raise wrong("files", f"at most {MOST_FILES} are wanted")
     names = {info.filename: info for info in infos}
@@ -247,15 +247,15 @@ def _infos(found: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def _document(
-    found: zipfile.ZipFile, infos: Mapping[str, zipfile.ZipInfo], name: str, listed: Any
+    archive: zipfile.ZipFile, infos: Mapping[str, zipfile.ZipInfo], name: str, entries: Any
 ) -> Any:
     info = infos.get(name)
     if info is None:
         raise wrong(name, "is missing")
     if info.file_size > LARGEST_DOCUMENT:
         raise wrong(name, f"at most {LARGEST_DOCUMENT >> 20} MiB are wanted")
-    data = b"".join(_parts(found, info))
-    if listed is not None and hashlib.sha256(data).hexdigest() != listed[name]["sha256"]:
+    data = b"".join(_parts(archive, info))
+    if entries is not None and hashlib.sha256(data).hexdigest() != entries[name]["sha256"]:
         raise wrong(name, "its SHA-256 is not that of the manifest: the bundle is damaged")
     try:
         document = strict_json.loads(data.decode("utf-8"))
@@ -266,24 +266,24 @@ def _document(
     return document
 
 
-def _parts(found: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+def _parts(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
     """What is in a file of the zip. Never more than it says; BadInput when it is not as much."""
-    left = info.file_size
-    with found.open(info) as file:
-        while part := file.read(min(1 << 20, left + 1)):
-            left -= len(part)
-            if left < 0:
+    remaining = info.file_size
+    with archive.open(info) as file:
+        while part := file.read(min(1 << 20, remaining + 1)):
+            remaining -= len(part)
+            if remaining < 0:
                 raise wrong(info.filename, "it is larger than it says")
             yield part
-    if left:
+    if remaining:
         raise wrong(info.filename, "it is smaller than it says")
 
 
-def _check_hash(found: zipfile.ZipFile, info: zipfile.ZipInfo, wanted: str) -> None:
-    made = hashlib.sha256()
-    for part in _parts(found, info):
-        made.update(part)
-    if made.hexdigest() != wanted:
+def _check_hash(archive: zipfile.ZipFile, info: zipfile.ZipInfo, sha256: str) -> None:
+    hasher = hashlib.sha256()
+    for part in _parts(archive, info):
+        hasher.update(part)
+    if hasher.hexdigest() != sha256:
         raise wrong(info.filename, "its SHA-256 is not that of the manifest: the bundle is damaged")
 
 
@@ -295,21 +295,26 @@ def keep(db: sqlite3.Connection, home: Path, file: IO[bytes]) -> tuple[int, bool
     is new. A run that is here already is not changed; verdicts on it that are not here are added.
     BadInput when it is no bundle, or the run or a verdict is here with another record; StoreFailed
     when it cannot be kept."""
-    found = read(file)
-    here = find(db, found)
+    bundle = read(file)
+    here = find(db, bundle)
     if here is not None:
-        imported_runs.add_verdicts(db, here, found.verdicts)
+        imported_runs.add_verdicts(db, here, bundle.verdicts)
         return here, False
-    folders = {folder for _, folder, _ in found.artefacts}
-    run = {**found.run, "steps": list(_steps_with(found, folders))}
-    base = home / "runs" / found.run["uuid"]
+    folders = {folder for _, folder, _ in bundle.artefacts}
+    run = {**bundle.run, "steps": list(_steps_with(bundle, folders))}
+    base = home / "runs" / bundle.run["uuid"]
     if base.is_symlink() or base.exists():
         raise StoreFailed(f"{base}: is in the way of the run's artefacts; move it")
     try:
-        if found.artefacts:
-            _unpack(file, found, base)
+        if bundle.artefacts:
+            _unpack(file, bundle, base)
         number = imported_runs.add_run(
-            db, run, found.samples, bench=found.bench, digest=found.digest, verdicts=found.verdicts
+            db,
+            run,
+            bundle.samples,
+            bench=bundle.bench,
+            digest=bundle.digest,
+            verdicts=bundle.verdicts,
         )
     except BaseException:
         shutil.rmtree(base, ignore_errors=True)
@@ -317,13 +322,13 @@ def keep(db: sqlite3.Connection, home: Path, file: IO[bytes]) -> tuple[int, bool
     return number, True
 
 
-def find(db: sqlite3.Connection, found: Bundle) -> int | None:
+def find(db: sqlite3.Connection, bundle: Bundle) -> int | None:
     """The number here of a bundle's run, None when it is not here. BadInput when it is here with
     another record: one of the two was exported earlier, or changed."""
-    here = imported_runs.find(db, found.run["uuid"])
-    if here is not None and _digest_here(db, here) != found.digest:
+    here = imported_runs.find(db, bundle.run["uuid"])
+    if here is not None and _digest_here(db, here) != bundle.digest:
         raise BadInput(
-            f"bundle: run {found.run['uuid']} is here already, as run {here}, with another "
+            f"bundle: run {bundle.run['uuid']} is here already, as run {here}, with another "
             "record; nothing was changed",
             field="bundle",
         )
@@ -338,19 +343,19 @@ def _digest_here(db: sqlite3.Connection, number: int) -> str:
     return digest(run, samples)
 
 
-def _steps_with(found: Bundle, folders: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _steps_with(bundle: Bundle, folders: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The steps, those whose artefacts came with the bundle with where they will lie."""
     by_index = {int(folder.split("-")[0]): folder for folder in folders}
-    for step in found.run["steps"]:
+    for step in bundle.run["steps"]:
         folder = by_index.get(step["index"])
-        place = None if folder is None else f"runs/{found.run['uuid']}/{folder}"
+        place = None if folder is None else f"runs/{bundle.run['uuid']}/{folder}"
         yield {**step, "artefacts": place}
 
 
-def _unpack(file: IO[bytes], found: Bundle, base: Path) -> None:
+def _unpack(file: IO[bytes], bundle: Bundle, base: Path) -> None:
     try:
         with zipfile.ZipFile(file) as packed:
-            for name, folder, own_name in found.artefacts:
+            for name, folder, own_name in bundle.artefacts:
                 for path in (base, base / folder):
                     paths.make_folder(path, 0o2750, for_group=True)
                 with (base / folder / own_name).open("xb") as target:

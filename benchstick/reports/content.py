@@ -66,25 +66,25 @@ class Table:
             cells = [row[at] for row in (self.columns, *self.rows) if at < len(row)]
             words = (word for cell in cells for word in re.split(r"[\s-]", cell))
             longest.append((max(map(len, words), default=0), at))
-        room, found = _LETTERS - _BETWEEN * self.width, set()
+        room, columns = _LETTERS - _BETWEEN * self.width, set()
         for length, at in sorted(longest):
             room -= length
             if room < 0:
                 break
-            found.add(at)
-        return frozenset(found)
+            columns.add(at)
+        return frozenset(columns)
 
     def right(self) -> frozenset[int]:
         """The columns that hold numbers, most of their cells at least: they stand on the right."""
         if not self.columns:
             return frozenset()
-        found = set()
+        columns = set()
         for at in set(range(self.width)) - self.texts:
             cells = [row[at].strip() for row in self.rows if at < len(row)]
-            told = [cell for cell in cells if cell not in _NOTHING]
-            if sum(bool(_NUMBER.fullmatch(cell)) for cell in told) > len(told) / 2:
-                found.add(at)
-        return frozenset(found)
+            values = [cell for cell in cells if cell not in _NOTHING]
+            if sum(bool(_NUMBER.fullmatch(cell)) for cell in values) > len(values) / 2:
+                columns.add(at)
+        return frozenset(columns)
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ class Drawing:
         return self.y2 if self.y2 is not None and line.get("on") == "y2" else self.y
 
 
-def drawn(
+def draw_chart(
     chart: Chart, *, width: float = WIDTH, height: float = HEIGHT, legend: bool = True
 ) -> Drawing:
     """The chart in `width` by `height` pixels, its title apart. `legend`: with the lines' names.
@@ -139,19 +139,19 @@ def drawn(
     names = list(_legend(chart, width)) if legend else []
     height += (_ROW + 3) * max(0, len(names) - _NAME_ROWS)
     levels = min(_MARK_ROWS, len(list(_mark_rows(chart))))
-    made = _empty(chart, width, height, levels, len(names))
-    wanted = min(_MOST_MARK_ROWS, max((mark.row + 1 for mark in _placed(made)), default=0))
-    if wanted > levels:
-        height += _ROW * (wanted - levels)
-        made = _empty(chart, width, height, wanted, len(names))
-    shapes: list[Shape] = [*_frame(made, _x_label(chart))]
+    drawing = _empty(chart, width, height, levels, len(names))
+    row_count = min(_MOST_MARK_ROWS, max((mark.row + 1 for mark in _placed(drawing)), default=0))
+    if row_count > levels:
+        height += _ROW * (row_count - levels)
+        drawing = _empty(chart, width, height, row_count, len(names))
+    shapes: list[Shape] = [*_frame(drawing, _x_label(chart))]
     for at in range(len(chart.lines)):
-        shapes += _line(made, at)
-    shapes += _marks(made)
+        shapes += _line(drawing, at)
+    shapes += _marks(drawing)
     for row, entries in enumerate(names):
         shapes += _names(chart, entries, height - 6 - (_ROW + 3) * (len(names) - 1 - row))
-    told = tuple(one for one in shapes if not isinstance(one, Words) or one.text)
-    return replace(made, shapes=told)
+    visible_shapes = tuple(one for one in shapes if not isinstance(one, Words) or one.text)
+    return replace(drawing, shapes=visible_shapes)
 
 
 def _empty(chart: Chart, width: float, height: float, levels: int, names: int) -> Drawing:
@@ -161,9 +161,9 @@ def _empty(chart: Chart, width: float, height: float, levels: int, names: int) -
     ys, y2s = _values(chart)
     y = axes.y_axis(chart.chart["y"], ys, bottom, top)
     y2 = axes.right_axis(chart.chart["y2"], y2s, bottom, top) if "y2" in chart.chart else None
-    left = 14 + _widest(y)
+    left_x = 14 + _widest(y)
     right = width - (14 + _widest(y2) if y2 else 14)
-    return Drawing(chart, width, height, (), _x_axis(chart, left, right), y, y2)
+    return Drawing(chart, width, height, (), _x_axis(chart, left_x, right), y, y2)
 
 
 def colour_of(chart: Chart, at: int) -> str:
@@ -211,22 +211,22 @@ def within(chart: Mapping[str, Any], line: Mapping[str, Any]) -> Iterator[tuple[
 
 def _values(chart: Chart) -> tuple[list[float], list[float]]:
     """All values of y, and of y2, bands included."""
-    found: tuple[list[float], list[float]] = ([], [])
+    values: tuple[list[float], list[float]] = ([], [])
     for line in chart.lines:
-        side = found["y2" in chart.chart and line.get("on") == "y2"]
+        side = values["y2" in chart.chart and line.get("on") == "y2"]
         for at, _, y in within(chart.chart, line):
             ends = [line[end][at] for end in ("low", "high") if end in line]
             side += [value for value in (y, *ends) if value is not None]
-    return found
+    return values
 
 
-def _x_axis(chart: Chart, left: float, right: float) -> Axis:
-    found = [x for line in chart.lines for _, x, _ in within(chart.chart, line)]
+def _x_axis(chart: Chart, left_x: float, right: float) -> Axis:
+    xs = [x for line in chart.lines for _, x, _ in within(chart.chart, line)]
     low, high = chart.chart.get("from"), chart.chart.get("to")
-    low = min(found, default=0.0) if low is None else low
-    high = max(found, default=1.0) if high is None else high
+    low = min(xs, default=0.0) if low is None else low
+    high = max(xs, default=1.0) if high is None else high
     exact = "from" in chart.chart and is_joined(chart)
-    return axes.x_axis(chart.chart["x"], low, high, left, right, exact=exact)
+    return axes.x_axis(chart.chart["x"], low, high, left_x, right, exact=exact)
 
 
 def _x_label(chart: Chart) -> str:
@@ -241,8 +241,8 @@ def _widest(axis: Axis) -> float:
     return max((width_of(text, SIZE) * WIDER for _, text in axis.ticks), default=0.0)
 
 
-def _frame(made: Drawing, x_label: str) -> Iterator[Shape]:
-    x, y = made.x, made.y
+def _frame(drawing: Drawing, x_label: str) -> Iterator[Shape]:
+    x, y = drawing.x, drawing.y
     for value, text in y.ticks:
         place = y.place(value / y.factor)
         yield Path(((x.start, place), (x.end, place)), GRID)
@@ -252,12 +252,12 @@ def _frame(made: Drawing, x_label: str) -> Iterator[Shape]:
         yield Path(((place, y.end), (place, y.start)), GRID, part="x")
         yield Path(((place, y.start), (place, y.start + 4)), DIM, part="x")
         yield Words(place, y.start + 16, text, "middle", part="x")
-    if made.y2 is not None:
-        for value, text in made.y2.ticks:
-            yield Words(x.end + 7, made.y2.place(value / made.y2.factor) + 4, text)
-        yield Words(made.width - 2, 11, made.y2.label, "end")
+    if drawing.y2 is not None:
+        for value, text in drawing.y2.ticks:
+            yield Words(x.end + 7, drawing.y2.place(value / drawing.y2.factor) + 4, text)
+        yield Words(drawing.width - 2, 11, drawing.y2.label, "end")
     yield Path(((x.start, y.end), (x.start, y.start), (x.end, y.start)), DIM)
-    yield Words(2, 11, shortened(y.label, made.width / 2, SIZE))
+    yield Words(2, 11, shortened(y.label, drawing.width / 2, SIZE))
     if x_label:
         yield Words((x.start + x.end) / 2, y.start + 31, x_label, "middle")
 
@@ -265,15 +265,15 @@ def _frame(made: Drawing, x_label: str) -> Iterator[Shape]:
 # ---- lines
 
 
-def _line(made: Drawing, at: int) -> Iterator[Shape]:
-    chart = made.chart
+def _line(drawing: Drawing, at: int) -> Iterator[Shape]:
+    chart = drawing.chart
     line, colour = chart.lines[at], colour_of(chart, at)
-    axis = made.axis_of(line)
+    axis = drawing.axis_of(line)
     on_right = line.get("on") == "y2"
     for part in _parts(chart, line):
         if "low" in line and "high" in line:
-            yield from _band(made, axis, part, line, at)
-        places = [(made.x.place(x), axis.place(y)) for _, x, y in part]
+            yield from _band(drawing, axis, part, line, at)
+        places = [(drawing.x.place(x), axis.place(y)) for _, x, y in part]
         if is_joined(chart):
             width = 1.0 if on_right else 1.6
             if len(places) > 1:
@@ -300,14 +300,14 @@ def _parts(chart: Chart, line: Mapping[str, Any]) -> Iterator[list[tuple[int, fl
 
 
 def _band(
-    made: Drawing, axis: Axis, part: Sequence[tuple[int, float, float]], line: Any, number: int
+    drawing: Drawing, axis: Axis, part: Sequence[tuple[int, float, float]], line: Any, number: int
 ) -> Iterator[Shape]:
     ends = [(x, line["low"][at], line["high"][at]) for at, x, _ in part]
-    known = [(x, low, high) for x, low, high in ends if low is not None and high is not None]
-    if len(known) > 1:
-        over = [(made.x.place(x), axis.place(high)) for x, _, high in known]
-        back = [(made.x.place(x), axis.place(low)) for x, low, _ in reversed(known)]
-        yield Area([*over, *back], colour_of(made.chart, number), 0.22, number)
+    bounds = [(x, low, high) for x, low, high in ends if low is not None and high is not None]
+    if len(bounds) > 1:
+        over = [(drawing.x.place(x), axis.place(high)) for x, _, high in bounds]
+        back = [(drawing.x.place(x), axis.place(low)) for x, low, _ in reversed(bounds)]
+        yield Area([*over, *back], colour_of(drawing.chart, number), 0.22, number)
 
 
 # ---- marks
@@ -335,11 +335,11 @@ class _Mark:
     drive: str
 
 
-def _placed(made: Drawing) -> Iterator[_Mark]:
+def _placed(drawing: Drawing) -> Iterator[_Mark]:
     """The marks that lie within the chart, each in the first row where it covers no other."""
     ends: list[float] = []
-    x = made.x
-    for mark, above in _mark_rows(made.chart):
+    x = drawing.x
+    for mark, above in _mark_rows(drawing.chart):
         place = x.place(mark["x"])
         if place > x.end + 0.5 or (not above and place < x.start - 0.5):
             continue
@@ -351,13 +351,13 @@ def _placed(made: Drawing) -> Iterator[_Mark]:
         row = next((at for at, end in enumerate(ends) if end <= begin), len(ends))
         ends[row:] = [begin + room, *ends[row + 1 :]]
         look = "above" if above else "quiet" if mark.get("quiet") else ""
-        drive = made.chart.drive_of_mark(mark)
+        drive = drawing.chart.drive_of_mark(mark)
         yield _Mark(place, row, text, flip, look, whole, drive)
 
 
-def _marks(made: Drawing) -> Iterator[Shape]:
-    x, y = made.x, made.y
-    for mark in _placed(made):
+def _marks(drawing: Drawing) -> Iterator[Shape]:
+    x, y = drawing.x, drawing.y
+    for mark in _placed(drawing):
         place, colour, drive = mark.place, _MARK_COLOURS[mark.look], mark.drive
         if mark.look == "above":
             corners = ((place, y.end), (x.end, y.end), (x.end, y.start), (place, y.start))
@@ -369,8 +369,8 @@ def _marks(made: Drawing) -> Iterator[Shape]:
         if mark.row < _MOST_MARK_ROWS:
             at = place - 4 if mark.flip else place + 4
             side = "end" if mark.flip else "start"
-            told = Words(at, level, mark.text, side, colour, whole=mark.whole, drive=drive)
-            yield replace(told, part="mark")
+            words = Words(at, level, mark.text, side, colour, whole=mark.whole, drive=drive)
+            yield replace(words, part="mark")
 
 
 # ---- legend
@@ -379,30 +379,30 @@ def _marks(made: Drawing) -> Iterator[Shape]:
 def _legend(chart: Chart, width: float) -> Iterator[list[tuple[int, float, str]]]:
     """The names of the lines in rows: (number, left edge, name)."""
     row: list[tuple[int, float, str]] = []
-    left = 14.0
+    left_x = 14.0
     for at, line in enumerate(chart.lines):
         text = shortened(str(line["name"]), width * 0.6, SIZE)
         room = 34 + width_of(text, SIZE) * WIDER + 16
-        if row and left + room > width:
+        if row and left_x + room > width:
             yield row
-            row, left = [], 14.0
-        row.append((at, left, text))
-        left += room
+            row, left_x = [], 14.0
+        row.append((at, left_x, text))
+        left_x += room
     if row:
         yield row
 
 
 def _names(chart: Chart, entries: Sequence[tuple[int, float, str]], y: float) -> Iterator[Shape]:
-    for at, left, text in entries:
-        yield from sample(chart, at, left, y - 4)
+    for at, left_x, text in entries:
+        yield from sample(chart, at, left_x, y - 4)
         name = str(chart.lines[at]["name"])
-        yield Words(left + 34, y, text, colour=INK, whole=name if name != text else "")
+        yield Words(left_x + 34, y, text, colour=INK, whole=name if name != text else "")
 
 
-def sample(chart: Chart, at: int, left: float, y: float) -> Iterator[Shape]:
+def sample(chart: Chart, at: int, left_x: float, y: float) -> Iterator[Shape]:
     """28 pixels of a line, as it is drawn in the chart."""
     if is_joined(chart):
-        places = ((left, y), (left + 28, y))
+        places = ((left_x, y), (left_x + 28, y))
         yield Path(places, colour_of(chart, at), 1.6, dash_of(chart, at))
     if has_points(chart, at):
-        yield Dots(((left + 14, y),), colour_of(chart, at), 5.0, point_of(at))
+        yield Dots(((left_x + 14, y),), colour_of(chart, at), 5.0, point_of(at))

@@ -18,8 +18,8 @@ from typing import Any
 from benchstick.reports import bars
 from benchstick.reports.axes import Axis
 from benchstick.reports.content import Big, Chart, Heading, Ranks, Report, Table, Text, Verbatim
-from benchstick.reports.drawing import Drawing, drawn, within
-from benchstick.reports.svg import inline, shown, swatch
+from benchstick.reports.drawing import Drawing, draw_chart, within
+from benchstick.reports.svg import escape_text, inline, swatch
 
 _HERE = Path(__file__).resolve().parent
 # A table of no more rows is not broken over two pages.
@@ -36,16 +36,16 @@ def page(report: Report) -> str:
     """The whole file."""
     style, script = _own("report.css"), _own("report.js")
     body = "".join(_parts(report))
-    lead = "".join(f"<p>{shown(line)}</p>\n" for line in report.lead)
+    lead = "".join(f"<p>{escape_text(line)}</p>\n" for line in report.lead)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script)}">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f'<meta name="generator" content="{shown(report.author)}">\n'
-        f"<title>{shown(report.title)}</title>\n<style>{style}</style>\n</head>\n"
-        f'<body data-name="{shown(report.name)}">\n'
-        f'<header class="lead">\n<h1>{shown(report.title)}</h1>\n{lead}</header>\n'
-        f"<main>\n{body}</main>\n<footer><p>{shown(report.foot)}</p></footer>\n"
+        f'<meta name="generator" content="{escape_text(report.author)}">\n'
+        f"<title>{escape_text(report.title)}</title>\n<style>{style}</style>\n</head>\n"
+        f'<body data-name="{escape_text(report.name)}">\n'
+        f'<header class="lead">\n<h1>{escape_text(report.title)}</h1>\n{lead}</header>\n'
+        f"<main>\n{body}</main>\n<footer><p>{escape_text(report.foot)}</p></footer>\n"
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
@@ -68,9 +68,9 @@ def _parts(report: Report) -> Iterator[str]:
     for part in report.parts:
         match part:
             case Heading():
-                yield f"<h2>{shown(part.text)}</h2>\n"
+                yield f"<h2>{escape_text(part.text)}</h2>\n"
             case Text():
-                yield f"<p{_LOOKS[part.look]}>{shown(part.text)}</p>\n"
+                yield f"<p{_LOOKS[part.look]}>{escape_text(part.text)}</p>\n"
             case Big():
                 yield _big(part)
             case Table():
@@ -80,35 +80,35 @@ def _parts(report: Report) -> Iterator[str]:
             case Ranks():
                 yield _ranks(part)
             case Verbatim():
-                yield f"<pre>{shown(part.text)}</pre>\n"
+                yield f"<pre>{escape_text(part.text)}</pre>\n"
 
 
 def _big(part: Big) -> str:
-    made = []
+    boxes = []
     for label, value, unit, why in part.items:
-        told = f"<small>{shown(why)}</small>" if why else ""
-        made.append(
-            f"<div><span>{shown(label)}</span><b>{shown(value)} <i>{shown(unit)}</i></b>{told}"
-            "</div>\n"
+        note = f"<small>{escape_text(why)}</small>" if why else ""
+        boxes.append(
+            f"<div><span>{escape_text(label)}</span>"
+            f"<b>{escape_text(value)} <i>{escape_text(unit)}</i></b>{note}</div>\n"
         )
-    return f'<div class="big">\n{"".join(made)}</div>\n'
+    return f'<div class="big">\n{"".join(boxes)}</div>\n'
 
 
 def _table(part: Table) -> str:
     right, unbroken = part.right(), part.unbroken()
 
     def row(kind: str, cells: Any) -> str:
-        made = []
+        tags = []
         for at, cell in enumerate(cells):
             # Of a table without a head the first column has the names.
             name = "th" if kind == "td" and not part.columns and at == 0 else kind
             looks = [word for word, where in (("num", right), ("whole", unbroken)) if at in where]
             look = f' class="{" ".join(looks)}"' if looks else ""
             scope = ' scope="row"' if name != kind else ' scope="col"' if kind == "th" else ""
-            made.append(f"<{name}{scope}{look}>{shown(str(cell))}</{name}>")
-        return f"<tr>{''.join(made)}</tr>\n"
+            tags.append(f"<{name}{scope}{look}>{escape_text(str(cell))}</{name}>")
+        return f"<tr>{''.join(tags)}</tr>\n"
 
-    caption = f"<caption>{shown(part.title)}</caption>\n" if part.title else ""
+    caption = f"<caption>{escape_text(part.title)}</caption>\n" if part.title else ""
     head = f"<thead>{row('th', part.columns)}</thead>\n" if part.columns else ""
     rows = "".join(row("td", line) for line in part.rows)
     look = "" if part.columns else ' class="facts"'
@@ -120,49 +120,51 @@ def _table(part: Table) -> str:
 
 
 def _chart(part: Chart) -> str:
-    made = drawn(part, legend=False)
-    drives = [f' data-drive="{shown(drive)}"' for drive in part.drives] or [""] * len(part.lines)
+    drawing = draw_chart(part, legend=False)
+    drives = [f' data-drive="{escape_text(drive)}"' for drive in part.drives] or [""] * len(
+        part.lines
+    )
     names = "".join(
         f'<span data-line="{at}"{drives[at]}>{swatch(part, at)} '
-        f"{shown(str(line['name']))} <b></b></span>\n"
+        f"{escape_text(str(line['name']))} <b></b></span>\n"
         for at, line in enumerate(part.lines)
     )
-    notes = "".join(f'<p class="dim">{shown(note)}</p>\n' for note in part.notes)
-    data = shown(json.dumps(_data(made), ensure_ascii=False, separators=(",", ":")))
+    notes = "".join(f'<p class="dim">{escape_text(note)}</p>\n' for note in part.notes)
+    data = escape_text(json.dumps(_data(drawing), ensure_ascii=False, separators=(",", ":")))
     return (
         f'<figure class="chart" data-chart="{data}">\n'
-        f"<figcaption>{shown(part.title)}</figcaption>\n{inline(made)}\n"
+        f"<figcaption>{escape_text(part.title)}</figcaption>\n{inline(drawing)}\n"
         f'<div class="legend">\n{names}<span class="at"></span></div>\n{notes}</figure>\n'
     )
 
 
 def _ranks(part: Ranks) -> str:
     return (
-        f'<figure class="ranks">\n<figcaption>{shown(part.title)} '
-        f"<small>{shown(part.hint)}</small></figcaption>\n"
-        f"{inline(bars.drawn(part, hint=False))}\n</figure>\n"
+        f'<figure class="ranks">\n<figcaption>{escape_text(part.title)} '
+        f"<small>{escape_text(part.hint)}</small></figcaption>\n"
+        f"{inline(bars.draw_bars(part, hint=False))}\n</figure>\n"
     )
 
 
-def _data(made: Drawing) -> dict[str, Any]:
+def _data(drawing: Drawing) -> dict[str, Any]:
     """What the script needs to tell values: the axes and the points."""
 
-    def axis(found: Axis, unit: str) -> dict[str, Any]:
+    def axis(source: Axis, unit: str) -> dict[str, Any]:
         return {
-            "log": found.log, "low": found.low, "high": found.high, "start": found.start,
-            "end": found.end, "factor": found.factor, "unit": unit, "label": found.label,
+            "log": source.log, "low": source.low, "high": source.high, "start": source.start,
+            "end": source.end, "factor": source.factor, "unit": unit, "label": source.label,
         }  # fmt: skip
 
-    chart = made.chart.chart
+    chart = drawing.chart.chart
     return {
-        "x": axis(made.x, str(chart["x"]["unit"])),
-        "y": axis(made.y, str(chart["y"]["unit"])),
-        "y2": None if made.y2 is None else axis(made.y2, str(chart["y2"]["unit"])),
+        "x": axis(drawing.x, str(chart["x"]["unit"])),
+        "y": axis(drawing.y, str(chart["y"]["unit"])),
+        "y2": None if drawing.y2 is None else axis(drawing.y2, str(chart["y2"]["unit"])),
         "lines": [
             {
-                "right": made.axis_of(line) is made.y2,
+                "right": drawing.axis_of(line) is drawing.y2,
                 "points": [[x, y] for _, x, y in within(chart, line)],
             }
-            for line in made.chart.lines
+            for line in drawing.chart.lines
         ],
     }

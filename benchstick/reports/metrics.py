@@ -67,7 +67,7 @@ def encoded(text: str) -> tuple[bytes, bool]:
     else:
         if not _NO_LETTER.search(whole):
             return whole, False
-    made = bytearray()
+    output = bytearray()
     replaced = False
     for letter in text:
         try:
@@ -76,8 +76,8 @@ def encoded(text: str) -> tuple[bytes, bool]:
             code = b"\0"
         wrong = bool(_NO_LETTER.search(code))
         replaced = replaced or wrong
-        made += REPLACEMENT.encode("ascii") if wrong else code
-    return bytes(made), replaced
+        output += REPLACEMENT.encode("ascii") if wrong else code
+    return bytes(output), replaced
 
 
 def width_of(text: str, size: float, font: str = "Helvetica") -> float:
@@ -91,18 +91,18 @@ def wrapped(text: str, room: float, size: float, font: str = "Helvetica") -> lis
     lines: list[str] = []
     line = ""
     for word in text.split(" "):
-        tried = f"{line} {word}" if line else word
-        if width_of(tried, size, font) <= room:
-            line = tried
+        candidate = f"{line} {word}" if line else word
+        if width_of(candidate, size, font) <= room:
+            line = candidate
             continue
         if line:
             lines.append(line)
-        *whole, line = _broken(word, room, size, font)
+        *whole, line = _break_word(word, room, size, font)
         lines += whole
     return [*lines, line]
 
 
-def _broken(word: str, room: float, size: float, font: str) -> list[str]:
+def _break_word(word: str, room: float, size: float, font: str) -> list[str]:
     """A word in pieces not wider than `room`, of one letter at least."""
     pieces, piece, width = [], "", 0.0
     for letter in word:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from benchstick.reports import bars
 from benchstick.reports.content import Big, Chart, Heading, Ranks, Report, Table, Text, Verbatim
-from benchstick.reports.drawing import drawn
+from benchstick.reports.drawing import draw_chart
 from benchstick.reports.metrics import shortened, width_of, wrapped
-from benchstick.reports.pdf_file import BOLD, FIXED, HEIGHT, REGULAR, WIDTH, Page, written
+from benchstick.reports.pdf_file import BOLD, FIXED, HEIGHT, REGULAR, WIDTH, Page, build_pdf
 
 LEFT, TOP, BOTTOM = 42.0, 46.0, 52.0
 ROOM = WIDTH - 2 * LEFT
@@ -32,14 +32,14 @@ TOLD = (
 
 def document(report: Report) -> bytes:
     """The whole file."""
-    return written(
+    return build_pdf(
         _laid_out(report), title=report.title, author=report.author, made_utc=report.made_utc
     )
 
 
 def _laid_out(report: Report) -> list[Page]:
     flow = _Flow()
-    flow.lines(wrapped(_cut(report.title), ROOM, 17, BOLD), 17, font=BOLD)
+    flow.lines(wrapped(_truncate(report.title), ROOM, 17, BOLD), 17, font=BOLD)
     for line in report.lead:
         flow.lines(wrapped(line, ROOM, 9), 9, colour=DIM)
     flow.rule()
@@ -66,8 +66,8 @@ def _laid_out(report: Report) -> list[Page]:
     for number, page in enumerate(flow.pages, 1):
         name = shortened(report.title, ROOM * 0.75, 8)
         page.text(LEFT, HEIGHT - 26, name, 8, colour=DIM)
-        told = f"Page {number} of {len(flow.pages)}"
-        page.text(WIDTH - LEFT, HEIGHT - 26, told, 8, colour=DIM, anchor="end")
+        label = f"Page {number} of {len(flow.pages)}"
+        page.text(WIDTH - LEFT, HEIGHT - 26, label, 8, colour=DIM, anchor="end")
     return flow.pages
 
 
@@ -75,11 +75,11 @@ def _height(part: object) -> float:
     """How much of a part must stand on the page that its heading is on."""
     match part:
         case Chart():
-            made = drawn(part)
+            drawing = draw_chart(part)
             notes = [line for note in part.notes for line in wrapped(note, ROOM, 8)]
-            return 26 + made.height * ROOM / made.width + 10.4 * len(notes)
+            return 26 + drawing.height * ROOM / drawing.width + 10.4 * len(notes)
         case Ranks():
-            made_bars = bars.drawn(part)
+            made_bars = bars.draw_bars(part)
             return 16 + made_bars.height * ROOM / made_bars.width
         case Table():
             return _Laid.of(part).kept()
@@ -87,7 +87,7 @@ def _height(part: object) -> float:
     return 56
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 6] + "… [cut]"
 
 
@@ -159,8 +159,8 @@ class _Flow:
         width = ROOM / _BIG_ROW
         for at in range(0, len(part.items), _BIG_ROW):
             row = part.items[at : at + _BIG_ROW]
-            whys = [wrapped(_cut(why), width - 8, 7.5) if why else [] for *_, why in row]
-            labels = [wrapped(_cut(label), width - 8, 8) for label, *_ in row]
+            whys = [wrapped(_truncate(why), width - 8, 7.5) if why else [] for *_, why in row]
+            labels = [wrapped(_truncate(label), width - 8, 8) for label, *_ in row]
             above = 10 * max(map(len, labels))
             begin = self.take(above + 24 + 9.5 * max(map(len, whys)))
             for column, (label, value, unit, _) in enumerate(row):
@@ -179,17 +179,17 @@ class _Flow:
     def table(self, part: Table) -> None:
         """The head stands on each page; a row is never broken over two, nor is a short table."""
         self.cut = self.cut or any(len(cell) > _LONGEST for row in part.rows for cell in row)
-        laid = _Laid.of(part)
-        self.keep(laid.kept())
-        if laid.title:
+        layout = _Laid.of(part)
+        self.keep(layout.kept())
+        if layout.title:
             self.space(4)
-            self.lines(laid.title, 9, font=BOLD)
-        self._row(laid.head)
-        for row in laid.rows:
+            self.lines(layout.title, 9, font=BOLD)
+        self._row(layout.head)
+        for row in layout.rows:
             before = len(self.pages)
             self.keep(row.height)
             if len(self.pages) > before:
-                self._row(laid.head)
+                self._row(layout.head)
             self._row(row)
         self.y += 8
 
@@ -200,24 +200,24 @@ class _Flow:
         row.draw(self.page, begin)
 
     def chart(self, part: Chart) -> None:
-        made = drawn(part)
-        scale = ROOM / made.width
+        drawing = draw_chart(part)
+        scale = ROOM / drawing.width
         notes = [line for note in part.notes for line in wrapped(note, ROOM, 8)]
         self.keep(_height(part))
         self.lines([shortened(part.title, ROOM, 9.5, BOLD)], 9.5, font=BOLD)
-        begin = self.take(made.height * scale + 4)
-        self.page.shapes(made.shapes, LEFT, begin + 2, scale)
+        begin = self.take(drawing.height * scale + 4)
+        self.page.shapes(drawing.shapes, LEFT, begin + 2, scale)
         self.lines(notes, 8, colour=DIM)
         self.y += 8
 
     def ranks(self, part: Ranks) -> None:
-        made = bars.drawn(part)
-        scale = ROOM / made.width
+        picture = bars.draw_bars(part)
+        scale = ROOM / picture.width
         self.keep(_height(part))
         self.lines([shortened(part.title, ROOM, 9.5, BOLD)], 9.5, font=BOLD)
-        begin = self.take(made.height * scale)
+        begin = self.take(picture.height * scale)
         # The first of its rows, which has the hint alone, is as high as the title.
-        self.page.shapes(made.shapes, LEFT, begin - 9, scale)
+        self.page.shapes(picture.shapes, LEFT, begin - 9, scale)
 
     def verbatim(self, part: Verbatim) -> None:
         for text in part.text.splitlines():
@@ -262,7 +262,7 @@ class _Row:
     ) -> None:
         self.widths, self.right, self.font = widths, right, font
         self.cells = [
-            wrapped(_cut(cell), width - 2 * _PAD, _CELL, font)
+            wrapped(_truncate(cell), width - 2 * _PAD, _CELL, font)
             for cell, width in zip(cells, widths, strict=False)
         ]
         self.height = max(map(len, self.cells), default=0) * 10.2 + 5
@@ -287,27 +287,27 @@ def column_widths(part: Table) -> list[float]:
     """How wide each column is, all together as wide as the page's text: narrow columns have what
     they need, the others share what is left."""
     count = part.width
-    wanted = []
+    needed_widths = []
     for at in range(count):
         heads = [width_of(part.columns[at], _CELL, BOLD)] if at < len(part.columns) else []
-        cells = [width_of(_cut(row[at]), _CELL) for row in part.rows if at < len(row)]
-        wanted.append(max([*heads, *cells], default=0.0) + 2 * _PAD + 1)
-    if sum(wanted) <= ROOM:
+        cells = [width_of(_truncate(row[at]), _CELL) for row in part.rows if at < len(row)]
+        needed_widths.append(max([*heads, *cells], default=0.0) + 2 * _PAD + 1)
+    if sum(needed_widths) <= ROOM:
         if count:
             # Numbers stay near each other: then the first column has what is left.
-            wanted[0 if count - 1 in part.right() else -1] += ROOM - sum(wanted)
-        return wanted
-    made = [0.0] * count
-    left, open_ = ROOM, set(range(count))
+            needed_widths[0 if count - 1 in part.right() else -1] += ROOM - sum(needed_widths)
+        return needed_widths
+    widths = [0.0] * count
+    remaining, open_ = ROOM, set(range(count))
     while True:
-        share = left / len(open_)
-        small = {at for at in open_ if wanted[at] <= share}
+        share = remaining / len(open_)
+        small = {at for at in open_ if needed_widths[at] <= share}
         if not small:
             break
         for at in small:
-            made[at] = wanted[at]
-            left -= wanted[at]
+            widths[at] = needed_widths[at]
+            remaining -= needed_widths[at]
         open_ -= small
     for at in open_:
-        made[at] = share
-    return made
+        widths[at] = share
+    return widths

@@ -97,11 +97,11 @@ class Page:
         self.add("f")
 
 
-def written(
+def build_pdf(
     pages: Sequence[Page], *, title: str, author: str, made_utc: str | None
 ) -> bytes:  # fmt: skip
     """The file. `made_utc` is the time that it tells of itself, as 2026-01-31T12:00:00Z."""
-    alphas = sorted({found for page in pages for found in _alphas(page)})
+    alphas = sorted({opacity for page in pages for opacity in _alphas(page)})
     fonts = " ".join(f"/{short} {at} 0 R" for at, short in enumerate(_FONTS.values(), 4))
     states = " ".join(f"/A{alpha} << /ca {alpha / 100:.2f} >>" for alpha in alphas)
     first = 4 + len(_FONTS)
@@ -143,30 +143,30 @@ def _font(name: str) -> bytes:
 def _file(objects: Sequence[bytes]) -> bytes:
     """The objects, numbered from 1, with where each begins. 1 is the catalog, 3 the metadata."""
     # The comment tells programs that the file is not text.
-    made = bytearray(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
+    output = bytearray(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
     places = []
     for number, body in enumerate(objects, 1):
-        places.append(len(made))
-        made += f"{number} 0 obj\n".encode("ascii") + body + b"\nendobj\n"
-    begin = len(made)
-    name = hashlib.sha256(made).hexdigest()[:32]
+        places.append(len(output))
+        output += f"{number} 0 obj\n".encode("ascii") + body + b"\nendobj\n"
+    begin = len(output)
+    name = hashlib.sha256(output).hexdigest()[:32]
     rows = "".join(f"{place:010d} 00000 n \n" for place in places)
-    made += (
+    output += (
         f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{rows}trailer\n"
         f"<< /Size {len(objects) + 1} /Root 1 0 R /Info 3 0 R /ID [<{name}> <{name}>] >>\n"
         f"startxref\n{begin}\n%%EOF\n"
     ).encode("ascii")
-    return bytes(made)
+    return bytes(output)
 
 
 def _alphas(page: Page) -> set[int]:
-    found = (re.match(rb"q /A([0-9]+) gs", part) for part in page.parts)
-    return {int(one[1]) for one in found if one}
+    matches = (re.match(rb"q /A([0-9]+) gs", part) for part in page.parts)
+    return {int(one[1]) for one in matches if one}
 
 
 def _date(utc: str | None) -> bytes:
-    found = re.match(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)", utc or "")
-    return f" /CreationDate (D:{''.join(found.groups())}Z)".encode("ascii") if found else b""
+    match = re.match(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)", utc or "")
+    return f" /CreationDate (D:{''.join(match.groups())}Z)".encode("ascii") if match else b""
 
 
 def _string(text: str) -> bytes:

@@ -34,10 +34,10 @@ COLUMNS = tuple(Sample.__dataclass_fields__)
 _FRACTIONS = frozenset({"t", "dt", "queue"})
 
 
-def _like(pattern: re.Pattern[str], wanted: str) -> shape.Check:
+def _like(pattern: re.Pattern[str], description: str) -> shape.Check:
     def run(value: Any, where: str) -> None:
         if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise wrong(where, f"{wanted} is wanted")
+            raise wrong(where, f"{description} is wanted")
 
     return run
 
@@ -179,16 +179,16 @@ def check_run(run: Any) -> None:
             raise wrong(f"run.json.figures: {item['name'][:60]}", "pairs are wanted in histograms")
 
 
-def check_samples(found: Any, steps: int) -> list[Sequence[Any]]:
+def check_samples(document: Any, steps: int) -> list[Sequence[Any]]:
     """The samples of `samples.json` as rows in the order of `COLUMNS`. `steps` is how many the
     plan has. BadInput unless they are samples."""
     fields({"columns": each(text, 100), "rows": each(each(scalar, 100), 10_000_000)})(
-        found, "samples.json"
+        document, "samples.json"
     )
-    if tuple(found["columns"]) != COLUMNS:
+    if tuple(document["columns"]) != COLUMNS:
         raise wrong("samples.json.columns", f"{', '.join(COLUMNS)} are wanted")
     before = -1
-    for at, row in enumerate(found["rows"]):
+    for at, row in enumerate(document["rows"]):
         where = f"samples.json.rows[{at}]"
         if len(row) != len(COLUMNS):
             raise wrong(where, f"{len(COLUMNS)} values are wanted")
@@ -199,7 +199,7 @@ def check_samples(found: Any, steps: int) -> list[Sequence[Any]]:
         if row[0] <= before or (row[3] is not None and row[3] >= steps) or row[2] < 0:
             raise wrong(where, "rising numbers n, steps of the plan, and no dt below 0 are wanted")
         before = row[0]
-    return list(found["rows"])
+    return list(document["rows"])
 
 
 # ---- verdicts of recipes
@@ -210,7 +210,7 @@ _WORDS = ("pass", "fail", "inconclusive")
 _REASON = fields({"code": text, "text": text, "limit": maybe(whole)})
 
 
-def _wanted(value: Any, where: str) -> None:
+def _check_expected(value: Any, where: str) -> None:
     (each(scalar, 1000) if isinstance(value, list) else scalar)(value, where)
 
 
@@ -228,7 +228,7 @@ _VERDICT = fields(
         "limits": each(
             fields({
                 "number": whole, "what": text, "state": one_of(("held", "failed", "unknown")),
-                "measured": scalar, "op": text, "wanted": _wanted, "within": maybe(number),
+                "measured": scalar, "op": text, "wanted": _check_expected, "within": maybe(number),
                 "unit": maybe(text), "by": maybe(number), "by_percent": maybe(number),
                 "code": maybe(text), "text": maybe(text),
             }),
@@ -251,30 +251,32 @@ _VERDICT = fields(
 )  # fmt: skip
 
 
-def check_verdicts(found: Any, run: str) -> list[Mapping[str, Any]]:
+def check_verdicts(document: Any, run: str) -> list[Mapping[str, Any]]:
     """The verdicts of `verdicts.json`, by rising number there. BadInput unless all of them are
     `benchstick/verdict/1` documents that rest on the run with the UUID `run`."""
     where = "verdicts.json"
-    fields({"schema": one_of((VERDICTS_SCHEMA,)), "verdicts": each(_VERDICT, 10_000)})(found, where)
-    anything(found, where)
+    fields({"schema": one_of((VERDICTS_SCHEMA,)), "verdicts": each(_VERDICT, 10_000)})(
+        document, where
+    )
+    anything(document, where)
     before = 0
-    for at, item in enumerate(found["verdicts"]):
+    for at, item in enumerate(document["verdicts"]):
         if item["number"] <= before:
             raise wrong(f"{where}.verdicts[{at}].number", "rising numbers are wanted")
         before = item["number"]
         if run not in [one["uuid"] for one in item["runs"]]:
             raise wrong(f"{where}.verdicts[{at}].runs", "the run of the bundle is wanted")
-    return list(found["verdicts"])
+    return list(document["verdicts"])
 
 
 def plain(run: Mapping[str, Any]) -> dict[str, Any]:
     """The document of a run as its own bench has it, without where things lie on a bench."""
     origin = run.get("imported")
-    made = {name: value for name, value in run.items() if name not in ("imported", "samples")}
+    document = {name: value for name, value in run.items() if name not in ("imported", "samples")}
     if origin:
-        made["number"] = origin["number"]
-    if not made.get("corrupt"):
+        document["number"] = origin["number"]
+    if not document.get("corrupt"):
         # As older versions have it: their records of the same run stay the same.
-        made.pop("corrupt", None)
-    made["steps"] = [{**step, "artefacts": None} for step in run["steps"]]
-    return made
+        document.pop("corrupt", None)
+    document["steps"] = [{**step, "artefacts": None} for step in run["steps"]]
+    return document

@@ -19,9 +19,9 @@ _DEPTH = 40
 _LONGEST = 1 << 20
 
 
-def wrong(where: str, wanted: str) -> BadInput:
+def wrong(where: str, message: str) -> BadInput:
     """The error: what stands where, and what should."""
-    return BadInput(f"bundle: {where[:200]}: {wanted}", field="bundle")
+    return BadInput(f"bundle: {where[:200]}: {message}", field="bundle")
 
 
 def text(value: Any, where: str) -> None:
@@ -121,7 +121,7 @@ def every(check: Check) -> Check:
 
 def fields(must: Mapping[str, Check], may: Mapping[str, Check] | None = None) -> Check:
     """An object that has the fields `must`, and perhaps those of `may`; others may be anything."""
-    known = {**must, **(may or {})}
+    checks = {**must, **(may or {})}
 
     def run(value: Any, where: str) -> None:
         if not isinstance(value, Mapping):
@@ -132,6 +132,6 @@ def fields(must: Mapping[str, Check], may: Mapping[str, Check] | None = None) ->
         for name, item in value.items():
             if not name:
                 raise wrong(where, "a field without a name")
-            known.get(name, anything)(item, f"{where}.{name[:60]}")
+            checks.get(name, anything)(item, f"{where}.{name[:60]}")
 
     return run

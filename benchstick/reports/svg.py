@@ -17,7 +17,7 @@ from benchstick.reports.drawing import (
     Place,
     Shape,
     Words,
-    drawn,
+    draw_chart,
     sample,
 )
 
@@ -27,7 +27,7 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\
 _TITLE = 30.0
 
 
-def shown(text: str) -> str:
+def escape_text(text: str) -> str:
     """Any text as text of XML and HTML, and nothing else."""
     return escape(_NOT_XML.sub("\ufffd", text), quote=True)
 
@@ -36,28 +36,28 @@ def standalone(part: Chart | Ranks, name: str | None = None) -> str:
     """A chart or ranked bars as a file: with title (`name`, where it is not its own) and legend,
     and white behind it."""
     name = part.title if name is None else name
-    made = bars.drawn(part) if isinstance(part, Ranks) else drawn(part)
-    height = made.height + _TITLE
+    image = bars.draw_bars(part) if isinstance(part, Ranks) else draw_chart(part)
+    height = image.height + _TITLE
     title = (
         f'<text x="2" y="19" font-size="15" font-weight="bold" fill="#16191d">'
-        f"{shown(name[:120])}</text>"
+        f"{escape_text(name[:120])}</text>"
     )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(made.width)}" height="{_n(height)}" '
-        f'viewBox="0 0 {_n(made.width)} {_n(height)}" font-family="{FONT}" font-size="11">\n'
-        f"<title>{shown(name)}</title>\n<desc>{shown(part.told)}</desc>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(image.width)}" height="{_n(height)}" '
+        f'viewBox="0 0 {_n(image.width)} {_n(height)}" font-family="{FONT}" font-size="11">\n'
+        f"<title>{escape_text(name)}</title>\n<desc>{escape_text(part.told)}</desc>\n"
         f'<rect width="100%" height="100%" fill="#fff"/>\n{title}\n'
-        f'<g transform="translate(0 {_n(_TITLE)})">\n{marks_of(made.shapes)}</g>\n</svg>\n'
+        f'<g transform="translate(0 {_n(_TITLE)})">\n{marks_of(image.shapes)}</g>\n</svg>\n'
     )
 
 
-def inline(made: Drawing | Picture) -> str:
+def inline(image: Drawing | Picture) -> str:
     """The drawing as a part of a page, which tells its title itself."""
-    size = f'viewBox="0 0 {_n(made.width)} {_n(made.height)}"'
+    size = f'viewBox="0 0 {_n(image.width)} {_n(image.height)}"'
     return (
-        f'<svg {size} role="img" aria-label="{shown(made.told)}" '
-        f'font-family="{FONT}" font-size="11">\n{marks_of(made.shapes)}</svg>'
+        f'<svg {size} role="img" aria-label="{escape_text(image.told)}" '
+        f'font-family="{FONT}" font-size="11">\n{marks_of(image.shapes)}</svg>'
     )
 
 
@@ -73,16 +73,16 @@ def marks_of(shapes: Iterable[Shape]) -> str:
     """The shapes, those of a line of the chart in a group of its own: `<g data-line="0">`; and so
     the ticks of x: `<g data-part="x">`, and the marks, in a comparison those of each drive:
     `<g data-part="mark" data-mark-of="X9 Pro">`."""
-    made: list[str] = []
+    parts: list[str] = []
     group = ""
     for shape in shapes:
-        wanted = _group(shape)
-        if wanted != group:
-            made.append("</g>\n" if group else "")
-            made.append(wanted)
-            group = wanted
-        made.append(_mark(shape) + "\n")
-    return "".join(made) + ("</g>\n" if group else "")
+        tag = _group(shape)
+        if tag != group:
+            parts.append("</g>\n" if group else "")
+            parts.append(tag)
+            group = tag
+        parts.append(_mark(shape) + "\n")
+    return "".join(parts) + ("</g>\n" if group else "")
 
 
 def _group(shape: Shape) -> str:
@@ -92,7 +92,7 @@ def _group(shape: Shape) -> str:
         return f'<g data-line="{line}">\n'
     if isinstance(shape, Dots) or not shape.part:
         return ""
-    drive = f' data-mark-of="{shown(shape.drive)}"' if shape.drive else ""
+    drive = f' data-mark-of="{escape_text(shape.drive)}"' if shape.drive else ""
     return f'<g data-part="{shape.part}"{drive}>\n'
 
 
@@ -112,11 +112,11 @@ def _mark(shape: Shape) -> str:
         case Dots():
             return _dots(shape)
         case Words():
-            whole = f"<title>{shown(shape.whole)}</title>" if shape.whole else ""
+            whole = f"<title>{escape_text(shape.whole)}</title>" if shape.whole else ""
             bold = ' font-weight="bold"' if shape.bold else ""
             return (
                 f'<text x="{_n(shape.x)}" y="{_n(shape.y)}" text-anchor="{shape.anchor}" '
-                f'fill="{shape.colour}"{bold}>{whole}{shown(shape.text)}</text>'
+                f'fill="{shape.colour}"{bold}>{whole}{escape_text(shape.text)}</text>'
             )
 
 

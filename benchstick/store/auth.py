@@ -101,8 +101,8 @@ def new_token(
         )
     secret = new_secret()
     with transaction(db):
-        found = db.execute("SELECT 1 FROM tokens WHERE name = ?", (name,)).fetchone()
-        if found is not None and not replace:
+        row = db.execute("SELECT 1 FROM tokens WHERE name = ?", (name,)).fetchone()
+        if row is not None and not replace:
             raise NameTaken(
                 f"{name}: there is a token of this name; revoke it first, or take another name",
                 field=field,
@@ -127,8 +127,8 @@ def find_token(db: sqlite3.Connection, secret: str) -> Token | None:
 
 def token_name(db: sqlite3.Connection, secret: str) -> str | None:
     """The name of this bearer token; None when it is not one."""
-    found = find_token(db, secret)
-    return None if found is None else found.name
+    token = find_token(db, secret)
+    return None if token is None else token.name
 
 
 def tokens(db: sqlite3.Connection) -> list[Token]:
@@ -152,5 +152,5 @@ def note_use(db: sqlite3.Connection, name: str) -> None:
 def revoke_token(db: sqlite3.Connection, name: str) -> bool:
     """Make the token worthless. False when there is none of this name."""
     with transaction(db):
-        gone = db.execute("DELETE FROM tokens WHERE name = ?", (name,)).rowcount
-    return gone > 0
+        count = db.execute("DELETE FROM tokens WHERE name = ?", (name,)).rowcount
+    return count > 0

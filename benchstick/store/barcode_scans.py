@@ -37,13 +37,13 @@ def waiting(db: sqlite3.Connection) -> Ticket:
         row["kind"]: row
         for row in db.execute("SELECT kind, value, taken, max(id) FROM scans GROUP BY kind")
     }
-    found = {
+    values = {
         kind: last[kind]["value"]
         for kind in (ASSET, SERIAL, ORDER, OPERATOR)
         if kind in last
         and (last[kind]["taken"] is None if kind in (ASSET, SERIAL) else last[kind]["taken"] != "")
     }
-    return Ticket(**found)
+    return Ticket(**values)
 
 
 def take(db: sqlite3.Connection, drive_key: str) -> Ticket:
@@ -86,7 +86,7 @@ def scanner_state(db: sqlite3.Connection) -> str:
     return "" if row is None else str(row["scanner"])
 
 
-def listed(db: sqlite3.Connection, most: int = 50) -> list[dict[str, Any]]:
+def list_scans(db: sqlite3.Connection, most: int = 50) -> list[dict[str, Any]]:
     """The last scans, newest first."""
     if not has_table(db, "scans"):
         return []

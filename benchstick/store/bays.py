@@ -50,7 +50,7 @@ def keep(db: sqlite3.Connection, slots: Collection[Slot]) -> None:
         )
 
 
-def listed(db: sqlite3.Connection) -> list[dict[str, Any]]:
+def list_slots(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """The slots in the order of the settings, with `utc`, when the bench said so."""
     if not has_table(db, "slots"):
         return []

@@ -32,15 +32,15 @@ def comparison(
     check_numbers(numbers, mark)
     labels = records.labels(db)
     runs = [_run(db, number, labels) for number in numbers]
-    known = reference_results.listed(db, runs[0]["suite"]) if with_references else []
-    document = compare(runs, mark=mark, references=known)
+    references = reference_results.list_references(db, runs[0]["suite"]) if with_references else []
+    document = compare(runs, mark=mark, references=references)
     document["models"] = []
     for run in runs:
         sheet = spec_sheets.sheet_of(db, run["drive"])
         if sheet is not None:
             claims = beside(sheet, run["suite"], run["figures"])
-            told = spec_sheets.told(sheet, run["drive"], list(claims))
-            document["models"].append({"run": run["number"], **told})
+            sheet_json = spec_sheets.describe_sheet(sheet, run["drive"], list(claims))
+            document["models"].append({"run": run["number"], **sheet_json})
     return document
 
 

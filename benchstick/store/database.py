@@ -67,10 +67,10 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 def has_table(db: sqlite3.Connection, name: str) -> bool:
     """Whether the store has this table. One that is only read may be of an older program: the
     next process that writes migrates it."""
-    found = db.execute(
+    row = db.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)
     ).fetchone()
-    return found is not None
+    return row is not None
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -127,14 +127,14 @@ def _check(db: sqlite3.Connection, path: Path) -> None:
     """sqlite3.DatabaseError when the store is damaged. It is read whole, which takes seconds where
     it is large; once that has been done since the machine was booted, for `CHECK_SECONDS`."""
     note = _note_of_check(path)
-    known = note.exists()
-    if known:
+    has_note = note.exists()
+    if has_note:
         end = time.monotonic() + CHECK_SECONDS
         db.set_progress_handler(lambda: time.monotonic() > end, CHECK_STEPS)
     try:
         answer = db.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.OperationalError as error:
-        if known and error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+        if has_note and error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
             return
         raise
     finally:
@@ -148,9 +148,9 @@ def _check(db: sqlite3.Connection, path: Path) -> None:
 
 def _note_of_check(path: Path) -> Path:
     """What tells that this very file was read whole since the machine was booted."""
-    found = path.stat()
+    file_stat = path.stat()
     boot = BOOT_ID.read_text(encoding="ascii").strip()
-    return paths.run_folder() / f"store-checked-{boot}-{found.st_dev}-{found.st_ino}"
+    return paths.run_folder() / f"store-checked-{boot}-{file_stat.st_dev}-{file_stat.st_ino}"
 
 
 def _forget_check(db: sqlite3.Connection) -> None:
@@ -176,8 +176,8 @@ def _share(path: Path) -> None:
         except FileNotFoundError:
             continue
         try:
-            found = os.fstat(fd)
-            if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+            file_stat = os.fstat(fd)
+            if stat.S_ISREG(file_stat.st_mode) and file_stat.st_nlink == 1:
                 os.chown(f"/proc/self/fd/{fd}", -1, gid)
                 Path(f"/proc/self/fd/{fd}").chmod(0o660)
         finally:

@@ -84,10 +84,10 @@ def add_verdicts(db: sqlite3.Connection, run: int, verdicts: Sequence[Json]) -> 
     """Keep checked verdicts that rest on an imported run and are not here yet: there were fewer
     when it was exported first. BadInput when one is here with other words. On a run of this bench
     only its own verdicts rest: then nothing is done."""
-    found = origin(db, run)
-    if found is not None:
+    source = origin(db, run)
+    if source is not None:
         with transaction(db):
-            _add_verdicts(db, run, found["bench"], verdicts)
+            _add_verdicts(db, run, source["bench"], verdicts)
 
 
 def _add_verdicts(
@@ -174,8 +174,8 @@ def origin(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
 def _is_there(db: sqlite3.Connection) -> bool:
     """Whether the store can have imported runs: one that an older program wrote, and that is only
     read, cannot."""
-    found = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'imports'").fetchone()
-    return found is not None
+    row = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'imports'").fetchone()
+    return row is not None
 
 
 def imported(db: sqlite3.Connection, numbers: Sequence[int]) -> frozenset[int]:
@@ -236,10 +236,10 @@ def upload_json(db: sqlite3.Connection, upload: int) -> dict[str, Any] | None:
     row = db.execute(
         "SELECT run, text, utc FROM upload_answers WHERE upload = ?", (upload,)
     ).fetchone()
-    found: dict[str, Any] = {"schema": "benchstick/import/1", "id": upload}
+    document: dict[str, Any] = {"schema": "benchstick/import/1", "id": upload}
     if row is not None:
         state = "refused" if row["run"] is None else "done"
-        return {**found, "state": state, "run": row["run"], "text": row["text"]}
+        return {**document, "state": state, "run": row["run"], "text": row["text"]}
     if db.execute("SELECT 1 FROM uploads WHERE id = ?", (upload,)).fetchone() is None:
         return None
-    return {**found, "state": "waiting", "run": None, "text": ""}
+    return {**document, "state": "waiting", "run": None, "text": ""}

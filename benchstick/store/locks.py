@@ -66,8 +66,8 @@ def holder(uuid: str) -> int | None:
     except OSError:
         return None
     try:
-        asked = struct.pack(_FLOCK, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
-        answer = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, asked))
+        query = struct.pack(_FLOCK, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+        answer = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, query))
     finally:
         os.close(fd)
     return None if answer[0] == fcntl.F_UNLCK else int(answer[4])

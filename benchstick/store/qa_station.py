@@ -24,8 +24,8 @@ _SHOWN = 20
 def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
     """The `benchstick/desk/1` document: the bench's `slots`, `ticket` is what the next drive gets,
     `scans` the last ones, `webhook` what waits to be posted and why."""
-    told = webhook_outbox.listed(db)
-    failed = next((row for row in told["letters"] if row["delivered_utc"] is None), None)
+    outbox = webhook_outbox.list_letters(db)
+    failed = next((row for row in outbox["letters"] if row["delivered_utc"] is None), None)
     return {
         "schema": SCHEMA,
         "agent": run_queries.agent_runs(),
@@ -33,10 +33,10 @@ def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
         "slots": slots_of(db, settings),
         "scanner": barcode_scans.scanner_state(db),
         "ticket": barcode_scans.waiting(db).to_json(),
-        "scans": barcode_scans.listed(db, _SHOWN),
+        "scans": barcode_scans.list_scans(db, _SHOWN),
         "webhook": {
             "url": settings.webhook,
-            "waiting": told["waiting"],
+            "waiting": outbox["waiting"],
             "why": None if failed is None else failed["why"],
         },
     }
@@ -47,13 +47,13 @@ def slots_of(db: sqlite3.Connection, settings: Settings) -> list[dict[str, Any]]
     each with the seconds that are left of its countdown, the run that is on, and what it can be
     asked for now (`can`)."""
     there = run_queries.agent_runs()
-    found = bays.listed(db)
-    if not found:
-        found = [{**asdict(Slot(name=name)), "utc": None} for name in settings.bench_ports]
+    slots = bays.list_slots(db)
+    if not slots:
+        slots = [{**asdict(Slot(name=name)), "utc": None} for name in settings.bench_ports]
     labels = records.labels(db)
     on = {row["drive_key"]: int(row["number"]) for row in run_queries.running(db)}
     now = time.time()
-    for slot in found:
+    for slot in slots:
         if not there and slot["state"] != DONE:
             slot["state"] = UNKNOWN
         counting, testing = slot["state"] == COUNTDOWN, slot["state"] == TESTING
@@ -62,12 +62,12 @@ def slots_of(db: sqlite3.Connection, settings: Settings) -> list[dict[str, Any]]
         slot["run"] = on.get(slot["drive_key"]) if testing else None
         slot["label"] = labels.get(slot["drive_key"])
         slot["can"] = _can(slot, settings) if there else None
-    return found
+    return slots
 
 
 def _can(slot: dict[str, Any], settings: Settings) -> str | None:
     """What the slot may be asked for now. Nothing is repeated where nothing starts by itself: where
     no recipe does, and beside the slots, where a test has a place of its own."""
-    found = _CAN.get(slot["state"])
+    action = _CAN.get(slot["state"])
     starts = bool(settings.autostart_sha256) and slot["name"] in settings.bench_ports
-    return found if found == STOP or starts else None
+    return action if action == STOP or starts else None

@@ -67,8 +67,8 @@ def is_carried_out(row: sqlite3.Row) -> bool:
 
 def exists(db: sqlite3.Connection, number: int) -> bool:
     """Whether there is a queue of this number, open or not."""
-    found = db.execute("SELECT 1 FROM queues WHERE number = ?", (number,)).fetchone()
-    return found is not None
+    row = db.execute("SELECT 1 FROM queues WHERE number = ?", (number,)).fetchone()
+    return row is not None
 
 
 def waits(db: sqlite3.Connection, number: int) -> list[int]:
@@ -195,10 +195,10 @@ def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
         wishes = entries_of(body if isinstance(body, dict) else {})
     except BadInput:
         return None
-    kept = None
+    queue_row = None
     if has_table(db, "queues"):
-        kept = db.execute("SELECT * FROM queues WHERE number = ?", (number,)).fetchone()
-    state, why = _state(row, kept)
+        queue_row = db.execute("SELECT * FROM queues WHERE number = ?", (number,)).fetchone()
+    state, why = _state(row, queue_row)
     return {
         "schema": SCHEMA,
         "number": number,
@@ -206,22 +206,22 @@ def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
         "state": state,
         "why": why,
         "created_utc": row["created_utc"],
-        "ended_utc": None if kept is None else kept["ended_utc"],
-        "by": "agent" if kept is None or owner_of(kept) is None else "command",
+        "ended_utc": None if queue_row is None else queue_row["ended_utc"],
+        "by": "agent" if queue_row is None or owner_of(queue_row) is None else "command",
         "entries": _entries(db, number, wishes, state),
     }
 
 
-def _state(row: sqlite3.Row, kept: sqlite3.Row | None) -> tuple[str, str | None]:
+def _state(row: sqlite3.Row, queue_row: sqlite3.Row | None) -> tuple[str, str | None]:
     """(state, why) as they are shown."""
     if row["state"] == "refused":
         error = json.loads(row["answer_json"]).get("error") or {}
         return "refused", error.get("message")
-    if kept is None:
+    if queue_row is None:
         return "waiting", None
-    if kept["state"] == "open" and not is_carried_out(kept):
-        return "stopped", NO_AGENT if owner_of(kept) is None else NO_COMMAND
-    return kept["state"], kept["why"]
+    if queue_row["state"] == "open" and not is_carried_out(queue_row):
+        return "stopped", NO_AGENT if owner_of(queue_row) is None else NO_COMMAND
+    return queue_row["state"], queue_row["why"]
 
 
 def _entries(
@@ -229,9 +229,9 @@ def _entries(
 ) -> list[dict[str, Any]]:
     rows = {}
     if has_table(db, "queues"):
-        found = db.execute("SELECT * FROM queue_entries WHERE queue = ?", (number,))
-        rows = {int(row["place"]): row for row in found}
-    shown = []
+        entry_rows = db.execute("SELECT * FROM queue_entries WHERE queue = ?", (number,))
+        rows = {int(row["place"]): row for row in entry_rows}
+    entries = []
     for place, wish in enumerate(wishes):
         row = rows.get(place)
         entry_state = "waiting" if row is None else str(row["state"])
@@ -244,7 +244,7 @@ def _entries(
             entry_state = "starting"
         if entry_state in ("waiting", "starting") and state not in ("waiting", "open"):
             entry_state = "not_started"
-        shown.append(
+        entries.append(
             {
                 "place": place,
                 **{name: wish.get(name) for name in OWN},
@@ -255,4 +255,4 @@ def _entries(
                 "why": why,
             }
         )
-    return shown
+    return entries

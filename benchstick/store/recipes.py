@@ -51,7 +51,7 @@ def text_of(db: sqlite3.Connection, name: str) -> str | None:
     return None if row is None else str(row["text"])
 
 
-def listed(db: sqlite3.Connection) -> list[dict[str, Any]]:
+def list_recipes(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """Name and time of each, by name."""
     if not has_table(db, "recipes"):
         return []

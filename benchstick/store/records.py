@@ -79,7 +79,7 @@ def storable(text: str | None) -> str | None:
     return None if text is None else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _told(
+def _remember(
     method: Callable[Concatenate[RunRecord, _P], _T],
 ) -> Callable[Concatenate[RunRecord, _P], _T]:
     """Remember what the record was told, so that another store can be told it again."""
@@ -127,10 +127,10 @@ class RunRecord:
         The run keeps its number where that is free. Once only.
         """
         with self._lock:
-            found = None if self._elsewhere is None else self._elsewhere()
-            if found is None:
+            new_store = None if self._elsewhere is None else self._elsewhere()
+            if new_store is None:
                 return False
-            self.db, why = found
+            self.db, why = new_store
             memory, self._memory, self._elsewhere = self._memory, [], None
             self.number = _add_run(self.db, self._born, self.number)
             for tell_again in memory:
@@ -168,17 +168,17 @@ class RunRecord:
     ) -> RunRecord:
         """Add a run in state `running` and what recovery must know of it."""
         identity = drive["identity"]
-        born = {
+        run_values = {
             "uuid": uuid, "suite": suite, "practice": int(practice), "key": identity["key"],
             "code": drive["code"], "model": identity["model"], "drive": json.dumps(drive),
             "plan": json.dumps(plan), "request": request, "created": utc_now(), "pid": pid,
             "device": device,
         }  # fmt: skip
-        record = RunRecord(db, _add_run(db, born))
-        record._born = born
+        record = RunRecord(db, _add_run(db, run_values))
+        record._born = run_values
         return record
 
-    @_told
+    @_remember
     def conditions(self, conditions: Mapping[str, Any]) -> None:
         """Keep the conditions that every figure of the run carries."""
         with self._transaction():
@@ -187,7 +187,7 @@ class RunRecord:
                 (json.dumps(conditions), self.number),
             )
 
-    @_told
+    @_remember
     def step_begins(self, idx: int, name: str, kind: str, t: float, artefacts: str) -> None:
         """Add step `idx` in state `running`."""
         with self._transaction():
@@ -197,7 +197,7 @@ class RunRecord:
                 (self.number, idx, name, kind, t, artefacts),
             )
 
-    @_told
+    @_remember
     def steps_skipped(self, steps: Sequence[tuple[int, str, str]], t: float, why: str) -> None:
         """Add steps (index, name, kind) that are not begun at all, for the reason `why`."""
         with self._transaction():
@@ -207,7 +207,7 @@ class RunRecord:
                 [(self.number, idx, name, kind, storable(why), t, t) for idx, name, kind in steps],
             )
 
-    @_told
+    @_remember
     def step_ends(
         self,
         idx: int,
@@ -229,7 +229,7 @@ class RunRecord:
             self._figures(figures)
             self._samples(samples)
 
-    @_told
+    @_remember
     def figures(self, figures: Sequence[Figure]) -> None:
         """Add figures that belong to no single step."""
         with self._transaction():
@@ -240,22 +240,22 @@ class RunRecord:
         with self._transaction():
             self._samples(samples)
 
-    @_told
+    @_remember
     def invalidate_pass(self, prefix: str, pass_no: int, why: str) -> None:
         """Mark the figures of pass `pass_no` whose name begins with `prefix` as invalid."""
         with self._transaction():
             self._invalidate(prefix, pass_no, why)
 
-    @_told
+    @_remember
     def data_differs(self, t: float, finding: Mapping[str, Any]) -> None:
         """Keep that read-back data differs (`plan.corrupt`): with the run's findings, as an event,
         and as the reason that makes the figures of that set and pass invalid. All or nothing."""
         text = str(finding["text"])
         with self._transaction():
-            found = [*findings_of(find_run(self.db, self.number)), finding]
+            findings = [*findings_of(find_run(self.db, self.number)), finding]
             self.db.execute(
                 "UPDATE runs SET corrupt_json = ? WHERE number = ?",
-                (json.dumps(found), self.number),
+                (json.dumps(findings), self.number),
             )
             if finding["set"] is not None:
                 self._invalidate(finding["set"], finding["pass"], text)
@@ -296,7 +296,7 @@ class RunRecord:
             ],
         )  # fmt: skip
 
-    @_told
+    @_remember
     def temperature(
         self, t: float, step: int, celsius: float | None, source: str | None, why: str | None
     ) -> None:
@@ -308,7 +308,7 @@ class RunRecord:
                 (self.number, t, step, celsius, source, why),
             )
 
-    @_told
+    @_remember
     def event(self, t: float | None, kind: str, text: str) -> None:
         """Keep something that happened: `link`, `drive-lost`, `contradiction`, ..."""
         with self._transaction():
@@ -317,7 +317,7 @@ class RunRecord:
                 (self.number, t, utc_now(), kind, storable(text)),
             )
 
-    @_told
+    @_remember
     def setting_changed(self, path: str, old: str, new: str) -> None:
         """Note a host setting's old value, before it is changed; once a run for each `path`."""
         with self._transaction():
@@ -326,7 +326,7 @@ class RunRecord:
                 (self.number, path, old, new),
             )
 
-    @_told
+    @_remember
     def setting_restored(self, path: str) -> None:
         """Note that the setting is as it was."""
         with self._transaction():
@@ -344,7 +344,7 @@ class RunRecord:
             ).fetchall()
         )
 
-    @_told
+    @_remember
     def purge_begins(
         self,
         step: int,
@@ -371,7 +371,7 @@ class RunRecord:
                 ),
             )  # fmt: skip
 
-    @_told
+    @_remember
     def purge_goes_on(
         self, step: int, phase: str, *, password: str | None = None, written: int = 0
     ) -> None:
@@ -384,7 +384,7 @@ class RunRecord:
                 (phase, password, written, utc_now(), self.number, step),
             )
 
-    @_told
+    @_remember
     def purge_password_off(self, step: int, phase: str) -> None:
         """Note that the drive has no password of this purge any more."""
         with self._transaction():
@@ -394,7 +394,7 @@ class RunRecord:
                 (phase, utc_now(), self.number, step),
             )
 
-    @_told
+    @_remember
     def purge_ends(self, step: int, state: str, why: str | None = None) -> None:
         """Note how a purge ended: `done`, `interrupted` (to be gone on with or taken back), or
         `closed` when the drive is as it was."""
@@ -404,7 +404,7 @@ class RunRecord:
                 (state, storable(why), utc_now(), self.number, step),
             )
 
-    @_told
+    @_remember
     def close_purges(self, drive_key: str, why: str, *, with_password: bool) -> None:
         """Close what other runs left unfinished on the drive; those that may have left a password
         on it only `with_password`."""
@@ -420,7 +420,7 @@ class RunRecord:
         """The run's figures so far, in the order measured."""
         return self.read(lambda db: figures_of(db, self.number))
 
-    @_told
+    @_remember
     def finish(
         self,
         state: str,
@@ -453,20 +453,20 @@ class RunRecord:
         return state, exit_code, why
 
 
-def _add_run(db: sqlite3.Connection, born: Mapping[str, Any], wish: int | None = None) -> int:
+def _add_run(db: sqlite3.Connection, run_values: Mapping[str, Any], wish: int | None = None) -> int:
     """Add the run; its number, which is `wish` where no other run has that."""
     with transaction(db):
-        taken = db.execute("SELECT 1 FROM runs WHERE number = ?", (wish,)).fetchone()
+        other_run = db.execute("SELECT 1 FROM runs WHERE number = ?", (wish,)).fetchone()
         cursor = db.execute(
             "INSERT INTO runs (number, uuid, suite, practice, drive_key, drive_code, drive_model,"
             " drive_json, plan_json, state, request, created_utc) VALUES (:number, :uuid, :suite,"
             " :practice, :key, :code, :model, :drive, :plan, 'running', :request, :created)",
-            {**born, "number": None if taken else wish},
+            {**run_values, "number": None if other_run else wish},
         )
         number = int(cursor.lastrowid or 0)
         db.execute(
             "INSERT INTO running (run, pid, device) VALUES (?, ?, ?)",
-            (number, born["pid"], born["device"]),
+            (number, run_values["pid"], run_values["device"]),
         )
     return number
 

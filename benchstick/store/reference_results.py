@@ -11,11 +11,11 @@ from benchstick.store.database import has_table, transaction, utc_now
 from benchstick.suites.reference_results import Reference
 
 
-def add(db: sqlite3.Connection, found: Sequence[Reference]) -> int:
+def add(db: sqlite3.Connection, references: Sequence[Reference]) -> int:
     """Keep reference figures, all or none; one of the same drive, figure and source is replaced.
     The number kept. Allowed to the web process."""
     with transaction(db):
-        for item in found:
+        for item in references:
             db.execute(
                 "DELETE FROM reference_figures WHERE suite = ? AND figure = ? AND unit = ?"
                 " AND drive = ? AND source = ?",
@@ -27,10 +27,10 @@ def add(db: sqlite3.Connection, found: Sequence[Reference]) -> int:
                 (item.drive, item.suite, item.figure, item.value, item.unit, item.source,
                  utc_now()),
             )  # fmt: skip
-    return len(found)
+    return len(references)
 
 
-def listed(db: sqlite3.Connection, suite: str | None = None) -> list[dict[str, Any]]:
+def list_references(db: sqlite3.Connection, suite: str | None = None) -> list[dict[str, Any]]:
     """The reference figures, of one suite or all, ordered by suite, figure and drive."""
     if not has_table(db, "reference_figures"):
         return []
@@ -47,10 +47,10 @@ def remove(db: sqlite3.Connection, numbers: Sequence[int]) -> None:
     the web process."""
     with transaction(db):
         for number in numbers:
-            known = 0 < number < 1 << 63
-            gone = (
-                known
+            is_valid = 0 < number < 1 << 63
+            count = (
+                is_valid
                 and db.execute("DELETE FROM reference_figures WHERE id = ?", (number,)).rowcount
             )
-            if not gone:
+            if not count:
                 raise BadInput(f"reference {number}: there is no such figure", field="id")

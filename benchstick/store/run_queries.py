@@ -72,8 +72,8 @@ def runs_before(
     one suite, or all; for `headline`."""
     if drive_keys is not None:
         # Each by its index: of many keys at once SQLite would sort all their runs.
-        found = (_runs(db, practice, key, suite, before, limit) for key in drive_keys)
-        return list(merge(*found, key=lambda row: -row["number"]))[:limit]
+        batches = (_runs(db, practice, key, suite, before, limit) for key in drive_keys)
+        return list(merge(*batches, key=lambda row: -row["number"]))[:limit]
     return _runs(db, practice, None, suite, before, limit)
 
 
@@ -130,8 +130,8 @@ def keys_of(db: sqlite3.Connection, name: str) -> list[str]:
         " ORDER BY 1",
         (name,),
     )
-    found = [other for row in rows.fetchall() for other in same_drive(db, str(row[0]))]
-    return list(dict.fromkeys(found))
+    keys = [other for row in rows.fetchall() for other in same_drive(db, str(row[0]))]
+    return list(dict.fromkeys(keys))
 
 
 def count_of(db: sqlite3.Connection, drive_keys: Iterable[str]) -> int:
@@ -143,20 +143,20 @@ def count_of(db: sqlite3.Connection, drive_keys: Iterable[str]) -> int:
 def history(db: sqlite3.Connection, drive_keys: Iterable[str]) -> dict[str, dict[str, Any]]:
     """For each of these drive keys whose drive has runs their number, and the last of them as a
     row for `headline`."""
-    found = {}
+    histories = {}
     for key in drive_keys:
         # Not one question for all: drives that were here once are more than those that are.
         keys = same_drive(db, key)
         count = count_of(db, keys)
         if count:
-            found[key] = {"runs": count, "last": runs_before(db, drive_keys=keys, limit=1)[0]}
-    return found
+            histories[key] = {"runs": count, "last": runs_before(db, drive_keys=keys, limit=1)[0]}
+    return histories
 
 
 def last_temperature(db: sqlite3.Connection, drive_keys: Iterable[str]) -> sqlite3.Row | None:
     """The last reading of a drive's temperature in any of its runs."""
-    found = [row for key in drive_keys if (row := _last_temperature(db, key)) is not None]
-    return max(found, key=lambda row: int(row["number"]), default=None)
+    rows = [row for key in drive_keys if (row := _last_temperature(db, key)) is not None]
+    return max(rows, key=lambda row: int(row["number"]), default=None)
 
 
 def _last_temperature(db: sqlite3.Connection, drive_key: str) -> sqlite3.Row | None:
@@ -246,8 +246,8 @@ def samples_reduced(
         [count / seconds if seconds else 0.0 for count, seconds in zip(counter, dt, strict=True)]
         for counter in (read_bytes, write_bytes, reads, writes)
     ]
-    kept = extremes(n, [*rates, inflight], every)
-    return [records.Sample(*rows[at]) for at in kept], n[-1]
+    indexes = extremes(n, [*rates, inflight], every)
+    return [records.Sample(*rows[at]) for at in indexes], n[-1]
 
 
 # A row for each ?2 samples of run ?1; ?3: the timed steps, a list as JSON. Each part is looked for
@@ -280,7 +280,7 @@ def session(
     may be a hundred thousand: SQLite reduces them four times as fast."""
     every = every_of(samples_count(db, number), most)
     rows = db.execute(_SESSION, (number, every, json.dumps(sorted(timed))))
-    found: dict[str, list[Point]] = {way: [] for way in WAYS}
+    points: dict[str, list[Point]] = {way: [] for way in WAYS}
     before = None
     for (part,) in rows:
         first, last, begin, *speeds = json.loads(part)
@@ -288,10 +288,10 @@ def session(
             continue
         for way, at in zip(WAYS, (0, 3), strict=True):
             if before is not None and begin > before + PAUSE:
-                found[way].append(Point(before + 0.01, None, None, None))
-            found[way].append(Point(first, *speeds[at : at + 3]))
+                points[way].append(Point(before + 0.01, None, None, None))
+            points[way].append(Point(first, *speeds[at : at + 3]))
         before = last
-    return found
+    return points
 
 
 def request_json(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
@@ -353,5 +353,5 @@ def set_label(
 
 def headline(row: sqlite3.Row) -> Sequence[dict[str, Any]]:
     """The headline figures of a run's row, empty before there is a result."""
-    found = json.loads(row["headline_json"] or "[]")
-    return found if isinstance(found, list) else []
+    figures = json.loads(row["headline_json"] or "[]")
+    return figures if isinstance(figures, list) else []

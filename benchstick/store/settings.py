@@ -44,12 +44,12 @@ class SettingsError(BadInput):
     """An error in the settings file. `said` is the message without the place, `line` its line."""
 
     def __init__(
-        self, where: str, line: int | None, said: str, *, field: str | None = None
+        self, where: str, line: int | None, message: str, *, field: str | None = None
     ) -> None:
         place = where if line is None else f"{where}:{line}"
-        super().__init__(f"{place}: {said}", field=field)
+        super().__init__(f"{place}: {message}", field=field)
         self.line = line
-        self.said = said
+        self.said = message
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,9 @@ def check_hosts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError('a list of host names is wanted, as ["bench.example"]')
     names = tuple(item.lower().rstrip(".") for item in value)
-    for given, name in zip(value, names, strict=True):
+    for entry, name in zip(value, names, strict=True):
         if not _HOST_NAME.fullmatch(name):
-            raise ValueError(f"{given!r} is not a host name (no port, no address with brackets)")
+            raise ValueError(f"{entry!r} is not a host name (no port, no address with brackets)")
     return names
 
 
@@ -226,9 +226,9 @@ def check_layout(value: Any) -> str:
 
 def check_webhook(value: Any) -> str:
     """Nothing, or an http or https address."""
-    wanted = 'an address is wanted, as "http://qa.example/benchstick"'
+    hint = 'an address is wanted, as "http://qa.example/benchstick"'
     if not isinstance(value, str):
-        raise ValueError(wanted)
+        raise ValueError(hint)
     if not value:
         return value
     try:
@@ -237,7 +237,7 @@ def check_webhook(value: Any) -> str:
     except ValueError:
         good = False
     if not good or not value.isascii() or not value.isprintable() or " " in value:
-        raise ValueError(f"{value!r}: {wanted}")
+        raise ValueError(f"{value!r}: {hint}")
     return value
 
 
@@ -250,23 +250,23 @@ def check_secret(value: Any) -> str:
 
 def check_ports(value: Any) -> Mapping[str, tuple[str, ...]]:
     """Slots by name, each with its port or ports as `benchstick drives` gives them."""
-    wanted = 'names with ports are wanted, as {"slot 1" = "2-1.3", "slot 2" = ["2-2", "ata3"]}'
+    hint = 'names with ports are wanted, as {"slot 1" = "2-1.3", "slot 2" = ["2-2", "ata3"]}'
     if not isinstance(value, dict):
-        raise ValueError(wanted)
+        raise ValueError(hint)
     slots = {}
-    taken: set[str] = set()
-    for name, given in value.items():
-        ports = [given] if isinstance(given, str) else given
+    all_ports: set[str] = set()
+    for name, entry in value.items():
+        ports = [entry] if isinstance(entry, str) else entry
         if not isinstance(ports, list) or not ports:
-            raise ValueError(wanted)
+            raise ValueError(hint)
         if not name.strip() or not name.isprintable() or len(name) > 40:
             raise ValueError(f"{name!r}: a slot's name has 1 to 40 characters")
         for port in ports:
             if not isinstance(port, str) or not _PORT.fullmatch(port):
                 raise ValueError(f"{port!r} is not a port, as 2-1.3, ata3 or 0000:03:00.0")
-            if port in taken:
+            if port in all_ports:
                 raise ValueError(f"{port} is in two slots")
-            taken.add(port)
+            all_ports.add(port)
         slots[name] = tuple(ports)
     return slots
 
@@ -288,17 +288,17 @@ def check_prefixes(value: Any) -> Mapping[str, str]:
 def check_autostart(value: Any) -> str:
     """Nothing, or the name of a recipe with the SHA-256 of its file. The name alone is valid too:
     then no test starts by itself, and the bench shows what to do."""
-    wanted = (
+    hint = (
         'is not a recipe with its SHA-256, as "incoming-usb-stick@sha256:..."; '
         "benchstick recipe show NAME --pin prints the line"
     )
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} {wanted}")
+        raise ValueError(f"{value!r} {hint}")
     name, at, digest = value.partition(PIN)
     if at and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
-        raise ValueError(f"{value!r} {wanted}")
+        raise ValueError(f"{value!r} {hint}")
     if (at or name) and not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,59}", name):
-        raise ValueError(f"{value!r} {wanted}")
+        raise ValueError(f"{value!r} {hint}")
     return f"{name.removesuffix('.toml')}{at}{digest.lower()}"
 
 
@@ -316,13 +316,13 @@ def check_countdown(value: Any) -> int:
 
 def check_event_log(value: Any) -> str:
     """`auto`, nothing, or a file: a path, or a name in the data folder."""
-    wanted = 'a path is wanted, as "/var/log/qa.log", "auto" or ""'
+    hint = 'a path is wanted, as "/var/log/qa.log", "auto" or ""'
     if not isinstance(value, str) or not value.isprintable() or len(value) > 1000:
-        raise ValueError(wanted)
+        raise ValueError(hint)
     if value and not value.startswith("/") and ("/" in value or value in (".", "..")):
-        raise ValueError(f"{value!r}: {wanted}")
+        raise ValueError(f"{value!r}: {hint}")
     if value.endswith("/"):
-        raise ValueError(f"{value!r}: {wanted}")
+        raise ValueError(f"{value!r}: {hint}")
     return value
 
 
@@ -381,16 +381,16 @@ def load(path: Path, *, on_stick: bool = False) -> Settings:
 def read(text: str, where: str, *, on_stick: bool = False) -> Settings:
     """The settings in TOML `text`; `where` names the file in errors."""
     try:
-        given = toml_positions.parse(text)
+        document = toml_positions.parse(text)
     except NotToml as error:
         raise SettingsError(where, error.line, error.said) from None
-    known = {setting.name: setting for setting in SETTINGS}
-    for name in given:
-        if name not in known:
-            said = f"{name}: no such setting; there are {', '.join(known)}"
-            raise SettingsError(where, TomlLines(text).of(name), said, field=name)
+    settings = {setting.name: setting for setting in SETTINGS}
+    for name in document:
+        if name not in settings:
+            message = f"{name}: no such setting; there are {', '.join(settings)}"
+            raise SettingsError(where, TomlLines(text).of(name), message, field=name)
     return Settings(
-        **{name: _value(text, where, known[name], given, on_stick) for name in known}
+        **{name: _value(text, where, settings[name], document, on_stick) for name in settings}
     )
 
 
@@ -412,14 +412,14 @@ def _toml(value: Any) -> str:
 
 
 def _value(
-    text: str, where: str, setting: Setting, given: Mapping[str, Any], on_stick: bool
+    text: str, where: str, setting: Setting, document: Mapping[str, Any], on_stick: bool
 ) -> Any:
     default = setting.default
     if on_stick and setting.on_stick is not None:
         default = setting.on_stick
     try:
-        return setting.check(given.get(setting.name, default))
+        return setting.check(document.get(setting.name, default))
     except ValueError as error:
-        said = f"{setting.name}: {error}"
+        message = f"{setting.name}: {error}"
         line = TomlLines(text).of(setting.name)
-        raise SettingsError(where, line, said, field=setting.name) from None
+        raise SettingsError(where, line, message, field=setting.name) from None

@@ -26,7 +26,7 @@ def save(db: sqlite3.Connection, sheet: Sheet, *, replaces: int | None = None) -
     return int(cursor.lastrowid or 0)
 
 
-def listed(db: sqlite3.Connection) -> list[tuple[int, Sheet]]:
+def list_sheets(db: sqlite3.Connection) -> list[tuple[int, Sheet]]:
     """(id, sheet) of all, the oldest first."""
     if not has_table(db, "model_sheets"):
         return []
@@ -37,19 +37,22 @@ def listed(db: sqlite3.Connection) -> list[tuple[int, Sheet]]:
 def remove(db: sqlite3.Connection, number: int) -> None:
     """Remove a sheet by its id. BadInput when there is none. Allowed to the web process."""
     with transaction(db):
-        known = 0 < number < 1 << 63
-        if not known or not db.execute("DELETE FROM model_sheets WHERE id = ?", (number,)).rowcount:
+        is_valid = 0 < number < 1 << 63
+        if (
+            not is_valid
+            or not db.execute("DELETE FROM model_sheets WHERE id = ?", (number,)).rowcount
+        ):
             raise BadInput(f"model {number}: there is no such sheet", field="id")
 
 
 def sheet_of(db: sqlite3.Connection, drive: Mapping[str, Any]) -> Sheet | None:
     """The sheet that fits a drive (its JSON), None where none does."""
     identity = drive["identity"]
-    sheets = [sheet for _, sheet in listed(db)]
+    sheets = [sheet for _, sheet in list_sheets(db)]
     return spec_sheets.matching(sheets, str(identity["model"]), identity.get("capacity"))
 
 
-def told(sheet: Sheet, drive: Mapping[str, Any], claims: Sequence[Any]) -> dict[str, Any]:
+def describe_sheet(sheet: Sheet, drive: Mapping[str, Any], claims: Sequence[Any]) -> dict[str, Any]:
     """A sheet beside a drive: itself, its price per GB, its claims beside figures."""
     capacity = drive["identity"].get("capacity")
     return {
@@ -69,14 +72,14 @@ def beside_drive(db: sqlite3.Connection, drive: Mapping[str, Any]) -> dict[str, 
     keys = run_queries.same_drive(db, drive["identity"]["key"])
     claims: list[dict[str, Any]] = []
     for suite in spec_sheets.suites_of(sheet):
-        found = [
+        numbers = [
             db.execute(
                 "SELECT max(number) FROM runs WHERE drive_key = ? AND suite = ? AND state = 'done'",
                 (key, suite),
             ).fetchone()[0]
             for key in keys
         ]
-        number = max((one for one in found if one is not None), default=None)
+        number = max((one for one in numbers if one is not None), default=None)
         figures = db.execute(
             "SELECT name, value, unit, pass, state, why FROM figures"
             " WHERE run = ? AND pass IS NULL ORDER BY id",
@@ -86,4 +89,4 @@ def beside_drive(db: sqlite3.Connection, drive: Mapping[str, Any]) -> dict[str, 
             if number is None:
                 claim["why"] = f"no complete run of {suite} yet"
             claims.append({**claim, "run": number})
-    return told(sheet, drive, claims)
+    return describe_sheet(sheet, drive, claims)

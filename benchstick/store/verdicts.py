@@ -73,7 +73,7 @@ def all_of_run(db: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
     return own + [{**item, "number": None} for item in imported_runs.verdicts_of(db, run)]
 
 
-def listed(
+def list_verdicts(
     db: sqlite3.Connection, limit: int = 100, *, word: str | None = None, before: int = 1 << 62
 ) -> list[dict[str, Any]]:
     """The last verdicts without their documents, newest first: those with a number below `before`,

@@ -68,7 +68,7 @@ def failed(db: sqlite3.Connection, letter: Letter, why: str) -> None:
         )
 
 
-def listed(db: sqlite3.Connection) -> dict[str, Any]:
+def list_letters(db: sqlite3.Connection) -> dict[str, Any]:
     """How many wait, and the last ones with what became of them, newest first."""
     if not has_table(db, "outbox"):
         return {"waiting": 0, "letters": []}

@@ -74,20 +74,20 @@ class AsSsd:
         whole("interval", 0, 600, 0, "idle seconds before each test"),
     )
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, request: Asked) -> Plan:
         """Prepare; the tests; the compression curve; each set laid, copied, compared, removed."""
-        wish = _Wish.of(asked)
-        _check_room(asked, wish)
+        wish = _Wish.of(request)
+        _check_room(request, wish)
         return Plan(
             suite=self.name,
-            params=dict(asked.params),
-            target=asked.target,
-            fs=asked.fs if asked.target == "file" else "keep",
+            params=dict(request.params),
+            target=request.target,
+            fs=request.fs if request.target == "file" else "keep",
             scale=wish.scale if wish.sets else None,
-            drive_code=str(asked.drive["code"]),
+            drive_code=str(request.drive["code"]),
             sets=tuple(_describe(item) for item in wish.sets),
-            steps=unique_names(_steps(asked, wish)),
-            notes=tuple(_notes(asked, wish)),
+            steps=unique_names(_steps(request, wish)),
+            notes=tuple(_notes(request, wish)),
         )
 
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
@@ -110,30 +110,30 @@ class _Wish:
     flag: str | None
 
     @staticmethod
-    def of(asked: Asked) -> _Wish:
-        given = asked.params
-        parts = tuple(word.strip() for word in str(given["parts"]).split(",") if word.strip())
+    def of(request: Asked) -> _Wish:
+        params = request.params
+        parts = tuple(word.strip() for word in str(params["parts"]).split(",") if word.strip())
         for part in parts:
             if part not in PARTS:
                 raise BadInput(f"parts: {part!r} is not one of {', '.join(PARTS)}", field="parts")
         if not parts or len(set(parts)) != len(parts):
             raise BadInput("parts: name each part once, at least one", field="parts")
-        count = int(given["size"])
+        count = int(params["size"])
         # So that each of the 64 files is whole, and Seq moves whole blocks.
         if count % (FILES * MIB):
             raise BadInput("size: 64 MiB or more, in multiples of 64 MiB", field="size")
-        copies = "copy" in parts and asked.target == "file"
-        if asked.scale is not None and not copies:
+        copies = "copy" in parts and request.target == "file"
+        if request.scale is not None and not copies:
             raise BadInput("scale: only the copied files can be scaled, and none are copied here",
                            field="scale")  # fmt: skip
-        scale = 1.0 if asked.scale is None else asked.scale
-        small, flag = small_write(asked.drive)
+        scale = 1.0 if request.scale is None else request.scale
+        small, flag = small_write(request.drive)
         return _Wish(
             parts=parts,
             size=count,
             area=min(FILE_SIZE, count // FILES),
-            time=int(given["time"]),
-            interval=int(given["interval"]),
+            time=int(params["time"]),
+            interval=int(params["interval"]),
             scale=scale,
             sets=tuple(fileset.builtin(name, scale) for name in COPY_NAMES) if copies else (),
             small=small,
@@ -154,10 +154,10 @@ def small_write(drive: Mapping[str, Any]) -> tuple[int, str | None]:
     return 512, read_modify_write(512, fact("physical_sector", logical))
 
 
-def _check_room(asked: Asked, wish: _Wish) -> None:
-    capacity = int(asked.drive["identity"]["capacity"])
+def _check_room(request: Asked, wish: _Wish) -> None:
+    capacity = int(request.drive["identity"]["capacity"])
     has = f"the drive ({size_text(capacity)})"
-    if asked.target == "block":
+    if request.target == "block":
         if wish.size > capacity:
             raise BadInput(f"size: {size_text(wish.size)} is more than {has}", field="size")
         return
@@ -193,14 +193,14 @@ def _describe(item: FileSet) -> dict[str, Any]:
     }
 
 
-def _notes(asked: Asked, wish: _Wish) -> Iterator[str]:
+def _notes(request: Asked, wish: _Wish) -> Iterator[str]:
     yield "AS SSD-style: made with fio, not comparable digit by digit with Windows"
     if "benchmark" in wish.parts:
         if wish.size < GIB:
             yield "a test file below 1 GiB, AS SSD's smallest: caches count for more"
         if wish.time:
             yield f"each random test lasts {wish.time} s; AS SSD moves a fixed amount"
-        if asked.target == "file":
+        if request.target == "file":
             yield f"{ACCESS} read: over the whole raw drive, opened read-only, not in the file"
         if wish.flag:
             yield f"{ACCESS} write: {wish.flag}"
@@ -213,37 +213,37 @@ def _notes(asked: Asked, wish: _Wish) -> Iterator[str]:
 # --- the steps -----------------------------------------------------------------------------
 
 
-def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
-    raw = asked.target == "block"
-    formats = not raw and asked.fs != "keep"
+def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
+    raw = request.target == "block"
+    formats = not raw and request.fs != "keep"
     uses_fio = any(part in wish.parts for part in ("benchmark", "compression"))
     yield Prepare(
         name="prepare the target",
         seconds=5 if formats else 1,
         destroys=formats or (raw and uses_fio),
-        target=asked.target,
-        fs=asked.fs,
+        target=request.target,
+        fs=request.fs,
     )
     if uses_fio:
-        yield _layout(asked, "lay out the test area", wish.size, 1)
+        yield _layout(request, "lay out the test area", wish.size, 1)
     if "benchmark" in wish.parts:
         # On the raw drive the 64 areas lie in the test area.
         if not raw:
-            yield _layout(asked, "lay out the 64 files", wish.area, FILES)
-        yield from _benchmark(asked, wish)
+            yield _layout(request, "lay out the 64 files", wish.area, FILES)
+        yield from _benchmark(request, wish)
     if "compression" in wish.parts:
-        yield from _compression(asked, wish)
+        yield from _compression(request, wish)
     if "copy" in wish.parts:
-        yield from _copies(asked, wish)
+        yield from _copies(request, wish)
     yield Idle(name="idle at the end", seconds=0, temperature=True)
 
 
-def _layout(asked: Asked, name: str, count: int, files: int) -> Fio:
+def _layout(request: Asked, name: str, count: int, files: int) -> Fio:
     return Fio(
         name=name,
-        seconds=count * files / assumed_speed(asked.drive),
+        seconds=count * files / assumed_speed(request.drive),
         bytes_written=count * files,
-        destroys=asked.target == "block",
+        destroys=request.target == "block",
         test="layout",
         rw="write",
         block=MIB,
@@ -257,36 +257,36 @@ def _layout(asked: Asked, name: str, count: int, files: int) -> Fio:
     )
 
 
-def _benchmark(asked: Asked, wish: _Wish) -> Iterator[Step]:
+def _benchmark(request: Asked, wish: _Wish) -> Iterator[Step]:
     """Each test written and then read, as AS SSD does; the access times read first."""
-    speed = assumed_speed(asked.drive)
+    speed = assumed_speed(request.drive)
     few, many = min(speed, _IOPS * 4096.0), min(speed, _IOPS_64 * 4096.0)
     for test in TESTS:
         yield Idle(name=f"idle before {test}", seconds=wish.interval, temperature=True)
         if test == SEQ:
             for way in ("write", "read"):
-                yield _moved(asked, f"{SEQ} {way}", way, 16 * MIB, wish.size, speed)
+                yield _moved(request, f"{SEQ} {way}", way, 16 * MIB, wish.size, speed)
         elif test != ACCESS and wish.small > 4 * KIB:
             for way in ("write", "read"):
                 why = f"the drive's logical block is {binary_text(wish.small)}"
                 yield Skip(name=f"{test} {way}", test=f"{test} {way}", why=why)
         elif test == RANDOM:
             for way in ("write", "read"):
-                yield _random(asked, wish, RANDOM, way, 4 * KIB, wish.size, few)
+                yield _random(request, wish, RANDOM, way, 4 * KIB, wish.size, few)
         elif test == THREADS64:
             for way in ("write", "read"):
-                yield _random(asked, wish, THREADS64, way, 4 * KIB, wish.area, many, FILES)
+                yield _random(request, wish, THREADS64, way, 4 * KIB, wish.area, many, FILES)
         else:
-            capacity = int(asked.drive["identity"]["capacity"])
+            capacity = int(request.drive["identity"]["capacity"])
             block = max(4 * KIB, wish.small)
             yield _random(
-                asked, wish, ACCESS, "read", block, capacity // block * block, few, whole=True
+                request, wish, ACCESS, "read", block, capacity // block * block, few, whole=True
             )
-            yield _random(asked, wish, ACCESS, "write", wish.small, wish.size, few)
+            yield _random(request, wish, ACCESS, "write", wish.small, wish.size, few)
 
 
 def _random(
-    asked: Asked,
+    request: Asked,
     wish: _Wish,
     test: str,
     way: str,
@@ -306,7 +306,7 @@ def _random(
         seconds=seconds + 0.5 if seconds else moved / speed,
         bytes_written=moved if way == "write" else 0,
         bytes_read=moved if way == "read" else 0,
-        destroys=asked.target == "block" and way == "write",
+        destroys=request.target == "block" and way == "write",
         test=f"{test} {way}",
         rw=f"rand{way}",
         block=block,
@@ -321,7 +321,7 @@ def _random(
 
 
 def _moved(
-    asked: Asked, test: str, way: str, block: int, count: int, speed: float,
+    request: Asked, test: str, way: str, block: int, count: int, speed: float,
     compress: int | None = None,
 ) -> Fio:  # fmt: skip
     """`count` bytes once, in order, one I/O at a time."""
@@ -330,7 +330,7 @@ def _moved(
         seconds=count / speed,
         bytes_written=count if way == "write" else 0,
         bytes_read=count if way == "read" else 0,
-        destroys=asked.target == "block" and way == "write",
+        destroys=request.target == "block" and way == "write",
         test=test,
         rw=way,
         block=block,
@@ -343,21 +343,21 @@ def _moved(
     )
 
 
-def _compression(asked: Asked, wish: _Wish) -> Iterator[Step]:
-    speed = assumed_speed(asked.drive)
+def _compression(request: Asked, wish: _Wish) -> Iterator[Step]:
+    speed = assumed_speed(request.drive)
     yield Idle(name="idle before the compression curve", seconds=wish.interval, temperature=True)
     for share in SHARES:
         for way in ("write", "read"):
             label = f"{share_name(share)} {way}"
-            yield _moved(asked, label, way, MIB, wish.size, speed, share)
+            yield _moved(request, label, way, MIB, wish.size, speed, share)
 
 
-def _copies(asked: Asked, wish: _Wish) -> Iterator[Step]:
+def _copies(request: Asked, wish: _Wish) -> Iterator[Step]:
     if not wish.sets:
         for name in COPY_NAMES:
             yield Skip(name=f"{name} copy", test=f"{name} copy", why=_NO_FILES)
         return
-    speed = assumed_speed(asked.drive)
+    speed = assumed_speed(request.drive)
     yield Empty(name="empty the target", seconds=1)
     for item in wish.sets:
         yield BuildSet(

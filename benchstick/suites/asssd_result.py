@@ -68,7 +68,7 @@ def result(
     cells = [
         (f"{row['test']} {way}", row[way]) for row in (*tests, *curve) for way in WAYS if row[way]
     ]
-    overall = [item for label, found in cells for item in figures_of(label, found)]
+    overall = [item for label, outcome in cells for item in figures_of(label, outcome)]
     overall += [item for name, score in points.items() for item in _score_figure(name, score)]
     overall += [item for row in copies for item in _copy_figures(row)]
     document = {
@@ -94,9 +94,11 @@ def _copied(plan: Plan) -> list[str]:
     ]
 
 
-def _mib(found: Cell | None) -> float | None:
+def _mib(outcome: Cell | None) -> float | None:
     """A cell's speed in AS SSD's unit."""
-    return None if found is None or found["mbps"] is None else float(found["mbps"]) * 1e6 / MIB
+    return (
+        None if outcome is None or outcome["mbps"] is None else float(outcome["mbps"]) * 1e6 / MIB
+    )
 
 
 def _test_rows(figures: Sequence[FigureJson], small_flag: str | None) -> Iterator[dict[str, Any]]:
@@ -118,29 +120,29 @@ def _curve_rows(figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
 def _scores(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """`read`, `write` and `total`, each as soon as all its tests were done: value, state, why."""
     rows = {row["test"]: row for row in tests}
-    done: dict[str, dict[str, Cell]] = {}
+    sides: dict[str, dict[str, Cell]] = {}
     for way in WAYS:
         cells = {test: rows[test][way] for test in SCORED if test in rows and rows[test][way]}
         if len(cells) == len(SCORED):
-            done[way] = cells
+            sides[way] = cells
     speeds = {
-        way: {test: _mib(found) or 0.0 for test, found in cells.items()}
-        for way, cells in done.items()
+        way: {test: _mib(outcome) or 0.0 for test, outcome in cells.items()}
+        for way, cells in sides.items()
     }
-    made = {
-        way: _score(side_score(speeds[way]), _first_bad(way, cells)) for way, cells in done.items()
+    scores = {
+        way: _score(side_score(speeds[way]), _first_bad(way, cells)) for way, cells in sides.items()
     }
-    if len(done) == len(WAYS):
-        bad = next((found for way in WAYS if (found := _first_bad(way, done[way]))), None)
-        made["total"] = _score(total_score(speeds["read"], speeds["write"]), bad)
-    return made
+    if len(sides) == len(WAYS):
+        bad = next((outcome for way in WAYS if (outcome := _first_bad(way, sides[way]))), None)
+        scores["total"] = _score(total_score(speeds["read"], speeds["write"]), bad)
+    return scores
 
 
 def _first_bad(way: str, cells: Mapping[str, Cell]) -> tuple[str, str] | None:
     """State and reason of the first test that has no speed."""
-    for test, found in cells.items():
-        if found["mbps"] is None:
-            return str(found["state"]), f"{test} {way}: {found['why']}"
+    for test, outcome in cells.items():
+        if outcome["mbps"] is None:
+            return str(outcome["state"]), f"{test} {way}: {outcome['why']}"
     return None
 
 
@@ -214,13 +216,13 @@ def _headline(
     ]  # fmt: skip
 
 
-def _shown(test: str, found: Cell | None) -> str:
+def _format_cell(test: str, outcome: Cell | None) -> str:
     """A cell as AS SSD shows it: MiB/s, or milliseconds of an access time."""
-    if found is None:
+    if outcome is None:
         return ""
     if test == ACCESS:
-        return "-" if found["us"] is None else f"{found['us'] / 1000:.3f} ms"
-    speed = _mib(found)
+        return "-" if outcome["us"] is None else f"{outcome['us'] / 1000:.3f} ms"
+    speed = _mib(outcome)
     return "-" if speed is None else f"{speed:.2f} MiB/s"
 
 
@@ -266,7 +268,7 @@ def _test_table(
     rows = [
         [
             row["test"],
-            *(_shown(row["test"], row[way]) for way in WAYS),
+            *(_format_cell(row["test"], row[way]) for way in WAYS),
             *(digits(row[way] and row[way]["mbps"], 2) for way in WAYS),
             *(digits(row[way] and row[way]["iops"], 0) for way in WAYS),
             states_text(row, WAYS),
@@ -274,9 +276,9 @@ def _test_table(
         for row in tests
     ]
     if points:
-        told = [digits((points.get(way) or {}).get("value"), 0) for way in WAYS]
+        scores = [digits((points.get(way) or {}).get("value"), 0) for way in WAYS]
         total = points.get("total")
-        rows.append(["Score", *told, "", "", "", "", ""])
+        rows.append(["Score", *scores, "", "", "", "", ""])
         if total:
             text_ = digits(total["value"], 0)
             rows.append(["Score total", text_, "", "", "", "", "", total["why"] or ""])
@@ -341,7 +343,7 @@ def report_text(
     return "\n".join(lines)
 
 
-def _text_cell(test: str, found: Cell) -> str:
-    if found["state"] != "valid":
-        return state_text(found)
-    return _shown(test, found) + (f" ({found['why']})" if found["why"] else "")
+def _text_cell(test: str, outcome: Cell) -> str:
+    if outcome["state"] != "valid":
+        return state_text(outcome)
+    return _format_cell(test, outcome) + (f" ({outcome['why']})" if outcome["why"] else "")

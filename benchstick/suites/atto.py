@@ -63,17 +63,17 @@ class Atto:
         flag("write_through", False, "each write is on the medium before it counts as done"),
     )
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, request: Asked) -> Plan:
         """Prepare, lay out the test area, then each size upwards: written, read."""
-        wish = _Wish.of(asked)
-        _check_room(asked, wish)
+        wish = _Wish.of(request)
+        _check_room(request, wish)
         return Plan(
             suite=self.name,
-            params=dict(asked.params),
-            target=asked.target,
-            fs=asked.fs if asked.target == "file" else "keep",
-            drive_code=str(asked.drive["code"]),
-            steps=unique_names(_steps(asked, wish)),
+            params=dict(request.params),
+            target=request.target,
+            fs=request.fs if request.target == "file" else "keep",
+            drive_code=str(request.drive["code"]),
+            steps=unique_names(_steps(request, wish)),
             notes=tuple(_notes(wish)),
         )
 
@@ -91,7 +91,7 @@ class Atto:
             "verdicts": [],
         }
         return Result(
-            figures=[item for label, found in cells for item in figures_of(label, found)],
+            figures=[item for label, outcome in cells for item in figures_of(label, outcome)],
             document=document,
         )
 
@@ -110,19 +110,19 @@ class _Wish:
     physical: int
 
     @staticmethod
-    def of(asked: Asked) -> _Wish:
-        given = asked.params
-        sizes = _own_sizes(given) if str(given["sizes"]).strip() else _ladder(given)
-        logical = int(asked.fact("logical_sector", LEAST))
+    def of(request: Asked) -> _Wish:
+        params = request.params
+        sizes = _own_sizes(params) if str(params["sizes"]).strip() else _ladder(params)
+        logical = int(request.fact("logical_sector", LEAST))
         wish = _Wish(
             sizes=sizes,
-            length=int(given["length"]),
-            depth=int(given["depth"]),
-            data=str(given["data"]),
-            time=int(given["time"]),
-            write_through=bool(given["write_through"]),
+            length=int(params["length"]),
+            depth=int(params["depth"]),
+            data=str(params["data"]),
+            time=int(params["time"]),
+            write_through=bool(params["write_through"]),
             logical=logical,
-            physical=int(asked.fact("physical_sector", logical)),
+            physical=int(request.fact("physical_sector", logical)),
         )
         if max(sizes) > wish.length:
             raise BadInput(
@@ -137,7 +137,7 @@ class _Wish:
         if all(wish.impossible(block) for block in sizes):
             raise BadInput(
                 f"sizes: {wish.impossible(sizes[0])}; no other size is asked for",
-                field="sizes" if str(given["sizes"]).strip() else "to",
+                field="sizes" if str(params["sizes"]).strip() else "to",
             )
         return wish
 
@@ -155,33 +155,33 @@ class _Wish:
         return self.length // block * block
 
 
-def _ladder(given: Mapping[str, Any]) -> tuple[int, ...]:
-    low, high = NAMES[str(given["from"])], NAMES[str(given["to"])]
+def _ladder(params: Mapping[str, Any]) -> tuple[int, ...]:
+    low, high = NAMES[str(params["from"])], NAMES[str(params["to"])]
     if low > high:
         raise BadInput(
-            f"from: {given['from']} is more than {given['to']}, to which the sizes go",
+            f"from: {params['from']} is more than {params['to']}, to which the sizes go",
             field="from",
         )
-    found = tuple(block for block in LADDERS[str(given["version"])] if low <= block <= high)
-    if not found:
+    sizes = tuple(block for block in LADDERS[str(params["version"])] if low <= block <= high)
+    if not sizes:
         raise BadInput(
-            f"from: version {given['version']} has no I/O size from {given['from']} to "
-            f"{given['to']}",
+            f"from: version {params['version']} has no I/O size from {params['from']} to "
+            f"{params['to']}",
             field="from",
         )
-    return found
+    return sizes
 
 
-def _own_sizes(given: Mapping[str, Any]) -> tuple[int, ...]:
+def _own_sizes(params: Mapping[str, Any]) -> tuple[int, ...]:
     """The user's list, ascending."""
     defaults = {param.name: param.default for param in Atto.params}
     for name in ("version", "from", "to"):
-        if given[name] != defaults[name]:
+        if params[name] != defaults[name]:
             raise BadInput(f"sizes: replaces {name}; give one of the two", field="sizes")
-    words = [word.strip() for word in str(given["sizes"]).split(",")]
+    words = [word.strip() for word in str(params["sizes"]).split(",")]
     if len(words) > MOST_SIZES:
         raise BadInput(f"sizes: {len(words)} are more than {MOST_SIZES}", field="sizes")
-    found = []
+    sizes = []
     for word in words:
         block = parse_size(word, "sizes")
         if not LEAST <= block <= 64 * MIB or block % LEAST:
@@ -189,20 +189,20 @@ def _own_sizes(given: Mapping[str, Any]) -> tuple[int, ...]:
                 f"sizes: {word!r} is not a multiple of 512 bytes from 512 B to 64 MiB",
                 field="sizes",
             )
-        if block in found:
+        if block in sizes:
             raise BadInput(f"sizes: {word!r} is given twice", field="sizes")
-        found.append(block)
-    return tuple(sorted(found))
+        sizes.append(block)
+    return tuple(sorted(sizes))
 
 
-def _check_room(asked: Asked, wish: _Wish) -> None:
-    capacity = int(asked.drive["identity"]["capacity"])
-    if asked.target == "block" and wish.length > capacity:
+def _check_room(request: Asked, wish: _Wish) -> None:
+    capacity = int(request.drive["identity"]["capacity"])
+    if request.target == "block" and wish.length > capacity:
         raise BadInput(
             f"length: {size_text(wish.length)} is more than the drive has ({size_text(capacity)})",
             field="length",
         )
-    if asked.target == "file" and wish.length > FILE_SHARE * capacity:
+    if request.target == "file" and wish.length > FILE_SHARE * capacity:
         raise BadInput(
             f"length: {size_text(wish.length)} does not fit on the drive ({size_text(capacity)})",
             field="length",
@@ -230,19 +230,19 @@ def _notes(wish: _Wish) -> Iterator[str]:
         yield f"writes of {names}: {read_modify_write(below[0], wish.physical)}"
 
 
-def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
-    raw = asked.target == "block"
-    formats = not raw and asked.fs != "keep"
+def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
+    raw = request.target == "block"
+    formats = not raw and request.fs != "keep"
     yield Prepare(
         name="prepare the target",
         seconds=5 if formats else 1,
         destroys=formats or raw,
-        target=asked.target,
-        fs=asked.fs,
+        target=request.target,
+        fs=request.fs,
     )
     yield Fio(
         name="lay out the test area",
-        seconds=wish.length / assumed_speed(asked.drive),
+        seconds=wish.length / assumed_speed(request.drive),
         bytes_written=wish.length,
         destroys=raw,
         test="layout",
@@ -263,24 +263,24 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
     yield Idle(name="idle at the start", seconds=0, temperature=True)
     for block in wish.sizes:
         for way in WAYS:
-            yield _test(asked, wish, block, way)
+            yield _test(request, wish, block, way)
     yield Idle(name="idle at the end", seconds=0, temperature=True)
 
 
-def _test(asked: Asked, wish: _Wish, block: int, way: str) -> Step:
+def _test(request: Asked, wish: _Wish, block: int, way: str) -> Step:
     label = f"{binary_text(block)} {way}"
     why = wish.impossible(block)
     if why:
         return Skip(name=label, test=label, why=why)
-    iops = _IOPS_BOT if asked.fact("transport") == "usb-bot" else _IOPS
-    speed = min(assumed_speed(asked.drive), float(iops * block))
+    iops = _IOPS_BOT if request.fact("transport") == "usb-bot" else _IOPS
+    speed = min(assumed_speed(request.drive), float(iops * block))
     moved = int(speed * wish.time) if wish.time else wish.moved(block)
     return Fio(
         name=label,
         seconds=wish.time + 0.5 if wish.time else moved / speed,
         bytes_written=moved if way == "write" else 0,
         bytes_read=moved if way == "read" else 0,
-        destroys=asked.target == "block" and way == "write",
+        destroys=request.target == "block" and way == "write",
         test=label,
         rw=way,
         block=block,
@@ -309,16 +309,16 @@ def _rows(
 
 
 def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    found = []
+    headline = []
     for way in WAYS:
         valid = [row for row in rows if row[way] and row[way]["mbps"] is not None]
         if valid:
             best = max(valid, key=lambda row: float(row[way]["mbps"]))
-            found.append(
+            headline.append(
                 {"label": f"{way}, best ({best['name']})", "value": best[way]["mbps"],
                  "unit": "MB/s", "why": best[way]["why"]}
             )  # fmt: skip
-    return found
+    return headline
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -329,8 +329,8 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         body.append(
             [
                 row["name"],
-                *(digits(found and found["mbps"], 2) for found in cells),
-                *(digits(found and found["iops"], 0) for found in cells),
+                *(digits(outcome and outcome["mbps"], 2) for outcome in cells),
+                *(digits(outcome and outcome["iops"], 0) for outcome in cells),
                 states_text(row, WAYS),
             ]
         )

@@ -39,25 +39,25 @@ def label_of(block: int, depth: int, direction: str, *, random: bool = True) -> 
 def whole_blocks(span: int, block: int, field: str) -> int:
     """`span` cut to whole blocks of the test and of the filling. BadInput when little is left."""
     unit = max(block, FILL_BLOCK)
-    cut = span // unit * unit
-    if cut < LEAST_SPAN:
+    whole_span = span // unit * unit
+    if whole_span < LEAST_SPAN:
         raise BadInput(
             f"{field}: {size_text(span)} of the drive is less than the test needs "
             f"({binary_text(LEAST_SPAN)})",
             field=field,
         )
-    return cut
+    return whole_span
 
 
-def capacity(asked: Asked) -> int:
+def capacity(request: Asked) -> int:
     """Bytes of the drive; 0 of one that tells none."""
-    return int(asked.drive["identity"]["capacity"] or 0)
+    return int(request.drive["identity"]["capacity"] or 0)
 
 
 def device_depth(drive: Mapping[str, Any]) -> int | None:
     """How many requests the drive takes at a time, None where that is not known."""
-    found = drive.get("queue_depth")
-    value = found.get("value") if isinstance(found, Mapping) else None
+    entry = drive.get("queue_depth")
+    value = entry.get("value") if isinstance(entry, Mapping) else None
     return value if isinstance(value, int) else None
 
 
@@ -80,14 +80,14 @@ def random_rate(drive: Mapping[str, Any], block: int, depth: int) -> float:
     return min(fastest, _ONE_AT_A_TIME * depth * max(1.0, block / (4 * KIB)))
 
 
-def fills(asked: Asked, span: int, passes: int) -> Iterator[Fio]:
+def fills(request: Asked, span: int, passes: int) -> Iterator[Fio]:
     """Write the span in order, `passes` times. Each is a figure of its own, of a drive that has
     been filled so often before."""
     test = f"fill {label_of(FILL_BLOCK, FILL_DEPTH, 'write', random=False)}"
     for number in range(1, passes + 1):
         yield Fio(
             name=f"{test}, pass {number}",
-            seconds=span / assumed_speed(asked.drive),
+            seconds=span / assumed_speed(request.drive),
             bytes_written=span,
             destroys=True,
             test=test,
@@ -98,12 +98,12 @@ def fills(asked: Asked, span: int, passes: int) -> Iterator[Fio]:
             size=span,
             runtime=None,
             pass_no=number,
-            made=filled_text(number - 1, span, capacity(asked)) if number > 1 else NOT_MADE,
+            made=filled_text(number - 1, span, capacity(request)) if number > 1 else NOT_MADE,
         )
 
 
 def timed(
-    asked: Asked,
+    request: Asked,
     *,
     test: str,
     direction: str,
@@ -113,16 +113,16 @@ def timed(
     seconds: int,
     mix: int = 0,
     series: bool = False,
-    made: str | None = None,
+    state: str | None = None,
 ) -> Fio:
     """One timed test at random over the span. `direction` is read, write or mix (`mix` % reads)."""
-    moved = seconds * random_rate(asked.drive, block, depth)
-    written = {"read": 0.0, "write": 1.0, "mix": 1 - mix / 100}[direction]
+    moved = seconds * random_rate(request.drive, block, depth)
+    write_share = {"read": 0.0, "write": 1.0, "mix": 1 - mix / 100}[direction]
     return Fio(
         name=test,
         seconds=seconds + 0.5,
-        bytes_written=int(moved * written),
-        bytes_read=int(moved * (1 - written)),
+        bytes_written=int(moved * write_share),
+        bytes_read=int(moved * (1 - write_share)),
         destroys=direction != "read",
         test=test,
         rw={"read": "randread", "write": "randwrite", "mix": "randrw"}[direction],
@@ -134,7 +134,7 @@ def timed(
         pass_no=1,
         mix=mix if direction == "mix" else None,
         series=series,
-        made=made,
+        made=state,
     )
 
 
@@ -179,6 +179,6 @@ def table_text(table: Mapping[str, Any]) -> str:
     )
 
 
-def shown(value: float, unit: str) -> float:
+def round_value(value: float, unit: str) -> float:
     """A value for a headline: nobody reads a fraction of a request."""
     return round(value) if unit == "IOPS" else value

@@ -119,21 +119,21 @@ class Cdm:
         flag("latency_log", False, "keep each second's mean and maximum latency (fio 3.38)"),
     )
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, request: Asked) -> Plan:
         """Prepare, lay out the file, then for each direction each test with its passes."""
-        wish = _Wish.of(asked)
-        if asked.target == "block" and wish.size > asked.drive["identity"]["capacity"]:
+        wish = _Wish.of(request)
+        if request.target == "block" and wish.size > request.drive["identity"]["capacity"]:
             raise BadInput("size: larger than the drive", field="size")
-        if asked.target == "file" and wish.size > 0.9 * asked.drive["identity"]["capacity"]:
+        if request.target == "file" and wish.size > 0.9 * request.drive["identity"]["capacity"]:
             raise BadInput("size: does not fit on the drive", field="size")
         return Plan(
             suite=self.name,
-            params=dict(asked.params),
-            target=asked.target,
-            fs=asked.fs if asked.target == "file" else "keep",
-            drive_code=str(asked.drive["code"]),
-            steps=unique_names(_steps(asked, wish)),
-            notes=wish.notes(asked),
+            params=dict(request.params),
+            target=request.target,
+            fs=request.fs if request.target == "file" else "keep",
+            drive_code=str(request.drive["code"]),
+            steps=unique_names(_steps(request, wish)),
+            notes=wish.notes(request),
         )
 
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
@@ -174,55 +174,55 @@ class _Wish:
     preset: str
 
     @staticmethod
-    def of(asked: Asked) -> _Wish:
-        given = asked.params
-        preset = PRESETS[str(given["preset"])]
-        mix = None if given["mix"] == "no" else int(given["mix"])
-        if given["only"] == "read" and mix is not None:
+    def of(request: Asked) -> _Wish:
+        params = request.params
+        preset = PRESETS[str(params["preset"])]
+        mix = None if params["mix"] == "no" else int(params["mix"])
+        if params["only"] == "read" and mix is not None:
             raise BadInput("mix: writes, and only=read was asked for", field="mix")
-        wanted = int(given["size"]) or preset.size
-        if wanted < 16 * MIB or wanted % MIB:
+        file_size = int(params["size"]) or preset.size
+        if file_size < 16 * MIB or file_size % MIB:
             raise BadInput("size: 16 MiB or more, in whole MiB", field="size")
-        directions = ("read",) if given["only"] == "read" else ("read", "write")
+        directions = ("read",) if params["only"] == "read" else ("read", "write")
         return _Wish(
-            tests=_profile_tests(str(given["preset"]), str(given["profile"])),
-            passes=int(given["passes"]) or preset.passes,
-            time=preset.time if given["time"] == "auto" else int(given["time"]),
-            interval=preset.interval if given["interval"] == "auto" else int(given["interval"]),
-            size=wanted,
-            fill=str(given["fill"]),
+            tests=_profile_tests(str(params["preset"]), str(params["profile"])),
+            passes=int(params["passes"]) or preset.passes,
+            time=preset.time if params["time"] == "auto" else int(params["time"]),
+            interval=preset.interval if params["interval"] == "auto" else int(params["interval"]),
+            size=file_size,
+            fill=str(params["fill"]),
             directions=(*directions, "mix") if mix is not None else directions,
             mix=mix,
-            latency_log=bool(given["latency_log"]),
-            preset=str(given["preset"]),
+            latency_log=bool(params["latency_log"]),
+            preset=str(params["preset"]),
         )
 
-    def notes(self, asked: Asked) -> tuple[str, ...]:
+    def notes(self, request: Asked) -> tuple[str, ...]:
         notes = ["CrystalDiskMark-style: made with fio, not comparable digit by digit with Windows"]
         if self.preset == "cdm3":
             notes.append("CrystalDiskMark 3 moved a fixed size a pass; here each pass is timed")
-        if asked.target == "block" and self.directions == ("read",):
+        if request.target == "block" and self.directions == ("read",):
             notes.append("nothing was written before: areas never written may answer too fast")
         return tuple(notes)
 
 
-def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
-    read_only = asked.target == "block" and wish.directions == ("read",)
-    formats = asked.target == "file" and asked.fs != "keep"
+def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
+    read_only = request.target == "block" and wish.directions == ("read",)
+    formats = request.target == "file" and request.fs != "keep"
     yield Prepare(
         name="prepare the target",
         seconds=5 if formats else 1,
-        destroys=formats or (asked.target == "block" and not read_only),
-        target=asked.target,
-        fs=asked.fs,
+        destroys=formats or (request.target == "block" and not read_only),
+        target=request.target,
+        fs=request.fs,
     )
-    speed = assumed_speed(asked.drive)
+    speed = assumed_speed(request.drive)
     if not read_only:
         yield Fio(
             name="lay out the test area",
             seconds=wish.size / speed,
             bytes_written=wish.size,
-            destroys=asked.target == "block",
+            destroys=request.target == "block",
             test="layout",
             rw="write",
             block=MIB,
@@ -239,23 +239,23 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
             label = f"{test.name} {direction}"
             yield Idle(name=f"idle before {label}", seconds=wish.interval, temperature=True)
             for number in range(wish.passes + 1):
-                yield _pass(asked, wish, test, direction, number, speed)
+                yield _pass(request, wish, test, direction, number, speed)
     yield Idle(name="idle at the end", seconds=0, temperature=True)
 
 
 def _pass(
-    asked: Asked, wish: _Wish, test: Test, direction: str, number: int, speed: float
+    request: Asked, wish: _Wish, test: Test, direction: str, number: int, speed: float
 ) -> Fio:
     label = f"{test.name} {direction}"
     moved = int(wish.time * (min(speed, 20e6 * test.queue) if test.random else speed))
-    written = {"read": 0.0, "write": 1.0, "mix": 1 - (wish.mix or 0) / 100}[direction]
+    write_share = {"read": 0.0, "write": 1.0, "mix": 1 - (wish.mix or 0) / 100}[direction]
     pattern = {"read": "read", "write": "write", "mix": "rw"}[direction]
     return Fio(
         name=f"{label}, preparing pass" if number == 0 else f"{label}, pass {number}",
         seconds=wish.time + 0.5,
-        bytes_written=int(moved * written),
-        bytes_read=int(moved * (1 - written)),
-        destroys=asked.target == "block" and direction != "read",
+        bytes_written=int(moved * write_share),
+        bytes_read=int(moved * (1 - write_share)),
+        destroys=request.target == "block" and direction != "read",
         test=label,
         rw=f"rand{pattern}" if test.random else pattern,
         block=test.block,
@@ -402,8 +402,8 @@ def _queueing(figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Queuei
     single = _values(figures, f"{RND4K_Q1.name} read IOPS")
 
     def fact(name: str) -> Any:
-        found = drive.get(name)
-        return found.get("value") if isinstance(found, Mapping) else None
+        entry = drive.get(name)
+        return entry.get("value") if isinstance(entry, Mapping) else None
 
     depth = fact("queue_depth")
     return judge_queueing(

@@ -33,13 +33,13 @@ def line(
 
     `band` has the (lowest, highest) that each point stands for, `on` the axis: `y` or `y2`.
     """
-    made: Json = {"name": name, "points": [[short(x), short(y)] for x, y in points]}
+    line_json: Json = {"name": name, "points": [[short(x), short(y)] for x, y in points]}
     if band is not None:
-        made["low"] = [short(low) for low, _ in band]
-        made["high"] = [short(high) for _, high in band]
+        line_json["low"] = [short(low) for low, _ in band]
+        line_json["high"] = [short(high) for _, high in band]
     if on != "y":
-        made["on"] = on
-    return made
+        line_json["on"] = on
+    return line_json
 
 
 def curve(name: str, points: Iterable[Point], *, on: str = "y", guide: bool = False) -> Json:
@@ -47,8 +47,8 @@ def curve(name: str, points: Iterable[Point], *, on: str = "y", guide: bool = Fa
 
     A `guide` was not measured, as a limit or a fitted line: it is dashed and has no points.
     """
-    made = line(name, [(x, y) for x, y in points if y is not None], on=on)
-    return {**made, "guide": True} if guide else made
+    line_json = line(name, [(x, y) for x, y in points if y is not None], on=on)
+    return {**line_json, "guide": True} if guide else line_json
 
 
 def by_second(name: str, reduced: Mapping[str, Any]) -> Json:
@@ -65,8 +65,8 @@ def by_second(name: str, reduced: Mapping[str, Any]) -> Json:
 def mark(x: float, label: str, *, quiet: bool = False) -> Json:
     """Something at one x, such as a knee, with what it is called. `quiet`: it divides the chart,
     and is nothing to be looked at for itself."""
-    made: Json = {"x": short(x), "label": label}
-    return {**made, "quiet": True} if quiet else made
+    mark_json: Json = {"x": short(x), "label": label}
+    return {**mark_json, "quiet": True} if quiet else mark_json
 
 
 def chart(
@@ -83,21 +83,21 @@ def chart(
 ) -> Json:
     """A chart. `series` are lines, or names of lines in the document's own `series`; `within` is
     the part of x that it shows. What is not asked for is not in it."""
-    made: Json = {"title": title, "x": x, "y": y, "series": list(series)}
+    chart_json: Json = {"title": title, "x": x, "y": y, "series": list(series)}
     if y2 is not None:
-        made["y2"] = y2
+        chart_json["y2"] = y2
     if dots:
-        made["dots"] = True
+        chart_json["dots"] = True
     if within is not None:
-        made["from"], made["to"] = (short(end) for end in within)
+        chart_json["from"], chart_json["to"] = (short(end) for end in within)
     if mark_above is not None:
-        made["mark_above"] = mark_above
+        chart_json["mark_above"] = mark_above
     if marks:
-        made["marks"] = list(marks)
-    return made
+        chart_json["marks"] = list(marks)
+    return chart_json
 
 
-def lines_of(document: Mapping[str, Any], drawn: Mapping[str, Any]) -> list[Json]:
+def lines_of(document: Mapping[str, Any], chart_json: Mapping[str, Any]) -> list[Json]:
     """The lines of a chart of `document`, those that it only names looked up."""
     shared = {item["name"]: item for item in document.get("series") or ()}
-    return [shared[item] if isinstance(item, str) else item for item in drawn["series"]]
+    return [shared[item] if isinstance(item, str) else item for item in chart_json["series"]]

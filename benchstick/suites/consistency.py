@@ -52,27 +52,27 @@ class Consistency:
         *precondition.PARAMS,
     )  # fmt: skip
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, request: Asked) -> Plan:
         """Purge and take the raw drive, fill the span, then write at random."""
-        wish, begun = _Wish.of(asked), precondition.beginning(asked)
+        wish, start = _Wish.of(request), precondition.beginning(request)
         return Plan(
             suite=self.name,
-            params=begun.params(asked),
+            params=start.params(request),
             target="block",
             fs="keep",
-            drive_code=str(asked.drive["code"]),
-            steps=unique_names((*begun.steps, *_steps(asked, wish))),
-            notes=(*begun.notes, *wish.notes(asked, begun)),
-            states=(begun.state, wish.made),
+            drive_code=str(request.drive["code"]),
+            steps=unique_names((*start.steps, *_steps(request, wish))),
+            notes=(*start.notes, *wish.notes(request, start)),
+            states=(start.state, wish.made),
         )
 
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
         """The derived figures, and the series of the three charts."""
         step = next(step for step in plan.steps if isinstance(step, Fio) and step.series)
-        told = BySecond.of(step, figures)
-        overall = list(told.figures())
+        by_second = BySecond.of(step, figures)
+        overall = list(by_second.figures())
         tables = [
-            *told.tables(),
+            *by_second.tables(),
             *block_device.fill_tables(figures),
             *_latency_tables(step, figures),
         ]
@@ -80,8 +80,8 @@ class Consistency:
             "headline": _headline(overall),
             "tables": tables,
             "text": "\n\n".join(block_device.table_text(table) for table in tables),
-            "series": [*told.speed_lines(), *told.latency_lines()],
-            "charts": list(_charts(told, int(step.runtime or 0))),
+            "series": [*by_second.speed_lines(), *by_second.latency_lines()],
+            "charts": list(_charts(by_second, int(step.runtime or 0))),
             "verdicts": [],
         }
         return Result(figures=overall, document=document)
@@ -101,24 +101,24 @@ class _Wish:
     nand: int | None
 
     @staticmethod
-    def of(asked: Asked) -> _Wish:
-        given = asked.params
-        preset_block, preset_fills = PRESETS[str(given["preset"])]
-        block = int(given["block"]) or preset_block
-        capacity = block_device.capacity(asked)
-        spare = int(given["spare"])
-        nand = _nand(int(given["nand"]), capacity) if spare else None
+    def of(request: Asked) -> _Wish:
+        params = request.params
+        preset_block, preset_fills = PRESETS[str(params["preset"])]
+        block = int(params["block"]) or preset_block
+        capacity = block_device.capacity(request)
+        spare = int(params["spare"])
+        nand = _nand(int(params["nand"]), capacity) if spare else None
         if nand is None:
-            if given["nand"]:
+            if params["nand"]:
                 raise BadInput("nand: only used with spare", field="nand")
-            span, field = capacity * int(given["span"]) // 100, "span"
+            span, field = capacity * int(params["span"]) // 100, "span"
         else:
-            span, field = _limited(asked, capacity, nand, spare), "spare"
+            span, field = _limited(request, capacity, nand, spare), "spare"
         return _Wish(
             block=block,
-            fills=preset_fills if given["fills"] == "auto" else int(given["fills"]),
-            depth=int(given["depth"]),
-            time=int(given["time"]),
+            fills=preset_fills if params["fills"] == "auto" else int(params["fills"]),
+            depth=int(params["depth"]),
+            time=int(params["time"]),
             span=block_device.whole_blocks(span, block, field),
             capacity=capacity,
             spare=spare,
@@ -136,43 +136,43 @@ class _Wish:
             return block_device.NOT_MADE
         return block_device.filled_text(self.fills, self.span, self.capacity)
 
-    def notes(self, asked: Asked, begun: precondition.Beginning) -> Iterator[str]:
+    def notes(self, request: Asked, start: precondition.Beginning) -> Iterator[str]:
         share = 100 * self.span / self.capacity
-        if not begun.fresh:
+        if not start.fresh:
             yield "not fresh before: what the drive held counts, above all beyond the span"
         if self.nand is not None:
-            known = "as given" if asked.params["nand"] else "assumed: the next power of two GiB"
+            origin = "as given" if request.params["nand"] else "assumed: the next power of two GiB"
             yield (
-                f"{self.spare} % spare area of {size_text(self.nand)} raw NAND ({known}): "
+                f"{self.spare} % spare area of {size_text(self.nand)} raw NAND ({origin}): "
                 f"{size_text(self.span)}, {share:.1f} % of the LBAs"
             )
         elif share < 99.5:
             yield f"filled and written within the first {share:.1f} % of the LBAs"
-        depth = block_device.device_depth(asked.drive)
+        depth = block_device.device_depth(request.drive)
         if waits_in_kernel(self.depth, depth):
             yield f"QD{self.depth}: the drive takes {depth} requests, the others wait in the kernel"
         if self.time <= LATE:
             yield f"{duration_text(self.time)} instead of 2000 s: there is no part from {LATE} s"
 
 
-def _nand(given: int, capacity: int) -> int:
+def _nand(user_nand: int, capacity: int) -> int:
     """Raw NAND in bytes: as given, else the next power of two GiB (our choice)."""
-    if given:
-        if given < capacity:
+    if user_nand:
+        if user_nand < capacity:
             raise BadInput(
-                f"nand: {size_text(given)} is less than the drive's own {size_text(capacity)}",
+                f"nand: {size_text(user_nand)} is less than the drive's own {size_text(capacity)}",
                 field="nand",
             )
-        return given
+        return user_nand
     nand = GIB
     while nand < capacity:
         nand *= 2
     return nand
 
 
-def _limited(asked: Asked, capacity: int, nand: int, spare: int) -> int:
+def _limited(request: Asked, capacity: int, nand: int, spare: int) -> int:
     """Bytes of the LBA range that leaves `spare` % of the NAND unused."""
-    if asked.params["span"] != 100:
+    if request.params["span"] != 100:
         raise BadInput("span: spare sets the range; give one of the two", field="span")
     span = nand * (100 - spare) // 100
     if span > capacity:
@@ -185,16 +185,16 @@ def _limited(asked: Asked, capacity: int, nand: int, spare: int) -> int:
     return span
 
 
-def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
+def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
     yield Prepare(
-        name="prepare the target", seconds=1, destroys=True, target="block", fs=asked.fs
+        name="prepare the target", seconds=1, destroys=True, target="block", fs=request.fs
     )
     yield Idle(name="idle at the start", seconds=0, temperature=True)
     if wish.fills:
-        yield from block_device.fills(asked, wish.span, wish.fills)
+        yield from block_device.fills(request, wish.span, wish.fills)
         yield Idle(name="idle after filling", seconds=0, temperature=True)
     yield block_device.timed(
-        asked,
+        request,
         test=wish.test,
         direction="write",
         block=wish.block,
@@ -206,16 +206,16 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
     yield Idle(name="idle at the end", seconds=0, temperature=True)
 
 
-def _charts(told: BySecond, seconds: int) -> Iterator[dict[str, Any]]:
+def _charts(by_second: BySecond, seconds: int) -> Iterator[dict[str, Any]]:
     """AnandTech's three: all of it, then the steady part in log and linear scale; and a review's
     latency by second. Their lines are the document's series."""
-    speed = [item["name"] for item in told.speed_lines()]
-    latency = [item["name"] for item in told.latency_lines()]
+    speed = [item["name"] for item in by_second.speed_lines()]
+    latency = [item["name"] for item in by_second.latency_lines()]
     latency_axis = axis("latency", "us", "log")
     for title, names, begin, y in (
-        (f"{told.unit} by second, whole run", speed, 0, told.speed_axis("log")),
-        (f"{told.unit} from {LATE} s", speed, LATE, told.speed_axis("log")),
-        (f"{told.unit} from {LATE} s, linear", speed, LATE, told.speed_axis("linear")),
+        (f"{by_second.unit} by second, whole run", speed, 0, by_second.speed_axis("log")),
+        (f"{by_second.unit} from {LATE} s", speed, LATE, by_second.speed_axis("log")),
+        (f"{by_second.unit} from {LATE} s, linear", speed, LATE, by_second.speed_axis("linear")),
         ("Latency by second", latency, 0, latency_axis),
     ):
         if names and begin < seconds:
@@ -224,10 +224,10 @@ def _charts(told: BySecond, seconds: int) -> Iterator[dict[str, Any]]:
 
 def _latency_tables(step: Fio, figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
     """Percentiles and histogram of completion latency, over the whole test."""
-    found = next((item for item in figures if item["name"] == step.test), None)
-    if found is None or "totals" not in found["detail"]:
+    figure = next((item for item in figures if item["name"] == step.test), None)
+    if figure is None or "totals" not in figure["detail"]:
         return
-    totals = found["detail"]["totals"]
+    totals = figure["detail"]["totals"]
     percentiles = totals["percentiles_us"]
     yield {
         "title": "Latency of single requests, us",
@@ -263,11 +263,11 @@ def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ends = [f" mean from {LATE} s", f" min from {LATE} s"]
     if not has(ends[0]):
         ends = [" mean", " min"]
-    made = []
+    headline = []
     for end in (*ends, f" consistency of the last {LAST} s"):
         item = by_end[end]
         if item is not None and has(end):
-            value = block_device.shown(item["value"], item["unit"])
-            made.append({"label": end.strip(), "value": value, "unit": item["unit"],
+            value = block_device.round_value(item["value"], item["unit"])
+            headline.append({"label": end.strip(), "value": value, "unit": item["unit"],
                          "state": item["state"], "why": item["why"]})  # fmt: skip
-    return made
+    return headline

@@ -74,15 +74,15 @@ class Das:
         size("block", 4096, 64 * MIB, MIB, "bytes of each read and write"),
     )
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, request: Asked) -> Plan:
         """Prepare; for each set: build, then passes of empty, write, idle, read, idle, verify."""
-        sets = _chosen_sets(asked)
-        source = _source(asked, sets)
+        sets = _chosen_sets(request)
+        source = _source(request, sets)
         largest = max(sets, key=lambda item: item.bytes)
-        capacity = int(asked.drive["identity"]["capacity"])
+        capacity = int(request.drive["identity"]["capacity"])
         if largest.bytes > capacity * USABLE_SHARE:
             factor = capacity * USABLE_SHARE / largest.nominal.bytes
-            own = bool(asked.params["set"])
+            own = bool(request.params["set"])
             mend = "take a smaller one" if own else f"try scale {_floor(factor):g}"
             if capacity < LEAST_CAPACITY:
                 mend = "it is too small for any"
@@ -93,13 +93,13 @@ class Das:
             )
         return Plan(
             suite=self.name,
-            params={**asked.params, "source": source},
+            params={**request.params, "source": source},
             target="file",
-            fs=asked.fs,
-            scale=asked.scale if asked.scale is not None else 1.0,
-            drive_code=str(asked.drive["code"]),
+            fs=request.fs,
+            scale=request.scale if request.scale is not None else 1.0,
+            drive_code=str(request.drive["code"]),
             sets=tuple(_describe(item, source) for item in sets),
-            steps=unique_names(_steps(asked, sets, source)),
+            steps=unique_names(_steps(request, sets, source)),
             notes=_notes(sets, source),
         )
 
@@ -130,45 +130,45 @@ def _floor(factor: float) -> float:
     return value if value <= factor else value - 10 ** (int(text.split("e")[1]) - 1)
 
 
-def _chosen_sets(asked: Asked) -> list[FileSet]:
-    if asked.params["set"]:
-        if not asked.sets:
+def _chosen_sets(request: Asked) -> list[FileSet]:
+    if request.params["set"]:
+        if not request.sets:
             raise BadInput(
                 "set: a folder or manifest of your own is taken on the command line only",
                 field="set",
             )
-        if asked.scale not in (None, 1.0):
+        if request.scale not in (None, 1.0):
             raise BadInput("scale: only the built-in sets can be scaled", field="scale")
-        return list(asked.sets)
-    names = [name.strip() for name in str(asked.params["sets"]).split(",") if name.strip()]
+        return list(request.sets)
+    names = [name.strip() for name in str(request.params["sets"]).split(",") if name.strip()]
     for name in names:
         if name not in BUILTIN:
             raise BadInput(f"sets: {name!r} is not one of {', '.join(BUILTIN)}", field="sets")
     if not names or len(set(names)) != len(names):
         raise BadInput("sets: name each set once, at least one", field="sets")
-    scale = 1.0 if asked.scale is None else asked.scale
+    scale = 1.0 if request.scale is None else request.scale
     return [fileset.builtin(name, scale) for name in names]
 
 
-def _source(asked: Asked, sets: Sequence[FileSet]) -> str:
-    wanted = str(asked.params["source"])
-    if wanted == "drive" and not asked.params["set"]:
+def _source(request: Asked, sets: Sequence[FileSet]) -> str:
+    source = str(request.params["source"])
+    if source == "drive" and not request.params["set"]:
         raise BadInput("source: drive needs a folder of your own (--param set=DIR)", field="source")
     # A set that was read from a folder has no seed to make it from.
     own_tree = any(not item.seed for item in sets)
-    if wanted == "generated" and own_tree:
+    if source == "generated" and own_tree:
         raise BadInput("source: a folder of your own is ram or drive", field="source")
     need = int(max(item.ram_needed for item in sets) * RAM_SHARE)
-    if wanted == "ram" and need > asked.ram:
+    if source == "ram" and need > request.ram:
         mend = "use source=drive" if own_tree else "use --scale or --param source=generated"
         raise BadInput(
-            f"source: the largest set needs {size_text(need)} of RAM, {size_text(asked.ram)} are "
+            f"source: the largest set needs {size_text(need)} of RAM, {size_text(request.ram)} are "
             f"free; {mend}",
             field="source",
         )
-    if wanted != "auto":
-        return wanted
-    if need <= asked.ram:
+    if source != "auto":
+        return source
+    if need <= request.ram:
         return "ram"
     return "drive" if own_tree else "generated"
 
@@ -195,13 +195,13 @@ def _notes(sets: Sequence[FileSet], source: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _steps(asked: Asked, sets: Sequence[FileSet], source: str) -> Iterator[Step]:
+def _steps(request: Asked, sets: Sequence[FileSet], source: str) -> Iterator[Step]:
     yield Prepare(
         name="prepare the target",
         seconds=5,
-        destroys=asked.fs != "keep",
+        destroys=request.fs != "keep",
         target="file",
-        fs=asked.fs,
+        fs=request.fs,
     )
     yield Idle(name="idle at the start", seconds=0, temperature=True)
     for item in sets:
@@ -211,14 +211,14 @@ def _steps(asked: Asked, sets: Sequence[FileSet], source: str) -> Iterator[Step]
             set_name=item.name,
             source=source,
         )
-        for number in range(1, int(asked.params["passes"]) + 1):
-            yield from _pass(asked, item, number)
+        for number in range(1, int(request.params["passes"]) + 1):
+            yield from _pass(request, item, number)
 
 
-def _pass(asked: Asked, item: FileSet, number: int) -> Iterator[Step]:
+def _pass(request: Asked, item: FileSet, number: int) -> Iterator[Step]:
     label = f"{item.name}, pass {number}"
-    speed = assumed_speed(asked.drive)
-    idle = float(asked.params["idle"])
+    speed = assumed_speed(request.drive)
+    idle = float(request.params["idle"])
     yield Empty(name=f"{label}, empty the target", seconds=1)
     for direction in ("write", "read"):
         yield Copy(
@@ -229,8 +229,8 @@ def _pass(asked: Asked, item: FileSet, number: int) -> Iterator[Step]:
             set_name=item.name,
             direction=direction,
             pass_no=number,
-            threads=int(asked.params["threads"]),
-            block=int(asked.params["block"]),
+            threads=int(request.params["threads"]),
+            block=int(request.params["block"]),
         )
         yield Idle(name=f"{label}, idle after {direction}", seconds=idle, temperature=True)
     yield Verify(

@@ -30,7 +30,7 @@ _SAMPLES_A_SECOND = 100.0
 
 
 def purge_steps(
-    asked: Asked,
+    request: Asked,
     rung: str,
     samples: int = FEW_SAMPLES,
     *,
@@ -48,9 +48,9 @@ def purge_steps(
     """
     if rung == NONE:
         return (Purge(name="no purge: the drive as it is", rung=NONE, asked=NONE),)
-    offer = sanitize_methods.choose(asked.drive, rung, assumed_speed(asked.drive), field)
-    made = _steps(asked, offer, asked_as or rung, samples, required, field)
-    return tuple(replace(step, name=f"{step.name}, {label}") for step in made) if label else made
+    offer = sanitize_methods.choose(request.drive, rung, assumed_speed(request.drive), field)
+    steps = _steps(request, offer, asked_as or rung, samples, required, field)
+    return tuple(replace(step, name=f"{step.name}, {label}") for step in steps) if label else steps
 
 
 def rung_param(extra: tuple[str, ...], default: str, help: str) -> Param:
@@ -59,15 +59,15 @@ def rung_param(extra: tuple[str, ...], default: str, help: str) -> Param:
 
 
 def _steps(
-    asked: Asked,
+    request: Asked,
     offer: Offer,
-    wanted: str,
+    user_rung: str,
     samples: int,
     required: bool,
     field: str,
     resumes: int | None = None,
 ) -> tuple[Step, ...]:
-    size, capacity = _mark_size(asked), int(asked.drive["identity"]["capacity"])
+    size, capacity = _mark_size(request), int(request.drive["identity"]["capacity"])
     count = min(samples, capacity // size)
     if count < LEAST_SAMPLES:
         raise BadInput(
@@ -86,7 +86,7 @@ def _steps(
         size=size,
     )
     back = _read_back(count, size, required)
-    return (mark, _purge(offer, wanted, resumes), back)
+    return (mark, _purge(offer, user_rung, resumes), back)
 
 
 def _read_back(count: int, size: int, required: bool) -> ReadBack:
@@ -100,7 +100,7 @@ def _read_back(count: int, size: int, required: bool) -> ReadBack:
     )
 
 
-def _purge(offer: Offer, wanted: str, resumes: int | None) -> Purge:
+def _purge(offer: Offer, user_rung: str, resumes: int | None) -> Purge:
     return Purge(
         name=f"purge: {offer.rung.title}",
         seconds=offer.seconds,
@@ -108,13 +108,13 @@ def _purge(offer: Offer, wanted: str, resumes: int | None) -> Purge:
         bytes_read=offer.bytes_read,
         destroys=True,
         rung=offer.rung.name,
-        asked=wanted,
+        asked=user_rung,
         resumes=resumes,
     )
 
 
-def _mark_size(asked: Asked) -> int:
-    return max(MARK_BYTES, int(asked.fact("logical_sector", 512)))
+def _mark_size(request: Asked) -> int:
+    return max(MARK_BYTES, int(request.fact("logical_sector", 512)))
 
 
 class Erase:
@@ -138,24 +138,24 @@ class Erase:
               "places that are marked and read back"),
     )  # fmt: skip
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, request: Asked) -> Plan:
         """Mark, purge, read back; without marks when an interrupted purge is gone on with."""
-        wanted, samples = str(asked.params["rung"]), int(asked.params["samples"])
-        if wanted == RESUME:
-            steps, notes = _resume(asked)
+        rung, samples = str(request.params["rung"]), int(request.params["samples"])
+        if rung == RESUME:
+            steps, notes = _resume(request)
         else:
-            why = sanitize_methods.unusable(asked.drive)
+            why = sanitize_methods.unusable(request.drive)
             if why is not None:
                 raise BadInput(f"rung: {why}", field="rung")
-            steps = purge_steps(asked, wanted, samples, required=True)
-            others = why_not(asked) if wanted == AUTO else ()
+            steps = purge_steps(request, rung, samples, required=True)
+            others = why_not(request) if rung == AUTO else ()
             notes = (*(f"not {name}: {why}" for name, why in others), *of_password(steps))
         return Plan(
             suite=self.name,
-            params=dict(asked.params),
+            params=dict(request.params),
             target="block",
             fs="keep",
-            drive_code=str(asked.drive["code"]),
+            drive_code=str(request.drive["code"]),
             steps=unique_names(steps),
             notes=notes,
         )
@@ -164,13 +164,13 @@ class Erase:
         """The verdict, and the headline: how, how long, what was read back."""
         step = next(step for step in plan.steps if isinstance(step, Purge))
         by_name = {str(item["name"]): item for item in figures}
-        taken, gone = by_name.get("purge time"), by_name.get("marks gone")
-        proved = gone is not None and gone["state"] == "valid"
-        verdict = "pass" if proved else "fail" if gone is not None else "inconclusive"
-        text = _sentence(sanitize_methods.find(step.rung).title, taken, gone)
+        duration, proof = by_name.get("purge time"), by_name.get("marks gone")
+        proved = proof is not None and proof["state"] == "valid"
+        verdict = "pass" if proved else "fail" if proof is not None else "inconclusive"
+        text = _sentence(sanitize_methods.find(step.rung).title, duration, proof)
         headline = [
             {"label": label, "value": item["value"], "unit": item["unit"], "why": item["why"]}
-            for label, item in (("Purge", taken), ("Marks gone", gone))
+            for label, item in (("Purge", duration), ("Marks gone", proof))
             if item is not None
         ]
         document = {
@@ -178,36 +178,36 @@ class Erase:
             "text": text,
             "verdict": verdict,
             "verdicts": [{"name": "Erase", "state": verdict, "text": text}],
-            "tables": [_table(gone)] if gone is not None else [],
+            "tables": [_table(proof)] if proof is not None else [],
             "certificate": proved,
         }
         return Result(figures=[], document=document)
 
 
-def _resume(asked: Asked) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+def _resume(request: Asked) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     """The rest of the purge that the store knows as unfinished."""
-    left = asked.fact(sanitize_methods.UNFINISHED)
-    if not isinstance(left, Mapping):
+    purge = request.fact(sanitize_methods.UNFINISHED)
+    if not isinstance(purge, Mapping):
         raise BadInput("rung resume: no purge of this drive was interrupted", field="rung")
-    rung = sanitize_methods.find(str(left["rung"]))
-    speed = assumed_speed(asked.drive)
-    offer = next(o for o in sanitize_methods.offers(asked.drive, speed) if o.rung is rung)
-    why = sanitize_methods.never_on(rung, asked.drive)
-    if why is None and rung.tool == "hdparm" and sanitize_methods.is_frozen(asked.drive):
+    rung = sanitize_methods.find(str(purge["rung"]))
+    speed = assumed_speed(request.drive)
+    offer = next(o for o in sanitize_methods.offers(request.drive, speed) if o.rung is rung)
+    why = sanitize_methods.never_on(rung, request.drive)
+    if why is None and rung.tool == "hdparm" and sanitize_methods.is_frozen(request.drive):
         why = sanitize_methods.FROZEN
     if why is not None:
         raise BadInput(f"rung resume: {rung.name}: {why}", field="rung")
-    size, count, run = int(left["mark_size"]), int(left["samples"]), int(left["run"])
+    size, count, run = int(purge["mark_size"]), int(purge["samples"]), int(purge["run"])
     note = f"goes on with the purge that was interrupted in run {run}"
     steps: tuple[Step, ...]
-    if _begins_anew(asked, rung, left):
-        steps = _steps(asked, offer, RESUME, count, True, "rung", run)
+    if _begins_anew(request, rung, purge):
+        steps = _steps(request, offer, RESUME, count, True, "rung", run)
     else:
         steps = (_purge(offer, RESUME, run), _read_back(count, size, True))
     return steps, (note, *of_password(steps))
 
 
-def _begins_anew(asked: Asked, rung: sanitize_methods.Rung, left: Mapping[str, Any]) -> bool:
+def _begins_anew(request: Asked, rung: sanitize_methods.Rung, purge: Mapping[str, Any]) -> bool:
     """Whether going on does the whole purge again, on a drive that can be written now.
 
     It gets marks of its own then: those of the interrupted run may have been written over since,
@@ -217,21 +217,21 @@ def _begins_anew(asked: Asked, rung: sanitize_methods.Rung, left: Mapping[str, A
         # All of it is read back in any case.
         return False
     if rung.tool == "hdparm":
-        return not sanitize_methods.is_locked(asked.drive)
+        return not sanitize_methods.is_locked(request.drive)
     if rung.name.startswith("sanitize"):
-        finished = left["written"] and asked.fact("sanitize_state") == "completed"
-        return not finished and sanitize_methods.unusable(asked.drive) is None
+        finished = purge["written"] and request.fact("sanitize_state") == "completed"
+        return not finished and sanitize_methods.unusable(request.drive) is None
     return True
 
 
-def why_not(asked: Asked) -> Iterator[tuple[str, str]]:
+def why_not(request: Asked) -> Iterator[tuple[str, str]]:
     """(rung, why not) of those further up the ladder than the first that the drive offers; those
     of another bus are no news."""
-    transport = str(asked.fact("transport"))
+    transport = str(request.fact("transport"))
     tools = {"nvme": ("nvme",), "sata": ("hdparm",)}.get(transport, ())
     if transport.startswith("usb"):
         tools = ("hdparm",)
-    for offer in sanitize_methods.offers(asked.drive, assumed_speed(asked.drive)):
+    for offer in sanitize_methods.offers(request.drive, assumed_speed(request.drive)):
         if offer.why_not is None:
             return
         if offer.rung.tool in (*tools, "blkdiscard"):
@@ -249,19 +249,19 @@ def of_password(steps: Sequence[Step]) -> tuple[str, ...]:
     )
 
 
-def _sentence(title: str, taken: FigureJson | None, gone: FigureJson | None) -> str:
-    if taken is None:
+def _sentence(title: str, duration: FigureJson | None, proof: FigureJson | None) -> str:
+    if duration is None:
         return f"{title}: not done"
-    done = f"{title}, done in {duration_text(float(taken['value']))}"
-    if gone is None:
-        return f"{done}; nothing was read back"
-    return f"{done}; {gone['detail']['text']}"
+    sentence = f"{title}, done in {duration_text(float(duration['value']))}"
+    if proof is None:
+        return f"{sentence}; nothing was read back"
+    return f"{sentence}; {proof['detail']['text']}"
 
 
 _KINDS = ("mark", "zeros", "ones", "one value", "other")
 
 
-def _table(gone: FigureJson) -> dict[str, Any]:
-    found = gone["detail"]["found"]
-    rows = [[kind, str(found[kind])] for kind in _KINDS if found.get(kind)]
+def _table(proof: FigureJson) -> dict[str, Any]:
+    counts = proof["detail"]["found"]
+    rows = [[kind, str(counts[kind])] for kind in _KINDS if counts.get(kind)]
     return {"title": "What the places hold now", "columns": ["content", "places"], "rows": rows}

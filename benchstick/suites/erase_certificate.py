@@ -88,8 +88,8 @@ def _why_none(run: Mapping[str, Any]) -> str | None:
 
 
 def _rotational(drive: Mapping[str, Any]) -> bool | None:
-    told = sanitize_methods.value(drive, "rotational")
-    return told if isinstance(told, bool) else None
+    value = sanitize_methods.value(drive, "rotational")
+    return value if isinstance(value, bool) else None
 
 
 def _drive(drive: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,11 +106,11 @@ def _drive(drive: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_text(document: Mapping[str, Any]) -> str:
     """The certificate in plain text, at most 100 columns where no single word is longer."""
-    drive, done, proof = document["drive"], document["purge"], document["verification"]
+    drive, purge, proof = document["drive"], document["purge"], document["verification"]
     behind = drive["bridge"] or "none"
     if drive["bridge"] and drive["bridge_serial"]:
         behind += f", serial {drive['bridge_serial']}"
-    found = ", ".join(f"{count} {kind}" for kind, count in proof["found"].items())
+    counts = ", ".join(f"{count} {kind}" for kind, count in proof["found"].items())
     rows: list[tuple[str, str]] = [
         ("Run", f"{document['run']['number']} ({document['run']['uuid']})"),
         ("Drive", str(drive["model"])),
@@ -119,18 +119,18 @@ def as_text(document: Mapping[str, Any]) -> str:
         ("Capacity", f"{drive['capacity']} bytes ({size_text(drive['capacity'])})"),
         ("Connection", f"{drive['transport']}, port {drive['port']}, LUN {drive['lun']}"),
         ("Bridge", behind),
-        ("Purged by", done["technique"]),
-        ("Standard", done["standard"]),
-        ("NIST 800-88", done["nist_sp_800_88"]),
-        ("Command", done["command"]),
-        ("The tool told", done["told"]),
-        ("Leaves out", done["leaves_out"]),
+        ("Purged by", purge["technique"]),
+        ("Standard", purge["standard"]),
+        ("NIST 800-88", purge["nist_sp_800_88"]),
+        ("Command", purge["command"]),
+        ("The tool told", purge["told"]),
+        ("Leaves out", purge["leaves_out"]),
         ("Began", str(document["times"]["began_utc"])),
         ("Ended", str(document["times"]["ended_utc"])),
-        ("Purge took", duration_text(float(done["seconds"]))),
-        *_goes_on(done["goes_on_with_run"]),
+        ("Purge took", duration_text(float(purge["seconds"]))),
+        *_goes_on(purge["goes_on_with_run"]),
         ("Verified", f"{proof['places']} places of {proof['bytes_a_place']} bytes: no mark is left "
-                     f"({found})"),
+                     f"({counts})"),
         ("How", proof["how"]),
         ("Whole drive", "read back and compared" if proof["whole_drive_read_back"]
                         else "not read back"),

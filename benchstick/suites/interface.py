@@ -34,8 +34,8 @@ class Asked:
 
     def fact(self, name: str, default: Any = None) -> Any:
         """The value of a drive's fact, or `default` where it is not known."""
-        found = self.drive.get(name)
-        value = found.get("value") if isinstance(found, Mapping) else None
+        entry = self.drive.get(name)
+        value = entry.get("value") if isinstance(entry, Mapping) else None
         return default if value is None else value
 
 
@@ -76,7 +76,7 @@ class Suite(Protocol):
     targets: tuple[str, ...]
     takes_scale: bool
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, request: Asked) -> Plan:
         """The ordered steps. BadInput when the wishes cannot be met on this drive."""
 
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
@@ -123,8 +123,8 @@ def assumed_speed(drive: Mapping[str, Any]) -> float:
     """Bytes a second to reckon with before anything is measured: what the link carries."""
 
     def fact(name: str) -> Any:
-        found = drive.get(name)
-        return found.get("value") if isinstance(found, Mapping) else None
+        entry = drive.get(name)
+        return entry.get("value") if isinstance(entry, Mapping) else None
 
     transport = fact("transport")
     if str(transport).startswith("usb"):
@@ -137,8 +137,8 @@ def assumed_speed(drive: Mapping[str, Any]) -> float:
 
 def link_text(drive: Mapping[str, Any]) -> str:
     """The driver that is bound, as verdicts name it."""
-    found = drive.get("driver")
-    value = found.get("value") if isinstance(found, Mapping) else None
+    entry = drive.get("driver")
+    value = entry.get("value") if isinstance(entry, Mapping) else None
     return str(value) if value else str((drive.get("transport") or {}).get("value") or "")
 
 

@@ -96,8 +96,8 @@ class BySecond:
         measured = self.iops["detail"] if self.iops is not None else {}
         own = {key: measured[key] for key in ("drive_state",) if key in measured}
         rows = [(f"{test} {name}", value, unit, {**detail, **own})]
-        (made,) = over_all_passes(test, rows, state, why)
-        return made
+        (figure,) = over_all_passes(test, rows, state, why)
+        return figure
 
     def _figure(
         self, name: str, value: float | None, unit: str, detail: Mapping[str, Any], least: int
@@ -114,11 +114,11 @@ class BySecond:
     def _half(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         first, seconds = summary["first"], summary["seconds"]
         detail = {"first": self._scaled(first), "unit": self.unit}
-        made = self._figure("time until half", summary["half_after"], "s", detail, 2 * FIRST)
-        if made["state"] == "skipped" and seconds >= 2 * FIRST:
+        figure = self._figure("time until half", summary["half_after"], "s", detail, 2 * FIRST)
+        if figure["state"] == "skipped" and seconds >= 2 * FIRST:
             # That the drive never lost half is an answer, and no lack of one.
-            return {**made, "state": "valid", "why": f"never in {seconds} s"}
-        return made
+            return {**figure, "state": "valid", "why": f"never in {seconds} s"}
+        return figure
 
     def tables(self) -> Iterator[dict[str, Any]]:
         """One table, with a row for each part that the run was long enough for."""
@@ -151,14 +151,14 @@ class BySecond:
         if self.iops is None or "series" not in self.iops["detail"]:
             return []
         detail = self.iops["detail"]
-        made = by_second(self.unit, scaled(detail["series"], self._factor))
-        return [{**made, "source": detail["source"], "why": detail["source_why"]}]
+        line = by_second(self.unit, scaled(detail["series"], self._factor))
+        return [{**line, "source": detail["source"], "why": detail["source_why"]}]
 
     def latency_lines(self) -> list[dict[str, Any]]:
         """The lines of the highest and the mean latency of each second, in us, as far as kept."""
-        kept = self.latency["detail"] if self.latency is not None else {}
+        detail = self.latency["detail"] if self.latency is not None else {}
         return [
-            by_second(f"latency {kind}", kept[kind]) for kind in ("max", "mean") if kind in kept
+            by_second(f"latency {kind}", detail[kind]) for kind in ("max", "mean") if kind in detail
         ]
 
     def speed_axis(self, scale: str) -> dict[str, Any]:

@@ -57,44 +57,44 @@ class Beginning:
     fresh: bool
     purge: str
 
-    def params(self, asked: Asked) -> Mapping[str, Value]:
+    def params(self, request: Asked) -> Mapping[str, Value]:
         """The plan's parameters, in which a purge by hand and one by the bench exclude another."""
-        return {**asked.params, "purge": self.purge}
+        return {**request.params, "purge": self.purge}
 
 
-def beginning(asked: Asked, *, writes: bool = True) -> Beginning:
+def beginning(request: Asked, *, writes: bool = True) -> Beginning:
     """What `purge` and `purged` come to on this drive; `writes`: the suite writes to it anyway.
 
     BadInput (field `purge`) when the drive does not offer the rung, or is said to be purged too.
     """
-    wanted, by_hand = str(asked.params["purge"]), str(asked.params["purged"])
+    purge, by_hand = str(request.params["purge"]), str(request.params["purged"])
     if by_hand:
-        if wanted != NONE and "purge" in asked.given:
+        if purge != NONE and "purge" in request.given:
             raise BadInput(
                 "purge: the drive is said to be purged already (purged); give one of the two",
                 field="purge",
             )
         state = f"purged by hand before the run, as the user says: {by_hand}"
         return Beginning((), state, (), True, NONE)
-    if wanted == NONE:
+    if purge == NONE:
         return _as_found(NONE)
-    if wanted != AUTO:
-        return _purged(asked, wanted, wanted)
+    if purge != AUTO:
+        return _purged(request, purge, purge)
     if not writes:
         return _as_found(AUTO, "not purged: this run only reads; --param purge=... purges first")
-    offer = sanitize_methods.choose_fresh(asked.drive, assumed_speed(asked.drive))
+    offer = sanitize_methods.choose_fresh(request.drive, assumed_speed(request.drive))
     if offer is None:
-        return _as_found(AUTO, _none_offered(asked))
-    return _purged(asked, offer.rung.name, AUTO)
+        return _as_found(AUTO, _none_offered(request))
+    return _purged(request, offer.rung.name, AUTO)
 
 
-def again(begun: Beginning, asked: Asked, label: str) -> tuple[Step, ...]:
+def again(start: Beginning, request: Asked, label: str) -> tuple[Step, ...]:
     """The purge of `begun` once more, for a part of the plan that wants a fresh drive of its own;
     `label` tells its steps from the others. None where nothing was purged."""
-    rungs = [step for step in begun.steps if isinstance(step, Purge)]
+    rungs = [step for step in start.steps if isinstance(step, Purge)]
     if not rungs:
         return ()
-    return purge_steps(asked, rungs[0].rung, asked_as=rungs[0].asked, label=label)
+    return purge_steps(request, rungs[0].rung, asked_as=rungs[0].asked, label=label)
 
 
 def state_told(plan: Plan, figures: Sequence[FigureJson]) -> str:
@@ -105,30 +105,30 @@ def state_told(plan: Plan, figures: Sequence[FigureJson]) -> str:
     by_name = {str(item["name"]): item for item in figures}
     if "purge time" not in by_name:
         return plan.state_after(None)
-    state, gone = sanitize_methods.state_after(rungs[0]), by_name.get("marks gone")
-    if gone is not None and gone["state"] != "valid":
-        state = sanitize_methods.not_proved(state, str(gone["why"]))
+    state, proof = sanitize_methods.state_after(rungs[0]), by_name.get("marks gone")
+    if proof is not None and proof["state"] != "valid":
+        state = sanitize_methods.not_proved(state, str(proof["why"]))
     return plan.state_after(state)
 
 
-def _as_found(wanted: str, *notes: str) -> Beginning:
-    return Beginning((), sanitize_methods.AS_FOUND, notes, False, wanted)
+def _as_found(purge: str, *notes: str) -> Beginning:
+    return Beginning((), sanitize_methods.AS_FOUND, notes, False, purge)
 
 
-def _purged(asked: Asked, rung: str, wanted: str) -> Beginning:
-    steps = purge_steps(asked, rung, asked_as=wanted, field="purge")
+def _purged(request: Asked, rung: str, purge: str) -> Beginning:
+    steps = purge_steps(request, rung, asked_as=purge, field="purge")
     fresh = sanitize_methods.find(rung).fresh
     notes = [] if fresh else ["an overwrite makes no drive fresh: all its blocks are in use"]
-    if wanted == AUTO:
-        notes += _left_out(asked)
+    if purge == AUTO:
+        notes += _left_out(request)
     return Beginning(
-        steps, sanitize_methods.state_after(rung), (*notes, *of_password(steps)), fresh, wanted
+        steps, sanitize_methods.state_after(rung), (*notes, *of_password(steps)), fresh, purge
     )
 
 
-def _left_out(asked: Asked) -> Iterator[str]:
+def _left_out(request: Asked) -> Iterator[str]:
     """The rung that `auto` would have taken, had it not been for the password."""
-    for offer in sanitize_methods.offers(asked.drive, assumed_speed(asked.drive)):
+    for offer in sanitize_methods.offers(request.drive, assumed_speed(request.drive)):
         if offer.why_not is None:
             if offer.rung.tool == "hdparm":
                 yield (
@@ -138,7 +138,7 @@ def _left_out(asked: Asked) -> Iterator[str]:
             return
 
 
-def _none_offered(asked: Asked) -> str:
+def _none_offered(request: Asked) -> str:
     """Why `auto` takes nothing."""
-    reasons = [*(f"{name}: {why}" for name, why in why_not(asked)), *_left_out(asked)]
+    reasons = [*(f"{name}: {why}" for name, why in why_not(request)), *_left_out(request)]
     return f"not purged: {'; '.join(reasons)}; an overwrite makes no drive fresh"

@@ -115,19 +115,19 @@ class Pts:
         *precondition.PARAMS,
     )  # fmt: skip
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, request: Asked) -> Plan:
         """Purge; fill twice; as many rounds as the method allows, most of them seldom needed."""
-        wish, begun = _Wish.of(asked), precondition.beginning(asked)
-        departs = tuple(_departs(asked, wish, begun))
+        wish, start = _Wish.of(request), precondition.beginning(request)
+        departs = tuple(_departs(request, wish, start))
         return Plan(
             suite=self.name,
-            params=begun.params(asked),
+            params=start.params(request),
             target="block",
             fs="keep",
-            drive_code=str(asked.drive["code"]),
-            steps=unique_names((*begun.steps, *_steps(asked, wish, begun))),
-            notes=(*begun.notes, *_notes(asked, wish, departs)),
-            states=(begun.state, wish.made),
+            drive_code=str(request.drive["code"]),
+            steps=unique_names((*start.steps, *_steps(request, wish, start))),
+            notes=(*start.notes, *_notes(request, wish, departs)),
+            states=(start.state, wish.made),
             departs=departs,
         )
 
@@ -161,47 +161,47 @@ class _Wish:
     changed: tuple[str, ...]
 
     @staticmethod
-    def of(asked: Asked) -> _Wish:
+    def of(request: Asked) -> _Wish:
         # What is left to the suite is None here.
-        given = {name: None if value == AUTO else value for name, value in asked.params.items()}
-        test, preset = str(given["test"]), PRESETS[str(given["preset"])]
+        params = {name: None if value == AUTO else value for name, value in request.params.items()}
+        test, preset = str(params["test"]), PRESETS[str(params["preset"])]
         for name, usual, of in (("limit", None, "wsat"), ("accesses", None, "hir"),
                                 ("waits", WAITS, "hir")):  # fmt: skip
-            if given[name] != usual and test != of:
+            if params[name] != usual and test != of:
                 raise BadInput(f"{name}: only with test={of}", field=name)
         for name in ("depth", "threads"):
-            if given[name] and test == "latency":
+            if params[name] and test == "latency":
                 raise BadInput(f"{name}: the latency test has one request at a time", field=name)
-        if given["rounds"] and test == "wsat":
+        if params["rounds"] and test == "wsat":
             raise BadInput("rounds: wsat ends by what is written; see limit", field="rounds")
-        capacity = block_device.capacity(asked)
-        made = _Wish(
+        capacity = block_device.capacity(request)
+        wish = _Wish(
             test=test,
             preset=preset,
-            is_reduced=given["preset"] == REDUCED,
-            span=_span(given, preset, capacity),
+            is_reduced=params["preset"] == REDUCED,
+            span=_span(params, preset, capacity),
             capacity=capacity,
-            depth=1 if test == "latency" else int(given["depth"] or preset.depth),
-            threads=1 if test == "latency" else int(given["threads"] or preset.threads),
-            time=int(given["time"] or preset.seconds),
-            rounds=int(given["rounds"] or MOST_ROUNDS),
-            limit=int(given["limit"] or preset.limit),
-            accesses=int(given["accesses"] or preset.accesses),
-            waits=tuple(int(word) for word in str(given["waits"]).split(",")),
-            logical=int(asked.fact("logical_sector", 512)),
-            changed=tuple(_changed(given, preset)),
+            depth=1 if test == "latency" else int(params["depth"] or preset.depth),
+            threads=1 if test == "latency" else int(params["threads"] or preset.threads),
+            time=int(params["time"] or preset.seconds),
+            rounds=int(params["rounds"] or MOST_ROUNDS),
+            limit=int(params["limit"] or preset.limit),
+            accesses=int(params["accesses"] or preset.accesses),
+            waits=tuple(int(word) for word in str(params["waits"]).split(",")),
+            logical=int(request.fact("logical_sector", 512)),
+            changed=tuple(_changed(params, preset)),
         )
-        if test == "wsat" and made.limit < made.time:
+        if test == "wsat" and wish.limit < wish.time:
             raise BadInput(
-                f"limit: {made.limit} s are less than one round of {made.time} s", field="limit"
+                f"limit: {wish.limit} s are less than one round of {wish.time} s", field="limit"
             )
-        if test == "wsat" and made.limit // made.time > MOST_WSAT_ROUNDS:
+        if test == "wsat" and wish.limit // wish.time > MOST_WSAT_ROUNDS:
             raise BadInput(
-                f"limit: {made.limit} s are more than {MOST_WSAT_ROUNDS} rounds of {made.time} s; "
+                f"limit: {wish.limit} s are more than {MOST_WSAT_ROUNDS} rounds of {wish.time} s; "
                 "give a longer time",
                 field="limit",
             )
-        return made
+        return wish
 
     @property
     def fills(self) -> int:
@@ -251,10 +251,10 @@ class _Group:
     sequential: bool = False
 
 
-def _span(given: Mapping[str, Any], preset: Preset, capacity: int) -> int:
+def _span(params: Mapping[str, Any], preset: Preset, capacity: int) -> int:
     """Bytes that are used, from the first LBA on."""
-    active = capacity * int(given["range"] or preset.range) // 100
-    amount = int(given["amount"] or 0)
+    active = capacity * int(params["range"] or preset.range) // 100
+    amount = int(params["amount"] or 0)
     if amount > active:
         raise BadInput(
             f"amount: {size_text(amount)} is more than the active range of {size_text(active)}",
@@ -265,36 +265,36 @@ def _span(given: Mapping[str, Any], preset: Preset, capacity: int) -> int:
     return block_device.whole_blocks(active, MIB, "range")
 
 
-def _changed(given: Mapping[str, Any], preset: Preset) -> Iterator[str]:
+def _changed(params: Mapping[str, Any], preset: Preset) -> Iterator[str]:
     """What of the method itself the user changed; depth and threads are the operator's choice."""
     method = {
         "range": (preset.range, "%"), "time": (preset.seconds, "s"), "rounds": (MOST_ROUNDS, ""),
         "limit": (preset.limit, "s"), "accesses": (preset.accesses, ""),
     }  # fmt: skip
     for name, (usual, unit) in method.items():
-        if given[name] and given[name] != usual:
-            yield f"{name} {given[name]} instead of {usual} {unit}".rstrip()
-    if given["waits"] != WAITS:
-        yield f"waits {given['waits']} instead of {WAITS} s"
-    if given["amount"]:
-        yield f"amount {size_text(int(given['amount']))}, not the whole active range"
+        if params[name] and params[name] != usual:
+            yield f"{name} {params[name]} instead of {usual} {unit}".rstrip()
+    if params["waits"] != WAITS:
+        yield f"waits {params['waits']} instead of {WAITS} s"
+    if params["amount"]:
+        yield f"amount {size_text(int(params['amount']))}, not the whole active range"
 
 
-def _steps(asked: Asked, wish: _Wish, begun: precondition.Beginning) -> Iterator[Step]:
+def _steps(request: Asked, wish: _Wish, start: precondition.Beginning) -> Iterator[Step]:
     yield Prepare(
-        name="prepare the target", seconds=1, destroys=True, target="block", fs=asked.fs
+        name="prepare the target", seconds=1, destroys=True, target="block", fs=request.fs
     )
     yield Idle(name="idle at the start", seconds=0, temperature=True)
     for number, group in enumerate(wish.groups()):
         if number:
-            yield from precondition.again(begun, asked, f"before {group.name}")
-        for step in block_device.fills(asked, wish.span, wish.fills):
+            yield from precondition.again(start, request, f"before {group.name}")
+        for step in block_device.fills(request, wish.span, wish.fills):
             yield replace(step, name=f"{step.name}, before {group.name}") if number else step
         yield from _skipped(wish, group)
-        yield from _rounds(asked, wish, group)
+        yield from _rounds(request, wish, group)
         yield Idle(name=f"idle after {group.name}", seconds=0, temperature=True)
     if wish.test == "hir":
-        yield from _accesses(asked, wish)
+        yield from _accesses(request, wish)
         yield Idle(name="idle at the end", seconds=0, temperature=True)
 
 
@@ -309,19 +309,19 @@ def _skipped(wish: _Wish, group: _Group) -> Iterator[Skip]:
             yield Skip(name=test, test=test, why=why, unit="IOPS")
 
 
-def _rounds(asked: Asked, wish: _Wish, group: _Group) -> Iterator[Fio]:
+def _rounds(request: Asked, wish: _Wish, group: _Group) -> Iterator[Fio]:
     """Every round that there may be."""
     cells = [cell for cell in group.cells if cell[0] % wish.logical == 0]
     count = wish.limit // wish.time if wish.test == "wsat" else wish.rounds
     enough = wish.preset.written * wish.capacity if wish.test == "wsat" else 0
-    left = enough
+    remaining = enough
     for number in range(1, count + 1):
         for block, mix in cells:
-            step = _cell(asked, wish, block, mix, sequential=group.sequential)
+            step = _cell(request, wish, block, mix, sequential=group.sequential)
             if enough:
                 # At the speed reckoned with, what comes after it is never done.
-                step = replace(step, bytes_written=min(step.bytes_written, left))
-                left -= step.bytes_written
+                step = replace(step, bytes_written=min(step.bytes_written, remaining))
+                remaining -= step.bytes_written
             yield replace(
                 step,
                 name=f"{step.test}, round {number}",
@@ -333,7 +333,7 @@ def _rounds(asked: Asked, wish: _Wish, group: _Group) -> Iterator[Fio]:
 
 
 def _cell(
-    asked: Asked,
+    request: Asked,
     wish: _Wish,
     block: int,
     mix: int,
@@ -344,7 +344,7 @@ def _cell(
     """One timed test of `wish.time` seconds, or of `seconds`."""
     depth, threads = wish.at(sequential)
     lasts = seconds or wish.time
-    rate = block_device.random_rate(asked.drive, block, depth * threads)
+    rate = block_device.random_rate(request.drive, block, depth * threads)
     test = wish.label(block, mix, sequential=sequential)
     pattern = {100: "read", 0: "write"}.get(mix, "rw")
     return Fio(
@@ -365,11 +365,11 @@ def _cell(
     )
 
 
-def _accesses(asked: Asked, wish: _Wish) -> Iterator[Fio]:
+def _accesses(request: Asked, wish: _Wish) -> Iterator[Fio]:
     """Host idle recovery: accesses with a wait after each, then as many without one."""
     for wait in wish.waits:
         for rest in (wait, 0):
-            step = _cell(asked, wish, TRACKED_BLOCK, 0, seconds=wish.accesses * BUSY)
+            step = _cell(request, wish, TRACKED_BLOCK, 0, seconds=wish.accesses * BUSY)
             how = f"wait {wait} s" if rest else f"no wait after {wait} s"
             yield replace(
                 step,
@@ -383,25 +383,25 @@ def _accesses(asked: Asked, wish: _Wish) -> Iterator[Fio]:
             )
 
 
-def _departs(asked: Asked, wish: _Wish, begun: precondition.Beginning) -> Iterator[str]:
+def _departs(request: Asked, wish: _Wish, start: precondition.Beginning) -> Iterator[str]:
     """What is not as METHODS has it, so that nobody takes the figures for SNIA's."""
     if wish.is_reduced:
         yield "fewer and shorter tests"
     yield from wish.changed
-    if not begun.fresh:
+    if not start.fresh:
         yield "no purge that makes the drive fresh"
-    if any(isinstance(step, Purge) and step.rung == "discard" for step in begun.steps):
+    if any(isinstance(step, Purge) and step.rung == "discard" for step in start.steps):
         # SNIA names the purges (docs/methods/pts.md); a discard is an approximation.
         yield "purged by discard, not by Sanitize, Format or Security Erase"
-    cache = str(asked.fact("write_cache", "not known"))
+    cache = str(request.fact("write_cache", "not known"))
     on = {"enabled": "on", "off": "off", "supported, off": "off", "not supported": "off"}
     if on.get(cache) != wish.preset.cache:
         yield f"write cache {cache} instead of {wish.preset.cache}"
 
 
-def _notes(asked: Asked, wish: _Wish, departs: Sequence[str]) -> Iterator[str]:
+def _notes(request: Asked, wish: _Wish, departs: Sequence[str]) -> Iterator[str]:
     if departs:
-        name = pts_result.method(str(asked.params["preset"]), departs)
+        name = pts_result.method(str(request.params["preset"]), departs)
         yield f"{name}: {pts_result.NOT_CONFORMANT}: {'; '.join(departs)}"
     yield (
         "after SNIA PTS 2.0.2 as SNIA's own pages and open implementations tell it; the standard's "
@@ -417,7 +417,7 @@ def _notes(asked: Asked, wish: _Wish, departs: Sequence[str]) -> Iterator[str]:
     share = 100 * wish.span / wish.capacity
     if share < 99.5:
         yield f"active range: the first {share:.1f} % of the LBAs in one piece, no 2048 segments"
-    depth = block_device.device_depth(asked.drive)
+    depth = block_device.device_depth(request.drive)
     most = wish.depth * wish.threads
     if waits_in_kernel(most, depth):
         yield f"{most} requests: the drive takes {depth}, the others wait in the kernel"

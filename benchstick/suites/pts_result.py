@@ -20,7 +20,7 @@ from benchstick.analysis.steady import (
 )
 from benchstick.plan.steps import Fio, Plan, Skip
 from benchstick.plan.units import KIB, binary_text, size_text
-from benchstick.suites.block_device import shown, table_text
+from benchstick.suites.block_device import round_value, table_text
 from benchstick.suites.charts import axis, chart, curve
 from benchstick.suites.interface import FigureJson, Result, of_fewer, over_all_passes
 from benchstick.suites.single_pass import digits, read_modify_write
@@ -65,21 +65,21 @@ class Group:
     @property
     def window(self) -> tuple[int, int]:
         """(first, last) of the rounds that count: those of the steady state, else the last five."""
-        found = self.steady
-        if found.reached and found.window is not None:
-            return found.window.first, found.window.last
+        steady_state = self.steady
+        if steady_state.reached and steady_state.window is not None:
+            return steady_state.window.first, steady_state.window.last
         last = min(len(self.values), self.most)
         return max(1, last - WINDOW + 1), last
 
     @property
     def why(self) -> tuple[str, str | None]:
         """(state, why) of what the rounds give as a whole."""
-        found = self.steady
-        if found.reached:
+        steady_state = self.steady
+        if steady_state.reached:
             return "valid", None
-        if found.state == "not reached":
-            return "valid", f"steady state not reached in {found.rounds} rounds"
-        return "invalid", f"only {found.rounds} rounds, before steady state"
+        if steady_state.state == "not reached":
+            return "valid", f"steady state not reached in {steady_state.rounds} rounds"
+        return "invalid", f"only {steady_state.rounds} rounds, before steady state"
 
 
 Figures = Mapping[tuple[str, Any], FigureJson]
@@ -91,51 +91,51 @@ def _by_pass(figures: Sequence[FigureJson]) -> Figures:
 
 def groups_of(plan: Plan, figures: Sequence[FigureJson]) -> list[Group]:
     """Every group of the plan, in order."""
-    found = _by_pass(figures)
+    by_pass = _by_pass(figures)
     steps = [step for step in plan.steps if isinstance(step, Fio) and step.round]
     suffix, unit, places = _TRACKED[str(plan.params["test"])]
-    made = []
+    groups = []
     for name in dict.fromkeys(step.group for step in steps):
         own = [step for step in steps if step.group == name]
         tests = tuple(step for step in own if step.round == 1)
         writes = [step for step in tests if step.rw in ("write", "randwrite")]
         tracked = next((step for step in writes if step.block == 4 * KIB), writes[-1])
         most = own[-1].round
-        values = tuple(_values(found, f"{tracked.test}{suffix}", most))
-        made.append(Group(name, tests, tracked, most, values, unit, places))
-    return made
+        values = tuple(_values(by_pass, f"{tracked.test}{suffix}", most))
+        groups.append(Group(name, tests, tracked, most, values, unit, places))
+    return groups
 
 
-def _values(found: Figures, name: str, most: int) -> Iterator[float | None]:
+def _values(by_pass: Figures, name: str, most: int) -> Iterator[float | None]:
     """The value of each round measured so far; None where it is not to be believed."""
     for number in range(1, most + 1):
-        item = found.get((name, number))
+        item = by_pass.get((name, number))
         if item is None:
             return
         yield float(item["value"]) if item["state"] == "valid" else None
 
 
-def written_of(group: Group, found: Figures) -> list[int]:
+def written_of(group: Group, by_pass: Figures) -> list[int]:
     """Bytes written up to the end of each round."""
-    done, made = 0, []
+    written_bytes, totals = 0, []
     for number in range(1, len(group.values) + 1):
-        detail = found[(group.tracked.test, number)].get("detail") or {}
-        done += int((detail.get("totals") or {}).get("write_bytes") or 0)
-        made.append(done)
-    return made
+        detail = by_pass[(group.tracked.test, number)].get("detail") or {}
+        written_bytes += int((detail.get("totals") or {}).get("write_bytes") or 0)
+        totals.append(written_bytes)
+    return totals
 
 
 def over(plan: Plan, step: Fio, figures: Sequence[FigureJson]) -> str | None:
     """Why the round of `step` is not needed; None when it is."""
     group = next(item for item in groups_of(plan, figures) if item.name == step.group)
     if step.enough:
-        done = written_of(group, _by_pass(figures))
-        if done and done[-1] >= step.enough:
-            return f"{size_text(done[-1])} written after round {len(done)}, all that is wanted"
+        totals = written_of(group, _by_pass(figures))
+        if totals and totals[-1] >= step.enough:
+            return f"{size_text(totals[-1])} written after round {len(totals)}, all that is wanted"
         return None
-    found = group.steady
-    if found.reached and found.window is not None:
-        return f"steady state after round {found.window.last}"
+    steady_state = group.steady
+    if steady_state.reached and steady_state.window is not None:
+        return f"steady state after round {steady_state.window.last}"
     return None
 
 
@@ -145,7 +145,7 @@ def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) 
     # In a valid figure, what it must say of itself.
     departs = f"{called}: {NOT_CONFORMANT}" if plan.departs else None
     test = str(plan.params["test"])
-    found = _by_pass(figures)
+    by_pass = _by_pass(figures)
     groups = groups_of(plan, figures)
     physical = int((drive.get("physical_sector") or {}).get("value") or 512)
     overall: list[dict[str, Any]] = []
@@ -155,12 +155,12 @@ def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) 
         if not group.values:
             continue
         if test == "wsat":
-            overall += _wsat_figures(group, found, departs)
-            tables.append(_wsat_table(group, found, called))
-            charts += _wsat_charts(group, found, called)
+            overall += _wsat_figures(group, by_pass, departs)
+            tables.append(_wsat_table(group, by_pass, called))
+            charts += _wsat_charts(group, by_pass, called)
             continue
         cells = {
-            step.test: _cell(step, group, found, departs, physical) for step in group.tests
+            step.test: _cell(step, group, by_pass, departs, physical) for step in group.tests
         }
         overall += [item for cell in cells.values() for item in cell]
         if test != "hir":
@@ -169,7 +169,7 @@ def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) 
         tables.append(_evidence_table(group, called))
         charts.insert(0, _evidence_chart(group, called))
     if test == "hir" and groups and groups[0].values:
-        rows = list(_waits(plan, groups[0], found))
+        rows = list(_waits(plan, groups[0], by_pass))
         overall += [item for row in rows for item in _wait_figures(row, departs)]
         tables.insert(0, _wait_table(rows, called))
         charts += _wait_charts(rows, called)
@@ -194,14 +194,14 @@ def _joined(*whys: str | None) -> str | None:
 
 
 def _cell(
-    step: Fio, group: Group, found: Figures, departs: str | None, physical: int
+    step: Fio, group: Group, by_pass: Figures, departs: str | None, physical: int
 ) -> list[dict[str, Any]]:
     """The figures of one cell over the rounds of the window."""
     first, last = group.window
     rounds = [
-        found[(step.test, number)]
+        by_pass[(step.test, number)]
         for number in range(first, last + 1)
-        if (step.test, number) in found
+        if (step.test, number) in by_pass
     ]
     if not rounds:
         return []
@@ -214,7 +214,7 @@ def _cell(
 
     def values(suffix: str) -> list[float]:
         names = ((f"{step.test}{suffix}", number) for number in sorted(good))
-        return [float(found[name]["value"]) for name in names if name in found]
+        return [float(by_pass[name]["value"]) for name in names if name in by_pass]
 
     detail = {"rounds": [first, last], "steady": group.steady.state, "of": len(good)}
     rows: list[tuple[str, float | None, str, Mapping[str, Any]]] = [
@@ -280,8 +280,8 @@ def _matrices(
 def _rounds_text(group: Group) -> str:
     first, last = group.window
     how = {"reached": "steady state", "not reached": "steady state not reached"}
-    found = how.get(group.steady.state, "before steady state")
-    return f"rounds {first} to {last} ({found})"
+    phase = how.get(group.steady.state, "before steady state")
+    return f"rounds {first} to {last} ({phase})"
 
 
 def _cell_charts(
@@ -315,9 +315,9 @@ def _cell_charts(
 
 def _evidence_table(group: Group, called: str) -> dict[str, Any]:
     """The rounds of the window against both limits."""
-    found = group.steady
-    window = found.window
-    name = f"{called}: {group.tracked.test}, {group.unit}: steady state {found.state}"
+    steady_state = group.steady
+    window = steady_state.window
+    name = f"{called}: {group.tracked.test}, {group.unit}: steady state {steady_state.state}"
     columns = ["", group.unit, "of the mean", "best fit"]
     if window is None:
         rows = [[f"round {at}", digits(value, group.places), "-", "-"]
@@ -380,57 +380,57 @@ def _rounds(window: Window) -> Iterator[float]:
 def _verdicts(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
     for group in groups:
         if group.values:
-            found = group.steady
+            steady_state = group.steady
             name = "Steady state" if len(groups) == 1 else f"Steady state {group.name}"
-            yield {"name": name, "state": found.state, "text": found.text}
+            yield {"name": name, "state": steady_state.state, "text": steady_state.text}
 
 
 # ---- write saturation
 
 
-def _wsat_rows(group: Group, found: Figures) -> list[tuple[int, float, float, Any, Any]]:
+def _wsat_rows(group: Group, by_pass: Figures) -> list[tuple[int, float, float, Any, Any]]:
     """(round, seconds, GB written, IOPS, latency in us) at the end of each round."""
     test = group.tracked.test
-    made = []
-    for number, done in enumerate(written_of(group, found), 1):
-        latency = found.get((f"{test} latency", number))
+    rows = []
+    for number, total in enumerate(written_of(group, by_pass), 1):
+        latency = by_pass.get((f"{test} latency", number))
         valid = latency is not None and latency["state"] == "valid"
-        made.append(
-            (number, number * float(group.tracked.runtime or 0), done / 1e9,
+        rows.append(
+            (number, number * float(group.tracked.runtime or 0), total / 1e9,
              group.values[number - 1], latency["value"] if latency and valid else None)
         )  # fmt: skip
-    return made
+    return rows
 
 
-def _wsat_figures(group: Group, found: Figures, departs: str | None) -> list[dict[str, Any]]:
+def _wsat_figures(group: Group, by_pass: Figures, departs: str | None) -> list[dict[str, Any]]:
     test = group.tracked.test
-    done = written_of(group, found)
-    rounds = [found[(test, number)] for number in range(1, len(done) + 1)]
-    known = [value for value in group.values if value is not None]
+    totals = written_of(group, by_pass)
+    rounds = [by_pass[(test, number)] for number in range(1, len(totals) + 1)]
+    values = [value for value in group.values if value is not None]
     last = [value for value in group.values[-WINDOW:] if value is not None]
-    state, why = ("valid", of_fewer(rounds)) if known else (rounds[0]["state"], rounds[0]["why"])
-    cut = few = None
-    if len(done) < group.most and done[-1] < group.tracked.enough:
-        of = f"{size_text(done[-1])} of {size_text(group.tracked.enough)} written"
-        cut = f"only {len(done)} rounds, {of}"
-    elif known and len(last) < WINDOW:
+    state, why = ("valid", of_fewer(rounds)) if values else (rounds[0]["state"], rounds[0]["why"])
+    gap = few = None
+    if len(totals) < group.most and totals[-1] < group.tracked.enough:
+        of = f"{size_text(totals[-1])} of {size_text(group.tracked.enough)} written"
+        gap = f"only {len(totals)} rounds, {of}"
+    elif values and len(last) < WINDOW:
         few = f"of {len(last)} rounds only"
-    begun = [
-        (f"{test} written", done[-1] / 1e9, "GB", {"rounds": len(done)}),
-        (f"{test} IOPS of the first round", known[0] if known else None, "IOPS", {}),
+    start_rows = [
+        (f"{test} written", totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
+        (f"{test} IOPS of the first round", values[0] if values else None, "IOPS", {}),
     ]
     # Of a run cut short the last rounds are none of the saturated drive.
-    ended = [(f"{test} IOPS of the last {WINDOW} rounds", mean(last), "IOPS", {"values": last})]
+    end_rows = [(f"{test} IOPS of the last {WINDOW} rounds", mean(last), "IOPS", {"values": last})]
     return [
-        *over_all_passes(test, begun, state, _joined(cut, why, departs)),
+        *over_all_passes(test, start_rows, state, _joined(gap, why, departs)),
         *over_all_passes(
-            test, ended, "invalid" if cut and known else state, _joined(cut, why, few, departs)
+            test, end_rows, "invalid" if gap and values else state, _joined(gap, why, few, departs)
         ),
     ]
 
 
-def _wsat_table(group: Group, found: Figures, called: str) -> dict[str, Any]:
-    rows = _wsat_rows(group, found)
+def _wsat_table(group: Group, by_pass: Figures, called: str) -> dict[str, Any]:
+    rows = _wsat_rows(group, by_pass)
     each = max(1, -(-len(rows) // _TABLE_ROWS))
     shown_rows = [row for row in rows if row[0] % each == 0 or row in (rows[0], rows[-1])]
     return {
@@ -443,8 +443,8 @@ def _wsat_table(group: Group, found: Figures, called: str) -> dict[str, Any]:
     }
 
 
-def _wsat_charts(group: Group, found: Figures, called: str) -> Iterator[dict[str, Any]]:
-    rows = _wsat_rows(group, found)
+def _wsat_charts(group: Group, by_pass: Figures, called: str) -> Iterator[dict[str, Any]]:
+    rows = _wsat_rows(group, by_pass)
     for x, at, unit in (("time", 1, "s"), ("written", 2, "GB")):
         for what, value, of in (("IOPS", 3, "IOPS"), ("latency", 4, "us")):
             yield chart(
@@ -458,20 +458,20 @@ def _wsat_charts(group: Group, found: Figures, called: str) -> Iterator[dict[str
 # ---- host idle recovery
 
 
-def _waits(plan: Plan, group: Group, found: Figures) -> Iterator[dict[str, Any]]:
+def _waits(plan: Plan, group: Group, by_pass: Figures) -> Iterator[dict[str, Any]]:
     """Each wait with its IOPS, those of the accesses without a wait after it, and how both compare
     with the steady state."""
     first, last = group.window
     base = mean([value for value in group.values[first - 1 : last] if value is not None])
     steps = [step for step in plan.steps if isinstance(step, Fio) and ", " in step.test]
     for waiting, without in zip(steps[::2], steps[1::2], strict=True):
-        if (waiting.test, 1) not in found and (without.test, 1) not in found:
+        if (waiting.test, 1) not in by_pass and (without.test, 1) not in by_pass:
             return
         yield {
             "wait": int(waiting.rest),
             "base": base,
             "cells": [
-                (step.test, found.get((step.test, 1)), found.get((f"{step.test} IOPS", 1)))
+                (step.test, by_pass.get((step.test, 1)), by_pass.get((f"{step.test} IOPS", 1)))
                 for step in (waiting, without)
             ],
             "group": group.why,
@@ -535,13 +535,13 @@ def _headline(
     """What the test is known for: the tracked test, all reads beside it; the ends of WSAT."""
     suffix = _TRACKED[test][0]
     if test == "wsat":
-        wanted = [
+        names = [
             f"{group.tracked.test} IOPS of the {end}"
             for group in groups
             for end in ("first round", f"last {WINDOW} rounds")
         ]
     else:
-        wanted = [
+        names = [
             f"{step.test}{suffix}"
             for group in groups
             for step in group.tests
@@ -551,11 +551,11 @@ def _headline(
     return [
         {
             "label": f"{name} ({called})",
-            "value": shown(by_name[name]["value"], by_name[name]["unit"]),
+            "value": round_value(by_name[name]["value"], by_name[name]["unit"]),
             "unit": by_name[name]["unit"],
             "state": by_name[name]["state"],
             "why": by_name[name]["why"],
         }
-        for name in wanted
+        for name in names
         if name in by_name and by_name[name]["value"] is not None
     ]

@@ -48,16 +48,16 @@ def read(raw: bytes, where: str) -> list[Reference]:
     """The reference figures in a file whose name, `where`, ends in .toml or .csv. BadInput of one
     line, `FILE: line N: what`, for the first thing that is wrong."""
     if where.lower().endswith(".csv"):
-        found = _csv(decoded(raw, where), where)
+        references = _csv(decoded(raw, where), where)
     elif where.lower().endswith(".toml"):
-        found = _toml(decoded(raw, where), where)
+        references = _toml(decoded(raw, where), where)
     else:
         wrong(where, None, "neither .toml nor .csv; name the file so")
-    if not found:
+    if not references:
         wrong(where, None, "there is no figure in it")
-    if len(found) > MOST:
-        wrong(where, None, f"{len(found)} figures; at most {MOST} in a file")
-    return found
+    if len(references) > MOST:
+        wrong(where, None, f"{len(references)} figures; at most {MOST} in a file")
+    return references
 
 
 def _csv(text: str, where: str) -> list[Reference]:
@@ -66,15 +66,15 @@ def _csv(text: str, where: str) -> list[Reference]:
 
 
 def _toml(text: str, where: str) -> list[Reference]:
-    given = parse_toml(text, where)
-    for name in given:
+    document = parse_toml(text, where)
+    for name in document:
         if name not in (*_FOR_ALL, "figure"):
             wrong(where, line_of(text, name), f"{name[:60]!r}: not one of figure, "
                   f"{', '.join(_FOR_ALL)}")  # fmt: skip
-    tables = given.get("figure", [])
+    tables = document.get("figure", [])
     if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
         wrong(where, line_of(text, "figure"), "figure: [[figure]] tables are wanted")
-    for_all = {name: given[name] for name in _FOR_ALL if name in given}
+    for_all = {name: document[name] for name in _FOR_ALL if name in document}
 
     def line(at: int, name: str | None) -> int:
         if name in for_all and name not in tables[at]:
@@ -91,43 +91,43 @@ def _all(
 ) -> list[Reference]:
     """The records checked; `line` tells that of a field of the record at an index, of none its
     first."""
-    made: list[Reference] = []
-    seen: dict[tuple[str, ...], int] = {}
+    references: list[Reference] = []
+    indexes: dict[tuple[str, ...], int] = {}
     for at, (_, record) in enumerate(records):
         for name in record:
             if name not in FIELDS:
                 wrong(where, line(at, name), f"{name[:60]!r}: not one of {', '.join(FIELDS)}")
-        found = _reference(record, where, functools.partial(line, at))
-        key = (found.drive, found.suite, found.figure, found.unit, found.source)
-        if key in seen:
-            wrong(where, line(at, None), f"the same figure as on line {line(seen[key], None)}")
-        seen[key] = at
-        made.append(found)
-    return made
+        reference = _reference(record, where, functools.partial(line, at))
+        key = (reference.drive, reference.suite, reference.figure, reference.unit, reference.source)
+        if key in indexes:
+            wrong(where, line(at, None), f"the same figure as on line {line(indexes[key], None)}")
+        indexes[key] = at
+        references.append(reference)
+    return references
 
 
 def _reference(
     record: Mapping[str, Any], where: str, line: Callable[[str | None], int]
 ) -> Reference:
-    made: dict[str, Any] = {}
+    args: dict[str, Any] = {}
     for name in FIELDS:
         if name not in record:
             wrong(where, line(None), f"{name}: is missing")
         try:
             if name == "value":
-                made[name] = checked_number(record[name], name)
+                args[name] = checked_number(record[name], name)
             else:
-                made[name] = checked_text(record[name], name, most=500 if name == "source" else 200)
-                _known(name, made[name])
+                args[name] = checked_text(record[name], name, most=500 if name == "source" else 200)
+                _check_exists(name, args[name])
         except ValueError as error:
             wrong(where, line(name), str(error))
-    made["unit"], factor = UNITS[made["unit"]]
+    args["unit"], factor = UNITS[args["unit"]]
     # 0.57 ms are 570 us, and no 569.9999999999999.
-    made["value"] = float(f"{made['value'] * factor:.12g}")
-    return Reference(**made)
+    args["value"] = float(f"{args['value'] * factor:.12g}")
+    return Reference(**args)
 
 
-def _known(name: str, text: str) -> None:
+def _check_exists(name: str, text: str) -> None:
     """ValueError for a suite or a unit that there is not."""
     if name == "suite" and text not in registry.all_suites():
         there = ", ".join(registry.all_suites())

@@ -69,21 +69,22 @@ def check_choices(
 ) -> tuple[str, str]:
     """Target and filesystem that are taken when these are asked for. BadInput with the field when
     the suite takes none such, on whatever drive."""
-    chosen = target or suite.default_target
-    if chosen not in suite.targets:
+    final_target = target or suite.default_target
+    if final_target not in suite.targets:
         raise BadInput(
-            f"target {chosen!r}: {suite.name} takes {' or '.join(suite.targets)}", field="target"
+            f"target {final_target!r}: {suite.name} takes {' or '.join(suite.targets)}",
+            field="target",
         )
     if (fs or suite.default_fs) not in FILESYSTEMS:
         raise BadInput(f"fs {fs!r}: not one of {', '.join(FILESYSTEMS)}", field="fs")
-    if chosen == "block" and fs not in (None, "keep"):
+    if final_target == "block" and fs not in (None, "keep"):
         raise BadInput("fs: a raw drive (--target block) has no filesystem", field="fs")
     if scale is not None and not suite.takes_scale:
         raise BadInput(f"scale: {suite.name} has no file sets to scale", field="scale")
     # `not (0 < scale <= 1)` is also true of NaN.
     if scale is not None and not 0 < scale <= 1:
         raise BadInput(f"scale {scale}: more than 0, up to 1", field="scale")
-    return chosen, fs or suite.default_fs
+    return final_target, fs or suite.default_fs
 
 
 def make_plan(

@@ -44,8 +44,8 @@ def cell(
     valid = speed["state"] == "valid"
 
     def value(name: str) -> float | None:
-        found = by_name.get(f"{label}{name}")
-        return None if found is None or not valid else float(found["value"])
+        figure = by_name.get(f"{label}{name}")
+        return None if figure is None or not valid else float(figure["value"])
 
     totals = (speed.get("detail") or {}).get("totals") or {}
     seconds = totals.get("seconds") if valid else None
@@ -65,20 +65,20 @@ def cell(
     }
 
 
-def figures_of(label: str, found: Cell) -> list[dict[str, Any]]:
+def figures_of(label: str, outcome: Cell) -> list[dict[str, Any]]:
     """The figures of a test over all passes, of which there is one."""
-    detail = {key: found[key] for key in ("seconds", "max_us", "percentiles_us")}
-    made = over_all_passes(
+    detail = {key: outcome[key] for key in ("seconds", "max_us", "percentiles_us")}
+    figures = over_all_passes(
         label,
         [
-            (label, found["mbps"], "MB/s", detail),
-            (f"{label} IOPS", found["iops"], "IOPS", {}),
-            (f"{label} latency", found["us"], "us", {}),
+            (label, outcome["mbps"], "MB/s", detail),
+            (f"{label} IOPS", outcome["iops"], "IOPS", {}),
+            (f"{label} latency", outcome["us"], "us", {}),
         ],
-        found["state"],
-        found["why"],
+        outcome["state"],
+        outcome["why"],
     )
-    return [{**item, "target": found["target"]} for item in made]
+    return [{**item, "target": outcome["target"]} for item in figures]
 
 
 def digits(value: float | None, places: int = 0) -> str:
@@ -86,22 +86,24 @@ def digits(value: float | None, places: int = 0) -> str:
     return "-" if value is None else f"{value:.{places}f}"
 
 
-def state_text(found: Cell | None) -> str:
+def state_text(outcome: Cell | None) -> str:
     """`valid`, or the state with its reason; nothing for a test that was not begun."""
-    if found is None:
+    if outcome is None:
         return ""
-    return str(found["state"]) if found["why"] is None else f"{found['state']}: {found['why']}"
+    return (
+        str(outcome["state"]) if outcome["why"] is None else f"{outcome['state']}: {outcome['why']}"
+    )
 
 
 def states_text(row: Mapping[str, Any], ways: Iterable[str]) -> str:
     """One state where all ways of a row have the same, else each with its way."""
-    told = {way: row[way] for way in ways if row[way]}
-    if len({state_text(found) for found in told.values()}) == 1:
-        return state_text(next(iter(told.values())))
-    if all(found["state"] == "valid" for found in told.values()):
-        reasons = [f"{way} {found['why']}" for way, found in told.items() if found["why"]]
+    outcomes = {way: row[way] for way in ways if row[way]}
+    if len({state_text(outcome) for outcome in outcomes.values()}) == 1:
+        return state_text(next(iter(outcomes.values())))
+    if all(outcome["state"] == "valid" for outcome in outcomes.values()):
+        reasons = [f"{way} {outcome['why']}" for way, outcome in outcomes.items() if outcome["why"]]
         return f"valid: {'; '.join(reasons)}"
-    return "; ".join(f"{way} {state_text(found)}" for way, found in told.items())
+    return "; ".join(f"{way} {state_text(outcome)}" for way, outcome in outcomes.items())
 
 
 def latency_table(cells: Iterable[tuple[str, Cell | None]]) -> dict[str, Any]:
@@ -110,12 +112,12 @@ def latency_table(cells: Iterable[tuple[str, Cell | None]]) -> dict[str, Any]:
     rows = [
         [
             label,
-            digits(found["us"], 1),
-            *(digits(found["percentiles_us"][name], 1) for name in PERCENTILES),
-            digits(found["max_us"], 1),
+            digits(outcome["us"], 1),
+            *(digits(outcome["percentiles_us"][name], 1) for name in PERCENTILES),
+            digits(outcome["max_us"], 1),
         ]
-        for label, found in cells
-        if found is not None and found["us"] is not None
+        for label, outcome in cells
+        if outcome is not None and outcome["us"] is not None
     ]
     return {"title": "Latency", "columns": columns, "rows": rows}
 

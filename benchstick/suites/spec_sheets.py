@@ -136,64 +136,64 @@ Teller = Callable[[str | None, int | None, str], NoReturn]
 def read(raw: bytes, where: str) -> Sheet:
     """The model sheet in a TOML file. BadInput of one line, `FILE: line N: what`."""
     text = decoded(raw, where)
-    given = parse_toml(text, where)
+    fields = parse_toml(text, where)
 
-    def tell(name: str | None, at: int | None, said: str) -> NoReturn:
+    def tell(name: str | None, at: int | None, message: str) -> NoReturn:
         table = None if at is None else "claim"
-        wrong(where, line_of(text, name, table=table, number=at or 0), said, field=name)
+        wrong(where, line_of(text, name, table=table, number=at or 0), message, field=name)
 
-    if not given:
+    if not fields:
         wrong(where, None, "empty")
-    claims = given.pop("claim", [])
+    claims = fields.pop("claim", [])
     if not isinstance(claims, list) or not all(isinstance(item, dict) for item in claims):
         tell("claim", None, "claim: [[claim]] tables are wanted")
-    return checked(given, claims, tell)
+    return checked(fields, claims, tell)
 
 
-def checked(given: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], tell: Teller) -> Sheet:
+def checked(fields: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], tell: Teller) -> Sheet:
     """The sheet of what was given, by `tell` what is wrong with it."""
-    made: dict[str, Any] = {}
-    for name, value in given.items():
+    args: dict[str, Any] = {}
+    for name, value in fields.items():
         if name not in FIELDS:
             tell(name, None, f"{name[:60]!r}: not one of claim, {', '.join(FIELDS)}")
         try:
-            made[name] = FIELDS[name](value, name)
+            args[name] = FIELDS[name](value, name)
         except ValueError as error:
             tell(name, None, str(error))
-    if "model" not in made:
+    if "model" not in args:
         tell("model", None, "model: is missing; it is the drives' model, * for any text")
-    made.setdefault("name", made["model"])
-    if "price" in made:
+    args.setdefault("name", args["model"])
+    if "price" in args:
         for name in ("currency", "price_date"):
-            if name not in made:
-                tell(name if name in given else "price", None, f"{name}: is missing beside price")
+            if name not in args:
+                tell(name if name in fields else "price", None, f"{name}: is missing beside price")
     if len(claims) > MOST_CLAIMS:
         tell("claim", None, f"claim: {len(claims)} of them; at most {MOST_CLAIMS}")
-    kept = tuple(_claim(item, at, tell) for at, item in enumerate(claims))
-    return Sheet(**made, claims=kept)
+    sheet_claims = tuple(_claim(item, at, tell) for at, item in enumerate(claims))
+    return Sheet(**args, claims=sheet_claims)
 
 
 def _claim(item: Mapping[str, Any], at: int, tell: Teller) -> Claim:
     for name in item:
         if name not in _CLAIM_FIELDS:
             tell(name, at, f"{name[:60]!r}: not one of {', '.join(_CLAIM_FIELDS)}")
-    made: dict[str, Any] = {}
+    args: dict[str, Any] = {}
     for name in _CLAIM_FIELDS:
         if name not in item:
             tell(None, at, f"{name}: is missing in a claim")
         try:
             check = _above if name == "value" else _text
-            made[name] = check(item[name], name)
+            args[name] = check(item[name], name)
             there = {"suite": list(registry.all_suites()), "unit": list(UNITS)}.get(name)
-            if there and made[name] not in there:
-                raise ValueError(f"{name}: {made[name][:60]!r} is none; there are "
+            if there and args[name] not in there:
+                raise ValueError(f"{name}: {args[name][:60]!r} is none; there are "
                                  f"{', '.join(there)}")  # fmt: skip
         except ValueError as error:
             tell(name, at, str(error))
-    made["unit"], factor = UNITS[made["unit"]]
+    args["unit"], factor = UNITS[args["unit"]]
     # 0.57 ms are 570 us, and no 569.9999999999999.
-    made["value"] = float(f"{made['value'] * factor:.12g}")
-    return Claim(**made)
+    args["value"] = float(f"{args['value'] * factor:.12g}")
+    return Claim(**args)
 
 
 # ---- beside a drive
@@ -239,18 +239,18 @@ def beside(
 ) -> Iterator[dict[str, Any]]:
     """Each claim of a suite's figures beside what a run of it measured: `figure`, `unit`,
     `claimed`, `measured` (None with the reason in `why`), `percent` of the claim, `better`."""
-    known: dict[tuple[str, str], Mapping[str, Any]] = {}
+    by_name: dict[tuple[str, str], Mapping[str, Any]] = {}
     for item in figures:
         if item["pass"] is None:
-            known.setdefault((item["name"], item["unit"]), item)
+            by_name.setdefault((item["name"], item["unit"]), item)
     for names, unit, claimed in _claimed(sheet, suite):
-        name = next((name for name in names if (name, unit) in known), names[0])
-        found = known.get((name, unit))
+        name = next((name for name in names if (name, unit) in by_name), names[0])
+        figure = by_name.get((name, unit))
         measured: float | None = None
         why: str | None = "not measured in this run"
-        if found is not None:
-            good = found["state"] == "valid" and found["value"] is not None
-            measured, why = (found["value"], None) if good else (None, str(found["why"]))
+        if figure is not None:
+            good = figure["state"] == "valid" and figure["value"] is not None
+            measured, why = (figure["value"], None) if good else (None, str(figure["why"]))
         yield {
             "suite": suite,
             "figure": name,

@@ -64,18 +64,18 @@ class Sustained:
         *precondition.PARAMS,
     )
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, request: Asked) -> Plan:
         """Purge and take the drive, write it in 20 parts with pauses, then the bursts."""
-        wish, begun = _Wish.of(asked), precondition.beginning(asked)
+        wish, start = _Wish.of(request), precondition.beginning(request)
         return Plan(
             suite=self.name,
-            params=begun.params(asked),
+            params=start.params(request),
             target="block",
             fs="keep",
-            drive_code=str(asked.drive["code"]),
-            steps=unique_names((*begun.steps, *_steps(asked, wish))),
-            notes=(*begun.notes, *wish.notes(begun)),
-            states=(begun.state,),
+            drive_code=str(request.drive["code"]),
+            steps=unique_names((*start.steps, *_steps(request, wish))),
+            notes=(*start.notes, *wish.notes(start)),
+            states=(start.state,),
         )
 
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
@@ -125,84 +125,84 @@ class _Wish:
     burst: int
 
     @staticmethod
-    def of(asked: Asked) -> _Wish:
-        given = asked.params
-        block = BLOCKS[str(given["block"])]
-        capacity = int(asked.drive["identity"]["capacity"])
-        span = _span(str(given["span"]), capacity) // block * block
-        pause = int(given["pause"])
+    def of(request: Asked) -> _Wish:
+        params = request.params
+        block = BLOCKS[str(params["block"])]
+        capacity = int(request.drive["identity"]["capacity"])
+        span = _span(str(params["span"]), capacity) // block * block
+        pause = int(params["pause"])
         if pause == 1:
             # With one sample a second, a pause of one second may lie across two of them.
             raise BadInput("pause: 2 s or more, or 0 for no pauses", field="pause")
-        burst = min(int(given["burst"]), span) // block * block
-        idles = _idles(str(given["recovery"]))
+        burst = min(int(params["burst"]), span) // block * block
+        idles = _idles(str(params["recovery"]))
         if idles and burst == 0:
             raise BadInput("burst: less than one block", field="burst")
         return _Wish(
             span=span,
             capacity=capacity,
             block=block,
-            depth=int(given["depth"]),
+            depth=int(params["depth"]),
             pause=pause,
             idles=idles,
             burst=burst,
         )
 
-    def notes(self, begun: precondition.Beginning) -> tuple[str, ...]:
+    def notes(self, start: precondition.Beginning) -> tuple[str, ...]:
         notes = []
-        if not begun.fresh:
+        if not start.fresh:
             notes.append("the drive was not fresh before: part of its cache may have been in use")
-        left = self.capacity - self.span
-        if left >= self.block:
-            notes.append(f"the last {size_text(left)} of the drive were not written")
+        rest = self.capacity - self.span
+        if rest >= self.block:
+            notes.append(f"the last {size_text(rest)} of the drive were not written")
         if self.pause == 0:
             notes.append("no pauses: the temperature was read before and after only")
         return tuple(notes)
 
 
-def _span(wanted: str, capacity: int) -> int:
+def _span(setting: str, capacity: int) -> int:
     """Bytes to write, from `75%` or `64GiB`. BadInput when it is nothing or more than there is."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", wanted)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", setting)
     if match:
         share = float(match[1])
         if not 0 < share <= 100:
-            raise BadInput(f"span: {wanted!r} is not more than 0 and at most 100 %", field="span")
+            raise BadInput(f"span: {setting!r} is not more than 0 and at most 100 %", field="span")
         span = int(capacity * share / 100)
     else:
-        span = parse_size(wanted, "span")
+        span = parse_size(setting, "span")
     if span > capacity:
         raise BadInput(
-            f"span: {wanted!r} is more than the drive has ({size_text(capacity)})", field="span"
+            f"span: {setting!r} is more than the drive has ({size_text(capacity)})", field="span"
         )
     if span < LEAST_SPAN:
         raise BadInput(
-            f"span: {wanted!r} of this drive is {size_text(span)}, at least "
+            f"span: {setting!r} of this drive is {size_text(span)}, at least "
             f"{size_text(LEAST_SPAN)} must be written",
             field="span",
         )
     return span
 
 
-def _idles(wanted: str) -> tuple[int, ...]:
+def _idles(setting: str) -> tuple[int, ...]:
     """Idle seconds before the bursts, from `no`, `yes` or `30,300`."""
-    if wanted in ("no", "yes"):
-        return RECOVERY if wanted == "yes" else ()
-    made = []
-    for word in wanted.split(","):
+    if setting in ("no", "yes"):
+        return RECOVERY if setting == "yes" else ()
+    idles = []
+    for word in setting.split(","):
         seconds = int(word) if re.fullmatch(r"\s*\d{1,6}\s*", word) else 0
         if not 1 <= seconds <= LONGEST_IDLE:
             raise BadInput(
                 f"recovery: {word.strip()!r} is not yes, no, or seconds from 1 to {LONGEST_IDLE}",
                 field="recovery",
             )
-        made.append(seconds)
-    if len(set(made)) != len(made) or len(made) > PARTS:
+        idles.append(seconds)
+    if len(set(idles)) != len(idles) or len(idles) > PARTS:
         raise BadInput("recovery: name each idle time once", field="recovery")
-    return tuple(made)
+    return tuple(idles)
 
 
-def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
-    speed = assumed_speed(asked.drive)
+def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
+    speed = assumed_speed(request.drive)
     yield Prepare(name="prepare the target", seconds=1, destroys=True, target="block", fs="keep")
     # Long enough for the sample in which the purge's last write ended.
     start = max(wish.pause, END_IDLE)
@@ -221,8 +221,8 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
     for seconds in wish.idles:
         rest = duration_text(seconds)
         yield Idle(name=f"rest for {rest}", seconds=seconds, temperature=True)
-        made = f"written once in this run, in order, over {size_text(wish.span)}"
-        yield replace(_write(wish, f"burst after {rest}", 0, wish.burst, speed), made=made)
+        state = f"written once in this run, in order, over {size_text(wish.span)}"
+        yield replace(_write(wish, f"burst after {rest}", 0, wish.burst, speed), made=state)
 
 
 def _write(wish: _Wish, label: str, offset: int, moved: int, speed: float) -> Fio:
@@ -271,13 +271,13 @@ def fill_series(
         for item in _part_figures(plan, figures)
     }
     groups = _by_part(plan, samples)
-    made: list[Interval] = []
-    done = 0
+    intervals: list[Interval] = []
+    offset = 0
     for index, step in _parts(plan).items():
         part = groups[index]
-        made += of_writing(part, seconds.get(step.name), done)
-        done += sum(sample.write_bytes for sample in part)
-    return made
+        intervals += of_writing(part, seconds.get(step.name), offset)
+        offset += sum(sample.write_bytes for sample in part)
+    return intervals
 
 
 def _by_part(plan: Plan, samples: Sequence[SampleLike]) -> dict[int, list[SampleLike]]:
@@ -293,9 +293,9 @@ def _by_part(plan: Plan, samples: Sequence[SampleLike]) -> dict[int, list[Sample
     current = -1
     for sample in samples:
         current = current if sample.step is None else sample.step
-        begun = bisect_right(parts, current)
-        if begun and current < end:
-            groups[parts[begun - 1]].append(sample)
+        part_number = bisect_right(parts, current)
+        if part_number and current < end:
+            groups[parts[part_number - 1]].append(sample)
     return groups
 
 
@@ -307,16 +307,16 @@ def _recovery(plan: Plan, figures: Sequence[FigureJson], knees: CacheKnees) -> I
         if not step.name.startswith("burst "):
             continue
         planned = True
-        found = by_name.get(step.name)
-        if found is None:
+        figure = by_name.get(step.name)
+        if figure is None:
             continue
-        totals = found["detail"].get("totals") or {}
+        totals = figure["detail"].get("totals") or {}
         bursts.append(
             Burst(
                 rest.seconds,
                 int(totals.get("write_bytes") or 0),
                 float(totals.get("seconds") or 0.0),
-                None if found["state"] == "valid" else str(found["why"]),
+                None if figure["state"] == "valid" else str(figure["why"]),
             )
         )
     if not planned:
@@ -340,8 +340,8 @@ def _overall(
     if not valid:
         state, why = str(parts[0]["state"]), parts[0]["why"]
     if len(parts) < planned:
-        cut = f"only {len(parts)} of {planned} parts were written"
-        why = f"{cut}; {why}" if why else cut
+        gap = f"only {len(parts)} of {planned} parts were written"
+        why = f"{gap}; {why}" if why else gap
     moved = sum(item["detail"]["totals"]["write_bytes"] for item in valid)
     seconds = sum(item["detail"]["totals"]["seconds"] for item in valid)
     speeds = [float(item["value"]) for item in valid]
@@ -364,37 +364,37 @@ def _overall(
 
 
 def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    wanted = ("sustained write", "cache knee", "before the knee", "after the knee")
+    names = ("sustained write", "cache knee", "before the knee", "after the knee")
     return [
         {"label": item["name"], "value": item["value"], "unit": item["unit"], "why": item["why"]}
         for item in overall
-        if item["name"] in wanted
+        if item["name"] in names
     ]
 
 
 def _verdicts(
     knees: CacheKnees, slow: SlowDowns, folding: Folding, recovery: IdleRecovery | None
 ) -> list[dict[str, Any]]:
-    made = [
+    verdicts = [
         {"name": "Cache knee", "state": "found" if knees.knees else "none", "text": knees.text},
         {"name": "Slowing down", "state": slow.state, "text": slow.text},
     ]
     if folding.found:
-        made.append({"name": "Folding", "state": folding.state, "text": folding.text})
+        verdicts.append({"name": "Folding", "state": folding.state, "text": folding.text})
     if recovery is not None:
         state = "unknown" if recovery.why else "measured"
-        made.append({"name": "Recovery after idle", "state": state, "text": recovery.text})
-    return made
+        verdicts.append({"name": "Recovery after idle", "state": state, "text": recovery.text})
+    return verdicts
 
 
 def _table(parts: Sequence[FigureJson]) -> dict[str, Any]:
-    rows, done = [], 0
+    rows, written_bytes = [], 0
     for item in parts:
         totals = item["detail"].get("totals") or {}
-        done += int(totals.get("write_bytes") or 0)
+        written_bytes += int(totals.get("write_bytes") or 0)
         why = f"{item['state']}: {item['why']}" if item["why"] else str(item["state"])
         rows.append(
-            [item["name"], f"{done / 1e9:.2f}",
+            [item["name"], f"{written_bytes / 1e9:.2f}",
              "-" if item["value"] is None else f"{item['value']:.1f}",
              f"{totals.get('seconds') or 0.0:.1f}", why]
         )  # fmt: skip

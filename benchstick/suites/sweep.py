@@ -79,19 +79,19 @@ class Sweep:
         *precondition.PARAMS,
     )  # fmt: skip
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, request: Asked) -> Plan:
         """Purge and take the raw drive, make its state, then all depths of each direction."""
-        wish = _Wish.of(asked)
-        begun = precondition.beginning(asked, writes=wish.writes)
+        wish = _Wish.of(request)
+        start = precondition.beginning(request, writes=wish.writes)
         return Plan(
             suite=self.name,
-            params=begun.params(asked),
+            params=start.params(request),
             target="block",
             fs="keep",
-            drive_code=str(asked.drive["code"]),
-            steps=unique_names((*begun.steps, *_steps(asked, wish))),
-            notes=(*begun.notes, *wish.notes(asked, begun)),
-            states=(begun.state, *wish.made()),
+            drive_code=str(request.drive["code"]),
+            steps=unique_names((*start.steps, *_steps(request, wish))),
+            notes=(*start.notes, *wish.notes(request, start)),
+            states=(start.state, *wish.made()),
         )
 
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
@@ -143,28 +143,28 @@ class _Wish:
     soak: int
 
     @staticmethod
-    def of(asked: Asked) -> _Wish:
-        given = asked.params
-        steady = given["state"] != "fob"
+    def of(request: Asked) -> _Wish:
+        params = request.params
+        steady = params["state"] != "fob"
         for name, default in (("fills", FILLS), ("soak", SOAK)):
-            if not steady and given[name] != default:
+            if not steady and params[name] != default:
                 raise BadInput(f"{name}: only with state=steady or state=both", field=name)
-        if given["only"] == "read" and given["mix"] != MIX:
+        if params["only"] == "read" and params["mix"] != MIX:
             raise BadInput("mix: writes, and only=read was asked for", field="mix")
-        if steady and not given["fills"] and not given["soak"]:
+        if steady and not params["fills"] and not params["soak"]:
             raise BadInput("fills: steady without filling and random writes is fob", field="fills")
-        capacity, block = block_device.capacity(asked), int(given["block"])
+        capacity, block = block_device.capacity(request), int(params["block"])
         return _Wish(
-            state_asked=str(given["state"]),
-            directions=ORDER if given["only"] == "all" else ("read",),
-            depths=tuple(int(word) for word in str(given["depths"]).split(",")),
-            time=int(given["time"]),
-            mix=int(given["mix"]),
+            state_asked=str(params["state"]),
+            directions=ORDER if params["only"] == "all" else ("read",),
+            depths=tuple(int(word) for word in str(params["depths"]).split(",")),
+            time=int(params["time"]),
+            mix=int(params["mix"]),
             block=block,
-            span=block_device.whole_blocks(capacity * int(given["span"]) // 100, block, "span"),
+            span=block_device.whole_blocks(capacity * int(params["span"]) // 100, block, "span"),
             capacity=capacity,
-            fills=int(given["fills"]) if steady else 0,
-            soak=int(given["soak"]) if steady else 0,
+            fills=int(params["fills"]) if steady else 0,
+            soak=int(params["soak"]) if steady else 0,
         )
 
     @property
@@ -181,15 +181,15 @@ class _Wish:
         if self.soak:
             yield block_device.soak_text(self.block, SOAK_DEPTH, self.soak)
 
-    def notes(self, asked: Asked, begun: precondition.Beginning) -> Iterator[str]:
-        if self.state_asked != "steady" and not begun.fresh:
+    def notes(self, request: Asked, start: precondition.Beginning) -> Iterator[str]:
+        if self.state_asked != "steady" and not start.fresh:
             yield "fob is told as found: the drive was not made fresh, nor was that said"
         if not self.fills or self.state_asked == BOTH:
             of = "fob reads" if self.state_asked == BOTH else "reads"
             yield f"{of} are not of what this run wrote: areas never written may answer too fast"
         if len(self.directions) > 1:
             yield "order read, mix, write: each writing step leaves its traces for the next one"
-        depth = block_device.device_depth(asked.drive)
+        depth = block_device.device_depth(request.drive)
         above = [number for number in self.depths if waits_in_kernel(number, depth)]
         if above:
             yield (
@@ -198,22 +198,22 @@ class _Wish:
             )
 
 
-def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
+def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
     yield Prepare(
-        name="prepare the target", seconds=1, destroys=wish.writes, target="block", fs=asked.fs
+        name="prepare the target", seconds=1, destroys=wish.writes, target="block", fs=request.fs
     )
     yield Idle(name="idle at the start", seconds=0, temperature=True)
     both = wish.state_asked == BOTH
     if wish.state_asked != "steady":
         yield from _depth_steps(
-            asked, wish, "fob " if both else "", made=block_device.NOT_MADE if both else None
+            request, wish, "fob " if both else "", state=block_device.NOT_MADE if both else None
         )
     if wish.fills:
-        yield from block_device.fills(asked, wish.span, wish.fills)
+        yield from block_device.fills(request, wish.span, wish.fills)
         yield Idle(name="idle after filling", seconds=0, temperature=True)
     if wish.soak:
         yield block_device.timed(
-            asked,
+            request,
             test=f"precondition {block_device.label_of(wish.block, SOAK_DEPTH, 'write')}",
             direction="write",
             block=wish.block,
@@ -221,7 +221,7 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
             span=wish.span,
             seconds=wish.soak,
             series=True,
-            made=(
+            state=(
                 block_device.filled_text(wish.fills, wish.span, wish.capacity)
                 if wish.fills
                 else block_device.NOT_MADE
@@ -231,19 +231,19 @@ def _steps(asked: Asked, wish: _Wish) -> Iterator[Step]:
     if wish.state_asked != "fob":
         steady = "; ".join(item for item in wish.made() if item != block_device.NOT_MADE)
         yield from _depth_steps(
-            asked, wish, "steady " if both else "", made=steady if both else None
+            request, wish, "steady " if both else "", state=steady if both else None
         )
 
 
 def _depth_steps(
-    asked: Asked, wish: _Wish, label: str, *, made: str | None
+    request: Asked, wish: _Wish, label: str, *, state: str | None
 ) -> Iterator[Step]:
     """All depths of each direction; `label` tells them from those of another state, and `made`
     is that."""
     for direction in wish.directions:
         for depth in wish.depths:
             yield block_device.timed(
-                asked,
+                request,
                 test=label + block_device.label_of(wish.block, depth, direction),
                 direction=direction,
                 block=wish.block,
@@ -251,7 +251,7 @@ def _depth_steps(
                 span=wish.span,
                 seconds=wish.time,
                 mix=wish.mix,
-                made=made,
+                state=state,
             )
         yield Idle(name=f"idle after {label}{direction}", seconds=0, temperature=True)
 
@@ -264,12 +264,12 @@ def _part(test: str) -> str | None:
 
 def _state(plan: Plan, row: Mapping[str, Any], figures: Sequence[FigureJson]) -> str:
     """The drive's state in which the row was measured."""
-    begun, *made = plan.states
+    start_state, *states = plan.states
     if row["part"] == "fob":
-        made = [block_device.NOT_MADE]
+        states = [block_device.NOT_MADE]
     elif row["part"] == "steady":
-        made.remove(block_device.NOT_MADE)
-    return precondition.state_told(replace(plan, states=(begun, *made)), figures)
+        states.remove(block_device.NOT_MADE)
+    return precondition.state_told(replace(plan, states=(start_state, *states)), figures)
 
 
 def _direction(step: Fio) -> str | None:
@@ -372,15 +372,15 @@ def _parts(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
 
 def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The highest IOPS of each direction and state, with the depth that gave it."""
-    made = []
+    headline = []
     for part in _parts(rows):
         for direction in ORDER:
-            found = _points(part, direction, " IOPS")
-            if found:
-                _, value, test = max(found, key=lambda point: point[1])
-                best = block_device.shown(value, "IOPS")
-                made.append({"label": test, "value": best, "unit": "IOPS", "why": None})
-    return made
+            points = _points(part, direction, " IOPS")
+            if points:
+                _, value, test = max(points, key=lambda point: point[1])
+                best = block_device.round_value(value, "IOPS")
+                headline.append({"label": test, "value": best, "unit": "IOPS", "why": None})
+    return headline
 
 
 def _charts(
@@ -400,13 +400,13 @@ def _charts(
             for direction in ORDER
             for part in _parts(rows)
         }
-        drawn: dict[str, dict[str, list[tuple[int, float]]]] = {}
-        for (direction, name), found in points.items():
-            if found:
+        charts: dict[str, dict[str, list[tuple[int, float]]]] = {}
+        for (direction, name), line_points in points.items():
+            if line_points:
                 of = title if name is None else f"{title}, {direction}"
-                drawn.setdefault(of, {})[name or direction] = found
-        for heading, lines in drawn.items():
-            depths = [depth for found in lines.values() for depth, _ in found]
+                charts.setdefault(of, {})[name or direction] = line_points
+        for heading, lines in charts.items():
+            depths = [depth for line_points in lines.values() for depth, _ in line_points]
             above = None
             if any(waits_in_kernel(depth, most) for depth in depths):
                 above = {"x": most, "label": f"above {most}: waiting in the kernel"}
@@ -414,7 +414,7 @@ def _charts(
                 heading,
                 axis("queue depth", "", "log2"),
                 y,
-                [curve(name, found) for name, found in lines.items()],
+                [curve(name, line_points) for name, line_points in lines.items()],
                 mark_above=above,
             )
 

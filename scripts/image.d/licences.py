@@ -42,20 +42,20 @@ def identifier(name: str) -> str | None:
     return name if name in SAME else None
 
 
-def expression(said: str) -> str | None:
+def expression(wording: str) -> str | None:
     """The SPDX expression for Buildroot's wording, None where it is not certain.
 
     What stands in parentheses names parts of the package, and goes; an exception does not.
     """
-    if re.search(r"\([^)]*exception", said, re.IGNORECASE):
+    if re.search(r"\([^)]*exception", wording, re.IGNORECASE):
         return None
     together = []
-    for part in re.sub(r"\([^()]*\)", "", said).split(","):
-        found = [identifier(name.strip()) for name in part.split(" or ")]
-        known = [name for name in found if name is not None]
-        if len(known) < len(found):
+    for part in re.sub(r"\([^()]*\)", "", wording).split(","):
+        ids = [identifier(name.strip()) for name in part.split(" or ")]
+        spdx_ids = [name for name in ids if name is not None]
+        if len(spdx_ids) < len(ids):
             return None
-        together.append(known)
+        together.append(spdx_ids)
     if len(together) == 1:
         return " OR ".join(dict.fromkeys(together[0]))
     # "A, B or C": nobody says which of the two binds closer.
@@ -81,7 +81,7 @@ def package(name: str, version: str, licence: str | None, **more: str) -> dict[s
 
 def of_buildroot(info: Mapping[str, Any], kernel: str) -> list[dict[str, Any]]:
     """What Buildroot builds for the target. Its own scaffolding is what has no version."""
-    found = []
+    packages = []
     for name, entry in sorted(info.items()):
         if entry["type"] != "target" or entry["virtual"] or not entry["version"]:
             continue
@@ -89,14 +89,14 @@ def of_buildroot(info: Mapping[str, Any], kernel: str) -> list[dict[str, Any]]:
             continue
         # Buildroot's version of a kernel that is given as a file, and of that kernel's headers.
         version = kernel if entry["version"] == "custom" else entry["version"]
-        said = entry["licenses"]
-        more = {"licenseComments": said}
+        wording = entry["licenses"]
+        more = {"licenseComments": wording}
         if entry["downloads"]:
             more["packageFileName"] = Path(entry["downloads"][0]["source"]).name
-        found.append(package(name, version, expression(said), **more))
-    if not found:
+        packages.append(package(name, version, expression(wording), **more))
+    if not packages:
         raise ValueError("no package for the target")
-    return found
+    return packages
 
 
 def own() -> list[dict[str, Any]]:
@@ -114,7 +114,7 @@ def document(packages: list[dict[str, Any]], seconds: int) -> dict[str, Any]:
     """The SPDX document; `seconds` is its date."""
     version = packages[0]["versionInfo"]
     created = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    made = {
+    spdx_doc = {
         "spdxVersion": "SPDX-2.3",
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
@@ -135,9 +135,9 @@ def document(packages: list[dict[str, Any]], seconds: int) -> dict[str, Any]:
             for item in packages
         ],
     }
-    content = hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()
-    made["documentNamespace"] = f"https://spdx.org/spdxdocs/benchstick-{version}-{content[:32]}"
-    return made
+    content = hashlib.sha256(json.dumps(spdx_doc, sort_keys=True).encode()).hexdigest()
+    spdx_doc["documentNamespace"] = f"https://spdx.org/spdxdocs/benchstick-{version}-{content[:32]}"
+    return spdx_doc
 
 
 def main() -> None:
@@ -146,17 +146,17 @@ def main() -> None:
     parser.add_argument("--kernel", required=True, metavar="VERSION")
     parser.add_argument("info", type=Path, metavar="INFO")
     parser.add_argument("out", type=Path, metavar="OUT")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        info = json.loads(given.info.read_text(encoding="utf-8"))
-        packages = own() + of_buildroot(info, given.kernel)
-        made = document(packages, int(os.environ["SOURCE_DATE_EPOCH"]))
-        text = json.dumps(made, indent=1, ensure_ascii=False)
-        given.out.write_text(text + "\n", encoding="utf-8")
+        info = json.loads(options.info.read_text(encoding="utf-8"))
+        packages = own() + of_buildroot(info, options.kernel)
+        spdx_doc = document(packages, int(os.environ["SOURCE_DATE_EPOCH"]))
+        text = json.dumps(spdx_doc, indent=1, ensure_ascii=False)
+        options.out.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         sys.exit(_fail(f"{error.filename}: {error.strerror}"))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        sys.exit(_fail(f"{given.info} or SOURCE_DATE_EPOCH is not what is wanted: {error!r}"))
+        sys.exit(_fail(f"{options.info} or SOURCE_DATE_EPOCH is not what is wanted: {error!r}"))
 
 
 def _fail(why: str) -> int:

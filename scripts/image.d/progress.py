@@ -101,9 +101,9 @@ def follow(lines: Iterable[str], log: Path, progress: Progress) -> None:
         for text in lines:
             file.write(text)
             file.flush()
-            told = progress.line(text, time.monotonic())
-            if told is not None:
-                print(told, file=sys.stderr, flush=True)
+            message = progress.line(text, time.monotonic())
+            if message is not None:
+                print(message, file=sys.stderr, flush=True)
 
 
 def main() -> None:

@@ -143,8 +143,8 @@ def bundle_values(home: Path) -> Values:
 
 def settings_values(home: Path) -> Values:
     """The settings in force by the settings file in `home`."""
-    found = settings.read((home / "benchstick.toml").read_text(encoding="utf-8"), "settings")
-    return flatten("settings", dataclasses.asdict(found))
+    config = settings.read((home / "benchstick.toml").read_text(encoding="utf-8"), "settings")
+    return flatten("settings", dataclasses.asdict(config))
 
 
 @contextlib.contextmanager

@@ -134,9 +134,9 @@ def prepare(root: Path) -> Bench:
     return bench
 
 
-def recipe(root: Path, name: str, wanted: float, *, retries: int = 0, more: str = "") -> str:
+def recipe(root: Path, name: str, threshold: float, *, retries: int = 0, more: str = "") -> str:
     path = root / f"{name}.toml"
-    text = RECIPE.format(name=name, wanted=wanted, retries=retries, more=more)
+    text = RECIPE.format(name=name, wanted=threshold, retries=retries, more=more)
     path.write_text(text, encoding="utf-8")
     return str(path)
 
@@ -183,8 +183,8 @@ def interrupt_purge(bench: Bench) -> None:
 
 def running_run(bench: Bench) -> int | None:
     with contextlib.closing(database.open_reader(bench.home)) as db:
-        found = run_queries.running(db)
-    return int(found[0]["number"]) if found else None
+        rows = run_queries.running(db)
+    return int(rows[0]["number"]) if rows else None
 
 
 def steps(bench: Bench, number: int) -> int:
@@ -199,8 +199,8 @@ def use_agent(bench: Bench) -> None:
 
         def practice() -> Any:
             with contextlib.closing(database.open_reader(bench.home)) as db:
-                seen = records.drives_seen(db)
-            return seen and next((d for d in seen[1]["drives"] if d["code"] == "practice"), None)
+                scan = records.drives_seen(db)
+            return scan and next((d for d in scan[1]["drives"] if d["code"] == "practice"), None)
 
         drive = wait_for(practice)
         for text in ("OP:kim", "PO:4711", "A-100"):
@@ -297,10 +297,10 @@ def make() -> None:
             run(bench, command, "import", str(root / name))
         run_suites(bench)
         cancel_run(bench)
-        for name, wanted, more, code in (
+        for name, threshold, more, code in (
             ("passes", 0.1, "", 0), ("fails", 9e6, "", 1), ("unknown", 0.1, UNKNOWN, 5),
         ):  # fmt: skip
-            file = recipe(root, name, wanted, retries=int(code == 1), more=more)
+            file = recipe(root, name, threshold, retries=int(code == 1), more=more)
             run(bench, "recipe", "add", file)
             run(bench, "qa", name, "--drive", "practice", *ERASE, "--order", "4711", code=code)
         use_agent(bench)

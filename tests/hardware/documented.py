@@ -280,14 +280,14 @@ def bot_stick() -> Case:
     smartctl_error(case, "sdb", "/dev/sdb: Unknown USB bridge [0x0781:0x5581 (0x100)]")
     part = {"start": 1, "size": 29338, "type": "c", "blkid": filesystem("vfat", "STICK")}
     contents(case, disk, DOS, [part])
-    asked = "not asked: sticks with removable media may hang on commands they do not know"
+    reason = "not asked: sticks with removable media may hang on commands they do not know"
     expect(
         case, "sdb", "4C530001230101112233", "free", "USB; not in use",
         {
             "transport": "usb-bot", "model": "SanDisk Ultra", "usb_interfaces": ["BOT"],
             "queue_depth": 1, "usb_speed": 480, "usb_capable_speed": 5000, "trim_kernel": 0,
         },
-        {"trim": asked, "smart": asked, "health": asked, "security": asked},
+        {"trim": reason, "smart": reason, "health": reason, "security": reason},
     )  # fmt: skip
     return case
 

@@ -65,8 +65,8 @@ def main() -> int:
     parser.add_argument("--expect", metavar="NAME", required=True, choices=case_names())
     case = CASES / parser.parse_args().expect
     with tempfile.TemporaryDirectory() as root:
-        found = expectation(play(case, Path(root)))
-    text = json.dumps(found, indent=1, ensure_ascii=False)
+        expected = expectation(play(case, Path(root)))
+    text = json.dumps(expected, indent=1, ensure_ascii=False)
     (case / "expected.json").write_text(text + "\n", encoding="utf-8")
     print(f"{case / 'expected.json'}: check every line of it", file=sys.stderr)
     return 0

@@ -75,9 +75,9 @@ class Bench:
 
     def json(self, *argv: str, code: int = 0, timeout: float = 240) -> Any:
         """Run a command with --json; the document."""
-        done = self.run(*argv, "--json", timeout=timeout)
-        assert done.returncode == code, done.stderr
-        return json.loads(done.stdout)
+        result = self.run(*argv, "--json", timeout=timeout)
+        assert result.returncode == code, result.stderr
+        return json.loads(result.stdout)
 
     def practice(self, suite: str, *argv: str) -> tuple[str, ...]:
         """The arguments of a run on the practice drive."""
@@ -99,9 +99,9 @@ def wait_for(what: Callable[[], Any], seconds: float = 60) -> Any:
     """Wait until `what` gives something true; what it gave."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        found = what()
-        if found:
-            return found
+        value = what()
+        if value:
+            return value
         time.sleep(0.05)
     raise AssertionError(f"did not happen within {seconds} s")
 

@@ -20,14 +20,14 @@ def root_only() -> None:
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """A bench with a practice drive, shared by the tests of a module."""
-    made = Bench(tmp_path_factory.mktemp("bench"))
-    yield made
-    made.close()
+    new_bench = Bench(tmp_path_factory.mktemp("bench"))
+    yield new_bench
+    new_bench.close()
 
 
 @pytest.fixture
 def own_bench(tmp_path: Path) -> Iterator[Bench]:
     """A bench of this test's own."""
-    made = Bench(tmp_path)
-    yield made
-    made.close()
+    new_bench = Bench(tmp_path)
+    yield new_bench
+    new_bench.close()

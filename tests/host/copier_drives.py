@@ -49,9 +49,9 @@ def require(filesystem: str) -> None:
 
 
 def call(*argv: str) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{argv}: {done.stderr.strip()}"
-    return done.stdout.strip()
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, f"{argv}: {result.stderr.strip()}"
+    return result.stdout.strip()
 
 
 @contextlib.contextmanager
@@ -86,7 +86,7 @@ def loop_drive(folder: Path, filesystem: str, size: int, options: str = "") -> I
             point.rmdir()
 
 
-def written(device_of: Path) -> int:
+def count_written_bytes(device_of: Path) -> int:
     """Bytes written at the block device below a mount point, by the kernel's own count."""
     number = device_of.stat().st_dev
     stat = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}/stat")
@@ -95,20 +95,20 @@ def written(device_of: Path) -> int:
 
 def snapshot(root: Path) -> dict[str, tuple[str, int]]:
     """Each file's hash and time, each folder's and link's kind: what two trees are compared by."""
-    found: dict[str, tuple[str, int]] = {}
+    entries: dict[str, tuple[str, int]] = {}
     for base, folders, files in os.walk(root):
         for name in folders:
             path = Path(base, name)
             kind = "link" if path.is_symlink() else "folder"
-            found[str(path.relative_to(root))] = (kind, 0)
+            entries[str(path.relative_to(root))] = (kind, 0)
         for name in files:
             path = Path(base, name)
             if path.is_symlink():
-                found[str(path.relative_to(root))] = (f"link {path.readlink()}", 0)
+                entries[str(path.relative_to(root))] = (f"link {path.readlink()}", 0)
                 continue
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            found[str(path.relative_to(root))] = (digest, path.stat().st_mtime_ns)
-    return found
+            entries[str(path.relative_to(root))] = (digest, path.stat().st_mtime_ns)
+    return entries
 
 
 def odd_tree(root: Path) -> None:

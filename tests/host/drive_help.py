@@ -14,9 +14,9 @@ from benchstick.drives import practice
 
 def call(*argv: str | Path) -> str:
     """Run a tool that must succeed; its output."""
-    done = subprocess.run([str(word) for word in argv], capture_output=True, text=True)
-    assert done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
-    return done.stdout.strip()
+    result = subprocess.run([str(word) for word in argv], capture_output=True, text=True)
+    assert result.returncode == 0, f"{argv}: {result.stdout}{result.stderr}"
+    return result.stdout.strip()
 
 
 @contextlib.contextmanager

@@ -19,16 +19,16 @@ OFFSET = 700_001
 def place_of(path: Path, offset: int) -> int:
     """The byte of the whole drive that holds byte `offset` of a file on it."""
     with path.open("rb") as file:
-        size = _asked(file, _FIGETBSZ, 0)
-        found = _asked(file, _FIBMAP, offset // size)
+        size = _call_ioctl(file, _FIGETBSZ, 0)
+        block = _call_ioctl(file, _FIBMAP, offset // size)
         device = os.fstat(file.fileno()).st_dev
-    assert found > 0, f"{path} has no block at byte {offset}"
+    assert block > 0, f"{path} has no block at byte {offset}"
     start = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/start")
     sectors = int(start.read_text()) if start.exists() else 0
-    return sectors * 512 + found * size + offset % size
+    return sectors * 512 + block * size + offset % size
 
 
-def _asked(file: BinaryIO, request: int, number: int) -> int:
+def _call_ioctl(file: BinaryIO, request: int, number: int) -> int:
     answer = fcntl.ioctl(file, request, struct.pack("i", number))
     return int(struct.unpack("i", answer)[0])
 

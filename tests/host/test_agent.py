@@ -22,13 +22,13 @@ PARAMS = {"passes": "1", "time": "1", "interval": "0", "size": "32MiB", "profile
 def agent(bench: Bench) -> Iterator[subprocess.Popen[str]]:
     bench.run("practice")
     process = bench.start("agent")
-    wait_for(lambda: seen(bench))
+    wait_for(lambda: read_seen_drives(bench))
     yield process
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=120)
 
 
-def seen(bench: Bench) -> Any:
+def read_seen_drives(bench: Bench) -> Any:
     try:
         with contextlib.closing(database.open_reader(bench.home)) as db:
             return records.drives_seen(db)
@@ -37,9 +37,9 @@ def seen(bench: Bench) -> Any:
 
 
 def practice_drive(bench: Bench) -> dict[str, Any]:
-    _, document = seen(bench)
-    found: dict[str, Any] = next(d for d in document["drives"] if d["code"] == "practice")
-    return found
+    _, document = read_seen_drives(bench)
+    drive: dict[str, Any] = next(d for d in document["drives"] if d["code"] == "practice")
+    return drive
 
 
 def ask(bench: Bench, kind: str, body: object) -> int:
@@ -151,9 +151,9 @@ def test_cancel_by_request(bench: Bench, agent: subprocess.Popen[str]) -> None:
 
 
 def test_a_second_agent_is_refused(bench: Bench, agent: subprocess.Popen[str]) -> None:
-    done = bench.run("agent")
-    assert done.returncode == 3
-    assert "already running" in done.stderr
+    result = bench.run("agent")
+    assert result.returncode == 3
+    assert "already running" in result.stderr
 
 
 def test_a_request_from_before_the_agent_began_is_refused(own_bench: Bench) -> None:
@@ -173,7 +173,7 @@ def test_a_request_from_before_the_agent_began_is_refused(own_bench: Bench) -> N
 def test_an_agent_that_ends_cancels_its_runs(own_bench: Bench) -> None:
     own_bench.run("practice")
     process = own_bench.start("agent")
-    wait_for(lambda: seen(own_bench))
+    wait_for(lambda: read_seen_drives(own_bench))
     ask(own_bench, "run", wish(own_bench, params={**PARAMS, "time": "30"}))
     wait_for(lambda: processes("fio", str(own_bench.home)))
     process.send_signal(signal.SIGINT)
@@ -205,7 +205,7 @@ def ask_for_test(bench: Bench, **changes: object) -> Any:
 
 def verdicts_of(bench: Bench) -> list[dict[str, Any]]:
     with contextlib.closing(database.open_reader(bench.home)) as db:
-        return [verdicts.find(db, item["number"]) for item in verdicts.listed(db)]
+        return [verdicts.find(db, item["number"]) for item in verdicts.list_verdicts(db)]
 
 
 def test_a_test_by_an_uploaded_recipe(agent: subprocess.Popen[str], bench: Bench) -> None:
@@ -213,7 +213,7 @@ def test_a_test_by_an_uploaded_recipe(agent: subprocess.Popen[str], bench: Bench
         recipes.save(db, "mine", RECIPE)
         recipes.save(db, "wrong", "speed = 1")
     final(bench, ask(bench, "scan", {"text": "A-17"}))
-    for changes, said in (
+    for changes, message in (
         ({"erase": "other"}, "is not the code of practice"),
         ({"diskseq": 99999}, "unplugged or replaced"),
         ({"recipe": "wrong"}, "wrong.toml:1: 'speed'"),
@@ -221,16 +221,16 @@ def test_a_test_by_an_uploaded_recipe(agent: subprocess.Popen[str], bench: Bench
     ):
         refused = ask_for_test(bench, **changes)
         assert refused["state"] == "refused"
-        assert said in json.loads(refused["answer_json"])["error"]["message"]
+        assert message in json.loads(refused["answer_json"])["error"]["message"]
     assert verdicts_of(bench) == []
     assert ask_for_test(bench, erase="practice")["state"] == "done"
     assert "is being tested" in json.loads(
         ask_for_test(bench, erase="practice")["answer_json"]
     )["error"]["message"]
     wait_for(lambda: verdicts_of(bench), 90)
-    (found,) = verdicts_of(bench)
-    assert (found["verdict"], found["labels"]) == ("pass", {"asset": "A-17"})
-    assert found["recipe"]["file"] == "mine.toml"
+    (verdict,) = verdicts_of(bench)
+    assert (verdict["verdict"], verdict["labels"]) == ("pass", {"asset": "A-17"})
+    assert verdict["recipe"]["file"] == "mine.toml"
     # Nobody typed the code, and no port of the bench is set where that is not needed.
     wait_for(lambda: ask_for_test(bench)["state"] == "done", 30)
     wait_for(lambda: len(verdicts_of(bench)) == 2, 90)

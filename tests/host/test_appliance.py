@@ -48,8 +48,8 @@ def options_of(point: Path) -> str:
 
 
 def size_of(point: Path) -> int:
-    found = os.statvfs(point)
-    return found.f_blocks * found.f_frsize
+    fs_stats = os.statvfs(point)
+    return fs_stats.f_blocks * fs_stats.f_frsize
 
 
 def started(machine: Machine) -> dict[str, Any]:
@@ -97,9 +97,9 @@ def test_a_store_that_stopped_growing_goes_on_at_the_next_boot(folder: Path) -> 
     """The power went between the partition and its filesystem."""
     with stick(folder) as disk:
         machine = disk.machine("")
-        (found,) = find(machine)
-        assert grow_partition(machine, found)
-        assert not grow_partition(machine, replace(found, data=find(machine)[0].data))
+        (boot_stick,) = find(machine)
+        assert grow_partition(machine, boot_stick)
+        assert not grow_partition(machine, replace(boot_stick, data=find(machine)[0].data))
         document = started(machine)
         assert document["persistent"]
         assert document["notes"] == []
@@ -215,19 +215,19 @@ def test_other_partitions_keep_the_table_as_it_is(folder: Path, table: str) -> N
 def test_settings_are_put_in_force_with_the_sticks_defaults(folder: Path) -> None:
     with stick(folder, {"benchstick.toml": "\ufeffpin = false\r\n"}) as disk:
         assert started(disk.machine(""))["settings_error"] is None
-        found = settings.load(paths.settings_file())
-    assert (found.pin, found.listen, found.port) == (False, "::", 80)
+        config = settings.load(paths.settings_file())
+    assert (config.pin, config.listen, config.port) == (False, "::", 80)
 
 
 def test_a_wrong_setting_is_told_with_its_line_and_defaults_hold(folder: Path) -> None:
     with stick(folder, {"benchstick.toml": "pin = false\n\nport = 99999\n"}) as disk:
         document = started(disk.machine(""))
-        found = settings.load(paths.settings_file())
+        config = settings.load(paths.settings_file())
     assert document["persistent"]
-    told = " ".join(state.notices(document))
-    assert "line 3: port: 99999 is not a whole number" in told
-    assert "running with defaults" in told
-    assert (found.pin, found.port) == (True, 80)
+    notices = " ".join(state.notices(document))
+    assert "line 3: port: 99999 is not a whole number" in notices
+    assert "running with defaults" in notices
+    assert (config.pin, config.port) == (True, 80)
 
 
 def test_a_pulled_stick_is_told(folder: Path) -> None:
@@ -238,8 +238,8 @@ def test_a_pulled_stick_is_told(folder: Path) -> None:
     # Its loop device is another disk now, as a replugged stick would be.
     with stick(folder, name="b"):
         state.note_pulled()
-    told = state.notices()
-    assert "pulled out" in told[0]
+    notices = state.notices()
+    assert "pulled out" in notices[0]
 
 
 def test_every_run_that_ended_leaves_its_report_where_any_pc_reads_it(folder: Path) -> None:
@@ -254,44 +254,44 @@ def test_every_run_that_ended_leaves_its_report_where_any_pc_reads_it(folder: Pa
             numbers["lock"].release()
             reports.write_new(db)
             rows = [row for row in run_queries.last_runs(db) if not row["practice"]]
-            ended = [row["number"] for row in rows if row["state"] not in ("running", "refused")]
-            wanted = export.bundle(db, ended[0])
+            run_ids = [row["number"] for row in rows if row["state"] not in ("running", "refused")]
+            bundle = export.bundle(db, run_ids[0])
         assert "ro" in options_of(boot_folder()).split(",")
         files = sorted(path.name for path in (boot_folder() / "reports").iterdir())
-        assert len(files) == 3 * len(ended) > 3
-        name = f"run-{ended[0]}-{wanted['uuid'][:8]}"
-        assert json.loads((boot_folder() / f"reports/{name}.json").read_text()) == wanted
+        assert len(files) == 3 * len(run_ids) > 3
+        name = f"run-{run_ids[0]}-{bundle['uuid'][:8]}"
+        assert json.loads((boot_folder() / f"reports/{name}.json").read_text()) == bundle
         page = (boot_folder() / f"reports/{name}.html").read_text()
-        assert f"run {wanted['uuid']}" in page
+        assert f"run {bundle['uuid']}" in page
         assert "Content-Security-Policy" in page
         assert (boot_folder() / f"reports/{name}.csv").read_text().startswith("run,suite,drive")
         assert state.notices() == []
 
 
 def test_every_verdict_leaves_its_files_there_too(folder: Path) -> None:
-    made = [{**item, "runs": []} for item in test_recipe_outputs.verdicts()]
+    documents = [{**item, "runs": []} for item in test_recipe_outputs.verdicts()]
     with stick(folder) as disk:
         machine = disk.machine("")
         started(machine)
         reports = Reports(machine, verdicts=VERDICT_FILES)
         with contextlib.closing(database.open_writer(paths.data_folder())) as db:
-            numbers = [verdicts.keep(db, item) for item in made]
+            numbers = [verdicts.keep(db, item) for item in documents]
             reports.write_new(db)
-            one = verdicts.keep(db, {**made[1], "labels": {"asset": "A/17"}})
-            practice = {**made[1], "drive": {**made[1]["drive"], "transport": "virtual"}}
+            one = verdicts.keep(db, {**documents[1], "labels": {"asset": "A/17"}})
+            practice = {**documents[1], "drive": {**documents[1]["drive"], "transport": "virtual"}}
             verdicts.keep(db, practice)
             with contextlib.closing(database.open_writer(paths.data_folder())) as other:
-                verdicts.keep(other, made[0])
+                verdicts.keep(other, documents[0])
             reports.write_new(db)
-            wanted = verdicts.find(db, one)
+            expected = verdicts.find(db, one)
         files = sorted(path.name for path in (boot_folder() / "reports").iterdir())
         assert len(files) == 3 * (len(numbers) + 2)
         (name,) = [item for item in files if item.startswith(f"verdict-{one}-A-17-2")
                    and item.endswith(".json")]  # fmt: skip
         path = boot_folder() / "reports" / name
-        assert json.loads(path.read_text()) == wanted
-        assert path.with_suffix(".csv").read_text() == outputs.csv_text([wanted])
-        assert path.with_suffix(".xml").read_text() == outputs.junit([wanted])
+        assert json.loads(path.read_text()) == expected
+        assert path.with_suffix(".csv").read_text() == outputs.csv_text([expected])
+        assert path.with_suffix(".xml").read_text() == outputs.junit([expected])
         # An agent that is started anew has nothing to do.
         before = path.stat().st_mtime_ns
         with contextlib.closing(database.open_writer(paths.data_folder())) as db:
@@ -310,9 +310,9 @@ def test_a_stick_without_room_is_told_and_goes_on(
         sample.full_bench(paths.data_folder())["lock"].release()
         with contextlib.closing(database.open_writer(paths.data_folder())) as db:
             Reports(machine).write_new(db)
-        told = state.notices()
-        assert len(told) == 1
-        assert "has no report on the stick: its first partition is full" in told[0]
+        notices = state.notices()
+        assert len(notices) == 1
+        assert "has no report on the stick: its first partition is full" in notices[0]
         assert not (boot_folder() / "reports").exists()
 
 

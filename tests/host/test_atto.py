@@ -30,9 +30,9 @@ def test_each_size_moves_the_length_once_and_nothing_else(own_bench: Bench) -> N
         figure = figures[step["test"], 1]
         assert figure["state"] == "valid", figure["why"]
         counters, totals = figure["detail"]["counters"], figure["detail"]["totals"]
-        for side, wanted in (("read", step["bytes_read"]), ("write", step["bytes_written"])):
-            assert totals[f"{side}_bytes"] == wanted
-            assert abs(counters[f"{side}_bytes"] - wanted) <= 0.005 * wanted
+        for side, expected in (("read", step["bytes_read"]), ("write", step["bytes_written"])):
+            assert totals[f"{side}_bytes"] == expected
+            assert abs(counters[f"{side}_bytes"] - expected) <= 0.005 * expected
         assert totals["ios"] == (step["bytes_read"] + step["bytes_written"]) // step["block"]
         assert figures[step["test"], None]["value"] == pytest.approx(figure["value"])
         assert figures[f"{step['test']} latency p99.9", 1]["value"] > 0
@@ -74,9 +74,9 @@ def test_bad_input_is_one_line_and_nothing_is_written(own_bench: Bench) -> None:
     name = own_bench.json("drive", "practice")["name"]
     stat = Path(f"/sys/block/{name}/stat")
     before = stat.read_text().split()[6]
-    for given in ("length=32GiB", "sizes=3000", "depth=0", "length=0"):
-        done = own_bench.run(*own_bench.practice("atto", "--param", given))
-        assert done.returncode == 2
-        assert len(done.stderr.splitlines()) == 1
-        assert given.split("=")[0] in done.stderr
+    for param in ("length=32GiB", "sizes=3000", "depth=0", "length=0"):
+        result = own_bench.run(*own_bench.practice("atto", "--param", param))
+        assert result.returncode == 2
+        assert len(result.stderr.splitlines()) == 1
+        assert param.split("=")[0] in result.stderr
     assert stat.read_text().split()[6] == before

@@ -29,8 +29,8 @@ def param_of(suite: str) -> str:
     """A parameter that is wrong on any drive. A suite with a test of its own brings it."""
     if suite in CASES:
         return CASES[suite]
-    given = next(item[2] for item in unit.CASES if item[:2] == (suite, unit.ODD))
-    return "=".join(next(iter(given.items())))
+    params = next(item[2] for item in unit.CASES if item[:2] == (suite, unit.ODD))
+    return "=".join(next(iter(params.items())))
 
 
 def test_every_suite_has_a_case() -> None:
@@ -45,9 +45,9 @@ def test_one_line_and_nothing_written(bench: Bench, suite: str) -> None:
     stat = Path(f"/sys/block/{name}/stat")
     before = stat.read_text().split()[6]
     param = param_of(suite)
-    done = bench.run(*bench.practice(suite, "--param", param))
-    assert done.returncode == 2, done.stderr
-    (line,) = done.stderr.strip().splitlines()
+    result = bench.run(*bench.practice(suite, "--param", param))
+    assert result.returncode == 2, result.stderr
+    (line,) = result.stderr.strip().splitlines()
     assert line.startswith("benchstick: ")
     assert param.split("=")[0] in line
     assert stat.read_text().split()[6] == before

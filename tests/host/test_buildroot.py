@@ -65,13 +65,13 @@ def test_a_release_with_the_wanted_checksum_is_unpacked_once(
 ) -> None:
     site, sha256 = release
     folder = tmp_path / "cache"
-    done = fetch(folder, site, sha256)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{folder / NAME}\n"
+    result = fetch(folder, site, sha256)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == f"{folder / NAME}\n"
     assert (folder / NAME / "package/Makefile.in").exists()
     # Again without a server, and without the checksum: it is there.
     again = fetch(folder, "http://127.0.0.1:9", "")
-    assert (again.returncode, again.stdout) == (0, done.stdout), again.stderr
+    assert (again.returncode, again.stdout) == (0, result.stdout), again.stderr
     assert sorted(path.name for path in folder.iterdir()) == [NAME, f"{NAME}.sha256"]
 
 
@@ -79,9 +79,9 @@ def test_another_file_is_refused_and_nothing_is_left(
     tmp_path: Path, release: tuple[str, str]
 ) -> None:
     site, sha256 = release
-    done = fetch(tmp_path / "cache", site, "0" * 64)
-    assert done.returncode == 2
-    assert f"is not the wanted file: its SHA-256 is {sha256}" in done.stderr
+    result = fetch(tmp_path / "cache", site, "0" * 64)
+    assert result.returncode == 2
+    assert f"is not the wanted file: its SHA-256 is {sha256}" in result.stderr
     assert list((tmp_path / "cache").iterdir()) == []
 
 
@@ -90,14 +90,14 @@ def test_another_file_is_refused_and_nothing_is_left(
     [("", "BUILDROOT_SHA256 is not set"), ("0" * 63, "wanted are 64 digits")],
 )
 def test_without_a_checksum_nothing_is_fetched(tmp_path: Path, sha256: str, said: str) -> None:
-    done = fetch(tmp_path / "cache", "http://127.0.0.1:9", sha256)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
+    result = fetch(tmp_path / "cache", "http://127.0.0.1:9", sha256)
+    assert result.returncode == 2
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
     assert not (tmp_path / "cache").exists()
 
 
 def test_without_a_way_out_the_other_way_is_told(tmp_path: Path) -> None:
-    done = fetch(tmp_path / "cache", "http://127.0.0.1:9", "0" * 64)
-    assert done.returncode == 2
-    assert "BUILDROOT=/path/to/" in done.stderr.splitlines()[-1]
+    result = fetch(tmp_path / "cache", "http://127.0.0.1:9", "0" * 64)
+    assert result.returncode == 2
+    assert "BUILDROOT=/path/to/" in result.stderr.splitlines()[-1]

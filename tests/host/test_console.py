@@ -42,8 +42,8 @@ class Screen:
         """What came within `seconds`, added to `written`."""
         fresh = b""
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            if select.select([self.fd], [], [], left)[0]:
+        while (remaining := deadline - time.monotonic()) > 0:
+            if select.select([self.fd], [], [], remaining)[0]:
                 fresh += os.read(self.fd, 1 << 16)
         text = fresh.decode()
         self.written += text
@@ -59,15 +59,15 @@ class Screen:
 def screen(bench_home: Path, request: pytest.FixtureRequest) -> Iterator[Screen]:
     numbers = sample.full_bench(bench_home)
     web_address.publish(web_address.Page(os.getpid(), "0.0.0.0", 8080, "482 913"))
-    made = Screen(getattr(request, "param", "linux"))
-    yield made
-    if made.process.poll() is None:
-        made.process.kill()
-    made.process.wait()
-    assert made.process.stderr is not None
-    made.process.stderr.close()
-    os.close(made.fd)
-    os.close(made.inner)
+    new_screen = Screen(getattr(request, "param", "linux"))
+    yield new_screen
+    if new_screen.process.poll() is None:
+        new_screen.process.kill()
+    new_screen.process.wait()
+    assert new_screen.process.stderr is not None
+    new_screen.process.stderr.close()
+    os.close(new_screen.fd)
+    os.close(new_screen.inner)
     numbers["lock"].release()
 
 
@@ -119,24 +119,24 @@ def test_the_pin_is_roots_alone(bench_home: Path) -> None:
     web_address.publish(web_address.Page(os.getpid(), "0.0.0.0", 80, "482 913"))
     file = paths.run_folder() / "page.json"
     assert file.stat().st_mode & 0o777 == 0o600
-    found = web_address.read()
-    assert found is not None
-    assert found.pin == "482 913"
+    page = web_address.read()
+    assert page is not None
+    assert page.pin == "482 913"
 
 
 def test_a_page_that_ended_is_no_page(bench_home: Path) -> None:
     paths.make_run_folder()
-    with subprocess.Popen(["true"]) as gone:
-        gone.wait()
-    web_address.publish(web_address.Page(gone.pid, "0.0.0.0", 80, None))
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    web_address.publish(web_address.Page(process.pid, "0.0.0.0", 80, None))
     assert web_address.read() is None
 
 
 def test_once_prints_the_screen_without_a_store(bench_home: Path) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "benchstick", "console", "--once"], capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    assert "not looked for yet" in done.stdout
-    assert "\x1b" not in done.stdout
-    assert not done.stderr
+    assert result.returncode == 0, result.stderr
+    assert "not looked for yet" in result.stdout
+    assert "\x1b" not in result.stdout
+    assert not result.stderr

@@ -26,12 +26,12 @@ from benchstick.engine.measure import page_cache as pagecache
 from benchstick.errors import BadInput, Refused
 from tests.host.copier_drives import (
     call,
+    count_written_bytes,
     loop_device,
     loop_drive,
     odd_tree,
     require,
     snapshot,
-    written,
 )
 
 MIB = 1 << 20
@@ -92,21 +92,21 @@ def test_copies_bytes_times_and_odd_names(tmp_path: Path, target: Path) -> None:
 def test_every_strategy_writes_the_same(tmp_path: Path, target: Path) -> None:
     source = tmp_path / "source"
     odd_tree(source)
-    wanted = snapshot(source)
+    expected = snapshot(source)
     for size_first in (False, True):
         for pad_tail in (False, True):
             copy_tree(source, target, how=Strategy(size_first=size_first, pad_tail=pad_tail))
-            assert snapshot(target) == wanted, (size_first, pad_tail)
+            assert snapshot(target) == expected, (size_first, pad_tail)
             empty_folder(target)
 
 
 def test_other_blocks_and_threads(tmp_path: Path, target: Path) -> None:
     source = tmp_path / "source"
     odd_tree(source)
-    wanted = snapshot(source)
+    expected = snapshot(source)
     for threads, block in ((1, 4096), (3, 12288), (64, 4 * MIB)):
         assert copy_tree(source, target, threads=threads, block=block).errors == {}
-        assert snapshot(target) == wanted
+        assert snapshot(target) == expected
         empty_folder(target)
 
 
@@ -226,9 +226,9 @@ def test_bytes_really_are_direct(tmp_path: Path, on_ext4: Path) -> None:
     source.mkdir()
     for i in range(8):
         (source / f"f{i}").write_bytes(os.urandom(4 * MIB + 1000))
-    before = written(on_ext4.parent)
+    before = count_written_bytes(on_ext4.parent)
     report = copy_tree(source, on_ext4)
-    moved = written(on_ext4.parent) - before
+    moved = count_written_bytes(on_ext4.parent) - before
     assert report.tail_bytes == 8 * 1000
     assert report.direct_bytes == 32 * MIB and report.fallback_bytes == 0
     assert report.cached_bytes == 8 * 4096, "only the tails are in the page cache"
@@ -322,12 +322,12 @@ def test_a_folder_swapped_for_a_link_during_the_copy(tmp_path: Path, on_ext4: Pa
         stop.set()
         attacker.join()
     assert list(outside.iterdir()) == []
-    for left in on_ext4.parent.glob("moved*"):
-        if left.is_symlink():
-            left.unlink()
+    for leftover in on_ext4.parent.glob("moved*"):
+        if leftover.is_symlink():
+            leftover.unlink()
             continue
-        empty_folder(left)
-        left.rmdir()
+        empty_folder(leftover)
+        leftover.rmdir()
 
 
 def test_links_and_others_in_the_source_are_told(tmp_path: Path, on_ext4: Path) -> None:
@@ -542,8 +542,8 @@ def test_cancel(tmp_path: Path, on_ext4: Path) -> None:
     cancel = threading.Event()
     stamps: list[float] = []
 
-    def progress(done: int) -> None:
-        if done and not cancel.is_set():
+    def progress(copied_bytes: int) -> None:
+        if copied_bytes and not cancel.is_set():
             stamps.append(time.monotonic())
             cancel.set()
 
@@ -584,9 +584,9 @@ def test_no_descriptor_and_thread_left(tmp_path: Path, on_ext4: Path) -> None:
 def test_report(tmp_path: Path, on_ext4: Path) -> None:
     source = tmp_path / "source"
     odd_tree(source)
-    seen: list[int] = []
-    report = copy_tree(source, on_ext4, progress=seen.append)
-    assert seen[-1] == report.bytes and seen == sorted(seen)
+    byte_counts: list[int] = []
+    report = copy_tree(source, on_ext4, progress=byte_counts.append)
+    assert byte_counts[-1] == report.bytes and byte_counts == sorted(byte_counts)
     assert 0 < report.seconds_without_flush <= report.seconds
     assert report.filesystem == "ext4"
     for record in report.records:

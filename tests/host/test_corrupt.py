@@ -35,18 +35,18 @@ def test_a_run_that_reads_back_other_data_is_corrupt_in_every_list(
     assert victim.name in item["why"] and "corrupt" in bench.run("runs", "--practice").stdout
     number = str(item["number"])
     run = bench.json("show", number)
-    (found,) = run["corrupt"]
-    assert (found["set"], found["pass"], found["files"]) == ("BR", 1, 1)
-    (difference,) = found["differences"]
+    (entry,) = run["corrupt"]
+    assert (entry["set"], entry["pass"], entry["files"]) == ("BR", 1, 1)
+    (difference,) = entry["differences"]
     assert difference["path"].endswith(victim.name) and difference["offset"] == 700_001
     # The other pass was measured and stays.
     by_pass = {(one["name"], one["pass"]): one["state"] for one in run["figures"]}
     assert by_pass["BR read", 1] == "invalid" and by_pass["BR read", 2] == "valid"
-    (step,) = [one for one in run["steps"] if one["index"] == found["step"]]
+    (step,) = [one for one in run["steps"] if one["index"] == entry["step"]]
     assert (step["kind"], step["state"]) == ("verify", "failed") and victim.name in step["why"]
     rows = list(csv.DictReader(bench.run("export", number, "--format", "csv").stdout.splitlines()))
     assert {row["run_state"] for row in rows} == {"corrupt"}
-    assert json.loads(bench.run("export", number, "--format", "json").stdout)["corrupt"] == [found]
+    assert json.loads(bench.run("export", number, "--format", "json").stdout)["corrupt"] == [entry]
     page = bench.run("export", number, "--format", "html").stdout
     assert "data corrupt" in page.lower() and victim.name in page
     pack = tmp_path / "run.zip"
@@ -113,13 +113,13 @@ def test_a_recipe_whose_limits_hold_fails_a_drive_that_corrupts_data(
     )
     flipping.join(10)
     assert flipping.victim is not None
-    (found,) = document["verdicts"]
-    assert (found["verdict"], found["exit_code"], found["retries"]) == ("fail", 1, 0)
-    assert [item["state"] for item in found["limits"]] == ["held"]
-    assert [item["code"] for item in found["failures"]] == ["data-corrupt"]
-    assert flipping.victim.name in found["why"]
+    (verdict,) = document["verdicts"]
+    assert (verdict["verdict"], verdict["exit_code"], verdict["retries"]) == ("fail", 1, 0)
+    assert [item["state"] for item in verdict["limits"]] == ["held"]
+    assert [item["code"] for item in verdict["failures"]] == ["data-corrupt"]
+    assert flipping.victim.name in verdict["why"]
     # The next suite was not started on a drive that returns other data.
-    assert [(run["suite"], run["state"], run["exit_code"]) for run in found["runs"]] == [
+    assert [(run["suite"], run["state"], run["exit_code"]) for run in verdict["runs"]] == [
         ("das", "corrupt", 4)
     ]
     assert 'type="data-corrupt"' in files["junit"].read_text(encoding="utf-8")

@@ -19,10 +19,10 @@ from tests.host.test_webhook import Receiver
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(tmp_path)
-    made.home.mkdir()
-    yield made
-    for process in made.started:
+    new_bench = Bench(tmp_path)
+    new_bench.home.mkdir()
+    yield new_bench
+    for process in new_bench.started:
         process.terminate()
         process.communicate(timeout=60)
 
@@ -49,7 +49,7 @@ def test_an_agent_keeps_scans_and_delivers(bench: Bench) -> None:
         dropped = records.add_request(db, "scan", {"drop": True})
         wait_for(lambda: records.answer_of(db, dropped))
         assert barcode_scans.waiting(db) == Ticket()
-        wait_for(lambda: webhook_outbox.listed(db)["waiting"] == 0)
+        wait_for(lambda: webhook_outbox.list_letters(db)["waiting"] == 0)
         assert receiver.sent() == ["from before", "from before"]
 
 
@@ -58,39 +58,39 @@ def test_the_desk_by_command(bench: Bench) -> None:
         'bench_ports = {"slot 1" = "99-1"}\nscan_prefixes = {"PO:" = "order"}\n', encoding="utf-8"
     )
     for argv in (("show",), ("stop", "slot 1"), ("scan", "A-1")):
-        done = bench.run("desk", *argv)
-        assert done.returncode == 2, argv
-        assert "benchstick agent" in done.stderr
+        result = bench.run("desk", *argv)
+        assert result.returncode == 2, argv
+        assert "benchstick agent" in result.stderr
     bench.start("agent")
     wait_for(lambda: bench.run("desk", "show").returncode == 0)
     wait_for(lambda: bench.json("desk", "show")["slots"][0]["state"] == "empty")
     for text in ("A-1", "PO:7"):
-        done = bench.run("desk", "scan", text)
-        assert (done.returncode, done.stdout) == (0, f"kept: {text}\n")
-    found = bench.json("desk", "show")
-    assert found["schema"] == "benchstick/desk/1" and found["agent"]
-    assert found["ticket"] == {"asset": "A-1", "order": "7", "operator": "", "serial": ""}
-    assert [scan["text"] for scan in found["scans"]] == ["PO:7", "A-1"]
-    shown = bench.run("desk", "show").stdout
-    assert "slot 1  empty" in shown and "the next drive gets: asset A-1, order 7" in shown
+        result = bench.run("desk", "scan", text)
+        assert (result.returncode, result.stdout) == (0, f"kept: {text}\n")
+    document = bench.json("desk", "show")
+    assert document["schema"] == "benchstick/desk/1" and document["agent"]
+    assert document["ticket"] == {"asset": "A-1", "order": "7", "operator": "", "serial": ""}
+    assert [scan["text"] for scan in document["scans"]] == ["PO:7", "A-1"]
+    output = bench.run("desk", "show").stdout
+    assert "slot 1  empty" in output and "the next drive gets: asset A-1, order 7" in output
     assert bench.run("desk", "drop").returncode == 0
     assert not any(bench.json("desk", "show")["ticket"].values())
-    for argv, said in (
+    for argv, message in (
         (("stop", "slot 1"), "'stop' is not to be had of a slot that is empty"),
         (("again", "slot 1"), "no recipe starts by itself here"),
         (("stop", "slot 9"), "there is no such slot; there are: slot 1"),
         (("scan", " "), "text: 1 to 100 characters"),
     ):
-        done = bench.run("desk", *argv)
-        assert (done.returncode, done.stdout) == (2, ""), argv
-        assert said in done.stderr
+        result = bench.run("desk", *argv)
+        assert (result.returncode, result.stdout) == (2, ""), argv
+        assert message in result.stderr
 
 
 def test_a_mistake_in_the_settings_ends_the_agent_with_its_line(bench: Bench) -> None:
     (bench.home / "benchstick.toml").write_text('\nscanner = "*"\n', encoding="utf-8")
-    done = bench.run("agent")
-    assert done.returncode == 2
-    assert "benchstick.toml:2: scanner: '*' would take every keyboard" in done.stderr
+    result = bench.run("agent")
+    assert result.returncode == 2
+    assert "benchstick.toml:2: scanner: '*' would take every keyboard" in result.stderr
 
 
 @pytest.mark.parametrize("value", [None, 5, "", "  ", "x" * 101, "a\x00b", "a\x1b[2Jb", ["a"]])
@@ -102,5 +102,5 @@ def test_scans_of_the_page_are_checked(value: object) -> None:
 def test_a_long_scan_is_kept_cut(bench: Bench) -> None:
     with contextlib.closing(database.open_writer(bench.home)) as db:
         Desk(bench.home)._keep(db, "scanner", "x" * 500)
-        (row,) = barcode_scans.listed(db)
+        (row,) = barcode_scans.list_scans(db)
         assert (len(row["text"]), len(row["value"])) == (200, 100)

@@ -31,7 +31,7 @@ LONG_CDM = ("--param", "passes=1", "--param", "time=30", "--param", "interval=0"
 NEW_FIO = Path(__file__).resolve().parents[2] / ".cache/fio/bin"
 
 
-def written(bench: Bench) -> str:
+def read_sector_count(bench: Bench) -> str:
     """The practice drive's count of written sectors."""
     name = bench.json("drive", "practice")["name"]
     return Path(f"/sys/block/{name}/stat").read_text().split()[6]
@@ -49,11 +49,11 @@ def start_fio(bench: Bench) -> subprocess.Popen[str]:
 
 
 def live(bench: Bench) -> list[str]:
-    found = []
+    texts = []
     for path in (bench.root / "run" / "live").glob("*.json"):
         with contextlib.suppress(FileNotFoundError):
-            found.append(path.read_text())
-    return found
+            texts.append(path.read_text())
+    return texts
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -128,8 +128,8 @@ def test_a_killed_runner_leaves_no_tool_and_the_next_one_clears_up(own_bench: Be
 def test_the_practice_drive_is_not_taken_from_under_a_run(own_bench: Bench) -> None:
     process = start_fio(own_bench)
     try:
-        done = own_bench.run("practice", "--detach")
-        assert done.returncode == 3
+        result = own_bench.run("practice", "--detach")
+        assert result.returncode == 3
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=120)
@@ -154,8 +154,8 @@ def test_support_masks_what_tells_a_drive(bench: Bench, tmp_path: Path) -> None:
     for drive in document["drives"]["drives"]:
         assert drive["code"].startswith("masked-")
         assert drive["identity"]["key"].startswith("masked-")
-    done = bench.run("support", "--output", str(tmp_path / "no" / "such"))
-    assert done.returncode == 2
+    result = bench.run("support", "--output", str(tmp_path / "no" / "such"))
+    assert result.returncode == 2
 
 
 def test_a_second_run_on_the_drive_is_refused(own_bench: Bench) -> None:
@@ -182,10 +182,10 @@ def test_a_second_run_on_the_drive_is_refused(own_bench: Bench) -> None:
 )
 def test_a_wrong_code_writes_nothing(bench: Bench, codes: tuple[str, ...], code: int) -> None:
     bench.run("practice")
-    before = written(bench)
-    done = bench.run("run", "das", "--drive", "practice", *codes, *QUICK_DAS)
-    assert done.returncode == code, done.stderr
-    assert written(bench) == before
+    before = read_sector_count(bench)
+    result = bench.run("run", "das", "--drive", "practice", *codes, *QUICK_DAS)
+    assert result.returncode == code, result.stderr
+    assert read_sector_count(bench) == before
 
 
 def tools_without(tmp_path: Path, *left_out: str) -> str:
@@ -202,11 +202,11 @@ def tools_without(tmp_path: Path, *left_out: str) -> str:
 def test_missing_fio_is_named_with_its_package(own_bench: Bench, tmp_path: Path) -> None:
     own_bench.run("practice")
     own_bench.use_tools(tools_without(tmp_path, "fio"))
-    before = written(own_bench)
-    done = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM))
-    assert done.returncode == 2
-    assert "fio is not installed: apt-get install fio" in done.stderr
-    assert written(own_bench) == before
+    before = read_sector_count(own_bench)
+    result = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM))
+    assert result.returncode == 2
+    assert "fio is not installed: apt-get install fio" in result.stderr
+    assert read_sector_count(own_bench) == before
 
 
 def test_fio_too_old_for_everything_is_bad_input(own_bench: Bench, tmp_path: Path) -> None:
@@ -214,18 +214,18 @@ def test_fio_too_old_for_everything_is_bad_input(own_bench: Bench, tmp_path: Pat
     old.write_text("#!/bin/sh\necho fio-2.16\n")
     old.chmod(old.stat().st_mode | stat.S_IXUSR)
     own_bench.use_tools(tmp_path, search_path())
-    done = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM))
-    assert done.returncode == 2
-    assert "fio 2.16 is too old: 3.16 or later is needed" in done.stderr
+    result = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM))
+    assert result.returncode == 2
+    assert "fio 2.16 is too old: 3.16 or later is needed" in result.stderr
 
 
 def test_fio_too_old_for_a_step_skips_it_with_the_reason(own_bench: Bench) -> None:
     # Debian's own.
     own_bench.use_tools(SYSTEM_TOOLS)
-    done = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM, "--param", "latency_log=yes"),
+    result = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM, "--param", "latency_log=yes"),
                          "--json")  # fmt: skip
-    assert done.returncode == 5, done.stderr
-    document = json.loads(done.stdout)
+    assert result.returncode == 5, result.stderr
+    document = json.loads(result.stdout)
     figures = [item for item in document["figures"] if item["pass"] == 1]
     assert {item["state"] for item in figures} == {"skipped"}
     assert "no option log_window_value; 3.38 or later is needed" in figures[0]["why"]
@@ -251,9 +251,9 @@ def test_a_current_fio_does_that_step(own_bench: Bench) -> None:
 def test_a_corrupt_store_is_kept_aside_told_and_started_anew(own_bench: Bench) -> None:
     own_bench.run("practice")
     (own_bench.home / "store.db").write_bytes(b"garbage" * 4096)
-    done = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM))
-    assert done.returncode == 0, done.stderr
-    assert "was corrupt" in done.stderr
+    result = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM))
+    assert result.returncode == 0, result.stderr
+    assert "was corrupt" in result.stderr
     (aside,) = own_bench.home.glob("store.db.corrupt-*")
     assert aside.read_bytes() == b"garbage" * 4096
 
@@ -261,19 +261,19 @@ def test_a_corrupt_store_is_kept_aside_told_and_started_anew(own_bench: Bench) -
 def test_a_corrupt_store_is_told_by_commands_that_only_read(own_bench: Bench) -> None:
     own_bench.run("practice")
     (own_bench.home / "store.db").write_bytes(b"garbage" * 4096)
-    done = own_bench.run("runs")
-    assert done.returncode == 6
-    assert "store.db" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = own_bench.run("runs")
+    assert result.returncode == 6
+    assert "store.db" in result.stderr
+    assert "Traceback" not in result.stderr
     assert (own_bench.home / "store.db").read_bytes() == b"garbage" * 4096
 
 
 def test_a_data_folder_that_cannot_be_had(own_bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     own_bench.extra["BENCHSTICK_HOME"] = str(tmp_path / "file" / "home")
-    done = own_bench.run("practice")
-    assert done.returncode in (2, 6)
-    assert len(done.stderr.strip().splitlines()) == 1
+    result = own_bench.run("practice")
+    assert result.returncode in (2, 6)
+    assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_an_unprivileged_user_is_told_to_use_root(own_bench: Bench) -> None:
@@ -303,9 +303,9 @@ def test_an_unprivileged_user_is_told_to_use_root(own_bench: Bench) -> None:
 
 @pytest.mark.parametrize("drive", ["/dev/nosuch", "NOSUCHCODE", "/dev/null", "/etc/passwd", ""])
 def test_an_unknown_drive_lists_those_there_are(bench: Bench, drive: str) -> None:
-    done = bench.run("run", "cdm", "--drive", drive, "--erase", "x")
-    assert done.returncode == 2
-    assert len(done.stderr.strip().splitlines()) == 1
+    result = bench.run("run", "cdm", "--drive", drive, "--erase", "x")
+    assert result.returncode == 2
+    assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_another_loop_device_is_no_drive(bench: Bench, tmp_path: Path) -> None:
@@ -316,8 +316,8 @@ def test_another_loop_device_is_no_drive(bench: Bench, tmp_path: Path) -> None:
         ["losetup", "-f", "--show", str(image)], capture_output=True, text=True, check=True
     ).stdout.strip()
     try:
-        done = bench.run("run", "cdm", "--drive", loop, "--erase", "practice", *QUICK_CDM)
-        assert done.returncode in (2, 3)
+        result = bench.run("run", "cdm", "--drive", loop, "--erase", "practice", *QUICK_CDM)
+        assert result.returncode in (2, 3)
         assert image.read_bytes() == bytes(64 << 20)
     finally:
         subprocess.run(["losetup", "-d", loop], check=True)

@@ -34,12 +34,12 @@ def node(bench: Bench) -> str:
 
 
 def read(path: str, offset: int, length: int) -> bytes:
-    done = subprocess.run(
+    result = subprocess.run(
         ["dd", f"if={path}", "bs=4096", f"skip={offset // 4096}", f"count={length // 4096}",
          "iflag=direct", "status=none"],
         capture_output=True, check=True,
     )  # fmt: skip
-    return done.stdout
+    return result.stdout
 
 
 def erase(bench: Bench, *argv: str, code: int = 0) -> Any:
@@ -61,12 +61,12 @@ def test_a_discard_is_proved_by_its_marks_and_certified(bench: Bench) -> None:
     assert discarded == capacity
     assert document["result"]["verdict"] == "pass"
     number = str(document["number"])
-    made = json.loads(bench.run("export", number, "--format", "certificate").stdout)
-    assert made["schema"] == "benchstick/certificate/1"
-    assert made["verification"]["places"] == 200
-    assert made["practice"]
+    certificate = json.loads(bench.run("export", number, "--format", "certificate").stdout)
+    assert certificate["schema"] == "benchstick/certificate/1"
+    assert certificate["verification"]["places"] == 200
+    assert certificate["practice"]
     text = bench.run("export", number, "--format", "certificate-text").stdout
-    assert text == made["text"]
+    assert text == certificate["text"]
     assert "PRACTICE DRIVE" in text
     assert f"Capacity       {capacity} bytes" in text
     assert bench.json("purges")["purges"] == []
@@ -76,11 +76,11 @@ def test_the_marks_are_really_on_the_drive_before_the_purge(bench: Bench) -> Non
     """A purge that does nothing is found out: a rung whose tool answers well and erases nothing."""
     fake_blkdiscard(bench, "exit 0")
     try:
-        done = bench.run(*bench.practice("erase", "--param", "samples=50"), "--json")
+        result = bench.run(*bench.practice("erase", "--param", "samples=50"), "--json")
     finally:
         bench.use_tools()
-    assert done.returncode == 5, done.stderr
-    document = json.loads(done.stdout)
+    assert result.returncode == 5, result.stderr
+    document = json.loads(result.stdout)
     assert document["state"] == "failed"
     assert "50 of 50 marks can still be read, the first at byte 0" in document["why"]
     assert "not proved" in document["conditions"]["state"]
@@ -94,18 +94,18 @@ def test_the_marks_are_really_on_the_drive_before_the_purge(bench: Bench) -> Non
 def live(bench: Bench) -> dict[str, Any]:
     for path in (bench.root / "run" / "live").glob("*.json"):
         try:
-            found = json.loads(path.read_text())
+            document = json.loads(path.read_text())
         except (FileNotFoundError, ValueError):
             continue
-        assert isinstance(found, dict)
-        return found
+        assert isinstance(document, dict)
+        return document
     return {}
 
 
-def written(bench: Bench) -> int:
+def read_progress(bench: Bench) -> int:
     """How far the overwrite is by the store."""
-    done = bench.run("purges", "--json")
-    rows = json.loads(done.stdout)["purges"]
+    result = bench.run("purges", "--json")
+    rows = json.loads(result.stdout)["purges"]
     return int(rows[0]["written"]) if rows else 0
 
 
@@ -129,14 +129,14 @@ def test_an_overwrite_killed_in_the_middle_is_told_and_gone_on_with(small_bench:
     process = overwriting(bench)
     process.kill()
     process.communicate()
-    listed = bench.json("purges")["purges"]
-    assert [item["rung"] for item in listed] == ["overwrite"]
-    done_before = listed[0]["written"]
+    purges = bench.json("purges")["purges"]
+    assert [item["rung"] for item in purges] == ["overwrite"]
+    done_before = purges[0]["written"]
     assert 0 < done_before < 4 << 30
     assert done_before % MIB == 0
-    assert "param rung=resume" in listed[0]["advice"]
-    told = bench.run("drives")
-    assert "did not come to its end" in told.stderr
+    assert "param rung=resume" in purges[0]["advice"]
+    result = bench.run("drives")
+    assert "did not come to its end" in result.stderr
     before = read(node(bench), 512 * MIB, MIB)
     drive = bench.json("drive", "practice")
     assert drive["unfinished_purge"]["value"]["written"] == done_before
@@ -179,10 +179,10 @@ def test_going_on_is_not_proved_by_marks_that_somebody_wrote_over(own_bench: Ben
     """A discard that erases nothing, killed; the drive is used; then it is gone on with."""
     bench = own_bench
     bench.run("practice")
-    begun = bench.root / "begun"
-    fake_blkdiscard(bench, f"touch {begun}; sleep 60")
+    marker = bench.root / "begun"
+    fake_blkdiscard(bench, f"touch {marker}; sleep 60")
     process = bench.start(*bench.practice("erase", "--param", "samples=16"))
-    wait_for(begun.exists, 60)
+    wait_for(marker.exists, 60)
     process.kill()
     process.communicate()
     first = bench.json("show", "1")
@@ -197,9 +197,9 @@ def test_going_on_is_not_proved_by_marks_that_somebody_wrote_over(own_bench: Ben
     finally:
         os.close(fd)
     fake_blkdiscard(bench, "exit 0")
-    done = bench.run(*bench.practice("erase", "--param", "rung=resume"), "--json")
-    assert done.returncode == 5, done.stderr
-    document = json.loads(done.stdout)
+    result = bench.run(*bench.practice("erase", "--param", "rung=resume"), "--json")
+    assert result.returncode == 5, result.stderr
+    document = json.loads(result.stdout)
     assert [step["kind"] for step in document["steps"]] == ["mark", "purge", "read-back"]
     assert "16 of 16 marks can still be read" in document["why"]
     assert bench.run("export", "2", "--format", "certificate").returncode == 2
@@ -212,9 +212,9 @@ def test_a_cancelled_overwrite_is_told_and_can_be_forgotten(small_bench: Bench) 
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert [item["rung"] for item in bench.json("purges")["purges"]] == ["overwrite"]
-    done = bench.run("purges", "--undo", "practice")
-    assert done.returncode == 0, done.stderr
-    assert "what was erased is gone" in done.stdout
+    result = bench.run("purges", "--undo", "practice")
+    assert result.returncode == 0, result.stderr
+    assert "what was erased is gone" in result.stdout
     assert bench.json("purges")["purges"] == []
     again = bench.run("purges", "--undo", "practice")
     assert again.returncode == 2
@@ -237,10 +237,10 @@ def test_a_rung_that_the_drive_does_not_offer_is_one_line(
     bench.run("practice")
     stat = Path(f"/sys/block/{Path(node(bench)).name}/stat")
     before = stat.read_text().split()[6]
-    done = bench.run(*bench.practice("erase", "--param", f"rung={rung}"))
-    assert done.returncode == 2
-    assert part in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    result = bench.run(*bench.practice("erase", "--param", f"rung={rung}"))
+    assert result.returncode == 2
+    assert part in result.stderr
+    assert len(result.stderr.splitlines()) == 1
     assert stat.read_text().split()[6] == before
 
 
@@ -248,9 +248,9 @@ def test_without_the_code_nothing_is_purged(bench: Bench) -> None:
     bench.run("practice")
     stat = Path(f"/sys/block/{Path(node(bench)).name}/stat")
     before = stat.read_text().split()
-    done = bench.run("run", "erase", "--drive", "practice")
-    assert done.returncode == 3
-    assert "--erase practice" in done.stderr
+    result = bench.run("run", "erase", "--drive", "practice")
+    assert result.returncode == 3
+    assert "--erase practice" in result.stderr
     after = stat.read_text().split()
     assert (after[6], after[13]) == (before[6], before[13])
 
@@ -266,6 +266,6 @@ def test_a_dry_run_tells_the_rung_and_the_cost(bench: Bench) -> None:
 
 def test_another_suites_run_has_no_certificate(bench: Bench) -> None:
     document = bench.json(*bench.practice("cdm", *QUICK_CDM, "--param", "profile=demo"))
-    done = bench.run("export", str(document["number"]), "--format", "certificate")
-    assert done.returncode == 2
-    assert "cdm is no erase" in done.stderr
+    result = bench.run("export", str(document["number"]), "--format", "certificate")
+    assert result.returncode == 2
+    assert "cdm is no erase" in result.stderr

@@ -54,72 +54,72 @@ class Receiver:
 
 @pytest.fixture
 def receiver(tmp_path: Path) -> Iterator[Receiver]:
-    made = Receiver(tmp_path / "tty")
-    yield made
-    made.close()
+    new_receiver = Receiver(tmp_path / "tty")
+    yield new_receiver
+    new_receiver.close()
 
 
 def test_lines_arrive_as_they_were_told(receiver: Receiver) -> None:
-    said: list[str] = []
-    line = SerialLine(str(receiver.path), complain=said.append)
+    complaints: list[str] = []
+    line = SerialLine(str(receiver.path), complain=complaints.append)
     for number in range(3):
         line.tell(f'event=limit number={number} text="4 \\u2264 5"')
     wait_for(lambda: len(receiver.lines()) == 3)
     assert receiver.lines()[2] == 'event=limit number=2 text="4 \\u2264 5"'
     assert receiver.near is not None
-    found = termios.tcgetattr(receiver.near)
+    attrs = termios.tcgetattr(receiver.near)
     # Raw: nothing echoed, nothing translated, no wait for a modem, no XON.
-    assert (found[1] & termios.OPOST, found[3] & (termios.ECHO | termios.ICANON)) == (0, 0)
-    assert found[0] & (termios.IXON | termios.ICRNL) == 0
-    assert found[2] & termios.CLOCAL and not found[2] & termios.CRTSCTS
-    assert found[4:6] == [termios.B115200, termios.B115200]
+    assert (attrs[1] & termios.OPOST, attrs[3] & (termios.ECHO | termios.ICANON)) == (0, 0)
+    assert attrs[0] & (termios.IXON | termios.ICRNL) == 0
+    assert attrs[2] & termios.CLOCAL and not attrs[2] & termios.CRTSCTS
+    assert attrs[4:6] == [termios.B115200, termios.B115200]
     line.close()
-    assert said == []
+    assert complaints == []
 
 
 def test_a_reader_that_does_not_read_holds_nobody_up(receiver: Receiver) -> None:
-    said: list[str] = []
-    line = SerialLine(str(receiver.path), most=2000, complain=said.append)
+    complaints: list[str] = []
+    line = SerialLine(str(receiver.path), most=2000, complain=complaints.append)
     text = "event=run text=" + "x" * 484
     began = time.monotonic()
     for _ in range(200):
         line.tell(text)
     assert time.monotonic() - began < 2
-    assert len(said) == 1 and "takes no more lines" in said[0]
+    assert len(complaints) == 1 and "takes no more lines" in complaints[0]
     # Read again: what waited arrives whole, and what is missing is told in its place.
     wait_for(lambda: receiver.lines() and not line._waiting)
     line.tell("event=verdict")
     wait_for(lambda: "event=verdict" in receiver.lines())
-    found = receiver.lines()
-    assert set(found[:-2]) == {text}
-    assert found[-2].endswith(f" event=dropped lines={200 - len(found[:-2])}")
+    lines = receiver.lines()
+    assert set(lines[:-2]) == {text}
+    assert lines[-2].endswith(f" event=dropped lines={200 - len(lines[:-2])}")
     line.close()
-    assert len(said) == 1
+    assert len(complaints) == 1
 
 
 def test_the_end_does_not_wait_long_for_a_reader_that_does_not_read(receiver: Receiver) -> None:
-    said: list[str] = []
-    line = SerialLine(str(receiver.path), most=1 << 20, complain=said.append)
+    complaints: list[str] = []
+    line = SerialLine(str(receiver.path), most=1 << 20, complain=complaints.append)
     for _ in range(500):
         line.tell("event=run text=" + "x" * 484)
     began = time.monotonic()
     line.close(0.3)
     assert time.monotonic() - began < 1.5
     assert not line._thread.is_alive()
-    assert said[-1].endswith(" events were not sent")
+    assert complaints[-1].endswith(" events were not sent")
 
 
 def test_a_line_that_goes_away_and_comes_back(receiver: Receiver) -> None:
-    said: list[str] = []
-    line = SerialLine(str(receiver.path), retry=0.1, complain=said.append)
+    complaints: list[str] = []
+    line = SerialLine(str(receiver.path), retry=0.1, complain=complaints.append)
     line.tell("event=plugged")
     wait_for(lambda: receiver.lines() == ["event=plugged"])
     receiver.close()
     line.tell("event=countdown")
     line.tell("event=begun")
-    wait_for(lambda: said)
+    wait_for(lambda: complaints)
     time.sleep(0.3)
-    assert len(said) == 1 and "events wait for it" in said[0]
+    assert len(complaints) == 1 and "events wait for it" in complaints[0]
     again = Receiver(receiver.path)
     try:
         wait_for(lambda: len(again.lines()) == 2)
@@ -127,34 +127,34 @@ def test_a_line_that_goes_away_and_comes_back(receiver: Receiver) -> None:
         line.close()
     finally:
         again.close()
-    assert len(said) == 1
+    assert len(complaints) == 1
 
 
 def test_a_line_that_is_not_there_at_the_start(tmp_path: Path) -> None:
-    said: list[str] = []
-    line = SerialLine(str(tmp_path / "tty"), retry=0.1, complain=said.append)
+    complaints: list[str] = []
+    line = SerialLine(str(tmp_path / "tty"), retry=0.1, complain=complaints.append)
     line.tell("event=plugged")
-    wait_for(lambda: said)
-    found = Receiver(tmp_path / "tty")
+    wait_for(lambda: complaints)
+    late_receiver = Receiver(tmp_path / "tty")
     try:
-        wait_for(lambda: found.lines() == ["event=plugged"])
+        wait_for(lambda: late_receiver.lines() == ["event=plugged"])
         line.close()
     finally:
-        found.close()
-    assert said == [f"{tmp_path / 'tty'}: No such file or directory; events wait for it"]
+        late_receiver.close()
+    assert complaints == [f"{tmp_path / 'tty'}: No such file or directory; events wait for it"]
 
 
 def test_what_is_no_serial_line_is_not_written(tmp_path: Path) -> None:
     for path in (tmp_path / "file", Path("/dev/null")):
         if path.parent == tmp_path:
             path.write_bytes(b"")
-        said: list[str] = []
-        line = SerialLine(str(path), retry=0.05, complain=said.append)
+        complaints: list[str] = []
+        line = SerialLine(str(path), retry=0.05, complain=complaints.append)
         line.tell("event=plugged")
-        wait_for(partial(bool, said))
+        wait_for(partial(bool, complaints))
         line.close(0.1)
-        assert "is no serial line" in said[0]
-        assert said[1].endswith(": 1 events were not sent")
+        assert "is no serial line" in complaints[0]
+        assert complaints[1].endswith(": 1 events were not sent")
     assert (tmp_path / "file").read_bytes() == b""
 
 
@@ -176,11 +176,11 @@ def test_the_log_is_bounded(tmp_path: Path) -> None:
     log = Log(tmp_path / "qa.log", most=1000)
     for number in range(1000):
         log.tell(f"event=run number={number}")
-    kept = [tmp_path / name for name in ("qa.log.1", "qa.log")]
+    logs = [tmp_path / name for name in ("qa.log.1", "qa.log")]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["qa.log", "qa.log.1"]
-    assert all(path.stat().st_size <= 1000 for path in kept)
+    assert all(path.stat().st_size <= 1000 for path in logs)
     # One after the other, up to the last, without a gap.
-    numbers = [int(text.split("=")[-1]) for path in kept for text in path.read_text().splitlines()]
+    numbers = [int(text.split("=")[-1]) for path in logs for text in path.read_text().splitlines()]
     assert numbers == list(range(numbers[0], 1000)) and len(numbers) > 40
 
 
@@ -195,8 +195,8 @@ def test_several_writers_lose_no_line_of_the_log(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    found = [text for path in tmp_path.iterdir() for text in path.read_text().splitlines()]
-    assert sorted(found) == sorted(f"from={at} number={n}" for at in range(4) for n in range(200))
+    lines = [text for path in tmp_path.iterdir() for text in path.read_text().splitlines()]
+    assert sorted(lines) == sorted(f"from={at} number={n}" for at in range(4) for n in range(200))
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "hard link", "folder"])
@@ -211,11 +211,11 @@ def test_nothing_else_is_written_in_the_place_of_the_log(tmp_path: Path, kind: s
         path.hardlink_to(other)
     else:
         path.mkdir()
-    said: list[str] = []
-    log = Log(path, complain=said.append)
+    complaints: list[str] = []
+    log = Log(path, complain=complaints.append)
     log.tell("event=run")
     log.tell("event=run")
-    assert len(said) == 1 and "events are not kept there" in said[0]
+    assert len(complaints) == 1 and "events are not kept there" in complaints[0]
     assert other.read_bytes() == b"precious"
 
 
@@ -233,8 +233,8 @@ def test_nothing_else_is_written_in_the_place_of_the_log(tmp_path: Path, kind: s
     ],
 )
 def test_where_the_log_is(tmp_path: Path, text: str, wanted: str | None) -> None:
-    found = log_path(settings.read(text, "settings"), tmp_path)
-    assert found == (None if wanted is None else tmp_path / wanted)
+    path = log_path(settings.read(text, "settings"), tmp_path)
+    assert path == (None if wanted is None else tmp_path / wanted)
 
 
 @pytest.mark.parametrize(
@@ -256,10 +256,10 @@ def test_settings_that_are_mistakes(text: str) -> None:
 
 
 def test_the_settings_send_to_both(receiver: Receiver, tmp_path: Path) -> None:
-    chosen = settings.read(
+    config = settings.read(
         f'event_log = "{tmp_path}/qa.log"\nevent_serial = "{receiver.path.resolve()}"', "settings"
     )
-    with event_log.opened(chosen, tmp_path) as tell:
+    with event_log.opened(config, tmp_path) as tell:
         tell("event=plugged")
     assert receiver.lines() == ["event=plugged"]
     assert (tmp_path / "qa.log").read_text() == "event=plugged\n"

@@ -71,18 +71,18 @@ def test_wrong_and_missing_codes_are_refused_and_write_nothing(drive: Drive, hom
 
 def test_the_state_is_judged_anew_and_not_believed(drive: Drive, home: Path) -> None:
     """A drive that was free when somebody looked, and is mounted by now."""
-    with take(drive, home) as held:
-        made = prepare.make_filesystem(held, "ext4")
+    with take(drive, home) as drive_hold:
+        filesystem = prepare.make_filesystem(drive_hold, "ext4")
     point = home / "mounted"
     point.mkdir()
-    call("mount", made.path, point)
+    call("mount", filesystem.path, point)
     assert drive.guard.state == "free"
     with pytest.raises(Refused, match=r"protected and never written.*mounted at"):
         take(drive, home)
     call("umount", point)
     # The drive holds other data than when it was chosen, so it is chosen again.
-    with take(practice.ensure(home), home) as held:
-        assert held.alive()
+    with take(practice.ensure(home), home) as drive_hold:
+        assert drive_hold.alive()
 
 
 def test_protected_and_locked_are_refused_before_anything(drive: Drive, home: Path) -> None:
@@ -92,8 +92,10 @@ def test_protected_and_locked_are_refused_before_anything(drive: Drive, home: Pa
     locked = replace(drive, guard=Guard("locked", "internal"))
     with pytest.raises(Refused, match=r"locked: internal.*--unlock practice"):
         hold(locked, erase="practice", destructive=True, home=home)
-    with hold(locked, erase="practice", unlock="practice", destructive=True, home=home) as held:
-        assert held.drive.guard.state == "free"
+    with hold(
+        locked, erase="practice", unlock="practice", destructive=True, home=home
+    ) as drive_hold:
+        assert drive_hold.drive.guard.state == "free"
 
 
 @pytest.fixture
@@ -151,8 +153,8 @@ def test_a_drive_that_does_not_answer_is_written_with_no_code_and_is_free_when_i
     # Slow once: the second look of the same call is enough, without --unlock.
     query.times, query.asked = 1, 0
     free = replace(late, guard=Guard("free", "USB"))
-    with hold(free, erase=late.code, destructive=True, home=home, query=query) as held:
-        assert held.drive.guard == Guard("free", "USB; not in use, and no system found on it")
+    with hold(free, erase=late.code, destructive=True, home=home, query=query) as drive_hold:
+        assert drive_hold.drive.guard == Guard("free", "USB; not in use, and no system found on it")
     assert seen_by(query, home).guard.state == "free"
 
 
@@ -170,8 +172,8 @@ def test_a_drive_with_an_unreadable_sector_is_still_unlocked_by_its_code(
     codes: dict[str, Any] = {"erase": bad.code, "destructive": True}
     with pytest.raises(Refused, match=f"--unlock {bad.code}"):
         hold(bad, **codes, home=home, query=broken)
-    with hold(bad, **codes, unlock=bad.code, home=home, query=broken) as held:
-        assert held.drive.guard.state == "locked"
+    with hold(bad, **codes, unlock=bad.code, home=home, query=broken) as drive_hold:
+        assert drive_hold.drive.guard.state == "locked"
 
 
 def test_one_run_a_drive_and_scans_see_it(drive: Drive, home: Path) -> None:
@@ -179,10 +181,10 @@ def test_one_run_a_drive_and_scans_see_it(drive: Drive, home: Path) -> None:
         assert guard.is_locked(drive.name)
         with pytest.raises(Refused, match="held by another run"):
             take(drive, home)
-        seen = next(d for d in discover.scan(home=home) if d.name == drive.name)
-        assert seen.facts["filesystems"].why == "not asked while a test runs"
-        assert seen.guard.state == "free"
-        assert seen.identity == drive.identity
+        scanned_drive = next(d for d in discover.scan(home=home) if d.name == drive.name)
+        assert scanned_drive.facts["filesystems"].why == "not asked while a test runs"
+        assert scanned_drive.guard.state == "free"
+        assert scanned_drive.identity == drive.identity
     assert not guard.is_locked(drive.name)
     take(drive, home).close()
 
@@ -230,39 +232,39 @@ def test_a_killed_runner_frees_the_drive(drive: Drive, home: Path) -> None:
 
 
 def test_the_exclusive_probe_sees_what_mountinfo_does_not(drive: Drive, home: Path) -> None:
-    with take(drive, home) as held:
-        held.check_before_write()
+    with take(drive, home) as drive_hold:
+        drive_hold.check_before_write()
         fd = os.open(drive.path, os.O_RDONLY | os.O_EXCL)
         with pytest.raises(Refused, match="exclusive use"):
-            held.check_before_write()
+            drive_hold.check_before_write()
         # The bench's own mount would make it busy as well.
-        held.check_before_write(mounted_by_bench=True)
+        drive_hold.check_before_write(mounted_by_bench=True)
         os.close(fd)
-        held.check_before_write()
+        drive_hold.check_before_write()
 
 
 def test_a_mount_in_the_middle_of_a_run_stops_the_next_write(drive: Drive, home: Path) -> None:
-    with take(drive, home) as held:
-        made = prepare.make_filesystem(held, "ext4")
+    with take(drive, home) as drive_hold:
+        filesystem = prepare.make_filesystem(drive_hold, "ext4")
         point = home / "mounted"
         point.mkdir()
-        call("mount", made.path, point)
+        call("mount", filesystem.path, point)
         for own in (False, True):
             with pytest.raises(Refused, match="is protected"):
-                held.check_before_write(mounted_by_bench=own)
+                drive_hold.check_before_write(mounted_by_bench=own)
         with pytest.raises(Refused, match="is protected"):
-            prepare.make_filesystem(held, "ext4")
+            prepare.make_filesystem(drive_hold, "ext4")
         call("umount", point)
-        held.check_before_write()
+        drive_hold.check_before_write()
 
 
 def test_o_excl_is_held_only_while_a_raw_suite_runs(drive: Drive, home: Path) -> None:
-    with take(drive, home) as held:
-        with held.exclusive():
-            held.check_before_write()
-            done = subprocess.run(["mkfs.ext4", "-q", drive.path], capture_output=True, text=True)
-            assert done.returncode != 0
-            assert "in use" in done.stdout + done.stderr
+    with take(drive, home) as drive_hold:
+        with drive_hold.exclusive():
+            drive_hold.check_before_write()
+            result = subprocess.run(["mkfs.ext4", "-q", drive.path], capture_output=True, text=True)
+            assert result.returncode != 0
+            assert "in use" in result.stdout + result.stderr
         call("mkfs.ext4", "-q", "-F", drive.path)
 
 
@@ -285,38 +287,38 @@ def test_a_drive_that_is_gone_is_lost(drive: Drive, home: Path) -> None:
 
 
 def test_a_changed_capacity_in_the_middle_stops_the_next_write(drive: Drive, home: Path) -> None:
-    with take(drive, home) as held:
+    with take(drive, home) as drive_hold:
         image = home / "practice/practice.img"
         os.truncate(image, image.stat().st_size + (64 << 20))
         call("losetup", "--set-capacity", drive.path)
         with pytest.raises((Refused, DriveLost), match="nothing was written"):
-            held.check_before_write()
+            drive_hold.check_before_write()
 
 
 def test_swap_and_holders_protect(drive: Drive, home: Path) -> None:
-    with take(drive, home) as held:
-        made = prepare.make_filesystem(held, "ext4")
-    call("wipefs", "-a", made.path)
-    call("mkswap", made.path)
-    call("swapon", made.path)
+    with take(drive, home) as drive_hold:
+        filesystem = prepare.make_filesystem(drive_hold, "ext4")
+    call("wipefs", "-a", filesystem.path)
+    call("mkswap", filesystem.path)
+    call("swapon", filesystem.path)
     try:
-        found = practice.ensure(home)
-        assert found.guard.state == "protected"
-        assert "swap" in found.guard.why
+        scanned_drive = practice.ensure(home)
+        assert scanned_drive.guard.state == "protected"
+        assert "swap" in scanned_drive.guard.why
         with pytest.raises(Refused, match="swap"):
-            take(found, home)
+            take(scanned_drive, home)
     finally:
-        call("swapoff", made.path)
+        call("swapoff", filesystem.path)
 
 
 def test_a_loop_device_over_a_partition_protects(drive: Drive, home: Path, tmp_path: Path) -> None:
-    with take(drive, home) as held:
-        made = prepare.make_filesystem(held, "ext4")
-    node = call("losetup", "--find", "--show", "--read-only", made.path)
+    with take(drive, home) as drive_hold:
+        filesystem = prepare.make_filesystem(drive_hold, "ext4")
+    node = call("losetup", "--find", "--show", "--read-only", filesystem.path)
     try:
-        found = practice.ensure(home)
-        assert found.guard.state == "protected"
-        assert "is set up on" in found.guard.why
+        scanned_drive = practice.ensure(home)
+        assert scanned_drive.guard.state == "protected"
+        assert "is set up on" in scanned_drive.guard.why
     finally:
         call("losetup", "--detach", node)
 
@@ -364,11 +366,11 @@ def program(
 
 def refused_by(drive: Drive, home: Path) -> str:
     """Why the drive is protected for a scan, for `hold`, and in the middle of a run."""
-    found = practice.ensure(home).guard
-    assert found.state == "protected", found
+    current_guard = practice.ensure(home).guard
+    assert current_guard.state == "protected", current_guard
     with pytest.raises(Refused, match="protected"):
         take(drive, home)
-    return found.why
+    return current_guard.why
 
 
 @pytest.mark.parametrize(("how", "word"), [("writes", "open"), ("maps", "mapped")])
@@ -384,19 +386,19 @@ def test_a_program_that_writes_to_the_drive_protects_it(
 
 
 def test_a_program_that_writes_to_a_partition_protects(drive: Drive, home: Path) -> None:
-    with take(drive, home) as held:
-        made = prepare.make_filesystem(held, "ext4")
-    with program("writes", made.path):
-        assert Path(made.path).name + " open for writing" in refused_by(drive, home)
+    with take(drive, home) as drive_hold:
+        filesystem = prepare.make_filesystem(drive_hold, "ext4")
+    with program("writes", filesystem.path):
+        assert Path(filesystem.path).name + " open for writing" in refused_by(drive, home)
 
 
 def test_a_program_that_starts_to_write_in_the_middle_of_a_run_stops_it(
     drive: Drive, home: Path
 ) -> None:
-    with take(drive, home) as held:
+    with take(drive, home) as drive_hold:
         with program("writes", drive.path), pytest.raises(Refused, match="open for writing"):
-            held.check_before_write()
-        held.check_before_write()
+            drive_hold.check_before_write()
+        drive_hold.check_before_write()
 
 
 def test_a_node_with_another_name_protects(drive: Drive, home: Path, tmp_path: Path) -> None:
@@ -443,9 +445,9 @@ def test_a_mount_from_a_loop_device_over_another_name_protects(
 def test_a_mount_in_another_namespace_protects_and_is_named(
     drive: Drive, home: Path, tmp_path: Path
 ) -> None:
-    with take(drive, home) as held:
-        made = prepare.make_filesystem(held, "ext4")
-    script = f"mount {made.path} {tmp_path} && echo ready && exec sleep 99"
+    with take(drive, home) as drive_hold:
+        filesystem = prepare.make_filesystem(drive_hold, "ext4")
+    script = f"mount {filesystem.path} {tmp_path} && echo ready && exec sleep 99"
     argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
@@ -462,9 +464,9 @@ def test_a_copy_of_the_benchs_own_mount_in_another_namespace_does_not_stop_a_run
     drive: Drive, home: Path
 ) -> None:
     uuid = "0c52ae10-0000-4000-8000-000000000009"
-    with take(drive, home) as held:
-        made = prepare.make_filesystem(held, "ext4")
-        point = prepare.mount(made.path, made.fs, uuid)
+    with take(drive, home) as drive_hold:
+        filesystem = prepare.make_filesystem(drive_hold, "ext4")
+        point = prepare.mount(filesystem.path, filesystem.fs, uuid)
         argv = ["unshare", "--mount", "--propagation", "private"]
         with subprocess.Popen(
             [*argv, "sh", "-c", "echo ready; exec sleep 99"], stdout=subprocess.PIPE
@@ -472,10 +474,10 @@ def test_a_copy_of_the_benchs_own_mount_in_another_namespace_does_not_stop_a_run
             assert other.stdout is not None
             try:
                 other.stdout.readline()
-                held.check_before_write(mounted_by_bench=True)
+                drive_hold.check_before_write(mounted_by_bench=True)
                 # Removing the folder takes the copy away too.
                 assert prepare.unmount(point) is None
-                held.check_before_write()
+                drive_hold.check_before_write()
             finally:
                 other.kill()
 
@@ -485,8 +487,8 @@ def test_reading_and_a_moment_of_writing_do_not_protect(drive: Drive, home: Path
     with program("reads", drive.path):
         assert practice.ensure(home).guard.state == "free"
         take(drive, home).close()
-    with program("writes", drive.path, 0.4), take(drive, home) as held:
-        held.check_before_write()
+    with program("writes", drive.path, 0.4), take(drive, home) as drive_hold:
+        drive_hold.check_before_write()
 
 
 def test_a_tool_of_the_bench_does_not_count_and_the_same_tool_of_another_bench_does(
@@ -567,11 +569,11 @@ def findings(node: str) -> list[str]:
     return os_detection.findings(partition_table.look(Tree(), name, ask), name, ask)
 
 
-def with_partition(node: str, kind: str, *, shown: bool = False) -> str:
+def with_partition(node: str, kind: str, *, is_visible: bool = False) -> str:
     """One partition from 1 MiB; the node of a loop device over it when the kernel shows none."""
     script = f"label: gpt\nstart=1MiB, type={kind}\n"
     subprocess.run(["sfdisk", "-q", node], input=script.encode(), check=True, capture_output=True)
-    if shown:
+    if is_visible:
         subprocess.run(["partx", "-a", node], capture_output=True)
     return node
 
@@ -604,13 +606,13 @@ def test_real_signatures(tmp_path: Path, make: tuple[str, ...], words: str, wher
             argv = ("--offset", str(1 << 20), "--sizelimit", str(380 << 20))
             with loop(tmp_path / "disk.img", 400 << 20, *argv) as inner:
                 call(*make, inner)
-        found = findings(node)
+        reasons = findings(node)
         if words:
-            assert any(words in text for text in found), found
+            assert any(words in text for text in reasons), reasons
         elif make[0] == "mkntfs" and where != "whole":
-            assert any("not looked into" in text for text in found), found
+            assert any("not looked into" in text for text in reasons), reasons
         else:
-            assert found == []
+            assert reasons == []
 
 
 @pytest.mark.parametrize(
@@ -633,9 +635,9 @@ def test_a_linux_root_is_found_without_mounting(
         options = f"offset={1 << 20}"
         call("mkfs.ext4", "-q", "-F", "-d", root, "-E", options, tmp_path / "disk.img", "50M")
         before = checksum(node)
-        found = findings(node)
+        reasons = findings(node)
         assert checksum(node) == before, "looking must not write"
-        assert [words in text for text in found] == ([True] if words else []), found
+        assert [words in text for text in reasons] == ([True] if words else []), reasons
 
 
 def test_lvm_is_found_inactive(tmp_path: Path) -> None:
@@ -660,8 +662,8 @@ def test_an_unreadable_drive_is_a_doubt(tmp_path: Path) -> None:
         os.truncate(tmp_path / "disk.img", 1 << 20)
         time.sleep(0.1)
         subprocess.run(["blockdev", "--flushbufs", node], check=True)
-        found = findings(node)
-        assert any("could not be read" in text for text in found), found
+        reasons = findings(node)
+        assert any("could not be read" in text for text in reasons), reasons
 
 
 def test_a_sample_reads_the_drive_itself_and_finds_one_byte_at_its_ends(
@@ -718,17 +720,17 @@ def test_content_changed_since_the_plan_is_refused(drive: Drive, home: Path, end
 
 def test_content_is_compared_again_just_before_the_first_write(drive: Drive, home: Path) -> None:
     image = home / "practice/practice.img"
-    with take(drive, home) as held:
-        held.check_before_write(writes=False)
+    with take(drive, home) as drive_hold:
+        drive_hold.check_before_write(writes=False)
         overwritten(image, 8192)
         with pytest.raises(DriveLost, match="nothing was written"):
-            held.check_before_write()
-        assert not held.alive()
+            drive_hold.check_before_write()
+        assert not drive_hold.alive()
         with pytest.raises(DriveLost):
-            held.check_medium()
-    with take(practice.ensure(home), home) as held:
-        held.check_before_write()
+            drive_hold.check_medium()
+    with take(practice.ensure(home), home) as drive_hold:
+        drive_hold.check_before_write()
         overwritten(image, 8192)
         # From the first write on the content is the bench's own.
-        held.check_before_write()
-        held.check_medium()
+        drive_hold.check_before_write()
+        drive_hold.check_medium()

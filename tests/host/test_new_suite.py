@@ -50,9 +50,9 @@ class Copy:
         """The exit code is 0 for each name; what was printed."""
         lines = []
         for name in names:
-            done = self.run("scripts/new-suite", name)
-            assert done.returncode == 0, done.stderr
-            lines += done.stdout.splitlines()
+            result = self.run("scripts/new-suite", name)
+            assert result.returncode == 0, result.stderr
+            lines += result.stdout.splitlines()
         return lines
 
     def files(self) -> dict[str, bytes]:
@@ -72,9 +72,9 @@ def copy(tmp_path: Path) -> Copy:
 @pytest.fixture
 def folders(tmp_path: Path) -> Iterator[dict[str, str]]:
     """The folders of a bench of the test's own, as the copy's program is told them."""
-    made = Bench(tmp_path / "bench")
-    yield {name: made.environment[name] for name in ("BENCHSTICK_HOME", "BENCHSTICK_RUN")}
-    made.close()
+    new_bench = Bench(tmp_path / "bench")
+    yield {name: new_bench.environment[name] for name in ("BENCHSTICK_HOME", "BENCHSTICK_RUN")}
+    new_bench.close()
 
 
 def commands() -> list[list[str]]:
@@ -91,8 +91,8 @@ def test_the_commands_of_the_page_make_a_suite_that_runs(
     ran = []
     for argv in commands():
         program = ["python", "-m"] if argv[0] == "benchstick" else []
-        done = copy.run(*program, *argv, **folders)
-        assert done.returncode == 0, (argv, done.stderr)
+        result = copy.run(*program, *argv, **folders)
+        assert result.returncode == 0, (argv, result.stderr)
         ran.append(argv[0])
     assert ran == ["scripts/new-suite", *["benchstick"] * 3, "scripts/suite-docs"]
     after = copy.files()
@@ -100,8 +100,8 @@ def test_the_commands_of_the_page_make_a_suite_that_runs(
         "benchstick/suites/my_method.py", "tests/unit/test_my_method.py", "docs/my-method.md",
     }  # fmt: skip
     assert {path for path in before if after[path] != before[path]} == {REGISTRY}
-    shown = copy.run("python", "-m", "benchstick", "show", "1", "--json", **folders)
-    document = json.loads(shown.stdout)
+    show_result = copy.run("python", "-m", "benchstick", "show", "1", "--json", **folders)
+    document = json.loads(show_result.stdout)
     assert (document["state"], document["plan"]["suite"]) == ("done", "my-method")
     single = {item["name"]: item for item in document["figures"] if item["pass"] == 1}
     for way in ("write", "read"):
@@ -115,29 +115,29 @@ def test_what_is_made_passes_its_test_and_the_linters(copy: Copy) -> None:
     # The longest name that there can be, one with a digit, and one that sorts before all others.
     names = ("sequential-write-and-read-2026", "qd2", "qd10", "a")
     assert len(names[0]) == 30
-    made = [line.split()[1] for line in copy.made(*names) if line.startswith("made ")]
-    modules = [path for path in made if path.endswith(".py")]
+    new_paths = [line.split()[1] for line in copy.made(*names) if line.startswith("made ")]
+    modules = [path for path in new_paths if path.endswith(".py")]
     assert len(modules) == 2 * len(names)
     tests = [path for path in modules if path.startswith("tests/")]
-    done = copy.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests,
+    result = copy.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests,
                     "tests/unit/test_suite_docs.py", "tests/unit/test_rooms.py",
                     "tests/unit/test_cli.py", "tests/unit/test_bad_input.py",
                     "tests/host/test_bad_input.py::test_every_suite_has_a_case",
                     "tests/host/test_bad_input.py::test_one_line_and_nothing_written[qd2]",
                     )  # fmt: skip
-    assert done.returncode == 0, done.stdout
-    passed = re.search(r"(\d+) passed", done.stdout)
+    assert result.returncode == 0, result.stdout
+    passed = re.search(r"(\d+) passed", result.stdout)
     # Ten of each suite, besides those of the others.
     assert passed is not None
     assert int(passed[1]) > 10 * len(names)
-    done = copy.run("ruff", "check", "--no-cache", *modules, REGISTRY)
-    assert done.returncode == 0, done.stdout
-    done = copy.run("mypy", "--cache-dir", os.devnull, *modules, REGISTRY)
-    assert done.returncode == 0, done.stdout
-    assert f"no issues found in {len(modules) + 1} source files" in done.stdout
-    listed = copy.run("python", "-m", "benchstick", "suites")
+    result = copy.run("ruff", "check", "--no-cache", *modules, REGISTRY)
+    assert result.returncode == 0, result.stdout
+    result = copy.run("mypy", "--cache-dir", os.devnull, *modules, REGISTRY)
+    assert result.returncode == 0, result.stdout
+    assert f"no issues found in {len(modules) + 1} source files" in result.stdout
+    listing = copy.run("python", "-m", "benchstick", "suites")
     for name in names:
-        assert re.search(rf"^\W*{name}\b", listed.stdout, re.MULTILINE), listed.stdout
+        assert re.search(rf"^\W*{name}\b", listing.stdout, re.MULTILINE), listing.stdout
 
 
 @pytest.mark.parametrize(
@@ -167,10 +167,10 @@ def test_a_name_that_cannot_be_is_one_line_and_writes_nothing(
     copy: Copy, name: str, part: str
 ) -> None:
     before = copy.files()
-    done = copy.run("scripts/new-suite", name)
-    assert done.returncode == 2
-    assert part in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    result = copy.run("scripts/new-suite", name)
+    assert result.returncode == 2
+    assert part in result.stderr
+    assert len(result.stderr.splitlines()) == 1
     assert copy.files() == before
 
 
@@ -178,9 +178,9 @@ def test_it_is_made_once_and_no_two_have_one_class(copy: Copy) -> None:
     copy.made("qd-2")
     before = copy.files()
     for name, part in (("qd-2", "is there already"), ("qd2", "its class would be Qd2")):
-        done = copy.run("scripts/new-suite", name)
-        assert done.returncode == 2
-        assert part in done.stderr
+        result = copy.run("scripts/new-suite", name)
+        assert result.returncode == 2
+        assert part in result.stderr
         assert copy.files() == before
 
 
@@ -188,15 +188,15 @@ def test_nothing_is_left_of_a_suite_that_could_not_be_made(copy: Copy) -> None:
     # The registry's successor is written last: its name is taken here, by a folder.
     (copy.root / "benchstick/suites/.registry.py.new").mkdir()
     before = copy.files()
-    done = copy.run("scripts/new-suite", "half")
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
+    result = copy.run("scripts/new-suite", "half")
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
     assert copy.files() == before
     registry = copy.root / REGISTRY
     text = registry.read_text(encoding="utf-8")
     registry.write_text(text.replace("    Erase(),\n)", "    Erase(),\n    # the last\n)"))
     before = copy.files()
-    done = copy.run("scripts/new-suite", "half")
-    assert done.returncode == 2
-    assert "does not look as expected" in done.stderr
+    result = copy.run("scripts/new-suite", "half")
+    assert result.returncode == 2
+    assert "does not look as expected" in result.stderr
     assert copy.files() == before

@@ -38,8 +38,8 @@ def test_it_is_made_private_sparse_and_found_again(home: Path) -> None:
     assert image.stat().st_blocks * 512 < 16 << 20
     again = practice.ensure(home)
     assert (again.name, again.diskseq) == (first.name, first.diskseq)
-    found = discover.resolve("practice", discover.scan(home=home))
-    assert found.path == first.path
+    drive = discover.resolve("practice", discover.scan(home=home))
+    assert drive.path == first.path
 
 
 def test_direct_io_is_used_where_the_filesystem_allows_it(home: Path) -> None:
@@ -125,15 +125,15 @@ def test_a_captured_drive_plays_back_and_a_masked_one_keeps_no_uuid(
 ) -> None:
     """scripts/capture-hardware on a formatted practice drive."""
     drive = practice.ensure(home)
-    with hold(drive, erase="practice", destructive=True, home=home) as held:
-        prepare.make_filesystem(held, "ext4")
+    with hold(drive, erase="practice", destructive=True, home=home) as drive_hold:
+        prepare.make_filesystem(drive_hold, "ext4")
     live = practice.ensure(home)
     uuid = str(live.value("filesystems")[0]["uuid"])
     environment = {**os.environ, "BENCHSTICK_HOME": str(home)}
     for name, options in (("plain", []), ("masked", ["--mask"])):
         argv = [str(CAPTURE), name, drive.name, "--into", str(tmp_path / "cases"), *options]
-        done = subprocess.run(argv, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        result = subprocess.run(argv, env=environment, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
     plain = playback.play(tmp_path / "cases/plain", tmp_path / "root1", home=home)
     assert [(d.code, d.guard) for d in plain] == [("practice", live.guard)]
     assert plain[0].facts == live.facts
@@ -147,7 +147,7 @@ def test_a_captured_drive_plays_back_and_a_masked_one_keeps_no_uuid(
 
 
 def test_capturing_an_unknown_disk_is_a_clear_line() -> None:
-    done = subprocess.run([CAPTURE, "x", "sdnothing"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "no disk sdnothing: there are" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = subprocess.run([CAPTURE, "x", "sdnothing"], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert "no disk sdnothing: there are" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -24,8 +24,8 @@ RUN = "0c52ae10-0000-4000-8000-000000000001"
 def held(bench_home: Path, tmp_path: Path) -> Iterator[Hold]:
     with practice_home(tmp_path) as home:
         drive = practice.ensure(home)
-        with hold(drive, erase="practice", destructive=True, home=home) as taken:
-            yield taken
+        with hold(drive, erase="practice", destructive=True, home=home) as drive_hold:
+            yield drive_hold
 
 
 def table(node: str) -> str:
@@ -33,18 +33,18 @@ def table(node: str) -> str:
 
 
 def test_ext4_is_made_on_one_aligned_partition_and_nothing_writes_afterwards(held: Hold) -> None:
-    made = prepare.make_filesystem(held, "ext4", label="TESTLABEL")
-    assert made.path == f"{held.drive.path}p1"
-    assert (made.fs, made.cluster, made.start) == ("ext4", 4096, 1 << 20)
+    filesystem = prepare.make_filesystem(held, "ext4", label="TESTLABEL")
+    assert filesystem.path == f"{held.drive.path}p1"
+    assert (filesystem.fs, filesystem.cluster, filesystem.start) == ("ext4", 4096, 1 << 20)
     text = table(held.drive.path)
     assert "label: dos" in text
     assert text.count("start=") == 1
     assert "start=        2048" in text
     assert "type=83" in text
-    shown = call("dumpe2fs", "-h", made.path)
-    assert "TESTLABEL" in shown
-    assert "journal_data" not in shown.split("Default mount options:")[1].splitlines()[0]
-    mounted = prepare.mount(made.path, made.fs, RUN)
+    superblock = call("dumpe2fs", "-h", filesystem.path)
+    assert "TESTLABEL" in superblock
+    assert "journal_data" not in superblock.split("Default mount options:")[1].splitlines()[0]
+    mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
     try:
         line = next(
             row for row in Path("/proc/self/mountinfo").read_text().splitlines() if RUN in row
@@ -53,25 +53,25 @@ def test_ext4_is_made_on_one_aligned_partition_and_nothing_writes_afterwards(hel
             assert option in line
         assert mounted == paths.mounts() / RUN
         os.sync()
-        before = _written(held.drive.name)
+        before = _count_sectors(held.drive.name)
         time.sleep(6)
         os.sync()
         # With lazy initialisation the kernel would write inode tables for minutes.
-        assert _written(held.drive.name) - before < 64
+        assert _count_sectors(held.drive.name) - before < 64
     finally:
         assert prepare.unmount(mounted) is None
     assert not mounted.exists()
 
 
-def _written(name: str) -> int:
+def _count_sectors(name: str) -> int:
     """Sectors written so far."""
     return int(Path(f"/sys/block/{name}/stat").read_text().split()[6])
 
 
 def test_auto_takes_the_first_that_works_and_says_which(held: Hold) -> None:
-    made = prepare.make_filesystem(held, "auto")
-    wanted = "exfat" if filesystems.why_not_makeable("exfat") is None else "ext4"
-    assert made.fs == wanted
+    filesystem = prepare.make_filesystem(held, "auto")
+    expected = "exfat" if filesystems.why_not_makeable("exfat") is None else "ext4"
+    assert filesystem.fs == expected
 
 
 def test_auto_passes_on_to_ext4_where_the_kernel_has_no_exfat() -> None:
@@ -109,11 +109,11 @@ def test_formatting_again_replaces_other_tables_and_signatures(held: Hold) -> No
     subprocess.run(["sfdisk", "-q", node], input=script.encode(), check=True)
     subprocess.run(["partx", "-a", node], capture_output=True)
     call("mkfs.btrfs", "-q", "-f", f"{node}p1")
-    made = prepare.make_filesystem(held, "ext4")
+    filesystem = prepare.make_filesystem(held, "ext4")
     assert "label: dos" in table(node)
-    shown = sorted(Path(f"/sys/block/{held.drive.name}").glob(f"{held.drive.name}p*"))
-    assert [path.name for path in shown] == [f"{held.drive.name}p1"]
-    signatures = call("wipefs", "--noheadings", "--output", "TYPE", made.path).split()
+    partitions = sorted(Path(f"/sys/block/{held.drive.name}").glob(f"{held.drive.name}p*"))
+    assert [path.name for path in partitions] == [f"{held.drive.name}p1"]
+    signatures = call("wipefs", "--noheadings", "--output", "TYPE", filesystem.path).split()
     assert signatures == ["ext4"]
     assert "gpt" not in call("wipefs", "--noheadings", "--output", "TYPE", node)
 
@@ -144,15 +144,15 @@ def test_keep_takes_the_largest_filesystem_that_can_be_mounted(held: Hold) -> No
     call("mkfs.ext4", "-q", "-F", f"{node}p1")
     call("mkfs.ext4", "-q", "-F", "-L", "MINE", f"{node}p2")
     call("mkswap", f"{node}p3")
-    found = prepare.find_filesystem(held.drive)
-    assert (found.path, found.fs, found.label) == (f"{node}p2", "ext4", "MINE")
+    filesystem = prepare.find_filesystem(held.drive)
+    assert (filesystem.path, filesystem.fs, filesystem.label) == (f"{node}p2", "ext4", "MINE")
 
 
 def test_keep_finds_a_partition_that_the_kernel_does_not_show(held: Hold) -> None:
-    made = prepare.make_filesystem(held, "ext4")
+    filesystem = prepare.make_filesystem(held, "ext4")
     call("partx", "-d", held.drive.path)
-    assert not Path(made.path).exists()
-    assert prepare.find_filesystem(held.drive).path == made.path
+    assert not Path(filesystem.path).exists()
+    assert prepare.find_filesystem(held.drive).path == filesystem.path
 
 
 def test_keep_without_a_filesystem_names_the_remedy(held: Hold) -> None:
@@ -162,10 +162,10 @@ def test_keep_without_a_filesystem_names_the_remedy(held: Hold) -> None:
 
 
 def test_keep_is_refused_when_mounted_elsewhere(held: Hold, tmp_path: Path) -> None:
-    made = prepare.make_filesystem(held, "ext4")
+    filesystem = prepare.make_filesystem(held, "ext4")
     point = tmp_path / "elsewhere"
     point.mkdir()
-    call("mount", made.path, point)
+    call("mount", filesystem.path, point)
     try:
         with pytest.raises(Refused, match=str(point)):
             prepare.find_filesystem(held.drive)
@@ -174,8 +174,8 @@ def test_keep_is_refused_when_mounted_elsewhere(held: Hold, tmp_path: Path) -> N
 
 
 def test_the_runs_folder_is_new_and_anything_of_its_name_is_refused(held: Hold) -> None:
-    made = prepare.make_filesystem(held, "ext4")
-    mounted = prepare.mount(made.path, made.fs, RUN)
+    filesystem = prepare.make_filesystem(held, "ext4")
+    mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
     try:
         folder = prepare.new_folder(mounted, 7, RUN)
         assert folder == mounted / "benchstick-7"
@@ -201,12 +201,12 @@ def test_a_run_id_cannot_lead_out_of_the_benchs_folder(held: Hold) -> None:
 
 
 def test_a_busy_mount_is_detached_lazily_and_told(held: Hold) -> None:
-    made = prepare.make_filesystem(held, "ext4")
-    mounted = prepare.mount(made.path, made.fs, RUN)
+    filesystem = prepare.make_filesystem(held, "ext4")
+    mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
     with (mounted / "open").open("w"):
-        told = prepare.unmount(mounted, tries=2)
-        assert told is not None
-        assert "busy" in told
+        message = prepare.unmount(mounted, tries=2)
+        assert message is not None
+        assert "busy" in message
     assert not mounted.exists()
 
 

@@ -49,14 +49,14 @@ def test_rounds_end_at_steady_state_and_the_rest_is_skipped(own_bench: Bench) ->
     assert len(passes) == steady.rounds
     rounds = [step for step in fios(document) if "round" in step["name"]]
     assert len(rounds) == 50
-    done, left = rounds[: 2 * len(passes)], rounds[2 * len(passes) :]
-    assert {step["state"] for step in done} == {"done"}
+    done_rounds, skipped_rounds = rounds[: 2 * len(passes)], rounds[2 * len(passes) :]
+    assert {step["state"] for step in done_rounds} == {"done"}
     if steady.reached:
-        assert {(step["state"], step["why"]) for step in left} <= {
+        assert {(step["state"], step["why"]) for step in skipped_rounds} <= {
             ("skipped", f"steady state after round {steady.rounds}")
         }
     assert not [item for item in document["figures"] if item["step"] in
-                {step["name"] for step in left}]  # fmt: skip
+                {step["name"] for step in skipped_rounds}]  # fmt: skip
     for item in passes:
         assert item["state"] == "valid", item["why"]
         counted, totals = item["detail"]["counters"], item["detail"]["totals"]
@@ -79,15 +79,15 @@ def test_saturation_ends_when_enough_is_written(own_bench: Bench) -> None:
         *own_bench.practice("pts", *TINY, "--param", "test=wsat", "--param", "limit=4")
     )
     rounds = fios(document)
-    written = [moved(document, step["name"])["write_bytes"]
+    round_bytes = [moved(document, step["name"])["write_bytes"]
                for step in rounds if step["state"] == "done"]  # fmt: skip
     assert len(rounds) == 4
     # All four, unless the practice drive's capacity was written before.
-    assert len(written) == 4 or sum(written) >= 0.995 * capacity
+    assert len(round_bytes) == 4 or sum(round_bytes) >= 0.995 * capacity
     figures = {item["name"]: item["value"] for item in document["figures"]
                if item["pass"] is None}  # fmt: skip
-    told = figures["reduced RND4K 0:100 Q4T2 written"]
-    assert abs(told * 1e9 - sum(written)) <= 0.005 * sum(written)
+    reported_gb = figures["reduced RND4K 0:100 Q4T2 written"]
+    assert abs(reported_gb * 1e9 - sum(round_bytes)) <= 0.005 * sum(round_bytes)
     assert not [step for step in rounds if step["name"].startswith("fill")]
 
 
@@ -111,10 +111,10 @@ def test_an_access_of_hir_writes_and_waits(own_bench: Bench) -> None:
     index = document["steps"].index(step)
     own = [sample for sample in exported["samples"]
            if sample["step"] == document["steps"][index]["index"]]  # fmt: skip
-    begun = step["t_start"]
+    step_start = step["t_start"]
     late = [sample["write_bytes"] for sample in own
-            if begun + 6.5 < sample["t"] < begun + 9.5]  # fmt: skip
-    early = [sample["write_bytes"] for sample in own if sample["t"] < begun + 4]
+            if step_start + 6.5 < sample["t"] < step_start + 9.5]  # fmt: skip
+    early = [sample["write_bytes"] for sample in own if sample["t"] < step_start + 4]
     assert late
     assert sum(late) < 0.02 * sum(early), (early, late)
 
@@ -135,14 +135,14 @@ def test_bad_input_is_one_line_and_writes_nothing(own_bench: Bench) -> None:
     own_bench.run("practice")
     name = own_bench.json("drive", "practice")["name"]
     stat = Path(f"/sys/block/{name}/stat")
-    written = stat.read_text().split()[6]
+    sectors_before = stat.read_text().split()[6]
     for param in ("amount=100TB", "amount=5000", "amount=1MiB", "range=101", "rounds=4",
                   "test=xsr", "purge=format"):  # fmt: skip
-        done = own_bench.run(*own_bench.practice("pts", "--param", param))
-        assert done.returncode == 2, (param, done.stderr)
-        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-        assert param.split("=")[0] in done.stderr
-    assert stat.read_text().split()[6] == written
+        result = own_bench.run(*own_bench.practice("pts", "--param", param))
+        assert result.returncode == 2, (param, result.stderr)
+        assert len(result.stderr.strip().splitlines()) == 1, result.stderr
+        assert param.split("=")[0] in result.stderr
+    assert stat.read_text().split()[6] == sectors_before
 
 
 def test_each_block_size_of_the_throughput_has_a_purge_of_its_own(own_bench: Bench) -> None:
@@ -155,8 +155,8 @@ def test_each_block_size_of_the_throughput_has_a_purge_of_its_own(own_bench: Ben
     # The second one in the middle of the run, with the drive held for it already.
     assert kinds.count("purge") == 2
     assert {step["state"] for step in document["steps"] if step["kind"] != "fio"} == {"done"}
-    gone = [item for item in document["figures"] if item["name"] == "marks gone"]
-    assert [item["value"] for item in gone] == [100.0, 100.0]
+    mark_figures = [item for item in document["figures"] if item["name"] == "marks gone"]
+    assert [item["value"] for item in mark_figures] == [100.0, 100.0]
     assert document["conditions"]["state"] == document["plan"]["state"]
     assert set(document["result"]["steady"]) == {"SEQ128K", "SEQ1M"}
     assert document["result"]["method"] == "PTS-like, changed"

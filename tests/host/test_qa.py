@@ -29,11 +29,11 @@ params = { passes = 1, time = 1, interval = 0, size = "32MiB", profile = "demo" 
 FACT = '[[limit]]\nfact = "transport"\nop = "=="\nvalue = "virtual"\n'
 
 
-def rate(wanted: float) -> str:
-    return f'[[limit]]\nfigure = "SEQ1M Q8T1 read"\nop = ">="\nvalue = {wanted}\nunit = "MB/s"\n'
+def rate(minimum: float) -> str:
+    return f'[[limit]]\nfigure = "SEQ1M Q8T1 read"\nop = ">="\nvalue = {minimum}\nunit = "MB/s"\n'
 
 
-def written(folder: Path, text: str, name: str = "my.toml") -> str:
+def write(folder: Path, text: str, name: str = "my.toml") -> str:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return str(path)
@@ -43,29 +43,33 @@ def qa(bench: Bench, recipe: str, *more: str, code: int) -> dict[str, Any]:
     """The one verdict of a test of the practice drive that ends with this exit code."""
     document = bench.json("qa", recipe, "--drive", "practice", *more, code=code)
     assert document["exit_code"] == code
-    (found,) = document["verdicts"]
-    assert isinstance(found, dict)
-    return found
+    (verdict,) = document["verdicts"]
+    assert isinstance(verdict, dict)
+    return verdict
 
 
 ERASE = ("--erase", "practice")
 
 
 def test_a_drive_passes_and_every_output_says_so(bench: Bench, tmp_path: Path) -> None:
-    recipe = written(tmp_path, f"{SUITE}{FACT}{rate(0.1)}[after]\neject = true\n")
+    recipe = write(tmp_path, f"{SUITE}{FACT}{rate(0.1)}[after]\neject = true\n")
     files = {name: tmp_path / f"out.{name}" for name in ("junit", "csv", "events")}
     options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
-    chosen = bench.home / "benchstick.toml"
-    chosen.parent.mkdir(exist_ok=True)
-    chosen.write_text('event_log = "events.log"\n', encoding="utf-8")
-    found = qa(bench, recipe, *ERASE, "--asset", "A-17", *options, code=0)
-    chosen.unlink()
-    assert (found["verdict"], found["why"], found["labels"]) == ("pass", None, {"asset": "A-17"})
-    assert [item["state"] for item in found["limits"]] == ["held", "held"]
-    assert found["limits"][1]["measured"] > 0.1
+    config_file = bench.home / "benchstick.toml"
+    config_file.parent.mkdir(exist_ok=True)
+    config_file.write_text('event_log = "events.log"\n', encoding="utf-8")
+    verdict = qa(bench, recipe, *ERASE, "--asset", "A-17", *options, code=0)
+    config_file.unlink()
+    assert (verdict["verdict"], verdict["why"], verdict["labels"]) == (
+        "pass",
+        None,
+        {"asset": "A-17"},
+    )
+    assert [item["state"] for item in verdict["limits"]] == ["held", "held"]
+    assert verdict["limits"][1]["measured"] > 0.1
     # A file on a loop device cannot be ejected, which is told.
-    assert (found["after"]["asked"], found["after"]["done"]) == ("eject", False)
-    (run,) = found["runs"]
+    assert (verdict["after"]["asked"], verdict["after"]["done"]) == ("eject", False)
+    (run,) = verdict["runs"]
     names = {item["name"] for item in bench.json("show", str(run["number"]))["figures"]}
     entry = read(Path(recipe).read_bytes(), recipe).entries[0]
     # What a recipe is checked by is what the suite gives.
@@ -79,36 +83,36 @@ def test_a_drive_passes_and_every_output_says_so(bench: Bench, tmp_path: Path) -
     assert (bench.home / "events.log").read_text(encoding="ascii").splitlines() == lines
     assert " event=begun drive=practice " in lines[0] and "asset=A-17" in lines[0]
     assert "event=verdict" in lines[-1] and " verdict=pass " in lines[-1]
-    listed = bench.json("verdict", "list")["verdicts"]
-    assert [item["verdict"] for item in listed] == ["pass"]
-    number = str(listed[0]["number"])
-    shown = json.loads(bench.run("verdict", "show", number, "--format", "json").stdout)
-    assert shown == {"number": listed[0]["number"], **found}
+    verdicts = bench.json("verdict", "list")["verdicts"]
+    assert [item["verdict"] for item in verdicts] == ["pass"]
+    number = str(verdicts[0]["number"])
+    stored_verdict = json.loads(bench.run("verdict", "show", number, "--format", "json").stdout)
+    assert stored_verdict == {"number": verdicts[0]["number"], **verdict}
     exported = json.loads(bench.run("export", str(run["number"]), "--format", "json").stdout)
-    assert exported["verdicts"] == [shown]
+    assert exported["verdicts"] == [stored_verdict]
     assert bench.run("verdict", "show", number).stdout.startswith("PASS: practice ")
     assert bench.run("verdict", "show", "9999").returncode == 2
 
 
 def test_a_limit_that_fails_is_named_and_the_test_done_again(bench: Bench, tmp_path: Path) -> None:
-    recipe = written(tmp_path, f"retries = 1\n{SUITE}{rate(9e6)}")
-    done = bench.run("qa", recipe, "--drive", "practice", *ERASE)
-    assert done.returncode == 1
-    assert "FAIL" in done.stdout and "tested again" in done.stderr
+    recipe = write(tmp_path, f"retries = 1\n{SUITE}{rate(9e6)}")
+    result = bench.run("qa", recipe, "--drive", "practice", *ERASE)
+    assert result.returncode == 1
+    assert "FAIL" in result.stdout and "tested again" in result.stderr
     last = bench.json("verdict", "list")["verdicts"][0]["number"]
-    found = json.loads(bench.run("verdict", "show", str(last), "--format", "json").stdout)
-    assert [item["code"] for item in found["failures"]] == ["figure-limit"]
-    assert found["why"].startswith("SEQ1M Q8T1 read of cdm: ")
-    assert "wanted >= 9000000 MB/s" in found["why"]
-    assert (found["retries"], len(found["earlier"])) == (1, 1)
-    assert found["earlier"][0]["why"] != found["why"]
+    verdict = json.loads(bench.run("verdict", "show", str(last), "--format", "json").stdout)
+    assert [item["code"] for item in verdict["failures"]] == ["figure-limit"]
+    assert verdict["why"].startswith("SEQ1M Q8T1 read of cdm: ")
+    assert "wanted >= 9000000 MB/s" in verdict["why"]
+    assert (verdict["retries"], len(verdict["earlier"])) == (1, 1)
+    assert verdict["earlier"][0]["why"] != verdict["why"]
 
 
 class Watching:
     """Stands for an agent that saw drives being plugged in: its lock, and what it published."""
 
-    def __init__(self, bench: Bench, *seen: int) -> None:
-        self._bench, self._seen = bench, seen
+    def __init__(self, bench: Bench, *hotplugs: int) -> None:
+        self._bench, self._seen = bench, hotplugs
         self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> None:
@@ -135,32 +139,32 @@ def test_data_is_erased_without_a_code_where_all_four_conditions_hold_and_nowher
         # All that is not zero, and where. Holes are left out: what the filesystem below takes for
         # one may change while nobody writes. What was written before is on its way no more.
         os.sync()
-        found, zero = hashlib.sha256(), bytes(4096)
+        digest, zero = hashlib.sha256(), bytes(4096)
         with image.open("rb") as file:
             at = 0
             while True:
                 try:
                     start = os.lseek(file.fileno(), at, os.SEEK_DATA)
                 except OSError:
-                    return found.hexdigest()
+                    return digest.hexdigest()
                 at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
                 file.seek(start)
                 for place in range(start, at, 4096):
                     block = file.read(min(4096, at - place))
                     if block != zero[: len(block)]:
-                        found.update(f"{place}:".encode() + block)
+                        digest.update(f"{place}:".encode() + block)
 
     def tested(*tops: str, code: int) -> dict[str, Any]:
         match = '[match]\ntransport = "virtual"\n'
         text = "".join(f"{top} = true\n" for top in tops) + match + SUITE + FACT
-        return qa(bench, written(tmp_path, text), code=code)
+        return qa(bench, write(tmp_path, text), code=code)
 
-    def refused(said: str, *tops: str) -> None:
+    def refused(reason: str, *tops: str) -> None:
         before = checksum()
-        found = tested(*tops, code=5)
-        assert [item["code"] for item in found["inconclusive"]] == ["erase-not-allowed"]
-        assert found["why"] == f"erase not allowed: {said}"
-        assert found["runs"] == [] and checksum() == before
+        verdict = tested(*tops, code=5)
+        assert [item["code"] for item in verdict["inconclusive"]] == ["erase-not-allowed"]
+        assert verdict["why"] == f"erase not allowed: {reason}"
+        assert verdict["runs"] == [] and checksum() == before
 
     settings.write_text('bench_ports = {"slot 1" = "practice"}\n', encoding="utf-8")
     with Watching(bench, diskseq):
@@ -172,23 +176,23 @@ def test_data_is_erased_without_a_code_where_all_four_conditions_hold_and_nowher
         refused("the drive was not plugged in while the bench watched", "allow_erase")
     refused("the drive was not plugged in while the bench watched", "allow_erase")
     with Watching(bench, diskseq):
-        found = tested("allow_erase", code=0)
-        assert (found["verdict"], found["drive"]["slot"]) == ("pass", "slot 1")
-        held = bench.json("drive", "practice")["contents"]["value"]
-        assert "partition table" in held
+        verdict = tested("allow_erase", code=0)
+        assert (verdict["verdict"], verdict["drive"]["slot"]) == ("pass", "slot 1")
+        contents = bench.json("drive", "practice")["contents"]["value"]
+        assert "partition table" in contents
         refused(
-            f"the drive is not blank ({held}) and the recipe does not say erase_used = true",
+            f"the drive is not blank ({contents}) and the recipe does not say erase_used = true",
             "allow_erase",
         )
         assert checksum() != hashlib.sha256().hexdigest()
         assert tested("allow_erase", "erase_used", code=0)["verdict"] == "pass"
         # Nobody has to name a drive that is on one of the bench's ports.
         text = f'allow_erase = true\n[match]\ntransport = "virtual"\n{SUITE}{FACT}'
-        document = bench.json("qa", written(tmp_path, text), code=5)
+        document = bench.json("qa", write(tmp_path, text), code=5)
         assert [item["drive"]["code"] for item in document["verdicts"]] == ["practice"]
     # A code of another drive is none.
-    done = bench.run("qa", written(tmp_path, SUITE + FACT), "--drive", "practice", "--erase", "x")
-    assert done.returncode == 2
+    result = bench.run("qa", write(tmp_path, SUITE + FACT), "--drive", "practice", "--erase", "x")
+    assert result.returncode == 2
 
 
 @pytest.mark.parametrize("place", ["start", "middle", "end"])
@@ -212,10 +216,10 @@ def test_random_data_without_a_signature_is_not_blank(
     )
     text = f'allow_erase = true\n[match]\ntransport = "virtual"\n{SUITE}{FACT}'
     with Watching(bench, diskseq):
-        found = qa(bench, written(tmp_path, text), code=5)
-    assert [item["code"] for item in found["inconclusive"]] == ["erase-not-allowed"]
-    assert "the drive is not blank (data of no known kind" in found["why"]
-    assert found["runs"] == []
+        verdict = qa(bench, write(tmp_path, text), code=5)
+    assert [item["code"] for item in verdict["inconclusive"]] == ["erase-not-allowed"]
+    assert "the drive is not blank (data of no known kind" in verdict["why"]
+    assert verdict["runs"] == []
     with Path(node).open("rb") as file:
         file.seek(at)
         assert file.read(length) == data
@@ -225,26 +229,26 @@ def test_a_recipe_for_other_drives_and_a_dry_run_begin_nothing(
     bench: Bench, tmp_path: Path
 ) -> None:
     runs = len(bench.json("runs", "--practice")["runs"])
-    other = written(tmp_path, f'{SUITE}{FACT}[match]\nsize = ">= 100TB"\n')
-    found = qa(bench, other, *ERASE, code=5)
-    assert [item["code"] for item in found["inconclusive"]] == ["no-match"]
-    recipe = written(tmp_path, SUITE + FACT)
-    done = bench.run("qa", recipe, "--drive", "practice", "--dry-run")
-    assert done.returncode == 0
-    assert "erase not allowed" in done.stdout
-    done = bench.run("qa", recipe, "--drive", "practice", *ERASE, "--dry-run")
-    assert "destroys the data" in done.stdout
-    done = bench.run("qa", recipe, "--drive", "practice", *ERASE, "--scanned", "X-1", "--dry-run")
-    assert "the scanned serial X-1 is not the drive's" in done.stdout
-    assert "destroys the data" not in done.stdout
-    found = qa(bench, recipe, *ERASE, "--scanned", "X-1", code=1)
-    assert [item["code"] for item in found["failures"]] == ["serial-mismatch"]
+    other = write(tmp_path, f'{SUITE}{FACT}[match]\nsize = ">= 100TB"\n')
+    verdict = qa(bench, other, *ERASE, code=5)
+    assert [item["code"] for item in verdict["inconclusive"]] == ["no-match"]
+    recipe = write(tmp_path, SUITE + FACT)
+    result = bench.run("qa", recipe, "--drive", "practice", "--dry-run")
+    assert result.returncode == 0
+    assert "erase not allowed" in result.stdout
+    result = bench.run("qa", recipe, "--drive", "practice", *ERASE, "--dry-run")
+    assert "destroys the data" in result.stdout
+    result = bench.run("qa", recipe, "--drive", "practice", *ERASE, "--scanned", "X-1", "--dry-run")
+    assert "the scanned serial X-1 is not the drive's" in result.stdout
+    assert "destroys the data" not in result.stdout
+    verdict = qa(bench, recipe, *ERASE, "--scanned", "X-1", code=1)
+    assert [item["code"] for item in verdict["failures"]] == ["serial-mismatch"]
     for argv in (("--drive", "practice", "--drive", "practice"), ()):
         assert bench.run("qa", recipe, *argv).returncode == 2
-    bad = written(tmp_path, "name = 5\n", "bad.toml")
-    done = bench.run("qa", bad, "--drive", "practice")
-    assert done.returncode == 2
-    assert f"{bad}:1: name: text is wanted\n" in done.stderr
+    bad = write(tmp_path, "name = 5\n", "bad.toml")
+    result = bench.run("qa", bad, "--drive", "practice")
+    assert result.returncode == 2
+    assert f"{bad}:1: name: text is wanted\n" in result.stderr
     assert len(bench.json("runs", "--practice")["runs"]) == runs
 
 
@@ -266,13 +270,13 @@ def test_a_rule_ends_the_test_early_as_failed(
     bench: Bench, tmp_path: Path, rule: str, code: str
 ) -> None:
     text = f"{LONG}{FACT}{rule}" if rule.startswith("[") else f"{rule}{LONG}{FACT}"
-    found = qa(bench, written(tmp_path, text), *ERASE, code=1)
-    assert [item["code"] for item in found["failures"]] == [code]
-    assert [run["state"] for run in found["runs"]] == ["cancelled"]
+    verdict = qa(bench, write(tmp_path, text), *ERASE, code=1)
+    assert [item["code"] for item in verdict["failures"]] == [code]
+    assert [run["state"] for run in verdict["runs"]] == ["cancelled"]
 
 
 def test_a_cancelled_test_tells_nothing_and_is_kept(bench: Bench, tmp_path: Path) -> None:
-    recipe = written(tmp_path, LONG + FACT)
+    recipe = write(tmp_path, LONG + FACT)
     process = bench.start("qa", recipe, "--drive", "practice", *ERASE, "--json")
     wait_for(lambda: [r for r in bench.json("runs", "--practice")["runs"]
                       if r["state"] == "running"])  # fmt: skip
@@ -281,15 +285,15 @@ def test_a_cancelled_test_tells_nothing_and_is_kept(bench: Bench, tmp_path: Path
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    (found,) = json.loads(out)["verdicts"]
-    assert (found["verdict"], found["inconclusive"][0]["code"]) == ("inconclusive", "cancelled")
+    (verdict,) = json.loads(out)["verdicts"]
+    assert (verdict["verdict"], verdict["inconclusive"][0]["code"]) == ("inconclusive", "cancelled")
     assert bench.json("verdict", "list")["verdicts"][0]["exit_code"] == 130
 
 
 def test_a_test_whose_process_is_killed_has_a_verdict_and_ends_with_who_asked(
     bench: Bench, tmp_path: Path
 ) -> None:
-    recipe = written(tmp_path, LONG + FACT)
+    recipe = write(tmp_path, LONG + FACT)
 
     def running() -> Any:
         return [r for r in bench.json("runs", "--practice")["runs"] if r["state"] == "running"]
@@ -300,8 +304,8 @@ def test_a_test_whose_process_is_killed_has_a_verdict_and_ends_with_who_asked(
     os.kill(pid, signal.SIGKILL)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 70
-    (found,) = json.loads(out)["verdicts"]
-    assert found["inconclusive"][0]["code"] == "internal-error"
+    (verdict,) = json.loads(out)["verdicts"]
+    assert verdict["inconclusive"][0]["code"] == "internal-error"
     process = bench.start("qa", recipe, "--drive", "practice", *ERASE, "--json")
     wait_for(running)
     process.kill()
@@ -314,7 +318,7 @@ def test_a_test_whose_process_is_killed_has_a_verdict_and_ends_with_who_asked(
 def processes_of(bench: Bench) -> list[int]:
     """The processes that test a drive for this bench. One that was forked to become a tool has its
     parent's command line for a moment: it is not one of them."""
-    found = {}
+    parents = {}
     for entry in Path("/proc").iterdir():
         try:
             command = (entry / "cmdline").read_bytes()
@@ -323,5 +327,5 @@ def processes_of(bench: Bench) -> list[int]:
         except OSError:
             continue
         if b"benchstick.qa.drive_session" in command and str(bench.home).encode() in environment:
-            found[int(entry.name)] = parent
-    return [pid for pid, parent in found.items() if parent not in found]
+            parents[int(entry.name)] = parent
+    return [pid for pid, parent in parents.items() if parent not in parents]

@@ -12,7 +12,7 @@ import pytest
 
 from benchstick.store import database, queues
 from tests.host.bench import Bench, wait_for
-from tests.host.test_agent import PARAMS, ask, final, seen, wish
+from tests.host.test_agent import PARAMS, ask, final, read_seen_drives, wish
 
 QUICK = {"suite": "cdm", "params": {**PARAMS, "only": "read"}}
 LONG = {"suite": "cdm", "params": {**PARAMS, "time": "30"}}
@@ -22,7 +22,7 @@ LONG = {"suite": "cdm", "params": {**PARAMS, "time": "30"}}
 def agent(bench: Bench) -> Iterator[subprocess.Popen[str]]:
     bench.run("practice")
     process = bench.start("agent")
-    wait_for(lambda: seen(bench))
+    wait_for(lambda: read_seen_drives(bench))
     with pytest.MonkeyPatch.context() as patch:
         # What tells whether the agent and a run are alive.
         patch.setenv("BENCHSTICK_RUN", bench.environment["BENCHSTICK_RUN"])
@@ -39,22 +39,22 @@ def queued(bench: Bench, *runs: object, **changes: object) -> int:
     return ask(bench, "run", body)
 
 
-def shown(bench: Bench, number: int) -> dict[str, Any]:
+def read_queue(bench: Bench, number: int) -> dict[str, Any]:
     with contextlib.closing(database.open_reader(bench.home)) as db:
-        found = queues.document(db, number)
-    assert found is not None
-    return found
+        document = queues.document(db, number)
+    assert document is not None
+    return document
 
 
 def when(bench: Bench, number: int, is_so: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     """The queue as soon as `is_so` holds of it."""
 
     def look() -> dict[str, Any] | None:
-        found = shown(bench, number)
-        return found if is_so(found) else None
+        queue = read_queue(bench, number)
+        return queue if is_so(queue) else None
 
-    found: dict[str, Any] = wait_for(look, 90)
-    return found
+    queue: dict[str, Any] = wait_for(look, 90)
+    return queue
 
 
 def states(document: dict[str, Any]) -> list[str]:
@@ -66,26 +66,26 @@ def running(document: dict[str, Any]) -> bool:
 
 
 def runs_of(bench: Bench) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = bench.json("runs", "--practice")["runs"]
-    return found
+    runs: list[dict[str, Any]] = bench.json("runs", "--practice")["runs"]
+    return runs
 
 
 def test_runs_follow_one_another_until_one_is_cancelled(
     bench: Bench, agent: subprocess.Popen[str]
 ) -> None:
     number = queued(bench, QUICK, LONG, LONG, QUICK)
-    when(bench, number, lambda found: found["state"] == "open")
+    when(bench, number, lambda item: item["state"] == "open")
     assert final(bench, ask(bench, "cancel", {"queue": number, "place": 1}))["state"] == "done"
     # The drive is the queue's, between its runs too.
     assert final(bench, ask(bench, "run", wish(bench)))["state"] == "refused"
-    third = when(bench, number, lambda found: found["entries"][2]["state"] == "running")
+    third = when(bench, number, lambda item: item["entries"][2]["state"] == "running")
     assert states(third) == ["done", "taken_out", "running", "waiting"]
     run = third["entries"][2]["run"]
     ask(bench, "cancel", {"run": run})
-    ended = when(bench, number, lambda found: found["state"] == "stopped")
-    assert states(ended) == ["done", "taken_out", "cancelled", "not_started"]
-    assert f"run {run} cancelled" in ended["why"]
-    assert [found["number"] for found in runs_of(bench)] == [run, ended["entries"][0]["run"]]
+    queue = when(bench, number, lambda item: item["state"] == "stopped")
+    assert states(queue) == ["done", "taken_out", "cancelled", "not_started"]
+    assert f"run {run} cancelled" in queue["why"]
+    assert [item["number"] for item in runs_of(bench)] == [run, queue["entries"][0]["run"]]
 
 
 def test_a_mistake_in_the_last_one_is_found_before_the_first_begins(
@@ -100,9 +100,9 @@ def test_a_mistake_in_the_last_one_is_found_before_the_first_begins(
     ):  # fmt: skip
         numbers.append(queued(bench, *runs, **changes))
         assert final(bench, numbers[-1])["state"] == "refused"
-    found = shown(bench, numbers[0])
-    assert (found["state"], states(found)) == ("refused", ["not_started"] * 2)
-    assert "passes" in found["why"]
+    queue = read_queue(bench, numbers[0])
+    assert (queue["state"], states(queue)) == ("refused", ["not_started"] * 2)
+    assert "passes" in queue["why"]
     assert len(runs_of(bench)) == before
 
 
@@ -117,19 +117,19 @@ def test_a_command_in_a_terminal_is_told_and_cancelled_as_a_queue(
         assert command.poll() is None, command.communicate()
         with contextlib.closing(database.open_reader(bench.home)) as db:
             number = queues.newest(db, 1)
-        found = shown(bench, number[0]) if number else None
-        return found if found and found["by"] == "command" and running(found) else None
+        queue = read_queue(bench, number[0]) if number else None
+        return queue if queue and queue["by"] == "command" and running(queue) else None
 
     number = wait_for(begun, 90)["number"]
     assert final(bench, ask(bench, "cancel", {"queue": number, "place": 1}))["state"] == "done"
     # The agent starts nothing of it, and nothing else on its drive.
     assert final(bench, ask(bench, "run", wish(bench)))["state"] == "refused"
-    assert states(shown(bench, number)) == ["running", "taken_out", "waiting"]
+    assert states(read_queue(bench, number)) == ["running", "taken_out", "waiting"]
     assert final(bench, ask(bench, "cancel", {"queue": number}))["state"] == "done"
     assert command.wait(timeout=90) == 130
-    ended = shown(bench, number)
-    assert ended["state"] == "cancelled"
-    assert states(ended) == ["cancelled", "taken_out", "not_started"]
+    queue = read_queue(bench, number)
+    assert queue["state"] == "cancelled"
+    assert states(queue) == ["cancelled", "taken_out", "not_started"]
 
 
 def test_a_killed_agent_leaves_its_run_and_the_next_starts_nothing(
@@ -140,14 +140,14 @@ def test_a_killed_agent_leaves_its_run_and_the_next_starts_nothing(
     agent.kill()
     agent.wait(timeout=60)
     # Whoever looks before the next agent begins is told the same. The run itself goes on.
-    told = shown(bench, number)
-    assert (told["state"], told["why"]) == ("stopped", queues.NO_AGENT)
-    assert states(told) == ["running", "not_started"]
+    queue = read_queue(bench, number)
+    assert (queue["state"], queue["why"]) == ("stopped", queues.NO_AGENT)
+    assert states(queue) == ["running", "not_started"]
     again = bench.start("agent")
     try:
-        kept = wait_for(lambda: closed(bench, number))
-        assert kept == ("stopped", queues.NO_AGENT)
-        run = str(shown(bench, number)["entries"][0]["run"])
+        stored_state = wait_for(lambda: closed(bench, number))
+        assert stored_state == ("stopped", queues.NO_AGENT)
+        run = str(read_queue(bench, number)["entries"][0]["run"])
         assert bench.run("cancel", run).returncode == 0
         when(bench, number, lambda found: states(found) == ["cancelled", "not_started"])
     finally:

@@ -154,8 +154,8 @@ def test_a_steady_sweep_does_what_its_plan_says(own_bench: Bench) -> None:
     for name in order[2:]:
         counted = moved(document, name)
         share = counted["read_bytes"] / (counted["read_bytes"] + counted["write_bytes"])
-        wanted = {"read": (1, 1), "mix": (0.6, 0.8), "write": (0, 0)}[name.rsplit(" ", 1)[1]]
-        assert wanted[0] <= share <= wanted[1], (name, share)
+        bounds = {"read": (1, 1), "mix": (0.6, 0.8), "write": (0, 0)}[name.rsplit(" ", 1)[1]]
+        assert bounds[0] <= share <= bounds[1], (name, share)
     single, overall = by_name(document, 1), by_name(document, None)
     most = document["drive"]["queue_depth"]["value"]
     assert 1 <= most < 256, "a loop device of this kernel takes 128"
@@ -219,16 +219,16 @@ def test_bad_input_is_one_line_and_writes_nothing(own_bench: Bench) -> None:
     own_bench.run("practice")
     name = own_bench.json("drive", "practice")["name"]
     stat = Path(f"/sys/block/{name}/stat")
-    written = stat.read_text().split()[6]
+    sectors_before = stat.read_text().split()[6]
     for suite, param in (
         ("consistency", "span=0"), ("consistency", "depth=0"), ("consistency", "block=5000"),
         ("consistency", "nand=1GiB"), ("sweep", "depths=0"), ("sweep", "block=100"),
         ("sweep", "purge=gutmann"),
     ):  # fmt: skip
         more = ("--param", "spare=25") if param.startswith("nand") else ()
-        done = own_bench.run(*own_bench.practice(suite, "--param", param, *more))
-        assert done.returncode == 2, done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-        assert done.stderr.startswith(f"benchstick: {param.split('=')[0]}: ")
-    assert stat.read_text().split()[6] == written
+        result = own_bench.run(*own_bench.practice(suite, "--param", param, *more))
+        assert result.returncode == 2, result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1, result.stderr
+        assert result.stderr.startswith(f"benchstick: {param.split('=')[0]}: ")
+    assert stat.read_text().split()[6] == sectors_before
     assert not (own_bench.home / "store.db").exists()

@@ -16,9 +16,9 @@ def commands() -> list[str]:
     """The lines of the shell blocks of both pages."""
     blocks = []
     for page in ("README.md", "docs/quickstart.md"):
-        found = re.findall(r"```sh\n(.*?)```", (CLONE / page).read_text(), re.S)
-        assert len(found) > 1, page
-        blocks += found
+        page_blocks = re.findall(r"```sh\n(.*?)```", (CLONE / page).read_text(), re.S)
+        assert len(page_blocks) > 1, page
+        blocks += page_blocks
     return [line for block in blocks for line in block.splitlines() if line]
 
 
@@ -27,19 +27,19 @@ def test_every_command_of_the_readme_works(own_bench: Bench) -> None:
     for line in commands():
         words = shlex.split(line)
         if words[0] == "make":
-            done = subprocess.run(
+            result = subprocess.run(
                 ["make", "--dry-run", *words[1:]], cwd=CLONE, capture_output=True, text=True
             )
-            assert done.returncode == 0, line
+            assert result.returncode == 0, line
         elif words[0] == "benchstick":
             benchstick.append(words[1:])
         else:
             assert line in (". .venv/bin/activate", "export BENCHSTICK_HOME=$PWD/.benchstick")
     assert len(benchstick) > 8
     for argv in benchstick:
-        done = own_bench.run(*argv)
-        assert done.returncode == 0, (argv, done.stderr)
-        assert done.stdout, argv
+        result = own_bench.run(*argv)
+        assert result.returncode == 0, (argv, result.stderr)
+        assert result.stdout, argv
 
 
 def test_the_pages_and_the_picture_that_the_readme_links_are_there() -> None:

@@ -48,8 +48,8 @@ def test_a_quick_cdm_has_every_figure_with_what_it_rests_on(bench: Bench) -> Non
         folder = bench.home / step["artefacts"]
         assert folder.is_dir()
         if step["kind"] == "fio":
-            left = {path.name for path in folder.iterdir()}
-            assert {"command", "stdout", "stderr", "exit", "fio.json"} <= left
+            file_names = {path.name for path in folder.iterdir()}
+            assert {"command", "stdout", "stderr", "exit", "fio.json"} <= file_names
             assert (folder / "exit").read_text() == "0\n"
             assert "--direct=1" in (folder / "command").read_text()
 
@@ -63,8 +63,8 @@ def test_samples_cover_the_run_without_a_gap(bench: Bench) -> None:
     for sample in samples[1:]:
         assert abs((sample["t"] - sample["dt"]) - last["t"]) < 0.01
         last = sample
-    written = sum(sample["write_bytes"] for sample in samples)
-    assert written >= exported["plan"]["sets"][0]["bytes"]
+    total_bytes = sum(sample["write_bytes"] for sample in samples)
+    assert total_bytes >= exported["plan"]["sets"][0]["bytes"]
 
 
 def test_a_quick_das_keeps_counts_scale_and_seconds(bench: Bench) -> None:
@@ -83,8 +83,8 @@ def test_a_quick_das_keeps_counts_scale_and_seconds(bench: Bench) -> None:
 
 
 def test_generated_source_is_judged_by_its_own_rate(bench: Bench) -> None:
-    done = bench.run(*bench.practice("das", *QUICK_DAS, "--param", "source=generated"), "--json")
-    document = json.loads(done.stdout)
+    result = bench.run(*bench.practice("das", *QUICK_DAS, "--param", "source=generated"), "--json")
+    document = json.loads(result.stdout)
     build = next(step for step in document["steps"] if step["kind"] == "build-set")
     rate = build["detail"]["source_rate"]
     assert rate > 1e6
@@ -102,7 +102,7 @@ def test_generated_source_is_judged_by_its_own_rate(bench: Bench) -> None:
 
 def listing(tree: Path) -> list[Any]:
     """Names, kinds, times and contents of a tree, without changing its access times."""
-    found = []
+    rows = []
     for path in entries(tree):
         status = path.lstat()
         digest = ""
@@ -111,19 +111,19 @@ def listing(tree: Path) -> list[Any]:
             fd = os.open(path, os.O_RDONLY | os.O_NOATIME)
             with os.fdopen(fd, "rb") as file:
                 digest = hashlib.sha256(file.read()).hexdigest()
-        found.append((str(path), status.st_mode, status.st_mtime_ns, status.st_atime_ns, digest))
-    return found
+        rows.append((str(path), status.st_mode, status.st_mtime_ns, status.st_atime_ns, digest))
+    return rows
 
 
 def entries(tree: Path) -> list[Path]:
     """Everything below `tree`; rglob and os.walk ask what a link points at, which touches it."""
-    found: list[Path] = []
+    paths: list[Path] = []
     with os.scandir(tree) as folder:
         for entry in sorted(folder, key=lambda entry: entry.name):
-            found.append(Path(entry.path))
+            paths.append(Path(entry.path))
             if entry.is_dir(follow_symlinks=False):
-                found += entries(Path(entry.path))
-    return found
+                paths += entries(Path(entry.path))
+    return paths
 
 
 def test_a_tree_of_your_own_is_copied_and_never_changed(bench: Bench, tmp_path: Path) -> None:
@@ -158,9 +158,9 @@ def test_a_manifest_is_a_set(bench: Bench, tmp_path: Path) -> None:
     )  # fmt: skip
     assert document["plan"]["sets"][0]["bytes"] == 1000005
     manifest.write_text("1000000\ta\nmany\tb\n")
-    done = bench.run(*bench.practice("das", "--param", f"set={manifest}"))
-    assert done.returncode == 2
-    assert "2" in done.stderr
+    result = bench.run(*bench.practice("das", "--param", f"set={manifest}"))
+    assert result.returncode == 2
+    assert "2" in result.stderr
 
 
 def test_data_that_differ_make_the_pass_invalid_and_the_next_one_is_clean(bench: Bench) -> None:
@@ -221,19 +221,19 @@ def test_csv_has_one_line_a_figure(bench: Bench) -> None:
 
 def test_dry_run_writes_nothing_and_needs_no_code(own_bench: Bench) -> None:
     before = sorted(own_bench.root.rglob("*"))
-    done = own_bench.run("run", "das", "--drive", "practice", "--dry-run")
-    assert done.returncode == 2
-    assert "run: benchstick practice" in done.stderr
+    result = own_bench.run("run", "das", "--drive", "practice", "--dry-run")
+    assert result.returncode == 2
+    assert "run: benchstick practice" in result.stderr
     assert sorted(own_bench.root.rglob("*")) == before
     own_bench.run("practice")
     name = own_bench.json("drive", "practice")["name"]
     stat = Path(f"/sys/block/{name}/stat")
-    written = stat.read_text().split()[6]
+    sectors_before = stat.read_text().split()[6]
     plan = own_bench.json("run", "das", "--drive", "practice", "--dry-run", "--scale", "0.001")
     assert plan["schema"] == "benchstick/plan/1"
     assert plan["destroys"]
     assert any(step["destroys"] for step in plan["steps"])
-    assert stat.read_text().split()[6] == written
+    assert stat.read_text().split()[6] == sectors_before
     assert not (own_bench.home / "store.db").exists()
 
 
@@ -249,10 +249,10 @@ def test_raw_target_is_exact_to_half_a_percent(bench: Bench) -> None:
 
 
 def test_make_run_on_this_clone() -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         ["make", "run", "SERVE=0"], cwd=CLONE, capture_output=True, text=True, timeout=900
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "MB/s" in done.stdout
-    assert "SEQ    1MiB" in done.stdout
-    assert "Home  write" in done.stdout
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert "MB/s" in result.stdout
+    assert "SEQ    1MiB" in result.stdout
+    assert "Home  write" in result.stdout

@@ -17,16 +17,16 @@ mount --move "$folder" /dev
 
 def setup(*part: str, before: str = "", path: str = "/usr/sbin:/usr/bin:/sbin:/bin") -> str:
     """scripts/setup in a mount namespace of its own that `before` has changed; its stderr."""
-    done = subprocess.run(
+    result = subprocess.run(
         ["unshare", "--mount", "--propagation", "private", "bash", "-euc",
          f"{before}\nPATH={path}\nexec \"$0\" \"$@\"", str(CLONE / "scripts/setup"), *part],
         capture_output=True,
         text=True,
         timeout=120,
     )  # fmt: skip
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr
 
 
 def test_without_loop_devices_the_module_is_named() -> None:
@@ -42,25 +42,25 @@ def test_not_debian_names_what_is_missing_and_the_command(tmp_path: Path) -> Non
     dnf.chmod(0o755)
     before = f"mount --bind {release} \"$(readlink -f /etc/os-release)\""
     # Without the folders of the system tools they are missing.
-    said = setup("run", before=before, path=f"{dnf.parent}:/usr/bin:/bin")
-    assert "this is not Debian" in said
-    assert "smartctl" in said
-    assert "run: dnf install " in said
-    assert " smartmontools" in said
+    message = setup("run", before=before, path=f"{dnf.parent}:/usr/bin:/bin")
+    assert "this is not Debian" in message
+    assert "smartctl" in message
+    assert "run: dnf install " in message
+    assert " smartmontools" in message
 
 
 def test_not_root_is_told() -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         ["unshare", "--user", "--map-user=1000", str(CLONE / "scripts/setup"), "run"],
         capture_output=True,
         text=True,
         timeout=120,
     )
-    if "unshare failed" in done.stderr:
-        pytest.fail(f"this kernel has no user namespaces to be somebody else in: {done.stderr}")
-    assert done.returncode == 2
-    assert "needs root" in done.stderr
-    assert "sudo make run" in done.stderr
+    if "unshare failed" in result.stderr:
+        pytest.fail(f"this kernel has no user namespaces to be somebody else in: {result.stderr}")
+    assert result.returncode == 2
+    assert "needs root" in result.stderr
+    assert "sudo make run" in result.stderr
 
 
 def test_an_unknown_part_names_the_parts() -> None:

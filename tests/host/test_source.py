@@ -72,7 +72,7 @@ def target(drive: Path) -> Iterator[Path]:
 # --- contents ------------------------------------------------------------------------------
 
 
-def made(entry: FileEntry, seed: str = "seed") -> bytes:
+def make_bytes(entry: FileEntry, seed: str = "seed") -> bytes:
     content, buffer = Content(seed), Buffer(CHUNK)
     key = content.key(entry)
     parts = []
@@ -86,32 +86,32 @@ def made(entry: FileEntry, seed: str = "seed") -> bytes:
 def test_contents_are_the_same_everywhere() -> None:
     """Recorded once: another machine or Python must make the same bytes."""
     digests = {
-        fill: hashlib.sha256(made(FileEntry("a/b.bin", 3 * MIB + 77, fill))).hexdigest()[:16]
+        fill: hashlib.sha256(make_bytes(FileEntry("a/b.bin", 3 * MIB + 77, fill))).hexdigest()[:16]
         for fill in ("random", "text")
     }
     assert digests == {"random": "9d50c4df227a032a", "text": "987152d2e419d3b9"}
 
 
 def test_every_block_is_unique() -> None:
-    data = made(FileEntry("one", 40 * MIB)) + made(FileEntry("two", 40 * MIB))
+    data = make_bytes(FileEntry("one", 40 * MIB)) + make_bytes(FileEntry("two", 40 * MIB))
     blocks = {data[i : i + 4096] for i in range(0, len(data), 4096)}
     assert len(blocks) == len(data) // 4096
-    text = made(FileEntry("one", 20 * MIB, "text"))
+    text = make_bytes(FileEntry("one", 20 * MIB, "text"))
     assert len({text[i : i + 4096] for i in range(0, len(text), 4096)}) == len(text) // 4096
 
 
 def test_compressibility() -> None:
-    random = made(FileEntry("a", 4 * MIB))
+    random = make_bytes(FileEntry("a", 4 * MIB))
     assert len(gzip.compress(random)) / len(random) > 0.98
-    text = made(FileEntry("a", 4 * MIB, "text"))
+    text = make_bytes(FileEntry("a", 4 * MIB, "text"))
     assert 1 / 3 < len(gzip.compress(text)) / len(text) < 1 / 2
 
 
 def test_contents_depend_on_seed_and_path() -> None:
-    assert made(FileEntry("a", 5000)) != made(FileEntry("b", 5000))
-    assert made(FileEntry("a", 5000)) != made(FileEntry("a", 5000), seed="other")
-    assert made(FileEntry("a", 5000)) == made(FileEntry("a", 5000))
-    assert made(FileEntry("a", 5000)) == made(FileEntry("a", 9000))[:5000]
+    assert make_bytes(FileEntry("a", 5000)) != make_bytes(FileEntry("b", 5000))
+    assert make_bytes(FileEntry("a", 5000)) != make_bytes(FileEntry("a", 5000), seed="other")
+    assert make_bytes(FileEntry("a", 5000)) == make_bytes(FileEntry("a", 5000))
+    assert make_bytes(FileEntry("a", 5000)) == make_bytes(FileEntry("a", 9000))[:5000]
 
 
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 4095, 4096, 4103, 4104, 70_000, CHUNK])
@@ -153,22 +153,22 @@ def test_ram_cycle(ram: RamSource, target: Path, small: FileSet) -> None:
 
 def test_ram_check_names_file_and_place(ram: RamSource, small: FileSet) -> None:
     by_size = sorted(small.files, key=lambda entry: entry.size)
-    changed, cut, gone = by_size[-1].path, by_size[-2].path, by_size[-3].path
+    changed, short_path, missing_path = by_size[-1].path, by_size[-2].path, by_size[-3].path
     with (ram.tree / changed).open("r+b") as file:
         file.seek(1_234_567)
         byte = file.read(1)
         file.seek(1_234_567)
         file.write(bytes([byte[0] ^ 1]))
-    os.truncate(ram.tree / cut, 1000)
-    (ram.tree / gone).unlink()
+    os.truncate(ram.tree / short_path, 1000)
+    (ram.tree / missing_path).unlink()
     (ram.tree / "more").write_bytes(b"x")
-    found = {difference.path: difference for difference in ram.check()}
-    assert found[changed] == Difference(changed, 1_234_567, "differs from there")
-    assert found[cut].offset == 1000 and "has 1000 of" in found[cut].what
-    assert found[gone].what == "is missing"
-    assert found["more"].what == "is not in the set"
-    assert len(found) == 4
-    assert str(found[changed]) == f"{changed} at byte 1234567: differs from there"
+    differences = {difference.path: difference for difference in ram.check()}
+    assert differences[changed] == Difference(changed, 1_234_567, "differs from there")
+    assert differences[short_path].offset == 1000 and "has 1000 of" in differences[short_path].what
+    assert differences[missing_path].what == "is missing"
+    assert differences["more"].what == "is not in the set"
+    assert len(differences) == 4
+    assert str(differences[changed]) == f"{changed} at byte 1234567: differs from there"
     ram.rebuild()
     assert ram.check() == []
 

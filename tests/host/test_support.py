@@ -27,12 +27,12 @@ def forms(secret: str) -> set[bytes]:
     texts = {secret, secret.replace(" ", "_"), secret.replace(" ", ""),
              swapped(secret).strip(), swapped(secret.ljust(20)).strip(),
              swapped(secret.rjust(20)).strip()}  # fmt: skip
-    found = set()
+    encodings = set()
     for text in texts:
         data = text.encode()
-        found |= {data, data.hex().encode(), data.hex(" ").encode(), data.hex(":").encode(),
+        encodings |= {data, data.hex().encode(), data.hex(" ").encode(), data.hex(":").encode(),
                   text.encode("utf-16-le"), base64.b64encode(data).rstrip(b"=")[:-1]}  # fmt: skip
-    return {form.lower() for form in found}
+    return {form.lower() for form in encodings}
 
 
 def set_serials(home: Path, number: int) -> None:

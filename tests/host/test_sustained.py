@@ -13,19 +13,19 @@ QUICK = ("--param", "span=160MiB", "--param", "recovery=1", "--param", "burst=16
 WITHOUT_BURST = ("--param", "span=320MiB", "--param", "block=128k", "--param", "pause=0")
 
 
-def written(name: str) -> int:
+def count_written_bytes(name: str) -> int:
     return int(Path(f"/sys/block/{name}/stat").read_text().split()[6]) * 512
 
 
 def test_a_small_span_is_written_once_at_its_place(bench: Bench) -> None:
     bench.run("practice")
     name = bench.json("drive", "practice")["name"]
-    before = written(name)
+    before = count_written_bytes(name)
     document = bench.json(*bench.practice("sustained", *QUICK))
     assert (document["state"], document["exit_code"]) == ("done", 0)
     planned = document["plan"]["bytes_written"]
     assert planned == (160 << 20) + (16 << 20)
-    assert written(name) - before == planned
+    assert count_written_bytes(name) - before == planned
     parts = [item for item in document["figures"]
              if item["pass"] == 1 and item["unit"] == "MB/s"]  # fmt: skip
     assert len(parts) == 21
@@ -37,8 +37,8 @@ def test_a_small_span_is_written_once_at_its_place(bench: Bench) -> None:
     offsets = []
     for folder in folders:
         words = (folder / "command").read_text().split()
-        found = [word for word in words if word.startswith("--offset=")]
-        offsets.append(int(found[0].split("=")[1]) if found else 0)
+        options = [word for word in words if word.startswith("--offset=")]
+        offsets.append(int(options[0].split("=")[1]) if options else 0)
     assert offsets == [*(number * (8 << 20) for number in range(20)), 0]
     over_all = {item["name"]: item for item in document["figures"] if item["pass"] is None}
     assert over_all["sustained write"]["value"] > 0
@@ -78,11 +78,11 @@ def test_the_series_has_every_byte_without_a_burst_after_it(bench: Bench) -> Non
 def test_bad_input_is_one_line_before_anything_is_written(bench: Bench) -> None:
     bench.run("practice")
     name = bench.json("drive", "practice")["name"]
-    before = written(name)
+    before = count_written_bytes(name)
     for param in ("span=0", "span=200%", "span=100TB", "depth=0", "pause=1", "recovery=x",
                   "purge=format"):  # fmt: skip
-        done = bench.run(*bench.practice("sustained", "--param", param))
-        assert done.returncode == 2, (param, done.stderr)
-        assert param.split("=")[0] in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-    assert written(name) == before
+        result = bench.run(*bench.practice("sustained", "--param", param))
+        assert result.returncode == 2, (param, result.stderr)
+        assert param.split("=")[0] in result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1, result.stderr
+    assert count_written_bytes(name) == before

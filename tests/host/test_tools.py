@@ -49,9 +49,9 @@ def test_a_setpriv_that_is_not_util_linuxs_is_one_line_and_exit_2(
     own_bench.run("practice")
     put(tmp_path / "busybox", "setpriv", BUSYBOX_SETPRIV)
     own_bench.use_tools(tmp_path / "busybox")
-    done = own_bench.run(*argv)
+    result = own_bench.run(*argv)
     own_bench.use_tools()
-    assert done.returncode == 2, done
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
+    assert result.returncode == 2, result
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
     assert f"{tmp_path}/busybox/setpriv is not util-linux's setpriv" in line

@@ -96,8 +96,8 @@ def test_what_is_posted_is_signed_and_numbered(store: sqlite3.Connection) -> Non
     assert receiver.sent() == ["a", "b"]
     headers, body = receiver.got[1]
     assert json.loads(body) == {"verdict": "fail – ü"}
-    wanted = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
-    assert headers["X-Benchstick-Signature"] == f"sha256={wanted}"
+    signature = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    assert headers["X-Benchstick-Signature"] == f"sha256={signature}"
     assert headers["X-Benchstick-Attempt"] == "1"
     assert webhook_outbox.waiting(store) == []
     assert webhook.deliver(store, settings(receiver.url))
@@ -117,13 +117,13 @@ def test_what_was_not_taken_is_sent_again(store: sqlite3.Connection, answer: int
     webhook_outbox.put(store, "b", "{}")
     assert not webhook.deliver(store, settings(receiver.url))
     assert receiver.sent() == ["a", "b"], "one that is not taken keeps no other back"
-    why = webhook_outbox.listed(store)["letters"][1]["why"]
+    why = webhook_outbox.list_letters(store)["letters"][1]["why"]
     assert why.startswith(f"the receiver answered {answer} ")
     assert why.isprintable()
     assert [letter.key for letter in webhook_outbox.waiting(store)] == ["a"]
     assert webhook.deliver(store, settings(receiver.url))
     assert receiver.got[2][0]["X-Benchstick-Attempt"] == "2"
-    assert webhook_outbox.listed(store)["waiting"] == 0
+    assert webhook_outbox.list_letters(store)["waiting"] == 0
 
 
 def test_a_receiver_that_is_down(store: sqlite3.Connection) -> None:
@@ -131,7 +131,7 @@ def test_a_receiver_that_is_down(store: sqlite3.Connection) -> None:
         webhook_outbox.put(store, str(number), "{}")
     assert not webhook.deliver(store, settings(f"http://127.0.0.1:{free_port()}/"))
     assert [letter.tries for letter in webhook_outbox.waiting(store)] == [1, 1, 1, 0, 0]
-    letters = webhook_outbox.listed(store)["letters"]
+    letters = webhook_outbox.list_letters(store)["letters"]
     assert letters[-1]["why"] == "no connection: Connection refused"
     receiver = Receiver()
     assert webhook.deliver(store, settings(receiver.url))
@@ -155,7 +155,7 @@ def test_a_slow_receiver(store: sqlite3.Connection, monkeypatch: pytest.MonkeyPa
     receiver = Receiver(-2.0)
     webhook_outbox.put(store, "a", "{}")
     assert not webhook.deliver(store, settings(receiver.url))
-    assert webhook_outbox.listed(store)["letters"][0]["why"] == "no answer within 0.2 s"
+    assert webhook_outbox.list_letters(store)["letters"][0]["why"] == "no answer within 0.2 s"
     assert webhook.deliver(store, settings(receiver.url))
     assert receiver.sent() == ["a", "a"], "the receiver tells them by the key"
 
@@ -173,7 +173,7 @@ def test_a_receiver_that_speaks_no_http(store: sqlite3.Connection) -> None:
         webhook_outbox.put(store, "a", "{}")
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
         assert not webhook.deliver(store, settings(url))
-    assert "BadStatusLine" in webhook_outbox.listed(store)["letters"][0]["why"]
+    assert "BadStatusLine" in webhook_outbox.list_letters(store)["letters"][0]["why"]
 
 
 def test_the_postman_goes_on_and_outlives_a_lost_store(
@@ -183,17 +183,17 @@ def test_the_postman_goes_on_and_outlives_a_lost_store(
     monkeypatch.setattr(webhook, "FIRST_PAUSE", 0.02)
     monkeypatch.setattr(webhook, "LONGEST_PAUSE", 0.1)
     receiver = Receiver(500, 503)
-    given = [settings(receiver.url)]
-    postman = webhook.Postman(tmp_path / "home", lambda: given[0])
+    current = [settings(receiver.url)]
+    postman = webhook.Postman(tmp_path / "home", lambda: current[0])
     postman.start()
     webhook_outbox.put(store, "a", "{}")
-    wait_for(lambda: webhook_outbox.listed(store)["waiting"] == 0)
+    wait_for(lambda: webhook_outbox.list_letters(store)["waiting"] == 0)
     assert receiver.sent() == ["a", "a", "a"]
     # The settings are those of the moment: an address that was mended gets what waited.
-    given[0] = settings(f"http://127.0.0.1:{free_port()}/")
+    current[0] = settings(f"http://127.0.0.1:{free_port()}/")
     webhook_outbox.put(store, "b", "{}")
-    wait_for(lambda: webhook_outbox.listed(store)["letters"][0]["tries"] >= 2)
-    given[0] = settings(receiver.url)
+    wait_for(lambda: webhook_outbox.list_letters(store)["letters"][0]["tries"] >= 2)
+    current[0] = settings(receiver.url)
     wait_for(lambda: "b" in receiver.sent())
     postman.stop()
     assert not postman.is_alive()
@@ -210,7 +210,7 @@ def test_only_the_last_delivered_are_kept(store: sqlite3.Connection) -> None:
     for letter in webhook_outbox.waiting(store, 1000):
         webhook_outbox.delivered(store, letter)
     webhook_outbox.put(store, "waits", "{}")
-    letters = webhook_outbox.listed(store)["letters"]
+    letters = webhook_outbox.list_letters(store)["letters"]
     assert letters[0]["key"] == "waits"
     assert store.execute("SELECT count(*) FROM outbox").fetchone()[0] == webhook_outbox.KEPT + 1
 

@@ -59,10 +59,10 @@ def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert list(out.iterdir()) == []
     # What scripts/setup page puts there.
     shutil.copytree(CLONE / VENDOR, tree / VENDOR)
-    done = build(tree, out)
-    assert done.returncode == 0, done.stderr
-    (made,) = out.glob("*.whl")
-    return made
+    result = build(tree, out)
+    assert result.returncode == 0, result.stderr
+    (wheel_file,) = out.glob("*.whl")
+    return wheel_file
 
 
 def test_the_wheel_holds_everything_that_the_program_reads(tree: Path, wheel: Path) -> None:
@@ -70,16 +70,16 @@ def test_the_wheel_holds_everything_that_the_program_reads(tree: Path, wheel: Pa
         names = set(archive.namelist())
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
         text = archive.read(metadata).decode()
-    wanted = {
+    expected = {
         path.relative_to(tree).as_posix()
         for part in ("benchstick", "webui")
         for path in (tree / part).rglob("*")
         # The catalogue's template is for translators.
         if path.is_file() and path.suffix not in (".pyc", ".pot")
     }
-    wanted |= {f"webui/{page.relative_to(tree)}" for page in (tree / "docs").rglob("*.md")}
-    assert len(wanted) > 300
-    assert sorted(wanted - names) == []
+    expected |= {f"webui/{page.relative_to(tree)}" for page in (tree / "docs").rglob("*.md")}
+    assert len(expected) > 300
+    assert sorted(expected - names) == []
     assert not [name for name in names if name.startswith(("tests/", "scripts/"))]
     assert not [name for name in names if name.startswith("webui/docs/images")]
     assert "License-Expression: Apache-2.0" in text
@@ -92,8 +92,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("empty") / "venv"
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", str(folder)], check=True)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install"]
-    done = subprocess.run([*pip, str(wheel)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run([*pip, str(wheel)], capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
     return folder / "bin"
 
 
@@ -131,11 +131,11 @@ def test_an_installed_wheel_runs_a_suite_and_writes_its_report(
 
     def run(*argv: str) -> str:
         command = [str(installed / "benchstick"), *argv]
-        done = subprocess.run(
+        result = subprocess.run(
             command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=240
         )
-        assert done.returncode == 0, (argv, done.stderr)
-        return done.stdout
+        assert result.returncode == 0, (argv, result.stderr)
+        return result.stdout
 
     assert "incoming-portable-ssd" in run("recipe", "list")
     quick = [f"--param={word}" for word in ("passes=1", "time=1", "interval=0", "size=16MiB")]

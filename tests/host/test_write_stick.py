@@ -89,15 +89,15 @@ def text_on(node: str | Path, name: str, folder: Path, at: int = MIB) -> str:
 def test_a_free_drive_becomes_a_stick(drive: Drive, image: Path, tmp_path: Path) -> None:
     # A GPT has a second table at the end of the drive.
     subprocess.run(["sfdisk", "-q", drive.path], input=b"label: gpt\n", check=True)
-    done = write_stick("--erase", "practice", image, "practice")
-    assert done.returncode == 0, done.stderr
+    result = write_stick("--erase", "practice", image, "practice")
+    assert result.returncode == 0, result.stderr
     assert read(drive.path, 0, 440) == read(image, 0, 440)
     assert read(drive.path, 512, MIB - 512) == read(image, 512, MIB - 512)
     assert read(drive.path, 18 * MIB, 9 * MIB) == read(image, 18 * MIB, 9 * MIB)
     assert not any(read(drive.path, drive.identity.capacity - MIB, MIB))
     name = parse_id(text_on(drive.path, "benchstick/stick.cfg", tmp_path))
     assert name is not None
-    assert f"its id is {name}" in done.stderr
+    assert f"its id is {name}" in result.stderr
     assert "stick.cfg" not in subprocess.run(
         ["mdir", "-b", "-/", "-i", f"{image}@@{MIB}", "::/"], capture_output=True, text=True
     ).stdout, "the image itself stays as it is"
@@ -146,8 +146,8 @@ def test_an_update_keeps_what_is_the_users(
         "recipes/example.toml": "new example",
     }
     fresh = make_image(tmp_path / "images/two.img", files, mark=b"TWO")
-    done = write_stick("--update", "--erase", "practice", fresh, "practice")
-    assert done.returncode == 0, done.stderr
+    result = write_stick("--update", "--erase", "practice", fresh, "practice")
+    assert result.returncode == 0, result.stderr
     assert call("sfdisk", "-d", drive.path) == table
     assert read(drive.path, 18 * MIB, 64 * MIB) == store
     assert read(drive.path, 0, 440) == read(fresh, 0, 440)
@@ -176,11 +176,11 @@ def test_without_the_right_code_nothing_is_written(
     if stick:
         assert write_stick("--erase", "practice", image, "practice").returncode == 0
     before = checksum(drive.path)
-    given = [] if code is None else ["--erase", code]
+    code_args = [] if code is None else ["--erase", code]
     for option in ([], ["--update"]):
-        done = write_stick(*option, *given, image, "practice")
-        assert done.returncode == 3, done.stderr
-        assert words in done.stderr
+        result = write_stick(*option, *code_args, image, "practice")
+        assert result.returncode == 3, result.stderr
+        assert words in result.stderr
     assert checksum(drive.path) == before
 
 
@@ -193,18 +193,18 @@ def test_on_a_terminal_the_code_is_typed(
         [ROOT / "scripts/write-stick", image, "practice"], stdin=inner, stdout=inner, stderr=inner
     )
     os.close(inner)
-    shown = b""
-    while b"Type its code" not in shown:
-        shown += os.read(outer, 1000)
+    output = b""
+    while b"Type its code" not in output:
+        output += os.read(outer, 1000)
     os.write(outer, typed.encode())
     # Reading fails when the last process has closed the other end.
     with contextlib.suppress(OSError):
         while data := os.read(outer, 1000):
-            shown += data
+            output += data
     os.close(outer)
-    assert process.wait(timeout=60) == code, shown
-    assert b"destroys all data on" in shown
-    assert (b"read back and right" in shown) == (code == 0)
+    assert process.wait(timeout=60) == code, output
+    assert b"destroys all data on" in output
+    assert (b"read back and right" in output) == (code == 0)
 
 
 def test_a_stick_in_use_is_never_written(drive: Drive, image: Path, tmp_path: Path) -> None:
@@ -216,9 +216,9 @@ def test_a_stick_in_use_is_never_written(drive: Drive, image: Path, tmp_path: Pa
     try:
         before = checksum(drive.path)
         for argv in ([], ["--update"]):
-            done = write_stick(*argv, "--erase", "practice", image, "practice")
-            assert done.returncode == 3, done.stderr
-            assert "mounted at" in done.stderr
+            result = write_stick(*argv, "--erase", "practice", image, "practice")
+            assert result.returncode == 3, result.stderr
+            assert "mounted at" in result.stderr
         assert checksum(drive.path) == before
     finally:
         call("umount", point)
@@ -273,8 +273,8 @@ def test_an_update_that_fails_keeps_the_files(
             images.read(fresh), stick_writer.find("practice"), "practice", lambda text: None,
             lambda what, part: None,
         )  # fmt: skip
-    kept = next(tmp_path.glob("benchstick-*-kept"))
-    assert (kept / "recipes/example.toml").read_text() == "example"
+    backup = next(tmp_path.glob("benchstick-*-kept"))
+    assert (backup / "recipes/example.toml").read_text() == "example"
 
 
 def test_what_is_no_image_or_no_stick_is_one_clear_line(
@@ -282,8 +282,8 @@ def test_what_is_no_image_or_no_stick_is_one_clear_line(
 ) -> None:
     odd = tmp_path / "odd.img"
     odd.write_bytes(bytes(MIB))
-    cut = tmp_path / "cut.img"
-    cut.write_bytes(image.read_bytes()[: 20 * MIB])
+    short_image = tmp_path / "cut.img"
+    short_image.write_bytes(image.read_bytes()[: 20 * MIB])
     packed = tmp_path / "image.img.xz"
     packed.write_bytes(b"")
     other = make_image(
@@ -293,7 +293,7 @@ def test_what_is_no_image_or_no_stick_is_one_clear_line(
     before = checksum(drive.path)
     wrong: tuple[tuple[list[str | Path], str], ...] = (
         ([odd, "practice"], "not an image of a bench stick"),
-        ([cut, "practice"], "cut short"),
+        ([short_image, "practice"], "cut short"),
         ([packed, "practice"], "xz -dk"),
         ([tmp_path / "none", "practice"], "No such file"),
         ([tmp_path, "practice"], "not a file"),
@@ -301,13 +301,13 @@ def test_what_is_no_image_or_no_stick_is_one_clear_line(
         (["--update", image, "practice"], "not a bench stick"),
     )
     for argv, words in wrong:
-        done = write_stick("--erase", "practice", *argv)
-        assert done.returncode == 2, (argv, done.stderr)
-        assert words in done.stderr
-        assert len(done.stderr.splitlines()) <= 2, done.stderr
+        result = write_stick("--erase", "practice", *argv)
+        assert result.returncode == 2, (argv, result.stderr)
+        assert words in result.stderr
+        assert len(result.stderr.splitlines()) <= 2, result.stderr
     assert checksum(drive.path) == before
     assert write_stick("--erase", "practice", image, "practice").returncode == 0
-    done = write_stick("--update", "--erase", "practice", other, "practice")
-    assert done.returncode == 2
-    assert "laid out for another version" in done.stderr
+    result = write_stick("--update", "--erase", "practice", other, "practice")
+    assert result.returncode == 2
+    assert "laid out for another version" in result.stderr
 

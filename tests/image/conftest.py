@@ -37,18 +37,18 @@ def copy_of_image(folder: Path) -> Path:
 @pytest.fixture
 def make_machine(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
     """Makes PCs of the test's own: make_machine("uefi", stick=..., memory=..., drives=...)."""
-    made: list[Machine] = []
+    machines: list[Machine] = []
 
     def make(firmware: str = "uefi", stick: Path | None = None, **options: Any) -> Machine:
-        folder = tmp_path / f"pc{len(made)}"
+        folder = tmp_path / f"pc{len(machines)}"
         folder.mkdir()
         machine = Machine(folder, stick or copy_of_image(folder), firmware, **options)
-        made.append(machine)
+        machines.append(machine)
         machine.start()
         return machine
 
     yield make
-    for machine in made:
+    for machine in machines:
         machine.kill()
     # A gigabyte a PC would stay for three test sessions.
     shutil.rmtree(tmp_path, ignore_errors=True)

@@ -74,8 +74,8 @@ def read_fat(stick: Path, name: str) -> bytes:
 def list_fat(stick: Path, folder: str) -> list[str]:
     """The names in a folder of the stick's first partition."""
     command = ["mdir", "-b", "-i", on_fat(stick), f"::{folder}"]
-    said = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    return [line.rsplit("/", 1)[1] for line in said.splitlines() if line.startswith("::")]
+    output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    return [line.rsplit("/", 1)[1] for line in output.splitlines() if line.startswith("::")]
 
 
 def system_of(stick: Path, folder: Path) -> tuple[Path, Path]:
@@ -263,8 +263,8 @@ class Machine:
             self.serial.connect()
         except OSError:
             self.kill()
-            said = (self.folder / "qemu.log").read_text(errors="replace")
-            raise MachineFailed(f"QEMU did not start: {said}") from None
+            qemu_log = (self.folder / "qemu.log").read_text(errors="replace")
+            raise MachineFailed(f"QEMU did not start: {qemu_log}") from None
 
     def _firmware(self) -> list[str]:
         if self.firmware == "bios":
@@ -277,11 +277,11 @@ class Machine:
     def _drives(self) -> list[str]:
         """The drives of `make vm`. OVMF of Debian 12 dies (#UD) when GRUB starts the kernel while a
         second usb-storage drive is there beside the stick: that one is plugged in later."""
-        found = vm_machine.drive_arguments()
+        arguments = vm_machine.drive_arguments()
         if self.firmware == "bios":
-            return found
-        at = next(n for n, word in enumerate(found) if word.startswith("usb-storage,"))
-        return [*found[: at - 1], *found[at + 1 :]]
+            return arguments
+        at = next(n for n, word in enumerate(arguments) if word.startswith("usb-storage,"))
+        return [*arguments[: at - 1], *arguments[at + 1 :]]
 
     def plug_in_later(self) -> None:
         """Plug in what the firmware could not stand, and wait until the bench has seen it."""
@@ -297,16 +297,16 @@ class Machine:
 
     def wait_drives(self, codes: Collection[str] = ()) -> None:
         """Wait until the bench has seen the stick and all drives, or those with `codes`."""
-        wanted = set(codes)
-        if not wanted:
-            wanted = {"BSSTICK01"} if self.plugged else set()
+        expected = set(codes)
+        if not expected:
+            expected = {"BSSTICK01"} if self.plugged else set()
             if self.drives:
-                wanted |= {*vm_machine.TEST_DRIVES.values(), *vm_machine.PC_DRIVES.values()}
+                expected |= {*vm_machine.TEST_DRIVES.values(), *vm_machine.PC_DRIVES.values()}
                 if self.firmware != "bios":
-                    wanted.remove(vm_machine.TEST_DRIVES["bot"])
+                    expected.remove(vm_machine.TEST_DRIVES["bot"])
         deadline = time.monotonic() + 120
         while True:
-            missing = wanted - {drive["code"] for drive in self.get("/api/v1/drives")["drives"]}
+            missing = expected - {drive["code"] for drive in self.get("/api/v1/drives")["drives"]}
             if not missing:
                 return
             if time.monotonic() > deadline:
@@ -321,12 +321,12 @@ class Machine:
         # A kernel that QEMU loads itself has the first place.
         first = "" if "-kernel" in self.extra else ",bootindex=0"
         stick = f"usb-storage,bus=xhci.0,drive=stick,id=stick,serial=BSSTICK01{first}"
-        found = ["-blockdev", file, "-device", f"{stick},removable=on"]
+        arguments = ["-blockdev", file, "-device", f"{stick},removable=on"]
         if self.second_stick is not None:
             file = f"file,node-name=second,filename={self.second_stick}"
             stick = "usb-storage,bus=xhci.0,drive=second,id=second,serial=BSSTICK02"
-            found += ["-blockdev", file, "-device", f"{stick},removable=on"]
-        return found
+            arguments += ["-blockdev", file, "-device", f"{stick},removable=on"]
+        return arguments
 
     def _network(self) -> list[str]:
         page = f"hostfwd=tcp:127.0.0.1:{self.port}-10.0.2.15:80"
@@ -345,8 +345,8 @@ class Machine:
     @staticmethod
     def by_kernel(kernel: Path, initramfs: Path, words: str) -> list[str]:
         """`extra` for a PC that gets its kernel without a boot loader, as from a network."""
-        given = f"console=ttyS0,115200 panic=30 {words}".strip()
-        return ["-kernel", str(kernel), "-initrd", str(initramfs), "-append", given]
+        command_line = f"console=ttyS0,115200 panic=30 {words}".strip()
+        return ["-kernel", str(kernel), "-initrd", str(initramfs), "-append", command_line]
 
     def ssh(self, key: Path, *more: str) -> list[str]:
         """The command that logs in by SSH; `more` are options of ssh and the command there."""
@@ -396,8 +396,8 @@ class Machine:
         problem: object = None
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                said = (self.folder / "qemu.log").read_text(errors="replace")
-                raise MachineFailed(f"QEMU ended: {said}")
+                qemu_log = (self.folder / "qemu.log").read_text(errors="replace")
+                raise MachineFailed(f"QEMU ended: {qemu_log}")
             try:
                 if self.ask("GET", "/login").status == 200:
                     return time.monotonic() - self.began

@@ -14,8 +14,8 @@ from tests.image.machine import Machine
 
 def numbers_of(machine: Machine, words: str) -> list[int]:
     """The processes whose command line holds `words`, the oldest first."""
-    listed = machine.shell("ps -o pid,args")
-    own = [line for line in listed.splitlines() if words in line and "/service " not in line]
+    output = machine.shell("ps -o pid,args")
+    own = [line for line in output.splitlines() if words in line and "/service " not in line]
     lines = [line.split(None, 1) for line in own]
     return [int(number) for number, _ in lines]
 
@@ -37,9 +37,9 @@ def test_page_is_shut_without_the_pin(booted: Machine) -> None:
 
 
 def test_drives_tell_serial_and_transport(booted: Machine) -> None:
-    found = {drive["code"]: drive for drive in booted.get("/api/v1/drives")["drives"]}
-    told = {code: found[code]["transport"]["value"] for code in TRANSPORTS}
-    assert told == TRANSPORTS
+    drives = {drive["code"]: drive for drive in booted.get("/api/v1/drives")["drives"]}
+    transports = {code: drives[code]["transport"]["value"] for code in TRANSPORTS}
+    assert transports == TRANSPORTS
 
 
 def test_stick_is_protected_and_internal_drives_are_locked(booted: Machine) -> None:

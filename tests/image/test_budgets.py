@@ -55,10 +55,10 @@ def bare_initramfs(folder: Path, initramfs: Path) -> Path:
 def kernel_start(machine: Machine) -> float:
     """When the kernel's first line came."""
     machine.serial.wait("Linux version", 120)
-    said = ""
+    output = ""
     for when, text in machine.serial.arrived:
-        said += text
-        if "Linux version" in said:
+        output += text
+        if "Linux version" in output:
             return when
     raise AssertionError("the line is there and never came")
 

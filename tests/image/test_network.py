@@ -57,20 +57,20 @@ def test_direct_cable(make_machine: Callable[..., Machine]) -> None:
     # Both want the name; avahi gives one of them the next.
     for name in ("benchstick.local", "benchstick-2.local"):
         command = f"python3 -c '{ASK.format(name)}'"
-        found = until(pcs[0], command, r"^\+ \d+ \d \S+ (\S+)")
-        assert found in addresses
-        page = until(pcs[1], f"wget -qO- http://{found}/login | head -c 4000", r"(<html|PIN)")
+        address = until(pcs[0], command, r"^\+ \d+ \d \S+ (\S+)")
+        assert address in addresses
+        page = until(pcs[1], f"wget -qO- http://{address}/login | head -c 4000", r"(<html|PIN)")
         assert page
 
 
 def frames(pcap: Path) -> list[bytes]:
     """The frames in a file of tcpdump's classic format, as QEMU writes it."""
-    data, found, at = pcap.read_bytes(), [], 24
+    data, packets, at = pcap.read_bytes(), [], 24
     while at + 16 <= len(data):
         size = int.from_bytes(data[at + 8 : at + 12], "little")
-        found.append(data[at + 16 : at + 16 + size])
+        packets.append(data[at + 16 : at + 16 + size])
         at += 16 + size
-    return found
+    return packets
 
 
 def unexpected(frame: bytes) -> str | None:
@@ -102,8 +102,8 @@ def test_nothing_is_asked_of_other_networks(booted: Machine) -> None:
     ]
     # It talks: its DHCP and its answers are in there.
     assert len(own) > 20
-    asked = {found for frame in own if (found := unexpected(frame)) is not None}
-    assert asked == set()
+    queries = {query for frame in own if (query := unexpected(frame)) is not None}
+    assert queries == set()
 
 
 def ssh(machine: Machine, key: Path, command: str) -> subprocess.CompletedProcess[str]:
@@ -136,9 +136,9 @@ def test_a_key_in_the_settings_logs_in(
     pc.wait_page()
     pc.serial.wait("a shell as root", 60)
     until(pc, "cat /run/benchstick/ssh/fingerprint", "(SHA256:.+)", 60)
-    done = ssh(pc, tmp_path / "own", "id -u; benchstick drives --json")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("0\n{")
+    result = ssh(pc, tmp_path / "own", "id -u; benchstick drives --json")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("0\n{")
     refused = ssh(pc, tmp_path / "foreign", "id -u")
     assert refused.returncode == 255
     assert "Permission denied (publickey)" in refused.stderr

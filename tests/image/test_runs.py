@@ -24,13 +24,13 @@ def cdm_on(machine: Machine, serial: str, **params: str) -> int:
     )  # fmt: skip
 
 
-def until(found: Callable[[], Any], what: str, seconds: float = 300) -> Any:
+def until(condition: Callable[[], Any], what: str, seconds: float = 300) -> Any:
     """What `found` gives once that is true; the page may be away meanwhile."""
     deadline = time.monotonic() + seconds
     while True:
         problem: object = None
         try:
-            if answer := found():
+            if answer := condition():
                 return answer
         except (OSError, http.client.HTTPException, AssertionError) as error:
             problem = error
@@ -60,10 +60,10 @@ def test_scaled_das(booted: Machine) -> None:
 def test_results_survive_a_power_cut(make_machine: Callable[..., Machine], tmp_path: Path) -> None:
     first = make_machine("bios", drives=True)
     first.wait_ready()
-    done = first.wait_run(cdm_on(first, "BSBOT0001"), 900)
-    number = done["number"]
+    run = first.wait_run(cdm_on(first, "BSBOT0001"), 900)
+    number = run["number"]
     reports = "ls /run/benchstick/stick/reports"
-    name = f"run-{number}-{done['uuid'][:8]}"
+    name = f"run-{number}-{run['uuid'][:8]}"
     until(lambda: f"{name}.json" in first.shell(reports), "the report")
     # It is whole when the partition is closed again.
     mounted = "grep /run/benchstick/stick /proc/mounts"
@@ -73,8 +73,8 @@ def test_results_survive_a_power_cut(make_machine: Callable[..., Machine], tmp_p
     # Any PC can read it, and it is what the page gave.
     assert {f"{name}.json", f"{name}.csv"} <= set(list_fat(first.stick, "reports"))
     report = json.loads(read_fat(first.stick, f"reports/{name}.json"))
-    assert report["uuid"] == done["uuid"]
-    assert report["figures"] == done["figures"]
+    assert report["uuid"] == run["uuid"]
+    assert report["figures"] == run["figures"]
 
     # The next boot, with a second stick plugged in that has the same UUIDs.
     (tmp_path / "other").mkdir()
@@ -82,14 +82,14 @@ def test_results_survive_a_power_cut(make_machine: Callable[..., Machine], tmp_p
         "bios", stick=first.stick, drives=False, second_stick=copy_of_image(tmp_path / "other")
     )
     second.wait_ready()
-    assert second.get(f"/api/v1/runs/{number}")["uuid"] == done["uuid"]
+    assert second.get(f"/api/v1/runs/{number}")["uuid"] == run["uuid"]
     drives = second.get("/api/v1/drives")["drives"]
     state = {drive["code"]: drive["guard"]["state"] for drive in drives}
     assert state == {"BSSTICK01": "protected", "BSSTICK02": "protected"}
-    told = second.ask("GET", "/drives").body.decode()
-    assert "More than one stick is plugged in" in told
+    page = second.ask("GET", "/drives").body.decode()
+    assert "More than one stick is plugged in" in page
     path = {drive["code"]: drive["path"] for drive in drives}
-    assert f"{path['BSSTICK01']} is used; {path['BSSTICK02']} left alone" in told
+    assert f"{path['BSSTICK01']} is used; {path['BSSTICK02']} left alone" in page
 
 
 def test_pulling_the_stick_in_a_run(make_machine: Callable[..., Machine]) -> None:
@@ -122,8 +122,8 @@ def test_pulling_the_stick_in_a_run(make_machine: Callable[..., Machine]) -> Non
     # The stick is whole: it has the run as far as it came.
     again = make_machine("bios", stick=pc.stick, drives=False)
     again.wait_ready()
-    kept = again.get(href)
-    assert kept["uuid"] == run["uuid"]
-    assert kept["state"] == "interrupted"
-    assert kept["figures"][: len(before)] == before
+    stored_run = again.get(href)
+    assert stored_run["uuid"] == run["uuid"]
+    assert stored_run["state"] == "interrupted"
+    assert stored_run["figures"][: len(before)] == before
     assert "will not last" not in again.ask("GET", "/drives").body.decode()

@@ -81,7 +81,7 @@ def line(request: pytest.FixtureRequest, pc: Machine) -> Line:
     return login
 
 
-def done(line: Line, command: str, seconds: float = 120) -> str:
+def run_command(line: Line, command: str, seconds: float = 120) -> str:
     """The output of a command that must end with 0."""
     code, out = line.enter(command, seconds)
     assert code == 0, f"{command}: {code}\n{out}"
@@ -90,16 +90,16 @@ def done(line: Line, command: str, seconds: float = 120) -> str:
 
 def newest_run(line: Line, suite: str) -> str:
     """The number of the last run of a suite, from the list of runs."""
-    match = re.search(rf"(?m)^(\d+) +{suite} .* done ", done(line, "benchstick runs"))
+    match = re.search(rf"(?m)^(\d+) +{suite} .* done ", run_command(line, "benchstick runs"))
     assert match is not None
     return match[1]
 
 
 def exported(line: Line, number: str, file: str) -> list[dict[str, str]]:
     """The rows of a run's figures in a file that `export` wrote."""
-    done(line, f"rm -f {file}")
-    done(line, f"benchstick export {number} --format csv --output {file}")
-    rows = list(csv.DictReader(io.StringIO(done(line, f"cat {file}"))))
+    run_command(line, f"rm -f {file}")
+    run_command(line, f"benchstick export {number} --format csv --output {file}")
+    rows = list(csv.DictReader(io.StringIO(run_command(line, f"cat {file}"))))
     assert rows
     assert {row["run"] for row in rows} == {number}
     assert {row["drive"] for row in rows} == {DRIVE}
@@ -107,11 +107,11 @@ def exported(line: Line, number: str, file: str) -> list[dict[str, str]]:
 
 
 def test_a_login_shell_has_the_path_of_the_services(line: Line) -> None:
-    assert done(line, "echo $PATH").strip() == "/usr/sbin:/usr/bin:/sbin:/bin"
+    assert run_command(line, "echo $PATH").strip() == "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def test_drives(line: Line) -> None:
-    out = done(line, "benchstick drives", 300)
+    out = run_command(line, "benchstick drives", 300)
     assert "could not be probed" not in out
     assert re.search(rf"free: .*\n +code: {DRIVE}\n", out), out
     assert re.search(r"protected: .*\n +code: BSSTICK01\n", out), out
@@ -119,21 +119,21 @@ def test_drives(line: Line) -> None:
 
 
 def test_run_das_and_export(line: Line) -> None:
-    out = done(line, f"benchstick run das {ON_DRIVE} {QUICK_DAS}", 600)
+    out = run_command(line, f"benchstick run das {ON_DRIVE} {QUICK_DAS}", 600)
     figures = {way: re.search(rf"(?m)^Home +{way} +{NUMBER} ", out) for way in ("write", "read")}
     rows = exported(line, newest_run(line, "das"), "/tmp/typed-das.csv")
-    for way, shown in figures.items():
-        assert shown is not None, out
+    for way, match in figures.items():
+        assert match is not None, out
         (row,) = [row for row in rows if row["name"] == f"Home {way}" and not row["pass"]]
         assert (row["state"], row["unit"]) == ("valid", "MB/s")
         assert float(row["value"]) > 0
-        assert float(row["value"]) == pytest.approx(float(shown[1]), rel=0.06)
+        assert float(row["value"]) == pytest.approx(float(match[1]), rel=0.06)
 
 
 def test_run_cdm_and_export(line: Line) -> None:
-    out = done(line, f"benchstick run cdm {ON_DRIVE} {QUICK_CDM}", 600)
-    shown = [float(value) for value in re.findall(rf"SEQ +1MiB \(Q=.*?: +{NUMBER} MB/s", out)]
-    assert len(shown) == 2, out
+    out = run_command(line, f"benchstick run cdm {ON_DRIVE} {QUICK_CDM}", 600)
+    speeds = [float(value) for value in re.findall(rf"SEQ +1MiB \(Q=.*?: +{NUMBER} MB/s", out)]
+    assert len(speeds) == 2, out
     rows = exported(line, newest_run(line, "cdm"), "/tmp/typed-cdm.csv")
     values = [
         float(row["value"])
@@ -141,19 +141,19 @@ def test_run_cdm_and_export(line: Line) -> None:
         if row["name"] in ("SEQ1M Q8T1 read", "SEQ1M Q8T1 write")
         and not row["pass"] and row["unit"] == "MB/s" and row["state"] == "valid"
     ]  # fmt: skip
-    assert values == pytest.approx(shown, abs=0.001)
+    assert values == pytest.approx(speeds, abs=0.001)
     assert min(values) > 0
 
 
 def test_qa(line: Line) -> None:
-    out = done(line, f"benchstick qa {RECIPE} {ON_DRIVE}", 600)
+    out = run_command(line, f"benchstick qa {RECIPE} {ON_DRIVE}", 600)
     assert re.search(rf"(?m)^{DRIVE} .* PASS\b", out), out
-    assert re.search(rf"(?m)^\d+ +{DRIVE} .* PASS ", done(line, "benchstick verdict list"))
+    assert re.search(rf"(?m)^\d+ +{DRIVE} .* PASS ", run_command(line, "benchstick verdict list"))
 
 
 def test_busyboxs_folder_first_changes_nothing(line: Line) -> None:
-    assert "could not be probed" not in done(line, f"{BUSYBOX_FIRST} benchstick drives", 300)
-    done(line, f"{BUSYBOX_FIRST} benchstick run cdm {ON_DRIVE} {QUICK_CDM}", 600)
+    assert "could not be probed" not in run_command(line, f"{BUSYBOX_FIRST} benchstick drives", 300)
+    run_command(line, f"{BUSYBOX_FIRST} benchstick run cdm {ON_DRIVE} {QUICK_CDM}", 600)
 
 
 def test_a_wrong_code_ends_with_3_and_an_unknown_drive_with_2(line: Line) -> None:
@@ -262,8 +262,8 @@ def test_the_second_screen_is_a_shell_that_works(pc: Machine) -> None:
         assert not [line for line in lines if "could not be probed" in line], lines
         lines = screen.enter(f"benchstick run cdm {ON_DRIVE} {QUICK_CDM} ; echo exit $?", 600)
         assert lines[-2] == "exit 0", lines
-        shown = re.findall(rf"SEQ +1MiB \(Q=.*?: +{NUMBER} MB/s", "\n".join(lines))
-        assert len(shown) == 2, lines
+        speeds = re.findall(rf"SEQ +1MiB \(Q=.*?: +{NUMBER} MB/s", "\n".join(lines))
+        assert len(speeds) == 2, lines
         lines = screen.enter(f"benchstick qa {RECIPE} {ON_DRIVE}", 600)
         assert [line for line in lines if line.startswith(DRIVE) and "PASS" in line], lines
     finally:

@@ -16,9 +16,9 @@ _FINE = 0.01
 def zones(*parts: tuple[float, float]) -> Speed:
     """A drive with zones: (GB at the end of the zone, MB/s in it); the last one goes on."""
 
-    def speed(t: float, done: float) -> float:
+    def speed(t: float, offset: float) -> float:
         for end, mbps in parts[:-1]:
-            if done < end * GB:
+            if offset < end * GB:
                 return mbps
         return parts[-1][1]
 
@@ -55,19 +55,19 @@ def fill(
     seconds after the sampler; after every `pause_every` GB it rests for `pause` seconds.
     """
     source = random.Random(seed)
-    total, done, t, resting = gb * GB, 0.0, 0.0, wait
+    total, offset, t, resting = gb * GB, 0.0, 0.0, wait
     due = (pause_every or gb) * GB
-    made: list[Interval] = []
-    while done < total:
-        before, factor = done, max(0.02, source.gauss(1.0, noise))
+    intervals: list[Interval] = []
+    while offset < total:
+        before, factor = offset, max(0.02, source.gauss(1.0, noise))
         for _ in range(round(1 / _FINE)):
             if resting > 0:
                 resting -= _FINE
-            elif done < total:
-                done = min(total, done + speed(t, done) * 1e6 * _FINE * factor)
-                if done >= due:
+            elif offset < total:
+                offset = min(total, offset + speed(t, offset) * 1e6 * _FINE * factor)
+                if offset >= due:
                     due += (pause_every or gb) * GB
                     resting = pause if pause_every else 0.0
             t += _FINE
-        made.append(Interval(round(done), 1.0, round(done) - round(before), round(t, 3)))
-    return made
+        intervals.append(Interval(round(offset), 1.0, round(offset) - round(before), round(t, 3)))
+    return intervals

@@ -33,10 +33,10 @@ def drive(serial: str, diskseq: int, transport: str = "sata") -> Drive:
 @pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
     """An agent that has looked once, on a machine that has been up for long."""
-    made = Agent(tmp_path, threading.Event())
-    monkeypatch.setattr(made, "_settled", lambda: True)
-    made._note_plugged([drive("HERE", 1)])
-    return made
+    new_agent = Agent(tmp_path, threading.Event())
+    monkeypatch.setattr(new_agent, "_settled", lambda: True)
+    new_agent._note_plugged([drive("HERE", 1)])
+    return new_agent
 
 
 def test_a_drive_that_comes_later_was_plugged_in(agent: Agent) -> None:
@@ -122,8 +122,8 @@ def test_a_drive_that_comes_during_the_thorough_look_is_new_at_the_next(
     looked: list[tuple[list[str], set[int]]] = []
 
     class Slots:
-        def look(self, drives: list[Drive], seen: set[int]) -> None:
-            looked.append(([one.code for one in drives], set(seen)))
+        def look(self, drives: list[Drive], hotplugs: set[int]) -> None:
+            looked.append(([one.code for one in drives], set(hotplugs)))
 
     there = [drive("HERE", 1, "usb-uas")]
 

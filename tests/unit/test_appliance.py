@@ -17,7 +17,7 @@ from benchstick.store import settings
 A, B = "a" * 16, "b" * 16
 
 
-def made(name: str, identity: str | None) -> Stick:
+def build_stick(name: str, identity: str | None) -> Stick:
     boot = Partition(1, 1 << 20, 8 << 20, kernel=f"{name}1")
     return Stick(name, 1, 1 << 30, "Stick", False, boot, None, identity)
 
@@ -41,9 +41,9 @@ def made(name: str, identity: str | None) -> Stick:
 def test_the_booted_stick_is_the_one_whose_id_the_loader_passed(
     ids: list[str | None], parameter: str | None, taken: int | None
 ) -> None:
-    found = [made(f"sd{chr(97 + at)}", name) for at, name in enumerate(ids)]
-    stick, why = choose(found, parameter)
-    assert stick is (None if taken is None else found[taken])
+    sticks = [build_stick(f"sd{chr(97 + at)}", name) for at, name in enumerate(ids)]
+    stick, why = choose(sticks, parameter)
+    assert stick is (None if taken is None else sticks[taken])
     assert bool(why) == (taken is None)
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_told_when_all_is_well_and_on_a_host(bench_home: Path) -> Non
 
 
 def test_each_thing_is_told_in_a_sentence(bench_home: Path) -> None:
-    told = state.notices(
+    notices = state.notices(
         document(
             persistent=False,
             why="the stick is write-protected",
@@ -93,7 +93,7 @@ def test_each_thing_is_told_in_a_sentence(bench_home: Path) -> None:
             other_sticks=[{"path": "/dev/sdb"}],
         )
     )
-    assert told == [
+    assert notices == [
         "Results will not last: the stick is write-protected.",
         "Settings: line 3: port: 0 is not a port; running with defaults.",
         "More than one stick is plugged in: /dev/sda is used; /dev/sdb left alone.",
@@ -151,9 +151,9 @@ def test_a_damaged_record_is_no_record(bench_home: Path) -> None:
 
 
 def test_settings_are_written_as_they_are_read(tmp_path: Path) -> None:
-    given = 'hosts = ["a.example"]\nlisten = "::"\nport = 81\npin = false\n'
-    found = settings.read(given, "x")
-    assert settings.read(settings.to_toml(found), "y") == found
+    text = 'hosts = ["a.example"]\nlisten = "::"\nport = 81\npin = false\n'
+    config = settings.read(text, "x")
+    assert settings.read(settings.to_toml(config), "y") == config
     stick = settings.read("", "x", on_stick=True)
     assert (stick.listen, stick.port, stick.pin) == ("::", 80, True)
 

@@ -166,7 +166,7 @@ def test_small_writes_on_large_sectors(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", emulated, BENCHMARK)
     assert fio_tests(plan)["Acc.time write"].block == 512
     assert any("Acc.time write: read-modify-write" in note for note in plan.notes)
-    result = registry.find("asssd").result(plan, made(), emulated)
+    result = registry.find("asssd").result(plan, fake_run(), emulated)
     over_all = {item["name"]: item for item in result.figures}
     assert "read-modify-write" in over_all["Acc.time write latency"]["why"]
     assert over_all["Acc.time read latency"]["why"] is None
@@ -257,20 +257,20 @@ EVO = {
 }  # fmt: skip
 
 
-def made(**invalid: str) -> list[Any]:
+def fake_run(**invalid: str) -> list[Any]:
     """The figures of a run on the 960 EVO; `invalid` names tests (with _ for a blank)."""
-    found: list[Any] = []
+    figures: list[Any] = []
     for label, speed in EVO.items():
         why = invalid.get(label.replace(" ", "_").replace("-", "_").replace("4K", "R4K"))
         state: dict[str, Any] = {"state": "invalid", "why": why} if why else {}
-        found += measured(label, speed * MIB / 1e6, **state)
-    found += measured("Acc.time read", 90.0, 45.0, target="block")
-    return found + measured("Acc.time write", 20.0, 25.5)
+        figures += measured(label, speed * MIB / 1e6, **state)
+    figures += measured("Acc.time read", 90.0, 45.0, target="block")
+    return figures + measured("Acc.time write", 20.0, 25.5)
 
 
 def test_the_window_and_its_scores(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), BENCHMARK)
-    result = registry.find("asssd").result(plan, made(), drive_json())
+    result = registry.find("asssd").result(plan, fake_run(), drive_json())
     over_all = {item["name"]: item for item in result.figures}
     # MB/s of 10^6 bytes are kept, AS SSD's MB/s (2^20) are scored.
     assert over_all["Seq read"]["value"] == pytest.approx(1353.82 * MIB / 1e6)
@@ -299,7 +299,7 @@ def test_the_window_and_its_scores(drive_json: Make) -> None:
 
 def test_a_score_with_an_invalid_test_has_no_value(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), BENCHMARK)
-    result = registry.find("asssd").result(plan, made(R4K_write="buffered: 9 %"), drive_json())
+    result = registry.find("asssd").result(plan, fake_run(R4K_write="buffered: 9 %"), drive_json())
     over_all = {item["name"]: item for item in result.figures}
     assert over_all["Score read"]["value"] == 845
     for name in ("Score write", "Score total"):
@@ -314,7 +314,7 @@ def test_a_run_cut_short_still_has_a_result(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), {})
     empty = registry.find("asssd").result(plan, [], drive_json())
     assert (empty.figures, empty.document["headline"], empty.document["scores"]) == ([], [], {})
-    part = [item for item in made() if item["name"].startswith(("Seq", "4K w"))]
+    part = [item for item in fake_run() if item["name"].startswith(("Seq", "4K w"))]
     result = registry.find("asssd").result(plan, part, drive_json())
     assert not any(item["name"].startswith("Score") for item in result.figures)
     assert result.document["headline"][0]["label"] == "Seq read"

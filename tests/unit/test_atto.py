@@ -117,7 +117,7 @@ def test_writes_below_the_physical_block_are_flagged(drive_json: Make) -> None:
     assert not any(isinstance(step, Skip) for step in plan.steps)
     (note,) = [note for note in plan.notes if "read-modify-write" in note]
     assert note.startswith("writes of 512 B, 1 KiB, 2 KiB: ")
-    result = registry.find("atto").result(plan, made(["512 B", "4 KiB"]), drive)
+    result = registry.find("atto").result(plan, fake_run(["512 B", "4 KiB"]), drive)
     rows = {row["name"]: row for row in result.document["sizes"]}
     assert "read-modify-write" in rows["512 B"]["write"]["why"]
     assert rows["512 B"]["read"]["why"] is None
@@ -125,8 +125,8 @@ def test_writes_below_the_physical_block_are_flagged(drive_json: Make) -> None:
     figures = {item["name"]: item for item in result.figures}
     assert figures["512 B write"]["state"] == "valid"
     assert "physical blocks of 4 KiB" in figures["512 B write"]["why"]
-    (shown,) = [row for row in result.document["tables"][0]["rows"] if row[0] == "512 B"]
-    assert shown[-1].startswith("valid: write read-modify-write")
+    (size_row,) = [row for row in result.document["tables"][0]["rows"] if row[0] == "512 B"]
+    assert size_row[-1].startswith("valid: write read-modify-write")
 
 
 @pytest.mark.parametrize(
@@ -195,13 +195,13 @@ def figure(name: str, value: float | None, unit: str, **changes: Any) -> dict[st
     }  # fmt: skip
 
 
-def made(names: list[str], factor: float = 100.0) -> list[Any]:
+def fake_run(names: list[str], factor: float = 100.0) -> list[Any]:
     """100 MB/s for the first size, 200 for the second, ...; reads twice as fast."""
-    found = []
+    figures = []
     for at, name in enumerate(names, 1):
         for way, times in (("write", 1), ("read", 2)):
             label = f"{name} {way}"
-            found += [
+            figures += [
                 figure(label, factor * at * times, "MB/s"),
                 figure(f"{label} IOPS", 1000.0 * at * times, "IOPS"),
                 figure(f"{label} latency", 50.0, "us"),
@@ -209,13 +209,13 @@ def made(names: list[str], factor: float = 100.0) -> list[Any]:
                 *(figure(f"{label} latency p{p}", 60.0, "us")
                   for p in ("50", "99", "99.9", "99.99", "99.999")),
             ]  # fmt: skip
-    return found
+    return figures
 
 
 def test_table_chart_and_best_of_each_way(drive_json: Make) -> None:
     drive = drive_json()
     plan = registry.make_plan("atto", drive, {"from": "512B", "to": "2KiB"})
-    result = registry.find("atto").result(plan, made(["512 B", "1 KiB", "2 KiB"]), drive)
+    result = registry.find("atto").result(plan, fake_run(["512 B", "1 KiB", "2 KiB"]), drive)
     table, latency = result.document["tables"]
     assert table["columns"][:5] == ["I/O size", "write MB/s", "read MB/s", "write IO/s",
                                     "read IO/s"]  # fmt: skip
@@ -242,7 +242,7 @@ def test_table_chart_and_best_of_each_way(drive_json: Make) -> None:
 def test_skipped_invalid_and_short_tests_say_so(drive_json: Make) -> None:
     drive = drive_json(logical_sector=4096)
     plan = registry.make_plan("atto", drive, {"from": "2KiB", "to": "8KiB"})
-    figures = made(["4 KiB", "8 KiB"])
+    figures = fake_run(["4 KiB", "8 KiB"])
     figures += [
         figure(f"2 KiB {way}", None, "MB/s", state="skipped", why="no", detail={})
         for way in ("write", "read")
@@ -270,7 +270,7 @@ def test_a_run_cut_short_still_has_a_result(drive_json: Make) -> None:
     plan = registry.make_plan("atto", drive_json(), {})
     result = registry.find("atto").result(plan, [], drive_json())
     assert (result.figures, result.document["headline"]) == ([], [])
-    part = registry.find("atto").result(plan, made(["512 B"])[:1], drive_json())
+    part = registry.find("atto").result(plan, fake_run(["512 B"])[:1], drive_json())
     assert [row[0] for row in part.document["tables"][0]["rows"]] == ["512 B"]
     assert part.document["sizes"][0]["read"] is None
 

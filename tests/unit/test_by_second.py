@@ -134,11 +134,11 @@ def write(folder: Path, iops: str, latency: str) -> Path:
 
 
 def test_fios_own_are_taken(tmp_path: Path) -> None:
-    found = by_second(
+    series = by_second(
         write(tmp_path, STEADY_IOPS, STEADY_LATENCY), seconds=5, ios=223597, block=4096, samples=[]
     )
-    assert (found.source, found.why, found.start) == ("fio", None, 0)
-    rows = found.csv().splitlines()
+    assert (series.source, series.why, series.start) == ("fio", None, 0)
+    rows = series.csv().splitlines()
     assert rows[0] == "second,iops,latency_mean_us,latency_max_us"
     assert rows[3] == "2,51257.0,622.5,6137.7"
     assert len(rows) == 6
@@ -147,13 +147,13 @@ def test_fios_own_are_taken(tmp_path: Path) -> None:
 def test_empty_seconds_are_believed_only_where_the_drive_was_slow_too(tmp_path: Path) -> None:
     write(tmp_path, STOPS_IOPS, STOPS_LATENCY)
     busy = [sample(n, 6600) for n in range(12)]
-    found = by_second(tmp_path, seconds=12, ios=80031, block=4096, samples=busy)
-    assert (found.source, found.start) == ("counters", 1)
-    assert found.why is not None
-    assert "in which the drive was busy" in found.why
-    assert found.iops == [6600.0] * 10
+    series = by_second(tmp_path, seconds=12, ios=80031, block=4096, samples=busy)
+    assert (series.source, series.start) == ("counters", 1)
+    assert series.why is not None
+    assert "in which the drive was busy" in series.why
+    assert series.iops == [6600.0] * 10
     # Its second 1 is the latency's second 1.
-    assert found.csv().splitlines()[1] == "1,6600.0,853.2,5720.8"
+    assert series.csv().splitlines()[1] == "1,6600.0,853.2,5720.8"
     stopping = [sample(n, 0 if n in (1, 2, 5, 6, 9, 10) else 20_000) for n in range(12)]
     assert by_second(
         tmp_path, seconds=12, ios=80031, block=4096, samples=stopping
@@ -161,19 +161,19 @@ def test_empty_seconds_are_believed_only_where_the_drive_was_slow_too(tmp_path: 
 
 
 def test_an_older_fio_has_the_counters_iops_and_no_latency(tmp_path: Path) -> None:
-    found = by_second(
+    series = by_second(
         tmp_path, seconds=5, ios=500, block=4096, lacking="too old",
         samples=[sample(n, 100) for n in range(5)],
     )  # fmt: skip
-    assert (found.source, found.why, found.latency_why) == ("counters", "too old", "too old")
-    assert found.iops == [100.0] * 3
-    assert found.csv().splitlines()[1] == "1,100.0,,"
+    assert (series.source, series.why, series.latency_why) == ("counters", "too old", "too old")
+    assert series.iops == [100.0] * 3
+    assert series.csv().splitlines()[1] == "1,100.0,,"
 
 
 def test_a_step_cut_short_in_its_first_second_has_no_series(tmp_path: Path) -> None:
     (tmp_path / "iops_iops.1.log").write_text("")
     # What fio writes at its end, whenever that is.
     (tmp_path / "latency_lat.1.log").write_text("412, 853221, 5720848, 1, 0, 0\n")
-    found = by_second(tmp_path, seconds=0, ios=None, block=4096, samples=[])
-    assert (list(found.iops), list(found.latency_mean)) == ([], [])
-    assert found.latency_why == "fio left no log"
+    series = by_second(tmp_path, seconds=0, ios=None, block=4096, samples=[])
+    assert (list(series.iops), list(series.latency_mean)) == ([], [])
+    assert series.latency_why == "fio left no log"

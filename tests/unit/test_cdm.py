@@ -122,32 +122,32 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
 
 
 def figures(speeds: dict[str, list[float]], latencies: dict[str, list[float]]) -> list[Any]:
-    made = []
+    entries = []
     for name, values in speeds.items():
         for number, value in enumerate(values, 1):
-            made.append(
+            entries.append(
                 {
                     "step": f"{name}, pass {number}", "name": name, "value": value,
                     "unit": "MB/s", "pass": number, "target": "file on exfat",
                     "state": "valid", "why": None, "detail": {},
                 }
             )  # fmt: skip
-            made.append({**made[-1], "name": f"{name} IOPS", "value": value * 1e6 / 4096,
+            entries.append({**entries[-1], "name": f"{name} IOPS", "value": value * 1e6 / 4096,
                          "unit": "IOPS"})  # fmt: skip
     for name, values in latencies.items():
         for number, value in enumerate(values, 1):
-            made.append({**made[0], "name": f"{name} latency", "value": value, "unit": "us",
+            entries.append({**entries[0], "name": f"{name} latency", "value": value, "unit": "us",
                          "pass": number})  # fmt: skip
-    return made
+    return entries
 
 
 def test_best_of_the_passes_and_least_latency_picked_apart(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
-    made = figures(
+    entries = figures(
         {"SEQ1M Q8T1 read": [560.0, 561.763, 559.0]},
         {"SEQ1M Q8T1 read": [14900.0, 14990.0, 14881.26]},
     )
-    result = registry.find("cdm").result(plan, made, drive_json())
+    result = registry.find("cdm").result(plan, entries, drive_json())
     over_all = {item["name"]: item for item in result.figures}
     assert over_all["SEQ1M Q8T1 read"]["value"] == 561.763
     assert over_all["SEQ1M Q8T1 read"]["detail"]["passes"] == [560.0, 561.763, 559.0]
@@ -160,13 +160,13 @@ def test_best_of_the_passes_and_least_latency_picked_apart(drive_json: Make) -> 
 
 def test_an_invalid_pass_is_not_counted_and_is_told(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
-    made = figures({"SEQ1M Q8T1 read": [900.0, 500.0]}, {})
-    made[0].update(state="invalid", why="buffered: 90 %")
-    result = registry.find("cdm").result(plan, made, drive_json())
+    entries = figures({"SEQ1M Q8T1 read": [900.0, 500.0]}, {})
+    entries[0].update(state="invalid", why="buffered: 90 %")
+    result = registry.find("cdm").result(plan, entries, drive_json())
     over_all = {item["name"]: item for item in result.figures}
     assert over_all["SEQ1M Q8T1 read"]["value"] == 500.0
-    made[2].update(state="invalid", why="buffered: 80 %")
-    result = registry.find("cdm").result(plan, made, drive_json())
+    entries[2].update(state="invalid", why="buffered: 80 %")
+    result = registry.find("cdm").result(plan, entries, drive_json())
     over_all = {item["name"]: item for item in result.figures}
     assert over_all["SEQ1M Q8T1 read"]["value"] is None
     assert over_all["SEQ1M Q8T1 read"]["state"] == "invalid"
@@ -175,11 +175,11 @@ def test_an_invalid_pass_is_not_counted_and_is_told(drive_json: Make) -> None:
 
 def test_queueing_that_contradicts_sysfs_is_an_event(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
-    made = figures({"RND4K Q32T1 read": [30.0], "RND4K Q1T1 read": [29.0]}, {})
-    result = registry.find("cdm").result(plan, made, drive_json(queue_depth=30))
+    entries = figures({"RND4K Q32T1 read": [30.0], "RND4K Q1T1 read": [29.0]}, {})
+    result = registry.find("cdm").result(plan, entries, drive_json(queue_depth=30))
     assert result.document["verdicts"][0]["state"] == "ineffective"
     assert [kind for kind, _ in result.events] == ["contradiction"]
-    calm = registry.find("cdm").result(plan, made, drive_json(queue_depth=1))
+    calm = registry.find("cdm").result(plan, entries, drive_json(queue_depth=1))
     assert calm.events == []
 
 

@@ -22,18 +22,18 @@ def test_six_digits_are_kept_of_a_fraction_and_all_of_an_int() -> None:
 
 
 def test_seconds_become_points_and_long_series_get_a_band() -> None:
-    made = by_second("IOPS", reduced([5.0, 0.0, None, 7.0], start=1))
-    assert made == {"name": "IOPS", "points": [[1, 5], [2, 0], [3, None], [4, 7]]}
+    series = by_second("IOPS", reduced([5.0, 0.0, None, 7.0], start=1))
+    assert series == {"name": "IOPS", "points": [[1, 5], [2, 0], [3, None], [4, 7]]}
     day: list[float | None] = [50_000.0] * 86_400
     day[40_000], day[70_000] = 3.0, 91_234.0
-    made = by_second("IOPS", reduced(day))
-    assert len(made["points"]) == len(made["low"]) == len(made["high"]) == 1200
-    assert [x for x, _ in made["points"][:3]] == [0, 72, 144]
-    assert min(made["low"]) == 3
-    at = made["high"].index(91_234)
-    assert made["points"][at][0] <= 70_000 < made["points"][at + 1][0]
+    series = by_second("IOPS", reduced(day))
+    assert len(series["points"]) == len(series["low"]) == len(series["high"]) == 1200
+    assert [x for x, _ in series["points"][:3]] == [0, 72, 144]
+    assert min(series["low"]) == 3
+    at = series["high"].index(91_234)
+    assert series["points"][at][0] <= 70_000 < series["points"][at + 1][0]
     # A day is kept in less than 64 KiB a line.
-    assert len(json.dumps(made)) < 1 << 16
+    assert len(json.dumps(series)) < 1 << 16
 
 
 def test_a_chart_has_only_what_it_needs() -> None:
@@ -56,6 +56,6 @@ def test_a_chart_has_only_what_it_needs() -> None:
 
 def test_named_lines_are_looked_up() -> None:
     shared, own = line("IOPS", [(1, 2)]), line("own", [(3, 4)])
-    drawn = chart("both", axis("second", "s"), axis("IOPS", "IOPS"), ["IOPS", own])
-    document: dict[str, Any] = {"series": [shared], "charts": [drawn]}
-    assert lines_of(document, drawn) == [shared, own]
+    diagram = chart("both", axis("second", "s"), axis("IOPS", "IOPS"), ["IOPS", own])
+    document: dict[str, Any] = {"series": [shared], "charts": [diagram]}
+    assert lines_of(document, diagram) == [shared, own]

@@ -64,13 +64,13 @@ def test_nothing_cites_a_document_that_is_not_in_the_repository() -> None:
 
 def test_every_cited_page_exists() -> None:
     missing = []
-    found = set()
+    pages = set()
     for name, text in texts():
         for at, page in lines_with(PAGE, text):
-            found.add(page)
+            pages.add(page)
             if page not in EXAMPLES and not (ROOT / page).is_file():
                 missing.append(f"{name}:{at}: {page}")
-    assert len(found) > 10
+    assert len(pages) > 10
     assert missing == []
 
 
@@ -98,10 +98,10 @@ def is_defined(name: str) -> bool:
     scope: list[ast.stmt] = ast.parse(module.read_text(encoding="utf-8")).body
     for part in parts[1:]:
         kinds = (ast.FunctionDef, ast.ClassDef)
-        found = [node for node in scope if isinstance(node, kinds) and node.name == part]
-        if not found:
+        nodes = [node for node in scope if isinstance(node, kinds) and node.name == part]
+        if not nodes:
             return False
-        scope = found[0].body
+        scope = nodes[0].body
     return True
 
 

@@ -73,8 +73,8 @@ def test_what_a_descriptor_of_another_program_means(
     case.put(f"{above}/scsi_generic/sg3", dev="21:3")
     case.put(f"{above}/bsg/6:0:0:0", dev="244:0")
     process(case, 77, files={"5": (target, flags)})
-    found, why = state(case, tmp_path)
-    assert found == expected, why
+    guard_state, why = state(case, tmp_path)
+    assert guard_state == expected, why
     if expected != "free":
         assert "process 77 (dd)" in why
 
@@ -89,15 +89,15 @@ def test_only_programs_that_keep_on_reading_lock(
     """The machine runs for 1000 s; the programs started 999 s and 5 s ago."""
     case = formatted()
     process(case, 77, name=name, started=started, files={"3": ("/dev/sda", RO)})
-    found, why = state(case, tmp_path)
-    assert found == expected, why
+    guard_state, why = state(case, tmp_path)
+    assert guard_state == expected, why
 
 
 def test_a_programs_name_cannot_reach_the_terminal_or_break_the_line(tmp_path: Path) -> None:
     case = formatted()
     process(case, 77, name="a) S 1 \x1b[2J(b", files={"3": ("/dev/sda", RW)})
-    found, why = state(case, tmp_path)
-    assert found == "protected"
+    guard_state, why = state(case, tmp_path)
+    assert guard_state == "protected"
     assert "process 77 (a) S 1 ?[2J(b) has sda open for writing" in why
 
 
@@ -143,8 +143,8 @@ def test_a_mapping_without_a_descriptor_protects(tmp_path: Path) -> None:
     case = formatted()
     process(case, 77, maps=MAPS)
     case.link("proc/77/map_files/400000-48a000", "/dev/sda")
-    found, why = state(case, tmp_path)
-    assert (found, "sda mapped for writing" in why) == ("protected", True), why
+    guard_state, why = state(case, tmp_path)
+    assert (guard_state, "sda mapped for writing" in why) == ("protected", True), why
 
 
 def test_a_descriptor_of_a_process_whose_first_thread_has_ended_counts(tmp_path: Path) -> None:
@@ -169,8 +169,8 @@ def test_a_controller_node_and_a_generic_node_lead_to_nvme_disks(tmp_path: Path)
         process(case, 77, files={"3": (f"/dev/{node}", RW)})
         case.write(tmp_path / node)
         expand(case.tree, tmp_path / node / "root")
-        found = in_use.read(Tree(tmp_path / node / "root")).reasons
-        assert found["nvme0n1"] == [f"process 77 (dd) has {node} open for writing"]
+        reasons = in_use.read(Tree(tmp_path / node / "root")).reasons
+        assert reasons["nvme0n1"] == [f"process 77 (dd) has {node} open for writing"]
 
 
 # --- other namespaces --------------------------------------------------------------------------
@@ -184,8 +184,8 @@ def elsewhere(point: str, *groups: str, root: str = "/") -> str:
 def test_a_mount_that_only_another_namespace_has_protects(tmp_path: Path) -> None:
     case = formatted()
     process(case, 77, name="sleep", space="mnt:[2]", mountinfo=elsewhere("/x"))
-    found, why = state(case, tmp_path)
-    assert found == "protected"
+    guard_state, why = state(case, tmp_path)
+    assert guard_state == "protected"
     assert "sda1 is in use: mounted at /x in the mount namespace of process 77 (sleep)" in why
 
 
@@ -204,8 +204,8 @@ def test_copies_of_the_benchs_own_mount_do_not_protect_and_what_is_left_of_one_d
         case.tree["proc/self/mountinfo"] = here
         process(case, 77, space="mnt:[2]", mountinfo=there)
         (tmp_path / name).mkdir()
-        found, why = state(case, tmp_path / name)
-        assert found == expected, (name, why)
+        guard_state, why = state(case, tmp_path / name)
+        assert guard_state == expected, (name, why)
 
 
 def test_a_process_below_another_root_shows_mounts_of_its_own(tmp_path: Path) -> None:
@@ -249,8 +249,8 @@ def test_kernel_targets(
 ) -> None:
     case = formatted()
     case.put(folder, **files)
-    found, why = state(case, tmp_path)
-    assert found == ("protected" if words else "free"), why
+    guard_state, why = state(case, tmp_path)
+    assert guard_state == ("protected" if words else "free"), why
     assert words in why
 
 
@@ -270,9 +270,9 @@ def two(serials: tuple[str, str], *, port: str = "2-2") -> tuple[Case, Disk, Dis
 
 
 def guard_of_first(case: Case, tmp_path: Path) -> tuple[str, str]:
-    found = {drive.name: drive.guard for drive in look(case, tmp_path)}
-    assert found["sdb"].state == "protected"
-    return found["sda"].state, found["sda"].why
+    guards = {drive.name: drive.guard for drive in look(case, tmp_path)}
+    assert guards["sdb"].state == "protected"
+    return guards["sda"].state, guards["sda"].why
 
 
 @pytest.mark.parametrize(
@@ -338,8 +338,8 @@ def test_namespaces_of_one_nvme_controller_are_not_one_drive(tmp_path: Path) -> 
         (root / name / "size").write_text("1000\n")
         (root / name / "nsid").write_text(number)
         (root / name / "device/serial").write_text("S1  \n")
-    found = twins.find(Tree(tmp_path), ["nvme0n1", "nvme0n2", "nvme1n1"])
-    assert {name: [twin.name for twin in them] for name, them in found.items()} == {
+    twin_map = twins.find(Tree(tmp_path), ["nvme0n1", "nvme0n2", "nvme1n1"])
+    assert {name: [twin.name for twin in them] for name, them in twin_map.items()} == {
         "nvme0n1": ["nvme1n1"],
         "nvme1n1": ["nvme0n1"],
     }

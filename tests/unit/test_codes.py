@@ -71,10 +71,10 @@ def test_a_pasted_code_arrives_as_it_is(shell: str, tmp_path: Path) -> None:
             check(replace(drive(serial), code=code), destructive=True)
         command = re.search(r"--erase .*", refused.value.message)
         assert command is not None
-        done = subprocess.run(
+        result = subprocess.run(
             [shell, "-c", f"printf '%s\\n' {command[0]}"], cwd=tmp_path, capture_output=True
         )
-        assert done.stdout.decode() == f"--erase\n{code}\n"
+        assert result.stdout.decode() == f"--erase\n{code}\n"
         assert tomllib.loads(f'code = "{code}"')["code"] == code
         assert json.loads(f'"{code}"') == code
     assert list(tmp_path.iterdir()) == []
@@ -101,25 +101,25 @@ def test_a_waiting_request_with_an_old_code_is_carried_out(
 ) -> None:
     one = coded(drive("a $(b)"))[0]
     one = replace(one, facts={**one.facts, "external": Fact(True)})
-    wanted = jobs.Job(
+    job = jobs.Job(
         suite="cdm", drive="a $(b)", target="file", fs="auto",
         erase="a $(b)" if field == "erase" else None,
         unlock="a $(b)" if field == "unlock" else None,
     )  # fmt: skip
-    ready = jobs.make_ready(wanted, bench_home, drive=one)
+    ready = jobs.make_ready(job, bench_home, drive=one)
     assert {ready.job.erase, ready.job.unlock} == {None, "port:2-1.3:0"}
-    other = replace(wanted, drive="/dev/sdb")
-    kept = jobs.make_ready(other, bench_home, drive=one).job
-    assert "a $(b)" in (kept.erase, kept.unlock)
+    other = replace(job, drive="/dev/sdb")
+    ready_job = jobs.make_ready(other, bench_home, drive=one).job
+    assert "a $(b)" in (ready_job.erase, ready_job.unlock)
 
 
 def test_a_command_with_an_old_code_is_quoted() -> None:
-    left = interrupted_sanitize.Unfinished(
+    purge = interrupted_sanitize.Unfinished(
         run=1, step=1, drive_key="k", code="a $(touch x)'b", model="M", rung="overwrite",
         phase="erasing", password=None, written=0, marks="m", samples=1, mark_size=4096, why=None,
     )  # fmt: skip
-    command = left.advice().split("go on with: ")[1].split("; or ")[0]
+    command = purge.advice().split("go on with: ")[1].split("; or ")[0]
     assert shlex.split(command) == [
-        "benchstick", "run", "erase", "--drive", left.code, "--erase", left.code, "--param",
+        "benchstick", "run", "erase", "--drive", purge.code, "--erase", purge.code, "--param",
         "rung=resume",
     ]  # fmt: skip

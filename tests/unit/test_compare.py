@@ -43,8 +43,8 @@ def run(number: int, *figures: Json, model: str = "", **more: Any) -> Json:
 
 
 def rows(document: Json, name: str) -> list[tuple[Any, ...]]:
-    (found,) = [item for item in document["figures"] if item["name"] == name]
-    return [(row["rank"], row["run"], row["value"]) for row in found["rows"]]
+    (entry,) = [item for item in document["figures"] if item["name"] == name]
+    return [(row["rank"], row["run"], row["value"]) for row in entry["rows"]]
 
 
 def test_more_is_better_for_speeds_and_less_for_times() -> None:
@@ -81,11 +81,11 @@ def test_equal_figures_share_a_rank_in_the_order_named() -> None:
 
 def test_the_first_run_is_under_test_or_the_one_marked() -> None:
     runs = [run(n, figure("A", float(n))) for n in (1, 2)]
-    for mark_, wanted in ((None, 1), (1, 1), (2, 2)):
+    for mark_, expected in ((None, 1), (1, 1), (2, 2)):
         document = compare(runs, mark=mark_)
-        assert document["marked"] == wanted
-        assert [item["run"] for item in document["runs"] if item["marked"]] == [wanted]
-        assert [row["run"] for row in document["figures"][0]["rows"] if row["marked"]] == [wanted]
+        assert document["marked"] == expected
+        assert [item["run"] for item in document["runs"] if item["marked"]] == [expected]
+        assert [row["run"] for row in document["figures"][0]["rows"] if row["marked"]] == [expected]
 
 
 def test_the_spread_is_that_of_the_valid_passes() -> None:
@@ -120,11 +120,11 @@ def test_what_is_missing_or_not_valid_comes_last_without_a_rank() -> None:
             run(6, figure("A", 5.0, "IOPS")),
         ]
     )
-    (found,) = document["figures"]
-    told = [(row["run"], row["rank"], row["state"]) for row in found["rows"]]
-    assert told == [(3, 1, "valid"), (1, None, "invalid"), (2, None, "missing"),
+    (entry,) = document["figures"]
+    ranking = [(row["run"], row["rank"], row["state"]) for row in entry["rows"]]
+    assert ranking == [(3, 1, "valid"), (1, None, "invalid"), (2, None, "missing"),
                     (4, None, "skipped"), (5, None, "invalid"), (6, None, "missing")]  # fmt: skip
-    assert found["rows"][1]["why"] == "buffered"
+    assert entry["rows"][1]["why"] == "buffered"
     assert document["apart"] == [
         {"name": "only one", "unit": "MB/s", "run": 1}, {"name": "A", "unit": "IOPS", "run": 6},
     ]  # fmt: skip
@@ -141,11 +141,11 @@ def test_conditions_that_differ_are_listed_and_no_others() -> None:
     )
     other["plan"] |= {"scale": 0.05, "sets": [{"name": "Home", "bytes": 5 * 10**9}]}
     other["conditions"] |= {"filesystem": {"fs": "ntfs"}, "state": "fresh: purged"}
-    found = {
+    conditions = {
         item["name"]: [one["text"] for one in item["values"]]
         for item in compare([run(1), other])["differ"]
     }
-    assert found == {
+    assert conditions == {
         "filesystem": ["exfat", "ntfs"],
         "link": ["USB 10 Gb/s", "USB 480 Mb/s"],
         "driver": ["UASP, driver uas", "BOT, driver usb-storage"],
@@ -166,21 +166,21 @@ def test_the_target_is_that_of_the_figures_where_the_run_did_not_keep_it() -> No
     runs = [run(1, figure("A", 1.0)), run(2, figure("A", 1.0, target="block"))]
     runs[1]["plan"]["target"] = "block"
     runs[1]["conditions"] = {}
-    found = {item["name"]: item["values"] for item in compare(runs)["differ"]}
-    assert [item["text"] for item in found["target"]] == ["file on exfat", "block"]
-    assert [item["text"] for item in found["filesystem"]] == ["exfat", "none, the raw drive"]
-    assert [item["text"] for item in found["kernel"]] == ["6.1", "not known"]
+    conditions = {item["name"]: item["values"] for item in compare(runs)["differ"]}
+    assert [item["text"] for item in conditions["target"]] == ["file on exfat", "block"]
+    assert [item["text"] for item in conditions["filesystem"]] == ["exfat", "none, the raw drive"]
+    assert [item["text"] for item in conditions["kernel"]] == ["6.1", "not known"]
 
 
 def test_conditions_from_another_bench_are_text_whatever_they_are() -> None:
     odd = run(2, facts={"usb_speed": "fast", "queue_depth": [1]}, host={"kernel": "x" * 5000})
     odd["plan"] |= {"scale": "half", "sets": 7, "params": None}
     odd["conditions"] |= {"alongside": "run 5", "queue": "none", "state": "\x1b[31mred\u202e"}
-    found = {item["name"]: item["values"][1]["text"] for item in compare([run(1), odd])["differ"]}
-    assert found["state"] == "[31mred"
-    assert len(found["kernel"]) == 300
-    assert (found["scale"], found["alongside"]) == ("half", "run 5")
-    assert found["link"] == "usb-uas"
+    texts = {item["name"]: item["values"][1]["text"] for item in compare([run(1), odd])["differ"]}
+    assert texts["state"] == "[31mred"
+    assert len(texts["kernel"]) == 300
+    assert (texts["scale"], texts["alongside"]) == ("half", "run 5")
+    assert texts["link"] == "usb-uas"
 
 
 @pytest.mark.parametrize(
@@ -206,13 +206,13 @@ def test_runs_that_cannot_be_compared_are_told_in_one_line(
 
 def test_hostile_names_become_one_short_line_and_stay_apart() -> None:
     names = ["x" * 10_000, "\u202egpj.exe\x00\nnext", "\t\n", "Same", "Same", "<b>&\"'"]
-    found = labels_of([run(n, model=name) for n, name in enumerate(names)])
-    assert len(found[0]) == 60
-    assert found[0].endswith("…")
-    assert found[1] == "gpj.exe next"
-    assert found[2] == "without a name"
-    assert (found[3], found[4]) == ("Same, run 3", "Same, run 4")
-    assert found[5] == "<b>&\"'"
+    labels = labels_of([run(n, model=name) for n, name in enumerate(names)])
+    assert len(labels[0]) == 60
+    assert labels[0].endswith("…")
+    assert labels[1] == "gpj.exe next"
+    assert labels[2] == "without a name"
+    assert (labels[3], labels[4]) == ("Same, run 3", "Same, run 4")
+    assert labels[5] == "<b>&\"'"
     labelled = run(1)
     labelled["drive"]["label"] = "slot 3"
     assert labels_of([labelled]) == {1: "slot 3"}
@@ -226,9 +226,9 @@ def test_references_stand_among_the_measured_without_a_rank() -> None:
         references=[reference, {**reference, "unit": "IOPS"}],
     )
     assert rows(document, "A") == [(1, 2, 20.0), (None, None, 15.0), (2, 1, 10.0)]
-    told = document["figures"][0]["rows"][1]
-    assert (told["reference"], told["label"], told["source"]) == (7, "T7", "a review")
-    assert told["why"] == "reference, not measured here"
+    row = document["figures"][0]["rows"][1]
+    assert (row["reference"], row["label"], row["source"]) == (7, "T7", "a review")
+    assert row["why"] == "reference, not measured here"
 
 
 # ---- charts
@@ -271,13 +271,13 @@ def test_charts_with_the_same_title_and_axes_are_laid_over_each_other() -> None:
 def test_a_long_line_keeps_its_lowest_and_highest() -> None:
     points: list[tuple[float, float | None]] = [(float(at), 100.0) for at in range(86_400)]
     points[40_000], points[70_000], points[5] = (40_000, 3.0), (70_000, 900.0), (5, None)
-    made = reduced(line("x", points))
-    assert len(made["points"]) == len(made["low"]) == len(made["high"]) <= MOST_POINTS
-    assert (min(made["low"]), max(made["high"])) == (3.0, 900.0)
-    at = made["low"].index(3.0)
-    assert made["points"][at][0] <= 40_000 < made["points"][at + 1][0]
+    outline = reduced(line("x", points))
+    assert len(outline["points"]) == len(outline["low"]) == len(outline["high"]) <= MOST_POINTS
+    assert (min(outline["low"]), max(outline["high"])) == (3.0, 900.0)
+    at = outline["low"].index(3.0)
+    assert outline["points"][at][0] <= 40_000 < outline["points"][at + 1][0]
     # Once more, as of a line that was reduced before: its band counts, not its means.
-    again = reduced(made, 50)
+    again = reduced(outline, 50)
     assert len(again["points"]) <= 50
     assert (min(again["low"]), max(again["high"])) == (3.0, 900.0)
     short = line("x", [(0, 1), (1, 2)])

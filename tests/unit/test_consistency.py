@@ -88,15 +88,15 @@ def test_the_state_is_what_it_was(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {"fills": "0"})
     assert plan.state == "as found, not purged; not preconditioned"
     assert any("not fresh before" in note for note in plan.notes)
-    said = registry.make_plan(
+    purged_plan = registry.make_plan(
         "consistency", drive_json(), {"purged": "nvme format -s 1", "span": "75"}
     )
-    assert said.state == (
+    assert purged_plan.state == (
         "purged by hand before the run, as the user says: nvme format -s 1; filled 2 times in "
         "this run, in order in 128 KiB pieces, over 750.00 GB (75.0 % of the LBAs)"
     )
-    assert not any("not fresh" in note for note in said.notes)
-    assert plan_from_json(said.to_json()).state == said.state
+    assert not any("not fresh" in note for note in purged_plan.notes)
+    assert plan_from_json(purged_plan.to_json()).state == purged_plan.state
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def figures(
         "latency_us": 640.0, "max_us": 70_000.0, "percentiles_us": {"50": 500.0, "99.999": 9000.0},
         "histogram_us": {"write": [[500, 3], [1000, 1]]},
     }  # fmt: skip
-    made = [
+    items = [
         {**common, "name": step.test, "value": 1.0, "unit": "MB/s", "detail": {"totals": totals}},
         {**common, "name": f"{step.test} IOPS by second", "value": sum(iops) / len(iops),
          "unit": "IOPS", "detail": {"source": "fio", "source_why": None, "block": step.block,
@@ -165,17 +165,17 @@ def figures(
     ]  # fmt: skip
     if maxima is None:
         skipped = {"state": "skipped", "why": "fio 3.33 has no option log_window_value"}
-        made.append({**common, **skipped, "name": f"{step.test} latency by second", "value": None,
+        items.append({**common, **skipped, "name": f"{step.test} latency by second", "value": None,
                      "unit": "us", "detail": {}})  # fmt: skip
     else:
         rest = {"mean": reduced(maxima), "max": reduced(maxima), "above": seconds_above(maxima)}
-        made.append({**common, "name": f"{step.test} latency by second", "value": 1.0,
+        items.append({**common, "name": f"{step.test} latency by second", "value": 1.0,
                      "unit": "us", "detail": rest})  # fmt: skip
-    return made
+    return items
 
 
-def result_of(plan: Plan, made: list[Any], drive: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    result = registry.find("consistency").result(plan, made, drive)
+def result_of(plan: Plan, entries: list[Any], drive: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    result = registry.find("consistency").result(plan, entries, drive)
     # What is kept must be JSON.
     json.dumps(result.document)
     return {item["name"]: item for item in result.figures}, result.document
@@ -251,10 +251,10 @@ def test_a_short_run_says_what_it_has_not(drive_json: Make) -> None:
 
 def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {})
-    made = figures(
+    entries = figures(
         plan, [100.0] * 812, [5.0] * 812, state="invalid", why="cancelled after 812 s of 2000"
     )
-    by_name, document = result_of(plan, made[1:], drive_json())
+    by_name, document = result_of(plan, entries[1:], drive_json())
     mean = by_name["RND4K Q32T1 write IOPS mean"]
     assert (mean["value"], mean["state"]) == (100.0, "invalid")
     assert "cancelled after 812 s of 2000" in document["text"]

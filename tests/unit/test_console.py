@@ -54,7 +54,7 @@ def text(view: View, width: int = 80, height: int = 25) -> str:
 
 
 def test_the_usual_screen_shows_all_of_it() -> None:
-    shown = text(VIEW)
+    output = text(VIEW)
     for words in (
         "http://192.168.100.123/",
         "http://169.254.3.4/",
@@ -68,9 +68,9 @@ def test_the_usual_screen_shows_all_of_it() -> None:
         "locked",
         "Benchstick 0.1.0",
     ):
-        assert words in shown, shown
+        assert words in output, output
     for line in qr.code("http://192.168.100.123/"):
-        assert line in shown
+        assert line in output
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ def test_the_code_is_dropped_before_anything_that_must_be_seen() -> None:
     small = text(VIEW, 60, 16)
     assert "█" not in small
     assert "482 913" in small
-    shown = text(replace(VIEW, ended=FAIL, notices=("Results will not last: x.",)))
-    assert "wanted at least 900" in shown
-    assert "Results will not last" in shown
-    assert "482 913" in shown
+    output = text(replace(VIEW, ended=FAIL, notices=("Results will not last: x.",)))
+    assert "wanted at least 900" in output
+    assert "Results will not last" in output
+    assert "482 913" in output
 
 
 def test_the_code_is_what_the_library_made() -> None:
@@ -109,9 +109,9 @@ def test_the_code_is_what_the_library_made() -> None:
     for line in qr.code(url):
         rows.append([halves[letter][0] for letter in line])
         rows.append([halves[letter][1] for letter in line])
-    wanted = [list(row) for row in segno.make_qr("HTTP://192.168.1.20").matrix_iter(border=4)]
-    assert rows[: len(wanted)] == wanted
-    assert not any(any(row) for row in rows[len(wanted) :])
+    expected = [list(row) for row in segno.make_qr("HTTP://192.168.1.20").matrix_iter(border=4)]
+    assert rows[: len(expected)] == expected
+    assert not any(any(row) for row in rows[len(expected) :])
 
 
 @pytest.mark.parametrize(
@@ -124,11 +124,11 @@ def test_every_code_fits_beside_the_addresses(url: str) -> None:
 
 
 def test_a_progress_line_tells_step_share_and_time() -> None:
-    shown = text(replace(VIEW, running=(RUNNING,) * 5, ended=PASS))
-    assert "Run 13  das on Samsung" in shown
-    assert "42%  8 min 32 s left  Videos, pass 1" in shown
-    assert "and 2 more running" in shown
-    assert "████  " not in shown.splitlines()[-9], "a run that is on hides how the last one ended"
+    output = text(replace(VIEW, running=(RUNNING,) * 5, ended=PASS))
+    assert "Run 13  das on Samsung" in output
+    assert "42%  8 min 32 s left  Videos, pass 1" in output
+    assert "and 2 more running" in output
+    assert "████  " not in output.splitlines()[-9], "a run that is on hides how the last one ended"
 
 
 @pytest.mark.parametrize(("ended", "style"), [(PASS, "42"), (FAIL, "41")])
@@ -175,9 +175,9 @@ def test_pass_and_fail_are_verdicts_and_nothing_else(
 
 def test_a_model_name_cannot_steer_the_terminal() -> None:
     line = Line("sda", "Evil\x1b[2J\x07\u202e\u4e2d", 1, "usb-bot", "free")
-    shown = text(replace(VIEW, drives=(line,)))
-    assert "\x1b" not in shown
-    assert "Evil?[2J??" in shown
+    output = text(replace(VIEW, drives=(line,)))
+    assert "\x1b" not in output
+    assert "Evil?[2J??" in output
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ def test_only_wired_ports_are_listed(tmp_path: Path) -> None:
         if wireless:
             (net / name / "wireless").mkdir()
     have = [("lo", "127.0.0.1"), ("eth0", "169.254.1.1"), ("eth0", "10.0.0.2")]
-    found = network.ports(tmp_path, lambda: have)
-    assert found == [Port("eth0", True, ("10.0.0.2", "169.254.1.1")), Port("eth1", False)]
+    ports = network.ports(tmp_path, lambda: have)
+    assert ports == [Port("eth0", True, ("10.0.0.2", "169.254.1.1")), Port("eth1", False)]
 
 
 def test_the_kernel_is_asked_for_addresses() -> None:
@@ -230,7 +230,7 @@ def test_the_kernel_is_asked_for_addresses() -> None:
     ],
 )
 def test_avahi_is_asked_for_the_name(tmp_path: Path, answer: bytes, name: str | None) -> None:
-    asked: list[bytes] = []
+    requests: list[bytes] = []
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.bind(str(tmp_path / "socket"))
         daemon.listen(1)
@@ -238,14 +238,14 @@ def test_avahi_is_asked_for_the_name(tmp_path: Path, answer: bytes, name: str | 
         def serve() -> None:
             link, _ = daemon.accept()
             with link:
-                asked.append(link.recv(100))
+                requests.append(link.recv(100))
                 link.sendall(answer)
 
         thread = threading.Thread(target=serve)
         thread.start()
         assert network.mdns_name("10.0.0.2", tmp_path / "socket") == name
         thread.join()
-    assert asked == [b"RESOLVE-ADDRESS 10.0.0.2\n"]
+    assert requests == [b"RESOLVE-ADDRESS 10.0.0.2\n"]
 
 
 def test_without_avahi_there_is_no_name(tmp_path: Path) -> None:
@@ -254,29 +254,29 @@ def test_without_avahi_there_is_no_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(128, 48), (160, 60), (100, 40)])
 def test_slots_have_words_that_can_be_read_from_afar(size: tuple[int, int]) -> None:
-    shown = text(replace(VIEW, slots=SLOTS, ended=FAIL), *size)
+    output = text(replace(VIEW, slots=SLOTS, ended=FAIL), *size)
     for slot in SLOTS:
-        assert slot.name in shown
-        assert slot.said in shown
+        assert slot.name in output
+        assert slot.said in output
     half = (size[0] - 1) // 2
     for word in ("PASS", "FAIL", "8"):
         lines = banner_font.big(word, half - 2)
         assert len(lines) == banner_font.HEIGHT
-        assert all(line.strip() in shown for line in lines), word
+        assert all(line.strip() in output for line in lines), word
     coloured = "\n".join(frame(replace(VIEW, slots=SLOTS), *size, colours=True))
     for style in ("good-block", "bad-block", "plain-block"):
         assert f"\x1b[{screen.STYLES[style]}m" in coloured
 
 
 def test_on_a_small_screen_each_slot_has_its_line() -> None:
-    shown = text(replace(VIEW, slots=SLOTS)).splitlines()
-    assert shown[-4:] == [
+    lines = text(replace(VIEW, slots=SLOTS)).splitlines()
+    assert lines[-4:] == [
         " slot 1: PASS  S1 Samsung T7",
         " slot 2: FAIL  S2 Crucial X9  SEQ1M Q8T1 read 400 MB/s, wanted >= 900",
         " slot 3: 8  S3 Intenso  seconds until its test begins",
         " slot 4: EMPTY",
     ]
-    assert "http://192.168.100.123/" in "\n".join(shown)
+    assert "http://192.168.100.123/" in "\n".join(lines)
 
 
 def test_the_slots_of_the_store_are_on_the_screen(
@@ -284,7 +284,7 @@ def test_the_slots_of_the_store_are_on_the_screen(
 ) -> None:
     monkeypatch.setenv("BENCHSTICK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
-    found = [
+    slots = [
         Slot(name="a", state="countdown", code="S1", model="M", until=time.time() + 9),
         Slot(name="b", state="testing", code="S2", model="M"),
         Slot(name="c", state="done", code="S3", model="M", word="fail", said="too slow"),
@@ -292,13 +292,13 @@ def test_the_slots_of_the_store_are_on_the_screen(
         Slot(name="e"),
     ]
     with contextlib.closing(database.open_writer(tmp_path / "home")) as db:
-        bays.keep(db, found)
+        bays.keep(db, slots)
     looker = Looker("1")
-    shown = looker.look().slots
+    slot_views = looker.look().slots
     looker.close()
-    assert [(one.name, one.word, one.kind) for one in shown[1:]] == [
+    assert [(one.name, one.word, one.kind) for one in slot_views[1:]] == [
         ("b", "TESTING", "neither"), ("c", "FAIL", "bad"), ("d", "NOT TESTED", "neither"),
         ("e", "EMPTY", "neither"),
     ]  # fmt: skip
-    assert int(shown[0].word) in (8, 9)
-    assert (shown[2].said, shown[2].model) == ("too slow", "S3 M")
+    assert int(slot_views[0].word) in (8, 9)
+    assert (slot_views[2].said, slot_views[2].model) == ("too slow", "S3 M")

@@ -88,35 +88,35 @@ GOOD = test_verdicts.figure(test_verdicts.READ, 500.0)
 
 
 def test_corrupt_data_fails_a_drive_whose_limits_all_hold() -> None:
-    found = test_verdicts.of(HOLDS, spoilt(4, TEXT, GOOD))
-    assert [item["state"] for item in found["limits"]] == ["held"]
-    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
-    assert test_verdicts.codes_of(found) == (["data-corrupt"], [])
-    assert found["why"] == f"run 7 (cdm): {TEXT}"
+    outcome = test_verdicts.of(HOLDS, spoilt(4, TEXT, GOOD))
+    assert [item["state"] for item in outcome["limits"]] == ["held"]
+    assert (outcome["verdict"], outcome["exit_code"]) == ("fail", 1)
+    assert test_verdicts.codes_of(outcome) == (["data-corrupt"], [])
+    assert outcome["why"] == f"run 7 (cdm): {TEXT}"
 
 
 def test_a_drive_that_was_lost_after_it_fails_as_well() -> None:
-    lost = "the drive went away"
-    found = test_verdicts.of(HOLDS, spoilt(4, f"{TEXT}; then failed: {lost}"), ended=(4, lost))
-    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
-    assert found["why"].startswith(f"run 7 (cdm): {TEXT}")
+    loss = "the drive went away"
+    outcome = test_verdicts.of(HOLDS, spoilt(4, f"{TEXT}; then failed: {loss}"), ended=(4, loss))
+    assert (outcome["verdict"], outcome["exit_code"]) == ("fail", 1)
+    assert outcome["why"].startswith(f"run 7 (cdm): {TEXT}")
 
 
 @pytest.mark.parametrize(("code", "reason"), [(130, "cancelled"), (6, "store-failed")])
 def test_a_cancelled_or_broken_test_is_inconclusive_and_names_the_corrupt_data(
     code: int, reason: str
 ) -> None:
-    found = test_verdicts.of(HOLDS, spoilt(code, f"{TEXT}; then stopped", GOOD))
-    assert (found["verdict"], found["exit_code"]) == ("inconclusive", code)
-    assert test_verdicts.codes_of(found) == (["data-corrupt"], [reason])
-    assert f"run 7 (cdm): {TEXT}" in found["why"]
+    outcome = test_verdicts.of(HOLDS, spoilt(code, f"{TEXT}; then stopped", GOOD))
+    assert (outcome["verdict"], outcome["exit_code"]) == ("inconclusive", code)
+    assert test_verdicts.codes_of(outcome) == (["data-corrupt"], [reason])
+    assert f"run 7 (cdm): {TEXT}" in outcome["why"]
 
 
 def test_a_rule_that_ends_the_test_leaves_a_fail() -> None:
     stopped = Reason(codes.STOPPED_ERRORS, "1 errors, wanted fewer than 1: data differ")
-    found = test_verdicts.of(HOLDS, spoilt(130, f"{TEXT}; then cancelled", GOOD), stopped=stopped)
-    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
-    assert test_verdicts.codes_of(found) == (["data-corrupt", "stopped-errors"], [])
+    outcome = test_verdicts.of(HOLDS, spoilt(130, f"{TEXT}; then cancelled", GOOD), stopped=stopped)
+    assert (outcome["verdict"], outcome["exit_code"]) == ("fail", 1)
+    assert test_verdicts.codes_of(outcome) == (["data-corrupt", "stopped-errors"], [])
 
 
 def test_a_drive_with_corrupt_data_is_not_tested_again() -> None:
@@ -128,14 +128,14 @@ def test_a_drive_with_corrupt_data_is_not_tested_again() -> None:
 
 
 def test_a_run_with_corrupt_data_is_no_reference() -> None:
-    made = test_verdicts.recipe(
+    recipe = test_verdicts.recipe(
         test_verdicts.limit("figure", test_verdicts.READ, "~", '"5 %"', 'of = "run 3"')
     )
-    found = test_verdicts.of(
-        made, test_verdicts.run(GOOD), referenced={"run 3": spoilt(4, TEXT, GOOD, number=3)}
+    outcome = test_verdicts.of(
+        recipe, test_verdicts.run(GOOD), referenced={"run 3": spoilt(4, TEXT, GOOD, number=3)}
     )
-    assert test_verdicts.codes_of(found) == ([], ["no-reference"])
-    assert "data is corrupt" in found["why"]
+    assert test_verdicts.codes_of(outcome) == ([], ["no-reference"])
+    assert "data is corrupt" in outcome["why"]
 
 
 def test_a_run_with_corrupt_data_is_never_ranked() -> None:
@@ -221,17 +221,17 @@ def test_runs_of_an_older_store_get_the_state_that_their_event_says(
         )}  # fmt: skip
     monkeypatch.setattr(database, "migrations", lambda: scripts)
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        listed = {row["number"]: row for row in records.list_runs(db)}
-        assert [(listed[at]["state"], listed[at]["exit_code"]) for at in (1, 2, 3)] == [
+        rows = {row["number"]: row for row in records.list_runs(db)}
+        assert [(rows[at]["state"], rows[at]["exit_code"]) for at in (1, 2, 3)] == [
             ("corrupt", 4), ("corrupt", 130), ("done", 0),
         ]  # fmt: skip
         text = "data corrupt: compare: data differ: 1 files, the first: a (and 1 more comparisons)"
-        assert listed[1]["why"] == text
-        assert listed[2]["why"] == f"{text}; then cancelled: cancelled"
+        assert rows[1]["why"] == text
+        assert rows[2]["why"] == f"{text}; then cancelled: cancelled"
         first = records.run_json(db, 1)
         # As the program itself would make them of the same events.
         assert first["corrupt"] == corrupt.from_events(first["events"])
-        assert listed[1]["why"] == corrupt.reason(first["corrupt"])
+        assert rows[1]["why"] == corrupt.reason(first["corrupt"])
         assert records.run_json(db, 3)["corrupt"] == []
         assert counts == {
             name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
@@ -257,14 +257,14 @@ def test_an_old_bundle_with_that_event_is_not_imported_as_done(
         record = add_run(db, drive_json())
         record.event(1.0, "data-differ", "data differ: 1 files, the first: a")
         record.finish("done", 0, seconds=4.0)
-        found = records.run_json(db, record.number)
-        del found["corrupt"]
-        number = imported_runs.add_run(db, {**found, "uuid": "u2"}, [], bench="b", digest="d")
+        bundle = records.run_json(db, record.number)
+        del bundle["corrupt"]
+        number = imported_runs.add_run(db, {**bundle, "uuid": "u2"}, [], bench="b", digest="d")
         row = records.find_run(db, number)
         assert (row["state"], row["exit_code"]) == ("corrupt", 4)
         assert json.loads(row["corrupt_json"])[0]["text"] == "data differ: 1 files, the first: a"
         plain = imported_runs.add_run(
-            db, {**found, "uuid": "u3", "events": [], "exit_code": None}, [], bench="b", digest="d"
+            db, {**bundle, "uuid": "u3", "events": [], "exit_code": None}, [], bench="b", digest="d"
         )
         row = records.find_run(db, plain)
         assert (row["state"], row["exit_code"], row["corrupt_json"]) == ("done", None, None)
@@ -299,18 +299,18 @@ class Cycle:
 def test_only_what_the_drive_did_makes_a_run_corrupt(
     differences: list[Difference], files: int, tmp_path: Path
 ) -> None:
-    found: list[Any] = []
+    reports: list[Any] = []
     invalid: list[Any] = []
     source = Cycle(*differences)
     work: Any = SimpleNamespace(
         source=source, folder=tmp_path, cancel=None, not_copied={"left"}, check_cancelled=lambda: 0,
-        data_differs=lambda text, **more: found.append({"text": text, **more}),
+        data_differs=lambda text, **more: reports.append({"text": text, **more}),
         record=SimpleNamespace(invalidate_pass=lambda *given: invalid.append(given)),
     )  # fmt: skip
     step = Verify(name="BR, pass 1, compare", seconds=1, set_name="BR", pass_no=1)
     outcome = executors.do_verify(work, step)
     assert outcome.failed and source.renewed
-    assert [item["files"] for item in found] == ([files] if files else [])
+    assert [item["files"] for item in reports] == ([files] if files else [])
     assert len(invalid) == (0 if files else 1)
     if files:
         assert outcome.failed.startswith("data differ: 1 file differs, the first: a")
@@ -326,8 +326,8 @@ def test_a_source_that_somebody_changed_is_no_fault_of_the_drive(tmp_path: Path)
     (own / "a").write_bytes(b"x" * 5000)
     for name in ("a", "b"):
         (copy / name).write_bytes(b"x" * 5000)
-    found = [(item.path, item.of_drive) for item in source.verify(copy)]
-    assert found == [("a", False), ("b", True)]
+    findings = [(item.path, item.of_drive) for item in source.verify(copy)]
+    assert findings == [("a", False), ("b", True)]
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_an_overwrite_that_does_not_read_back_is_corrupt(
         sampler=SimpleNamespace(lost=SimpleNamespace(is_set=lambda: False)),
         hold=SimpleNamespace(alive=lambda: True), lost=DriveLost,
     )  # fmt: skip
-    done = Finished((tool,), 1, b"", text.encode(), 1.0)
-    error = sanitize._failed(work, "overwrite", done)
+    result = Finished((tool,), 1, b"", text.encode(), 1.0)
+    error = sanitize._failed(work, "overwrite", result)
     assert type(error) is kind
     assert error.exit_code == (5 if kind is Inconclusive else 4)

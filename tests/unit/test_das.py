@@ -96,18 +96,18 @@ def test_scale_is_for_file_sets_only(drive_json: Make) -> None:
 
 
 def passes(name: str, values: list[tuple[float, float]]) -> list[dict[str, Any]]:
-    made = []
+    raw_figures = []
     for number, (mbps, seconds) in enumerate(values, 1):
         base = {"step": name, "pass": number, "state": "valid", "why": None, "detail": {}}
-        made.append({**base, "name": name, "value": mbps, "unit": "MB/s"})
-        made.append({**base, "name": f"{name} time", "value": seconds, "unit": "s"})
-    return made
+        raw_figures.append({**base, "name": name, "value": mbps, "unit": "MB/s"})
+        raw_figures.append({**base, "name": f"{name} time", "value": seconds, "unit": "s"})
+    return raw_figures
 
 
 def test_mean_of_the_passes_with_each_pass_in_speed_and_seconds(drive_json: Make) -> None:
     plan = registry.make_plan("das", drive_json(), {}, scale=0.01, ram=RAM)
-    made = passes("Home write", [(800.0, 23.6), (860.0, 21.9), (830.0, 22.7)])
-    result = registry.find("das").result(plan, made, drive_json())
+    raw_figures = passes("Home write", [(800.0, 23.6), (860.0, 21.9), (830.0, 22.7)])
+    result = registry.find("das").result(plan, raw_figures, drive_json())
     over_all = {item["name"]: item["value"] for item in result.figures}
     assert over_all == {
         "Home write": pytest.approx(830.0),
@@ -122,13 +122,13 @@ def test_mean_of_the_passes_with_each_pass_in_speed_and_seconds(drive_json: Make
 
 def test_an_invalid_pass_is_left_out_of_the_mean_and_shown(drive_json: Make) -> None:
     plan = registry.make_plan("das", drive_json(), {}, scale=0.01, ram=RAM)
-    made = passes("Home write", [(800.0, 23.6), (9999.0, 1.0)])
-    made[2].update(state="invalid", why="data differ")
-    result = registry.find("das").result(plan, made, drive_json())
-    found = {item["name"]: item for item in result.figures}["Home write"]
-    assert (found["value"], found["state"]) == (800.0, "valid")
+    raw_figures = passes("Home write", [(800.0, 23.6), (9999.0, 1.0)])
+    raw_figures[2].update(state="invalid", why="data differ")
+    result = registry.find("das").result(plan, raw_figures, drive_json())
+    figure = {item["name"]: item for item in result.figures}["Home write"]
+    assert (figure["value"], figure["state"]) == (800.0, "valid")
     # Who reads only this figure learns that it is a mean of fewer.
-    assert found["why"] == "1 of 2 passes; pass 2 invalid: data differ"
-    assert result.document["headline"][0]["why"] == found["why"]
+    assert figure["why"] == "1 of 2 passes; pass 2 invalid: data differ"
+    assert result.document["headline"][0]["why"] == figure["why"]
     assert "800.0 (1 of 2)" in result.document["text"]
     assert "invalid: data differ" in result.document["text"]

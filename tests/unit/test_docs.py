@@ -16,8 +16,8 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_to_other_pages_lead_somewhere(page: Path) -> None:
-    found = re.findall(r"\]\(([^():#\s]+\.md)(?:#[^)\s]*)?\)", page.read_text(encoding="utf-8"))
-    lacking = [name for name in found if not (page.parent / name).is_file()]
+    links = re.findall(r"\]\(([^():#\s]+\.md)(?:#[^)\s]*)?\)", page.read_text(encoding="utf-8"))
+    lacking = [name for name in links if not (page.parent / name).is_file()]
     assert lacking == []
 
 
@@ -25,16 +25,16 @@ def states_of(table: str) -> set[str]:
     """The states that the store allows a row of this table."""
     sql = (ROOT / "benchstick/store/migrations/001.sql").read_text(encoding="utf-8")
     body = sql.split(f"CREATE TABLE {table} (")[1]
-    found = re.search(r"state IN\s*\(([^)]*)\)", body)
-    assert found is not None
-    return set(re.findall(r"'(\w+)'", found[1]))
+    match = re.search(r"state IN\s*\(([^)]*)\)", body)
+    assert match is not None
+    return set(re.findall(r"'(\w+)'", match[1]))
 
 
 def test_the_glossary_has_the_words_of_the_code() -> None:
     words = set(re.findall(r"[\w-]+", (ROOT / "docs/glossary.md").read_text(encoding="utf-8")))
-    wanted = {*TRANSPORTS, "free", "locked", "protected", "inconclusive", "waiting", "taken"}
-    wanted |= states_of("runs") | states_of("figures") | states_of("answers")
-    assert sorted(wanted - words) == []
+    expected = {*TRANSPORTS, "free", "locked", "protected", "inconclusive", "waiting", "taken"}
+    expected |= states_of("runs") | states_of("figures") | states_of("answers")
+    assert sorted(expected - words) == []
 
 
 def test_the_page_on_charts_tells_of_each_suite_with_charts_of_its_own_kind() -> None:

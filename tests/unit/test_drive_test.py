@@ -82,14 +82,14 @@ class World:
         self.data: str | None = None
         patch.setattr(blank, "why_not_blank", lambda name: self.data)
 
-    def find(self, selector: str, home: Path, seen: Any, *, makes: bool = True) -> Drive:
+    def find(self, selector: str, home: Path, hotplugs: Any, *, makes: bool = True) -> Drive:
         there = self.after if self.begun else self.drive
         if there is None or selector != there.code:
             raise BadInput(f"no drive {selector!r}", field="drive")
         return there
 
     def make_ready(
-        self, job: Job, home: Path, seen: Any, *, drive: Drive | None = None
+        self, job: Job, home: Path, hotplugs: Any, *, drive: Drive | None = None
     ) -> Ready:
         drive = drive or self.drive
         plan = registry.make_plan(
@@ -98,7 +98,7 @@ class World:
         )  # fmt: skip
         return Ready(job, drive, plan, {}, None)
 
-    def execute(self, ready: Ready, home: Path, *, begun: Any, **_: Any) -> Outcome:
+    def execute(self, ready: Ready, home: Path, *, on_begin: Any, **_: Any) -> Outcome:
         self.begun.append(ready)
         plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
         uuid = f"01234567-89ab-cdef-0123-{next(self._count):012d}"
@@ -107,7 +107,7 @@ class World:
                 db, uuid=uuid, suite=ready.plan.suite, practice=False,
                 drive=ready.drive.to_json(), plan=plan, pid=1, device="sdx",
             )  # fmt: skip
-            begun(run.number)
+            on_begin(run.number)
             run.figures([
                 Figure(step="read", name=READ, value=value, unit="MB/s", target="block")
                 for value in self.rates
@@ -132,14 +132,14 @@ def world(bench_home: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(bench_home, monkeypatch)
 
 
-def codes_of(found: dict[str, Any]) -> list[str]:
-    return [item["code"] for item in (*found["failures"], *found["inconclusive"])]
+def codes_of(verdict: dict[str, Any]) -> list[str]:
+    return [item["code"] for item in (*verdict["failures"], *verdict["inconclusive"])]
 
 
 def test_the_drive_that_was_there_before_passes(world: World) -> None:
     world.after = world.drive
-    found = world.test(scanned="s-1")
-    assert (found["verdict"], codes_of(found)) == ("pass", [])
+    verdict = world.test(scanned="s-1")
+    assert (verdict["verdict"], codes_of(verdict)) == ("pass", [])
     assert [ready.job.erase for ready in world.begun] == ["S1"]
 
 
@@ -147,18 +147,18 @@ def test_the_drive_that_was_there_before_passes(world: World) -> None:
 def test_a_drive_whose_label_has_another_serial_is_not_touched(
     world: World, erase: str | None
 ) -> None:
-    found = world.test(scanned="S2", erase=erase)
-    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
-    assert codes_of(found) == ["serial-mismatch"]
-    assert (found["runs"], found["limits"], world.begun) == ([], [], [])
+    verdict = world.test(scanned="S2", erase=erase)
+    assert (verdict["verdict"], verdict["exit_code"]) == ("fail", 1)
+    assert codes_of(verdict) == ["serial-mismatch"]
+    assert (verdict["runs"], verdict["limits"], world.begun) == ([], [], [])
 
 
 def test_a_drive_that_is_not_there_after_its_test_does_not_pass(world: World) -> None:
-    found = world.test()
+    verdict = world.test()
     assert len(world.begun) == 1
-    assert (found["verdict"], found["exit_code"]) == ("inconclusive", 4)
-    assert codes_of(found) == ["drive-lost"]
-    assert found["why"] == "after the test: no drive 'S1'"
+    assert (verdict["verdict"], verdict["exit_code"]) == ("inconclusive", 4)
+    assert codes_of(verdict) == ["drive-lost"]
+    assert verdict["why"] == "after the test: no drive 'S1'"
 
 
 def test_another_drive_in_its_place_is_told(world: World) -> None:
@@ -189,16 +189,16 @@ def test_a_share_of_what_the_maker_claims_and_of_a_run_of_this_bench(
     world.rates = [measured]
     for of in ("claim", f"run {first['number']}", "run 01234567-89ab-cdef-0123-000000000000"):
         text = f'[[limit]]\nfigure = "{READ}"\nop = "{op}"\nvalue = "{share} %"\nof = "{of}"\n'
-        found = world.test(RECIPE + text.encode(), erase="S1")
-        (limit,) = [item for item in found["limits"] if item["what"] == f"{READ} of cdm"]
-        assert found["verdict"] == verdict, (of, found["why"])
+        document = world.test(RECIPE + text.encode(), erase="S1")
+        (limit,) = [item for item in document["limits"] if item["what"] == f"{READ} of cdm"]
+        assert document["verdict"] == verdict, (of, document["why"])
         assert (limit["measured"], limit["unit"]) == (measured, "MB/s")
         assert limit["wanted"] == (1000 if op == "~" else 10 * share)
 
 
-def _is_for(found: Recipe, drive: Drive) -> bool:
+def _is_for(recipe: Recipe, drive: Drive) -> bool:
     """Whether the recipe's [match] means the drive, told by other words than the bench's own."""
-    size, match = drive.identity.capacity, found.match
+    size, match = drive.identity.capacity, recipe.match
     near: Mapping[str, Callable[[int], bool]] = {
         ">=": size.__ge__, "<=": size.__le__, "==": size.__eq__,
         "~": lambda wanted: abs(size - wanted) <= wanted * 3 // 100,
@@ -213,44 +213,44 @@ def _is_for(found: Recipe, drive: Drive) -> bool:
 def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_leave(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[Ready] = []
+    starts: list[Ready] = []
 
     def execute(ready: Ready, home: Path, **_: Any) -> Outcome:
-        begun.append(ready)
+        starts.append(ready)
         return Outcome(0, "u", "done", 0, None)
 
     monkeypatch.setattr(drive_session, "execute", execute)
-    monkeypatch.setattr(verdicts, "keep", lambda db, found, post: 1)
+    monkeypatch.setattr(verdicts, "keep", lambda db, recipe, post: 1)
     texts = [TOML, SMALL, *(ready_ones.raw(name).decode() for name in ready_ones.names())]
-    carried = kept = erased = refused = 0
+    carried = ok_count = erased = refused = 0
     for seed in range(1000):
         pick = random.Random(seed)
         raw = mutated(pick, pick.choice(texts))
         try:
-            found = read(raw, "my.toml")
+            recipe = read(raw, "my.toml")
         except RecipeMistakes:
             continue
         carried += 1
-        listed, plugged_in = pick.random() < 0.7, pick.random() < 0.7
+        is_listed, plugged_in = pick.random() < 0.7, pick.random() < 0.7
         world.drive = world.after = made_up(
             pick.choice(["usb-uas", "usb-bot", "sata"]), pick.choice([10**9, 10**11, 10**12]),
             pick.choice(["nothing", "nothing", "ntfs"]),
         )  # fmt: skip
         world.seen = {5} if plugged_in else set()
-        begun.clear()
-        told = world.test(raw, bench_ports={"2-1": "slot 1"} if listed else {})
-        assert told["verdict"] in ("fail", "inconclusive"), seed
-        if not begun:
+        starts.clear()
+        verdict = world.test(raw, bench_ports={"2-1": "slot 1"} if is_listed else {})
+        assert verdict["verdict"] in ("fail", "inconclusive"), seed
+        if not starts:
             refused += 1
             continue
-        assert _is_for(found, world.drive), seed
-        kept += 1
-        if any(one.plan.destroys for one in begun):
+        assert _is_for(recipe, world.drive), seed
+        ok_count += 1
+        if any(one.plan.destroys for one in starts):
             erased += 1
             blank = world.drive.value("contents") == "nothing"
-            assert found.allow_erase and listed and plugged_in, seed
-            assert blank or found.erase_used, seed
-    assert carried > 100 and min(kept, refused) > 20 and erased > 5, (carried, kept, erased)
+            assert recipe.allow_erase and is_listed and plugged_in, seed
+            assert blank or recipe.erase_used, seed
+    assert carried > 100 and min(ok_count, refused) > 20 and erased > 5, (carried, ok_count, erased)
 
 
 def test_a_drive_that_only_looks_blank_is_not_erased(
@@ -272,10 +272,10 @@ def test_a_drive_that_only_looks_blank_is_not_erased(
     monkeypatch.setattr(drive_session, "turn", turn)
     monkeypatch.setattr(blank, "why_not_blank", sample)
     world.data = "data of no known kind at byte 1048576"
-    found = world.test()
-    assert (found["verdict"], world.begun, turns) == ("inconclusive", [], ["taken", "over"])
-    assert [item["code"] for item in found["inconclusive"]] == ["erase-not-allowed"]
-    assert found["why"] == (
+    verdict = world.test()
+    assert (verdict["verdict"], world.begun, turns) == ("inconclusive", [], ["taken", "over"])
+    assert [item["code"] for item in verdict["inconclusive"]] == ["erase-not-allowed"]
+    assert verdict["why"] == (
         "erase not allowed: the drive is not blank (data of no known kind at byte 1048576) and the "
         "recipe does not say erase_used = true"
     )
@@ -288,8 +288,8 @@ def test_a_drive_that_only_looks_blank_is_not_erased(
 def test_a_used_drive_is_found_before_a_first_run_that_keeps_the_data(world: World) -> None:
     world.data = "data"
     keeps = RECIPE.replace(b"[[suite]]", b'[[suite]]\nname = "cdm"\nfs = "keep"\n[[suite]]', 1)
-    found = world.test(keeps)
-    assert (found["verdict"], world.begun) == ("inconclusive", [])
+    verdict = world.test(keeps)
+    assert (verdict["verdict"], world.begun) == ("inconclusive", [])
 
 
 def test_the_code_of_a_drive_stands_for_the_sample(world: World) -> None:

@@ -153,12 +153,12 @@ def test_a_broken_bos_descriptor_gives_none(raw: bytes) -> None:
 def test_every_alternate_setting_counts(tmp_path: Path) -> None:
     folder = tmp_path / "dev"
     folder.mkdir()
-    for protocols, wanted in (
+    for protocols, expected in (
         ([0x50], ["BOT"]), ([0x50, 0x62], ["BOT", "UAS"]), ([0x62], ["UAS"]),
         ([0x01], ["protocol 0x01"]),
     ):  # fmt: skip
         (folder / "descriptors").write_bytes(descriptors("1234:5678", protocols))
-        assert usb.offered(sysfs.Tree(tmp_path), Path("dev"))[0] == wanted
+        assert usb.offered(sysfs.Tree(tmp_path), Path("dev"))[0] == expected
 
 
 def test_lsusb_is_understood() -> None:
@@ -184,11 +184,11 @@ def test_the_quirk_parameter_is_read_by_id() -> None:
 
 def test_identify_words_are_read_from_hdparm_and_from_the_vpd_page() -> None:
     text = ata_words(serial="SN42", model="Model 7", firmware="FW1")
-    found = ata.parse_hdparm(text)
-    page = bytes(60) + b"".join(word.to_bytes(2, "little") for word in found)
-    assert ata.parse_page_89(page) == found
-    known = ata.Words(found, "test")
-    assert (known.serial, known.model, known.firmware) == ("SN42", "Model 7", "FW1")
+    words = ata.parse_hdparm(text)
+    page = bytes(60) + b"".join(word.to_bytes(2, "little") for word in words)
+    assert ata.parse_page_89(page) == words
+    identity = ata.Words(words, "test")
+    assert (identity.serial, identity.model, identity.firmware) == ("SN42", "Model 7", "FW1")
 
 
 @pytest.mark.parametrize("text", ["", "0000 " * 256, "/dev/sda: 0040", "8000 " * 256, "zz"])
@@ -232,8 +232,8 @@ def test_what_is_no_drive_is_left_out(tmp_path: Path) -> None:
 
 
 def test_blkids_escapes_are_undone() -> None:
-    found = partition_table.parse_blkid("LABEL=My\\ Disk\\'s\nTYPE=exfat\nUSAGE=filesystem\n")
-    assert (found.label, found.type, found.usage) == ("My Disk's", "exfat", "filesystem")
+    probe = partition_table.parse_blkid("LABEL=My\\ Disk\\'s\nTYPE=exfat\nUSAGE=filesystem\n")
+    assert (probe.label, probe.type, probe.usage) == ("My Disk's", "exfat", "filesystem")
 
 
 def test_a_mountpoint_with_blanks_and_the_right_columns() -> None:
@@ -278,27 +278,27 @@ def test_the_practice_drive_takes_at_most_a_quarter() -> None:
 
 
 def test_the_summary_and_what_the_port_gives_away(tmp_path: Path) -> None:
-    found = playback.play(playback.CASES / "uas-on-usb2", tmp_path)[0]
-    assert summary.summary_line(found) == "USB 480 Mb/s · UASP · queue 30 · TRIM no"
-    assert said(found) == ["the drive can do 10 Gb/s, the link runs at 480 Mb/s"]
+    uas_drive = playback.play(playback.CASES / "uas-on-usb2", tmp_path)[0]
+    assert summary.summary_line(uas_drive) == "USB 480 Mb/s · UASP · queue 30 · TRIM no"
+    assert list_problems(uas_drive) == ["the drive can do 10 Gb/s, the link runs at 480 Mb/s"]
 
 
-def said(drive: Drive) -> list[str]:
-    return [item.text for item in bottlenecks.found(drive.value)]
+def list_problems(drive: Drive) -> list[str]:
+    return [item.text for item in bottlenecks.find_worse(drive.value)]
 
 
 def test_trim_that_the_kernel_leaves_alone_is_told(tmp_path: Path) -> None:
-    found = playback.play(playback.CASES / "uas-bridge-sat", tmp_path)[0]
-    assert summary.summary_line(found).endswith("TRIM offered, not used by the kernel")
-    assert any("provisioning mode full" in text for text in said(found))
+    uas_drive = playback.play(playback.CASES / "uas-bridge-sat", tmp_path)[0]
+    assert summary.summary_line(uas_drive).endswith("TRIM offered, not used by the kernel")
+    assert any("provisioning mode full" in text for text in list_problems(uas_drive))
 
 
 def test_a_slow_slot_and_a_slow_link_are_told(tmp_path: Path) -> None:
     nvme = playback.play(playback.CASES / "nvme-ssd", tmp_path / "a")[0]
     assert summary.summary_line(nvme) == "NVMe PCIe 8 GT/s x4 · queue 1023 · TRIM yes"
-    assert said(nvme) == ["the drive can do PCIe 16 GT/s x4, the link runs at 8 GT/s x4"]
+    assert list_problems(nvme) == ["the drive can do PCIe 16 GT/s x4, the link runs at 8 GT/s x4"]
     sata = playback.play(playback.CASES / "sata-frozen", tmp_path / "b")[0]
-    assert said(sata) == ["the drive can do SATA 6 Gb/s, the link runs at 1.5 Gb/s"]
+    assert list_problems(sata) == ["the drive can do SATA 6 Gb/s, the link runs at 1.5 Gb/s"]
 
 
 def with_facts(**facts: Any) -> dict[str, Any]:
@@ -331,10 +331,10 @@ def test_what_is_worse_is_told_with_the_facts_that_it_rests_on(
 
 
 def test_each_code_and_sentence_of_what_is_worse_is_told_of_some_drive() -> None:
-    found = [item for facts, _, _ in WORSE for item in bottlenecks.of_json(with_facts(**facts))]
-    found += bottlenecks.of_json(with_facts(sata_speed=3000, sata_capable_speed=6000))
-    assert {item.code for item in found} == set(bottlenecks.CODES)
-    assert {item.sentence for item in found} == set(bottlenecks.SENTENCES)
+    problems = [item for facts, _, _ in WORSE for item in bottlenecks.of_json(with_facts(**facts))]
+    problems += bottlenecks.of_json(with_facts(sata_speed=3000, sata_capable_speed=6000))
+    assert {item.code for item in problems} == set(bottlenecks.CODES)
+    assert {item.sentence for item in problems} == set(bottlenecks.SENTENCES)
 
 
 @pytest.mark.parametrize(
@@ -351,10 +351,10 @@ def test_nothing_is_worse_where_it_is_not_known_or_no_number(facts: dict[str, An
 
 def test_a_drives_json_has_what_its_connection_gives_away(tmp_path: Path) -> None:
     slow = playback.play(playback.CASES / "uas-on-usb2", tmp_path)[0]
-    (told,) = slow.to_json()["worse"]
-    assert told["code"] == "usb_link"
-    assert told["values"] == {"usb_speed": 480, "usb_capable_speed": 10000}
-    assert bottlenecks.of_json(slow.to_json()) == bottlenecks.found(slow.value)
+    (problem,) = slow.to_json()["worse"]
+    assert problem["code"] == "usb_link"
+    assert problem["values"] == {"usb_speed": 480, "usb_capable_speed": 10000}
+    assert bottlenecks.of_json(slow.to_json()) == bottlenecks.find_worse(slow.value)
 
 
 # --- quick scans, queries ----------------------------------------------------------------------
@@ -366,24 +366,24 @@ def test_a_quick_scan_sends_no_smart_and_asks_again_only_after_writes(tmp_path: 
     root = tmp_path / "root"
     playback.expand(case.tree, root)
     answers = device_query.recorded(tmp_path / case.name / "tools")
-    asked: list[str] = []
+    calls: list[str] = []
 
     def ask(argv: Sequence[str]) -> Finished:
-        asked.append(argv[0])
+        calls.append(argv[0])
         return answers(argv)
 
     first = discover.scan(root=root, query=ask, deep=False)[0]
-    assert {"smartctl", "nvme", "hdparm"}.isdisjoint(asked)
-    assert "blkid" in asked
+    assert {"smartctl", "nvme", "hdparm"}.isdisjoint(calls)
+    assert "blkid" in calls
     assert first.facts["health"].why == "not asked: quick look"
     assert first.guard.state == "locked"
-    asked.clear()
+    calls.clear()
     assert discover.scan(root=root, query=ask, deep=False)[0].guard == first.guard
-    assert asked == []
+    assert calls == []
     stat = root / "sys/block/nvme0n1/stat"
     stat.write_text("0 0 0 0 1 0 8 0 0 0 0 0 0 0 0 0 0\n")
     discover.scan(root=root, query=ask, deep=False)
-    assert "blkid" in asked
+    assert "blkid" in calls
 
 
 def test_a_drive_under_test_is_not_asked(tmp_path: Path) -> None:
@@ -394,10 +394,10 @@ def test_a_drive_under_test_is_not_asked(tmp_path: Path) -> None:
     def ask(argv: Sequence[str]) -> Finished:
         raise AssertionError(f"asked {argv}")
 
-    found = discover.scan(root=tmp_path / "root", query=ask, skip_queries=["nvme0n1"])[0]
-    assert (found.guard.state, found.guard.why) == ("locked", "not asked while a test runs")
-    assert found.facts["health"].why == "not asked while a test runs"
-    assert found.value("pcie_speed") == 8
+    disk = discover.scan(root=tmp_path / "root", query=ask, skip_queries=["nvme0n1"])[0]
+    assert (disk.guard.state, disk.guard.why) == ("locked", "not asked while a test runs")
+    assert disk.facts["health"].why == "not asked while a test runs"
+    assert disk.value("pcie_speed") == 8
 
 
 def test_a_missing_tool_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -422,30 +422,30 @@ def test_temperature_is_read_from_hwmon_first(tmp_path: Path) -> None:
     case = nvme_ssd()
     case.write(tmp_path)
     playback.expand(case.tree, tmp_path / "root")
-    found = drive("nvme0n1", transport="nvme")
+    nvme_drive = drive("nvme0n1", transport="nvme")
     answers = device_query.recorded(tmp_path / case.name / "tools")
-    fact = temperature.read(found, answers, tree=sysfs.Tree(tmp_path / "root"))
+    fact = temperature.read(nvme_drive, answers, tree=sysfs.Tree(tmp_path / "root"))
     assert (fact.value, fact.unit, fact.source) == (43.85, "C", "hwmon nvme")
 
 
 def test_temperature_gives_up_after_two_failures(tmp_path: Path) -> None:
     case = playback.CASES / "uas-bridge-sat"
     playback.play(case, tmp_path)
-    asked = []
+    calls = []
 
     def fails(argv: Sequence[str]) -> Finished:
-        asked.append(argv)
+        calls.append(argv)
         return Finished(tuple(argv), 1, b"", b"no answer", 0.0)
 
-    found = drive("sda", "give-up")
+    usb_drive = drive("sda", "give-up")
     where = sysfs.Tree(tmp_path)
     temperature._failures.clear()
     for _ in range(temperature.GIVE_UP_AFTER):
-        assert temperature.read(found, fails, tree=where).value is None
-    count = len(asked)
-    fact = temperature.read(found, fails, tree=where)
+        assert temperature.read(usb_drive, fails, tree=where).value is None
+    count = len(calls)
+    fact = temperature.read(usb_drive, fails, tree=where)
     assert fact.why == "given up after 2 failed readings"
-    assert len(asked) == count > 0
+    assert len(calls) == count > 0
     temperature._failures.clear()
 
 

@@ -142,8 +142,8 @@ SATA = {"transport": "sata", "security_erase": "supported"}
 
 
 def left_on(drive: dict[str, Any], rung: str, **more: object) -> dict[str, Any]:
-    left = {**LEFT, "rung": rung, "written": 0, **more}
-    return {**drive, UNFINISHED: {"value": left, "unit": None, "source": "run 7"}}
+    record = {**LEFT, "rung": rung, "written": 0, **more}
+    return {**drive, UNFINISHED: {"value": record, "unit": None, "source": "run 7"}}
 
 
 @pytest.mark.parametrize(
@@ -205,12 +205,12 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
 
 
 def test_other_suites_begin_with_the_same_steps_or_say_that_they_did_not(drive_json: Make) -> None:
-    asked = Asked(drive=drive_json(**TRIM), params={}, target="block", fs="keep", scale=None)
-    steps = purge_steps(asked, "auto")
+    request = Asked(drive=drive_json(**TRIM), params={}, target="block", fs="keep", scale=None)
+    steps = purge_steps(request, "auto")
     assert [step.kind for step in steps] == ["mark", "purge", "read-back"]
     assert isinstance(steps[2], ReadBack)
     assert not steps[2].required
-    (none,) = purge_steps(asked, "none")
+    (none,) = purge_steps(request, "none")
     assert isinstance(none, Purge)
     assert (none.rung, none.destroys, none.bytes_written) == ("none", False, 0)
 
@@ -260,17 +260,17 @@ def test_what_became_of_a_mark() -> None:
 # ---- the verdict and the certificate
 
 
-def figures(found: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
-    counted = Counter(found)
-    left = counted["mark"]
+def figures(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
+    counted = Counter(counts)
+    rest = counted["mark"]
     base = {"step": "x", "pass": 1, "target": "block", "state": "valid", "why": None}
-    text = f"{left} of {places} marks can still be read" if left else f"all {places} marks are gone"
+    text = f"{rest} of {places} marks can still be read" if rest else f"all {places} marks are gone"
     return [
         {**base, "name": "purge time", "value": 12.5, "unit": "s", "detail": {}},
         {
-            **base, "name": "marks gone", "value": 100.0 * (places - left) / places, "unit": "%",
-            "detail": {"text": text, "found": found, "places": places, "bytes": 4096},
-            **({"state": "invalid", "why": text} if left else {}),
+            **base, "name": "marks gone", "value": 100.0 * (places - rest) / places, "unit": "%",
+            "detail": {"text": text, "found": counts, "places": places, "bytes": 4096},
+            **({"state": "invalid", "why": text} if rest else {}),
         },
     ]  # fmt: skip
 
@@ -311,24 +311,24 @@ def run_document(drive: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def test_a_certificate_says_what_was_done_by_what_and_what_it_is_not(drive_json: Make) -> None:
-    made = certificate(run_document(drive_json(firmware="FW1", transport="sata")))
-    assert made["schema"] == "benchstick/certificate/1"
-    assert made["drive"]["serial"] == "S1"
-    assert made["drive"]["firmware"] == "FW1"
-    assert made["purge"]["standard"] == "ATA (ACS), SECURITY ERASE UNIT, normal mode"
-    assert made["purge"]["nist_sp_800_88"].endswith("calls it Clear on flash")
-    assert made["verification"]["found"] == {"zeros": 999, "other": 1}
-    assert not made["verification"]["whole_drive_read_back"]
-    assert made["times"]["began_utc"] == "2026-01-31T12:00:00.000Z"
-    assert made["made_with"]["tool"] == "hdparm v9.65"
-    assert any("no certification" in line for line in made["is_not"])
-    text = made["text"]
+    cert = certificate(run_document(drive_json(firmware="FW1", transport="sata")))
+    assert cert["schema"] == "benchstick/certificate/1"
+    assert cert["drive"]["serial"] == "S1"
+    assert cert["drive"]["firmware"] == "FW1"
+    assert cert["purge"]["standard"] == "ATA (ACS), SECURITY ERASE UNIT, normal mode"
+    assert cert["purge"]["nist_sp_800_88"].endswith("calls it Clear on flash")
+    assert cert["verification"]["found"] == {"zeros": 999, "other": 1}
+    assert not cert["verification"]["whole_drive_read_back"]
+    assert cert["times"]["began_utc"] == "2026-01-31T12:00:00.000Z"
+    assert cert["made_with"]["tool"] == "hdparm v9.65"
+    assert any("no certification" in line for line in cert["is_not"])
+    text = cert["text"]
     for part in ("ERASE CERTIFICATE", "Serial         S1", "1000 places of 4096 bytes",
                  "What this is not", "Benchstick 0.1.0"):  # fmt: skip
         assert part in text
     assert max(len(line) for line in text.splitlines()) <= 100
     assert "PRACTICE" not in text
-    json.dumps(made)
+    json.dumps(cert)
 
 
 def test_a_certificate_of_a_purge_in_two_runs_says_so(drive_json: Make) -> None:
@@ -336,15 +336,15 @@ def test_a_certificate_of_a_purge_in_two_runs_says_so(drive_json: Make) -> None:
     assert certificate(document)["purge"]["goes_on_with_run"] is None
     assert "Goes on" not in certificate(document)["text"]
     document["conditions"]["purge"]["resumes"] = 2
-    made = certificate(document)
-    assert made["purge"]["goes_on_with_run"] == 2
-    assert "Goes on        with the purge that was interrupted in run 2" in made["text"]
+    cert = certificate(document)
+    assert cert["purge"]["goes_on_with_run"] == 2
+    assert "Goes on        with the purge that was interrupted in run 2" in cert["text"]
 
 
 def test_a_practice_drive_is_marked_as_one(drive_json: Make) -> None:
-    made = certificate(run_document(drive_json(), practice=True))
-    assert made["warning"].startswith("PRACTICE DRIVE")
-    assert made["text"].splitlines()[2].startswith("PRACTICE DRIVE")
+    cert = certificate(run_document(drive_json(), practice=True))
+    assert cert["warning"].startswith("PRACTICE DRIVE")
+    assert cert["text"].splitlines()[2].startswith("PRACTICE DRIVE")
 
 
 @pytest.mark.parametrize(

@@ -40,15 +40,15 @@ def digest(fileset: FileSet) -> str:
 
 def assert_sound(fileset: FileSet) -> None:
     """Every folder has its parent before it, every file its folder, and no name is there twice."""
-    known = {""}
+    parents = {""}
     for folder in fileset.folders:
-        assert folder.rpartition("/")[0] in known, folder
-        assert folder not in known
-        known.add(folder)
+        assert folder.rpartition("/")[0] in parents, folder
+        assert folder not in parents
+        parents.add(folder)
     paths = [entry.path.casefold() for entry in fileset.files]
     assert len(set(paths)) == len(paths)
     for entry in fileset.files:
-        assert entry.path.rpartition("/")[0] in known, entry.path
+        assert entry.path.rpartition("/")[0] in parents, entry.path
         assert entry.size >= 0
         assert entry.fill in ("random", "text")
 

@@ -29,8 +29,8 @@ def samples(*moved: int, step: int = 3, inflight: int = 0) -> list[Sample]:
 
 
 def test_samples_become_intervals() -> None:
-    made = of_samples(samples(0, 5, 7, inflight=1))
-    assert made == [
+    intervals = of_samples(samples(0, 5, 7, inflight=1))
+    assert intervals == [
         Interval(0, 1.0, 0, 1.0, True),
         Interval(5, 1.0, 5, 2.0, True),
         Interval(12, 1.0, 7, 3.0, True),
@@ -39,31 +39,31 @@ def test_samples_become_intervals() -> None:
 
 def test_the_ends_of_a_write_share_the_time_that_the_tool_tells() -> None:
     # Two whole seconds, and 1.0 s at the ends: 0.3 s of it at the begin, by the bytes.
-    made = of_writing(samples(0, 30 * MB, 100 * MB, 100 * MB, 70 * MB, 0), 3.0, 1000)
-    assert [interval.seconds for interval in made] == pytest.approx([0.3, 1.0, 1.0, 0.7])
-    assert [interval.t for interval in made] == pytest.approx([2.0, 3.0, 4.0, 4.7])
-    assert made[-1].done == 1000 + 300 * MB
-    for interval in made:
+    intervals = of_writing(samples(0, 30 * MB, 100 * MB, 100 * MB, 70 * MB, 0), 3.0, 1000)
+    assert [interval.seconds for interval in intervals] == pytest.approx([0.3, 1.0, 1.0, 0.7])
+    assert [interval.t for interval in intervals] == pytest.approx([2.0, 3.0, 4.0, 4.7])
+    assert intervals[-1].done == 1000 + 300 * MB
+    for interval in intervals:
         assert interval.moved / interval.seconds == pytest.approx(100 * MB)
-    points, partial = busy_points(made, ends_whole=True)
+    points, partial = busy_points(intervals, ends_whole=True)
     assert (len(points), partial) == (4, [])
 
 
 def test_ends_never_last_longer_than_their_samples() -> None:
-    made = of_writing(samples(1 * MB, 100 * MB, 99 * MB), 2.9)
-    assert [interval.seconds for interval in made] == pytest.approx([0.9, 1.0, 1.0])
-    made = of_writing(samples(1 * MB, 100 * MB, 99 * MB), 100.0)
-    assert [interval.seconds for interval in made] == pytest.approx([1.0, 1.0, 1.0])
+    intervals = of_writing(samples(1 * MB, 100 * MB, 99 * MB), 2.9)
+    assert [interval.seconds for interval in intervals] == pytest.approx([0.9, 1.0, 1.0])
+    intervals = of_writing(samples(1 * MB, 100 * MB, 99 * MB), 100.0)
+    assert [interval.seconds for interval in intervals] == pytest.approx([1.0, 1.0, 1.0])
     (only,) = of_writing(samples(0, 5 * MB, 0), 0.25)
     assert (only.seconds, only.moved) == (0.25, 5 * MB)
     assert of_writing(samples(0, 0), 1.0) == []
 
 
 def test_a_write_cut_short_keeps_its_bytes_and_not_its_ends() -> None:
-    made = of_writing(samples(30, 100, 0, 100, 70), None, 1000)
-    assert [(one.done, one.moved) for one in made] == [(1130, 100), (1130, 0), (1230, 100)]
+    intervals = of_writing(samples(30, 100, 0, 100, 70), None, 1000)
+    assert [(one.done, one.moved) for one in intervals] == [(1130, 100), (1130, 0), (1230, 100)]
     # A second without a byte in the middle of it is a stall, and no pause.
-    assert all(one.waiting for one in made)
+    assert all(one.waiting for one in intervals)
     assert of_writing(samples(30), None) == []
 
 

@@ -26,9 +26,9 @@ def test_a_slow_time_right_behind_the_fast_zone_that_ends(
     end: float, slow: float, after: float, noise: float, seed: int
 ) -> None:
     drive = zones((20, 800), (end, slow), (0, after))
-    found = folding_of(fill(drive, 80, noise=noise, seed=seed, wait=seed / 4))
-    assert found.state == "likely"
-    (fold,) = found.found
+    folding = folding_of(fill(drive, 80, noise=noise, seed=seed, wait=seed / 4))
+    assert folding.state == "likely"
+    (fold,) = folding.found
     assert fold.from_bytes == pytest.approx(20 * GB, rel=0.03)
     # Where it ends is known to some seconds.
     assert fold.to_bytes == pytest.approx(end * GB, abs=3 * after * 1e6)
@@ -36,17 +36,17 @@ def test_a_slow_time_right_behind_the_fast_zone_that_ends(
 
 
 def test_a_third_level_below_the_one_after_the_cache() -> None:
-    found = folding_of(fill(zones((12, 800), (40, 200), (0, 60)), 55, noise=0.03))
-    assert found.state == "likely"
-    (fold,) = found.found
+    folding = folding_of(fill(zones((12, 800), (40, 200), (0, 60)), 55, noise=0.03))
+    assert folding.state == "likely"
+    (fold,) = folding.found
     assert fold.from_bytes == pytest.approx(40 * GB, rel=0.03)
     assert fold.to_bytes is None
     assert (fold.mbps, fold.beside_mbps) == pytest.approx((60, 200), rel=0.05)
-    assert found.text == (
+    assert folding.text == (
         f"The drive likely folds its cache from {fold.from_bytes / 1e9:.2f} GB on "
         f"({fold.mbps:.0f} MB/s; {fold.beside_mbps:.0f} MB/s before)."
     )
-    assert json.loads(json.dumps(found.to_json()))["found"][0]["to_bytes"] is None
+    assert json.loads(json.dumps(folding.to_json()))["found"][0]["to_bytes"] is None
 
 
 CALM: dict[str, tuple[Speed, float, float | None]] = {
@@ -71,13 +71,13 @@ def test_no_folding_is_invented(name: str, noise: float) -> None:
     speed, gb, pause_every = CALM[name]
     for seed in range(3):
         series = fill(speed, gb, noise=noise, seed=seed, pause_every=pause_every)
-        found = folding_of(series)
-        assert (found.state, found.found) == ("none", ()), (seed, found.text)
+        folding = folding_of(series)
+        assert (folding.state, folding.found) == ("none", ()), (seed, folding.text)
 
 
 def test_with_rising_temperature_it_is_unclear() -> None:
     series = fill(zones((20, 800), (25, 60), (0, 400)), 80)
-    found = folding_of(series, [(0, 40), (20, 55), (60, 70), (100, 72), (200, 60)])
-    assert found.state == "unclear"
-    assert found.text.startswith("Folding or throttling, which look the same")
+    folding = folding_of(series, [(0, 40), (20, 55), (60, 70), (100, 72), (200, 60)])
+    assert folding.state == "unclear"
+    assert folding.text.startswith("Folding or throttling, which look the same")
     assert folding_of([]).text == "No folding: no fast zone was seen to end."

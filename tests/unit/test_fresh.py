@@ -56,8 +56,8 @@ def test_auto_never_takes_an_overwrite_nor_sets_a_password(
     assert purges(plan) == []
     assert str(plan.state).startswith("as found, not purged")
     (why,) = [note for note in plan.notes if note.startswith("not purged: ")]
-    wanted = "sets an ATA password" if facts is SATA else "TRIM: the drive or its bridge reports"
-    assert wanted in why
+    expected = "sets an ATA password" if facts is SATA else "TRIM: the drive or its bridge reports"
+    assert expected in why
     assert any("not fresh" in n or "not made fresh" in n for n in plan.notes)
 
 
@@ -112,9 +112,11 @@ def test_a_sweep_that_only_reads_does_not_purge_unasked(drive_json: Make) -> Non
     plan = registry.make_plan("sweep", drive_json(**TRIM), {"only": "read"})
     assert (plan.destroys, plan.bytes_written, purges(plan)) == (False, 0, [])
     assert any(note.startswith("not purged: this run only reads") for note in plan.notes)
-    asked = registry.make_plan("sweep", drive_json(**TRIM), {"only": "read", "purge": "discard"})
-    assert asked.destroys
-    assert purges(asked) == [("discard", "discard")]
+    purge_plan = registry.make_plan(
+        "sweep", drive_json(**TRIM), {"only": "read", "purge": "discard"}
+    )
+    assert purge_plan.destroys
+    assert purges(purge_plan) == [("discard", "discard")]
 
 
 def test_plan_and_run_agree_on_the_state(drive_json: Make) -> None:
@@ -136,11 +138,11 @@ def test_plan_and_run_agree_on_the_state(drive_json: Make) -> None:
 def test_the_state_that_figures_tell(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(**TRIM), {})
     assert precondition.state_told(plan, []) == "purge not done; not preconditioned"
-    taken = {"name": "purge time", "state": "valid", "why": None}
-    gone = {"name": "marks gone", "state": "valid", "why": None}
-    assert precondition.state_told(plan, [taken, gone]) == plan.state
-    left = {**gone, "state": "invalid", "why": "3 of 64 marks can still be read"}
-    assert precondition.state_told(plan, [taken, left]) == (
+    time_figure = {"name": "purge time", "state": "valid", "why": None}
+    marks_figure = {"name": "marks gone", "state": "valid", "why": None}
+    assert precondition.state_told(plan, [time_figure, marks_figure]) == plan.state
+    bad_marks = {**marks_figure, "state": "invalid", "why": "3 of 64 marks can still be read"}
+    assert precondition.state_told(plan, [time_figure, bad_marks]) == (
         "purged by discard of all blocks, not proved (3 of 64 marks can still be read); "
         "not preconditioned"
     )

@@ -250,14 +250,14 @@ def test_for_the_program_that_writes_sticks_only_the_stick_itself_is_left_out() 
     idle = Contents("dos", partitions=(stick,))
     used = in_use.Claims()
     used.reasons["sda"].append("sda1 is in use: mounted at /mnt")
-    for inside, known, reasons in (
+    for inside, claims, reasons in (
         (idle, in_use.Claims(), 0),
         (idle, used, 1),
         (replace(idle, exclusive="busy"), in_use.Claims(), 1),
         (idle, in_use.Claims(boot_ids=frozenset({in_use.STICK_FAT})), 1),
     ):
-        assert guard_policy.protections("sda", inside, known)
-        assert len(guard_policy.protections("sda", inside, known, but_stick=True)) == reasons
+        assert guard_policy.protections("sda", inside, claims)
+        assert len(guard_policy.protections("sda", inside, claims, but_stick=True)) == reasons
     assert guard_policy.is_stick(idle)
     assert not guard_policy.is_stick(Contents("dos", partitions=(replace(stick, partuuid="1-01"),)))
 
@@ -290,8 +290,8 @@ def test_an_internal_drive_is_locked_until_the_agent_saw_it_come(tmp_path: Path)
 
 def guard_of_again(tmp_path: Path, **arguments: Any) -> tuple[str, str]:
     tools = tmp_path / "cases/built/tools"
-    found = discover.scan(root=tmp_path / "root", query=device_query.recorded(tools), **arguments)
-    return found[0].guard.state, found[0].guard.why
+    drives = discover.scan(root=tmp_path / "root", query=device_query.recorded(tools), **arguments)
+    return drives[0].guard.state, drives[0].guard.why
 
 
 def test_a_system_on_a_drive_that_was_seen_coming_still_locks(tmp_path: Path) -> None:
@@ -341,11 +341,11 @@ def test_signatures_that_lock_wherever_they_are(
 ) -> None:
     """In a partition, in one that the kernel does not show, and on the whole drive."""
     case, disk = usb_case()
-    found = filesystem(kind, usage=usage)
+    signature = filesystem(kind, usage=usage)
     if where == "whole":
-        contents(case, disk, whole=found)
+        contents(case, disk, whole=signature)
     else:
-        contents(case, disk, GPT, [part(BASIC, found, hidden=where == "hidden")])
+        contents(case, disk, GPT, [part(BASIC, signature, hidden=where == "hidden")])
     state, why = guard_of(case, tmp_path)
     assert (state, words in why) == ("locked", True), why
 
@@ -381,8 +381,8 @@ def test_a_linux_root_is_told_by_reading_names(
     debugfs(case, AT, "/", root)
     if etc is not None:
         debugfs(case, AT, "/etc", etc)
-    found, why = guard_of(case, tmp_path)
-    assert (found, words in why) == (state, True), why
+    guard_state, why = guard_of(case, tmp_path)
+    assert (guard_state, words in why) == (state, True), why
 
 
 @pytest.mark.parametrize(
@@ -546,8 +546,8 @@ def test_only_the_benchs_own_loop_device_is_a_drive(tmp_path: Path, bench_home: 
     loop(case, "loop4", f"{bench_home}/practice/other.img")
     loop(case, "loop5", "/root/practice/practice.img")
     loop(case, "loop6", f"{bench_home}/practice/practice.img (deleted)")
-    found = look(case, tmp_path, home=bench_home)
-    assert [(d.name, d.code, d.guard.state, d.transport) for d in found] == [
+    drives = look(case, tmp_path, home=bench_home)
+    assert [(d.name, d.code, d.guard.state, d.transport) for d in drives] == [
         ("loop3", "practice", "free", "virtual")
     ]
 
@@ -578,10 +578,10 @@ def test_kernel_test_devices_are_other_internal_and_locked(tmp_path: Path) -> No
     case.link("sys/block/dm-1", f"../../{stacked_dm}")
     case.link("sys/class/block/dm-1", f"../../../{stacked_dm}")
     contents(case, Disk("dm-1", stacked_dm, stacked_dm, "253:1", 1 << 29))
-    found = {drive.name: drive for drive in look(case, tmp_path)}
-    assert set(found) == {"lat", "sdb", "dm-1"}
-    for drive in found.values():
+    drives = {drive.name: drive for drive in look(case, tmp_path)}
+    assert set(drives) == {"lat", "sdb", "dm-1"}
+    for drive in drives.values():
         assert (drive.transport, drive.value("external")) == ("other", False)
         assert drive.guard.state == "locked"
-    assert found["dm-1"].code == "port:slow:0"
-    assert found["sdb"].code == "port:adapter0-0.0:2"
+    assert drives["dm-1"].code == "port:slow:0"
+    assert drives["sdb"].code == "port:adapter0-0.0:2"

@@ -25,7 +25,7 @@ from benchstick.recipes.verdict import Attempt, judge
 from benchstick.store import barcode_scans, bays, database, recipes, settings
 
 
-def said(number: int, word: str, why: str | None) -> dict[str, Any]:
+def build_verdict(number: int, word: str, why: str | None) -> dict[str, Any]:
     """A verdict on the drive of these tests."""
     evidence = Evidence(drive={**drive().to_json(), "transport": {"value": "usb-uas"}})
     stamp = "2026-01-31T12:00:00.000Z"
@@ -50,7 +50,7 @@ class Test:
         return self.found is None
 
     def end(self) -> None:
-        self.found = said(9, "inconclusive", "cancelled")
+        self.found = build_verdict(9, "inconclusive", "cancelled")
 
     def verdict(self) -> Mapping[str, Any]:
         assert self.found is not None
@@ -77,21 +77,21 @@ class Bench:
 
     def told(self) -> list[dict[str, str]]:
         """The events since the last time, without their times."""
-        found = [dict(word.split("=", 1) for word in shlex.split(line)) for line in self.lines]
+        events = [dict(word.split("=", 1) for word in shlex.split(line)) for line in self.lines]
         self.lines.clear()
-        assert all(words.pop("time").endswith("Z") for words in found)
-        return found
+        assert all(words.pop("time").endswith("Z") for words in events)
+        return events
 
     def begin(self, drive: Drive, slot: str, ticket: Ticket) -> Test:
         self.tests.append(Test(drive, slot, ticket))
         return self.tests[-1]
 
-    def go(self, seconds: float = 0, seen: tuple[int, ...] = (5, 6, 7, 8)) -> dict[str, Any]:
+    def go(self, seconds: float = 0, hotplugs: tuple[int, ...] = (5, 6, 7, 8)) -> dict[str, Any]:
         """Time passes, the agent looks; slot 1 as the page has it."""
         self.clock += seconds
-        self.hands.look(self.drives, seen)
+        self.hands.look(self.drives, hotplugs)
         self.hands.tick(self.db, self.drives)
-        return bays.listed(self.db)[0]
+        return bays.list_slots(self.db)[0]
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_drive_is_tested_after_the_countdown_once(bench: Bench) -> None:
     (test,) = bench.tests
     assert (test.slot, test.drive.code, test.ticket) == ("slot 1", "S1", Ticket(asset="A-1"))
     assert bench.go(100)["state"] == "testing"
-    test.found = said(3, "fail", "too slow")
+    test.found = build_verdict(3, "fail", "too slow")
     slot = bench.go(1)
     assert [slot[name] for name in ("state", "verdict", "word", "said")] == [
         "done", 3, "fail", "too slow",
@@ -151,17 +151,17 @@ def test_what_a_drive_shares_with_others_is_told_before_its_test(
     bench.drives.append(replace(drive(6, "2-2", "S2"), name="sdb"))
     bench.told()
     bench.go()
-    told = "USB hub 2-1 is shared by S1, S2: 500 MB/s at most, 250 each"
-    one, two = bays.listed(bench.db)
-    assert (one["state"], two["state"], two["said"]) == ("testing", "countdown", told)
+    message = "USB hub 2-1 is shared by S1, S2: 500 MB/s at most, 250 each"
+    one, two = bays.list_slots(bench.db)
+    assert (one["state"], two["state"], two["said"]) == ("testing", "countdown", message)
     assert [(words["event"], words.get("said")) for words in bench.told()] == [
-        ("plugged", None), ("countdown", told),
+        ("plugged", None), ("countdown", message),
     ]  # fmt: skip
 
 
 def test_only_what_was_seen_being_plugged_in(bench: Bench) -> None:
     bench.drives = [drive()]
-    slot = bench.go(seen=())
+    slot = bench.go(hotplugs=())
     assert (slot["state"], slot["said"]) == ("here", NOT_SEEN)
     assert bench.go(1000)["state"] == "here", "an agent that sees it later has not seen it come"
     bench.drives = [drive(None)]
@@ -205,7 +205,7 @@ def test_a_drive_that_is_pulled_in_its_countdown(bench: Bench) -> None:
     # Gone between two looks.
     bench.clock += 1
     bench.hands.tick(bench.db, [])
-    assert bays.listed(bench.db)[0]["said"] == PULLED
+    assert bays.list_slots(bench.db)[0]["said"] == PULLED
     assert bench.tests == []
 
 
@@ -216,7 +216,7 @@ def test_a_bridge_that_resets_is_not_tested_again(bench: Bench) -> None:
     # It came back as another disk while it was tested, and once more after.
     bench.drives = [drive(6)]
     bench.go(1)
-    bench.tests[0].found = said(1, "pass", None)
+    bench.tests[0].found = build_verdict(1, "pass", None)
     bench.go(1)
     assert bench.go(1)["word"] == "pass"
     bench.drives = []
@@ -289,19 +289,19 @@ def test_each_event_is_told_as_it_happens(bench: Bench) -> None:
 
 def test_what_is_not_tested_is_told_with_its_reason_once(bench: Bench) -> None:
     bench.drives = [drive(), drive(6, port="2-2", serial="S2")]
-    bench.go(seen=(6,))
-    bench.go(3, seen=(6,))
-    found = bench.told()
-    assert [(words["event"], words["slot"]) for words in found] == [
+    bench.go(hotplugs=(6,))
+    bench.go(3, hotplugs=(6,))
+    events = bench.told()
+    assert [(words["event"], words["slot"]) for words in events] == [
         ("plugged", "slot 1"), ("plugged", "slot 2"), ("countdown", "slot 2"),
     ]  # fmt: skip
-    assert found[0]["said"] == NOT_SEEN and "said" not in found[1]
+    assert events[0]["said"] == NOT_SEEN and "said" not in events[1]
     bench.drives = [drive(), drive(7, serial="S3")]
     bench.go()
     bench.go(3)
-    found = bench.told()
-    assert [words["event"] for words in found] == ["plugged", "pulled"]
-    assert (found[0]["drive"], found[0]["said"]) == ("S1,S3", SEVERAL)
+    events = bench.told()
+    assert [words["event"] for words in events] == ["plugged", "pulled"]
+    assert (events[0]["drive"], events[0]["said"]) == ("S1,S3", SEVERAL)
     # A kernel that does not count its disks.
     bench.drives = [drive(None)]
     bench.go()
@@ -342,9 +342,9 @@ def test_without_a_recipe_nothing_starts(tmp_path: Path) -> None:
     ],
 )
 def test_odd_requests(bench: Bench, body: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadInput) as told:
+    with pytest.raises(BadInput) as error:
         bench.hands.asked(body)
-    assert said in told.value.message
+    assert said in error.value.message
 
 
 # ---- tests that somebody asks for
@@ -380,23 +380,23 @@ def wish(of: Drive, **more: Any) -> dict[str, Any]:
 def test_a_test_that_is_asked_for_begins_at_once_in_its_slot(asking: Asking) -> None:
     asking.drives = [drive()]
     # It was there before the bench watched: nothing starts by itself.
-    assert asking.go(seen=())["state"] == "here"
+    assert asking.go(hotplugs=())["state"] == "here"
     barcode_scans.keep(asking.db, "page", "A-1", "asset", "A-1")
     asking.hands.asked(wish(drive()))
-    slot = asking.go(seen=())
+    slot = asking.go(hotplugs=())
     assert (slot["state"], slot["code"], slot["said"]) == ("testing", "S1", None)
     assert asking.asked == [("mine", "S1")]
     assert (asking.tests[0].slot, asking.tests[0].ticket.asset) == ("slot 1", "A-1")
     with pytest.raises(Refused, match="is being tested"):
         asking.hands.asked(wish(drive()))
-    asking.tests[0].found = said(4, "pass", None)
-    assert asking.go(seen=())["word"] == "pass"
+    asking.tests[0].found = build_verdict(4, "pass", None)
+    assert asking.go(hotplugs=())["word"] == "pass"
     assert len(asking.tests) == 1
-    found = asking.told()
-    assert found[:2] == [
+    events = asking.told()
+    assert events[:2] == [
         {"event": "plugged", **OF, "said": NOT_SEEN}, {"event": "begun", **OF, "asset": "A-1"},
     ]  # fmt: skip
-    assert (found[-1]["event"], found[-1]["verdict"]) == ("verdict", "pass")
+    assert (events[-1]["event"], events[-1]["verdict"]) == ("verdict", "pass")
 
 
 def test_it_takes_the_place_of_a_countdown(asking: Asking) -> None:
@@ -413,7 +413,7 @@ def test_beside_the_slots_it_is_on_as_well(asking: Asking) -> None:
     asking.go()
     asking.hands.asked(wish(other))
     assert asking.go()["state"] == "empty"
-    *_, own = bays.listed(asking.db)
+    *_, own = bays.list_slots(asking.db)
     assert (own["name"], own["state"], own["code"]) == ("port 5-1", "testing", "S9")
     with pytest.raises(Refused, match="is being tested"):
         asking.hands.asked(wish(other))
@@ -421,18 +421,18 @@ def test_beside_the_slots_it_is_on_as_well(asking: Asking) -> None:
         asking.hands.asked({"slot": "port 5-1", "do": "again"})
     asking.hands.asked({"slot": "port 5-1", "do": "stop"})
     assert asking.hands.tick(asking.db, asking.drives) is True
-    *_, own = bays.listed(asking.db)
+    *_, own = bays.list_slots(asking.db)
     assert (own["state"], own["word"], own["verdict"]) == ("done", "inconclusive", 9)
     asking.hands.asked(wish(other))
     asking.go()
-    assert [slot["state"] for slot in bays.listed(asking.db)] == ["empty", "empty", "testing"]
+    assert [slot["state"] for slot in bays.list_slots(asking.db)] == ["empty", "empty", "testing"]
     asking.hands.close()
     assert [test.found is not None for test in asking.tests] == [True, True]
-    found = [words for words in asking.told() if words["event"] in ("begun", "stopped", "verdict")]
-    events = [words["event"] for words in found]
+    lines = [words for words in asking.told() if words["event"] in ("begun", "stopped", "verdict")]
+    events = [words["event"] for words in lines]
     assert events == ["begun", "stopped", "verdict", "begun", "verdict"]
-    assert (found[1]["drive"], found[1]["what"], found[1].get("slot")) == ("S9", "test", None)
-    assert (found[0]["drive"], found[0].get("slot")) == ("S9", None)
+    assert (lines[1]["drive"], lines[1]["what"], lines[1].get("slot")) == ("S9", "test", None)
+    assert (lines[0]["drive"], lines[0].get("slot")) == ("S9", None)
 
 
 def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) -> None:
@@ -443,7 +443,7 @@ def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) ->
         asking.go()
         asking.tests[-1].end()
         asking.go()
-    names = [slot["name"] for slot in bays.listed(asking.db)[2:]]
+    names = [slot["name"] for slot in bays.list_slots(asking.db)[2:]]
     assert names == ["port 5-12", "port 5-13", "port 5-14", "port 5-15"]
     # Two LUNs behind one port, and one of them in a slot with its neighbour.
     two = [drive(20, "2-1", "S20"), drive(21, "2-1", "S21")]
@@ -452,16 +452,16 @@ def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) ->
     for one in two:
         asking.hands.asked(wish(one))
     asking.go(61)
-    names = [slot["name"] for slot in bays.listed(asking.db)[2:]]
+    names = [slot["name"] for slot in bays.list_slots(asking.db)[2:]]
     assert names == ["port 2-1", "port 2-1 (S21)"]
     for test in asking.tests:
         test.end()
     asking.drives = []
     asking.go()
     asking.go(59)
-    assert len(bays.listed(asking.db)) == 4
+    assert len(bays.list_slots(asking.db)) == 4
     asking.go(61)
-    assert len(bays.listed(asking.db)) == 2
+    assert len(bays.list_slots(asking.db)) == 2
 
 
 @pytest.mark.parametrize(
@@ -471,36 +471,36 @@ def test_another_drive_than_was_chosen_is_not_tested(
     asking: Asking, other: dict[str, Any]
 ) -> None:
     asking.drives = [drive()]
-    asking.go(seen=())
+    asking.go(hotplugs=())
     with pytest.raises(BadInput, match="unplugged or replaced"):
         asking.hands.asked(wish(drive(), **other))
-    asking.go(seen=())
+    asking.go(hotplugs=())
     assert asking.tests == []
 
 
 def test_what_the_page_asks_for_is_read_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[Any] = []
-    monkeypatch.setattr(parallel_drives, "Child", lambda asked, home: begun.append(asked))
+    requests: list[Any] = []
+    monkeypatch.setattr(parallel_drives, "Child", lambda asked, home: requests.append(asked))
     monkeypatch.setattr(library, "folder", lambda: tmp_path / "none")
     good = "[[suite]]\nname = 'cdm'\n[[limit]]\npeak = 'temperature'\nop = '<='\nvalue = 70\n"
     with contextlib.closing(database.open_writer(tmp_path)) as db:
         recipes.save(db, "good", good)
         recipes.save(db, "bad", "speed = 1")
-        made = autostart_rules.hands(settings.read("", "test"), tmp_path, tell=lambda line: None)
-        made.look([drive()], ())
-        for body, error, said in (
+        station = autostart_rules.hands(settings.read("", "test"), tmp_path, tell=lambda line: None)
+        station.look([drive()], ())
+        for body, error, message in (
             ({"recipe": "bad"}, BadInput, "bad.toml:1: 'speed'"),
             ({"recipe": "none"}, BadInput, "no such file"),
             ({"recipe": 5}, BadInput, "a recipe's name"),
             ({"recipe": "good", "erase": "S2"}, Refused, "not the code of S1"),
         ):
-            with pytest.raises(error, match=said):
-                made.asked(wish(drive(), **body))
-        made.asked(wish(drive(), recipe="good", erase="S1"))
-        made.tick(db, [drive()])
-    assert [(item.drive.code, item.ask.erase, item.ask.own_folders) for item in begun] == [
+            with pytest.raises(error, match=message):
+                station.asked(wish(drive(), **body))
+        station.asked(wish(drive(), recipe="good", erase="S1"))
+        station.tick(db, [drive()])
+    assert [(item.drive.code, item.ask.erase, item.ask.own_folders) for item in requests] == [
         ("S1", "S1", False)
     ]
-    assert begun[0].ask.recipe == good.encode()
+    assert requests[0].ask.recipe == good.encode()

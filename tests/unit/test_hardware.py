@@ -21,24 +21,24 @@ def test_each_drive_has_the_expected_facts(case: Path, tmp_path: Path) -> None:
     expected = json.loads((case / "expected.json").read_text(encoding="utf-8"))
     drives = {drive.name: drive for drive in playback.play(case, tmp_path)}
     assert set(drives) == set(expected)
-    for name, wanted in expected.items():
-        _compare(drives[name], wanted)
+    for name, expectation in expected.items():
+        _compare(drives[name], expectation)
 
 
-def _compare(drive: Drive, wanted: dict[str, Any]) -> None:
-    assert drive.code == wanted["code"]
-    assert (drive.guard.state, drive.guard.why) == (wanted["guard"], drive.guard.why)
-    assert wanted["why"] in drive.guard.why
-    for name, value in wanted["facts"].items():
-        found = drive.facts[name]
+def _compare(drive: Drive, expectation: dict[str, Any]) -> None:
+    assert drive.code == expectation["code"]
+    assert (drive.guard.state, drive.guard.why) == (expectation["guard"], drive.guard.why)
+    assert expectation["why"] in drive.guard.why
+    for name, value in expectation["facts"].items():
+        fact = drive.facts[name]
         if isinstance(value, dict) and "contains" in value:
-            assert value["contains"] in str(found.value), name
+            assert value["contains"] in str(fact.value), name
         else:
-            assert found.value == value, f"{name}: {found}"
-    for name, why in wanted["unknown"].items():
-        found = drive.facts[name]
-        assert found.value is None, f"{name}: {found}"
-        assert why in (found.why or ""), f"{name}: {found}"
+            assert fact.value == value, f"{name}: {fact}"
+    for name, why in expectation["unknown"].items():
+        fact = drive.facts[name]
+        assert fact.value is None, f"{name}: {fact}"
+        assert why in (fact.why or ""), f"{name}: {fact}"
 
 
 def test_no_fact_is_blank(case: Path, tmp_path: Path) -> None:
@@ -65,26 +65,26 @@ def test_a_look_at_one_drive_alone_gives_it_the_same_code(case: Path, tmp_path: 
         others = set(expected) - {name}
         drives = playback.play(case, tmp_path / str(number), identity_only=others)
         assert {drive.name: drive.code for drive in drives} == {
-            other: wanted["code"] for other, wanted in expected.items()
+            other: expectation["code"] for other, expectation in expected.items()
         }
         assert {drive.name for drive in drives if drive.guard.state == "free"} <= {name}
 
 
 @pytest.mark.parametrize("build", documented.BUILDERS, ids=lambda build: build.__name__)
 def test_documented_cases_are_as_their_builder_makes_them(build: Any, tmp_path: Path) -> None:
-    made = build()
-    made.write(tmp_path)
-    for fresh in sorted((tmp_path / made.name).rglob("*")):
+    new_case = build()
+    new_case.write(tmp_path)
+    for fresh in sorted((tmp_path / new_case.name).rglob("*")):
         if fresh.is_file():
-            kept = playback.CASES / fresh.relative_to(tmp_path)
-            assert kept.read_bytes() == fresh.read_bytes(), kept
+            stored_file = playback.CASES / fresh.relative_to(tmp_path)
+            assert stored_file.read_bytes() == fresh.read_bytes(), stored_file
 
 
 def test_the_kinds_of_hardware_asked_for_are_there() -> None:
-    wanted = {
+    expected = {
         "sata-ssd", "nvme-ssd", "uas-bridge-sat", "bot-stick", "bridge-without-pass-through",
         "sata-frozen", "enclosure-two-luns", "two-with-one-serial", "uas-by-usb-storage",
         "vm-sata", "vm-nvme", "vm-uas", "vm-bot", "vm-pc-mounted", "vm-pc-windows",
         "vm-enclosure", "two-with-one-inner-serial",
     }  # fmt: skip
-    assert wanted <= set(playback.case_names())
+    assert expected <= set(playback.case_names())

@@ -88,12 +88,12 @@ def test_kernel_is_the_same_on_both_routes() -> None:
 
 
 def test_every_source_has_a_hash_and_an_origin() -> None:
-    seen = set()
+    packages = set()
     for line in (EXTERNAL / "debian-sources.tsv").read_text().splitlines():
         if line and not line.startswith("#"):
             package, version, origin, file, sha = line.split("\t")
-            assert package not in seen
-            seen.add(package)
+            assert package not in packages
+            packages.add(package)
             assert version
             assert re.fullmatch(r"deb [a-z0-9.+-]+|pypi [\w.-]+==[\w.]+", origin), line
             assert "/" not in file
@@ -104,12 +104,12 @@ def test_other_versions_are_not_checked_against_buildroots_hashes(tmp_path: Path
     script = CLONE / "scripts/image.d/overrides"
     subprocess.run([script, tmp_path / "debian"], check=True)
     text = (tmp_path / "debian/overrides.mk").read_text()
-    for package, wanted in (("util-linux", True), ("busybox", False)):
+    for package, expected in (("util-linux", True), ("busybox", False)):
         file = tmp_path / f"debian/patches/{package}/{package}.hash"
         assert file.read_text().startswith("sha256  ")
         for name in ("", "HOST_"):
             line = f"override {name}{package.upper().replace('-', '_')}_HASH_FILES := {file}\n"
-            assert (line in text) == wanted
+            assert (line in text) == expected
 
 
 # ---- progress
@@ -140,15 +140,15 @@ def test_one_line_a_package(progress: ModuleType) -> None:
 
 
 def test_slow_machine_gets_a_longer_estimate(progress: ModuleType) -> None:
-    told = []
+    estimates = []
     for seconds in (150.0, 1500.0):
         follow = progress.Progress(["host-binutils", "linux"], set(), 0.0)
         follow.line(">>> host-binutils 2.44 Extracting\n", 0.0)
         line = follow.line(">>> linux custom Extracting\n", seconds)
         match = re.search(r"about (\d+) min", line)
         assert match is not None
-        told.append(int(match[1]))
-    assert told[1] > 3 * told[0]
+        estimates.append(int(match[1]))
+    assert estimates[1] > 3 * estimates[0]
 
 
 def test_what_is_built_is_known(progress: ModuleType, tmp_path: Path) -> None:
@@ -166,9 +166,9 @@ def test_what_is_built_is_known(progress: ModuleType, tmp_path: Path) -> None:
 
 def check_applets(target: Path, *links: str) -> subprocess.CompletedProcess[str]:
     """check-applets for a busybox whose applets are `links`; mount and umount are kept."""
-    listed = target.parent / "busybox.links"
-    listed.write_text("".join(f"{link}\n" for link in links))
-    command = [str(EXTERNAL / "scripts/check-applets"), str(target), str(listed)]
+    links_file = target.parent / "busybox.links"
+    links_file.write_text("".join(f"{link}\n" for link in links))
+    command = [str(EXTERNAL / "scripts/check-applets"), str(target), str(links_file)]
     return subprocess.run([*command, "mount", "umount"], capture_output=True, text=True)
 
 
@@ -187,8 +187,8 @@ def test_applets_without_a_namesake_are_right(target: Path) -> None:
     (target / "sbin/blkid").write_text("program")
     (target / "usr/bin/head").symlink_to("../../bin/busybox")
     (target / "usr/bin/[").symlink_to("../../bin/busybox")
-    done = check_applets(target, "/bin/ls", "/usr/bin/head", "/usr/bin/[", "/bin/mount")
-    assert (done.returncode, done.stderr) == (0, "")
+    result = check_applets(target, "/bin/ls", "/usr/bin/head", "/usr/bin/[", "/bin/mount")
+    assert (result.returncode, result.stderr) == (0, "")
     assert (target / "usr/bin/[").is_symlink()
 
 
@@ -200,30 +200,30 @@ def test_an_applet_in_another_folder_than_the_tool_is_an_error(target: Path, rea
     else:
         tool.symlink_to("/usr/libexec/setpriv")
     (target / "bin/setpriv").symlink_to("busybox")
-    done = check_applets(target, "/bin/ls", "/bin/setpriv")
-    assert done.returncode == 1
-    assert "busybox's /bin/setpriv shadows /usr/bin/setpriv" in done.stderr
+    result = check_applets(target, "/bin/ls", "/bin/setpriv")
+    assert result.returncode == 1
+    assert "busybox's /bin/setpriv shadows /usr/bin/setpriv" in result.stderr
 
 
 def test_an_applet_whose_link_is_the_tool_itself_is_an_error(target: Path) -> None:
     (target / "sbin/blkid").write_text("program")
-    done = check_applets(target, "/bin/ls", "/sbin/blkid")
-    assert done.returncode == 1
-    assert "busybox's applet blkid shadows /sbin/blkid" in done.stderr
+    result = check_applets(target, "/bin/ls", "/sbin/blkid")
+    assert result.returncode == 1
+    assert "busybox's applet blkid shadows /sbin/blkid" in result.stderr
 
 
 def test_a_kept_applet_has_no_link_beside_the_tool(target: Path) -> None:
     (target / "sbin/mount").symlink_to("../bin/busybox")
-    done = check_applets(target, "/bin/ls", "/sbin/mount")
-    assert done.returncode == 1
-    assert "busybox's /sbin/mount shadows /bin/mount" in done.stderr
+    result = check_applets(target, "/bin/ls", "/sbin/mount")
+    assert result.returncode == 1
+    assert "busybox's /sbin/mount shadows /bin/mount" in result.stderr
 
 
 def test_links_of_an_earlier_busybox_are_removed(target: Path) -> None:
     (target / "bin/setpriv").symlink_to("busybox")
     (target / "usr/bin/setpriv").write_text("program")
-    done = check_applets(target, "/bin/ls")
-    assert (done.returncode, done.stderr) == (0, "")
+    result = check_applets(target, "/bin/ls")
+    assert (result.returncode, result.stderr) == (0, "")
     assert not (target / "bin/setpriv").is_symlink()
     assert (target / "bin/ls").is_symlink()
     assert (target / "bin/busybox").is_file()

@@ -12,8 +12,8 @@ from benchstick.analysis.change_points import Interval
 from tests.unit.made_series import GB, Speed, constant, falling, fill, slowed, zones
 
 
-def knees_of(found: CacheKnees) -> list[float]:
-    return [knee.at_gb for knee in found.knees]
+def knees_of(result: CacheKnees) -> list[float]:
+    return [knee.at_gb for knee in result.knees]
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.02, 0.05])
@@ -21,9 +21,9 @@ def knees_of(found: CacheKnees) -> list[float]:
 def test_two_gb_fast_zone_then_a_quarter_of_the_speed(fast: int, noise: float) -> None:
     for seed in range(5):
         series = fill(zones((2, fast), (0, fast / 4)), 8, noise=noise, seed=seed, wait=seed / 5)
-        found = find_knees(series)
-        assert knees_of(found) == pytest.approx([2.0], rel=0.03), (seed, found.text)
-        knee = found.knees[0]
+        result = find_knees(series)
+        assert knees_of(result) == pytest.approx([2.0], rel=0.03), (seed, result.text)
+        knee = result.knees[0]
         # Of four noisy seconds the mean is no better than its own noise.
         samples = 2000 / fast
         slack = 0.01 + 3.5 * noise / samples**0.5
@@ -33,34 +33,34 @@ def test_two_gb_fast_zone_then_a_quarter_of_the_speed(fast: int, noise: float) -
 
 
 def test_both_speeds_and_the_sentence() -> None:
-    found = find_knees(fill(zones((2, 200), (0, 50)), 8, noise=0.02, seed=1))
-    (knee,) = found.knees
+    result = find_knees(fill(zones((2, 200), (0, 50)), 8, noise=0.02, seed=1))
+    (knee,) = result.knees
     assert knee.confidence == "clear"
     assert knee.at_seconds == pytest.approx(10, abs=0.5)
-    assert found.why is None
-    assert found.first == knee
-    assert found.text == (
+    assert result.why is None
+    assert result.first == knee
+    assert result.text == (
         f"The fast zone ends at {knee.at_gb:.2f} GB: {knee.before_mbps:.0f} MB/s before, "
         f"{knee.after_mbps:.0f} MB/s after."
     )
-    document = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    document = json.loads(json.dumps(result.to_json(), allow_nan=False))
     assert document["knees"][0]["at_gb"] == knee.at_gb
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_three_levels(seed: int) -> None:
     series = fill(zones((12, 800), (40, 200), (0, 60)), 55, noise=0.06, seed=seed)
-    found = find_knees(series)
-    assert knees_of(found) == pytest.approx([12, 40], rel=0.03)
-    first, second = found.knees
+    result = find_knees(series)
+    assert knees_of(result) == pytest.approx([12, 40], rel=0.03)
+    first, second = result.knees
     assert (first.before_mbps, first.after_mbps) == pytest.approx((800, 200), rel=0.05)
     assert (second.before_mbps, second.after_mbps) == pytest.approx((200, 60), rel=0.05)
-    assert "; at " in found.text
+    assert "; at " in result.text
 
 
 def test_a_small_fast_zone_in_a_long_run() -> None:
-    found = find_knees(fill(zones((10, 1000), (0, 300)), 400, noise=0.06))
-    assert knees_of(found) == pytest.approx([10], rel=0.03)
+    result = find_knees(fill(zones((10, 1000), (0, 300)), 400, noise=0.06))
+    assert knees_of(result) == pytest.approx([10], rel=0.03)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -107,10 +107,10 @@ def test_no_knee_is_invented(name: str, noise: float) -> None:
     speed, gb, pause_every = CALM[name]
     for seed in range(4):
         series = fill(speed, gb, noise=noise, seed=seed, wait=seed / 4, pause_every=pause_every)
-        found = find_knees(series)
-        assert found.knees == (), (seed, found.text)
-        assert found.why
-        assert found.text == f"No cache knee was found: {found.why}."
+        result = find_knees(series)
+        assert result.knees == (), (seed, result.text)
+        assert result.why
+        assert result.text == f"No cache knee was found: {result.why}."
 
 
 @pytest.mark.parametrize("noise", [0.2, 0.3])
@@ -122,9 +122,9 @@ def test_no_knee_in_a_very_noisy_line(noise: float) -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_a_minute_at_half_speed_is_no_knee(noise: float) -> None:
-    found = find_knees(fill(slowed(constant(400), 100, 160, 0.5), 80, noise=noise))
-    assert found.knees == ()
-    assert "came back" in (found.why or "")
+    result = find_knees(fill(slowed(constant(400), 100, 160, 0.5), 80, noise=noise))
+    assert result.knees == ()
+    assert "came back" in (result.why or "")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -137,34 +137,34 @@ def test_a_slow_down_before_or_after_the_knee_does_not_move_it(seed: int) -> Non
 
 
 def test_a_cache_that_gets_some_room_in_each_pause_has_one_knee() -> None:
-    def speed(t: float, done: float) -> float:
-        return 1000.0 if done < 20 * GB or done % (4 * GB) < 1 * GB else 200.0
+    def speed(t: float, offset: float) -> float:
+        return 1000.0 if offset < 20 * GB or offset % (4 * GB) < 1 * GB else 200.0
 
-    found = find_knees(fill(speed, 80, noise=0.03, pause_every=4))
+    result = find_knees(fill(speed, 80, noise=0.03, pause_every=4))
     # The first burst follows right upon the fast zone.
-    assert knees_of(found) == pytest.approx([21], rel=0.03)
+    assert knees_of(result) == pytest.approx([21], rel=0.03)
 
 
 def test_folding_that_ends_leaves_the_knee_where_it_began() -> None:
-    found = find_knees(fill(zones((20, 800), (25, 60), (0, 400)), 80, noise=0.03))
-    assert knees_of(found) == pytest.approx([20], rel=0.03)
+    result = find_knees(fill(zones((20, 800), (25, 60), (0, 400)), 80, noise=0.03))
+    assert knees_of(result) == pytest.approx([20], rel=0.03)
 
 
 def test_a_drive_that_jumps_between_two_speeds_after_its_knee() -> None:
     source = random.Random(3)
     jumps = [source.random() < 0.5 for _ in range(5000)]
 
-    def speed(t: float, done: float) -> float:
-        return 1500.0 if done < 100 * GB else 900.0 if jumps[int(t)] else 100.0
+    def speed(t: float, offset: float) -> float:
+        return 1500.0 if offset < 100 * GB else 900.0 if jumps[int(t)] else 100.0
 
-    found = find_knees(fill(speed, 400, noise=0.03))
-    assert knees_of(found) == pytest.approx([100], rel=0.03)
-    assert found.knees[0].after_mbps == pytest.approx(500, rel=0.1)
+    result = find_knees(fill(speed, 400, noise=0.03))
+    assert knees_of(result) == pytest.approx([100], rel=0.03)
+    assert result.knees[0].after_mbps == pytest.approx(500, rel=0.1)
 
 
 def test_stalls_count_as_time_and_pauses_do_not() -> None:
-    def speed(t: float, done: float) -> float:
-        return 100.0 if done < 2 * GB else 0.0 if t % 4 < 2.5 else 60.0
+    def speed(t: float, offset: float) -> float:
+        return 100.0 if offset < 2 * GB else 0.0 if t % 4 < 2.5 else 60.0
 
     series = fill(speed, 5, noise=0.03)
     stalling = [interval._replace(waiting=True) for interval in series]
@@ -179,46 +179,46 @@ def test_a_hard_disk_that_stalls_has_no_knee_where_it_has_become_slower(seed: in
     """Each stall comes back, though not to the speed of the outer tracks."""
     calm = falling(220, 110, 100)
 
-    def speed(t: float, done: float) -> float:
-        return 0.0 if (t + 7 * seed) % 60 < 5 else calm(t, done)
+    def speed(t: float, offset: float) -> float:
+        return 0.0 if (t + 7 * seed) % 60 < 5 else calm(t, offset)
 
     stalling = [one._replace(waiting=True) for one in fill(speed, 100, noise=0.03, seed=seed)]
-    found = find_knees(stalling)
-    assert found.knees == (), found.text
+    result = find_knees(stalling)
+    assert result.knees == (), result.text
 
 
 def test_a_gradual_fall_is_told_as_one() -> None:
-    found = find_knees(fill(falling(200, 90, 50), 50, noise=0.01))
-    assert "falls gradually, from " in (found.why or "")
+    result = find_knees(fill(falling(200, 90, 50), 50, noise=0.01))
+    assert "falls gradually, from " in (result.why or "")
 
 
 def test_too_little_to_judge_is_told() -> None:
     for seconds in range(3, 8):
         series = [Interval(at * 10**8, 1.0, 10**8) for at in range(1, seconds + 1)]
-        found = find_knees(series)
-        assert found.knees == ()
-        assert f"only {seconds} intervals" in found.text
+        result = find_knees(series)
+        assert result.knees == ()
+        assert f"only {seconds} intervals" in result.text
     assert "only 0 intervals" in find_knees([]).text
 
 
 def test_a_knee_near_the_end_is_likely_only() -> None:
-    found = find_knees(fill(zones((18, 200), (0, 50)), 18.5, noise=0.02))
-    (knee,) = found.knees
+    result = find_knees(fill(zones((18, 200), (0, 50)), 18.5, noise=0.02))
+    (knee,) = result.knees
     assert knee.at_gb == pytest.approx(18, rel=0.03)
     assert knee.confidence == "likely"
     assert "of the slower speed were seen" in (knee.why or "")
-    assert "likely, not certain" in found.text
+    assert "likely, not certain" in result.text
 
 
 def test_intervals_of_any_length_and_without_a_clock() -> None:
     source = random.Random(5)
-    done, t, series = 0, 0.0, []
-    while done < 8 * GB:
+    offset, t, series = 0, 0.0, []
+    while offset < 8 * GB:
         seconds = source.uniform(0.2, 0.9)
         fast = min(seconds, max(0.0, 10.0 - t))
         moved = round(200e6 * fast + 50e6 * (seconds - fast))
-        done, t = done + moved, t + seconds
-        series.append(Interval(done, seconds, moved))
+        offset, t = offset + moved, t + seconds
+        series.append(Interval(offset, seconds, moved))
     assert knees_of(find_knees(series, ends_whole=True)) == pytest.approx([2], rel=0.01)
 
 

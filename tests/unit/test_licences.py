@@ -23,11 +23,11 @@ CLONE = Path(__file__).resolve().parents[2]
 SCRIPT = CLONE / "scripts/image.d/licences.py"
 
 
-def entry(version: str | None, said: str | None, source: str = "", **more: Any) -> dict[str, Any]:
+def entry(version: str | None, terms: str | None, source: str = "", **more: Any) -> dict[str, Any]:
     """A package of `make show-info`."""
     downloads = [{"source": source, "uris": [f"file:///home/me/{source}"]}] if source else []
     return {
-        "type": "target", "virtual": False, "version": version, "licenses": said,
+        "type": "target", "virtual": False, "version": version, "licenses": terms,
         "downloads": downloads, **more,
     }  # fmt: skip
 
@@ -96,8 +96,8 @@ def test_only_what_is_certain_becomes_an_expression(
 
 
 def test_the_document_has_what_goes_into_the_image(tmp_path: Path) -> None:
-    done = write(tmp_path, INFO)
-    assert done.returncode == 0, done.stderr
+    result = write(tmp_path, INFO)
+    assert result.returncode == 0, result.stderr
     text = (tmp_path / "out.json").read_text()
     document = json.loads(text)
     packages = {item["name"]: item for item in document["packages"]}
@@ -150,9 +150,9 @@ def test_the_same_input_gives_the_same_document(tmp_path: Path) -> None:
     ],
 )
 def test_other_input_is_told_in_one_line(tmp_path: Path, info: Any, epoch: str) -> None:
-    done = write(tmp_path, info, SOURCE_DATE_EPOCH=epoch)
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
+    result = write(tmp_path, info, SOURCE_DATE_EPOCH=epoch)
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
     assert not (tmp_path / "out.json").exists()
 
 
@@ -194,9 +194,9 @@ def test_a_host_lists_what_the_bench_brings(tmp_path: Path) -> None:
 
 def test_the_front_end_is_listed_where_it_is(tmp_path: Path) -> None:
     (tmp_path / "uPlot.esm.js").write_text("/* (MIT Licensed)\n * uplot (v1.6.32)\n*/\n")
-    listed = {item["name"]: item for item in licences.of_host(tmp_path)}
-    assert listed["uPlot"]["version"] == "1.6.32"
-    assert listed["uPlot"]["licence"] == "MIT"
+    packages = {item["name"]: item for item in licences.of_host(tmp_path)}
+    assert packages["uPlot"]["version"] == "1.6.32"
+    assert packages["uPlot"]["licence"] == "MIT"
     assert "uPlot" not in {item["name"] for item in licences.of_host(tmp_path / "no")}
 
 
@@ -217,8 +217,8 @@ def test_a_python_package_is_taken_at_its_word(
     folder = tmp_path / "x-1.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: X\nVersion: 1\n{fields}")
-    found = licences.of_distribution(metadata.Distribution.at(folder))
-    assert found == {"name": "X", "version": "1", "licence": licence, "said": said}
+    package = licences.of_distribution(metadata.Distribution.at(folder))
+    assert package == {"name": "X", "version": "1", "licence": licence, "said": said}
 
 
 def test_the_command_prints_a_table_or_the_document(capsys: pytest.CaptureFixture[str]) -> None:

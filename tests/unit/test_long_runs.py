@@ -61,16 +61,16 @@ def runner(
         (folder / name).write_text("0\n")
     suite = registry.find("consistency")
     plan = registry.make_plan("consistency", drive_json(), {"time": "86400"})
-    made = Runner(
+    step_runner = Runner(
         None, tmp_path, suite, plan, SimpleNamespace(), SimpleNamespace(),  # type: ignore[arg-type]
         sets={}, cancel=threading.Event(),
     )  # fmt: skip
     record, sampler = Record(), Sampler("sdx", sysfs=tmp_path)
-    made.record = record  # type: ignore[assignment]
-    made.work = SimpleNamespace(  # type: ignore[assignment]
+    step_runner.record = record  # type: ignore[assignment]
+    step_runner.work = SimpleNamespace(  # type: ignore[assignment]
         sampler=sampler, index=0, now=0.0, bytes_done=0, share=None
     )
-    return made, record, sampler
+    return step_runner, record, sampler
 
 
 def pass_seconds(runner: Runner, sampler: Sampler, begin: int, end: int) -> None:
@@ -83,8 +83,8 @@ def pass_seconds(runner: Runner, sampler: Sampler, begin: int, end: int) -> None
 
 
 def test_each_sample_is_written_once(runner: tuple[Runner, Record, Sampler]) -> None:
-    made, record, sampler = runner
-    pass_seconds(made, sampler, 0, 86400)
+    step_runner, record, sampler = runner
+    pass_seconds(step_runner, sampler, 0, 86400)
     flat = [n for batch in record.written for n in batch]
     assert flat == list(range(len(flat)))
     assert len(flat) > 86400 - 62
@@ -94,21 +94,21 @@ def test_each_sample_is_written_once(runner: tuple[Runner, Record, Sampler]) -> 
 
 
 def test_what_failed_is_written_the_next_time(runner: tuple[Runner, Record, Sampler]) -> None:
-    made, record, sampler = runner
-    pass_seconds(made, sampler, 0, 60)
+    step_runner, record, sampler = runner
+    pass_seconds(step_runner, sampler, 0, 60)
     record.fails = True
     with pytest.raises(StoreFailed):
-        pass_seconds(made, sampler, 60, 61)
+        pass_seconds(step_runner, sampler, 60, 61)
     record.fails = False
-    pass_seconds(made, sampler, 61, 62)
+    pass_seconds(step_runner, sampler, 61, 62)
     assert record.written == [list(range(62))]
 
 
 def test_another_store_gets_all_of_the_step(runner: tuple[Runner, Record, Sampler]) -> None:
-    made, record, sampler = runner
-    pass_seconds(made, sampler, 0, 130)
+    step_runner, record, sampler = runner
+    pass_seconds(step_runner, sampler, 0, 130)
     record.db = object()
-    pass_seconds(made, sampler, 130, 200)
+    pass_seconds(step_runner, sampler, 130, 200)
     assert record.written[-1][0] == 0
 
 
@@ -124,9 +124,9 @@ def busy(n: int) -> Sample:
 def test_a_day_takes_little_of_memory_and_store(bench_home: Path, drive_json: Make) -> None:
     tracemalloc.start()
     day = [busy(n) for n in range(86400)]
-    held = tracemalloc.get_traced_memory()[0]
+    memory_bytes = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert held < 45e6
+    assert memory_bytes < 45e6
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = RunRecord.create(
             db, uuid="u", suite="consistency", practice=False, drive=drive_json(),
@@ -143,14 +143,14 @@ def test_a_day_takes_little_of_memory_and_store(bench_home: Path, drive_json: Ma
 def test_what_is_shown_each_second_stays_small(
     runner: tuple[Runner, Record, Sampler], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, _, sampler = runner
+    step_runner, _, sampler = runner
     sampler._pending = [one(n) for n in range(86400)]
-    shown: list[Any] = []
+    calls: list[Any] = []
     monkeypatch.setattr(
-        "benchstick.engine.runner.live_progress.publish", lambda uuid, what: shown.append(what)
+        "benchstick.engine.runner.live_progress.publish", lambda uuid, what: calls.append(what)
     )
-    made._show_progress()
-    assert [sample["n"] for sample in shown[0]["samples"]] == list(range(86400 - 180, 86400))
+    step_runner._show_progress()
+    assert [sample["n"] for sample in calls[0]["samples"]] == list(range(86400 - 180, 86400))
 
 
 def test_a_filling_goes_by_its_bytes_and_a_timed_test_by_its_time(drive_json: Make) -> None:
@@ -173,8 +173,8 @@ def test_what_a_step_took_is_reckoned_with_for_those_like_it(drive_json: Make) -
     paces.learn(first, 0.1, 5.0, first.bytes_written // 100)
     assert paces.seconds_of(later) == pytest.approx(19 / 20 * 10**12 / 980e6 + pauses, rel=0.001)
     # Half of a part of 50 GB in 500 s: 50 MB/s, where the link carries 980.
-    _, left = of_step(first, 500.0, first.bytes_written // 2)
-    paces.learn(first, 500.0, left, first.bytes_written // 2)
+    _, remaining = of_step(first, 500.0, first.bytes_written // 2)
+    paces.learn(first, 500.0, remaining, first.bytes_written // 2)
     assert paces.seconds_of(later) == pytest.approx(19 * 1000 + pauses, rel=0.001)
     # Then the drive is fast again: the newest counts.
     paces.learn(first, 100.0, 0.0, first.bytes_written)
@@ -204,33 +204,33 @@ def test_the_run_tells_the_time_left_by_what_it_saw(
     drive_json: Make,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made, _, sampler = runner
-    fills = [at for at, step in enumerate(made.plan.steps) if step.name.startswith("fill ")]
-    first = made.plan.steps[fills[0]]
-    shown: list[Any] = []
+    step_runner, _, sampler = runner
+    fills = [at for at, step in enumerate(step_runner.plan.steps) if step.name.startswith("fill ")]
+    first = step_runner.plan.steps[fills[0]]
+    calls: list[Any] = []
     monkeypatch.setattr(
-        "benchstick.engine.runner.live_progress.publish", lambda uuid, what: shown.append(what)
+        "benchstick.engine.runner.live_progress.publish", lambda uuid, what: calls.append(what)
     )
     monkeypatch.setattr(sampler, "moved", lambda index: first.bytes_written // 4)
-    made.work.index, made.work.now = fills[0], 1000.0  # type: ignore[misc]
-    made._committed = made._step_began = 0.0
-    made._show_progress()
-    assert shown[0]["at_most"] is False
+    step_runner.work.index, step_runner.work.now = fills[0], 1000.0  # type: ignore[misc]
+    step_runner._committed = step_runner._step_began = 0.0
+    step_runner._show_progress()
+    assert calls[0]["at_most"] is False
     # A quarter in 1000 s: 3000 s more, 4000 s for the second filling, then the day itself.
-    assert shown[0]["seconds_left"] == pytest.approx(3000 + 4000 + 86400, abs=5)
+    assert calls[0]["seconds_left"] == pytest.approx(3000 + 4000 + 86400, abs=5)
     # Rounds may end early: of them the time left is the most there can be.
-    made.plan = registry.make_plan("pts", drive_json(), {})
-    made.work.index = next(
-        at for at, step in enumerate(made.plan.steps) if step.name.startswith("fill ")
+    step_runner.plan = registry.make_plan("pts", drive_json(), {})
+    step_runner.work.index = next(
+        at for at, step in enumerate(step_runner.plan.steps) if step.name.startswith("fill ")
     )
-    made._show_progress()
-    assert shown[1]["at_most"] is True
+    step_runner._show_progress()
+    assert calls[1]["at_most"] is True
 
 
 def test_a_step_that_ends_while_its_share_is_asked_does_not_end_the_record(
     runner: tuple[Runner, Record, Sampler], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, _, _ = runner
+    step_runner, _, _ = runner
     monkeypatch.setattr("benchstick.engine.runner.live_progress.publish", lambda uuid, what: None)
 
     class Ending:
@@ -245,22 +245,22 @@ def test_a_step_that_ends_while_its_share_is_asked_does_not_end_the_record(
 
     work = Ending()
     for name in ("sampler", "index", "now", "bytes_done"):
-        setattr(work, name, getattr(made.work, name))
-    made.work = work  # type: ignore[assignment]
-    made._show_progress()
+        setattr(work, name, getattr(step_runner.work, name))
+    step_runner.work = work  # type: ignore[assignment]
+    step_runner._show_progress()
     assert work.asked == 1
 
 
 def test_a_drive_lost_in_a_long_idle_time_is_told_at_once() -> None:
-    lost = threading.Event()
+    loss = threading.Event()
 
     def check() -> None:
-        if lost.is_set():
+        if loss.is_set():
             raise DriveLost("the drive went away")
 
     work = SimpleNamespace(cancel=threading.Event(), check_cancelled=check)
-    threading.Timer(0.1, lost.set).start()
-    begun = time.monotonic()
+    threading.Timer(0.1, loss.set).start()
+    started_at = time.monotonic()
     with pytest.raises(DriveLost):
         do_idle(work, Idle(name="rest for 8 s", seconds=8))  # type: ignore[arg-type]
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - started_at < 4

@@ -47,16 +47,16 @@ FORMS = {
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_serial_is_masked_in_every_form(name: str) -> None:
-    found = masked({"drives": [drive()], "events": [{"text": FORMS[name]}]})
-    text = json.dumps(found).casefold()
+    report = masked({"drives": [drive()], "events": [{"text": FORMS[name]}]})
+    text = json.dumps(report).casefold()
     for secret in (SERIAL, swapped(SERIAL.ljust(20)).strip(), swapped(SERIAL.rjust(20)).strip(),
                    SERIAL.encode().hex(), SERIAL.encode().hex(" "), SERIAL.encode().hex(":"),
                    BRIDGE, "Annas"):  # fmt: skip
         assert secret.casefold() not in text
-    assert "masked-" in found["events"][0]["text"]
+    assert "masked-" in report["events"][0]["text"]
     # What the report is for stays.
-    assert found["drives"][0]["identity"]["model"] == "Model X"
-    assert found["drives"][0]["identity"]["port"] == "2-1.3"
+    assert report["drives"][0]["identity"]["model"] == "Model X"
+    assert report["drives"][0]["identity"]["port"] == "2-1.3"
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_a_serial_is_masked_in_every_form(name: str) -> None:
 def test_a_serial_with_blanks_is_masked(text: str) -> None:
     document = {"drive": {"serial": {"value": f"  {BLANKS}  ", "unit": None, "source": "x"}},
                 "events": [text]}  # fmt: skip
-    found = masked(document)
-    assert "WX11" not in json.dumps(found).upper()
-    assert found["drive"]["serial"]["value"].startswith("masked-")
+    report = masked(document)
+    assert "WX11" not in json.dumps(report).upper()
+    assert report["drive"]["serial"]["value"].startswith("masked-")
 
 
 @pytest.mark.parametrize(
@@ -78,15 +78,15 @@ def test_a_serial_with_blanks_is_masked(text: str) -> None:
      "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "locked with the ATA password aB3xK9; go on"],
 )  # fmt: skip
 def test_what_is_unique_by_its_form_is_masked(text: str) -> None:
-    found = str(masked({"events": [text]})["events"][0])
+    masked_text = str(masked({"events": [text]})["events"][0])
     for part in ("002538", "5b71b0", "a747", "3c:4d", "5b:71", "5b-71", "00c04fd", "aB3xK9"):
-        assert part not in found
+        assert part not in masked_text
 
 
 def test_a_wwn_in_numbers_is_masked() -> None:
-    found = masked({"wwn": {"naa": 5, "oui": 9528, "id": 61234567890}, "eui64": 9007199254740991})
-    assert "61234567890" not in json.dumps(found)
-    assert "9007199254740991" not in json.dumps(found)
+    report = masked({"wwn": {"naa": 5, "oui": 9528, "id": 61234567890}, "eui64": 9007199254740991})
+    assert "61234567890" not in json.dumps(report)
+    assert "9007199254740991" not in json.dumps(report)
 
 
 def test_names_of_machines_people_and_media_are_masked() -> None:
@@ -104,9 +104,9 @@ def test_names_of_machines_people_and_media_are_masked() -> None:
 
 
 def test_a_mask_is_the_same_for_one_drive_and_cannot_be_computed() -> None:
-    found = masked({"drives": [drive(), drive(code="X1")], "runs": [{"serial": SERIAL.lower()}]})
-    masks = {item["identity"]["serial"] for item in found["drives"]}
-    assert masks == {found["runs"][0]["serial"], found["drives"][0]["code"]}
+    report = masked({"drives": [drive(), drive(code="X1")], "runs": [{"serial": SERIAL.lower()}]})
+    masks = {item["identity"]["serial"] for item in report["drives"]}
+    assert masks == {report["runs"][0]["serial"], report["drives"][0]["code"]}
     other = masked({"drives": [{"serial": "ANOTHER1"}]})
     assert other["drives"][0]["serial"] == "masked-1"
 
@@ -114,5 +114,5 @@ def test_a_mask_is_the_same_for_one_drive_and_cannot_be_computed() -> None:
 @pytest.mark.parametrize("serial", ["", "1", "usb", "practice", "None"])
 def test_a_serial_that_is_a_common_word_spoils_nothing(serial: str) -> None:
     document = {"serial": serial, "transport": "usb-uas", "count": 11, "text": "practice, None, 1"}
-    found = masked(document)
-    assert {**found, "serial": ""} == {**document, "serial": ""}
+    report = masked(document)
+    assert {**report, "serial": ""} == {**document, "serial": ""}

@@ -147,12 +147,12 @@ def test_the_sampler_runs_where_the_kernel_has_no_disk_sequence(sysfs: Path) -> 
 
 
 def test_a_tool_ends_with_a_cancel_and_with_the_drives_loss() -> None:
-    cancel, lost = threading.Event(), threading.Event()
-    either = Either(cancel, lost)
+    cancel, loss = threading.Event(), threading.Event()
+    either = Either(cancel, loss)
     assert not either.is_set()
-    lost.set()
+    loss.set()
     assert either.is_set()
-    lost.clear()
+    loss.clear()
     cancel.set()
     assert either.is_set()
 
@@ -181,7 +181,7 @@ class Calls:
             raise DriveLost("another medium")
 
 
-def made(kind: type[Any]) -> Any:
+def build_step(kind: type[Any]) -> Any:
     """A step of this kind; what is in it does not matter here."""
     step = object.__new__(kind)
     object.__setattr__(step, "name", "step")
@@ -195,28 +195,28 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.mark.parametrize("kind", [Fio, Copy, LaySet, CopyWithin, Empty])
 def test_the_device_is_asked_before_each_step_on_the_drive(work: Any, kind: type[Any]) -> None:
-    executors.carry_out(work, made(kind))
+    executors.carry_out(work, build_step(kind))
     assert work.calls == ["ask", kind.__name__]
 
 
 def test_the_device_is_asked_after_each_rest(work: Any) -> None:
-    executors.carry_out(work, made(Idle))
+    executors.carry_out(work, build_step(Idle))
     assert work.calls == ["ask", "Idle", "ask"]
     work.lost_at = 6
     with pytest.raises(DriveLost):
-        executors.carry_out(work, made(Idle))
+        executors.carry_out(work, build_step(Idle))
 
 
 @pytest.mark.parametrize("kind", [BuildSet, Skip])
 def test_a_step_elsewhere_asks_nothing(work: Any, kind: type[Any]) -> None:
-    executors.carry_out(work, made(kind))
+    executors.carry_out(work, build_step(kind))
     assert work.calls == [kind.__name__]
 
 
 def test_no_step_starts_on_another_medium(work: Any) -> None:
     work.lost_at = 1
     with pytest.raises(DriveLost):
-        executors.carry_out(work, made(Copy))
+        executors.carry_out(work, build_step(Copy))
     assert work.calls == ["ask"]
 
 

@@ -115,18 +115,18 @@ def figure(name: str, value: float | None, unit: str, **more: Any) -> dict[str, 
 
 
 def test_claims_stand_beside_the_figures_of_their_suite() -> None:
-    found = [
+    figures = [
         figure("SEQ1M Q8T1 read", 999.0, "MB/s", **{"pass": 1}),
         figure("SEQ1M Q8T1 read", 945.0, "MB/s"),
         figure("RND4K Q32T1 read IOPS", 66_000.0, "IOPS"),
         figure("Home write", 450.0, "MB/s"),
     ]
-    speed, iops = beside(SHEET, "cdm", found)
+    speed, iops = beside(SHEET, "cdm", figures)
     assert (speed["claimed"], speed["measured"], speed["percent"]) == (1050.0, 945.0, 90.0)
     assert (iops["figure"], iops["percent"]) == ("RND4K Q32T1 read IOPS", 110.0)
-    more = [*found, figure("RND4K Q32T16 read IOPS", 60_000.0, "IOPS")]
+    more = [*figures, figure("RND4K Q32T16 read IOPS", 60_000.0, "IOPS")]
     assert list(beside(SHEET, "cdm", more))[1]["figure"] == "RND4K Q32T16 read IOPS"
-    (home,) = beside(SHEET, "das", found)
+    (home,) = beside(SHEET, "das", figures)
     assert (home["percent"], home["better"]) == (50.0, "higher")
     (missing, _) = beside(SHEET, "cdm", [])
     assert (missing["percent"], missing["why"]) == (None, "not measured in this run")
@@ -139,12 +139,12 @@ def test_sheets_are_kept_replaced_and_removed(bench_home: Path) -> None:
     with contextlib.closing(database.open_writer(bench_home)) as db:
         first = spec_sheets.save(db, SHEET)
         second = spec_sheets.save(db, replace(SHEET, price=50.0))
-        assert [number for number, _ in spec_sheets.listed(db)] == [second]
+        assert [number for number, _ in spec_sheets.list_sheets(db)] == [second]
         third = spec_sheets.save(db, replace(SHEET, name="other"), replaces=second)
-        assert [sheet.name for _, sheet in spec_sheets.listed(db)] == ["other"]
-        told = spec_sheets.beside_drive(db, drive)
-        assert told is not None
-        assert {item["why"] for item in told["claims"]} == {
+        assert [sheet.name for _, sheet in spec_sheets.list_sheets(db)] == ["other"]
+        document = spec_sheets.beside_drive(db, drive)
+        assert document is not None
+        assert {item["why"] for item in document["claims"]} == {
             "no complete run of cdm yet", "no complete run of das yet",
         }  # fmt: skip
         with pytest.raises(BadInput, match="no such sheet"):
@@ -163,14 +163,14 @@ def test_the_command_line_takes_lists_and_removes_them(
     assert cli.invoke(["model", "import", str(path)]) == 0
     assert "kept X9 Pro 1 TB, for drives whose model is Crucial X9 Pro*" in capsys.readouterr().out
     assert cli.invoke(["model", "list", "--json"]) == 0
-    (kept,) = json.loads(capsys.readouterr().out)["models"]
-    assert kept["price_date"] == "2026-01-31"
+    (model,) = json.loads(capsys.readouterr().out)["models"]
+    assert model["price_date"] == "2026-01-31"
     path.write_text(TOML.replace("1050", "x"), encoding="utf-8")
-    for argv, said in ((["import", str(path)], f"{path}: line 5: not TOML"),
+    for argv, message in ((["import", str(path)], f"{path}: line 5: not TOML"),
                        (["import", "gone.toml"], "gone.toml: No such file"),
                        (["remove", "77"], "model 77: there is no such sheet")):  # fmt: skip
         assert cli.invoke(["model", *argv]) == 2
         captured = capsys.readouterr()
-        assert said in captured.err
+        assert message in captured.err
         assert len(captured.err.splitlines()) == 1
-    assert cli.invoke(["model", "remove", str(kept["id"])]) == 0
+    assert cli.invoke(["model", "remove", str(model["id"])]) == 0

@@ -59,23 +59,23 @@ def test_a_run_goes_on_in_another_store(
     wanted_home, other_home = tmp_path / "wanted", tmp_path / "other"
     with (
         contextlib.closing(database.open_writer(bench_home)) as first,
-        contextlib.closing(database.open_writer(wanted_home)) as wanted,
+        contextlib.closing(database.open_writer(wanted_home)) as wanted_db,
         contextlib.closing(database.open_writer(other_home)) as other,
     ):
         # Numbers that differ between the stores: a run before this one, with a setting of its own.
-        for db in (first, wanted):
+        for db in (first, wanted_db):
             earlier = add_run(db, drive_json(), "u0")
             earlier.setting_changed("/sys/block/sdy/queue/read_ahead_kb", "128", "0")
-        undisturbed = add_run(wanted, drive_json())
+        undisturbed = add_run(wanted_db, drive_json())
         tell_the_first_half(undisturbed)
         tell_the_second_half(undisturbed)
 
         record = add_run(first, drive_json())
-        gone: list[bool] = []
-        record.follow(lambda: (other, "the stick was pulled out") if gone else None)
+        pulls: list[bool] = []
+        record.follow(lambda: (other, "the stick was pulled out") if pulls else None)
         tell_the_first_half(record)
         assert not record.move()
-        gone.append(True)
+        pulls.append(True)
         if by == "moving":
             assert record.move()
         else:
@@ -90,7 +90,7 @@ def test_a_run_goes_on_in_another_store(
         document = undated(records.run_json(other, 2))
         (event,) = document["events"]
         assert (event["kind"], event["text"]) == ("store", "the stick was pulled out")
-        assert {**document, "events": []} == undated(records.run_json(wanted, 2))
+        assert {**document, "events": []} == undated(records.run_json(wanted_db, 2))
         assert records.samples_of(other, 2) == [sample(0), sample(1)]
         (row,) = record.settings_to_restore()
         assert row["path"].endswith("nr_requests")

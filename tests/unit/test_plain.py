@@ -58,7 +58,7 @@ def test_a_cell_cannot_make_a_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_stderr_is_plain_and_the_streams_come_back() -> None:
-    kept = sys.stdout, sys.stderr
+    streams = sys.stdout, sys.stderr
     bytes_ = io.BytesIO()
     out = io.TextIOWrapper(bytes_, encoding="ascii")
     with contextlib.redirect_stderr(out):
@@ -68,10 +68,10 @@ def test_stderr_is_plain_and_the_streams_come_back() -> None:
             under(sys.stderr).write("\r\x1b[K")
         assert sys.stderr is out
     out.flush()
-    written = bytes_.getvalue()
-    assert written.startswith(b"\\xe9 a\\u001b[2J\\u009b")
-    assert written.endswith(b"\\udc9b\n\r\x1b[K")
-    assert (sys.stdout, sys.stderr) == kept
+    output = bytes_.getvalue()
+    assert output.startswith(b"\\xe9 a\\u001b[2J\\u009b")
+    assert output.endswith(b"\\udc9b\n\r\x1b[K")
+    assert (sys.stdout, sys.stderr) == streams
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_lists_show_what_the_store_has(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         spec_sheets.save(db, sheet)
         with db:
-            found = json.dumps({**sheet.to_json(), "name": text})
-            db.execute("UPDATE model_sheets SET sheet_json = ?", (found,))
+            sheet_json = json.dumps({**sheet.to_json(), "name": text})
+            db.execute("UPDATE model_sheets SET sheet_json = ?", (sheet_json,))
     for argv in (["model", "list"], ["model", "list", "--json"]):
         assert cli.invoke(argv) == 0
         out = capsys.readouterr().out

@@ -42,7 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BENCHSTICK_HOME", str(folder / "home"))
         patch.setenv("BENCHSTICK_RUN", str(folder / "run"))
-        made = sample.full_bench(folder / "home")
+        numbers = sample.full_bench(folder / "home")
         with contextlib.closing(database.open_writer(folder / "home")) as db:
             for item in made_verdicts():
                 runs = [{**run, "number": 2} for run in item["runs"][:1]]
@@ -52,7 +52,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             with db:
                 spoil(db)
         yield folder / "home"
-        made["lock"].release()
+        numbers["lock"].release()
 
 
 def spoil(db: sqlite3.Connection) -> None:
@@ -94,8 +94,8 @@ def test_no_command_prints_a_control_character(
     out, err = capfd.readouterr()
     assert code in (0, 2), err
     for text in (out.replace("\r\n", "\n"), err):
-        found = OBEYED.search(text)
-        assert found is None, text[max(0, found.start() - 60) : found.end() + 20]
+        match = OBEYED.search(text)
+        assert match is None, text[max(0, match.start() - 60) : match.end() + 20]
     if "--json" in argv or argv[-1] == "json":
         json.loads(out)
 

@@ -77,7 +77,7 @@ def test_data_is_a_block_that_is_not_all_00_and_not_all_ff(
     try:
         assert probe_node.read_ranges(fd, [f"0:{len(content)}"]) == ("ok", data)
         ranges = [f"0:{len(content)}", "9999999:1"]
-        wanted = ("9999999: ends 1 bytes early", "none") if data == "none" else ("ok", data)
-        assert probe_node.read_ranges(fd, ranges, sample=True) == wanted
+        expected = ("9999999: ends 1 bytes early", "none") if data == "none" else ("ok", data)
+        assert probe_node.read_ranges(fd, ranges, sample=True) == expected
     finally:
         os.close(fd)

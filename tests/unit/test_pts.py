@@ -160,8 +160,8 @@ def test_reduced_is_labelled_everywhere(drive_json: Make, test: str) -> None:
     assert all(step.name.startswith("reduced ") for step in measured)
     assert {step.runtime for step in measured if step.round} == {30}
     assert any(note.startswith("PTS-like, reduced: not SNIA-conformant: ") for note in plan.notes)
-    made = figures(plan, rounds_of(plan, [100.0] * 5))
-    result = Pts().result(plan, made, drive_json())
+    raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
+    result = Pts().result(plan, raw_figures, drive_json())
     json.dumps(result.document)
     assert result.figures
     assert all("PTS-like, reduced: not SNIA-conformant" in str(item["why"])
@@ -208,9 +208,9 @@ def test_what_is_changed_is_not_called_pts(
         str(item["why"]).rsplit("; ", 1)[-1] for item in result.figures
     }
     # The operator's own choice by the standard, which only has to be told.
-    chosen = plan_of(drive_json(**CLIENT), depth="8", threads="4")
-    assert chosen.departs == ()
-    assert rounds(chosen)[0].test == "RND1M 100:0 Q8T4"
+    custom_plan = plan_of(drive_json(**CLIENT), depth="8", threads="4")
+    assert custom_plan.departs == ()
+    assert rounds(custom_plan)[0].test == "RND1M 100:0 Q8T4"
 
 
 def test_a_discard_is_none_of_snias_purges(drive_json: Make) -> None:
@@ -222,8 +222,8 @@ def test_a_discard_is_none_of_snias_purges(drive_json: Make) -> None:
         for note in trimmed.notes
     )
     # What the user did by hand is the user's word.
-    said = plan_of(drive_json(**CLIENT), purged="hdparm --security-erase")
-    assert said.departs == ()
+    purged_plan = plan_of(drive_json(**CLIENT), purged="hdparm --security-erase")
+    assert purged_plan.departs == ()
 
 
 def test_no_half_kilobytes_on_4k_sectors(drive_json: Make) -> None:
@@ -234,8 +234,8 @@ def test_no_half_kilobytes_on_4k_sectors(drive_json: Make) -> None:
     skips = [step for step in plan.steps if isinstance(step, Skip)]
     assert len(skips) == 7
     assert "not a whole number of the drive's logical blocks of 4 KiB" in skips[0].why
-    made = figures(plan, rounds_of(plan, [100.0] * 5))
-    document = Pts().result(plan, made, drive_json()).document
+    raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
+    document = Pts().result(plan, raw_figures, drive_json()).document
     assert "RND512B 95:5 Q16T2: skipped" in document["text"]
 
 
@@ -299,7 +299,7 @@ def rounds_of(plan: Plan, values: Sequence[float]) -> dict[int, float]:
 def figures(plan: Plan, values: dict[int, float], bad: Sequence[str] = ()) -> list[Any]:
     """What the engine makes of rounds in which every test has the round's value as its IOPS, a
     hundredth of it as MB/s, and as its latency in us; of steps outside of rounds 50."""
-    made: list[Any] = []
+    raw_figures: list[Any] = []
     for step in plan.steps:
         if not isinstance(step, Fio) or step.name.startswith("fill"):
             continue
@@ -310,7 +310,7 @@ def figures(plan: Plan, values: dict[int, float], bad: Sequence[str] = ()) -> li
             "state": "valid", "why": None}  # fmt: skip
         base = {"step": step.name, "pass": step.pass_no, "target": "block", **state}
         totals = {"write_bytes": int(value) * 10**9, "read_bytes": 0, "seconds": step.runtime}
-        made += [
+        raw_figures += [
             {**base, "name": f"{step.test}{suffix}", "value": number, "unit": unit,
              "detail": {} if suffix else {"totals": totals}}
             for suffix, number, unit in (
@@ -318,7 +318,7 @@ def figures(plan: Plan, values: dict[int, float], bad: Sequence[str] = ()) -> li
                 (" latency max", 10 * value, "us"),
             )
         ]  # fmt: skip
-    return made
+    return raw_figures
 
 
 def quick(drive_json: Make, **params: str) -> Plan:
@@ -422,8 +422,8 @@ def test_steady_state_that_is_not_reached_is_told_with_every_figure(drive_json: 
 
 def test_a_run_cut_short_has_no_valid_cell(drive_json: Make) -> None:
     plan = quick(drive_json)
-    made = figures(plan, rounds_of(plan, [100.0] * 3))
-    result = Pts().result(plan, made, drive_json())
+    raw_figures = figures(plan, rounds_of(plan, [100.0] * 3))
+    result = Pts().result(plan, raw_figures, drive_json())
     assert {item["state"] for item in result.figures} == {"invalid"}
     assert all("only 3 rounds, before steady state" in item["why"]
                for item in result.figures)  # fmt: skip
@@ -456,8 +456,8 @@ def test_a_round_that_is_not_to_be_believed_breaks_the_window(drive_json: Make) 
 
 def test_half_kilobytes_on_512e_say_read_modify_write(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT, physical_sector=4096), test="latency")
-    made = figures(plan, rounds_of(plan, [100.0] * 5))
-    result = Pts().result(plan, made, drive_json(physical_sector=4096))
+    raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
+    result = Pts().result(plan, raw_figures, drive_json(physical_sector=4096))
     whys = {item["name"]: item["why"] for item in result.figures}
     assert str(whys["RND512B 65:35 Q1T1 latency"]).startswith("read-modify-write")
     assert whys["RND512B 100:0 Q1T1 latency"] is None
@@ -484,8 +484,8 @@ def test_wsat_ends_when_all_is_written(drive_json: Make) -> None:
     assert by_name["RND4K 0:100 Q16T2 IOPS of the first round"] == 1000.0
     titles = [chart["title"] for chart in result.document["charts"]]
     assert "PTS client: write saturation, IOPS by written" in titles
-    written = result.document["charts"][2]["series"][0]["points"]
-    assert written == [[1000.0, 1000.0], [2500.0, 1500.0], [4000.0, 1500.0]]
+    points = result.document["charts"][2]["series"][0]["points"]
+    assert points == [[1000.0, 1000.0], [2500.0, 1500.0], [4000.0, 1500.0]]
     by_time = result.document["charts"][0]["series"][0]["points"]
     assert by_time == [[60.0, 1000.0], [120.0, 1500.0], [180.0, 1500.0]]
     assert result.document["verdicts"] == []
@@ -495,8 +495,8 @@ def test_wsat_ends_when_all_is_written(drive_json: Make) -> None:
 
 def test_wsat_cut_short_does_not_tell_where_it_would_have_ended(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="wsat")
-    made = figures(plan, rounds_of(plan, [500.0, 100.0, 90.0, 80.0, 70.0, 60.0]))
-    by_name = {item["name"]: item for item in Pts().result(plan, made, drive_json()).figures}
+    raw_figures = figures(plan, rounds_of(plan, [500.0, 100.0, 90.0, 80.0, 70.0, 60.0]))
+    by_name = {item["name"]: item for item in Pts().result(plan, raw_figures, drive_json()).figures}
     test = "RND4K 0:100 Q16T2"
     states = {name.removeprefix(test): item["state"] for name, item in by_name.items()}
     assert states == {
@@ -508,17 +508,17 @@ def test_wsat_cut_short_does_not_tell_where_it_would_have_ended(drive_json: Make
     )
     # All of its rounds are an end as well, whatever was written.
     short = plan_of(drive_json(**CLIENT), test="wsat", limit="300")
-    made = figures(short, rounds_of(short, [500.0, 100.0, 90.0, 80.0, 70.0]))
-    last = Pts().result(short, made, drive_json()).figures[-1]
+    raw_figures = figures(short, rounds_of(short, [500.0, 100.0, 90.0, 80.0, 70.0]))
+    last = Pts().result(short, raw_figures, drive_json()).figures[-1]
     assert (last["value"], last["state"]) == (168.0, "valid")
 
 
 def test_wsat_cut_short_has_no_speed_of_its_end(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="wsat")
     result = Pts().result(plan, figures(plan, rounds_of(plan, [1000.0, 1500.0])), drive_json())
-    told = {item["name"]: (item["state"], item["why"]) for item in result.figures}
+    states = {item["name"]: (item["state"], item["why"]) for item in result.figures}
     why = "only 2 rounds, 2.50 TB of 4.00 TB written"
-    assert told == {
+    assert states == {
         "RND4K 0:100 Q16T2 written": ("valid", why),
         "RND4K 0:100 Q16T2 IOPS of the first round": ("valid", why),
         "RND4K 0:100 Q16T2 IOPS of the last 5 rounds": ("invalid", why),
@@ -535,11 +535,11 @@ def test_wsat_cut_short_has_no_speed_of_its_end(drive_json: Make) -> None:
 
 def test_hir_tells_what_a_wait_brings_back(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="hir")
-    made = figures(plan, rounds_of(plan, [40.0] * 5))
-    for item in made:
+    raw_figures = figures(plan, rounds_of(plan, [40.0] * 5))
+    for item in raw_figures:
         if item["name"].startswith("RND4K 0:100 Q16T2, wait 50 s IOPS"):
             item["value"] = 80.0
-    result = Pts().result(plan, made, drive_json())
+    result = Pts().result(plan, raw_figures, drive_json())
     by_name = {item["name"]: item["value"] for item in result.figures}
     assert by_name["RND4K 0:100 Q16T2 IOPS"] == 40.0
     assert by_name["RND4K 0:100 Q16T2, wait 50 s IOPS"] == 80.0
@@ -549,6 +549,6 @@ def test_hir_tells_what_a_wait_brings_back(drive_json: Make) -> None:
     chart = result.document["charts"][-1]
     assert chart["series"][0]["points"][-1] == [50.0, 80.0]
     # Cut short in the waits, it shows those that it has.
-    some = [item for item in made if not item["step"].endswith(("50 s", "25 s"))]
+    some = [item for item in raw_figures if not item["step"].endswith(("50 s", "25 s"))]
     rows = Pts().result(plan, some, drive_json()).document["tables"][0]["rows"]
     assert [row[0] for row in rows] == ["5 s", "10 s", "15 s"]

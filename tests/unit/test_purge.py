@@ -283,8 +283,8 @@ def test_a_failed_sanitize_that_was_left_does_not_keep_the_drive_from_tests(
             text = f"exclusive=ok\nread={'ok' if reads else '0: Input/output error'}\nrdev=259:0\n"
         return Finished(tuple(argv), 0, text.encode(), b"", 0.0)
 
-    found = nvme_facts.facts(Tree(tmp_path), Asker(answer), "nvme0n1")
-    drive = {name: fact.to_json() for name, fact in found.items()}
+    facts = nvme_facts.facts(Tree(tmp_path), Asker(answer), "nvme0n1")
+    drive = {name: fact.to_json() for name, fact in facts.items()}
     assert (sanitize_methods.unusable(drive) is None) == reads
     assert sanitize_methods.sanitize_failed(drive) != reads
 
@@ -306,9 +306,9 @@ def test_standards_only_as_far_as_read(rung: str, rotational: bool | None, part:
 
 
 def test_every_recording_is_read_by_a_test() -> None:
-    told = Path(__file__).read_text(encoding="utf-8")
+    source = Path(__file__).read_text(encoding="utf-8")
     for path in RECORDINGS.iterdir():
         stem = path.stem.removeprefix("hdparm-I-").removeprefix("nvme-")
-        assert path.name == "README.md" or f'"{stem}"' in told or path.name in told, path.name
+        assert path.name == "README.md" or f'"{stem}"' in source or path.name in source, path.name
     for path in RECORDINGS.glob("*.json"):
         json.loads(path.read_text(encoding="utf-8"))

@@ -56,16 +56,16 @@ class AtaDrive:
 
     def __call__(self, argv: Sequence[str], **_: Any) -> Finished:
         if argv[0] != "hdparm" or argv[1] == "-V":
-            return said(argv, f"{argv[0]} v9.65\n")
+            return reply(argv, f"{argv[0]} v9.65\n")
         if argv[1] == "-I":
-            return said(argv, recorded(f"hdparm-I-{self.state()}.txt"))
+            return reply(argv, recorded(f"hdparm-I-{self.state()}.txt"))
         act, password = argv[3].removeprefix("--security-"), argv[4]
         assert argv[1:3] == ["--user-master", "u"]
         self.before(act)
         if act == self.dies_at:
             raise PowerCut
         ok = act != self.aborts and not self.frozen and self.takes(act, password)
-        return said(argv, code=0 if ok else 5, err="" if ok else "SECURITY: Input/output error")
+        return reply(argv, code=0 if ok else 5, err="" if ok else "SECURITY: Input/output error")
 
     def state(self) -> str:
         if self.locked:
@@ -110,18 +110,18 @@ class NvmeDrive:
     def __call__(self, argv: Sequence[str], **_: Any) -> Finished:
         act = argv[1] if argv[0] == "nvme" else ""
         if act == "id-ctrl":
-            return said(argv, json.dumps({"oacs": 0xA, "fna": 4, "sanicap": 3}))
+            return reply(argv, json.dumps({"oacs": 0xA, "fna": 4, "sanicap": 3}))
         if act == "list-ns":
-            return said(argv, json.dumps({"nsid_list": [{"nsid": n} for n in self.namespaces]}))
+            return reply(argv, json.dumps({"nsid_list": [{"nsid": n} for n in self.namespaces]}))
         if act == "sanitize-log":
             self.polls += 1
             self.when_polled(self.polls)
             text = recorded(self.log)
             if self.after:
                 self.log = self.after.pop(0)
-            return said(argv, text)
+            return reply(argv, text)
         if act == "id-ns":
-            return said(argv, recorded(f"nvme-{self.lba}.json"))
+            return reply(argv, recorded(f"nvme-{self.lba}.json"))
         if act in ("sanitize", "format"):
             self.sent.append(list(argv))
         if act == "sanitize":
@@ -130,11 +130,11 @@ class NvmeDrive:
                           "nvme-2.3-sanitize-log-done.json"]  # fmt: skip
         if act == "format":
             self.lba = self.format_gives
-            return said(argv, recorded("nvme-2.3-format.txt"))
-        return said(argv, "nvme version 2.3 (git 2.3)\n")
+            return reply(argv, recorded("nvme-2.3-format.txt"))
+        return reply(argv, "nvme version 2.3 (git 2.3)\n")
 
 
-def said(argv: Sequence[str], out: str = "", code: int = 0, err: str = "") -> Finished:
+def reply(argv: Sequence[str], out: str = "", code: int = 0, err: str = "") -> Finished:
     return Finished(tuple(argv), code, out.encode(), err.encode(), 0.0)
 
 
@@ -226,8 +226,8 @@ def step(rung: str, resumes: int | None = None) -> Purge:
 
 
 def rows(db: Any) -> list[tuple[str, str, str | None]]:
-    found = db.execute("SELECT state, phase, password FROM purges ORDER BY run")
-    return [(row["state"], row["phase"], row["password"]) for row in found]
+    cursor = db.execute("SELECT state, phase, password FROM purges ORDER BY run")
+    return [(row["state"], row["phase"], row["password"]) for row in cursor]
 
 
 def events(db: Any) -> str:
@@ -239,9 +239,9 @@ def events(db: Any) -> str:
 
 @pytest.fixture
 def ata(bench_home: Path, monkeypatch: pytest.MonkeyPatch) -> AtaDrive:
-    made = AtaDrive(bench_home)
-    monkeypatch.setattr(subprocesses, "run", made)
-    return made
+    ata_drive = AtaDrive(bench_home)
+    monkeypatch.setattr(subprocesses, "run", ata_drive)
+    return ata_drive
 
 
 @pytest.mark.parametrize("rung", ["security-erase", "security-erase-enhanced"])
@@ -288,11 +288,11 @@ def test_an_erase_cut_off_is_told_and_gone_on_with(
         do_purge(start(db, 1), step("security-erase"))
     if cycled:
         ata.power_cycle()
-    (left,) = interrupted_sanitize.unfinished(db)
-    assert left.password == "benchstick"
-    assert "locked with the ATA password benchstick" in left.told()
-    assert "--param rung=resume" in left.told()
-    assert "purges --undo S1" in left.told()
+    (purge,) = interrupted_sanitize.unfinished(db)
+    assert purge.password == "benchstick"
+    assert "locked with the ATA password benchstick" in purge.told()
+    assert "--param rung=resume" in purge.told()
+    assert "purges --undo S1" in purge.told()
     ata.dies_at = ""
     work = start(db, 2)
     work.marks = None
@@ -314,9 +314,9 @@ def test_a_cut_off_erase_is_taken_back_password_and_all(
     if cycled:
         ata.power_cycle()
         assert ata.state() == "locked"
-    (left,) = interrupted_sanitize.unfinished(db)
-    held = cast(Hold, SimpleNamespace(drive=a_drive("sata"), check_same=lambda **_: None))
-    text = interrupted_sanitize._take_back(left, held)
+    (purge,) = interrupted_sanitize.unfinished(db)
+    drive_hold = cast(Hold, SimpleNamespace(drive=a_drive("sata"), check_same=lambda **_: None))
+    text = interrupted_sanitize._take_back(purge, drive_hold)
     assert text.startswith("the ATA password is off: the drive is not enabled, not frozen")
     assert (ata.password, ata.locked, ata.erased) == (None, False, 0)
 
@@ -424,7 +424,7 @@ def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_told(
         if "--security-erase" in argv:
             cast(Held, work.hold).gone = True
         if cast(Held, work.hold).gone:
-            return said(argv, code=19, err="/dev/nosuch: No such device")
+            return reply(argv, code=19, err="/dev/nosuch: No such device")
         return ata(argv, **more)
 
     monkeypatch.setattr(subprocesses, "run", unplugged)
@@ -436,8 +436,8 @@ def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_told(
 
 def test_a_drive_that_was_replaced_gets_no_command(db: Any, ata: AtaDrive) -> None:
     work = start(db, 1)
-    held = cast(Held, work.hold)
-    held.check_before_write = lambda **_: setattr(held, "gone", True)  # type: ignore[method-assign]
+    drive_hold = cast(Held, work.hold)
+    drive_hold.check_before_write = lambda **_: setattr(drive_hold, "gone", True)  # type: ignore[method-assign]
     with pytest.raises(DriveLost):
         do_purge(work, step("security-erase"))
     assert (ata.password, ata.in_store) == (None, [])
@@ -453,8 +453,8 @@ def test_an_erase_is_not_gone_on_with_behind_a_bridge(db: Any, ata: AtaDrive) ->
     with pytest.raises(BadInput, match="USB bridge"):
         do_purge(start(db, 2, "usb-uas"), step("security-erase", resumes=1))
     assert (ata.erased, ata.password) == (0, "benchstick")
-    (left,) = interrupted_sanitize.unfinished(db)
-    assert (left.run, left.password) == (2, "benchstick")
+    (purge,) = interrupted_sanitize.unfinished(db)
+    assert (purge.run, purge.password) == (2, "benchstick")
 
 
 def test_going_on_with_a_purge_keeps_the_password_of_another(
@@ -472,11 +472,11 @@ def test_going_on_with_a_purge_keeps_the_password_of_another(
     assert first is not None
     assert first.run == 1
     db.execute("UPDATE purges SET state = 'closed' WHERE run = 1")
-    left = interrupted_sanitize.of_drive(db, a_drive("nvme"))
+    purge = interrupted_sanitize.of_drive(db, a_drive("nvme"))
     db.execute("UPDATE purges SET state = 'interrupted' WHERE run = 1")
-    with sanitize._recorded(start(db, 3, "nvme"), find("format"), left):
+    with sanitize._recorded(start(db, 3, "nvme"), find("format"), purge):
         pass
-    assert [found.run for found in interrupted_sanitize.unfinished(db)] == [1]
+    assert [item.run for item in interrupted_sanitize.unfinished(db)] == [1]
 
 
 # ---- NVMe
@@ -484,9 +484,9 @@ def test_going_on_with_a_purge_keeps_the_password_of_another(
 
 @pytest.fixture
 def nvme(quick: None, monkeypatch: pytest.MonkeyPatch) -> NvmeDrive:
-    made = NvmeDrive()
-    monkeypatch.setattr(subprocesses, "run", made)
-    return made
+    nvme_drive = NvmeDrive()
+    monkeypatch.setattr(subprocesses, "run", nvme_drive)
+    return nvme_drive
 
 
 def test_a_sanitize_is_followed_to_its_end(db: Any, nvme: NvmeDrive) -> None:
@@ -508,8 +508,8 @@ def test_a_sanitize_goes_on_by_itself_after_a_kill_and_is_not_sent_again(
     nvme.when_polled = dies
     with pytest.raises(PowerCut):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
-    (left,) = interrupted_sanitize.unfinished(db)
-    assert "goes on with the sanitize by itself" in left.told()
+    (purge,) = interrupted_sanitize.unfinished(db)
+    assert "goes on with the sanitize by itself" in purge.told()
     nvme.when_polled = lambda number: None
     do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
     assert len(nvme.sent) == 1
@@ -553,8 +553,8 @@ def test_an_older_sanitize_is_not_taken_for_one_that_was_never_sent(
 def test_what_was_only_begun_is_told_so(db: Any, rung: str) -> None:
     work = start(db, 1)
     work.record.purge_begins(0, "key", rung, marks=work.uuid, samples=64, size=4096)
-    (left,) = interrupted_sanitize.unfinished(db)
-    assert "nothing was erased yet" in left.told()
+    (purge,) = interrupted_sanitize.unfinished(db)
+    assert "nothing was erased yet" in purge.told()
 
 
 @pytest.mark.parametrize("rung", ["sanitize-block", "sanitize-crypto"])
@@ -673,9 +673,9 @@ def test_a_failed_sanitize_is_left_without_a_record_of_it(
     bench_home: Path, db: Any, nvme: NvmeDrive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store that knew of it may be lost, and without this the drive stays unusable."""
-    held = SimpleNamespace(drive=a_drive("nvme"), check_same=lambda **_: None)
+    drive_hold = SimpleNamespace(drive=a_drive("nvme"), check_same=lambda **_: None)
     monkeypatch.setattr(
-        interrupted_sanitize, "take_hold", lambda *_, **__: contextlib.nullcontext(held)
+        interrupted_sanitize, "take_hold", lambda *_, **__: contextlib.nullcontext(drive_hold)
     )
     nvme.log = "nvme-2.3-sanitize-log-failed.json"
     well, failed = a_drive("nvme"), a_drive("nvme", sanitize_state="failed")
@@ -696,18 +696,18 @@ def test_a_failed_sanitize_is_left_without_a_record_of_it(
 def test_a_failed_sanitize_is_left_again(
     db: Any, nvme: NvmeDrive, log: str, part: str, sent: int
 ) -> None:
-    left, held = cut_off_sanitize(db, nvme)
+    purge, drive_hold = cut_off_sanitize(db, nvme)
     nvme.sent.clear()
     nvme.log, nvme.after = f"nvme-{log}.json", []
-    assert part in interrupted_sanitize._take_back(left, held)
+    assert part in interrupted_sanitize._take_back(purge, drive_hold)
     assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]][:sent]
 
 
 def test_a_sanitize_that_goes_on_cannot_be_taken_back(db: Any, nvme: NvmeDrive) -> None:
-    left, held = cut_off_sanitize(db, nvme)
+    purge, drive_hold = cut_off_sanitize(db, nvme)
     nvme.log, nvme.after = "nvme-2.3-sanitize-log-progress.json", []
     with pytest.raises(BadInput, match="25 % of its sanitize, which nothing can stop"):
-        interrupted_sanitize._take_back(left, held)
+        interrupted_sanitize._take_back(purge, drive_hold)
 
 
 def cut_off_sanitize(db: Any, nvme: NvmeDrive) -> tuple[interrupted_sanitize.Unfinished, Hold]:
@@ -715,8 +715,8 @@ def cut_off_sanitize(db: Any, nvme: NvmeDrive) -> tuple[interrupted_sanitize.Unf
     with pytest.raises(PowerCut):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
     nvme.when_polled = lambda number: None
-    (left,) = interrupted_sanitize.unfinished(db)
-    return left, cast(Hold, SimpleNamespace(drive=a_drive("nvme"), check_same=lambda **_: None))
+    (purge,) = interrupted_sanitize.unfinished(db)
+    return purge, cast(Hold, SimpleNamespace(drive=a_drive("nvme"), check_same=lambda **_: None))
 
 
 # ---- the record
@@ -738,7 +738,7 @@ def test_a_run_that_lives_is_not_unfinished(db: Any, ata: AtaDrive) -> None:
         assert interrupted_sanitize.unfinished(db) == []
     finally:
         lock.release()
-    assert [left.rung for left in interrupted_sanitize.unfinished(db)] == ["discard"]
+    assert [purge.rung for purge in interrupted_sanitize.unfinished(db)] == ["discard"]
 
 
 def test_another_purge_closes_what_was_left_but_not_a_password(
@@ -752,7 +752,7 @@ def test_another_purge_closes_what_was_left_but_not_a_password(
             password=password,
         )  # fmt: skip
     do_purge(start(db, 3, "nvme"), step("format"))
-    assert [left.run for left in interrupted_sanitize.unfinished(db)] == [2]
+    assert [purge.run for purge in interrupted_sanitize.unfinished(db)] == [2]
 
 
 @pytest.mark.parametrize(
@@ -779,11 +779,11 @@ def test_what_is_unfinished_is_a_fact_of_the_drive(
         phase="erasing", written=1 << 28,
     )  # fmt: skip
     (noted,) = interrupted_sanitize.noted(bench_home, [drive])
-    told = noted.to_json()["unfinished_purge"]
-    assert told["value"]["written"] == 1 << 28
-    assert "--param rung=resume" in told["value"]["advice"]
-    assert told["source"] == "run 1"
-    json.dumps(told)
+    fact = noted.to_json()["unfinished_purge"]
+    assert fact["value"]["written"] == 1 << 28
+    assert "--param rung=resume" in fact["value"]["advice"]
+    assert fact["source"] == "run 1"
+    json.dumps(fact)
     other = Drive(**{**drive.__dict__, "identity": Identity("S2", "Y", None, None, 1, "x", 0)})
     assert "unfinished_purge" not in interrupted_sanitize.noted(bench_home, [other])[0].to_json()
 
@@ -807,7 +807,7 @@ class Moving:
     """A drive whose counters move by what the tools are told to do; keeps the share that is told
     to be done at the end of each tool."""
 
-    def __init__(self, work: Work, written: int = 0) -> None:
+    def __init__(self, work: Work, offset: int = 0) -> None:
         self.work = work
         self.reads = self.writes = self.seconds = 0
         self.shares: list[float | None] = []
@@ -828,7 +828,7 @@ class Moving:
             self.reads += length if words["--rw"] == "read" else 0
             self.writes += length if words["--rw"] == "write" else 0
         self.shares.append(self.share())
-        return said(argv)
+        return reply(argv)
 
 
 def test_a_discard_tells_how_far_it_is(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -850,18 +850,18 @@ def test_an_overwrite_tells_how_far_it_is_of_writing_and_reading(
     def ignored(*_: object) -> None:
         """No artefacts are wanted here."""
 
-    kept = SimpleNamespace(path=tmp_path, command=ignored, output=ignored)
-    work.artefacts = cast(Any, kept)
+    artefact = SimpleNamespace(path=tmp_path, command=ignored, output=ignored)
+    work.artefacts = cast(Any, artefact)
     drive = Moving(work)
     monkeypatch.setattr(subprocesses, "run", drive)
-    left = None
+    purge = None
     if written:
         work.record.purge_begins(
             0, "key", "overwrite", marks=work.uuid, samples=64, size=4096, phase="erasing",
             written=written,
         )  # fmt: skip
-        (left,) = interrupted_sanitize.unfinished(db)
-    sanitize._by_fio(work, find("overwrite"), left)
+        (purge,) = interrupted_sanitize.unfinished(db)
+    sanitize._by_fio(work, find("overwrite"), purge)
     # Pieces of a quarter: those left to write, then all to read back.
     pieces = (CAPACITY - written) // (CAPACITY // 4) + 4
     assert drive.shares == pytest.approx([(at + 1) / pieces for at in range(pieces)])

@@ -29,16 +29,16 @@ from tests.web import sample
 Make = Callable[..., dict[str, Any]]
 
 
-def plans(drive: dict[str, Any], *wanted: tuple[str, str]) -> list[Plan]:
-    return [registry.make_plan(suite, drive, {}, fs=fs or None) for suite, fs in wanted]
+def plans(drive: dict[str, Any], *choices: tuple[str, str]) -> list[Plan]:
+    return [registry.make_plan(suite, drive, {}, fs=fs or None) for suite, fs in choices]
 
 
 def test_the_cost_of_a_queue_is_that_of_its_runs(drive_json: Make) -> None:
-    made = plans(drive_json(), ("cdm", "keep"), ("sustained", ""))
-    whole = run_queue.cost(made)
-    assert whole.seconds == made[0].seconds + made[1].seconds
-    assert whole.bytes_written == made[0].bytes_written + made[1].bytes_written
-    assert whole.destroys and not run_queue.cost(made[:1]).destroys
+    queue_plans = plans(drive_json(), ("cdm", "keep"), ("sustained", ""))
+    whole = run_queue.cost(queue_plans)
+    assert whole.seconds == queue_plans[0].seconds + queue_plans[1].seconds
+    assert whole.bytes_written == queue_plans[0].bytes_written + queue_plans[1].bytes_written
+    assert whole.destroys and not run_queue.cost(queue_plans[:1]).destroys
 
 
 def test_what_leaves_no_filesystem_is_not_followed_by_what_keeps_one(drive_json: Make) -> None:
@@ -80,26 +80,26 @@ def test_an_entry_brings_no_drive_and_no_code_of_its_own() -> None:
 @pytest.mark.parametrize("suite", list(presets.PRESETS))
 def test_every_preset_of_every_suite_makes_a_plan_of_its_own(suite: str, drive_json: Make) -> None:
     drive = drive_json(write_cache="enabled", trim=True)
-    listed = presets.of_suite(suite)
-    assert listed[0].name == "default" and not listed[0].params
-    assert len({preset.name for preset in listed}) == len(listed)
+    suite_presets = presets.of_suite(suite)
+    assert suite_presets[0].name == "default" and not suite_presets[0].params
+    assert len({preset.name for preset in suite_presets}) == len(suite_presets)
     steps = set()
-    for preset in listed:
+    for preset in suite_presets:
         plan = registry.make_plan(
             suite, drive, preset.params, target=preset.target, fs=preset.fs, scale=preset.scale
         )
         steps.add(str(plan.to_json()["steps"]))
-    assert len(steps) == len(listed)
+    assert len(steps) == len(suite_presets)
 
 
 def test_several_suites_each_take_the_options_that_they_know() -> None:
     job = Job(suite="das:quick, cdm,sustained", drive="D", erase="D")
-    given = Given(params={"passes": "2", "cdm.size": "64MiB"}, fs="exfat", scale=0.1)
-    das, cdm, sustained = read_suites(job, given)
+    options = Given(params={"passes": "2", "cdm.size": "64MiB"}, fs="exfat", scale=0.1)
+    das, cdm, sustained = read_suites(job, options)
     assert (das.suite, das.params, das.fs, das.scale) == ("das", {"passes": "2"}, "exfat", 0.1)
     assert (cdm.params, cdm.scale) == ({"passes": "2", "size": "64MiB"}, None)
     assert (sustained.params, sustained.fs) == ({}, None)
-    assert {found.erase for found in (das, cdm, sustained)} == {"D"}
+    assert {item.erase for item in (das, cdm, sustained)} == {"D"}
     for suite, wrong in (
         ("das,cdm", Given(params={"nosuch": "1"})), ("cdm,atto", Given(scale=0.5)),
         ("sustained,pts", Given(fs="exfat")), ("das,", Given()), ("das:nosuch", Given()),
@@ -127,18 +127,18 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
     drive = SimpleNamespace(identity=identity, diskseq=7, code="D", medium=token)
     jobs = [Job(suite="cdm", drive="D") for _ in ends]
     readies = [SimpleNamespace(job=job, drive=drive, plan=plan) for job in jobs]
-    asked: list[Job] = []
+    ready_jobs: list[Job] = []
     ending = iter(ends)
 
-    def again(job: Job, home: Path, seen: object) -> object:
-        asked.append(job)
+    def again(job: Job, home: Path, hotplugs: object) -> object:
+        ready_jobs.append(job)
         return readies[0]
 
-    def carried(ready: object, home: Path, cancel: object, begun: object) -> object:
+    def carried(ready: object, home: Path, cancel: object, on_begin: object) -> object:
         end = next(ending)
         if isinstance(end, Refused):
             raise end
-        number = len(asked) + 1
+        number = len(ready_jobs) + 1
         return SimpleNamespace(number=number, exit_code=end, why=f"why of {end}" if end > 3 else "")
 
     for name, stand_in in (
@@ -147,11 +147,11 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
     ):  # fmt: skip
         monkeypatch.setattr(commands, name, stand_in)
     assert commands.queue_of(jobs, bench_home, (), dry_run=False, as_json=True) == code
-    told = json.loads(capsys.readouterr().out)
-    assert [run["number"] for run in told["runs"]] == list(range(1, began + 1))
-    assert len(told["not_started"]) == len(ends) - began
-    assert why is None or told["why"] == why
-    assert {(job.expected, job.medium, job.follows) for job in asked} == {
+    document = json.loads(capsys.readouterr().out)
+    assert [run["number"] for run in document["runs"]] == list(range(1, began + 1))
+    assert len(document["not_started"]) == len(ends) - began
+    assert why is None or document["why"] == why
+    assert {(job.expected, job.medium, job.follows) for job in ready_jobs} == {
         (("key", 7), token, True)
     }
 
@@ -163,8 +163,8 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
 def db(bench_home: Path) -> Iterator[sqlite3.Connection]:
     paths.make_run_folder()
     lock = locks.RunLock("agent")
-    with contextlib.closing(database.open_writer(bench_home)) as found:
-        yield found
+    with contextlib.closing(database.open_writer(bench_home)) as connection:
+        yield connection
     lock.release()
 
 
@@ -199,12 +199,12 @@ class Workers:
         queues.entry_runs(self.db, number, place, run.number)
         records.answer_request(self.db, number, "taken", run=run.number)
         run.finish("done" if code in (0, 5) else "failed", code, seconds=1.0, why=why)
-        agents.ended(self.db, number, code, self.start)
+        agents.continue_queue(self.db, number, code, self.start)
 
     def told(self, number: int) -> tuple[str, str | None, list[str]]:
-        found = queues.document(self.db, number)
-        assert found is not None
-        return found["state"], found["why"], [entry["state"] for entry in found["entries"]]
+        document = queues.document(self.db, number)
+        assert document is not None
+        return document["state"], document["why"], [entry["state"] for entry in document["entries"]]
 
 
 @pytest.fixture
@@ -229,15 +229,15 @@ def test_runs_follow_one_another_without_the_one_taken_out(workers: Workers) -> 
 
 
 def test_a_drive_that_is_lost_or_replaced_stops_the_queue(workers: Workers) -> None:
-    lost = workers.take("cdm", "das")
-    workers.ends(lost, 4, "the drive went away")
-    state, why, entries = workers.told(lost)
+    number = workers.take("cdm", "das")
+    workers.ends(number, 4, "the drive went away")
+    state, why, entries = workers.told(number)
     assert (state, entries) == ("stopped", ["failed", "not_started"])
     assert why is not None and why.endswith("failed: the drive went away")
     other = workers.take("cdm", "das", "atto")
     workers.ends(other, 0)
     queues.entry_refused(workers.db, other, 1, "D: not the drive that was chosen")
-    agents.ended(workers.db, other, 3, workers.start)
+    agents.continue_queue(workers.db, other, 3, workers.start)
     state, why, entries = workers.told(other)
     assert (state, entries) == ("stopped", ["done", "refused", "not_started"])
     assert why == "number 2 of the queue was not begun: D: not the drive that was chosen"
@@ -258,7 +258,7 @@ def test_what_is_refused_at_the_start_is_told_as_refused(workers: Workers) -> No
     number = workers.take("cdm", "das")
     error = {"code": "bad_input", "message": "passes: wrong", "field": "passes"}
     records.answer_request(workers.db, number, "refused", answer={"error": error})
-    agents.ended(workers.db, number, 2, workers.start)
+    agents.continue_queue(workers.db, number, 2, workers.start)
     assert workers.told(number) == ("refused", "passes: wrong", ["not_started"] * 2)
     assert queues.open_queues(workers.db) == []
 
@@ -281,23 +281,23 @@ def in_turn(
 ) -> Callable[..., tuple[Any, list[dict[str, Any]]]]:
     """Carries out a queue as the command does, its runs invented: of each its exit code, and what
     happens meanwhile. Tells the end, and the queue's document as each run has begun and after."""
-    seen: list[dict[str, Any]] = []
+    documents: list[dict[str, Any]] = []
 
     def carry(codes: list[int], act: Callable[[int], None] = lambda _: None) -> Any:
         ends = iter(codes)
 
-        def one(ready: Ready, home: Path, cancel: Any, begun: Callable[[int], None]) -> Any:
+        def one(ready: Ready, home: Path, cancel: Any, on_begin: Callable[[int], None]) -> Any:
             run = records.RunRecord.create(
-                db, uuid=f"r{len(seen)}", suite=ready.plan.suite, practice=True,
+                db, uuid=f"r{len(documents)}", suite=ready.plan.suite, practice=True,
                 drive=drive_json(), plan=ready.plan.to_json(), pid=1, device="loop0",
             )  # fmt: skip
-            begun(run.number)
+            on_begin(run.number)
             (row,) = queues.open_queues(db)
-            seen.append(queues.document(db, row["number"]) or {})
+            documents.append(queues.document(db, row["number"]) or {})
             act(int(row["number"]))
             code = next(ends)
             run.finish("done" if code == 0 else "failed", code, seconds=1.0)
-            return Outcome(run.number, f"r{len(seen)}", "done", code, "it failed")
+            return Outcome(run.number, f"r{len(documents)}", "done", code, "it failed")
 
         monkeypatch.setattr(commands, "carry_out", one)
         monkeypatch.setattr(
@@ -305,9 +305,9 @@ def in_turn(
             lambda job, *_: next(item for item in readies("cdm,atto,sweep") if item.job.suite
                                  == job.suite),
         )  # fmt: skip
-        done = commands._carry_out_all(readies("cdm,atto,sweep"), bench_home, ())
-        seen.append(queues.document(db, seen[0]["number"]) or {})
-        return done, seen
+        outcome = commands._carry_out_all(readies("cdm,atto,sweep"), bench_home, ())
+        documents.append(queues.document(db, documents[0]["number"]) or {})
+        return outcome, documents
 
     return carry
 
@@ -315,14 +315,14 @@ def in_turn(
 def test_the_page_shows_a_queue_of_the_command_line(
     in_turn: Callable[..., Any], db: sqlite3.Connection
 ) -> None:
-    done, seen = in_turn([0, 0, 0])
-    states = [[entry["state"] for entry in told["entries"]] for told in seen]
-    assert done.codes == [0, 0, 0]
-    assert [told["state"] for told in seen] == ["open", "open", "open", "done"]
-    assert {told["by"] for told in seen} == {"command"}
+    outcome, documents = in_turn([0, 0, 0])
+    states = [[entry["state"] for entry in document["entries"]] for document in documents]
+    assert outcome.codes == [0, 0, 0]
+    assert [document["state"] for document in documents] == ["open", "open", "open", "done"]
+    assert {document["by"] for document in documents} == {"command"}
     assert states[0][1:] == ["waiting", "waiting"]
     assert states[-1] == ["done", "done", "done"]
-    assert [entry["run"] for entry in seen[-1]["entries"]] == done.numbers
+    assert [entry["run"] for entry in documents[-1]["entries"]] == outcome.numbers
     # The agent takes no part in it: it was answered from the beginning.
     assert records.open_requests(db) == []
     assert queues.open_of_agent(db) == []
@@ -338,17 +338,17 @@ def test_a_run_of_it_can_be_taken_out_and_a_failure_ends_it(
         # An agent that begins leaves it alone.
         agents.close_all(db)
 
-    asked: list[int] = []
+    numbers: list[int] = []
 
     def once(number: int) -> None:
-        if not asked:
+        if not numbers:
             meanwhile(number)
-        asked.append(number)
+        numbers.append(number)
 
-    done, seen = in_turn([0, 4], once)
-    assert (done.taken_out, done.codes) == ([1], [0, 4])
-    assert (seen[-1]["state"], seen[-1]["why"]) == ("stopped", "it failed")
-    assert [entry["state"] for entry in seen[-1]["entries"]] == ["done", "taken_out", "failed"]
+    outcome, documents = in_turn([0, 4], once)
+    assert (outcome.taken_out, outcome.codes) == ([1], [0, 4])
+    assert (documents[-1]["state"], documents[-1]["why"]) == ("stopped", "it failed")
+    assert [entry["state"] for entry in documents[-1]["entries"]] == ["done", "taken_out", "failed"]
 
 
 def test_what_a_killed_command_left_is_closed_by_the_next_agent(db: sqlite3.Connection) -> None:
@@ -359,8 +359,8 @@ def test_what_a_killed_command_left_is_closed_by_the_next_agent(db: sqlite3.Conn
     with pytest.raises(Refused):
         agents.check_free(db, {"identity_key": "key"})
     lock.release()
-    told = queues.document(db, number) or {}
-    assert (told["state"], told["why"]) == ("stopped", queues.NO_COMMAND)
+    document = queues.document(db, number) or {}
+    assert (document["state"], document["why"]) == ("stopped", queues.NO_COMMAND)
     agents.check_free(db, {"identity_key": "key"})
     agents.close_all(db)
     assert queues.open_queues(db) == []

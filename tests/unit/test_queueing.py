@@ -49,5 +49,5 @@ def test_a_low_ratio_of_a_drive_that_may_be_a_disk_contradicts_nothing() -> None
 
 
 def test_what_is_asked_above_the_drives_depth_waits_in_the_kernel() -> None:
-    assert [waits_in_kernel(asked, 32) for asked in (1, 32, 33)] == [False, False, True]
+    assert [waits_in_kernel(depth, 32) for depth in (1, 32, 33)] == [False, False, True]
     assert waits_in_kernel(256, None) is None

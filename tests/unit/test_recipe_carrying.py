@@ -176,8 +176,8 @@ def test_what_the_store_has_of_the_run_stops_it_too(bench_home: Path) -> None:
 
 
 def test_a_test_whose_asker_has_died_ends(bench_home: Path) -> None:
-    made = read(RECIPE, "x.toml")
-    with Watch(made, bench_home, threading.Event(), os.getpid()) as watch:
+    recipe = read(RECIPE, "x.toml")
+    with Watch(recipe, bench_home, threading.Event(), os.getpid()) as watch:
         assert watch.stop.wait(10)
     assert watch.reason is None
 
@@ -186,11 +186,11 @@ def test_a_verdict_is_found_by_the_runs_that_it_rests_on(
     bench_home: Path, stand_in: None
 ) -> None:
     run = recorded(bench_home)
-    (lost,) = parallel_drives.carry_out(asked("dies"), bench_home, threading.Event())
-    lost["runs"] = [{"number": run.number}]
-    number = verdicts.keep(run.db, lost)
+    (verdict,) = parallel_drives.carry_out(build_requests("dies"), bench_home, threading.Event())
+    verdict["runs"] = [{"number": run.number}]
+    number = verdicts.keep(run.db, verdict)
     assert verdicts.of_run(run.db, run.number) == [number]
-    assert export.bundle(run.db, run.number)["verdicts"] == [{"number": number, **lost}]
+    assert export.bundle(run.db, run.number)["verdicts"] == [{"number": number, **verdict}]
     run.db.close()
 
 
@@ -246,34 +246,34 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WAITS", str(tmp_path / "waits"))
 
 
-def asked(*names: str) -> list[Asked]:
-    made = []
+def build_requests(*names: str) -> list[Asked]:
+    requests = []
     for at, name in enumerate(names):
-        found = drive(f"sd{chr(97 + at)}", f"2-1.{at}", name)
+        disk = drive(f"sd{chr(97 + at)}", f"2-1.{at}", name)
         ask = Ask(recipe=RECIPE, file="my.toml", drive=name,
-                  expected=(found.identity.key(), 5), bench_ports={"2-1.0": "slot 1"})  # fmt: skip
-        made.append(Asked(found, ask))
-    return made
+                  expected=(disk.identity.key(), 5), bench_ports={"2-1.0": "slot 1"})  # fmt: skip
+        requests.append(Asked(disk, ask))
+    return requests
 
 
 def test_every_drive_has_a_verdict_whatever_its_process_does(
     bench_home: Path, stand_in: None
 ) -> None:
-    told: list[Any] = []
-    found = parallel_drives.carry_out(
-        asked("dies", "good", "refuses"), bench_home, threading.Event(), told.append
+    reports: list[Any] = []
+    results = parallel_drives.carry_out(
+        build_requests("dies", "good", "refuses"), bench_home, threading.Event(), reports.append
     )
-    assert sorted(map(id, told)) == sorted(map(id, found)), "each is told once"
-    assert [item["exit_code"] for item in found] == [70, 0, 3]
-    assert found[0]["why"] == "its process ended with -9"
-    assert found[0]["drive"]["slot"] == "slot 1"
-    assert found[2]["inconclusive"] == [
+    assert sorted(map(id, reports)) == sorted(map(id, results)), "each is told once"
+    assert [item["exit_code"] for item in results] == [70, 0, 3]
+    assert results[0]["why"] == "its process ended with -9"
+    assert results[0]["drive"]["slot"] == "slot 1"
+    assert results[2]["inconclusive"] == [
         {"code": "refused", "text": "not the drive that was chosen", "limit": None}
     ]
     with contextlib.closing(database.open_reader(bench_home)) as db:
         # A child that gives a verdict keeps it itself.
-        assert sorted(item["exit_code"] for item in verdicts.listed(db)) == [3, 70]
-        assert verdicts.find(db, found[0]["number"]) == found[0]
+        assert sorted(item["exit_code"] for item in verdicts.list_verdicts(db)) == [3, 70]
+        assert verdicts.find(db, results[0]["number"]) == results[0]
         with pytest.raises(BadInput):
             verdicts.find(db, 3)
 
@@ -289,9 +289,9 @@ def test_a_cancel_reaches_every_drives_test(
 
     helper = threading.Thread(target=cancel)
     helper.start()
-    found = parallel_drives.carry_out(asked("waits", "waits"), bench_home, cancelled)
+    results = parallel_drives.carry_out(build_requests("waits", "waits"), bench_home, cancelled)
     helper.join()
-    assert [item["verdict"] for item in found] == ["pass", "pass"]
+    assert [item["verdict"] for item in results] == ["pass", "pass"]
 
 
 def test_what_is_asked_goes_through_unchanged() -> None:
@@ -397,8 +397,8 @@ class Kernel:
         self.switch = self.here / "delete"
         self.switch.touch()
 
-    def hold(self, drive: Drive, **given: Any) -> Any:
-        assert given["destructive"] is False
+    def hold(self, drive: Drive, **options: Any) -> Any:
+        assert options["destructive"] is False
         return self
 
     def __enter__(self) -> Kernel:
@@ -430,13 +430,13 @@ class Kernel:
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
-    made = Kernel(tmp_path)
+    new_kernel = Kernel(tmp_path)
     monkeypatch.setattr(eject, "Tree", lambda: Tree(tmp_path))
-    monkeypatch.setattr(eject, "switch", lambda tree, name, power_off: made.switch)
-    monkeypatch.setattr(guard, "hold", made.hold)
-    monkeypatch.setattr(subprocesses, "run", made.run)
+    monkeypatch.setattr(eject, "switch", lambda tree, name, power_off: new_kernel.switch)
+    monkeypatch.setattr(guard, "hold", new_kernel.hold)
+    monkeypatch.setattr(subprocesses, "run", new_kernel.run)
     monkeypatch.setattr(eject, "GONE_SECONDS", 0.2)
-    return made
+    return new_kernel
 
 
 def test_a_drive_is_stopped_before_it_is_taken_away(kernel: Kernel) -> None:

@@ -137,7 +137,7 @@ def bench(value: str) -> settings.Settings:
 
 def started(home: Path, value: str) -> tuple[list[Any], dict[str, Any], list[str]]:
     """A blank drive is plugged into slot 1 of a bench: tests begun, the slot, the lines told."""
-    begun: list[Any] = []
+    requests: list[Any] = []
 
     class Silent:
         def is_alive(self) -> bool:
@@ -149,31 +149,31 @@ def started(home: Path, value: str) -> tuple[list[Any], dict[str, Any], list[str
         def verdict(self) -> dict[str, Any]:
             return {}
 
-    def child(asked: Any, _: Path) -> Silent:
-        begun.append(asked)
+    def child(request: Any, _: Path) -> Silent:
+        requests.append(request)
         return Silent()
 
-    told: list[str] = []
+    lines: list[str] = []
     with pytest.MonkeyPatch.context() as patch, contextlib.closing(
         database.open_writer(home)
     ) as db:
         patch.setattr("benchstick.qa.parallel_drives.Child", child)
-        made: hands.Hands = autostart_rules.hands(bench(value), home, told.append)
-        made.look([], ())
-        made.tick(db, [])
-        made.look([drive()], {5})
-        made.tick(db, [drive()])
-        slot = bays.listed(db)[0]
-        if not begun:
+        station: hands.Hands = autostart_rules.hands(bench(value), home, lines.append)
+        station.look([], ())
+        station.tick(db, [])
+        station.look([drive()], {5})
+        station.tick(db, [drive()])
+        slot = bays.list_slots(db)[0]
+        if not requests:
             with pytest.raises(BadInput, match="autostart"):
-                made.asked({"slot": "slot 1", "do": "again"})
-    return begun, slot, told
+                station.asked({"slot": "slot 1", "do": "again"})
+    return requests, slot, lines
 
 
 def test_a_pinned_recipe_starts_by_itself(home: Path) -> None:
     upload(home, "shop", MINE)
-    begun, slot, _ = started(home, settings.pinned("shop", MINE.encode()))
-    assert [item.ask.recipe for item in begun] == [MINE.encode()]
+    requests, slot, _ = started(home, settings.pinned("shop", MINE.encode()))
+    assert [item.ask.recipe for item in requests] == [MINE.encode()]
     assert slot["state"] == "testing"
 
 
@@ -190,33 +190,33 @@ def test_another_text_of_that_name_starts_nothing(
 ) -> None:
     """An uploaded recipe of the autostart's name erased the next drive without a code."""
     upload(home, "shop", EVIL)
-    begun, slot, told = started(home, value)
-    assert begun == []
+    requests, slot, lines = started(home, value)
+    assert requests == []
     assert slot["state"] == "here"
     assert said in slot["said"]
     assert "no test starts by itself" in slot["said"]
     assert "benchstick recipe show shop --pin" in slot["said"]
     err = capsys.readouterr().err
     assert err == f"benchstick agent: {slot['said']}\n"
-    assert sum("event=autostart" in line for line in told) == 1
+    assert sum("event=autostart" in line for line in lines) == 1
 
 
 def test_a_recipe_that_an_update_changed_waits_for_its_owner(home: Path) -> None:
-    begun, slot, _ = started(home, f"{OURS}@sha256:{'0' * 64}")
-    assert begun == []
+    requests, slot, _ = started(home, f"{OURS}@sha256:{'0' * 64}")
+    assert requests == []
     assert "changed (its SHA-256 is" in slot["said"]
 
 
 def test_an_empty_slot_says_so_too(home: Path) -> None:
-    made = autostart_rules.hands(bench(OURS), home, lambda line: None)
+    station = autostart_rules.hands(bench(OURS), home, lambda line: None)
     with contextlib.closing(database.open_writer(home)) as db:
-        made.look([], ())
-        made.tick(db, [])
-        slot = bays.listed(db)[0]
+        station.look([], ())
+        station.tick(db, [])
+        slot = bays.list_slots(db)[0]
         assert "no SHA-256" in slot["said"]
-        found = qa_station.document(db, bench(OURS))
-    assert found["autostart"] == OURS
-    assert found["slots"][0]["can"] is None
+        document = qa_station.document(db, bench(OURS))
+    assert document["autostart"] == OURS
+    assert document["slots"][0]["can"] is None
 
 
 @pytest.mark.parametrize("name", [*ready.names(), "shop"])
@@ -228,10 +228,10 @@ def test_the_line_for_the_settings_is_printed(
     line = capsys.readouterr().out
     digest = hashlib.sha256(library.find(name, home).raw()).hexdigest()
     assert tomllib.loads(line) == {"autostart": f"{name}@sha256:{digest}"}
-    chosen = settings.read(line, "test")
-    assert (chosen.autostart_recipe, chosen.autostart_sha256) == (name, digest)
-    assert autostart_rules.problem(chosen, home) is None
-    assert settings.read(settings.to_toml(chosen), "test") == chosen
+    config = settings.read(line, "test")
+    assert (config.autostart_recipe, config.autostart_sha256) == (name, digest)
+    assert autostart_rules.problem(config, home) is None
+    assert settings.read(settings.to_toml(config), "test") == config
 
 
 def test_a_file_cannot_be_pinned(
@@ -254,5 +254,5 @@ def test_a_damaged_pin_is_a_clear_error(value: str) -> None:
 
 
 def test_a_pin_may_be_in_capitals() -> None:
-    chosen = bench(f"x@sha256:{'A' * 64}")
-    assert chosen.autostart_sha256 == "a" * 64
+    config = bench(f"x@sha256:{'A' * 64}")
+    assert config.autostart_sha256 == "a" * 64

@@ -48,29 +48,29 @@ def verdicts() -> list[Json]:
 
 def logfmt(line: str) -> dict[str, str]:
     """A line of `key=value`, read as a program that knows JSON strings reads it."""
-    found = {}
+    fields = {}
     for key, text, bare in re.findall(r'([a-z_]+)=(?:("(?:[^"\\]|\\.)*")|(\S+))', line):
-        found[key] = json.loads(text) if text else bare
-    return found
+        fields[key] = json.loads(text) if text else bare
+    return fields
 
 
 def test_json_csv_junit_and_events_agree() -> None:
-    made = verdicts()
-    document = json.loads(json.dumps(outputs.document(made), allow_nan=False))
+    verdict_list = verdicts()
+    document = json.loads(json.dumps(outputs.document(verdict_list), allow_nan=False))
     assert document["schema"] == "benchstick/qa/1"
     assert document["counts"] == {"pass": 2, "fail": 4, "inconclusive": 3, "retries": 1}
     assert document["exit_code"] == 130
-    rows = list(csv.DictReader(io.StringIO(outputs.csv_text(made))))
-    suites = list(Xml.fromstring(outputs.junit(made)))
-    assert len(rows) == len(suites) == len(document["verdicts"]) == len(made)
+    rows = list(csv.DictReader(io.StringIO(outputs.csv_text(verdict_list))))
+    suites = list(Xml.fromstring(outputs.junit(verdict_list)))
+    assert len(rows) == len(suites) == len(document["verdicts"]) == len(verdict_list)
     for item, row, suite in zip(document["verdicts"], rows, suites, strict=True):
         events = [logfmt(line) for line in event_lines.event_lines(item)]
         last = events[-1]
         properties = {one.get("name"): one.get("value") for one in suite.iter("property")}
-        wanted = (item["verdict"], str(item["exit_code"]), str(item["retries"]))
-        assert (row["verdict"], row["exit_code"], row["retries"]) == wanted
-        assert (last["verdict"], last["exit_code"], last["retries"]) == wanted
-        assert tuple(properties[name] for name in ("verdict", "exit_code", "retries")) == wanted
+        expected = (item["verdict"], str(item["exit_code"]), str(item["retries"]))
+        assert (row["verdict"], row["exit_code"], row["retries"]) == expected
+        assert (last["verdict"], last["exit_code"], last["retries"]) == expected
+        assert tuple(properties[name] for name in ("verdict", "exit_code", "retries")) == expected
         assert last["event"] == "verdict"
         assert last["drive"] == properties["code"] == suite.get("name") == item["drive"]["code"]
         assert row["drive"].removeprefix("'") == item["drive"]["code"]
@@ -94,8 +94,8 @@ def _same_codes(item: Json, row: Json, suite: Xml.Element, events: list[dict[str
     assert sorted(str(one.get("type")) for one in suite.iter("failure")) == sorted(failed)
     assert sorted(str(one.get("type")) for one in suite.iter("error")) == sorted(unknown)
     assert (suite.get("failures"), suite.get("errors")) == (str(len(failed)), str(len(unknown)))
-    told = [event["code"] for event in events[:-1] if "code" in event]
-    assert sorted(told) == sorted(failed + unknown)
+    event_codes = [event["code"] for event in events[:-1] if "code" in event]
+    assert sorted(event_codes) == sorted(failed + unknown)
     passed = item["verdict"] == "pass"
     assert passed == (not failed and not unknown)
 
@@ -104,9 +104,9 @@ def _same_limits(item: Json, row: Json, suite: Xml.Element, events: list[dict[st
     states = [one["state"] for one in item["limits"]]
     for state in ("held", "failed", "unknown"):
         assert row[f"limits_{state}"] == str(states.count(state))
-    told = [event for event in events if event["event"] == "limit"]
-    assert [event["state"] for event in told] == states
-    for event, one in zip(told, item["limits"], strict=True):
+    limit_events = [event for event in events if event["event"] == "limit"]
+    assert [event["state"] for event in limit_events] == states
+    for event, one in zip(limit_events, item["limits"], strict=True):
         measured = one["measured"]
         if isinstance(measured, float):
             assert float(event["measured"]) == pytest.approx(measured, rel=1e-9)
@@ -127,8 +127,8 @@ def test_junit_counts_all_drives_and_is_xml_whatever_a_drive_is_called() -> None
         assert root.get(name) == str(sum(int(suite.get(name, "0")) for suite in root))
     assert int(root.get("failures", "0")) >= 4
     assert "\x01" not in text and "\ufffd" in text
-    (lost,) = (one for one in root.iter("error") if one.get("type") == "drive-lost")
-    assert 'went "away" = <gone> & lost' in str(lost.get("message"))
+    (error,) = (one for one in root.iter("error") if one.get("type") == "drive-lost")
+    assert 'went "away" = <gone> & lost' in str(error.get("message"))
 
 
 def test_event_lines_are_one_line_of_ascii_each() -> None:

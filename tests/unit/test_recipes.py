@@ -108,22 +108,26 @@ power_off = false
 
 
 def test_a_recipe_is_read_as_it_stands() -> None:
-    found = read(TOML.encode(), "folder/my.toml")
-    assert (found.name, found.about, found.file) == ("Incoming", "a test of it", "folder/my.toml")
-    assert (found.time_limit, found.retries) == (300.0, 1)
-    assert (found.allow_erase, found.erase_used, found.after.eject) == (True, True, True)
-    assert found.match == Match(
+    recipe = read(TOML.encode(), "folder/my.toml")
+    assert (recipe.name, recipe.about, recipe.file) == (
+        "Incoming",
+        "a test of it",
+        "folder/my.toml",
+    )
+    assert (recipe.time_limit, recipe.retries) == (300.0, 1)
+    assert (recipe.allow_erase, recipe.erase_used, recipe.after.eject) == (True, True, True)
+    assert recipe.match == Match(
         transport=("usb-uas", "nvme"), model=("Samsung*",),
         size=(Size(">=", 240 * 10**9), Size("<=", 4 * 10**12)),
     )  # fmt: skip
-    assert found.start == Start(full_link=True, link=5000, temperature=45, trim=True)
-    assert found.entries == (
+    assert recipe.start == Start(full_link=True, link=5000, temperature=45, trim=True)
+    assert recipe.entries == (
         Entry(suite="cdm", preset="quick", target=None, fs=None, scale=None, exclusive=True,
               line=20, params={"passes": "2", "time": "1", "interval": "0", "size": "512MiB"}),
         Entry(suite="das", preset=None, target=None, fs="exfat", scale=0.5, exclusive=False,
               line=25, params={}),
     )  # fmt: skip
-    assert found.limits == (
+    assert recipe.limits == (
         Limit(kind="figure", name="SEQ1M Q8T1 read", suite="cdm", op=">=", value=400.0,
               unit="MB/s", line=30),
         Limit(kind="figure", name="SEQ1M Q8T1 write", suite="cdm", op="~", of="claim",
@@ -134,13 +138,13 @@ def test_a_recipe_is_read_as_it_stands() -> None:
         Limit(kind="change", name="wear", op="<=", value=0.0, line=56),
         Limit(kind="peak", name="temperature", op="~", value=50.0, within=10.0, line=61),
     )  # fmt: skip
-    assert found.stops == (
+    assert recipe.stops == (
         Stop(kind="rate", value=20.0, seconds=30.0, steps="SEQ*", line=67),
         Stop(kind="temperature", value=70.0, line=72),
         Stop(kind="errors", value=1.0, line=75),
     )
-    assert json.loads(json.dumps(found.to_json()))["schema"] == "benchstick/recipe/1"
-    assert list(describe.lines(found))[-1] == "then ejects the drive"
+    assert json.loads(json.dumps(recipe.to_json()))["schema"] == "benchstick/recipe/1"
+    assert list(describe.lines(recipe))[-1] == "then ejects the drive"
 
 
 def test_line_ends_and_the_way_it_is_written_change_nothing() -> None:
@@ -159,18 +163,18 @@ SMALL = '[[suite]]\nname = "cdm"\n\n[[limit]]\nfact = "trim"\nop = "=="\nvalue =
 
 
 def test_only_a_suite_and_a_limit_must_be_there() -> None:
-    found = read(SMALL.encode(), "a/incoming.toml")
-    assert found.name == "incoming"
-    assert (found.match, found.time_limit, found.allow_erase) == (Match(), None, False)
+    recipe = read(SMALL.encode(), "a/incoming.toml")
+    assert recipe.name == "incoming"
+    assert (recipe.match, recipe.time_limit, recipe.allow_erase) == (Match(), None, False)
 
 
 def mistakes(text: str) -> list[str]:
     with pytest.raises(RecipeMistakes) as caught:
         read(text.encode(), "my.toml")
-    told = [item.told("my.toml") for item in caught.value.mistakes]
-    assert all("\n" not in item for item in told)
-    assert caught.value.message.startswith(told[0])
-    return told
+    messages = [item.told("my.toml") for item in caught.value.mistakes]
+    assert all("\n" not in item for item in messages)
+    assert caught.value.message.startswith(messages[0])
+    return messages
 
 
 @pytest.mark.parametrize(
@@ -232,9 +236,9 @@ def mistakes(text: str) -> list[str]:
 def test_a_mistake_is_told_with_its_line(old: str, new: str, said: str) -> None:
     text = TOML.replace(old, new, 1)
     assert text != TOML
-    found = mistakes(text)
-    assert any(said in item for item in found), found
-    assert all(item.startswith("my.toml:") for item in found)
+    messages = mistakes(text)
+    assert any(said in item for item in messages), messages
+    assert all(item.startswith("my.toml:") for item in messages)
 
 
 def test_all_mistakes_of_a_file_are_told_in_one_go_in_order() -> None:
@@ -279,8 +283,8 @@ def test_what_is_no_recipe_is_told(text: str, said: str) -> None:
     ],
 )
 def test_suites_that_cannot_be_run_so_on_any_drive_are_told(suites: str, said: str) -> None:
-    (found,) = mistakes(suites + NOTHING)
-    assert found.startswith(f"my.toml:{said}")
+    (message,) = mistakes(suites + NOTHING)
+    assert message.startswith(f"my.toml:{said}")
 
 
 @pytest.mark.parametrize(
@@ -308,9 +312,9 @@ def test_what_some_drive_can_do_is_no_mistake(suites: str) -> None:
 )
 def test_a_figure_that_the_suite_does_not_give_is_told(entry: str, name: str, said: str) -> None:
     text = f'[[suite]]\nname = "{entry}"\n[[limit]]\nfigure = "{name}"\nop = ">="\nvalue = 1\n'
-    (found,) = mistakes(text)
-    assert found.startswith(f"my.toml:4: '{name}': no such figure of ")
-    assert said in found
+    (message,) = mistakes(text)
+    assert message.startswith(f"my.toml:4: '{name}': no such figure of ")
+    assert said in message
 
 
 def test_what_a_suite_makes_of_its_record_is_not_judged_before() -> None:
@@ -342,18 +346,18 @@ def test_what_is_no_duration_is_told(text: str) -> None:
 def test_every_fact_that_recorded_drives_have_can_be_named(tmp_path: Path) -> None:
     lists = {"usb_interfaces", "filesystems", "mounted", "format", "sanitize"}
     kinds = {bool: FLAG, int: NUMBER, float: NUMBER, str: TEXT}
-    seen: set[str] = set()
+    names: set[str] = set()
     for case in case_names():
         for drive in play(CASES / case, tmp_path / case):
             for name, fact in drive.facts.items():
                 if name not in lists:
                     assert name in FACTS, (case, name)
-                    seen.add(name)
+                    names.add(name)
                     if fact.value is not None:
                         assert FACTS[name] == kinds[type(fact.value)], (case, name)
     assert not lists & set(FACTS)
     # What no recorded drive has: it is read all the same (docs/drives.md).
-    assert set(FACTS) - seen <= {"port", "serial"}
+    assert set(FACTS) - names <= {"port", "serial"}
     assert set(CHANGES) <= {name for name, kind in FACTS.items() if kind == NUMBER}
     assert set(WORDS) <= set(FACTS)
 
@@ -369,7 +373,7 @@ def fitting(recipe: Recipe, drive_json: DriveJson) -> list[dict[str, Any]]:
     transports = recipe.match.transport or ("usb-uas",)
     lowest = next((bound.value for bound in recipe.match.size if bound.op == ">="), 8 * 10**9)
     highest = next((bound.value for bound in recipe.match.size if bound.op == "<="), 2 * 10**12)
-    made = []
+    drives = []
     for transport in transports:
         usb = transport.startswith("usb")
         for capacity in (lowest, highest):
@@ -379,8 +383,8 @@ def fitting(recipe: Recipe, drive_json: DriveJson) -> list[dict[str, Any]]:
                          "usb_capable_speed": None}  # fmt: skip
             drive = drive_json(capacity=capacity, transport=transport, write_cache="enabled",
                                trim=True, trim_kernel=1 << 30, temperature=30, **facts)  # fmt: skip
-            made.append(drive)
-    return made
+            drives.append(drive)
+    return drives
 
 
 @pytest.mark.parametrize("name", ready.names())
@@ -418,9 +422,9 @@ def test_check_names_every_mistake_and_exits_2(
     path = tmp_path / "my.toml"
     path.write_text(TOML.replace("retries = 1", "retries = -1").replace("[after]", "[aftr]"))
     assert cli.invoke(["recipe", "check", str(path)]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err == (
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err == (
         f"{path}:5: retries: a whole number from 0 to 5 is wanted\n"
         f"{path}:78: 'aftr': no such key; is after meant?\n"
     )
@@ -441,8 +445,8 @@ def test_the_ready_recipes_are_listed_and_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.invoke(["recipe", "list", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)["recipes"]
-    assert [item["name"] for item in listed] == ready.names()
+    recipes = json.loads(capsys.readouterr().out)["recipes"]
+    assert [item["name"] for item in recipes] == ready.names()
     assert cli.invoke(["recipe", "list"]) == 0
     table = capsys.readouterr().out
     for name in ready.names():
@@ -468,12 +472,12 @@ def test_the_sticks_own_recipes_are_listed_with_their_mistakes(
     (folder / "broken.toml").write_text("x = 1")
     (folder / "README.txt").write_text("no recipe")
     assert cli.invoke(["recipe", "list", "--json"]) == 0
-    listed = {item["name"]: item for item in json.loads(capsys.readouterr().out)["recipes"]}
-    assert set(listed) == {*ready.names(), "MINE", "broken"}
-    assert listed["MINE"]["recipe"]["about"] == "of my own"
-    assert listed["incoming-usb-stick"]["recipe"]["about"] == "instead"
-    assert listed["broken"]["error"].startswith(f"{folder}/broken.toml:1: 'x': no such key")
-    assert listed["broken"]["error"].endswith(" (and 2 more mistakes)")
+    recipes = {item["name"]: item for item in json.loads(capsys.readouterr().out)["recipes"]}
+    assert set(recipes) == {*ready.names(), "MINE", "broken"}
+    assert recipes["MINE"]["recipe"]["about"] == "of my own"
+    assert recipes["incoming-usb-stick"]["recipe"]["about"] == "instead"
+    assert recipes["broken"]["error"].startswith(f"{folder}/broken.toml:1: 'x': no such key")
+    assert recipes["broken"]["error"].endswith(" (and 2 more mistakes)")
     assert cli.invoke(["recipe", "list"]) == 0
     assert "of my own" in capsys.readouterr().out
     assert cli.invoke(["recipe", "show", "MINE"]) == 0
@@ -487,8 +491,8 @@ def test_a_recipe_is_kept_and_removed_as_in_the_page(
     path.write_bytes(b"\xef\xbb\xbf" + SMALL.encode())
     assert cli.invoke(["recipe", "add", str(path)]) == 0
     assert cli.invoke(["recipe", "add", str(path), "--name", "other"]) == 0
-    found = {item.name: item for item in library.shelved(bench_home)}
-    assert (found["shop"].origin, found["shop"].raw()) == ("uploaded", SMALL.encode())
+    recipes = {item.name: item for item in library.shelved(bench_home)}
+    assert (recipes["shop"].origin, recipes["shop"].raw()) == ("uploaded", SMALL.encode())
     path.write_text(f"speed = 1\n{SMALL}")
     capsys.readouterr()
     assert cli.invoke(["recipe", "add", str(path)]) == 2
@@ -521,8 +525,8 @@ def test_the_commands_and_the_recipe_of_the_docs_work(
         assert f"| `{name}` | {duration(ready.find(name))} |" in text
 
 
-def duration(found: Recipe) -> str:
-    return describe.time_text(found.time_limit or 0)
+def duration(recipe: Recipe) -> str:
+    return describe.time_text(recipe.time_limit or 0)
 
 
 def test_every_key_of_a_recipe_is_told_in_the_docs() -> None:
@@ -561,11 +565,11 @@ def mutated(pick: random.Random, text: str) -> bytes:
                 lines.insert(at, lines[pick.randrange(len(lines))])
             case 2:
                 line = lines[at]
-                cut = pick.randrange(len(line) + 1)
-                lines[at] = line[:cut] + pick.choice(_SIGNS) + line[cut:]
+                position = pick.randrange(len(line) + 1)
+                lines[at] = line[:position] + pick.choice(_SIGNS) + line[position:]
             case 3:
-                cut = pick.randrange(len(lines[at]) + 1)
-                lines[at] = lines[at][:cut] + lines[at][cut + 1 :]
+                position = pick.randrange(len(lines[at]) + 1)
+                lines[at] = lines[at][:position] + lines[at][position + 1 :]
             case 4 | 5:
                 key = lines[at].partition("=")[0]
                 lines[at] = f"{key}= {pick.choice(_VALUES)}\n"
@@ -582,27 +586,27 @@ def mutated(pick: random.Random, text: str) -> bytes:
                 lines[at] = f"{pick.choice(['# [[limit]]', ' ', ''])}\n{lines[at]}"
     raw = "".join(lines).encode()
     if pick.random() < 0.05:
-        cut = pick.randrange(len(raw) + 1)
-        raw = raw[:cut] + bytes([pick.randrange(256)]) + raw[cut:]
+        position = pick.randrange(len(raw) + 1)
+        raw = raw[:position] + bytes([pick.randrange(256)]) + raw[position:]
     return raw
 
 
-def _begins_nothing_without_match_and_leave(found: Recipe, drive_json: DriveJson) -> None:
+def _begins_nothing_without_match_and_leave(recipe: Recipe, drive_json: DriveJson) -> None:
     """No mutation makes a recipe begin on a drive that it is not for, or erase without leave."""
     for transport, capacity in (("usb-bot", 10**9), ("sata", 10**12)):
         drive = drive_json(capacity=capacity, transport=transport, contents="ntfs")
         drive["guard"] = {"state": "free", "why": "test"}
         drive["identity"]["port"] = "2-1"
-        is_for = preconditions.why_no_match(found.match, drive) is None
-        reasons = [item.code for item in preconditions.reasons(found, drive)]
+        is_for = preconditions.why_no_match(recipe.match, drive) is None
+        reasons = [item.code for item in preconditions.reasons(recipe, drive)]
         assert ("no-match" not in reasons) == is_for
         reason = preconditions.why_not_erased(
-            found, drive, bench_ports=["2-1"], plugged=True, sample=lambda: None
+            recipe, drive, bench_ports=["2-1"], plugged=True, sample=lambda: None
         )
-        assert (reason is None) == (is_for and found.allow_erase and found.erase_used)
+        assert (reason is None) == (is_for and recipe.allow_erase and recipe.erase_used)
         for ports, plugged in (([], True), (["2-1"], False)):
             assert preconditions.why_not_erased(
-                found, drive, bench_ports=ports, plugged=plugged, sample=lambda: None
+                recipe, drive, bench_ports=ports, plugged=plugged, sample=lambda: None
             )
 
 
@@ -613,7 +617,7 @@ def test_a_thousand_mutated_recipes_are_valid_or_told_with_a_line(drive_json: Dr
         pick = random.Random(seed)
         raw = mutated(pick, pick.choice(texts))
         try:
-            found = read(raw, "my.toml")
+            recipe = read(raw, "my.toml")
         except RecipeMistakes as error:
             wrong += 1
             last = raw.count(b"\n") + 2
@@ -622,11 +626,11 @@ def test_a_thousand_mutated_recipes_are_valid_or_told_with_a_line(drive_json: Dr
                 assert "\n" not in item.said and item.said, (seed, item)
         else:
             valid += 1
-            assert found.entries and found.limits, seed
-            assert not found.erase_used or found.allow_erase, seed
-            assert not found.allow_erase or found.match != Match(), seed
-            json.dumps(found.to_json(), allow_nan=False)
-            assert all("\n" not in line for line in describe.lines(found)), seed
-            _begins_nothing_without_match_and_leave(found, drive_json)
+            assert recipe.entries and recipe.limits, seed
+            assert not recipe.erase_used or recipe.allow_erase, seed
+            assert not recipe.allow_erase or recipe.match != Match(), seed
+            json.dumps(recipe.to_json(), allow_nan=False)
+            assert all("\n" not in line for line in describe.lines(recipe)), seed
+            _begins_nothing_without_match_and_leave(recipe, drive_json)
     assert valid > 100
     assert wrong > 500

@@ -29,7 +29,7 @@ NAMES = (*KNEES, "uas-slow-minute", "bot-constant")
 def recorded(name: str) -> tuple[Interval, ...]:
     """A recording as `suites.sustained.fill_series` gave it, with whole ends."""
     rows = json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
-    return tuple(Interval(done, seconds, moved, t, True) for done, seconds, moved, t in rows)
+    return tuple(Interval(offset, seconds, moved, t, True) for offset, seconds, moved, t in rows)
 
 
 def begin_of(series: Sequence[Interval]) -> float:
@@ -57,9 +57,9 @@ def test_each_file_is_a_recording_that_is_looked_at() -> None:
 @pytest.mark.parametrize("name", KNEES)
 def test_the_end_of_a_fast_zone_is_found_and_is_no_slow_down(name: str) -> None:
     at_gb, before, after = KNEES[name]
-    found = find_knees(recorded(name), ends_whole=True)
-    (knee,) = found.knees
-    assert knee.confidence == "clear", found.text
+    result = find_knees(recorded(name), ends_whole=True)
+    (knee,) = result.knees
+    assert knee.confidence == "clear", result.text
     assert knee.at_gb == pytest.approx(at_gb, rel=0.03)
     assert knee.before_mbps == pytest.approx(before, rel=0.05)
     assert knee.after_mbps == pytest.approx(after, rel=0.05)
@@ -124,25 +124,25 @@ def test_a_drive_that_is_only_slow_has_neither() -> None:
 @pytest.mark.parametrize("seconds", [3, 30])
 def test_an_idle_gap_is_neither(at: float, seconds: int) -> None:
     series = constant()
-    cut = int(at * len(series))
-    before, after = series[:cut], later(series[cut:], seconds)
+    gap_start = int(at * len(series))
+    before, after = series[:gap_start], later(series[gap_start:], seconds)
     # Left out, as the suite does with its pauses; and in the record, as a sampler sees it.
     calm([*before, *after])
-    t, done = before[-1].t, before[-1].done
+    t, offset = before[-1].t, before[-1].done
     assert t is not None
-    idle = [Interval(done, 1.0, 0, t + second) for second in range(1, seconds + 1)]
+    idle = [Interval(offset, 1.0, 0, t + second) for second in range(1, seconds + 1)]
     calm([*before, *idle, *after])
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.2])
 def test_a_noisy_line_is_neither(noise: float) -> None:
     for seed in range(5):
-        source, done = random.Random(seed), 0
+        source, offset = random.Random(seed), 0
         series = []
         for one in constant():
             moved = round(one.moved * max(0.1, source.gauss(1.0, noise)))
-            done += moved
-            series.append(one._replace(done=done, moved=moved))
+            offset += moved
+            series.append(one._replace(done=offset, moved=moved))
         calm(series)
 
 

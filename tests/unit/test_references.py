@@ -137,17 +137,17 @@ def test_they_are_kept_once_replaced_and_removed(bench_home: Path) -> None:
         assert reference_results.add(db, [KEPT, other]) == 2
         newer = Reference(**{**KEPT.to_json(), "value": 1050.0})
         reference_results.add(db, [newer])
-        found = reference_results.listed(db, "cdm")
-        assert [(item["value"], item["drive"]) for item in found] == [(1050.0, "T7")]
-        assert len(reference_results.listed(db)) == 2
+        rows = reference_results.list_references(db, "cdm")
+        assert [(item["value"], item["drive"]) for item in rows] == [(1050.0, "T7")]
+        assert len(reference_results.list_references(db)) == 2
         with pytest.raises(BadInput, match="reference 99: there is no such"):
-            reference_results.remove(db, [found[0]["id"], 99])
-        assert len(reference_results.listed(db)) == 2
-        reference_results.remove(db, [found[0]["id"]])
-        assert [item["suite"] for item in reference_results.listed(db)] == ["das"]
+            reference_results.remove(db, [rows[0]["id"], 99])
+        assert len(reference_results.list_references(db)) == 2
+        reference_results.remove(db, [rows[0]["id"]])
+        assert [item["suite"] for item in reference_results.list_references(db)] == ["das"]
     with contextlib.closing(database.open_for_web(bench_home)) as web:
         reference_results.add(web, [KEPT])
-        reference_results.remove(web, [reference_results.listed(web, "cdm")[0]["id"]])
+        reference_results.remove(web, [reference_results.list_references(web, "cdm")[0]["id"]])
 
 
 def test_a_store_that_is_not_migrated_yet_has_none(
@@ -158,8 +158,8 @@ def test_a_store_that_is_not_migrated_yet_has_none(
         old.setattr(database, "migrations", lambda: every[:3])
         database.open_writer(bench_home).close()
     with contextlib.closing(database.open_reader(bench_home)) as db:
-        assert reference_results.listed(db) == []
-        assert spec_sheets.listed(db) == []
+        assert reference_results.list_references(db) == []
+        assert spec_sheets.list_sheets(db) == []
     with contextlib.closing(database.open_writer(bench_home)) as db:
         assert reference_results.add(db, [KEPT]) == 1
 
@@ -179,7 +179,7 @@ def test_the_command_line_takes_lists_and_removes_them(
     assert document["schema"] == "benchstick/references/1"
     numbers = [item["id"] for item in document["references"]]
     path.write_text(TOML.replace("0.57", "'x'").replace("1040", "7"), encoding="utf-8")
-    for argv, said in (
+    for argv, message in (
         (["import", str(path)], f"benchstick: {path}: line 14: value: a number"),
         (["import", str(tmp_path / "gone.csv")], "gone.csv: No such file"),
         (["import", str(tmp_path)], "Is a directory"),
@@ -188,7 +188,7 @@ def test_the_command_line_takes_lists_and_removes_them(
     ):
         assert cli.invoke(["reference", *argv]) == 2
         captured = capsys.readouterr()
-        assert said in captured.err
+        assert message in captured.err
         assert len(captured.err.splitlines()) == 1
     # Nothing of the file with a mistake was kept.
     assert cli.invoke(["reference", "list"]) == 0

@@ -57,20 +57,20 @@ def report(word: str) -> Report:
 
 
 def test_everything_is_in_the_file_and_nothing_is_asked_for() -> None:
-    made = Tags(html.page(report("fine")))
-    names = {name for _, attributes in made.tags for name in attributes}
+    tags = Tags(html.page(report("fine")))
+    names = {name for _, attributes in tags.tags for name in attributes}
     assert not names & {"src", "href", "srcset", "action", "data", "background", "style"}
-    assert {tag for tag, _ in made.tags} & {"link", "img", "iframe", "object", "form"} == set()
-    style = made.texts["style"][0]
+    assert {tag for tag, _ in tags.tags} & {"link", "img", "iframe", "object", "form"} == set()
+    style = tags.texts["style"][0]
     assert "url(" not in style
     assert "@import" not in style
-    assert "fetch(" not in made.texts["script"][0]
-    assert {"svg", "table", "h1", "h2", "figure", "pre"} <= {tag for tag, _ in made.tags}
+    assert "fetch(" not in tags.texts["script"][0]
+    assert {"svg", "table", "h1", "h2", "figure", "pre"} <= {tag for tag, _ in tags.tags}
 
 
 def test_its_policy_lets_only_its_own_style_and_script_run() -> None:
-    made = Tags(html.page(report(HOSTILE)))
-    metas = [one for tag, one in made.tags if tag == "meta"]
+    tags = Tags(html.page(report(HOSTILE)))
+    metas = [one for tag, one in tags.tags if tag == "meta"]
     (policy,) = [one["content"] for one in metas if "http-equiv" in one]
     assert policy is not None
     parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
@@ -80,34 +80,34 @@ def test_its_policy_lets_only_its_own_style_and_script_run() -> None:
         "default-src", "style-src", "script-src", "img-src", "base-uri", "form-action",
     }  # fmt: skip
     for name in ("style", "script"):
-        (text,) = made.texts[name]
+        (text,) = tags.texts[name]
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert parts[f"{name}-src"] == f"'sha256-{digest}'"
 
 
 def test_hostile_text_stays_text() -> None:
-    made, fine = Tags(html.page(report(HOSTILE))), Tags(html.page(report("fine")))
+    tags, fine = Tags(html.page(report(HOSTILE))), Tags(html.page(report("fine")))
     # The tags are those of a report with fine names, and a script is only in its own place;
     # only the drawing of a longer legend may have a tag more.
-    drawn = {"title", "text", "path", "g"}
-    assert [tag for tag, _ in made.tags if tag not in drawn] == [
-        tag for tag, _ in fine.tags if tag not in drawn
+    drawing_tags = {"title", "text", "path", "g"}
+    assert [tag for tag, _ in tags.tags if tag not in drawing_tags] == [
+        tag for tag, _ in fine.tags if tag not in drawing_tags
     ]
-    assert not any(name.startswith("on") for _, one in made.tags for name in one)
-    shown = HOSTILE.replace("\x00", "\ufffd")
-    assert made.texts["h1"] == [shown]
-    assert made.texts["pre"] == [shown]
-    assert shown in made.texts["td"]
+    assert not any(name.startswith("on") for _, one in tags.tags for name in one)
+    safe_text = HOSTILE.replace("\x00", "\ufffd")
+    assert tags.texts["h1"] == [safe_text]
+    assert tags.texts["pre"] == [safe_text]
+    assert safe_text in tags.texts["td"]
 
 
 def test_the_script_has_the_points_of_each_chart() -> None:
-    made = Tags(html.page(report("fine")))
-    (data,) = [one["data-chart"] for tag, one in made.tags if tag == "figure"]
+    tags = Tags(html.page(report("fine")))
+    (data,) = [one["data-chart"] for tag, one in tags.tags if tag == "figure"]
     assert data is not None
-    found: dict[str, Any] = json.loads(data)
-    assert found["lines"] == [{"right": False, "points": [[0, 1], [1, None], [2, 3.5]]}]
-    assert found["y"]["factor"] == 1e-6
-    assert found["y2"] is None
+    chart_data: dict[str, Any] = json.loads(data)
+    assert chart_data["lines"] == [{"right": False, "points": [[0, 1], [1, None], [2, 3.5]]}]
+    assert chart_data["y"]["factor"] == 1e-6
+    assert chart_data["y2"] is None
 
 
 def test_numbers_stand_on_the_right_and_names_on_the_left() -> None:

@@ -24,7 +24,7 @@ from benchstick.reports.content import (
     Text,
     Verbatim,
 )
-from benchstick.reports.drawing import drawn
+from benchstick.reports.drawing import draw_chart
 from benchstick.suites.charts import axis, chart, line
 
 HOSTILE = ") Tj ET (\\ <</JS>> \u202e\x00\x1b漢字 " + 10_000 * "x"
@@ -38,8 +38,8 @@ def read(data: bytes) -> pypdf.PdfReader:
     return pypdf.PdfReader(io.BytesIO(data), strict=True)
 
 
-def texts(found: pypdf.PdfReader) -> list[str]:
-    return [page.extract_text() for page in found.pages]
+def texts(reader: pypdf.PdfReader) -> list[str]:
+    return [page.extract_text() for page in reader.pages]
 
 
 def test_each_object_is_where_the_table_says() -> None:
@@ -55,32 +55,32 @@ def test_each_object_is_where_the_table_says() -> None:
         assert data[place:].startswith(b"%d 0 obj\n" % number)
     assert b"/Size %d " % count in data[begin:]
     streams = re.findall(rb"/Length (\d+) /Filter /FlateDecode >>\nstream\n", data)
-    for length, found in zip(
+    for length, match in zip(
         streams, re.finditer(rb"stream\n(.*?)\nendstream", data, re.S), strict=True
     ):
-        assert len(found[1]) == int(length)
-        assert zlib.decompress(found[1]).startswith(b"BT ")
+        assert len(match[1]) == int(length)
+        assert zlib.decompress(match[1]).startswith(b"BT ")
 
 
 def test_title_author_pages_and_their_numbers() -> None:
-    found = read(pdf.document(report(Table([["x", "1"]] * 300, ("n", "v")), title="Run 5 · 漢字")))
-    assert found.metadata is not None
-    assert (found.metadata.title, found.metadata.author) == ("Run 5 · 漢字", "Benchstick")
-    assert str(found.metadata.creation_date) == "2026-01-31 12:00:00+00:00"
-    count = len(found.pages)
+    reader = read(pdf.document(report(Table([["x", "1"]] * 300, ("n", "v")), title="Run 5 · 漢字")))
+    assert reader.metadata is not None
+    assert (reader.metadata.title, reader.metadata.author) == ("Run 5 · 漢字", "Benchstick")
+    assert str(reader.metadata.creation_date) == "2026-01-31 12:00:00+00:00"
+    count = len(reader.pages)
     assert count > 3
-    assert [float(side) for side in found.pages[0].mediabox[2:]] == [595.28, 841.89]
-    for number, text in enumerate(texts(found), 1):
+    assert [float(side) for side in reader.pages[0].mediabox[2:]] == [595.28, 841.89]
+    for number, text in enumerate(texts(reader), 1):
         assert f"Page {number} of {count}" in text
 
 
 def test_a_long_table_has_its_head_on_every_page_and_each_row_once() -> None:
     rows = [[f"row {at}", str(at), "why " * (at % 40)] for at in range(150)]
-    found = texts(read(pdf.document(report(Table(rows, ("Figure", "Value", "State"))))))
-    assert len(found) > 3
-    assert all(text.count("Figure Value State") == 1 for text in found)
+    pages = texts(read(pdf.document(report(Table(rows, ("Figure", "Value", "State"))))))
+    assert len(pages) > 3
+    assert all(text.count("Figure Value State") == 1 for text in pages)
     for at in range(150):
-        assert sum(len(re.findall(rf"\brow {at}\b", text)) for text in found) == 1
+        assert sum(len(re.findall(rf"\brow {at}\b", text)) for text in pages) == 1
 
 
 @pytest.mark.parametrize("kind", ["chart", "bars", "table"])
@@ -95,17 +95,17 @@ def test_a_heading_is_on_the_page_of_the_drawing_below_it(kind: str) -> None:
         below = Table([["a", "1"], ["b", "Below"]], ("name", "value"))
     for rows in range(20, 50, 3):
         above = Table([["name", str(at)] for at in range(rows)])
-        found = texts(read(pdf.document(report(above, Heading("Drawings"), below))))
-        assert [("Drawings" in text) for text in found] == [("Below" in text) for text in found]
+        pages = texts(read(pdf.document(report(above, Heading("Drawings"), below))))
+        assert [("Drawings" in text) for text in pages] == [("Below" in text) for text in pages]
 
 
 def test_nothing_lies_outside_of_the_page() -> None:
     rows = [[HOSTILE, "1.5", "w" * 80], ["a", "2", "b c"]]
-    found = read(pdf.document(report(
+    reader = read(pdf.document(report(
         Table(rows, ("Figure", "Value", "State")), Table(rows), Text(HOSTILE, "bad"),
         Verbatim(HOSTILE + "\nx"), Heading(HOSTILE), Big([(HOSTILE, "1.5", HOSTILE, HOSTILE)] * 5),
     )))  # fmt: skip
-    for page in found.pages:
+    for page in reader.pages:
         places: list[tuple[str, float, float, float]] = []
 
         def seen(
@@ -135,8 +135,8 @@ def test_letters_that_the_fonts_lack_are_replaced_and_it_is_told() -> None:
 
 def test_hostile_text_is_text_and_no_operator() -> None:
     data = pdf.document(report(Text(HOSTILE[:40]), Table([[HOSTILE, "2"]]), title=HOSTILE))
-    found = read(data)
-    assert ") Tj ET (\\ <</JS>> " in texts(found)[0]
+    reader = read(data)
+    assert ") Tj ET (\\ <</JS>> " in texts(reader)[0]
     assert b"/JS" not in data
     assert b"/JavaScript" not in data
 
@@ -144,17 +144,17 @@ def test_hostile_text_is_text_and_no_operator() -> None:
 def test_charts_are_drawn_with_the_geometry_of_the_svg() -> None:
     lines = [line("read", [(0, 1.0), (1, 2.0), (2, None), (3, 1.0)], band=[(0.5, 3.0)] * 4)]
     drawing = chart("Speed", axis("time", "s"), axis("IOPS", "IOPS"), lines)
-    wanted = Chart(drawing, lines, ["read"], "told", ["a note"])
-    page = read(pdf.document(report(wanted))).pages[0]
+    speed_chart = Chart(drawing, lines, ["read"], "told", ["a note"])
+    page = read(pdf.document(report(speed_chart))).pages[0]
     content = page.get_contents()
     assert content is not None
-    made, shown = drawn(wanted), content.get_data().decode("latin-1")
-    first, second = ((made.x.place(x), made.y.place(y)) for x, y in ((0, 1), (1, 2)))
+    layout, operators = draw_chart(speed_chart), content.get_data().decode("latin-1")
+    first, second = ((layout.x.place(x), layout.y.place(y)) for x, y in ((0, 1), (1, 2)))
     numbers = "{:g} {:g} m {:g} {:g} l S".format(
         *(round(value, 2) for value in (*first, *second))
     )  # fmt: skip
-    assert numbers in shown
-    assert "/A22 gs" in shown
+    assert numbers in operators
+    assert "/A22 gs" in operators
     states = page["/Parent"]["/Resources"]["/ExtGState"]  # type: ignore[index]
     assert float(states["/A22"]["/ca"]) == 0.22
     text = page.extract_text()
@@ -169,9 +169,9 @@ def test_the_letters_are_as_wide_as_the_fonts_have_them(font: str) -> None:
             letter = bytes([code]).decode("cp1252")
         except UnicodeDecodeError:
             continue
-        wanted = CORE_FONT_METRICS[font].character_widths.get(letter)
-        if wanted is not None:
-            assert metrics.WIDTHS[font][code - 32] == wanted, letter
+        width = CORE_FONT_METRICS[font].character_widths.get(letter)
+        if width is not None:
+            assert metrics.WIDTHS[font][code - 32] == width, letter
             checked += 1
     assert checked > 180
 

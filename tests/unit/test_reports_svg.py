@@ -12,7 +12,7 @@ import pytest
 
 from benchstick.reports import axes
 from benchstick.reports.content import Chart
-from benchstick.reports.drawing import COLOURS, Words, drawn
+from benchstick.reports.drawing import COLOURS, Words, draw_chart
 from benchstick.reports.svg import inline, standalone
 from benchstick.suites.charts import axis, chart, curve, line, mark
 
@@ -20,7 +20,7 @@ NAME = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</text><script>alert(1)</script>\"'&\u202e\x00\x1b" + 10_000 * "x"
 
 
-def made(
+def make_plot(
     lines: Sequence[dict[str, Any]], *, x: Any = None, y: Any = None, **more: Any
 ) -> Chart:  # fmt: skip
     drawing = chart("Title", x or axis("n", ""), y or axis("IOPS", "IOPS"), lines, **more)
@@ -39,18 +39,18 @@ def groups(root: ElementTree.Element, at: int) -> list[ElementTree.Element]:
 
 def paths(root: ElementTree.Element, at: int) -> list[list[tuple[float, float]]]:
     """The places of each unbroken part of a line; its sample in the legend is not among them."""
-    found = []
+    parts = []
     for path in groups(root, at)[0].iter(f"{NAME}path"):
         if path.get("stroke-linecap") is None and path.get("fill") == "none":
             pairs = re.findall(r"[ML]([-\d.]+) ([-\d.]+)", path.get("d", ""))
-            found.append([(float(x), float(y)) for x, y in pairs])
-    return found
+            parts.append([(float(x), float(y)) for x, y in pairs])
+    return parts
 
 
 def test_points_lie_where_linear_axes_have_them() -> None:
-    wanted = made([line("read", [(0, 0), (50, 100), (100, 200)])])
-    drawing = drawn(wanted)
-    (((x0, y0), (x1, y1), (x2, y2)),) = paths(read(standalone(wanted)), 0)
+    plot = make_plot([line("read", [(0, 0), (50, 100), (100, 200)])])
+    drawing = draw_chart(plot)
+    (((x0, y0), (x1, y1), (x2, y2)),) = paths(read(standalone(plot)), 0)
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.02)
     assert y0 - y1 == pytest.approx(y1 - y2, abs=0.02)
     # 0 is the lower edge, and 200 of an axis up to 216 is so far above it.
@@ -64,9 +64,9 @@ def test_points_lie_where_linear_axes_have_them() -> None:
 
 def test_points_lie_where_log_axes_have_them() -> None:
     points = [(512, 10.0), (1024, 100.0), (1 << 20, 1000.0), (1 << 21, 0.0)]
-    wanted = made([line("read", points)], x=axis("block", "B", "log2"), y=axis("t", "us", "log"))
-    drawing = drawn(wanted)
-    ((a, b, c, d),) = paths(read(standalone(wanted)), 0)
+    plot = make_plot([line("read", points)], x=axis("block", "B", "log2"), y=axis("t", "us", "log"))
+    drawing = draw_chart(plot)
+    ((a, b, c, d),) = paths(read(standalone(plot)), 0)
     # Ten times as much is as far from 10 as from 100; ten doublings are ten times as far as one.
     assert a[1] - b[1] == pytest.approx(b[1] - c[1], abs=0.02)
     assert c[0] - b[0] == pytest.approx(10 * (b[0] - a[0]), abs=0.1)
@@ -80,29 +80,29 @@ def test_points_lie_where_log_axes_have_them() -> None:
 
 def test_a_gap_breaks_the_line_and_a_lone_second_is_a_dot() -> None:
     points = [(at, None if at in (70, 72) else 5.0) for at in range(100)]
-    wanted = made([line("write", points)])
-    root = read(standalone(wanted))
+    plot = make_plot([line("write", points)])
+    root = read(standalone(plot))
     assert [len(part) for part in paths(root, 0)] == [70, 27]
     dots = [one for one in groups(root, 0)[0] if one.get("stroke-linecap") == "round"]
     assert len(dots) == 1
 
 
 def test_only_the_wanted_part_of_x_is_drawn() -> None:
-    wanted = made([line("read", [(at, 1.0) for at in range(100)])], within=(10, 19))
-    ((*places,),) = paths(read(standalone(wanted)), 0)
+    plot = make_plot([line("read", [(at, 1.0) for at in range(100)])], within=(10, 19))
+    ((*places,),) = paths(read(standalone(plot)), 0)
     assert len(places) == 10
-    assert places[0][0] == pytest.approx(drawn(wanted).x.start, abs=0.01)
-    assert places[-1][0] == pytest.approx(drawn(wanted).x.end, abs=0.01)
+    assert places[0][0] == pytest.approx(draw_chart(plot).x.start, abs=0.01)
+    assert places[-1][0] == pytest.approx(draw_chart(plot).x.end, abs=0.01)
 
 
 def test_dots_bands_marks_and_the_right_axis() -> None:
     banded = line("read", [(0, 5.0), (10, 6.0)], band=[(1.0, 9.0), (2.0, 10.0)])
     warm = line("temperature", [(0, 31.0), (10, 45.0)], on="y2")
-    wanted = made(
+    plot = make_plot(
         [banded, warm], x=axis("time", "s"), y=axis("speed", "B/s"), y2=axis("t", "C"),
         mark_above=mark(6, "above"), marks=[mark(2, "knee"), mark(2.1, "slow")],
     )  # fmt: skip
-    root, drawing = read(standalone(wanted)), drawn(wanted)
+    root, drawing = read(standalone(plot)), draw_chart(plot)
     assert drawing.y2 is not None
     areas = [one for one in root.iter(f"{NAME}path") if one.get("fill-opacity")]
     assert len(areas) == 2
@@ -110,7 +110,7 @@ def test_dots_bands_marks_and_the_right_axis() -> None:
     assert {"Title", "knee", "slow", "above", "MB/s", "20 °C", "read", "temperature"} <= set(words)
     # Labels that would cover each other stand on rows of their own.
     assert words["knee"].get("y") != words["slow"].get("y")
-    dotted = made([line("read", [(at, 1.0 + at) for at in range(400)])], dots=True)
+    dotted = make_plot([line("read", [(at, 1.0 + at) for at in range(400)])], dots=True)
     assert paths(read(standalone(dotted)), 0) == []
     (dots,) = [one for one in groups(read(standalone(dotted)), 0)[0]
                if one.get("stroke-linecap")]  # fmt: skip
@@ -119,7 +119,7 @@ def test_dots_bands_marks_and_the_right_axis() -> None:
 
 def test_lines_are_told_apart_without_colour() -> None:
     lines = [line(f"line {at}", [(0, at), (1, at + 1.0)]) for at in range(8)]
-    root = read(standalone(made(lines)))
+    root = read(standalone(make_plot(lines)))
     dashes = {groups(root, at)[0][0].get("stroke-dasharray") for at in range(8)}
     assert len(dashes) == 8
     assert len({groups(root, at)[0][0].get("stroke") for at in range(8)}) == 8
@@ -127,7 +127,7 @@ def test_lines_are_told_apart_without_colour() -> None:
 
 def test_a_guide_is_dashed_and_has_no_points() -> None:
     ends = [(1.0, 5.0), (5.0, 5.0)]
-    root = read(standalone(made([curve("limit", ends, guide=True), curve("IOPS", ends)])))
+    root = read(standalone(make_plot([curve("limit", ends, guide=True), curve("IOPS", ends)])))
     (guide,), measured = groups(root, 0)[0].findall("*"), groups(root, 1)[0].findall("*")
     assert guide.get("stroke-dasharray")
     assert len(measured) == 2
@@ -138,8 +138,8 @@ def test_hostile_text_stays_text() -> None:
     drawing = chart(HOSTILE, axis(HOSTILE, HOSTILE), axis(HOSTILE, HOSTILE), lines,
                     marks=[mark(0.5, HOSTILE)])  # fmt: skip
     for look in ('"><script>', "read"):
-        wanted = Chart(drawing, lines, [look], HOSTILE)
-        for text in (standalone(wanted), inline(drawn(wanted))):
+        plot = Chart(drawing, lines, [look], HOSTILE)
+        for text in (standalone(plot), inline(draw_chart(plot))):
             assert "<script" not in text
             root = read(text)
             tags = {one.tag.removeprefix(NAME) for one in root.iter()}
@@ -151,8 +151,8 @@ def test_hostile_text_stays_text() -> None:
 
 
 def test_the_same_chart_gives_the_same_file() -> None:
-    wanted = made([line("read", [(0, 1.0), (1, math.pi)])])
-    assert standalone(wanted) == standalone(wanted)
+    plot = make_plot([line("read", [(0, 1.0), (1, math.pi)])])
+    assert standalone(plot) == standalone(plot)
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_the_same_chart_gives_the_same_file() -> None:
 def test_odd_values_are_drawn_inside(points: list[Any], scale: str) -> None:
     x = axis("n", "", "log2") if scale == "log2 of x" else None
     y = axis("v", "IOPS", "linear" if x else scale)
-    wanted = made([line("read", points)], x=x, y=y)
-    root = read(standalone(wanted))
+    plot = make_plot([line("read", points)], x=x, y=y)
+    root = read(standalone(plot))
     for path in root.iter(f"{NAME}path"):
         for number in re.findall(r"[-\d.]+", path.get("d", "")):
             assert -1 <= float(number) <= 721
@@ -209,7 +209,10 @@ def test_many_names_and_marks_leave_the_plot_its_height_and_cover_no_other() -> 
     lines = [line(f"a drive with a name of some length, {at}", [(0, 1.0), (9, 2.0)])
              for at in range(12)]  # fmt: skip
     marks = [mark(4.0, f"mark {at}") for at in range(12)]
-    few, many = drawn(made(lines[:2], marks=marks[:2])), drawn(made(lines, marks=marks))
+    few, many = (
+        draw_chart(make_plot(lines[:2], marks=marks[:2])),
+        draw_chart(make_plot(lines, marks=marks)),
+    )
     assert many.y.start - many.y.end > 0.8 * (few.y.start - few.y.end)
     assert (few.height, many.height > 400) == (300, True)
     rows = [words.y for words in many.shapes if isinstance(words, Words) and "mark" in words.text]

@@ -28,7 +28,7 @@ def run_with_output(db: Any, home: Path, drive: dict[str, Any], digit: int) -> r
     return record
 
 
-def kept(home: Path) -> list[int]:
+def list_runs(home: Path) -> list[int]:
     return sorted(int(path.name[:8]) for path in (home / "runs").iterdir())
 
 
@@ -45,7 +45,7 @@ def test_the_oldest_go_until_the_rest_is_within_the_bound(
         finally:
             lock.release()
         assert [uuid[:8] for uuid in removed] == ["00000001"]
-        assert kept(bench_home) == [2, 3]
+        assert list_runs(bench_home) == [2, 3]
         document = records.run_json(db, runs[1].number)
         assert [event["kind"] for event in document["events"]] == ["artefacts"]
         assert "1 MiB" in document["events"][0]["text"]
@@ -57,7 +57,7 @@ def test_within_the_bound_nothing_goes(bench_home: Path, drive_json: Make) -> No
     with contextlib.closing(database.open_writer(bench_home)) as db:
         run_with_output(db, bench_home, drive_json(), 1)
         assert retention.prune(db, bench_home, 64 * MIB, floor=0) == []
-    assert kept(bench_home) == [1]
+    assert list_runs(bench_home) == [1]
 
 
 def test_a_full_disk_takes_the_oldest_too(bench_home: Path, drive_json: Make) -> None:
@@ -65,7 +65,7 @@ def test_a_full_disk_takes_the_oldest_too(bench_home: Path, drive_json: Make) ->
     with contextlib.closing(database.open_writer(bench_home)) as db:
         run_with_output(db, bench_home, drive_json(), 1)
         assert len(retention.prune(db, bench_home, 64 * MIB, floor=1 << 60)) == 1
-    assert kept(bench_home) == []
+    assert list_runs(bench_home) == []
 
 
 def test_only_folders_of_runs_are_touched(bench_home: Path, drive_json: Make) -> None:

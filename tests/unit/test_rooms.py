@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def imported_rooms(path: Path) -> set[str]:
-    found = set()
+    rooms = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = []
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -25,10 +25,10 @@ def imported_rooms(path: Path) -> set[str]:
         for name in names:
             parts = name.split(".")
             if parts[0] == "benchstick" and len(parts) > 1 and parts[1] in ROOMS:
-                found.add(parts[1])
+                rooms.add(parts[1])
             if parts[0] == "webui":
-                found.add("webui")
-    return found
+                rooms.add("webui")
+    return rooms
 
 
 def test_rooms_import_only_from_their_left() -> None:
@@ -38,8 +38,8 @@ def test_rooms_import_only_from_their_left() -> None:
         for path in (ROOT / "benchstick" / room).rglob("*.py"):
             checked += 1
             allowed = {*ROOMS[: place + 1]} | ({"webui"} if room == "cli" else set())
-            for found in imported_rooms(path) - allowed:
-                wrong.append(f"{path.relative_to(ROOT)} imports from {found}")
+            for imported_room in imported_rooms(path) - allowed:
+                wrong.append(f"{path.relative_to(ROOT)} imports from {imported_room}")
     assert checked > 30
     assert wrong == []
 

@@ -33,7 +33,7 @@ class Rounds:
 
 def carried_out(suite: Any, *steps: Step) -> tuple[list[str], list[tuple[list[Any], str]]]:
     """(the steps done, those recorded as skipped with their reason)."""
-    done: list[str] = []
+    step_names: list[str] = []
     skipped: list[tuple[list[Any], str]] = []
 
     class Only(Runner):
@@ -48,10 +48,10 @@ def carried_out(suite: Any, *steps: Step) -> tuple[list[str], list[tuple[list[An
             ))  # fmt: skip
 
         def _step(self, index: int, step: Step) -> None:
-            done.append(step.name)
+            step_names.append(step.name)
 
     Only()._steps()
-    return done, skipped
+    return step_names, skipped
 
 
 A = [step(f"{cell}{number}", "A", number) for number in (1, 2, 3) for cell in ("r", "w")]
@@ -61,8 +61,8 @@ B = [step(f"b{number}", "B", number) for number in (1, 2)]
 def test_rounds_after_the_last_one_needed_are_skipped_at_once() -> None:
     suite = Rounds(A=1, B=2)
     idle = Idle(name="idle", seconds=0)
-    done, skipped = carried_out(suite, *A, idle, *B, step("end"))
-    assert done == ["r1", "w1", "idle", "b1", "b2", "end"]
+    step_names, skipped = carried_out(suite, *A, idle, *B, step("end"))
+    assert step_names == ["r1", "w1", "idle", "b1", "b2", "end"]
     assert skipped == [
         ([(2, "r2", "fio"), (3, "w2", "fio"), (4, "r3", "fio"), (5, "w3", "fio")],
          "steady state after round 1"),
@@ -72,21 +72,21 @@ def test_rounds_after_the_last_one_needed_are_skipped_at_once() -> None:
 
 
 def test_a_group_that_follows_without_a_step_between_is_asked_anew() -> None:
-    done, skipped = carried_out(Rounds(A=2, B=1), *A, *B)
-    assert done == ["r1", "w1", "r2", "w2", "b1"]
+    step_names, skipped = carried_out(Rounds(A=2, B=1), *A, *B)
+    assert step_names == ["r1", "w1", "r2", "w2", "b1"]
     assert [(len(what), why) for what, why in skipped] == [
         (2, "steady state after round 2"), (1, "steady state after round 1"),
     ]  # fmt: skip
 
 
 def test_a_suite_without_rounds_does_all_its_steps() -> None:
-    done, skipped = carried_out(SimpleNamespace(), step("a"), *B)
-    assert (done, skipped) == (["a", "b1", "b2"], [])
+    step_names, skipped = carried_out(SimpleNamespace(), step("a"), *B)
+    assert (step_names, skipped) == (["a", "b1", "b2"], [])
 
 
 def test_a_sample_between_two_steps_is_of_the_one_before(tmp_path: Path) -> None:
     sampler = SimpleNamespace(step=None)
-    seen: list[tuple[str, int | None]] = []
+    sampler_steps: list[tuple[str, int | None]] = []
 
     class Only(Runner):
         def __init__(self) -> None:
@@ -97,17 +97,17 @@ def test_a_sample_between_two_steps_is_of_the_one_before(tmp_path: Path) -> None
             self.record = cast(Any, SimpleNamespace(step_begins=lambda *what: None))
 
         def _note_others(self) -> None:
-            seen.append(("between", sampler.step))
+            sampler_steps.append(("between", sampler.step))
 
         def _carry_out(self, step: Step) -> Any:
-            seen.append(("in", sampler.step))
+            sampler_steps.append(("in", sampler.step))
             return SimpleNamespace(skipped=None, failed=None)
 
         def _end(self, *what: Any) -> None:
-            seen.append(("ended", sampler.step))
+            sampler_steps.append(("ended", sampler.step))
 
     for index, item in enumerate((step("a"), step("b"))):
         Only()._step(index, item)
-    assert seen == [
+    assert sampler_steps == [
         ("between", None), ("in", 0), ("ended", 0), ("between", 0), ("in", 1), ("ended", 1),
     ]  # fmt: skip

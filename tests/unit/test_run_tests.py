@@ -99,14 +99,14 @@ def test_no_more_vms_run_than_fit() -> None:
     queue = run_tests.Queue([vm, guest, lint], vms=1)
     assert queue.take(vm_first=True) is vm
     assert queue.take(vm_first=True) is lint
-    taken: list[Level | None] = []
-    waiting = threading.Thread(target=lambda: taken.append(queue.take()))
+    levels: list[Level | None] = []
+    waiting = threading.Thread(target=lambda: levels.append(queue.take()))
     waiting.start()
     waiting.join(0.2)
-    assert taken == []
+    assert levels == []
     queue.end(vm)
     waiting.join(30)
-    assert taken == [guest]
+    assert levels == [guest]
     assert queue.take() is None
     both = run_tests.Queue([vm, guest], vms=2)
     assert [both.take(), both.take()] == [vm, guest]
@@ -122,16 +122,16 @@ def test_a_lane_takes_what_it_prefers_and_then_the_rest() -> None:
 
 
 def test_one_level_alone_has_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[object, ...]] = []
+    calls: list[tuple[object, ...]] = []
 
     def run(*words: object) -> list[Result]:
-        asked.append(words)
+        calls.append(words)
         return []
 
     monkeypatch.setattr(run_tests, "run_level", run)
     level = Level("unit", 1)
     assert run_tests.run_levels([level]) == []
-    assert asked == [(level,)]
+    assert calls == [(level,)]
 
 
 def test_a_lane_that_breaks_ends_the_others(
@@ -142,8 +142,8 @@ def test_a_lane_that_breaks_ends_the_others(
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     monkeypatch.delenv("LANES", raising=False)
     monkeypatch.setattr(run_tests, "STOPPED", threading.Event())
-    ended: list[str] = []
-    monkeypatch.setattr(run_tests, "end_all", lambda: ended.append("all"))
+    calls: list[str] = []
+    monkeypatch.setattr(run_tests, "end_all", lambda: calls.append("all"))
 
     def run(level: Level, lane: tuple[int, ...], log: object) -> list[Result]:
         if level.name == "host":
@@ -155,7 +155,7 @@ def test_a_lane_that_breaks_ends_the_others(
     levels = [Level(name, 1) for name in ("host", "lint", "unit", "guard")]
     with pytest.raises(KeyboardInterrupt):
         run_tests.run_levels(levels)
-    assert ended == ["all"]
+    assert calls == ["all"]
 
 
 def test_levels_run_in_two_lanes_and_every_result_counts(
@@ -195,8 +195,8 @@ class Guest:
     def __call__(self, command: list[str], _limit: float, _log: object) -> int | None:
         stems = command[command.index("tests/vm/guest_files.py") + 1 :]
         self.asked.append(stems)
-        ended, code = self.boots.pop(0)(stems)
-        for stem in ended:
+        finished_stems, code = self.boots.pop(0)(stems)
+        for stem in finished_stems:
             (self.folder / f"guest-{stem}.xml").write_text(REPORT.format(stem=stem))
             (self.folder / f"guest-{stem}.code").write_text("0")
         return code

@@ -17,7 +17,7 @@ ENTER, TAB, SHIFT, CTRL, ALT, ALT_GR, CAPS, SPACE = 28, 15, 42, 29, 56, 100, 58,
 A, B, Q, ONE, SEVEN, LEFT_OF_ONE = 30, 48, 16, 2, 8, 41
 
 
-def typed(decoder: Decoder, *keys: int, at: float = 1.0) -> list[str]:
+def type_keys(decoder: Decoder, *keys: int, at: float = 1.0) -> list[str]:
     """The scans of keys pressed and released one after the other; a negative one is held."""
     texts = []
     for key in keys:
@@ -33,11 +33,11 @@ def release(decoder: Decoder, key: int) -> None:
 
 def test_letters_digits_and_enter() -> None:
     decoder = Decoder(LAYOUTS["us"])
-    assert typed(decoder, A, ONE, B, ENTER) == ["a1b"]
-    assert typed(decoder, -SHIFT, A) == []
+    assert type_keys(decoder, A, ONE, B, ENTER) == ["a1b"]
+    assert type_keys(decoder, -SHIFT, A) == []
     release(decoder, SHIFT)
-    assert typed(decoder, A, TAB) == ["Aa"]
-    assert typed(decoder, ENTER, ENTER, SPACE, ENTER) == []
+    assert type_keys(decoder, A, TAB) == ["Aa"]
+    assert type_keys(decoder, ENTER, ENTER, SPACE, ENTER) == []
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -46,61 +46,61 @@ def test_each_character_of_a_layout_comes_back(name: str) -> None:
     for plain, shift, code in zip(layout.plain, layout.shift, keymaps._KEYS, strict=True):
         decoder = Decoder(layout)
         after = (SPACE,) if plain in layout.dead else ()
-        assert typed(decoder, code, *after, A, ENTER) == [plain + layout.plain[26]]
-        typed(decoder, -SHIFT, code)
+        assert type_keys(decoder, code, *after, A, ENTER) == [plain + layout.plain[26]]
+        type_keys(decoder, -SHIFT, code)
         release(decoder, SHIFT)
         after = (SPACE,) if shift in layout.dead else ()
-        assert typed(decoder, *after, ENTER) == [shift]
+        assert type_keys(decoder, *after, ENTER) == [shift]
         if plain in layout.alt_gr:
-            typed(decoder, -ALT_GR, code)
+            type_keys(decoder, -ALT_GR, code)
             release(decoder, ALT_GR)
-            assert typed(decoder, ENTER) == [layout.alt_gr[plain]]
+            assert type_keys(decoder, ENTER) == [layout.alt_gr[plain]]
 
 
 def test_a_german_scanner() -> None:
     """S/N:Y-{7} as a keyboard of that country sends it; by the kernel's key numbers."""
     decoder = Decoder(LAYOUTS["de"])
-    for held, key in ((SHIFT, 31), (SHIFT, 8), (SHIFT, 49), (SHIFT, 52), (SHIFT, 44), (0, 53)):
-        typed(decoder, *([-held] if held else []), key)
-        if held:
-            release(decoder, held)
-    for held, key in ((ALT_GR, 8), (0, 8), (ALT_GR, 11)):
-        typed(decoder, *([-held] if held else []), key)
-        if held:
-            release(decoder, held)
-    assert typed(decoder, ENTER) == ["S/N:Y-{7}"]
+    for modifier, key in ((SHIFT, 31), (SHIFT, 8), (SHIFT, 49), (SHIFT, 52), (SHIFT, 44), (0, 53)):
+        type_keys(decoder, *([-modifier] if modifier else []), key)
+        if modifier:
+            release(decoder, modifier)
+    for modifier, key in ((ALT_GR, 8), (0, 8), (ALT_GR, 11)):
+        type_keys(decoder, *([-modifier] if modifier else []), key)
+        if modifier:
+            release(decoder, modifier)
+    assert type_keys(decoder, ENTER) == ["S/N:Y-{7}"]
 
 
 def test_caps_lock_turns_letters_only() -> None:
     decoder = Decoder(LAYOUTS["us"])
-    assert typed(decoder, CAPS, A, ONE, CAPS, A, ENTER) == ["A1a"]
-    typed(decoder, CAPS, -SHIFT, A, ONE)
+    assert type_keys(decoder, CAPS, A, ONE, CAPS, A, ENTER) == ["A1a"]
+    type_keys(decoder, CAPS, -SHIFT, A, ONE)
     release(decoder, SHIFT)
-    assert typed(decoder, ENTER) == ["a!"]
+    assert type_keys(decoder, ENTER) == ["a!"]
 
 
 def test_alt_and_a_number_on_the_keypad() -> None:
     decoder = Decoder(LAYOUTS["fr"])
     for number in ((79, 80, 79), (82, 80, 81, 71), (79, 81, 82), (71, 71, 71)):
-        typed(decoder, -ALT, *number)
+        type_keys(decoder, -ALT, *number)
         release(decoder, ALT)
     # 121 is y everywhere, 0237 is í in Windows' page, 130 is é in the PC's; 777 is nothing.
-    assert typed(decoder, ENTER) == ["yíé"]
+    assert type_keys(decoder, ENTER) == ["yíé"]
 
 
 def test_controls_repeats_and_unknown_keys_are_no_characters() -> None:
     decoder = Decoder(LAYOUTS["us"])
     # GS1 barcodes have a group separator, which scanners send as Control and ].
-    typed(decoder, -CTRL, 27)
+    type_keys(decoder, -CTRL, 27)
     release(decoder, CTRL)
     assert decoder.key(A, 2, 1.0) is None
-    assert typed(decoder, 250, 1, A, ENTER) == ["a"]
+    assert type_keys(decoder, 250, 1, A, ENTER) == ["a"]
 
 
 def test_a_scan_without_an_end_ends_when_it_is_quiet() -> None:
     decoder = Decoder(LAYOUTS["us"])
-    typed(decoder, A, at=10.0)
-    typed(decoder, B, at=10.4)
+    type_keys(decoder, A, at=10.0)
+    type_keys(decoder, B, at=10.4)
     assert decoder.quiet(10.4 + QUIET_SECONDS - 0.01) is None
     assert decoder.quiet(10.4 + QUIET_SECONDS) == "ab"
     assert decoder.quiet(99.0) is None
@@ -108,14 +108,14 @@ def test_a_scan_without_an_end_ends_when_it_is_quiet() -> None:
 
 def test_no_scan_is_longer_than_the_most() -> None:
     decoder = Decoder(LAYOUTS["us"])
-    assert typed(decoder, *[A] * 1000, ENTER) == ["a" * MOST_CHARACTERS]
+    assert type_keys(decoder, *[A] * 1000, ENTER) == ["a" * MOST_CHARACTERS]
 
 
 def test_what_was_lost_is_not_made_up() -> None:
     decoder = Decoder(LAYOUTS["us"])
-    typed(decoder, A, -SHIFT)
+    type_keys(decoder, A, -SHIFT)
     decoder.drop()
-    assert typed(decoder, B, ENTER) == ["b"]
+    assert type_keys(decoder, B, ENTER) == ["b"]
 
 
 def event(root: Path, number: int, name: str, vendor: str, product: str, keys: str) -> None:
@@ -137,12 +137,12 @@ def test_keyboards_are_what_can_type(tmp_path: Path) -> None:
     event(tmp_path, 1, "Power Button", "0000", "0001", "10000000000000 0")
     event(tmp_path, 3, "broken", "0001", "0001", "xyz")
     (tmp_path / "class/input/event4/device").mkdir(parents=True)
-    found = scanner.keyboards(tmp_path, Path("/dev"))
-    assert [(one.name, one.id, str(one.node)) for one in found] == [
+    keyboards = scanner.keyboards(tmp_path, Path("/dev"))
+    assert [(one.name, one.id, str(one.node)) for one in keyboards] == [
         ("AT Translated Set 2 keyboard", "0001:0001", "/dev/input/event2"),
         ("Honeywell 1900", "0c2e:0b61", "/dev/input/event10"),
     ]
-    last = found[-1]
+    last = keyboards[-1]
     assert last.matches("0C2E:0b61") and last.matches("honey*") and last.matches("*1900")
     assert not last.matches("0c2e:0b62") and not last.matches("1900")
 
@@ -166,8 +166,8 @@ def test_events_are_the_kernels(grabbed: tuple[scanner.Grabbed, int]) -> None:
     keys = [(1, A, 1), (4, 4, 458756), (1, A, 0), (0, 0, 0), (1, ENTER, 1), (1, ENTER, 0)]
     os.write(writes, b"".join(row.pack(5, 0, *key) for key in keys))
     assert list(one.read(1)) == ["a"]
-    lost = [(1, A, 1), (0, 3, 0), (1, B, 1), (1, ENTER, 1)]
-    os.write(writes, b"".join(row.pack(5, 0, *key) for key in lost))
+    events = [(1, A, 1), (0, 3, 0), (1, B, 1), (1, ENTER, 1)]
+    os.write(writes, b"".join(row.pack(5, 0, *key) for key in events))
     assert list(one.read(1)) == ["b"]
     assert list(one.read(0.01)) == []
 
@@ -186,12 +186,12 @@ def test_the_settings_know_the_same_layouts() -> None:
     ],
 )
 def test_bad_settings_are_told_with_their_line(text: str, said: str) -> None:
-    with pytest.raises(SettingsError, match=r"benchstick\.toml:") as told:
+    with pytest.raises(SettingsError, match=r"benchstick\.toml:") as excinfo:
         read(text, "benchstick.toml")
-    assert said in str(told.value)
+    assert said in str(excinfo.value)
 
 
 def test_good_settings() -> None:
-    given = read('scanner = "0c2e:0b61"\nscanner_layout = "de"', "benchstick.toml")
-    assert (given.scanner, given.scanner_layout) == ("0c2e:0b61", "de")
+    settings = read('scanner = "0c2e:0b61"\nscanner_layout = "de"', "benchstick.toml")
+    assert (settings.scanner, settings.scanner_layout) == ("0c2e:0b61", "de")
     assert read("", "benchstick.toml").scanner == ""

@@ -22,36 +22,36 @@ def test_percentiles_are_of_the_nearest_rank() -> None:
 
 def test_a_series_of_the_methods_length_is_kept_second_by_second() -> None:
     values = [float(number) for number in range(2000)]
-    made = reduced(values)
-    assert (made["from"], made["every"]) == (0, 1)
-    assert made["mean"] == values
-    assert "min" not in made
+    series = reduced(values)
+    assert (series["from"], series["every"]) == (0, 1)
+    assert series["mean"] == values
+    assert "min" not in series
 
 
 def test_a_long_series_keeps_every_dip_and_peak() -> None:
     values: list[float | None] = [1000.0] * 86400
     values[40_000], values[50_001] = 3.0, 90_000.0
     values[100] = None
-    made = reduced(values, start=7)
-    assert made["every"] == 72
-    assert len(made["mean"]) == len(made["min"]) == len(made["max"]) == 1200
-    assert min(made["min"]) == 3
-    assert max(made["max"]) == 90_000
-    dip = made["min"].index(3)
+    series = reduced(values, start=7)
+    assert series["every"] == 72
+    assert len(series["mean"]) == len(series["min"]) == len(series["max"]) == 1200
+    assert min(series["min"]) == 3
+    assert max(series["max"]) == 90_000
+    dip = series["min"].index(3)
     assert dip == 40_000 // 72
-    assert made["mean"][dip] == pytest.approx((71 * 1000 + 3) / 72, rel=1e-4)
-    assert made["from"] == 7
+    assert series["mean"][dip] == pytest.approx((71 * 1000 + 3) / 72, rel=1e-4)
+    assert series["from"] == 7
 
 
 def test_points_without_a_value_stay_empty() -> None:
-    made = reduced([None] * 86400)
-    assert set(made["mean"]) == {None}
+    series = reduced([None] * 86400)
+    assert set(series["mean"]) == {None}
     assert reduced([1.0, None])["mean"] == [1, None]
 
 
 def test_scaling_leaves_the_time_alone() -> None:
-    made = scaled(reduced([100.0, None], start=1), 131072 / 1e6)
-    assert made == {"from": 1, "every": 1, "mean": [13.107, None]}
+    series = scaled(reduced([100.0, None], start=1), 131072 / 1e6)
+    assert series == {"from": 1, "every": 1, "mean": [13.107, None]}
 
 
 def test_the_histogram_puts_a_bound_into_its_own_bucket() -> None:
@@ -65,32 +65,32 @@ def test_the_histogram_puts_a_bound_into_its_own_bucket() -> None:
 
 
 def test_a_part_by_hand() -> None:
-    found = part([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])
-    assert found is not None
-    assert (found.seconds, found.mean, found.min, found.p1) == (8, 5.0, 2.0, 2.0)
+    stats = part([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])
+    assert stats is not None
+    assert (stats.seconds, stats.mean, stats.min, stats.p1) == (8, 5.0, 2.0, 2.0)
     # Squares of the deviations add up to 32; over 7 that is 4.571.
-    assert found.stdev == pytest.approx(2.1381, abs=1e-4)
-    assert found.consistency == pytest.approx(5 / 2.1381, abs=1e-4)
+    assert stats.stdev == pytest.approx(2.1381, abs=1e-4)
+    assert stats.consistency == pytest.approx(5 / 2.1381, abs=1e-4)
     assert part([]) is None
 
 
 def test_an_even_series_has_no_consistency() -> None:
-    found = part([100.0] * 10)
-    assert found is not None
-    assert (found.stdev, found.consistency) == (0.0, None)
+    stats = part([100.0] * 10)
+    assert stats is not None
+    assert (stats.stdev, stats.consistency) == (0.0, None)
 
 
 def test_the_steady_part_begins_at_1400_s() -> None:
     iops = [50_000.0] * 1400 + [5000.0] * 600
-    made = summary(iops)
-    assert made["seconds"] == 2000
-    assert made["late"]["seconds"] == 600
-    assert (made["late"]["mean"], made["late"]["min"]) == (5000.0, 5000.0)
-    assert made["last"]["seconds"] == 400
-    assert made["all"]["mean"] == pytest.approx((1400 * 50_000 + 600 * 5000) / 2000)
+    stats = summary(iops)
+    assert stats["seconds"] == 2000
+    assert stats["late"]["seconds"] == 600
+    assert (stats["late"]["mean"], stats["late"]["min"]) == (5000.0, 5000.0)
+    assert stats["last"]["seconds"] == 400
+    assert stats["all"]["mean"] == pytest.approx((1400 * 50_000 + 600 * 5000) / 2000)
     # 1 % of 2000 values is the 20th lowest.
-    assert made["all"]["p1"] == 5000.0
-    assert (made["first"], made["half_after"]) == (50_000.0, 1400)
+    assert stats["all"]["p1"] == 5000.0
+    assert (stats["first"], stats["half_after"]) == (50_000.0, 1400)
     assert summary(iops[:1400])["late"] is None
     assert summary(iops[:1401])["late"]["seconds"] == 1
     assert summary(iops[:399])["last"] is None

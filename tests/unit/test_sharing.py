@@ -46,33 +46,33 @@ def machine(tmp_path: Path) -> Machine:
     """A hub at 5 Gb/s with two drives and one more at 480 Mb/s behind another, a drive on a port of
     its own, two SATA drives, one of them with a neighbour behind a multiplier, two NVMe drives
     behind one switch."""
-    made = Machine(tmp_path)
-    made.usb(f"{XHCI}/usb2", "10000")
-    made.usb(f"{XHCI}/usb2/2-1", "5000")
-    made.usb(f"{XHCI}/usb2/2-1/2-1.3", "480")
+    host = Machine(tmp_path)
+    host.usb(f"{XHCI}/usb2", "10000")
+    host.usb(f"{XHCI}/usb2/2-1", "5000")
+    host.usb(f"{XHCI}/usb2/2-1/2-1.3", "480")
     for name, path, speed in (
         ("sda", "2-1/2-1.1", "5000"), ("sdb", "2-1/2-1.2", "5000"),
         ("sdc", "2-1/2-1.3/2-1.3.1", "480"), ("sdd", "2-2", "10000"),
     ):  # fmt: skip
-        made.usb(f"{XHCI}/usb2/{path}", speed)
-        made.disk(name, f"{XHCI}/usb2/{path}/{path.split('/')[-1]}:1.0/host0/target0/0:0:0:0")
+        host.usb(f"{XHCI}/usb2/{path}", speed)
+        host.disk(name, f"{XHCI}/usb2/{path}/{path.split('/')[-1]}:1.0/host0/target0/0:0:0:0")
     for name, ata, port in (("sde", "ata1", 0), ("sdf", "ata2", 0), ("sdg", "ata2", 1)):
         address = f"{ata[3]}:{port}:0:0"
-        made.disk(name, f"{AHCI}/{ata}/host1/target1/{address}")
-    made.put("sys/class/ata_link/link2", sata_spd="3.0 Gbps")
-    made.put(SWITCH, current_link_speed="8.0 GT/s PCIe", current_link_width="2")
+        host.disk(name, f"{AHCI}/{ata}/host1/target1/{address}")
+    host.put("sys/class/ata_link/link2", sata_spd="3.0 Gbps")
+    host.put(SWITCH, current_link_speed="8.0 GT/s PCIe", current_link_width="2")
     for number, name in enumerate(("nvme0n1", "nvme1n1"), start=2):
         folder = f"{SWITCH}/0000:0{number}:00.0"
-        made.put(folder, current_link_speed="16.0 GT/s PCIe", current_link_width="4")
-        made.disk(name, f"{folder}/nvme/nvme{number - 2}")
-    return made
+        host.put(folder, current_link_speed="16.0 GT/s PCIe", current_link_width="4")
+        host.disk(name, f"{folder}/nvme/nvme{number - 2}")
+    return host
 
 
 def test_the_links_that_several_drives_share(machine: Machine) -> None:
     names = [f"sd{letter}" for letter in "abcdefg"] + ["nvme0n1", "nvme1n1"]
     links = shared(machine.tree, names)
-    found = {(link.kind, link.name): (link.limit, link.drives) for link in links}
-    assert found == {
+    limits = {(link.kind, link.name): (link.limit, link.drives) for link in links}
+    assert limits == {
         ("USB hub", "2-1"): (500.0, ("sda", "sdb", "sdc")),
         ("SATA port", "ata2"): (300.0, ("sdf", "sdg")),
         ("PCIe bridge", "0000:00:1c.0"): (pytest.approx(1969.2), ("nvme0n1", "nvme1n1")),
@@ -110,7 +110,7 @@ def test_the_drives_document_has_the_links_by_kernel_name(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agent, "Tree", lambda: machine.tree)
-    found = agent.drives_document([replace(fast(), name="sda"), replace(slow(), name="sdb")])
-    assert json.loads(json.dumps(found["shared"])) == [
+    document = agent.drives_document([replace(fast(), name="sda"), replace(slow(), name="sdb")])
+    assert json.loads(json.dumps(document["shared"])) == [
         {"kind": "USB hub", "name": "2-1", "limit_mbps": 500.0, "drives": ["sda", "sdb"]}
     ]

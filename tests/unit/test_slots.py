@@ -46,11 +46,11 @@ def test_both_ports_of_a_socket(tree: Tree, port: str, ports: tuple[str, ...]) -
 
 def test_the_slot_of_a_drive(tree: Tree) -> None:
     slots = {"slot 1": ("2-4",), "slot 2": ("2-1.2", "ata3"), "slot 3": ("3-1",)}
-    found = {
+    by_port = {
         port: slot_of(tree, port, slots)
         for port in ("2-4", "1-3", "1-1.2", "2-1.2-t1", "ata3", "3-1", "3-1.1", "ata4", "")
     }
-    assert found == {
+    assert by_port == {
         "2-4": "slot 1", "1-3": "slot 1", "1-1.2": "slot 2", "2-1.2-t1": "slot 2",
         "ata3": "slot 2", "3-1": "slot 3", "3-1.1": None, "ata4": None, "": None,
     }  # fmt: skip
@@ -67,9 +67,9 @@ def test_the_setting() -> None:
 
 def test_the_booted_stick_writes_what_it_read() -> None:
     text = '[bench_ports]\n"Ä 🖴 \\"1\\"" = ["2-4", "ata1"]\n[scan_prefixes]\n"#\\\\" = "asset"\n'
-    given = read(text, "test")
-    assert list(given.bench_ports) == ['Ä 🖴 "1"']
-    assert read(to_toml(given), "again") == given
+    settings = read(text, "test")
+    assert list(settings.bench_ports) == ['Ä 🖴 "1"']
+    assert read(to_toml(settings), "again") == settings
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,6 @@ def test_the_booted_stick_writes_what_it_read() -> None:
     ],
 )
 def test_bad_settings(text: str, said: str) -> None:
-    with pytest.raises(SettingsError, match="test:1: ") as told:
+    with pytest.raises(SettingsError, match="test:1: ") as excinfo:
         read(text, "test")
-    assert said in str(told.value)
+    assert said in str(excinfo.value)

@@ -21,24 +21,24 @@ def test_counters_of_an_ata_drive_are_the_first_number_of_the_raw_value() -> Non
         row(197, "Current_Pending_Sector", "0"),
         row(199, "UDMA_CRC_Error_Count", "0x12"),
     ]
-    found = smart.facts(Smart({"ata_smart_attributes": {"table": table}}, "sat"))
-    assert found["reallocated_sectors"].value == 7
-    assert found["reallocated_sectors"].source == "smartctl -d sat, Reallocated_Sector_Ct"
-    assert found["pending_sectors"].value == 0
-    assert found["crc_errors"].value == 0
-    assert found["media_errors"].why == "the drive does not count them"
+    facts = smart.facts(Smart({"ata_smart_attributes": {"table": table}}, "sat"))
+    assert facts["reallocated_sectors"].value == 7
+    assert facts["reallocated_sectors"].source == "smartctl -d sat, Reallocated_Sector_Ct"
+    assert facts["pending_sectors"].value == 0
+    assert facts["crc_errors"].value == 0
+    assert facts["media_errors"].why == "the drive does not count them"
 
 
 def test_an_nvme_drive_counts_media_errors() -> None:
     log = {"media_errors": 3, "percentage_used": 1}
-    found = smart.facts(Smart({"nvme_smart_health_information_log": log}, "nvme"))
-    assert found["media_errors"].value == 3
-    assert found["reallocated_sectors"].value is None
+    facts = smart.facts(Smart({"nvme_smart_health_information_log": log}, "nvme"))
+    assert facts["media_errors"].value == 3
+    assert facts["reallocated_sectors"].value is None
 
 
 def test_without_smart_every_counter_says_why() -> None:
-    found = smart.facts(Smart(why="the bridge passes nothing on"))
-    assert {found[name].why for name in ("media_errors", "crc_errors", "wear")} == {
+    facts = smart.facts(Smart(why="the bridge passes nothing on"))
+    assert {facts[name].why for name in ("media_errors", "crc_errors", "wear")} == {
         "the bridge passes nothing on"
     }
 

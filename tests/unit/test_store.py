@@ -214,8 +214,8 @@ def test_a_run_leaves_what_was_measured(bench_home: Path, drive_json: Make) -> N
         document = records.run_json(db, record.number)
     assert document["schema"] == "benchstick/run/1"
     assert document["state"] == "done"
-    (kept,) = document["figures"]
-    assert (kept["value"], kept["pass"], kept["state"], kept["why"]) == (
+    (figure_row,) = document["figures"]
+    assert (figure_row["value"], figure_row["pass"], figure_row["state"], figure_row["why"]) == (
         1.5, 1, "invalid", "data differ",
     )  # fmt: skip
     assert document["temperatures"][0]["celsius"] == 41.0
@@ -267,10 +267,10 @@ def test_a_running_run_whose_lock_is_free_is_shown_as_interrupted(
 
 def test_the_runs_to_compare_with_are_read_from_their_index_alone(bench_home: Path) -> None:
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        told = db.execute(
+        rows = db.execute(
             "EXPLAIN QUERY PLAN " + comparisons.OTHERS, ("cdm", 0, 30)
         ).fetchall()
-    (plan,) = [row["detail"] for row in told]
+    (plan,) = [row["detail"] for row in rows]
     assert "USING COVERING INDEX runs_by_suite" in plan
 
 

@@ -24,10 +24,10 @@ def page_of(suite: str) -> str:
     return (DOCS / f"{suite}.md").read_text(encoding="utf-8")
 
 
-def told(page: str) -> list[tuple[list[str], dict[str, set[str]]]]:
+def parse_blocks(page: str) -> list[tuple[list[str], dict[str, set[str]]]]:
     """(parameters, the options of each test by its name) of a page's blocks, read as a user does:
     those of all tests and its own."""
-    made = []
+    blocks = []
     for params, body in re.findall(r"^```fio([^\n]*)\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         options: dict[str, set[str]] = {}
         name = ""
@@ -38,8 +38,8 @@ def told(page: str) -> list[tuple[list[str], dict[str, set[str]]]]:
                 name = line.removesuffix(":")
                 options[name] = set()
         common = options.pop("all of these", set())
-        made.append((params.split(), {name: own | common for name, own in options.items()}))
-    return made
+        blocks.append((params.split(), {name: own | common for name, own in options.items()}))
+    return blocks
 
 
 def starts_fio(suite: str) -> bool:
@@ -52,16 +52,16 @@ def test_the_commands_of_a_page_are_the_plans(
     drive_json: Callable[..., dict[str, Any]], suite: str
 ) -> None:
     page = page_of(suite)
-    wanted = "\n\n".join(suite_docs.wanted(suite, page))
+    text = "\n\n".join(suite_docs.build_blocks(suite, page))
     assert suite_docs.renewed(suite, page) == page, (
-        f"docs/{suite}.md should hold (scripts/suite-docs --write {suite} puts it in):\n\n{wanted}"
+        f"docs/{suite}.md should hold (scripts/suite-docs --write {suite} puts it in):\n\n{text}"
     )
-    blocks = told(page)
+    blocks = parse_blocks(page)
     assert bool(blocks) == starts_fio(suite)
     for params, tests in blocks:
         assert tests, f"a block of docs/{suite}.md shows no test"
-        given = dict(word.split("=", 1) for word in params)
-        plan = registry.make_plan(suite, drive_json(), given)
+        values = dict(word.split("=", 1) for word in params)
+        plan = registry.make_plan(suite, drive_json(), values)
         steps = {s.test: s for s in plan.steps if isinstance(s, Fio) and s.counted}
         for name, options in tests.items():
             step = steps[name]
@@ -76,11 +76,11 @@ def test_the_commands_of_a_page_are_the_plans(
 
 @pytest.mark.parametrize("suite", list(registry.all_suites()))
 def test_the_steps_of_a_page_are_the_plans(suite: str) -> None:
-    found = re.findall(r"^```steps([^\n]*)\n(.*?)^```", page_of(suite), re.MULTILINE | re.DOTALL)
-    assert found, "a page shows the steps of its suite"
-    for params, body in found:
-        given = dict(word.split("=", 1) for word in params.split())
-        plan = registry.make_plan(suite, suite_docs.EXAMPLE, given)
+    blocks = re.findall(r"^```steps([^\n]*)\n(.*?)^```", page_of(suite), re.MULTILINE | re.DOTALL)
+    assert blocks, "a page shows the steps of its suite"
+    for params, body in blocks:
+        values = dict(word.split("=", 1) for word in params.split())
+        plan = registry.make_plan(suite, suite_docs.EXAMPLE, values)
         *lines, whole = body.splitlines()
         before = 0
         for line in lines:
@@ -95,23 +95,23 @@ def test_the_steps_of_a_page_are_the_plans(suite: str) -> None:
             before = int(number)
             step = plan.steps[before - 1]
             assert name == step.name or name.startswith(f"{step.name}: "), line
-            told = name.removeprefix(step.name)
+            suffix = name.removeprefix(step.name)
             if isinstance(step, Fio) and step.runtime is not None:
-                assert told == f": {step.runtime:g} s"
+                assert suffix == f": {step.runtime:g} s"
             elif step.bytes_written:
-                assert f": writes {step.bytes_written} bytes" in told
+                assert f": writes {step.bytes_written} bytes" in suffix
         assert before == len(plan.steps)
         assert duration_text(plan.seconds) in whole
         assert size_text(plan.bytes_written) in whole
 
 
 def test_what_is_repeated_is_shown_at_its_begin_and_its_end() -> None:
-    shown = list(suite_docs._shown(["prepare", *["fio"] * 40, "idle"]))
-    assert shown == [0, 1, 2, 3, None, 39, 40, 41]
+    indices = list(suite_docs._select_steps(["prepare", *["fio"] * 40, "idle"]))
+    assert indices == [0, 1, 2, 3, None, 39, 40, 41]
     # A pause between the parts of a fill, and too few to leave any out.
-    assert list(suite_docs._shown(["fio", "idle"] * 20)) == [0, 1, 2, None, 38, 39]
-    assert list(suite_docs._shown(["idle", "fio"] * 6)) == list(range(12))
-    assert list(suite_docs._shown([])) == []
+    assert list(suite_docs._select_steps(["fio", "idle"] * 20)) == [0, 1, 2, None, 38, 39]
+    assert list(suite_docs._select_steps(["idle", "fio"] * 6)) == list(range(12))
+    assert list(suite_docs._select_steps([])) == []
 
 
 def test_a_stale_page_is_told_with_what_it_should_hold() -> None:
@@ -119,19 +119,19 @@ def test_a_stale_page_is_told_with_what_it_should_hold() -> None:
     stale = page.replace("--iodepth=8", "--iodepth=9")
     assert stale != page
     assert suite_docs.renewed("sustained", stale) == page
-    _, block = suite_docs.wanted("sustained", stale)
+    _, block = suite_docs.build_blocks("sustained", stale)
     assert block in page
     assert shlex.split(block)[:2] == ["```fio", "recovery=yes"]
     with pytest.raises(BadInput, match="'part 21 of 20' is no test of the plan: part 1 of 20, "):
-        suite_docs.wanted("sustained", page.replace("part 2 of 20:", "part 21 of 20:"))
+        suite_docs.build_blocks("sustained", page.replace("part 2 of 20:", "part 21 of 20:"))
     with pytest.raises(BadInput, match="name=value"):
-        suite_docs.wanted("sustained", page.replace("```fio recovery=yes", "```fio recovery"))
+        suite_docs.build_blocks("sustained", page.replace("```fio recovery=yes", "```fio recovery"))
 
 
 def test_a_page_without_a_block_gets_one_with_all_tests() -> None:
-    made = suite_docs.renewed("erase", "# erase: x\n")
-    assert made.startswith("# erase: x\n\n```steps\n1. write marks: ")
-    assert suite_docs.blocks(made) == []
+    page = suite_docs.renewed("erase", "# erase: x\n")
+    assert page.startswith("# erase: x\n\n```steps\n1. write marks: ")
+    assert suite_docs.blocks(page) == []
     (block,) = suite_docs.blocks(suite_docs.renewed("consistency", "# consistency: x\n"))
     assert block == suite_docs.Block((), ("fill SEQ128K Q32T1 write", "RND4K Q32T1 write"))
 
@@ -144,9 +144,9 @@ def test_the_script_tells_stale_pages_and_renews_them(
     monkeypatch.setattr(suite_docs, "DOCS", tmp_path)
     path.write_text(page.replace("--bs=4096", "--bs=8192"), encoding="utf-8")
     assert suite_docs.main(["atto"]) == 1
-    said = capsys.readouterr()
-    assert "--bs=4096" in said.out
-    assert said.err == "docs/atto.md: differs\n"
+    output = capsys.readouterr()
+    assert "--bs=4096" in output.out
+    assert output.err == "docs/atto.md: differs\n"
     assert suite_docs.main(["--write", "atto"]) == 0
     assert path.read_text(encoding="utf-8") == page
     assert suite_docs.main(["atto"]) == 0

@@ -144,9 +144,9 @@ def test_only_the_raw_drive(drive_json: Make) -> None:
 
 def test_a_plan_survives_json_with_its_offsets(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(), {"recovery": "yes"})
-    made = plan_from_json(json.loads(json.dumps(plan.to_json())))
-    assert made.to_json() == plan.to_json()
-    assert [step.offset for step in writes(made)] == [step.offset for step in writes(plan)]
+    plan_copy = plan_from_json(json.loads(json.dumps(plan.to_json())))
+    assert plan_copy.to_json() == plan.to_json()
+    assert [step.offset for step in writes(plan_copy)] == [step.offset for step in writes(plan)]
 
 
 def test_the_offset_is_in_the_command(drive_json: Make) -> None:
@@ -192,10 +192,10 @@ class Story:
             self._tick(step, 0.0)
 
     def _write(self, index: int, step: Fio, speed: Speed) -> None:
-        left, seconds = float(step.size), 0.0
-        while left > 0:
-            moved = min(left, speed(self._now, self._done) * 1e6 * 0.01)
-            left -= moved
+        remaining, seconds = float(step.size), 0.0
+        while remaining > 0:
+            moved = min(remaining, speed(self._now, self._done) * 1e6 * 0.01)
+            remaining -= moved
             self._done += moved
             seconds += 0.01
             self._tick(index, moved)
@@ -223,13 +223,13 @@ def test_a_two_gb_fast_zone_is_found_between_the_pauses(
 ) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     result = Story(plan, zones((2, fast), (0, fast / 4)), overhead).result()
-    found = values(result)
-    assert found["cache knee"] == pytest.approx(2.0, rel=0.03)
-    assert found["before the knee"] == pytest.approx(fast, rel=0.05)
-    assert found["after the knee"] == pytest.approx(fast / 4, rel=0.05)
+    figures = values(result)
+    assert figures["cache knee"] == pytest.approx(2.0, rel=0.03)
+    assert figures["before the knee"] == pytest.approx(fast, rel=0.05)
+    assert figures["after the knee"] == pytest.approx(fast / 4, rel=0.05)
     # 2 GB at the full speed and 6 GB at a quarter of it.
-    assert found["sustained write"] == pytest.approx(8 / (2 + 24) * fast, rel=0.02)
-    assert found["slowest part"] == pytest.approx(fast / 4, rel=0.02)
+    assert figures["sustained write"] == pytest.approx(8 / (2 + 24) * fast, rel=0.02)
+    assert figures["slowest part"] == pytest.approx(fast / 4, rel=0.02)
     assert [item["state"] for item in result.document["verdicts"]] == ["found", "none"]
     assert result.events == []
     assert [item["label"] for item in result.document["headline"]] == [
@@ -256,10 +256,10 @@ def test_half_the_speed_for_a_minute_is_an_event(drive_json: Make) -> None:
     assert "with rising temperature" in warm.document["text"]
     assert values(cold)["deepest slow-down"] == pytest.approx(50, abs=3)
     assert "cache knee" not in values(cold)
-    (found,) = warm.document["slow_downs"]["found"]
+    (slow_down,) = warm.document["slow_downs"]["found"]
     # A part that begins or ends in it moves the times by its pause.
-    assert found["from_seconds"] == pytest.approx(60, abs=3)
-    assert found["to_seconds"] == pytest.approx(120, abs=3)
+    assert slow_down["from_seconds"] == pytest.approx(60, abs=3)
+    assert slow_down["to_seconds"] == pytest.approx(120, abs=3)
 
 
 def test_folding_is_told_beside_the_knee(drive_json: Make) -> None:
@@ -281,9 +281,9 @@ def test_recovery_comes_from_the_bursts(drive_json: Make) -> None:
         {"recovery": "30,300", "burst": "1GiB"},
     )  # fmt: skip
 
-    def speed(t: float, done: float) -> float:
+    def speed(t: float, total_bytes: float) -> float:
         # The fill; then half a GB came back for the first burst, everything for the second.
-        gb = done / GB
+        gb = total_bytes / GB
         return 200 if gb < 2 or 8 <= gb < 8.5 or gb >= 9.06 else 50
 
     story = Story(plan, speed)

@@ -74,18 +74,18 @@ def test_both_states_lie_over_each_other(drive_json: Make) -> None:
     assert any(note.startswith("fob is told as found") for note in plan.notes)
     # Each pass is told with the state that it was measured in, and not with that of the end.
     passes = [plan.state_after(None, step.made) for step in fios(plan)]
-    begun = "as found, not purged; not preconditioned"
-    assert passes[:7] == [begun] * 7
+    initial_state = "as found, not purged; not preconditioned"
+    assert passes[:7] == [initial_state] * 7
     assert passes[7].startswith("as found, not purged; filled 1 times in this run")
     assert "filled 2 times" in passes[8]
     assert "at random" not in passes[8]
     assert {state.endswith("at QD32 for 1 min 0 s") for state in passes[9:]} == {True}
     assert not any("not preconditioned" in state for state in passes[9:])
-    made = figures(plan, {("randread", 1): 9e3, ("randread", 32): 9e4})
-    for item in made:
+    figure_rows = figures(plan, {("randread", 1): 9e3, ("randread", 32): 9e4})
+    for item in figure_rows:
         if item["name"].startswith("steady "):
             item["value"] /= 2
-    result = registry.find("sweep").result(plan, made, drive_json())
+    result = registry.find("sweep").result(plan, figure_rows, drive_json())
     iops, latency = result.document["charts"]
     assert iops["title"] == "IOPS by queue depth, read"
     assert {item["name"]: item["points"] for item in iops["series"]} == {
@@ -170,20 +170,20 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
 
 def figures(plan: Plan, iops: dict[tuple[str, int], float]) -> list[Any]:
     """One pass of each test named."""
-    made: list[Any] = []
+    rows: list[Any] = []
     for step in fios(plan):
         value = iops.get((step.rw, step.depth))
         if value is None:
             continue
         base = {"step": step.name, "pass": 1, "target": "block", "state": "valid", "why": None}
         detail = {"inflight_median": 30, "totals": {}}
-        made += [
+        rows += [
             {**base, "name": step.test, "value": value * 4096 / 1e6, "unit": "MB/s",
              "detail": detail},
             {**base, "name": f"{step.test} IOPS", "value": value, "unit": "IOPS", "detail": {}},
             {**base, "name": f"{step.test} latency", "value": 100.0, "unit": "us", "detail": {}},
         ]  # fmt: skip
-    return made
+    return rows
 
 
 def test_a_depth_above_the_drives_is_marked(drive_json: Make) -> None:
@@ -191,8 +191,8 @@ def test_a_depth_above_the_drives_is_marked(drive_json: Make) -> None:
     assert any(
         note.startswith("QD64, QD128, QD256: the drive takes 32 requests") for note in plan.notes
     )
-    made = figures(plan, {("randread", 32): 90_000, ("randread", 64): 91_000})
-    result = registry.find("sweep").result(plan, made, drive_json(queue_depth=32))
+    figure_rows = figures(plan, {("randread", 32): 90_000, ("randread", 64): 91_000})
+    result = registry.find("sweep").result(plan, figure_rows, drive_json(queue_depth=32))
     by_name = {item["name"]: item for item in result.figures}
     assert by_name["RND4K Q32T1 read"]["detail"]["queue"]["waits_in_kernel"] is False
     marked = by_name["RND4K Q64T1 read IOPS"]
@@ -204,20 +204,20 @@ def test_a_depth_above_the_drives_is_marked(drive_json: Make) -> None:
     mark = {"x": 32, "label": "above 32: waiting in the kernel"}
     assert [chart["mark_above"] for chart in result.document["charts"]] == [mark, mark]
     unknown = {**drive_json(), "queue_depth": {"value": None, "why": "the kernel tells none"}}
-    result = registry.find("sweep").result(plan, made, unknown)
+    result = registry.find("sweep").result(plan, figure_rows, unknown)
     assert {row[7] for row in result.document["tables"][0]["rows"]} == {"drive's depth not known"}
     assert not any("mark_above" in chart for chart in result.document["charts"])
-    made = figures(plan, {("randread", 1): 9000, ("randread", 32): 90_000})
-    result = registry.find("sweep").result(plan, made, drive_json(queue_depth=32))
+    figure_rows = figures(plan, {("randread", 1): 9000, ("randread", 32): 90_000})
+    result = registry.find("sweep").result(plan, figure_rows, drive_json(queue_depth=32))
     assert not any("mark_above" in chart for chart in result.document["charts"])
 
 
 def test_the_lines_of_the_chart_go_by_depth(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {"depths": "32,1"})
-    made = figures(
+    figure_rows = figures(
         plan, {("randread", 32): 9e4, ("randread", 1): 9e3, ("randwrite", 1): 2e4}
     )
-    result = registry.find("sweep").result(plan, made, drive_json())
+    result = registry.find("sweep").result(plan, figure_rows, drive_json())
     json.dumps(result.document)
     iops, latency = result.document["charts"]
     assert {item["name"]: item["points"] for item in iops["series"]} == {
@@ -233,10 +233,10 @@ def test_the_lines_of_the_chart_go_by_depth(drive_json: Make) -> None:
 
 def test_an_invalid_depth_is_told_and_not_drawn(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {})
-    made = figures(plan, {("randread", 1): 9e3, ("randread", 2): 1e4})
-    for item in made[:3]:
+    figure_rows = figures(plan, {("randread", 1): 9e3, ("randread", 2): 1e4})
+    for item in figure_rows[:3]:
         item.update(state="invalid", why="counters: the drive moved 0 bytes")
-    result = registry.find("sweep").result(plan, made, drive_json())
+    result = registry.find("sweep").result(plan, figure_rows, drive_json())
     by_name = {item["name"]: item for item in result.figures}
     assert by_name["RND4K Q1T1 read IOPS"]["value"] is None
     assert by_name["RND4K Q1T1 read IOPS"]["state"] == "invalid"

@@ -47,7 +47,7 @@ def test_a_minute_is_found_in_an_hour() -> None:
 
 
 def test_a_gradual_way_down_and_up() -> None:
-    def speed(t: float, done: float) -> float:
+    def speed(t: float, total_bytes: float) -> float:
         return 400 * (1 - 0.6 * max(0.0, 1 - abs(t - 150) / 60))
 
     (slow,) = find_slow_downs(fill(speed, 100, noise=0.02)).found
@@ -57,7 +57,7 @@ def test_a_gradual_way_down_and_up() -> None:
 
 
 def test_several_slow_downs_are_counted() -> None:
-    def speed(t: float, done: float) -> float:
+    def speed(t: float, total_bytes: float) -> float:
         return 100.0 if t % 60 > 40 else 400.0
 
     verdict = find_slow_downs(fill(speed, 90, noise=0.03))
@@ -99,8 +99,8 @@ def test_the_cache_knee_is_no_slow_down(noise: float) -> None:
 
 
 def test_bursts_after_pauses_make_the_time_between_them_no_slow_down() -> None:
-    def speed(t: float, done: float) -> float:
-        return 1000.0 if done < 20 * GB or done % (4 * GB) < 1 * GB else 200.0
+    def speed(t: float, total_bytes: float) -> float:
+        return 1000.0 if total_bytes < 20 * GB or total_bytes % (4 * GB) < 1 * GB else 200.0
 
     assert find_slow_downs(fill(speed, 80, noise=0.03, pause_every=4)).state == "none"
 
@@ -121,8 +121,8 @@ def test_a_slow_down_before_the_knee() -> None:
 
 def test_a_return_in_a_pause_is_told() -> None:
     # 10 GB at 400 MB/s, then slow until the second pause begins.
-    def speed(t: float, done: float) -> float:
-        return 200.0 if 13 * GB < done < 20 * GB else 400.0
+    def speed(t: float, total_bytes: float) -> float:
+        return 200.0 if 13 * GB < total_bytes < 20 * GB else 400.0
 
     verdict = find_slow_downs(fill(speed, 60, noise=0.02, pause_every=10))
     (slow,) = verdict.found

@@ -47,9 +47,9 @@ def test_tickets_of_anybodys_words() -> None:
     assert ticket_of({"asset": " A \n 7 ", "order": ""}) == Ticket(asset="A 7")
     wrong: dict[str, Any]
     for wrong in ({"asset": 5}, {"order": "x" * (MOST_CHARACTERS + 1)}, {"serial": "a\x1bb"}):
-        with pytest.raises(BadInput) as told:
+        with pytest.raises(BadInput) as excinfo:
             ticket_of(wrong)
-        assert told.value.field in wrong
+        assert excinfo.value.field in wrong
     with pytest.raises(BadInput, match="there are asset, serial, order, operator"):
         ticket_of({"tag": "x"})
 
@@ -68,9 +68,9 @@ def test_operator_and_order_hold_tag_and_serial_are_one_drives(store: sqlite3.Co
     assert barcode_scans.waiting(store) == Ticket()
     for text in ("OP:anna", "O1", "A-1", "SN:X1"):
         scan(store, text)
-    wanted = Ticket(asset="A-1", serial="X1", order="1", operator="anna")
-    assert barcode_scans.waiting(store) == wanted
-    assert barcode_scans.take(store, "drive one") == wanted
+    expected = Ticket(asset="A-1", serial="X1", order="1", operator="anna")
+    assert barcode_scans.waiting(store) == expected
+    assert barcode_scans.take(store, "drive one") == expected
     assert barcode_scans.take(store, "drive two") == Ticket(order="1", operator="anna")
     scan(store, "A-2")
     scan(store, "A-3")
@@ -79,7 +79,7 @@ def test_operator_and_order_hold_tag_and_serial_are_one_drives(store: sqlite3.Co
         asset="A-3", order="1", operator="bert"
     )
     assert barcode_scans.waiting(store) == Ticket(order="1", operator="bert")
-    assert [row["taken"] for row in barcode_scans.listed(store)] == [
+    assert [row["taken"] for row in barcode_scans.list_scans(store)] == [
         None, "drive three", "", "drive one", "drive one", None, None,
     ]  # fmt: skip
 
@@ -91,7 +91,7 @@ def test_what_waits_can_be_dropped(store: sqlite3.Connection) -> None:
     scan(store, "A-2")
     barcode_scans.drop(store)
     assert barcode_scans.waiting(store) == Ticket()
-    assert [row["taken"] for row in barcode_scans.listed(store)] == ["", "", "one", "one", ""]
+    assert [row["taken"] for row in barcode_scans.list_scans(store)] == ["", "", "one", "one", ""]
     scan(store, "OP:bert")
     assert barcode_scans.waiting(store) == Ticket(operator="bert")
 

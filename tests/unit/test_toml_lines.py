@@ -131,8 +131,8 @@ class Writer:
         return self.text.count("\n") + 1
 
     def key(self, name: str) -> str:
-        written = self.pick.choice([name, f'"{name}"', f"'{name}'"])
-        return self.pick.choice([written, f" {written}\t"])
+        spelling = self.pick.choice([name, f'"{name}"', f"'{name}'"])
+        return self.pick.choice([spelling, f" {spelling}\t"])
 
     def gap(self) -> None:
         """What may stand between items of an array."""
@@ -200,8 +200,8 @@ def test_texts_made_at_random_have_the_lines_that_were_written(ends: str) -> Non
     for seed in range(400):
         writer = Writer(seed)
         text = writer.document().replace("\n", ends)
-        made = dict(TomlLines(text).paths())
-        assert made == writer.lines, (seed, text)
-        assert set(made) == set(paths_of(parse(text))), (seed, text)
-        keys += len(made)
+        path_lines = dict(TomlLines(text).paths())
+        assert path_lines == writer.lines, (seed, text)
+        assert set(path_lines) == set(paths_of(parse(text))), (seed, text)
+        keys += len(path_lines)
     assert keys > 4000

@@ -36,20 +36,20 @@ def limit(kind: str, name: str, op: str, value: str, more: str = "") -> str:
 
 
 def drive(**facts: Any) -> Json:
-    known = {
+    values = {
         "transport": "usb-uas", "external": True, "usb_speed": 10000, "usb_capable_speed": 10000,
         "temperature": 30, "trim": True, "trim_kernel": 1 << 30, "wear": 2, "health": "passed",
         "contents": "nothing", "firmware": "1.0", **facts,
     }  # fmt: skip
     identity = {"model": "Samsung PSSD T7", "serial": "S1", "capacity": 10**12, "port": "2-1.3",
                 "lun": 0, "bridge": None, "bridge_serial": None, "key": "S1|x"}  # fmt: skip
-    found = {
+    fact_fields = {
         name: {"value": None, "why": "not reported"} if value is None
         else {"value": value, "unit": None, "source": "test"}
-        for name, value in known.items()
+        for name, value in values.items()
     }  # fmt: skip
     return {"code": "S1", "label": None, "identity": identity,
-            "guard": {"state": "free", "why": "USB"}, **found}  # fmt: skip
+            "guard": {"state": "free", "why": "USB"}, **fact_fields}  # fmt: skip
 
 
 def figure(name: str, value: float | None, unit: str = "MB/s", **more: Any) -> Json:
@@ -63,25 +63,25 @@ def run(*figures: Json, suite: str = "cdm", number: int = 7, **more: Any) -> Jso
             **more}  # fmt: skip
 
 
-def judged(made: Recipe, evidence: Evidence, **more: Any) -> Json:
-    given = {"seconds": 60.0, "begun_utc": "2026-01-31T12:00:00.000Z",
+def judged(rules: Recipe, evidence: Evidence, **more: Any) -> Json:
+    fields = {"seconds": 60.0, "begun_utc": "2026-01-31T12:00:00.000Z",
              "ended_utc": "2026-01-31T12:01:00.000Z", **more}  # fmt: skip
-    found = verdict.judge(made, Attempt(evidence=evidence, **given))
+    judgement = verdict.judge(rules, Attempt(evidence=evidence, **fields))
     # It is what is kept and sent: JSON, and no NaN.
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    return found
+    assert json.loads(json.dumps(judgement, allow_nan=False)) == judgement
+    return judgement
 
 
-def of(made: Recipe, *runs: Json, facts: Json | None = None, **more: Any) -> Json:
+def of(rules: Recipe, *runs: Json, facts: Json | None = None, **more: Any) -> Json:
     own = {"seconds", "stopped", "ended", "refused", "scanned", "earlier"} & more.keys()
     attempt = {name: more.pop(name) for name in own}
     evidence = Evidence(drive=facts or drive(), runs=runs or (run(),), **more)
-    return judged(made, evidence, **attempt)
+    return judged(rules, evidence, **attempt)
 
 
-def codes_of(found: Json) -> tuple[list[str], list[str]]:
-    return ([item["code"] for item in found["failures"]],
-            [item["code"] for item in found["inconclusive"]])  # fmt: skip
+def codes_of(judgement: Json) -> tuple[list[str], list[str]]:
+    return ([item["code"] for item in judgement["failures"]],
+            [item["code"] for item in judgement["inconclusive"]])  # fmt: skip
 
 
 # ---- limits
@@ -111,59 +111,59 @@ READ = "SEQ1M Q8T1 read"
 def test_a_limit_tells_measured_wanted_and_by_how_much(
     op: str, wanted: str, more: str, measured: float, by: float | None, percent: float | None
 ) -> None:
-    made = recipe(limit("figure", READ, op, wanted, more))
-    found = of(made, run(figure(READ, measured)))
-    (one,) = found["limits"]
+    rules = recipe(limit("figure", READ, op, wanted, more))
+    judgement = of(rules, run(figure(READ, measured)))
+    (one,) = judgement["limits"]
     assert (one["by"], one["by_percent"]) == (by, percent)
     assert (one["measured"], one["unit"], one["run"]) == (measured, "MB/s", 7)
     assert one["wanted"] == float(wanted) * (1000 if "GB/s" in more else 1)
     assert one["state"] == ("held" if by is None else "failed")
-    assert found["verdict"] == ("pass" if by is None else "fail")
-    assert found["exit_code"] == (0 if by is None else 1)
+    assert judgement["verdict"] == ("pass" if by is None else "fail")
+    assert judgement["exit_code"] == (0 if by is None else 1)
     if by is not None:
-        assert codes_of(found) == (["figure-limit"], [])
-        assert found["why"] == one["text"]
+        assert codes_of(judgement) == (["figure-limit"], [])
+        assert judgement["why"] == one["text"]
         assert re.match(rf"{READ} of cdm: [\d.]+ MB/s, wanted .*, off by [\d.]+ MB/s", one["text"])
     else:
-        assert found["why"] is None
+        assert judgement["why"] is None
 
 
 def test_what_a_failed_limit_says() -> None:
     text = limit("figure", READ, ">=", '"90 %"', 'of = "claim"')
     sheet = spec_sheets.read(b'model = "Samsung*"\nseq_read_mbps = 1000\n', "x.toml")
-    found = of(recipe(text), run(figure(READ, 810.0)), sheet=sheet)
-    assert found["limits"][0]["wanted"] == 900.0
-    assert found["why"] == (
+    judgement = of(recipe(text), run(figure(READ, 810.0)), sheet=sheet)
+    assert judgement["limits"][0]["wanted"] == 900.0
+    assert judgement["why"] == (
         "SEQ1M Q8T1 read of cdm: 810 MB/s, wanted >= 900 MB/s (90 % of the maker's claim), "
         "off by 90 MB/s (10 %)"
     )
     text = limit("figure", READ, "~", '"5 %"', 'of = "run 12"')
     other = run(figure(READ, 1000.0), number=12)
-    found = of(recipe(text), run(figure(READ, 900.0)), referenced={"run 12": other})
-    assert found["why"] == (
+    judgement = of(recipe(text), run(figure(READ, 900.0)), referenced={"run 12": other})
+    assert judgement["why"] == (
         "SEQ1M Q8T1 read of cdm: 900 MB/s, wanted 1000 MB/s within 5 % (run 12), "
         "off by 50 MB/s (5 %)"
     )
-    found = of(recipe(limit("fact", "transport", "==", '["usb-uas", "nvme"]')),
+    judgement = of(recipe(limit("fact", "transport", "==", '["usb-uas", "nvme"]')),
                facts=drive(transport="usb-bot"))  # fmt: skip
-    assert found["why"] == "transport: usb-bot, wanted usb-uas or nvme"
-    assert codes_of(found) == (["fact-limit"], [])
+    assert judgement["why"] == "transport: usb-bot, wanted usb-uas or nvme"
+    assert codes_of(judgement) == (["fact-limit"], [])
 
 
 def test_a_figure_over_all_passes_goes_before_those_of_single_ones() -> None:
     passes = [{**figure(READ, value), "pass": at} for at, value in ((1, 100.0), (2, 500.0))]
-    made = recipe(limit("figure", READ, ">=", "400"))
-    assert of(made, run(*passes, figure(READ, 450.0)))["verdict"] == "pass"
-    found = of(made, run(*passes))
-    assert (found["verdict"], found["limits"][0]["measured"]) == ("fail", 100.0)
+    rules = recipe(limit("figure", READ, ">=", "400"))
+    assert of(rules, run(*passes, figure(READ, 450.0)))["verdict"] == "pass"
+    judgement = of(rules, run(*passes))
+    assert (judgement["verdict"], judgement["limits"][0]["measured"]) == ("fail", 100.0)
 
 
 def test_a_suite_that_was_run_twice_is_judged_by_both() -> None:
-    made = recipe(limit("figure", READ, ">=", "400"), suites=("cdm", "cdm:real"))
-    found = of(made, run(figure(READ, 450.0)), run(figure(READ, 300.0), number=8))
-    assert found["limits"][0]["run"] == 8
+    rules = recipe(limit("figure", READ, ">=", "400"), suites=("cdm", "cdm:real"))
+    judgement = of(rules, run(figure(READ, 450.0)), run(figure(READ, 300.0), number=8))
+    assert judgement["limits"][0]["run"] == 8
     # The other one has no such test.
-    assert of(made, run(figure(READ, 450.0)), run(number=8))["verdict"] == "pass"
+    assert of(rules, run(figure(READ, 450.0)), run(number=8))["verdict"] == "pass"
 
 
 @pytest.mark.parametrize(
@@ -183,11 +183,11 @@ def test_a_suite_that_was_run_twice_is_judged_by_both() -> None:
 def test_a_figure_that_cannot_be_judged_makes_the_test_inconclusive(
     rows: list[Json], more: str, code: str, said: str
 ) -> None:
-    found = of(recipe(limit("figure", READ, ">=", "400", more)), run(*rows))
-    assert (found["verdict"], found["exit_code"]) == ("inconclusive", 5)
-    assert codes_of(found) == ([], [code])
-    assert said in found["why"]
-    assert found["limits"][0]["state"] == "unknown"
+    judgement = of(recipe(limit("figure", READ, ">=", "400", more)), run(*rows))
+    assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", 5)
+    assert codes_of(judgement) == ([], [code])
+    assert said in judgement["why"]
+    assert judgement["limits"][0]["state"] == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -203,9 +203,9 @@ def test_a_figure_that_cannot_be_judged_makes_the_test_inconclusive(
     ],
 )
 def test_what_is_not_known_makes_the_test_inconclusive(text: str, given: Json, code: str) -> None:
-    found = of(recipe(text), **given)
-    assert codes_of(found) == ([], [code])
-    assert found["exit_code"] == 5
+    judgement = of(recipe(text), **given)
+    assert codes_of(judgement) == ([], [code])
+    assert judgement["exit_code"] == 5
 
 
 @pytest.mark.parametrize(
@@ -230,25 +230,25 @@ def test_what_is_not_known_makes_the_test_inconclusive(text: str, given: Json, c
 def test_what_there_is_nothing_to_compare_with_is_inconclusive(
     more: str, given: Json, code: str
 ) -> None:
-    made = recipe(limit("figure", READ, ">=", '"90 %"', more))
-    assert codes_of(of(made, run(figure(READ, 500.0)), **given)) == ([], [code])
+    rules = recipe(limit("figure", READ, ">=", '"90 %"', more))
+    assert codes_of(of(rules, run(figure(READ, 500.0)), **given)) == ([], [code])
 
 
 def test_changes_and_peaks_are_measured() -> None:
-    made = recipe(limit("change", "wear", "<=", "0") + limit("peak", "temperature", "<=", "60"))
+    rules = recipe(limit("change", "wear", "<=", "0") + limit("peak", "temperature", "<=", "60"))
     warm = run(temperatures=[{"celsius": None}, {"celsius": 61.5}, {"celsius": 40.0}])
-    found = of(made, warm, after=drive(wear=3))
-    assert codes_of(found) == (["change-limit", "peak-limit"], [])
-    assert [item["measured"] for item in found["limits"]] == [1.0, 61.5]
-    assert found["why"].endswith("(and 1 more)")
-    assert of(made, run(temperatures=[{"celsius": 60.0}]), after=drive())["verdict"] == "pass"
+    judgement = of(rules, warm, after=drive(wear=3))
+    assert codes_of(judgement) == (["change-limit", "peak-limit"], [])
+    assert [item["measured"] for item in judgement["limits"]] == [1.0, 61.5]
+    assert judgement["why"].endswith("(and 1 more)")
+    assert of(rules, run(temperatures=[{"celsius": 60.0}]), after=drive())["verdict"] == "pass"
 
 
 def test_one_is_not_true() -> None:
-    made = recipe(limit("fact", "trim", "==", "true"))
-    assert of(made, facts=drive(trim=1))["verdict"] == "fail"
-    assert of(made, facts=drive(trim=False))["verdict"] == "fail"
-    assert of(made)["verdict"] == "pass"
+    rules = recipe(limit("fact", "trim", "==", "true"))
+    assert of(rules, facts=drive(trim=1))["verdict"] == "fail"
+    assert of(rules, facts=drive(trim=False))["verdict"] == "fail"
+    assert of(rules)["verdict"] == "pass"
 
 
 # ---- how a test ended
@@ -267,79 +267,84 @@ def test_one_is_not_true() -> None:
     ],
 )
 def test_a_run_that_did_not_end_well_tells_nothing(how: Json, code: str, number: int) -> None:
-    found = of(recipe(), run(**how))
-    assert (found["verdict"], found["exit_code"]) == ("inconclusive", number)
-    assert codes_of(found) == ([], [code])
-    assert "run 7 (cdm)" in found["why"]
+    judgement = of(recipe(), run(**how))
+    assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", number)
+    assert codes_of(judgement) == ([], [code])
+    assert "run 7 (cdm)" in judgement["why"]
 
 
 def test_a_failed_limit_goes_before_a_lost_drive_and_after_a_cancelled_test() -> None:
-    made = recipe(limit("figure", READ, ">=", "400"), suites=("cdm", "cdm:real"))
+    rules = recipe(limit("figure", READ, ">=", "400"), suites=("cdm", "cdm:real"))
     slow = run(figure(READ, 100.0))
-    lost = run(number=8, state="failed", exit_code=4, why="went away")
-    found = of(made, slow, lost)
-    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
-    assert codes_of(found) == (["figure-limit"], ["drive-lost"])
-    gone = run(number=8, state="cancelled", exit_code=130, why="cancelled")
-    found = of(made, slow, gone)
-    assert (found["verdict"], found["exit_code"]) == ("inconclusive", 130)
+    lost_run = run(number=8, state="failed", exit_code=4, why="went away")
+    judgement = of(rules, slow, lost_run)
+    assert (judgement["verdict"], judgement["exit_code"]) == ("fail", 1)
+    assert codes_of(judgement) == (["figure-limit"], ["drive-lost"])
+    cancelled_run = run(number=8, state="cancelled", exit_code=130, why="cancelled")
+    judgement = of(rules, slow, cancelled_run)
+    assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", 130)
     # What decided is told, and what was measured stays.
-    assert found["why"].startswith("run 8 (cdm) cancelled")
-    assert codes_of(found)[0] == ["figure-limit"]
+    assert judgement["why"].startswith("run 8 (cdm) cancelled")
+    assert codes_of(judgement)[0] == ["figure-limit"]
 
 
 def test_a_suite_that_was_not_run_is_told() -> None:
-    made = recipe(suites=("cdm", "das"))
-    found = of(made, run())
-    assert codes_of(found) == ([], ["not-run"])
-    assert found["why"] == "not run: das"
+    rules = recipe(suites=("cdm", "das"))
+    judgement = of(rules, run())
+    assert codes_of(judgement) == ([], ["not-run"])
+    assert judgement["why"] == "not run: das"
     # The run that ended badly says it all.
-    assert codes_of(of(made, run(state="failed", exit_code=4, why="x"))) == ([], ["drive-lost"])
-    assert codes_of(of(made, run(), ended=(3, "das was not begun: replugged"))) == ([], ["refused"])
+    assert codes_of(of(rules, run(state="failed", exit_code=4, why="x"))) == ([], ["drive-lost"])
+    assert codes_of(of(rules, run(), ended=(3, "das was not begun: replugged"))) == (
+        [],
+        ["refused"],
+    )
 
 
 def test_a_rule_that_ended_the_test_fails_the_drive() -> None:
-    cut = run(state="cancelled", exit_code=130, why="cancelled")
-    found = of(recipe(), cut, stopped=Reason("stopped-hot", "71 °C, wanted 70 at most"))
-    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
-    assert codes_of(found) == (["stopped-hot"], [])
+    stopped_run = run(state="cancelled", exit_code=130, why="cancelled")
+    judgement = of(recipe(), stopped_run, stopped=Reason("stopped-hot", "71 °C, wanted 70 at most"))
+    assert (judgement["verdict"], judgement["exit_code"]) == ("fail", 1)
+    assert codes_of(judgement) == (["stopped-hot"], [])
 
 
 def test_the_time_limit_fails_the_drive_once() -> None:
-    made = recipe(top='time_limit = "1 min"')
-    assert of(made, seconds=60.0)["verdict"] == "pass"
-    found = of(made, seconds=75.0)
-    assert codes_of(found) == (["time-limit"], [])
-    assert found["why"] == "the test took 75 s, wanted <= 60 s, off by 15 s"
-    cut = run(state="cancelled", exit_code=130, why="cancelled")
-    found = of(made, cut, seconds=61.0, stopped=Reason("time-limit", "not done after 60 s"))
-    assert codes_of(found) == (["time-limit"], [])
+    rules = recipe(top='time_limit = "1 min"')
+    assert of(rules, seconds=60.0)["verdict"] == "pass"
+    judgement = of(rules, seconds=75.0)
+    assert codes_of(judgement) == (["time-limit"], [])
+    assert judgement["why"] == "the test took 75 s, wanted <= 60 s, off by 15 s"
+    stopped_run = run(state="cancelled", exit_code=130, why="cancelled")
+    judgement = of(
+        rules, stopped_run, seconds=61.0, stopped=Reason("time-limit", "not done after 60 s")
+    )
+    assert codes_of(judgement) == (["time-limit"], [])
 
 
 def test_a_scanned_serial_that_differs_is_a_fail() -> None:
     assert of(recipe(), scanned="S1")["verdict"] == "pass"
-    found = of(recipe(), scanned="S2")
-    assert codes_of(found) == (["serial-mismatch"], [])
-    assert "S2" in found["why"] and "S1" in found["why"]
+    judgement = of(recipe(), scanned="S2")
+    assert codes_of(judgement) == (["serial-mismatch"], [])
+    assert "S2" in judgement["why"] and "S1" in judgement["why"]
     # As it is carried out, without any run: no limit is judged, and no suite is missed.
-    found = judged(recipe(), Evidence(drive=drive()), scanned="S2")
-    assert codes_of(found) == (["serial-mismatch"], [])
-    assert (found["verdict"], found["exit_code"], found["limits"]) == ("fail", 1, [])
+    judgement = judged(recipe(), Evidence(drive=drive()), scanned="S2")
+    assert codes_of(judgement) == (["serial-mismatch"], [])
+    assert (judgement["verdict"], judgement["exit_code"], judgement["limits"]) == ("fail", 1, [])
 
 
 def test_another_drive_after_the_test_is_inconclusive() -> None:
     other = drive()
     other["identity"] = {**other["identity"], "serial": "S9"}
-    found = of(recipe(), after=other)
-    assert codes_of(found) == ([], ["identity-changed"])
+    judgement = of(recipe(), after=other)
+    assert codes_of(judgement) == ([], ["identity-changed"])
     assert of(recipe(), after=drive(temperature=44))["verdict"] == "pass"
 
 
 def test_every_limit_holds_for_a_pass() -> None:
-    found = of(recipe(NOTHING + limit("fact", "health", "==", '"failed"')))
-    assert [item["state"] for item in found["limits"]] == ["held", "failed"]
-    assert found["failures"][0]["limit"] == 2
-    assert found["verdict"] == "fail"
+    judgement = of(recipe(NOTHING + limit("fact", "health", "==", '"failed"')))
+    assert [item["state"] for item in judgement["limits"]] == ["held", "failed"]
+    assert judgement["failures"][0]["limit"] == 2
+    assert judgement["verdict"] == "fail"
 
 
 # ---- before the start
@@ -370,14 +375,14 @@ def test_every_limit_holds_for_a_pass() -> None:
 def test_what_the_bench_must_offer_is_looked_at_first(
     start: str, facts: Json, code: str | None
 ) -> None:
-    made = recipe(f"{NOTHING}[start]\n{start}")
-    reasons = preconditions.reasons(made, drive(**facts))
+    rules = recipe(f"{NOTHING}[start]\n{start}")
+    reasons = preconditions.reasons(rules, drive(**facts))
     assert [item.code for item in reasons] == ([] if code is None else [code])
     if code is not None:
-        found = judged(made, Evidence(drive=drive(**facts)), refused=reasons)
-        assert (found["verdict"], found["exit_code"]) == ("inconclusive", 5)
-        assert codes_of(found) == ([], [code])
-        assert found["limits"] == [] and found["runs"] == []
+        judgement = judged(rules, Evidence(drive=drive(**facts)), refused=reasons)
+        assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", 5)
+        assert codes_of(judgement) == ([], [code])
+        assert judgement["limits"] == [] and judgement["runs"] == []
 
 
 @pytest.mark.parametrize(
@@ -397,8 +402,8 @@ def test_what_the_bench_must_offer_is_looked_at_first(
     ],
 )
 def test_a_recipe_is_for_the_drives_that_it_matches(match: str, fits: bool) -> None:
-    made = recipe(f"{NOTHING}[match]\n{match}")
-    reasons = preconditions.reasons(made, drive())
+    rules = recipe(f"{NOTHING}[match]\n{match}")
+    reasons = preconditions.reasons(rules, drive())
     assert [item.code for item in reasons] == ([] if fits else ["no-match"])
 
 
@@ -412,10 +417,10 @@ BLANK_ONLY = replace(ERASING, erase_used=False)
 
 
 def why_not(
-    made: Recipe, found: Json, ports: tuple[str, ...], plugged: bool, data: str | None = None
+    rules: Recipe, drive_facts: Json, ports: tuple[str, ...], plugged: bool, data: str | None = None
 ) -> str | None:
     reason = preconditions.why_not_erased(
-        made, found, bench_ports=ports, plugged=plugged, sample=lambda: data
+        rules, drive_facts, bench_ports=ports, plugged=plugged, sample=lambda: data
     )
     assert reason is None or reason.code == "erase-not-allowed"
     return reason.text if reason else None
@@ -423,9 +428,9 @@ def why_not(
 
 def test_all_four_conditions_give_leave_and_each_missing_one_is_told() -> None:
     for allow, port, plugged, blank in itertools.product((True, False), repeat=4):
-        made = replace(BLANK_ONLY, allow_erase=allow)
-        found = drive(contents="nothing" if blank else "gpt partition table, ntfs")
-        told = why_not(made, found, ("2-1.3",) if port else ("2-1.4",), plugged)
+        rules = replace(BLANK_ONLY, allow_erase=allow)
+        drive_facts = drive(contents="nothing" if blank else "gpt partition table, ntfs")
+        refusal = why_not(rules, drive_facts, ("2-1.3",) if port else ("2-1.4",), plugged)
         missing = {
             "the recipe does not say allow_erase = true": not allow,
             "port 2-1.3 is not listed in bench_ports": not port,
@@ -434,26 +439,26 @@ def test_all_four_conditions_give_leave_and_each_missing_one_is_told() -> None:
             "erase_used = true": not blank,
         }
         if not any(missing.values()):
-            assert told is None
+            assert refusal is None
             continue
-        assert told is not None and told.startswith("erase not allowed: ")
+        assert refusal is not None and refusal.startswith("erase not allowed: ")
         for sentence, lacks in missing.items():
-            assert (sentence in told) == lacks, (told, sentence)
+            assert (sentence in refusal) == lacks, (refusal, sentence)
 
 
 def test_used_drives_are_erased_where_the_recipe_says_so() -> None:
     used = drive(contents="ntfs")
     assert why_not(ERASING, used, ("2-1.3",), True) is None
-    told = why_not(replace(ERASING, allow_erase=False), used, ("2-1.3",), True)
-    assert told == "erase not allowed: the recipe does not say allow_erase = true"
+    refusal = why_not(replace(ERASING, allow_erase=False), used, ("2-1.3",), True)
+    assert refusal == "erase not allowed: the recipe does not say allow_erase = true"
 
 
 @pytest.mark.parametrize("state", ["locked", "protected", None])
 def test_a_drive_that_is_not_free_is_never_erased(state: str | None) -> None:
-    found = drive()
-    found["guard"] = {"state": state, "why": "it holds BitLocker"} if state else {}
-    told = why_not(ERASING, found, ("2-1.3",), True)
-    assert told is not None and told.startswith("erase not allowed: the drive is ")
+    drive_facts = drive()
+    drive_facts["guard"] = {"state": state, "why": "it holds BitLocker"} if state else {}
+    refusal = why_not(ERASING, drive_facts, ("2-1.3",), True)
+    assert refusal is not None and refusal.startswith("erase not allowed: the drive is ")
 
 
 def test_what_cannot_be_told_is_not_erased() -> None:
@@ -464,8 +469,8 @@ def test_what_cannot_be_told_is_not_erased() -> None:
     nowhere = drive()
     nowhere["identity"] = {**nowhere["identity"], "port": None}
     assert why_not(ERASING, nowhere, ("2-1.3",), True) is not None
-    told = why_not(ERASING, drive(transport="sata"), ("2-1.3",), True)
-    assert told is not None and "the recipe is not for this drive: transport sata" in told
+    refusal = why_not(ERASING, drive(transport="sata"), ("2-1.3",), True)
+    assert refusal is not None and "the recipe is not for this drive: transport sata" in refusal
 
 
 def test_a_drive_without_a_signature_is_erased_only_where_its_sample_is_blank() -> None:
@@ -485,11 +490,11 @@ def test_no_sample_is_read_where_the_answer_is_known(
     def sample() -> str | None:
         raise AssertionError("read")
 
-    found = drive(contents=contents)
-    found["guard"] = {"state": state, "why": "test"}
-    made = replace(BLANK_ONLY, allow_erase=allow)
+    drive_facts = drive(contents=contents)
+    drive_facts["guard"] = {"state": state, "why": "test"}
+    rules = replace(BLANK_ONLY, allow_erase=allow)
     assert preconditions.why_not_erased(
-        made, found, bench_ports=("2-1.3",), plugged=True, sample=sample
+        rules, drive_facts, bench_ports=("2-1.3",), plugged=True, sample=sample
     )
 
 
@@ -498,9 +503,9 @@ def test_erase_not_allowed_is_inconclusive() -> None:
         BLANK_ONLY, drive(), bench_ports=(), plugged=True, sample=lambda: None
     )
     assert reason is not None
-    found = judged(BLANK_ONLY, Evidence(drive=drive()), refused=[reason])
-    assert (found["verdict"], found["exit_code"]) == ("inconclusive", 5)
-    assert found["why"].startswith("erase not allowed: port 2-1.3")
+    judgement = judged(BLANK_ONLY, Evidence(drive=drive()), refused=[reason])
+    assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", 5)
+    assert judgement["why"].startswith("erase not allowed: port 2-1.3")
 
 
 # ---- rules that end a test
@@ -525,10 +530,10 @@ STEPS = [
 
 def seconds(*parts: tuple[int, int, float]) -> list[Second]:
     """(step, how many seconds, MB/s) of each part."""
-    made: list[Second] = []
+    samples: list[Second] = []
     for step, count, rate in parts:
-        made += [Second(len(made) + at + 1.0, step, int(rate * 1e6)) for at in range(count)]
-    return made
+        samples += [Second(len(samples) + at + 1.0, step, int(rate * 1e6)) for at in range(count)]
+    return samples
 
 
 @pytest.mark.parametrize(
@@ -549,85 +554,85 @@ def seconds(*parts: tuple[int, int, float]) -> list[Second]:
     ],
 )
 def test_a_rate_below_the_rule_for_its_time_ends_the_test(record: list[Second], ends: bool) -> None:
-    made = recipe(f'{NOTHING}[[stop]]\nrate_below = 20\nfor = "10 s"\nsteps = "SEQ*"')
-    found = early_stop.due(made.stops, Record(steps=STEPS, samples=record))
-    assert (found is not None) == ends
-    if found is not None:
-        assert found.code == "stopped-slow"
-        assert found.text.startswith("SEQ1M Q8T1 write pass 1: ")
-        assert found.text.endswith(" MB/s for 10 s, wanted 20 MB/s at least")
+    rules = recipe(f'{NOTHING}[[stop]]\nrate_below = 20\nfor = "10 s"\nsteps = "SEQ*"')
+    reason = early_stop.due(rules.stops, Record(steps=STEPS, samples=record))
+    assert (reason is not None) == ends
+    if reason is not None:
+        assert reason.code == "stopped-slow"
+        assert reason.text.startswith("SEQ1M Q8T1 write pass 1: ")
+        assert reason.text.endswith(" MB/s for 10 s, wanted 20 MB/s at least")
 
 
 def test_heat_and_errors_end_the_test() -> None:
-    made = recipe(f"{NOTHING}[[stop]]\ntemperature_above = 70\n[[stop]]\nerrors = 2")
+    rules = recipe(f"{NOTHING}[[stop]]\ntemperature_above = 70\n[[stop]]\nerrors = 2")
     link = ("link", "usb_speed changed from 10000 to 480")
     assert (
-        early_stop.due(made.stops, Record(steps=STEPS, temperatures=[70.0], events=[link])) is None
+        early_stop.due(rules.stops, Record(steps=STEPS, temperatures=[70.0], events=[link])) is None
     )
-    found = early_stop.due(made.stops, Record(steps=STEPS, temperatures=[20.0, 70.5]))
-    assert found == Reason("stopped-hot", "70.5 °C, wanted 70 at most")
-    found = early_stop.due(made.stops, Record(steps=STEPS, events=[link, ("setting", "x"), link]))
-    assert found is not None and found.code == "stopped-errors"
+    reason = early_stop.due(rules.stops, Record(steps=STEPS, temperatures=[20.0, 70.5]))
+    assert reason == Reason("stopped-hot", "70.5 °C, wanted 70 at most")
+    reason = early_stop.due(rules.stops, Record(steps=STEPS, events=[link, ("setting", "x"), link]))
+    assert reason is not None and reason.code == "stopped-errors"
 
 
 # ---- again, and several drives
 
 
 def test_a_test_is_done_again_only_where_that_may_change_something() -> None:
-    made = recipe(limit("figure", READ, ">=", "400") + NOTHING, top="retries = 2")
+    rules = recipe(limit("figure", READ, ">=", "400") + NOTHING, top="retries = 2")
     slow = run(figure(READ, 100.0))
-    first = of(made, slow)
-    assert verdict.again(made, first)
-    second = of(made, slow, earlier=[first])
-    assert (second["retries"], verdict.again(made, second)) == (1, True)
-    third = of(made, slow, earlier=[first, second])
-    assert (third["retries"], verdict.again(made, third)) == (2, False)
+    first = of(rules, slow)
+    assert verdict.again(rules, first)
+    second = of(rules, slow, earlier=[first])
+    assert (second["retries"], verdict.again(rules, second)) == (1, True)
+    third = of(rules, slow, earlier=[first, second])
+    assert (third["retries"], verdict.again(rules, third)) == (2, False)
     assert [item["verdict"] for item in third["earlier"]] == ["fail", "fail"]
-    assert not verdict.again(made, of(made, run(figure(READ, 500.0))))
+    assert not verdict.again(rules, of(rules, run(figure(READ, 500.0))))
     # A fact, a lost drive, a wrong serial stay what they are.
-    assert not verdict.again(made, of(made, slow, facts=drive(external=False)))
-    lost = run(state="failed", exit_code=4, why="went away")
-    assert not verdict.again(made, of(made, lost))
+    assert not verdict.again(rules, of(rules, slow, facts=drive(external=False)))
+    lost_run = run(state="failed", exit_code=4, why="went away")
+    assert not verdict.again(rules, of(rules, lost_run))
     assert not verdict.again(recipe(limit("figure", READ, ">=", "400")), first)
-    assert not verdict.again(made, of(made, run(figure("x", 1.0))))
-    cut = run(state="cancelled", exit_code=130, why="cancelled")
+    assert not verdict.again(rules, of(rules, run(figure("x", 1.0))))
+    stopped_run = run(state="cancelled", exit_code=130, why="cancelled")
     stopped = Reason("stopped-slow", "too slow")
-    assert verdict.again(made, of(made, cut, stopped=stopped))
-    assert not verdict.again(made, of(made, lost, stopped=stopped))
+    assert verdict.again(rules, of(rules, stopped_run, stopped=stopped))
+    assert not verdict.again(rules, of(rules, lost_run, stopped=stopped))
 
 
 def test_the_exit_code_of_several_drives_is_by_precedence() -> None:
     for first, second in itertools.product(PRECEDENCE, repeat=2):
-        found = verdict.exit_code([{"exit_code": first}, {"exit_code": second}])
-        assert found == min(first, second, key=PRECEDENCE.index)
+        exit_code = verdict.exit_code([{"exit_code": first}, {"exit_code": second}])
+        assert exit_code == min(first, second, key=PRECEDENCE.index)
     assert verdict.exit_code([{"exit_code": 0}, {"exit_code": 2}]) == 2
 
 
 def test_fail_is_exit_code_1_and_nothing_else_is() -> None:
-    made = recipe(limit("figure", READ, ">=", "400"))
+    rules = recipe(limit("figure", READ, ">=", "400"))
     ends = [(None, 0, "done"), ("x", 4, "failed"), ("x", 130, "cancelled"), ("x", 3, "failed")]
     for (why, code, state), value, scanned in itertools.product(ends, (100.0, 500.0), ("S1", "S2")):
         one = run(figure(READ, value), why=why, exit_code=code, state=state)
-        found = of(made, one, scanned=scanned)
-        assert (found["exit_code"] == 1) == (found["verdict"] == "fail")
-        assert (found["exit_code"] == 0) == (found["verdict"] == "pass")
-        assert (found["why"] is None) == (found["verdict"] == "pass")
+        judgement = of(rules, one, scanned=scanned)
+        assert (judgement["exit_code"] == 1) == (judgement["verdict"] == "fail")
+        assert (judgement["exit_code"] == 0) == (judgement["verdict"] == "pass")
+        assert (judgement["why"] is None) == (judgement["verdict"] == "pass")
 
 
 def test_judging_changes_nothing_that_it_is_given() -> None:
-    made = recipe(limit("figure", READ, ">=", "400"))
-    found, one = drive(), run(figure(READ, 100.0))
-    kept = copy.deepcopy((found, one))
-    of(made, one, facts=found)
-    assert (found, one) == kept
+    rules = recipe(limit("figure", READ, ">=", "400"))
+    drive_facts, one = drive(), run(figure(READ, 100.0))
+    originals = copy.deepcopy((drive_facts, one))
+    of(rules, one, facts=drive_facts)
+    assert (drive_facts, one) == originals
 
 
 # ---- codes
 
 
 def test_every_code_is_told_in_the_docs() -> None:
-    told = (Path(__file__).resolve().parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
-    tables = told.split("Codes are stable")[1].split("## ")[0]
+    page = (Path(__file__).resolve().parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
+    tables = page.split("Codes are stable")[1].split("## ")[0]
     rows = re.findall(r"^\| `([a-z-]+)` \|", tables, re.MULTILINE)
     assert rows == [*codes.FAILURES, *codes.INCONCLUSIVE]
     assert len(set(rows)) == len(rows)
@@ -635,10 +640,10 @@ def test_every_code_is_told_in_the_docs() -> None:
 
 
 def test_every_limit_of_every_kind_has_its_word() -> None:
-    made = recipe(
+    rules = recipe(
         limit("figure", READ, ">=", "1") + limit("fact", "wear", "<=", "1")
         + limit("change", "wear", "<=", "1") + limit("peak", "temperature", "<=", "1")
     )  # fmt: skip
-    assert [limits.what(item) for item in made.limits] == [
+    assert [limits.what(item) for item in rules.limits] == [
         "SEQ1M Q8T1 read of cdm", "wear", "change of wear", "highest temperature",
     ]  # fmt: skip

@@ -80,14 +80,14 @@ def vm() -> RunVm:
         return outcome
 
     def once(command: str, **settings: str) -> Outcome:
-        done = subprocess.run(
+        process = subprocess.run(
             [VM, command],
             cwd=CLONE,
             env=_environment({"BENCHSTICK_VM_TIMEOUT": "600"} | settings),
             stdin=subprocess.DEVNULL,
             capture_output=True,
         )
-        return Outcome(done.returncode, done.stdout, done.stderr)
+        return Outcome(process.returncode, process.stdout, process.stderr)
 
     return run
 
@@ -145,18 +145,18 @@ class LiveVm:
     def qmp(self) -> Qmp:
         return Qmp(self.qmp_path)
 
-    def wait_line(self, wanted: bytes) -> bytes:
+    def wait_line(self, marker: bytes) -> bytes:
         """Reads stdout up to the line that contains `wanted`; fails when the output ends first."""
         assert self.process.stdout
-        seen = []
+        lines = []
         for line in self.process.stdout:
-            if wanted in line:
+            if marker in line:
                 return line
-            seen.append(line)
+            lines.append(line)
         outcome = self.finish()
-        said = f"the command ended without {wanted!r}; it said {b''.join(seen)!r}"
+        message = f"the command ended without {marker!r}; it said {b''.join(lines)!r}"
         kind = VmLost if outcome.code == VM_LOST else AssertionError
-        raise kind(f"{said}, exit code {outcome.code}: {outcome.err.decode(errors='replace')}")
+        raise kind(f"{message}, exit code {outcome.code}: {outcome.err.decode(errors='replace')}")
 
     @contextlib.contextmanager
     def lost_in(self) -> Iterator[None]:

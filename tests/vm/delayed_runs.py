@@ -25,15 +25,15 @@ READ = ("--param", "only=read")
 def run(serial: str, *more: str) -> Any:
     """One cdm run on the raw drive; its JSON."""
     print("running on", serial, *more, file=sys.stderr, flush=True)
-    done = subprocess.run(
+    process = subprocess.run(
         ["benchstick", "run", "cdm", "--drive", serial, "--unlock", serial, "--erase", serial,
          *RAW, *more, "--json"],
         capture_output=True,
         text=True,
     )
-    if done.returncode:
-        sys.exit(f"{serial}: exit {done.returncode}: {done.stderr}")
-    return json.loads(done.stdout)
+    if process.returncode:
+        sys.exit(f"{serial}: exit {process.returncode}: {process.stderr}")
+    return json.loads(process.stdout)
 
 
 def raw_fio(document: Any, name: str) -> dict[str, float]:
@@ -48,11 +48,11 @@ def raw_fio(document: Any, name: str) -> dict[str, float]:
     scheduler.write_text("none")
     before = requests(document["drive"]["name"])
     subprocess.run(argv, check=True, capture_output=True)
-    given = requests(document["drive"]["name"]) - before
+    drive_ios = requests(document["drive"]["name"]) - before
     text = Path(folder, "out").read_text()
     job = json.loads(text[text.index("{") :])["jobs"][0]
-    made = job["read"]["total_ios"] + job["write"]["total_ios"]
-    return {"iops": job["read"]["iops"] + job["write"]["iops"], "share": made / given}
+    fio_ios = job["read"]["total_ios"] + job["write"]["total_ios"]
+    return {"iops": job["read"]["iops"] + job["write"]["iops"], "share": fio_ios / drive_ios}
 
 
 def requests(name: str) -> int:
@@ -63,12 +63,12 @@ def requests(name: str) -> int:
 
 def figures(document: Any) -> dict[str, Any]:
     """Each test's pass: IOPS, state, what the drive held, request size."""
-    found = {}
+    by_test = {}
     for item in document["figures"]:
         if item["pass"] == 1 and item["unit"] == "MB/s":
             counters = item["detail"]["counters"]
             side = "write_bytes" if item["name"].endswith("write") else "read_bytes"
-            found[item["name"]] = {
+            by_test[item["name"]] = {
                 "state": item["state"],
                 "why": item["why"],
                 "iops": item["detail"]["totals"]["ios"] / item["detail"]["totals"]["seconds"],
@@ -78,7 +78,7 @@ def figures(document: Any) -> dict[str, Any]:
                 "inflight": item["detail"]["inflight_median"],
                 "queue": counters["queue_mean"],
             }
-    return found
+    return by_test
 
 
 def entry(document: Any) -> dict[str, Any]:
@@ -107,39 +107,39 @@ def null_blk(label: str, **settings: int) -> str:
     if "mbps" in settings:
         # A request larger than what a tick hands out would wait for ever.
         Path(f"/sys/block/{name}/queue/max_sectors_kb").write_text("64")
-    shown = subprocess.run(["benchstick", "drive", f"/dev/{name}", "--json"], capture_output=True)
-    if shown.returncode:
-        raise RuntimeError(f"{name}: exit {shown.returncode}: {shown.stderr.decode()}")
-    return str(json.loads(shown.stdout)["code"])
+    process = subprocess.run(["benchstick", "drive", f"/dev/{name}", "--json"], capture_output=True)
+    if process.returncode:
+        raise RuntimeError(f"{name}: exit {process.returncode}: {process.stderr.decode()}")
+    return str(json.loads(process.stdout)["code"])
 
 
 def set_queue_depth(serial: str, depth: int) -> None:
     """Set the kernel's queue depth of a SATA drive; 1 switches NCQ off."""
-    listed = subprocess.run(
+    output = subprocess.run(
         ["lsblk", "-dno", "NAME,SERIAL"], capture_output=True, text=True, check=True
     ).stdout
-    name = next(line.split()[0] for line in listed.splitlines() if serial in line)
+    name = next(line.split()[0] for line in output.splitlines() if serial in line)
     Path(f"/sys/block/{name}/device/queue_depth").write_text(str(depth))
 
 
 def side_by_side(
-    wanted: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]],
+    jobs: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]],
 ) -> dict[str, Any]:
     """A run on each of several drives at once, then raw fio on each: all wait for their drives
     most of the time."""
-    with ThreadPoolExecutor(len(wanted)) as pool:
-        runs = {name: pool.submit(run, serial, *more) for name, (serial, more, _) in wanted.items()}
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        runs = {name: pool.submit(run, serial, *more) for name, (serial, more, _) in jobs.items()}
         documents = {name: future.result() for name, future in runs.items()}
         # When a run lets go of its drive, udev looks at what is on it.
         settle()
         raw = {
             (name, test): pool.submit(raw_fio, documents[name], test)
-            for name, (_, _, tests) in wanted.items()
+            for name, (_, _, tests) in jobs.items()
             for test in tests
             if not test.endswith("write")
         }
         measured = {key: future.result() for key, future in raw.items()}
-    for name, (_, _, tests) in wanted.items():
+    for name, (_, _, tests) in jobs.items():
         for test in tests:
             if test.endswith("write"):
                 settle()

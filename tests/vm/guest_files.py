@@ -44,23 +44,23 @@ def command_of(stem: str) -> list[str]:
 
 def nodes() -> dict[str, str]:
     """The nodes of the drives under test by serial."""
-    listed = subprocess.run(
+    process = subprocess.run(
         ["lsblk", "-J", "-d", "-o", "PATH,SERIAL"], capture_output=True, text=True, check=True
     )
-    drives = json.loads(listed.stdout)["blockdevices"]
+    drives = json.loads(process.stdout)["blockdevices"]
     return {one["serial"]: one["path"] for one in drives if one["serial"] in SERIALS}
 
 
 def drives_there() -> dict[str, str]:
     """All drives under test; waits for one that is on its way back."""
     deadline = time.monotonic() + WAIT_S
-    while set(found := nodes()) != set(SERIALS):
+    while set(drives := nodes()) != set(SERIALS):
         if time.monotonic() > deadline:
             raise SystemExit(
-                f"drives are missing after {WAIT_S:.0f} s: {set(SERIALS) - set(found)}"
+                f"drives are missing after {WAIT_S:.0f} s: {set(SERIALS) - set(drives)}"
             )
         time.sleep(0.5)
-    return found
+    return drives
 
 
 def unmount_all(paths: list[str]) -> None:

@@ -56,15 +56,15 @@ def take_sense(kernel: str) -> None:
 
 
 def carry_out(ready: Ready, home: Path, during: Any = None) -> dict[str, Any]:
-    begun: list[int] = []
+    run_numbers: list[int] = []
     try:
         outcome = execute(
-            ready, home, cancel=threading.Event(), progress=during, begun=begun.append
+            ready, home, cancel=threading.Event(), progress=during, on_begin=run_numbers.append
         )
         code, why = outcome.exit_code, outcome.why
     except BenchError as error:
         code, why = error.exit_code, error.message
-    return {"code": code, "why": why, "begun": bool(begun)}
+    return {"code": code, "why": why, "begun": bool(run_numbers)}
 
 
 def between(name: str, drive: Drive, way: str) -> dict[str, Any]:
@@ -100,9 +100,9 @@ def resting(name: str, drive: Drive, fs: str | None) -> dict[str, Any]:
             swaps.append(threading.Thread(target=swap, args=(name,)))
             swaps[0].start()
 
-    found = carry_out(make_ready(job, home, drive=drive), home, during)
+    outcome = carry_out(make_ready(job, home, drive=drive), home, during)
     return {
-        **found,
+        **outcome,
         "swapped": bool(swaps) and (SIGNALS / name).exists(),
         "mounted": str(run) in Path("/proc/mounts").read_text(),
         "state": Path(f"/sys/block/{drive.name}/device/state").read_text().strip(),
@@ -124,8 +124,8 @@ def one(name: str, drive: Drive, answers: Any) -> None:
 
 def main() -> None:
     subprocess.run(["udevadm", "settle", "--timeout=120"], check=True)
-    listed = subprocess.run(["lsblk", "-J", "-d", "-o", "NAME,SERIAL"], capture_output=True)
-    rows = json.loads(listed.stdout)["blockdevices"]
+    process = subprocess.run(["lsblk", "-J", "-d", "-o", "NAME,SERIAL"], capture_output=True)
+    rows = json.loads(process.stdout)["blockdevices"]
     names = {str(row["name"]): str(row["serial"]) for row in rows}
     for kernel, serial in names.items():
         if serial in sys.argv[1:]:
@@ -134,24 +134,24 @@ def main() -> None:
     # One look for all: it takes long under emulation.
     others = [kernel for kernel, serial in names.items() if serial not in sys.argv[1:]]
     drives = {drive.name: drive for drive in discover.scan(skip_queries=others)}
-    chosen = {names[kernel]: drive for kernel, drive in drives.items()}
+    by_serial = {names[kernel]: drive for kernel, drive in drives.items()}
     fio.check()
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
-    found: dict[str, Any] = {}
+    outcomes: dict[str, Any] = {}
     # A plan that is refused takes a moment; the runs rest most of their time.
     plans = [name for name in sys.argv[1:] if name.startswith("CARDPLAN")]
     for names_at_once in (plans, [name for name in sys.argv[1:] if name not in plans]):
         children = [
-            context.Process(target=one, args=(name, chosen[name], answers))
+            context.Process(target=one, args=(name, by_serial[name], answers))
             for name in names_at_once
         ]
         for child in children:
             child.start()
-        found |= dict(answers.get(timeout=LIMIT_S) for _ in children)
+        outcomes |= dict(answers.get(timeout=LIMIT_S) for _ in children)
         for child in children:
             child.join()
-    print("answer", json.dumps(found), flush=True)
+    print("answer", json.dumps(outcomes), flush=True)
 
 
 if __name__ == "__main__":

@@ -68,20 +68,20 @@ def bench(*argv: str) -> subprocess.CompletedProcess[str]:
 
 def until(what: Callable[[], Any], seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
-    while not (found := what()):
+    while not (value := what()):
         if time.monotonic() > deadline:
             with contextlib.suppress(sqlite3.Error):
                 say(f"slots: {slots()}")
             raise SystemExit(f"did not happen within {seconds:.0f} s: {what}")
         time.sleep(0.1)
-    return found
+    return value
 
 
 def node(serial: str) -> Path | None:
     """The drive's node, None while it is not there."""
-    listed = subprocess.run(["lsblk", "-dno", "PATH,SERIAL"], capture_output=True, text=True).stdout
-    found = [line.split()[0] for line in listed.splitlines() if line.split()[1:] == [serial]]
-    return Path(found[0]) if found else None
+    output = subprocess.run(["lsblk", "-dno", "PATH,SERIAL"], capture_output=True, text=True).stdout
+    paths = [line.split()[0] for line in output.splitlines() if line.split()[1:] == [serial]]
+    return Path(paths[0]) if paths else None
 
 
 def usb_port(serial: str) -> Path:
@@ -99,11 +99,11 @@ def allow(port: Path, on: bool) -> None:
 @contextlib.contextmanager
 def taking_away(serial: str, port: Path) -> Iterator[None]:
     """Take the drive away once its timed pass has begun."""
-    done = threading.Event()
+    stop_event = threading.Event()
 
     def watch() -> None:
         name = (node(serial) or Path("none")).name
-        while not done.wait(0.2):
+        while not stop_event.wait(0.2):
             for path in Path("/run/benchstick/live").glob("*.json"):
                 with contextlib.suppress(OSError, ValueError):
                     live = json.loads(path.read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def taking_away(serial: str, port: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        stop_event.set()
         thread.join()
 
 
@@ -128,7 +128,7 @@ def _drive_of(uuid: str) -> str | None:
     return None if row is None else str(json.loads(row[0])["name"])
 
 
-def told(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
+def summarize(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
     """Of each drive: the word, its exit code, the codes of its reasons."""
     return {
         one["drive"]["code"]: {
@@ -147,21 +147,21 @@ def by_command(ports: dict[str, Path]) -> dict[str, Any]:
     recipe.write_text(RECIPE, encoding="utf-8")
     words = [word for serial in SERIALS for word in ("--drive", serial, "--erase", serial)]
     with taking_away("QALOST001", ports["QALOST001"]):
-        done = bench("qa", str(recipe), *words, "--json", "--junit", f"{folder}/junit.xml",
+        process = bench("qa", str(recipe), *words, "--json", "--junit", f"{folder}/junit.xml",
                      "--csv", f"{folder}/qa.csv", "--events", f"{folder}/events")  # fmt: skip
-    if not done.stdout:
-        raise SystemExit(f"qa: exit {done.returncode}: {done.stderr}")
-    document = json.loads(done.stdout)
+    if not process.stdout:
+        raise SystemExit(f"qa: exit {process.returncode}: {process.stderr}")
+    document = json.loads(process.stdout)
     suites = Xml.parse(folder / "junit.xml").getroot()
     with (folder / "qa.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     events = (folder / "events").read_text(encoding="ascii").splitlines()
     return {
-        "exit": done.returncode,
+        "exit": process.returncode,
         "document_exit": document["exit_code"],
-        "drives": told(document["verdicts"]),
+        "drives": summarize(document["verdicts"]),
         "together": max(len(run["conditions"]["alongside"]) for run in _runs(document)),
-        "shared": [line for line in done.stderr.splitlines() if "shared by" in line],
+        "shared": [line for line in process.stderr.splitlines() if "shared by" in line],
         "junit": {
             suite.get("name"): [
                 case.get("type") for kind in ("failure", "error") for case in suite.iter(kind)
@@ -247,21 +247,21 @@ def by_itself(ports: dict[str, Path]) -> dict[str, Any]:
         until(lambda: node("QALOST001"))
         with taking_away("QALOST001", ports["QALOST001"]):
             until(lambda: all(row["state"] == "done" for row in slots().values()), 240)
-        found = slots()
+        slot_rows = slots()
         rows = bench_rows("SELECT verdict_json FROM verdicts ORDER BY number DESC LIMIT 4")
         waited = bench_rows("SELECT tries, why FROM outbox WHERE delivered_utc IS NULL")
         posted = receive(lambda: not bench_rows("SELECT 1 FROM outbox WHERE delivered_utc IS NULL"))
     return {
         "during": during,
-        "slots": {name: [row["word"], row["code"]] for name, row in found.items()},
-        "drives": told([json.loads(row["verdict_json"]) for row in rows]),
+        "slots": {name: [row["word"], row["code"]] for name, row in slot_rows.items()},
+        "drives": summarize([json.loads(row["verdict_json"]) for row in rows]),
         "scans": bench_rows("SELECT text, kind, taken FROM scans ORDER BY id"),
         "waited": waited,
         "posted": posted,
     }
 
 
-def receive(done: Callable[[], Any]) -> list[dict[str, Any]]:
+def receive(is_done: Callable[[], Any]) -> list[dict[str, Any]]:
     """What the webhook's receiver gets once it is there; the first time it says 500."""
     got: list[dict[str, Any]] = []
 
@@ -278,7 +278,7 @@ def receive(done: Callable[[], Any]) -> list[dict[str, Any]]:
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", WEBHOOK), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    until(done, 300)
+    until(is_done, 300)
     server.shutdown()
     return got
 

@@ -32,7 +32,7 @@ TOGETHER = {"BSSATA0001": ("2450MB", 2), "BSUAS0001": ("1600MB", 0), "BSBOT0001"
 def run(serial: str, span: str, pause: int) -> Any:
     """One run on the raw drive; its document."""
     print("sustained on", serial, span, file=sys.stderr, flush=True)
-    done = subprocess.run(
+    process = subprocess.run(
         ["benchstick", "run", "sustained", "--drive", serial, "--unlock", serial, "--erase", serial,
          # No purge: the drives of null backend keep nothing, no marks either.
          "--param", f"span={span}", "--param", f"pause={pause}", "--param", "purge=none",
@@ -40,9 +40,9 @@ def run(serial: str, span: str, pause: int) -> Any:
         capture_output=True,
         text=True,
     )  # fmt: skip
-    if done.returncode:
-        sys.exit(f"{serial}: exit {done.returncode}: {done.stderr}")
-    return json.loads(done.stdout)
+    if process.returncode:
+        sys.exit(f"{serial}: exit {process.returncode}: {process.stderr}")
+    return json.loads(process.stdout)
 
 
 def series(document: Any) -> list[tuple[int, float, int, float]]:

@@ -96,8 +96,8 @@ def test_output_is_byte_exact_and_apart(outcome: Outcome) -> None:
     assert rest.startswith(b"\0\1\xff\r\n\nend")
     assert rest.removeprefix(b"\0\1\xff\r\n\nend") == b"x" * 3_000_000
     # another VM of this clone may have been running: then scripts/vm said that it waits
-    told = [line for line in outcome.err.splitlines(keepends=True) if b"waiting" not in line]
-    assert told == [b"to stderr\r\n"]
+    messages = [line for line in outcome.err.splitlines(keepends=True) if b"waiting" not in line]
+    assert messages == [b"to stderr\r\n"]
 
 
 def test_surroundings(outcome: Outcome) -> None:
@@ -137,7 +137,7 @@ def test_make_vm_passes_the_command_on() -> None:
     """Through make, which eats `$` where it can, and ends with a failure when the command does."""
     command = f"printf %s {_shell(TEXT)}; echo $((6*7)) ${{0##*/}} $(echo sub); exit 130"
     for _ in range(2):
-        done = subprocess.run(
+        process = subprocess.run(
             ["make", "vm", f"CMD={command}"],
             cwd=CLONE,
             # As from a shell: below another make this one says where it is on stdout.
@@ -146,12 +146,12 @@ def test_make_vm_passes_the_command_on() -> None:
             stdin=subprocess.DEVNULL,
             timeout=600,
         )
-        if f"Error {VM_LOST}" not in done.stderr.decode():
+        if f"Error {VM_LOST}" not in process.stderr.decode():
             break
-    assert done.stdout.decode() == f"{TEXT}42 bash sub\n"
-    assert done.returncode != 0
+    assert process.stdout.decode() == f"{TEXT}42 bash sub\n"
+    assert process.returncode != 0
     # make's own exit code for any failure is 2; it names the command's
-    assert "Error 130" in done.stderr.decode()
+    assert "Error 130" in process.stderr.decode()
 
 
 def test_guest_that_dies_is_told(vm: RunVm) -> None:
@@ -193,12 +193,12 @@ def test_shell_on_a_terminal() -> None:
         start_new_session=True,
     )
     os.close(theirs)
-    said = b""
+    output = b""
     try:
-        said += _read_until(ours, b"# ")
+        output += _read_until(ours, b"# ")
         os.write(ours, b"stty size; echo $((6*7)) $BENCHSTICK_IN_GUEST; exit 4\r")
-        said += _read_until(ours, b"42 1")
-        assert b"33 101" in said
+        output += _read_until(ours, b"42 1")
+        assert b"33 101" in output
         assert process.wait(30) == 4
     finally:
         process.terminate()
@@ -206,14 +206,14 @@ def test_shell_on_a_terminal() -> None:
         os.close(ours)
 
 
-def _read_until(terminal: int, wanted: bytes) -> bytes:
-    seen = b""
+def _read_until(terminal: int, marker: bytes) -> bytes:
+    output = b""
     deadline = time.monotonic() + 300
-    while wanted not in seen:
-        assert time.monotonic() < deadline, seen
+    while marker not in output:
+        assert time.monotonic() < deadline, output
         if select.select([terminal], [], [], 1)[0]:
-            seen += os.read(terminal, 4096)
-    return seen
+            output += os.read(terminal, 4096)
+    return output
 
 
 @pytest.mark.parametrize(

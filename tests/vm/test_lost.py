@@ -44,9 +44,9 @@ def test_a_bot_drive_pulled_out_is_lost_and_told(live_vm: StartVm) -> None:
         qmp = vm.qmp()
         qmp.execute("device_del", id="bot")
         qmp.close()
-        said = vm.wait_line(b"answer ")
+        line = vm.wait_line(b"answer ")
         vm.finish()
-        return json.loads(said.split(b" ", 1)[1])
+        return json.loads(line.split(b" ", 1)[1])
 
     answer = once_more_when_lost(pulled_out)
     assert answer["code"] == 4

@@ -83,7 +83,7 @@ def swap_cards(live_vms: StartVm, folder: Path) -> Swapped:
         BENCHSTICK_TEST_SIGNALS=str(signals),
         BENCHSTICK_VM_TIMEOUT="900",
     )
-    found = Swapped()
+    result = Swapped()
     with vm.lost_in():
         assert vm.process.stdout
         for line in vm.process.stdout:
@@ -97,15 +97,15 @@ def swap_cards(live_vms: StartVm, folder: Path) -> Swapped:
                 qmp.close()
                 (signals / rest).touch()
             elif word == "answer":
-                found.answer = json.loads(rest)
-                print(json.dumps(found.answer, indent=1))
+                result.answer = json.loads(rest)
+                print(json.dumps(result.answer, indent=1))
         outcome = vm.finish()
-        assert found.answer, outcome.text()
-    found.written = [n for n in READERS if checksum(folder / f"{n}.other") != sums[n]]
+        assert result.answer, outcome.text()
+    result.written = [n for n in READERS if checksum(folder / f"{n}.other") != sums[n]]
     for path in signals.iterdir():
         path.unlink()
     signals.rmdir()
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -122,19 +122,19 @@ def test_no_swapped_card_is_written(swapped: Swapped) -> None:
 
 @pytest.mark.parametrize("name", PLAN)
 def test_a_card_swapped_between_plan_and_run_is_refused(swapped: Swapped, name: str) -> None:
-    found = swapped.answer[name]
-    assert found["code"] == 3, found
+    answer = swapped.answer[name]
+    assert answer["code"] == 3, answer
     # The case is what its name says only if the kernel knew, or did not.
-    assert found["kernel_knew"] == name.endswith("POLL"), found
-    assert "medium" in found["why"]
+    assert answer["kernel_knew"] == name.endswith("POLL"), answer
+    assert "medium" in answer["why"]
 
 
 @pytest.mark.parametrize("name", IDLE)
 def test_a_card_swapped_in_an_idle_step_is_lost(swapped: Swapped, name: str) -> None:
-    found = swapped.answer[name]
-    assert found["swapped"], found
-    assert found["code"] == 4, found
-    assert "medium" in found["why"]
-    assert found["begun"]
-    assert not found["mounted"]
-    assert found["state"] == "running"
+    answer = swapped.answer[name]
+    assert answer["swapped"], answer
+    assert answer["code"] == 4, answer
+    assert "medium" in answer["why"]
+    assert answer["begun"]
+    assert not answer["mounted"]
+    assert answer["state"] == "running"

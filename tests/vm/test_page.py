@@ -32,9 +32,9 @@ def free_port() -> int:
 
 
 def pin_of(vm: LiveVm) -> str:
-    found = re.search(rb"PIN (\d{3} \d{3})", vm.wait_line(b"PIN "))
-    assert found is not None
-    return found[1].decode()
+    match = re.search(rb"PIN (\d{3} \d{3})", vm.wait_line(b"PIN "))
+    assert match is not None
+    return match[1].decode()
 
 
 @contextlib.contextmanager

@@ -38,53 +38,53 @@ def told(vm: RunVm, tmp_path_factory: pytest.TempPathFactory) -> Any:
     # A serial line with a real UART's driver at this end, a file at the other.
     line = Path(folder, "line")
     words += ["-chardev", f"file,id=line,path={line}", "-device", "isa-serial,chardev=line"]
-    found = vm(
+    report = vm(
         "python3 -m tests.vm.qa_runs",
         BENCHSTICK_VM_QEMU=shlex.join(words),
         BENCHSTICK_VM_SIZE="64M",
         BENCHSTICK_VM_TIMEOUT="1200",
     ).json()
-    return {**found, "line": line.read_text(encoding="ascii").splitlines()}
+    return {**report, "line": line.read_text(encoding="ascii").splitlines()}
 
 
 def words_of(drives: Any) -> dict[str, str]:
-    return {code: found["verdict"] for code, found in drives.items()}
+    return {code: drive["verdict"] for code, drive in drives.items()}
 
 
 def test_four_drives_at_once_each_with_its_verdict(told: Any) -> None:
-    found = told["command"]
-    assert words_of(found["drives"]) == {
+    report = told["command"]
+    assert words_of(report["drives"]) == {
         PASS: "pass", SLOWER: "fail", BOT: "fail", LOST: "inconclusive",
-    }, json.dumps(found["drives"], indent=1)  # fmt: skip
-    assert found["drives"][SLOWER]["codes"] == ["figure-limit"]
-    assert "SEQ1M Q8T1 read" in found["drives"][SLOWER]["why"]
-    assert found["drives"][BOT]["codes"] == ["fact-limit"]
-    assert "transport" in found["drives"][BOT]["why"]
-    assert "drive-lost" in found["drives"][LOST]["codes"]
-    assert found["drives"][LOST]["exit_code"] == 4
-    assert found["exit"] == found["document_exit"] == 1
-    assert found["together"] >= 2, "they were measured at once, and their figures say so"
-    assert len(found["shared"]) >= 1
+    }, json.dumps(report["drives"], indent=1)  # fmt: skip
+    assert report["drives"][SLOWER]["codes"] == ["figure-limit"]
+    assert "SEQ1M Q8T1 read" in report["drives"][SLOWER]["why"]
+    assert report["drives"][BOT]["codes"] == ["fact-limit"]
+    assert "transport" in report["drives"][BOT]["why"]
+    assert "drive-lost" in report["drives"][LOST]["codes"]
+    assert report["drives"][LOST]["exit_code"] == 4
+    assert report["exit"] == report["document_exit"] == 1
+    assert report["together"] >= 2, "they were measured at once, and their figures say so"
+    assert len(report["shared"]) >= 1
 
 
 def test_what_other_programs_read_says_the_same(told: Any) -> None:
-    found = told["command"]
-    for code, drive in found["drives"].items():
-        assert found["csv"][code] == [drive["verdict"], str(drive["exit_code"])]
-        assert found["events"][code] == drive["verdict"]
-        assert sorted(set(found["junit"][code])) == sorted(set(drive["codes"])), code
+    report = told["command"]
+    for code, drive in report["drives"].items():
+        assert report["csv"][code] == [drive["verdict"], str(drive["exit_code"])]
+        assert report["events"][code] == drive["verdict"]
+        assert sorted(set(report["junit"][code])) == sorted(set(drive["codes"])), code
 
 
 def test_the_same_by_itself_on_hot_plug(told: Any) -> None:
-    found = told["itself"]
-    assert found["slots"] == {
+    report = told["itself"]
+    assert report["slots"] == {
         "slot 1": ["pass", PASS], "slot 2": ["fail", SLOWER], "slot 3": ["fail", BOT],
         "slot 4": ["inconclusive", LOST],
-    }, json.dumps(found["drives"], indent=1)  # fmt: skip
-    assert words_of(found["drives"]) == {
+    }, json.dumps(report["drives"], indent=1)  # fmt: skip
+    assert words_of(report["drives"]) == {
         PASS: "pass", SLOWER: "fail", BOT: "fail", LOST: "inconclusive",
     }  # fmt: skip
-    assert {drive["slot"] for drive in found["drives"].values()} == set(found["slots"])
+    assert {drive["slot"] for drive in report["drives"].values()} == set(report["slots"])
 
 
 def test_the_serial_line_has_each_event_of_the_log(told: Any) -> None:
@@ -95,22 +95,22 @@ def test_the_serial_line_has_each_event_of_the_log(told: Any) -> None:
 
 
 def test_a_scanners_enter_stops_and_confirms_nothing(told: Any) -> None:
-    found = told["itself"]
-    assert found["during"] == "countdown"
+    report = told["itself"]
+    assert report["during"] == "countdown"
     # What was scanned last before its test began goes with the drive; nothing was lost on the way.
-    assert found["drives"][PASS]["labels"] == {"asset": "stop"}
-    assert [(scan["text"], scan["kind"]) for scan in found["scans"]] == [
+    assert report["drives"][PASS]["labels"] == {"asset": "stop"}
+    assert [(scan["text"], scan["kind"]) for scan in report["scans"]] == [
         ("A-77", "asset"), ("stop", "asset"),
     ]  # fmt: skip
-    assert found["scans"][0]["taken"] == ""
-    assert found["scans"][1]["taken"].startswith(PASS)
+    assert report["scans"][0]["taken"] == ""
+    assert report["scans"][1]["taken"].startswith(PASS)
 
 
 def test_a_webhook_whose_receiver_comes_late_loses_nothing(told: Any) -> None:
-    found = told["itself"]
-    assert len(found["waited"]) == 4
-    assert any(row["tries"] and "Connection refused" in row["why"] for row in found["waited"])
-    posted = {one["key"]: one for one in found["posted"]}
+    report = told["itself"]
+    assert len(report["waited"]) == 4
+    assert any(row["tries"] and "Connection refused" in row["why"] for row in report["waited"])
+    posted = {one["key"]: one for one in report["posted"]}
     assert len(posted) == 4
-    assert len(found["posted"]) == 5, "the one that was answered with 500 came again"
-    assert {one["drive"]: one["verdict"] for one in posted.values()} == words_of(found["drives"])
+    assert len(report["posted"]) == 5, "the one that was answered with 500 came again"
+    assert {one["drive"]: one["verdict"] for one in posted.values()} == words_of(report["drives"])

@@ -42,9 +42,9 @@ class Zone:
         """Bytes a second at the beginning."""
         return self.fast
 
-    def wait(self, written: int) -> float:
+    def wait(self, byte_count: int) -> float:
         """Seconds that may pass until the next look."""
-        return 0.2 if self.at or written < 0.9 * ZONE else 0.01
+        return 0.2 if self.at or byte_count < 0.9 * ZONE else 0.01
 
 
 @dataclass
@@ -114,13 +114,13 @@ class Speeds(threading.Thread):
 
     def _step(self) -> float:
         """One look; seconds until the next."""
-        written = self._written()
+        byte_counts = self._written()
         for name, zone in self.zones.items():
-            if zone.at is None and written[name] >= ZONE:
+            if zone.at is None and byte_counts[name] >= ZONE:
                 self.qmp.limit(name, zone.slow)
-                zone.at = (written[name], self._written()[name])
+                zone.at = (byte_counts[name], self._written()[name])
         minute, now = self.minute, time.monotonic()
-        if minute.begun is None and written["uas"]:
+        if minute.begun is None and byte_counts["uas"]:
             minute.begun = now
         if minute.begun is not None:
             for number, (after, limit) in enumerate(
@@ -129,7 +129,7 @@ class Speeds(threading.Thread):
                 if len(minute.changes) == number and now - minute.begun >= after:
                     self.qmp.limit("uas", limit)
                     minute.changes.append(time.monotonic())
-        return min(zone.wait(written[name]) for name, zone in self.zones.items())
+        return min(zone.wait(byte_counts[name]) for name, zone in self.zones.items())
 
 
 def keep(serial: str, series: list[list[float | None]]) -> None:
@@ -159,10 +159,10 @@ def measured(live_vms: StartVm) -> tuple[Any, Speeds]:
             speeds.stop()
         assert vm.finish().code == 0
         assert speeds.problem is None, speeds.problem
-        found = json.loads(answer.split(b" ", 1)[1])
-        for serial, entry in found.items():
+        entries = json.loads(answer.split(b" ", 1)[1])
+        for serial, entry in entries.items():
             keep(serial, entry["series"])
-        return found, speeds
+        return entries, speeds
 
     return once_more_when_lost(measure)
 
@@ -207,15 +207,15 @@ def test_half_the_speed_for_a_minute_is_told_as_slowing_down(
     assert_all_was_written_and_counted(entry)
     # This drive has no temperature: the cause is not told.
     assert entry["slow_downs"]["state"] == "slowdown", entry["slow_downs"]
-    (found,) = entry["slow_downs"]["found"]
-    assert found["cause"] == "unknown"
-    assert found["to_seconds"] - found["from_seconds"] == pytest.approx(lasted, abs=3)
-    assert found["slow_mbps"] == pytest.approx(USUAL / 2e6, rel=0.05)
+    (slow_down,) = entry["slow_downs"]["found"]
+    assert slow_down["cause"] == "unknown"
+    assert slow_down["to_seconds"] - slow_down["from_seconds"] == pytest.approx(lasted, abs=3)
+    assert slow_down["slow_mbps"] == pytest.approx(USUAL / 2e6, rel=0.05)
     for side in ("before_mbps", "after_mbps"):
-        assert found[side] == pytest.approx(USUAL / 1e6, rel=0.05)
-    assert found["depth"] == pytest.approx(0.5, abs=0.05)
+        assert slow_down[side] == pytest.approx(USUAL / 1e6, rel=0.05)
+    assert slow_down["depth"] == pytest.approx(0.5, abs=0.05)
     assert entry["verdicts"]["Slowing down"]["state"] == "slowdown"
-    assert entry["overall"]["deepest slow-down"] == pytest.approx(100 * found["depth"])
+    assert entry["overall"]["deepest slow-down"] == pytest.approx(100 * slow_down["depth"])
     assert entry["events"] == ["slowdown"]
     # It came back, so it is no knee.
     assert entry["knees"]["knees"] == [], entry["knees"]

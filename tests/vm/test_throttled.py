@@ -63,11 +63,11 @@ def test_a_copy_on_a_throttled_usb_drive_is_its_limit_and_raw_fios(measured: Any
             assert figure["state"] == "valid", figure
             detail = figure["detail"]
             # 32 threads keep the drive full, until fewer files than it takes at once are left.
-            held = detail["inflight_median"]
-            assert 0.7 * DEPTHS[serial] <= held <= DEPTHS[serial], (serial, way, detail)
-            given = detail["counters"][f"{way}_bytes"]
+            depth = detail["inflight_median"]
+            assert 0.7 * DEPTHS[serial] <= depth <= DEPTHS[serial], (serial, way, detail)
+            drive_bytes = detail["counters"][f"{way}_bytes"]
             # A filesystem's own blocks come on top; a file's last block is filled up.
-            assert detail["bytes"] <= given <= 1.02 * detail["bytes"], (serial, way, detail)
+            assert detail["bytes"] <= drive_bytes <= 1.02 * detail["bytes"], (serial, way, detail)
             rate = figure["value"] * 1e6
             assert 0.94 * LIMITS[serial] <= rate <= 1.02 * LIMITS[serial], (serial, way, entry)
             assert rate == pytest.approx(entry["raw"][way], rel=0.02), (

@@ -53,11 +53,11 @@ def test_a_usb_drives_figure_is_its_limit_and_raw_fios(measured: Any, name: str)
     entry = measured[name]
     figure = entry["figures"]["RND4K Q32T1 read"]
     assert figure["state"] == "valid", figure
-    held = min(32, entry["queue_depth"])
-    limit = held * 1000 / DELAY_MS
+    depth = min(32, entry["queue_depth"])
+    limit = depth * 1000 / DELAY_MS
     assert 0.94 * limit <= figure["iops"] <= 1.02 * limit, (figure, limit)
     assert_as_raw_fio(entry, "RND4K Q32T1 read")
-    assert figure["inflight"] == held
+    assert figure["inflight"] == depth
     assert figure["queue"] <= 1.1 * min(32, entry["nr_requests"])
     assert figure["request"] == 4096
     assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)

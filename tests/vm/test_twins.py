@@ -64,6 +64,6 @@ def test_a_shared_serial_erases_nothing(told: Any, serial: str) -> None:
 
 @pytest.mark.parametrize("name", ["lun1", "same1"])
 def test_the_right_port_erases_that_drive_and_no_other(told: Any, name: str) -> None:
-    written = told["written"][name]
-    assert written["code"] == 0, written
-    assert written["changed"] == [name]
+    outcome = told["written"][name]
+    assert outcome["code"] == 0, outcome
+    assert outcome["changed"] == [name]

@@ -34,35 +34,35 @@ WANTED = {"BSUAS0001": "Home", "BSBOT0001": "ISOs"}
 
 def das(serial: str) -> Any:
     print("das on", serial, file=sys.stderr, flush=True)
-    done = subprocess.run(
+    process = subprocess.run(
         ["benchstick", "run", "das", "--drive", serial, "--erase", serial, "--json",
          "--scale", str(SCALE), "--param", "passes=1", "--param", "idle=0",
          "--param", f"sets={WANTED[serial]}"],
         capture_output=True,
         text=True,
     )  # fmt: skip
-    if done.returncode:
-        sys.exit(f"{serial}: exit {done.returncode}: {done.stderr}")
-    return json.loads(done.stdout)
+    if process.returncode:
+        sys.exit(f"{serial}: exit {process.returncode}: {process.stderr}")
+    return json.loads(process.stdout)
 
 
 def raw(serial: str, document: Any) -> dict[str, float]:
     """Raw fio on the filesystem that the run made, under the same scheduler: bytes a second."""
     print("raw fio on", serial, file=sys.stderr, flush=True)
     Path(f"/sys/block/{document['drive']['name']}/queue/scheduler").write_text("none")
-    made = document["conditions"]["filesystem"]
+    filesystem = document["conditions"]["filesystem"]
     point, scratch = Path(tempfile.mkdtemp()), Path(tempfile.mkdtemp())
-    subprocess.run(["mount", "-t", made["fs"], made["path"], str(point)], check=True)
+    subprocess.run(["mount", "-t", filesystem["fs"], filesystem["path"], str(point)], check=True)
     try:
         files = builtin(WANTED[serial], SCALE)
         folder = point / "fio"
         folder.mkdir()
         write = bench_tools.replayed(files, folder, scratch, "write")
-        begun = time.monotonic()
+        started_at = time.monotonic()
         fd = os.open(point, os.O_RDONLY)
         syncfs(fd)
         os.close(fd)
-        write += time.monotonic() - begun
+        write += time.monotonic() - started_at
         read = bench_tools.replayed(files, folder, scratch, "read")
     finally:
         subprocess.run(["umount", str(point)], check=True)

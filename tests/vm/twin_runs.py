@@ -15,18 +15,18 @@ CDM = ("--target", "block", "--param", "profile=demo", "--param", "passes=1", "-
 
 def nodes() -> dict[str, str]:
     """The nodes by the images' names of test_twins.py: by size, serial and place."""
-    listed = subprocess.run(
+    process = subprocess.run(
         ["lsblk", "-J", "-b", "-d", "-o", "PATH,SIZE,HCTL"], capture_output=True, check=True
     )
-    small = [d for d in json.loads(listed.stdout)["blockdevices"] if int(d["size"]) == 64 << 20]
-    found = {}
+    small = [d for d in json.loads(process.stdout)["blockdevices"] if int(d["size"]) == 64 << 20]
+    paths = {}
     for drive in small:
         port = Path(f"/sys/block/{Path(drive['path']).name}/device").resolve().as_posix()
         place = next(p for p in ("-3.1/", "-3.2/", "-4/") if p in port)
         lun = drive["hctl"].rsplit(":", 1)[1]
         name = {"-3.1/": "same0", "-3.2/": "same1", "-4/": f"lun{lun}"}[place]
-        found[name] = drive["path"]
-    return found
+        paths[name] = drive["path"]
+    return paths
 
 
 def checksums(paths: dict[str, str]) -> dict[str, str]:
@@ -41,21 +41,21 @@ def checksums(paths: dict[str, str]) -> dict[str, str]:
 def run(paths: dict[str, str], name: str, erase: str) -> dict[str, Any]:
     """A destructive run on one drive: its exit code, and which drives are other than before."""
     before = checksums(paths)
-    done = subprocess.run(
+    process = subprocess.run(
         ["benchstick", "run", "cdm", "--drive", paths[name], "--erase", erase, *CDM],
         capture_output=True,
         text=True,
     )
     after = checksums(paths)
     changed = [one for one in paths if before[one] != after[one]]
-    return {"code": done.returncode, "said": done.stderr[-600:], "changed": changed}
+    return {"code": process.returncode, "said": process.stderr[-600:], "changed": changed}
 
 
 def main() -> None:
     subprocess.run(["udevadm", "settle", "--timeout=120"], check=True)
     paths = nodes()
-    listed = subprocess.run(["benchstick", "drives", "--json"], capture_output=True, check=True)
-    drives = {drive["path"]: drive for drive in json.loads(listed.stdout)["drives"]}
+    process = subprocess.run(["benchstick", "drives", "--json"], capture_output=True, check=True)
+    drives = {drive["path"]: drive for drive in json.loads(process.stdout)["drives"]}
     codes = {name: drives[path]["code"] for name, path in paths.items()}
     answer = {
         "codes": codes,

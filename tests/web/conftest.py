@@ -119,11 +119,11 @@ class SignedIn:
 
 @pytest.fixture
 def signed_in(app: Flask, key: LoginKey) -> SignedIn:
-    found = browser(app)
-    answer = found.post("/api/v1/login", json={"key": key.current})
+    web_client = browser(app)
+    answer = web_client.post("/api/v1/login", json={"key": key.current})
     assert answer.status_code == 200
-    assert found.get_cookie(COOKIE) is not None
-    return SignedIn(found, answer.json["csrf"])
+    assert web_client.get_cookie(COOKIE) is not None
+    return SignedIn(web_client, answer.json["csrf"])
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def base(app: Flask) -> Iterator[str]:
 def watched(chromium: Chromium, base: str) -> Iterator[Watched]:
     """A page in a browser, which must not have complained when the test ends."""
     context = chromium.new_context(viewport={"width": 1240, "height": 900})
-    found = Watched(context.new_page(), base)
-    yield found
+    watcher = Watched(context.new_page(), base)
+    yield watcher
     context.close()
-    assert found.problems == []
+    assert watcher.problems == []

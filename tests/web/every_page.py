@@ -52,9 +52,9 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
         rests = made_verdicts.add_runs(home, db)
         numbers["corrupt"] = add_corrupt(home, db)
         sample.give_times(db, numbers["story"].t)
-        made = made_verdicts.add(db, numbers, rests)
-        numbers |= _of_kinds(made)
-        bays.keep(db, some_slots(made))
+        judgements = made_verdicts.add(db, numbers, rests)
+        numbers |= _of_kinds(judgements)
+        bays.keep(db, some_slots(judgements))
         recipes.save(db, "own", OWN_RECIPE)
         numbers["queue"] = add_queue(db, numbers)
         numbers["stopped"] = add_queue(db, {"das": numbers["lost"], "running": None})
@@ -72,28 +72,30 @@ def add_corrupt(home: Path, db: sqlite3.Connection) -> int:
         what = "differs from there"
         text = f"data differ: {count}, the first: {files[0]} at byte 1048576: {what}"
         step = next(at for at, one in enumerate(story.plan.steps) if one.name == name)
-        found = corrupt.finding(
+        finding = corrupt.finding(
             step=step, name=name, text=text, set_name="Home", pass_no=pass_no, files=len(files),
             differences=[{"path": path, "offset": 1 << 20, "what": what} for path in files],
         )  # fmt: skip
-        story.record.data_differs(story.t, found)
+        story.record.data_differs(story.t, finding)
     return story.finish()
 
 
 def add_charts(home: Path, db: sqlite3.Connection) -> dict[str, int]:
     """A run of each suite with charts on the fast drive and one on the slow drive, as short as is
     enough to show what it finds; and an erase. Their numbers."""
-    found = {}
+    numbers = {}
     for suite, fast, slow in (
         ("consistency", {"span": "4"}, {"span": "4"}),
         ("sweep", {}, {}),
         ("sustained", {}, {"span": "8%"}),
     ):
         work: made_runs.Work = getattr(made_charts, suite)
-        found[suite] = made_runs.kept(home, db, suite, fast, work)
-        found[f"{suite}-slow"] = made_runs.kept(home, db, suite, slow, work, sample.slow())
-    found["erase"] = made_runs.kept(home, db, "erase", {"rung": "overwrite"}, made_charts.erase)
-    return found
+        numbers[suite] = made_runs.add_run(home, db, suite, fast, work)
+        numbers[f"{suite}-slow"] = made_runs.add_run(home, db, suite, slow, work, sample.slow())
+    numbers["erase"] = made_runs.add_run(
+        home, db, "erase", {"rung": "overwrite"}, made_charts.erase
+    )
+    return numbers
 
 
 OWN_RECIPE = """time_limit = "5 min"
@@ -113,15 +115,15 @@ def add_verdicts(
     home: Path, db: sqlite3.Connection, numbers: Mapping[str, Any]
 ) -> dict[str, int]:
     """Verdicts on the sample bench's runs: the number of the last of each kind."""
-    made = made_verdicts.add(db, numbers, made_verdicts.add_runs(home, db))
-    return _of_kinds(made)
+    judgements = made_verdicts.add(db, numbers, made_verdicts.add_runs(home, db))
+    return _of_kinds(judgements)
 
 
-def _of_kinds(made: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    return {f"verdict-{item['verdict']}": item["number"] for item in made}
+def _of_kinds(judgements: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    return {f"verdict-{item['verdict']}": item["number"] for item in judgements}
 
 
-def some_slots(made: Sequence[Mapping[str, Any]] = ()) -> list[Slot]:
+def some_slots(judgements: Sequence[Mapping[str, Any]] = ()) -> list[Slot]:
     """A slot in each state that it may be in; the first three with the last verdict of each kind
     among those that are `made`."""
     drives: dict[str, dict[str, Any]] = {
@@ -130,17 +132,17 @@ def some_slots(made: Sequence[Mapping[str, Any]] = ()) -> list[Slot]:
         for name, drive in (("fast", sample.fast()), ("slow", sample.slow()),
                             ("seagate", made_verdicts.SEAGATE))
     }  # fmt: skip
-    last = {item["verdict"]: item for item in made}
-    done = []
+    last = {item["verdict"]: item for item in judgements}
+    slots = []
     for place, word in enumerate(("pass", "fail", "inconclusive"), 1):
         slot = Slot(name=f"slot {place}", state=bays.DONE, word=word, **drives["slow"])
         if word in last:
             of = last[word]["drive"]
             slot = replace(slot, drive_key=of["key"], code=of["code"], model=of["model"],
                            verdict=last[word]["number"], said=last[word]["why"])  # fmt: skip
-        done.append(slot)
+        slots.append(slot)
     return [
-        *done,
+        *slots,
         # Long enough for every picture of it.
         Slot(name="slot 4", state=bays.COUNTDOWN, until=time.time() + 600, **drives["seagate"]),
         Slot(name="slot 5", state=bays.TESTING, **drives["fast"]),
@@ -201,15 +203,15 @@ def furnish(db: sqlite3.Connection) -> dict[str, int]:
             claims=(Claim("das", "Photos write", 900, "MB/s"),),
         ),
     )  # fmt: skip
-    reference = reference_results.listed(db)[-1]["id"]
+    reference = reference_results.list_references(db)[-1]["id"]
     return {"imported": upload, "remove_reference": reference,
-            "remove_model": spec_sheets.listed(db)[-1][0]}  # fmt: skip
+            "remove_model": spec_sheets.list_sheets(db)[-1][0]}  # fmt: skip
 
 
 def paths(numbers: Mapping[str, Any]) -> dict[str, str]:
     """The address of each page by a name that can be a file's."""
-    made = ("consistency", "sweep", "sustained", "atto", "asssd", "pts", "erase")
-    runs = [*RUNS, *(name for name in made if name in numbers)]
+    suites = ("consistency", "sweep", "sustained", "atto", "asssd", "pts", "erase")
+    runs = [*RUNS, *(name for name in suites if name in numbers)]
     return {
         "drives": "/drives",
         "drive": "/drives/port:1-4:0",

@@ -47,15 +47,15 @@ class _Writing:
 
     def pieces(self, size: float) -> Iterator[tuple[float, float]]:
         """The next `size` bytes, second by second."""
-        left = size
-        while left > 0.5:
+        remaining = size
+        while remaining > 0.5:
             speed = self.before if self.done < self.knee else self.after
             if self.slow_from is not None and 0 <= self.clock - self.slow_from < 60:
                 speed /= 2
             speed *= 1 - 0.06 * self.noise.random()
-            moved = min(left, speed)
+            moved = min(remaining, speed)
             yield moved / speed, moved
-            left, self.done = left - moved, self.done + moved
+            remaining, self.done = remaining - moved, self.done + moved
             self.clock += moved / speed
 
 
@@ -104,8 +104,8 @@ def consistency(
         return BySecond(source, _LATE, 1, counter_rates(samples, step.block), mean, worst)
 
     pieces = [(1.0, value * step.block) for value in iops]
-    done = Done(pieces=pieces, latencies=latencies, by_second=told)
-    return {**_fills(plan, drive), step.name: done}
+    outcome = Done(pieces=pieces, latencies=latencies, by_second=told)
+    return {**_fills(plan, drive), step.name: outcome}
 
 
 def _rounded(nanoseconds: float) -> int:
@@ -114,7 +114,7 @@ def _rounded(nanoseconds: float) -> int:
 
 def sweep(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
     """Twice the depth is 1.7 times the IOPS, up to the depth of the drive; slower on USB 2."""
-    made = _fills(plan, drive)
+    outcomes = _fills(plan, drive)
     for step in plan.steps:
         if not isinstance(step, Fio) or step.runtime is None:
             continue
@@ -123,18 +123,18 @@ def sweep(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
             first //= 4
         inside = min(step.depth, drive["queue_depth"]["value"])
         iops = round(min(first * inside**0.77, 140_000))
-        made[step.name] = Done(pieces=_around(iops * step.block, int(step.runtime)))
-    return made
+        outcomes[step.name] = Done(pieces=_around(iops * step.block, int(step.runtime)))
+    return outcomes
 
 
 def _around(speed: float, seconds: int) -> Pieces:
     """Seconds that differ by some 2 %, whose mean is `speed`: two by two they are it."""
     noise = random.Random(seconds)
-    made: list[tuple[float, float]] = []
+    pieces: list[tuple[float, float]] = []
     for _ in range(seconds // 2):
         more = 0.02 * noise.random()
-        made += [(1.0, speed * (1 - more)), (1.0, speed * (1 + more))]
-    return [*made, (1.0, speed)] if seconds % 2 else made
+        pieces += [(1.0, speed * (1 - more)), (1.0, speed * (1 + more))]
+    return [*pieces, (1.0, speed)] if seconds % 2 else pieces
 
 
 def sustained(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:

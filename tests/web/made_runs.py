@@ -51,7 +51,7 @@ class Done:
 Work = Callable[[Plan, Mapping[str, Any]], Mapping[str, Done]]
 
 
-def kept(home: Path, db: sqlite3.Connection, suite: str, params: Mapping[str, str], work: Work,
+def add_run(home: Path, db: sqlite3.Connection, suite: str, params: Mapping[str, str], work: Work,
          drive: Drive | None = None) -> int:  # fmt: skip
     """A finished run of `suite` whose fio steps did what `work` says; its number."""
     plan_for = drive or sample.fast()
@@ -76,31 +76,31 @@ def by_grid(pieces: Pieces, lead: float = LEAD) -> list[int]:
             moved[first] += here
             moved[last] += size - here
         clock = end
-    done, made = 0.0, []
+    total, sizes = 0.0, []
     for size in moved[:length]:
         # The sum stays that of the pieces to the byte.
-        made.append(round(done + size) - round(done))
-        done += size
-    return made
+        sizes.append(round(total + size) - round(total))
+        total += size
+    return sizes
 
 
 def _usual(count: int, mean_us: float) -> dict[int, int]:
     """Counts by nanoseconds of `count` requests."""
-    found = {int(1000 * mean_us * times): round(count * share) for times, share in _LATENCIES}
-    return {place: number for place, number in found.items() if number}
+    counts = {int(1000 * mean_us * times): round(count * share) for times, share in _LATENCIES}
+    return {place: number for place, number in counts.items() if number}
 
 
 class _Whole:
     """A run that is told from its first step to its end. Steps begin with a second of its clock."""
 
-    def __init__(self, story: sample.Story, done: Mapping[str, Done]) -> None:
-        self.story, self.done = story, done
+    def __init__(self, story: sample.Story, outcomes: Mapping[str, Done]) -> None:
+        self.story, self.done = story, outcomes
         self.plan, self.drive, self.record = story.plan, story.drive, story.record
         self.t = self.n = 0
         self.state: str | None = None
         self.extra: dict[str, Any] = {}
         self.depth = self.drive.value("queue_depth")
-        self.hottest = max(1.0, sum(_length(done) for done in done.values()))
+        self.hottest = max(1.0, sum(_length(outcomes) for outcomes in outcomes.values()))
 
     def tell(self) -> int:
         """All steps, and the suite's result; the run's number."""
@@ -123,27 +123,27 @@ class _Whole:
             return self._purge(index, step)
         if isinstance(step, Mark | ReadBack):
             moved = step.samples * step.size
-            written = [moved] if isinstance(step, Mark) else [0]
-            samples = self._samples(index, [moved], written, step.size, 1)
+            write_sizes = [moved] if isinstance(step, Mark) else [0]
+            samples = self._samples(index, [moved], write_sizes, step.size, 1)
             return ([self._gone(step)] if isinstance(step, ReadBack) else []), samples
         seconds = [0] * max(1, math.ceil(step.seconds))
         return [], self._samples(index, seconds, seconds, 1, 0)
 
     def _samples(
-        self, index: int, read: Sequence[int], written: Sequence[int], block: int, depth: int
+        self, index: int, read: Sequence[int], write_sizes: Sequence[int], block: int, depth: int
     ) -> list[Sample]:
         """One for each second of a step, which ends with them."""
-        held = min(depth, self.depth or depth)
-        made = [
+        inflight = min(depth, self.depth or depth)
+        samples = [
             Sample(
                 self.n + at, self.t + at + 1.0, 1.0, index, reading, writing, 0,
                 reading // block, writing // block, 0, 0,
-                held if reading or writing else 0, float(depth if reading or writing else 0),
+                inflight if reading or writing else 0, float(depth if reading or writing else 0),
             )
-            for at, (reading, writing) in enumerate(zip(read, written, strict=True))
+            for at, (reading, writing) in enumerate(zip(read, write_sizes, strict=True))
         ]  # fmt: skip
-        self.n, self.t = self.n + len(made), self.t + len(made)
-        return made
+        self.n, self.t = self.n + len(samples), self.t + len(samples)
+        return samples
 
     def _temperature(self, index: int) -> None:
         """As the drive tells it: rising with the time that it has worked."""
@@ -153,21 +153,21 @@ class _Whole:
             celsius = round(31 + 22 * min(1.0, self.t / self.hottest) ** 0.5)
         self.record.temperature(self.t, index, celsius, fact.source or None, fact.why)
 
-    def _fio(self, index: int, step: Fio, done: Done) -> tuple[list[Figure], list[Sample]]:
-        begun = self.t
-        moved = by_grid(done.pieces)
+    def _fio(self, index: int, step: Fio, outcome: Done) -> tuple[list[Figure], list[Sample]]:
+        started_at = self.t
+        moved = by_grid(outcome.pieces)
         share = {"read": 1.0, "write": 0.0}.get(step.rw.removeprefix("rand"), (step.mix or 0) / 100)
         read = [int(size * share) for size in moved]
-        written = [size - part for size, part in zip(moved, read, strict=True)]
-        samples = self._samples(index, read, written, step.block, step.depth * step.threads)
-        totals = self._totals(step, sum(read), sum(written), done)
+        write_sizes = [size - part for size, part in zip(moved, read, strict=True)]
+        samples = self._samples(index, read, write_sizes, step.block, step.depth * step.threads)
+        totals = self._totals(step, sum(read), sum(write_sizes), outcome)
         rest = {
             "counters": {
-                "seconds": float(self.t - begun),
+                "seconds": float(self.t - started_at),
                 **{name: sum(getattr(item, name) for item in samples)
                    for name in ("reads", "read_bytes", "writes", "write_bytes")},
                 "discards": 0, "discard_bytes": 0, "flushes": 0,
-                "queue_mean": step.depth * totals["seconds"] / (self.t - begun),
+                "queue_mean": step.depth * totals["seconds"] / (self.t - started_at),
             },
             "inflight_median": float(min(step.depth, self.depth or step.depth)),
             "totals": totals,
@@ -175,24 +175,24 @@ class _Whole:
                       "waits_in_kernel": waits_in_kernel(step.depth, self.depth)},
         }  # fmt: skip
         figures = list(self._fio_figures(step, totals, rest))
-        if done.by_second is not None:
-            found = done.by_second(samples)
-            figures += figures_of(step, found, target="block", why=None, whole=True)
+        if outcome.by_second is not None:
+            by_second = outcome.by_second(samples)
+            figures += figures_of(step, by_second, target="block", why=None, whole=True)
         own = {} if step.made is None else {
             "drive_state": self.plan.state_after(self.state, step.made)
         }  # fmt: skip
         return [replace(item, detail={**item.detail, **own}) for item in figures], samples
 
-    def _totals(self, step: Fio, read: int, written: int, done: Done) -> dict[str, Any]:
-        seconds = _length(done)
-        ios = (read + written) // step.block
+    def _totals(self, step: Fio, read: int, write_size: int, outcome: Done) -> dict[str, Any]:
+        seconds = _length(outcome)
+        ios = (read + write_size) // step.block
         # By Little's law, as fio keeps its queue full.
         mean = 1e6 * step.depth * step.threads * seconds / ios
-        bins = done.latencies or _usual(ios, mean)
-        ways = {"read": read, "write": written}
-        shares = {way: size / (read + written) for way, size in ways.items() if size}
+        bins = outcome.latencies or _usual(ios, mean)
+        ways = {"read": read, "write": write_size}
+        shares = {way: size / (read + write_size) for way, size in ways.items() if size}
         return {
-            "read_bytes": read, "write_bytes": written, "ios": ios, "seconds": round(seconds, 3),
+            "read_bytes": read, "write_bytes": write_size, "ios": ios, "seconds": round(seconds, 3),
             "latency_us": mean, "max_us": max(bins) / 1000,
             "percentiles_us": {name: percentile_of(bins, Fraction(name)) / 1000
                                for name in ("50", "99", "99.9", "99.99", "99.999")},
@@ -236,18 +236,18 @@ class _Whole:
         self.record.purge_goes_on(index, "erasing", written=capacity)
         self.record.purge_ends(index, "done")
         self.state = sanitize_methods.state_after(rung.name)
-        taken = float(len(samples))
+        elapsed = float(len(samples))
         self.extra["purge"] = {
-            "rung": rung.name, "asked": step.asked, "seconds": taken, "tool": sample.HOST["fio"],
+            "rung": rung.name, "asked": step.asked, "seconds": elapsed, "tool": sample.HOST["fio"],
             "command": "fio --verify=crc32c on the whole drive, then read back",
             "told": f"all {size_text(capacity)} written, all read back and equal",
         }  # fmt: skip
         counters = {
-            "seconds": taken, "discards": 0, "discard_bytes": 0, "flushes": 0, "queue_mean": 8.0,
+            "seconds": elapsed, "discards": 0, "discard_bytes": 0, "flushes": 0, "queue_mean": 8.0,
             **{name: sum(getattr(item, name) for item in samples)
                for name in ("reads", "read_bytes", "writes", "write_bytes")},
         }  # fmt: skip
-        values = [("purge time", taken, "s")]
+        values = [("purge time", elapsed, "s")]
         values += [(f"overwrite {name}", capacity / seconds[name] / 1e6, "MB/s") for name in ways]
         return [
             Figure(step=step.name, name=name, value=value, unit=unit, pass_no=1, target="block",
@@ -280,6 +280,6 @@ class _Whole:
         )  # fmt: skip
 
 
-def _length(done: Done) -> float:
-    return math.fsum(seconds for seconds, _ in done.pieces)
+def _length(outcome: Done) -> float:
+    return math.fsum(seconds for seconds, _ in outcome.pieces)
 

@@ -53,7 +53,7 @@ SEAGATE = _drive("NTC01RQZ", "Seagate Ultra Compact SSD", 500 * 10**9, "2-5")
 
 def add_runs(home: Path, db: sqlite3.Connection) -> dict[str, int]:
     """Runs that only verdicts rest on, as they ended: their numbers."""
-    found = {}
+    numbers = {}
     for name, drive, steps, end in (
         ("kingston", KINGSTON, 5, ("failed", 4, f"{KINGSTON.identity.model} ({KINGSTON.code}): "
                                                 "the drive went away in the middle of the test")),
@@ -64,8 +64,8 @@ def add_runs(home: Path, db: sqlite3.Connection) -> dict[str, int]:
         story = sample.start(home, db, "cdm", drive, fs="exfat",
                              params={"time": "1", "passes": "1"})  # fmt: skip
         story.tell(steps)
-        found[name] = story.finish(*end)
-    return found
+        numbers[name] = story.finish(*end)
+    return numbers
 
 
 def add(db: sqlite3.Connection, numbers: Mapping[str, Any], runs: Mapping[str, int]) -> list[Json]:
@@ -75,15 +75,15 @@ def add(db: sqlite3.Connection, numbers: Mapping[str, Any], runs: Mapping[str, i
     returned = read(RETURNED.encode(), "returned-drives.toml")
 
     def judged(
-        drive: Drive, run: int, recipe: Recipe = incoming, *, begun: bool = True, **more: Any
+        drive: Drive, run: int, recipe: Recipe = incoming, *, has_started: bool = True, **more: Any
     ) -> Json:
         """As of the run; not `begun`: at the moment before it."""
         document = run_json(db, run)
         attempt = Attempt(
-            evidence=Evidence(drive=drive.to_json(), runs=[document] if begun else []),
-            seconds=document["seconds"] if begun else 0.0,
+            evidence=Evidence(drive=drive.to_json(), runs=[document] if has_started else []),
+            seconds=document["seconds"] if has_started else 0.0,
             begun_utc=document["created_utc"],
-            ended_utc=document["ended_utc" if begun else "created_utc"],
+            ended_utc=document["ended_utc" if has_started else "created_utc"],
             **more,
         )
         return judge(recipe, attempt)
@@ -92,7 +92,7 @@ def add(db: sqlite3.Connection, numbers: Mapping[str, Any], runs: Mapping[str, i
     slowed = Reason("stopped-slow", "3 MB/s for 10 s")
     let_go = {"asked": "eject", "done": True, "why": None}
     first = judged(LEXAR, runs["lexar"])
-    made = [
+    judgements = [
         {**judged(fast, numbers["cdm"], slot="slot 1"), "after": let_go},
         judged(slow, numbers["slow"], slot="slot 2"),
         judged(fast, numbers["cdm"], returned),
@@ -100,9 +100,9 @@ def add(db: sqlite3.Connection, numbers: Mapping[str, Any], runs: Mapping[str, i
         judged(KINGSTON, runs["kingston"], slot="slot 3"),
         judged(LEXAR, runs["lexar"], earlier=[first]),
         # Another label was scanned: nothing was begun; then the right one.
-        judged(SEAGATE, runs["seagate"], begun=False, scanned="NTC01RQ2"),
+        judged(SEAGATE, runs["seagate"], has_started=False, scanned="NTC01RQ2"),
         judged(SEAGATE, runs["seagate"], stopped=slowed),
         judged(SAMSUNG, runs["samsung"], slot="slot 1",
                labels={"asset": "A-17", "operator": "Ann Bé"}),
     ]  # fmt: skip
-    return [{**item, "number": verdicts.keep(db, item)} for item in made]
+    return [{**item, "number": verdicts.keep(db, item)} for item in judgements]

@@ -236,7 +236,7 @@ class Story:
         for index, step in enumerate(self.plan.steps[:steps]):
             folder = f"runs/{self.uuid}/{index:02d}-step"
             self.record.step_begins(index, step.name, step.kind, self.t, folder)
-            begun = self.t
+            started_at = self.t
             figures: list[Figure] = []
             if isinstance(step, Fio | Copy):
                 self.artefacts(folder, step.name)
@@ -248,7 +248,7 @@ class Story:
                     celsius = round(38 + warmer, 1)
                 self.record.temperature(self.t, index, celsius, fact.source or None, fact.why)
             samples = list(self._samples(index, step))
-            self.t = begun + max(0.3, step.seconds)
+            self.t = started_at + max(0.3, step.seconds)
             if isinstance(step, Fio) and step.counted:
                 figures = self._fio(step, step.name == spoil)
             elif isinstance(step, Copy):
@@ -396,20 +396,20 @@ def give_times(db: sqlite3.Connection, running: float) -> None:
             "SELECT number, state, seconds FROM runs ORDER BY number DESC"
         ).fetchall():
             seconds = row["seconds"] or 0.0
-            ended: str | None = utc(ago)
+            end_utc: str | None = utc(ago)
             ago += seconds
-            begun = ago
+            age = ago
             if row["state"] == "running":
-                begun, ended = running, None
+                age, end_utc = running, None
             db.execute(
                 "UPDATE runs SET created_utc = ?, ended_utc = ? WHERE number = ?",
-                (utc(begun), ended, row["number"]),
+                (utc(age), end_utc, row["number"]),
             )
             for event in db.execute(
                 "SELECT id, t FROM events WHERE run = ?", (row["number"],)
             ).fetchall():
                 t = seconds if event["t"] is None else event["t"]
-                db.execute("UPDATE events SET utc = ? WHERE id = ?", (utc(begun - t), event["id"]))
+                db.execute("UPDATE events SET utc = ? WHERE id = ?", (utc(age - t), event["id"]))
             # Somebody chose the next one meanwhile.
             ago += 180
 

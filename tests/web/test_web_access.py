@@ -36,8 +36,8 @@ def test_every_answer_has_the_headers(app: Flask) -> None:
         assert "unsafe" not in policy
         assert headers["X-Frame-Options"] == "DENY"
         assert headers["X-Content-Type-Options"] == "nosniff"
-        wanted = "no-cache" if path.startswith("/static") else "no-store"
-        assert headers["Cache-Control"] == wanted
+        expected = "no-cache" if path.startswith("/static") else "no-store"
+        assert headers["Cache-Control"] == expected
 
 
 def test_no_page_has_inline_script_or_style_or_outside_address(app: Flask, bench: Bench) -> None:
@@ -72,8 +72,8 @@ def test_on_loopback_reading_is_open_and_writing_is_not(app: Flask, bench: Bench
 
 
 def test_the_link_works_once_and_leaves_the_address(bench: Bench) -> None:
-    told: list[str] = []
-    key = LoginKey(told.append)
+    keys: list[str] = []
+    key = LoginKey(keys.append)
     app = create_app(bench.home, key=key)
     first = key.current
     client = browser(app)
@@ -84,7 +84,7 @@ def test_the_link_works_once_and_leaves_the_address(bench: Bench) -> None:
     cookie = answer.headers["Set-Cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
-    assert told == [key.current]
+    assert keys == [key.current]
     assert key.current != first
     other = browser(app)
     again = other.get(f"/login?key={first}")

@@ -104,26 +104,26 @@ def test_long_runs_come_in_pieces(
     client: Browser, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("webui.runs.SAMPLES_AT_ONCE", 7)
-    cursor, found = -1, []
+    cursor, numbers = -1, []
     while True:
         answer = client.get(f"/api/v1/runs/{bench.numbers['cdm']}/samples?after={cursor}").json
-        found += [sample["n"] for sample in answer["samples"]]
+        numbers += [sample["n"] for sample in answer["samples"]]
         cursor = answer["next"]
         if not answer["more"]:
             break
         assert len(answer["samples"]) == 7
-    assert found == list(range(len(found)))
-    assert len(found) > 100
+    assert numbers == list(range(len(numbers)))
+    assert len(numbers) > 100
 
 
 def test_the_cost_of_a_run_comes_before_it(client: Browser) -> None:
-    found = client.get(f"/api/v1/runs/new?drive={CODE}&suite=das&scale=0.05").json
-    assert found["schema"] == "benchstick/start/1"
-    assert found["needs"] == {"erase": True, "unlock": False}
-    assert found["plan"]["bytes_written"] > 10**9
-    assert found["plan"]["seconds"] > 60
-    kept = client.get(f"/api/v1/runs/new?drive={LOCKED}&suite=cdm").json
-    assert kept["needs"] == {"erase": False, "unlock": True}
+    document = client.get(f"/api/v1/runs/new?drive={CODE}&suite=das&scale=0.05").json
+    assert document["schema"] == "benchstick/start/1"
+    assert document["needs"] == {"erase": True, "unlock": False}
+    assert document["plan"]["bytes_written"] > 10**9
+    assert document["plan"]["seconds"] > 60
+    keep_document = client.get(f"/api/v1/runs/new?drive={LOCKED}&suite=cdm").json
+    assert keep_document["needs"] == {"erase": False, "unlock": True}
     raw = client.get(f"/api/v1/runs/new?drive={LOCKED}&suite=cdm&target=block&p.only=read").json
     assert raw["needs"] == {"erase": False, "unlock": True}
     wrong = client.get(f"/api/v1/runs/new?drive={CODE}&suite=cdm&p.passes=99")
@@ -139,18 +139,18 @@ def test_starting_writes_a_request_for_the_agent(signed_in: SignedIn, bench: Ben
     signed_in.client.get("/drives")
     answer = signed_in.api("/api/v1/runs", {**body, "drive": "port:1-4:0", "erase": "port:1-4:0"})
     assert answer.status_code == 202
-    kept = bench.last_request()
-    assert kept["kind"] == "run"
-    found = json.loads(kept["body_json"])
-    assert found == {
+    request = bench.last_request()
+    assert request["kind"] == "run"
+    request_body = json.loads(request["body_json"])
+    assert request_body == {
         "suite": "das", "drive": "port:1-4:0", "diskseq": 12,
-        "identity_key": found["identity_key"], "params": {"passes": "2", "sets": "ISOs"},
+        "identity_key": request_body["identity_key"], "params": {"passes": "2", "sets": "ISOs"},
         "target": None, "fs": "ext4", "scale": 0.01, "erase": "port:1-4:0", "unlock": None,
         "medium": f"500000000000-12-{'5' * 32}",
     }  # fmt: skip
-    asked = signed_in.client.get(answer.headers["Location"]).json
-    assert asked["state"] == "waiting"
-    assert asked["run"] is None
+    status = signed_in.client.get(answer.headers["Location"]).json
+    assert status["state"] == "waiting"
+    assert status["run"] is None
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_cancel_asks_the_agent_and_only_for_running_runs(signed_in: SignedIn, be
     answer = signed_in.api(f"/api/v1/runs/{bench.numbers['running']}/cancel", {})
     assert answer.status_code == 202
     assert json.loads(bench.last_request()["body_json"]) == {"run": bench.numbers["running"]}
-    done = signed_in.api(f"/api/v1/runs/{bench.numbers['cdm']}/cancel", {})
-    assert done.status_code == 409
-    assert is_error(done)
+    refusal = signed_in.api(f"/api/v1/runs/{bench.numbers['cdm']}/cancel", {})
+    assert refusal.status_code == 409
+    assert is_error(refusal)
 
 
 def test_exports(client: Browser, bench: Bench) -> None:
@@ -235,20 +235,20 @@ def test_an_erase_gives_its_certificate_and_nothing_else_does(
         assert is_error(refused)
         assert "cdm is no erase" in refused.json["error"]["message"]
     monkeypatch.setattr(runs, "document", lambda asked: run_document(drive_json(), number=asked))
-    made = client.get(f"/api/v1/runs/{number}/export?format=certificate")
-    assert made.json["schema"] == "benchstick/certificate/1"
-    assert made.json["run"]["number"] == number
+    response = client.get(f"/api/v1/runs/{number}/export?format=certificate")
+    assert response.json["schema"] == "benchstick/certificate/1"
+    assert response.json["run"]["number"] == number
     text = client.get(f"/runs/{number}/export?format=certificate-text")
     assert text.content_type == "text/plain; charset=utf-8"
-    assert text.text == made.json["text"]
+    assert text.text == response.json["text"]
     name = f'filename="benchstick-run-{number}-certificate.txt"'
     assert name in text.headers["Content-Disposition"]
 
 
 def test_artefacts_are_served_as_they_are(client: Browser, bench: Bench) -> None:
     number = bench.numbers["cdm"]
-    listed = client.get(f"/api/v1/runs/{number}/steps/1").json
-    assert [file["name"] for file in listed["files"]] == ["command", "fio.json", "stdout"]
+    document = client.get(f"/api/v1/runs/{number}/steps/1").json
+    assert [file["name"] for file in document["files"]] == ["command", "fio.json", "stdout"]
     with client.get(f"/runs/{number}/steps/1/command") as answer:
         assert answer.content_type == "text/plain; charset=utf-8"
         assert "<&>" in answer.text
@@ -267,8 +267,8 @@ def test_a_link_among_the_artefacts_is_not_followed(client: Browser, bench: Benc
     link.symlink_to("/etc/passwd")
     try:
         assert client.get(f"/runs/{number}/steps/1/stderr").status_code == 404
-        listed = client.get(f"/api/v1/runs/{number}/steps/1").json["files"]
-        assert "stderr" not in [file["name"] for file in listed]
+        files = client.get(f"/api/v1/runs/{number}/steps/1").json["files"]
+        assert "stderr" not in [file["name"] for file in files]
     finally:
         link.unlink()
 

@@ -28,8 +28,8 @@ SCROLLED = {"runOnly": ["scrollable-region-focusable", "meta-viewport"]}
 
 
 def complaints(page: Page, rules: dict[str, Any] | None = None) -> list[str]:
-    found: list[str] = page.evaluate(LOOK, rules or {})
-    return found
+    problems: list[str] = page.evaluate(LOOK, rules or {})
+    return problems
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def page(chromium: Chromium) -> Iterator[Page]:
 def test_axe_has_no_complaint(page: Page, base: str, bench: Bench, key: LoginKey) -> None:
     every_page.add_to(bench.home, bench.numbers)
     page.goto(f"{base}/login?key={key.current}")
-    found = []
+    problems = []
     for name, path in every_page.paths(bench.numbers).items():
         if name in LIKE_OTHERS:
             continue
@@ -54,13 +54,13 @@ def test_axe_has_no_complaint(page: Page, base: str, bench: Bench, key: LoginKey
         page.goto(base + path)
         for chart in page.locator("#chart").all():
             expect(chart.locator("canvas")).to_be_visible()
-        said = complaints(page)
+        messages = complaints(page)
         page.emulate_media(color_scheme="dark")
-        said += complaints(page, COLOURS)
+        messages += complaints(page, COLOURS)
         page.set_viewport_size({"width": 400, "height": 900})
-        said += complaints(page, SCROLLED)
-        found += [f"{path}: {one}" for one in said]
-    assert found == []
+        messages += complaints(page, SCROLLED)
+        problems += [f"{path}: {one}" for one in messages]
+    assert problems == []
 
 
 def test_axe_complains_of_what_is_wrong(page: Page, base: str) -> None:
@@ -68,8 +68,8 @@ def test_axe_complains_of_what_is_wrong(page: Page, base: str) -> None:
     wrong = "<img src=x><p id=p>words</p>"
     page.evaluate(f"document.querySelector('main').insertAdjacentHTML('beforeend', '{wrong}')")
     page.evaluate("document.getElementById('p').style.color = '#6b6b6b'")
-    said = complaints(page)
-    assert any(one.startswith("image-alt") for one in said)
-    assert not any(one.startswith("color-contrast") for one in said)
+    messages = complaints(page)
+    assert any(one.startswith("image-alt") for one in messages)
+    assert not any(one.startswith("color-contrast") for one in messages)
     page.emulate_media(color_scheme="dark")
     assert any(one.startswith("color-contrast") for one in complaints(page, COLOURS))

@@ -98,10 +98,10 @@ def test_from_a_drive_to_its_result(watched: Watched, key: LoginKey, bench: Benc
     card = page.get_by_role("article").filter(has_text="Practice drive")
     card.get_by_role("link", name="Test").click()
     page.get_by_role("link", name="CrystalDiskMark-style").first.click()
-    written = page.locator('[data-cost="written"]')
-    before = written.inner_text()
+    cost_cell = page.locator('[data-cost="written"]')
+    before = cost_cell.inner_text()
     page.get_by_label("Size").fill("64MiB")
-    expect(written).not_to_have_text(before)
+    expect(cost_cell).not_to_have_text(before)
     page.get_by_label("Passes").fill("99")
     expect(page.locator("#cost-problem")).to_contain_text("whole number from 0 to 9")
     page.get_by_label("Passes").fill("1")
@@ -135,11 +135,11 @@ def test_from_presets_to_a_queue_and_its_end(
     sign_in(watched, key)
     page = watched.go("/runs/new?drive=practice&suite=cdm")
     preset = page.get_by_role("link", name=re.compile("^Peak performance"))
-    told = preset.inner_text()
+    preset_text = preset.inner_text()
     preset.click()
     expect(page.get_by_label("Profile")).to_have_value("peak")
     expect(preset).to_have_attribute("aria-current", "true")
-    assert page.locator('[data-cost="seconds"]').inner_text() in told
+    assert page.locator('[data-cost="seconds"]').inner_text() in preset_text
     page.get_by_role("button", name="Add to a queue").click()
     page.get_by_role("link", name=re.compile("^DAS suite")).click()
     page.get_by_role("link", name=re.compile("^Quick")).click()
@@ -343,17 +343,17 @@ def test_the_keyboard_reaches_everything_in_order(watched: Watched, key: LoginKe
     page = watched.go("/runs/new?drive=practice&suite=cdm")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "To the content"
-    seen = []
+    ids = []
     for _ in range(60):
         page.keyboard.press("Tab")
-        seen.append(page.evaluate("document.activeElement.id"))
+        ids.append(page.evaluate("document.activeElement.id"))
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-        assert outline != "none" or seen[-1] == ""
-        if seen[-1] == "go":
+        assert outline != "none" or ids[-1] == ""
+        if ids[-1] == "go":
             break
-    assert seen[-1] == "go"
+    assert ids[-1] == "go"
     order = [
-        name for name in seen if name in ("target", "fs", "p-preset", "p-passes", "erase", "go")
+        name for name in ids if name in ("target", "fs", "p-preset", "p-passes", "erase", "go")
     ]
     assert order == ["target", "fs", "p-preset", "p-passes", "erase", "go"]
 
@@ -437,5 +437,5 @@ def test_this_computers_clock_is_offered_when_the_benchs_is_off(
         return
     button.click()
     expect(page.get_by_text("The agent sets the clock.")).to_be_visible()
-    asked = json.loads(bench.last_request()["body_json"])
-    assert abs(asked["time"] - there.timestamp()) < 20
+    request_body = json.loads(bench.last_request()["body_json"])
+    assert abs(request_body["time"] - there.timestamp()) < 20

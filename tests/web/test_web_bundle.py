@@ -42,8 +42,8 @@ def packed(home: Path, number: int, artefacts: bool = False) -> bytes:
 
 
 def unpacked(data: bytes) -> Files:
-    with zipfile.ZipFile(io.BytesIO(data)) as found:
-        return {name: found.read(name) for name in found.namelist()}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def repacked(files: Files, *, hashes: bool = True) -> bytes:
@@ -57,11 +57,11 @@ def repacked(files: Files, *, hashes: bool = True) -> bytes:
             if name != "manifest.json"
         ]
         files["manifest.json"] = json.dumps(manifest).encode()
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
         for name, data in files.items():
             target.writestr(name, data)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def changed(data: bytes, name: str, change: Callable[[Any], Any]) -> bytes:
@@ -89,7 +89,7 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path / "other"
 
 
-def kept(home: Path, data: bytes) -> tuple[int, bool]:
+def keep_bundle(home: Path, data: bytes) -> tuple[int, bool]:
     with contextlib.closing(open_writer(home)) as db:
         return bundle.keep(db, home, io.BytesIO(data))
 
@@ -104,7 +104,7 @@ def counts(home: Path) -> list[int]:
 
 
 def test_a_run_is_the_same_on_the_other_bench(bench: Bench, other: Path, das: bytes) -> None:
-    number, new = kept(other, das)
+    number, new = keep_bundle(other, das)
     assert (number, new) == (1, True)
     with contextlib.closing(open_reader(bench.home)) as db:
         before = records.run_json(db, bench.numbers["das"])
@@ -132,7 +132,7 @@ def test_a_run_is_the_same_on_the_other_bench(bench: Bench, other: Path, das: by
 def test_its_page_is_the_same_and_says_where_it_comes_from(
     bench: Bench, other: Path, das: bytes, client: Browser
 ) -> None:
-    number, _ = kept(other, das)
+    number, _ = keep_bundle(other, das)
     there = browser(create_app(other))
     page = there.get(f"/runs/{number}").text
     assert "Imported " in page
@@ -147,26 +147,26 @@ def test_its_page_is_the_same_and_says_where_it_comes_from(
 
 
 def test_the_same_bundle_is_told_and_not_doubled(bench: Bench, other: Path, das: bytes) -> None:
-    first = kept(other, das)
+    first = keep_bundle(other, das)
     before = counts(other)
-    assert kept(other, das) == (first[0], False)
+    assert keep_bundle(other, das) == (first[0], False)
     assert counts(other) == before
     # Made by the other bench it is still the same run, and tells of the bench that measured.
     again = packed(other, first[0])
     assert json.loads(unpacked(again)["manifest.json"])["bench"] == json.loads(
         unpacked(das)["manifest.json"]
     )["bench"]  # fmt: skip
-    assert kept(other, again) == (first[0], False)
-    assert kept(bench.home, again) == (bench.numbers["das"], False)
+    assert keep_bundle(other, again) == (first[0], False)
+    assert keep_bundle(bench.home, again) == (bench.numbers["das"], False)
     assert counts(other) == before
 
 
 def test_a_run_that_is_here_is_not_changed(other: Path, small: bytes) -> None:
-    kept(other, small)
+    keep_bundle(other, small)
     before = counts(other)
     forged = changed(small, "run.json", lambda run: {**run, "why": "another"})
     with pytest.raises(BadInput, match=r"here already, as run 1, with another record"):
-        kept(other, forged)
+        keep_bundle(other, forged)
     assert counts(other) == before
 
 
@@ -182,7 +182,7 @@ def test_a_running_run_makes_none(bench: Bench, client: Browser) -> None:
 
 def test_an_imported_erase_is_not_certified_here(other: Path, small: bytes) -> None:
     forged = changed(small, "run.json", lambda run: {**run, "suite": "erase"})
-    number, _ = kept(other, forged)
+    number, _ = keep_bundle(other, forged)
     answer = browser(create_app(other)).get(f"/api/v1/runs/{number}/export?format=certificate")
     assert answer.status_code == 400
     assert "another bench" in answer.json["error"]["message"]
@@ -201,10 +201,10 @@ def added(name: str, data: bytes = b"x") -> Callable[[Files], bytes]:
 
 def zipped(write: Callable[[zipfile.ZipFile, Files], None]) -> Callable[[Files], bytes]:
     def make(files: Files) -> bytes:
-        made = io.BytesIO()
-        with zipfile.ZipFile(made, "w") as target:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as target:
             write(target, files)
-        return made.getvalue()
+        return buffer.getvalue()
 
     return make
 
@@ -265,9 +265,9 @@ def test_what_is_no_bundle_is_refused_whole(
     make, words = BAD[name]
     data = make(unpacked(small))
     before, files = counts(other), sorted(other.rglob("*"))
-    with pytest.raises(BadInput, match="bundle: ") as told:
-        kept(other, data)
-    assert words in told.value.message
+    with pytest.raises(BadInput, match="bundle: ") as excinfo:
+        keep_bundle(other, data)
+    assert words in excinfo.value.message
     (tmp_path / "b.zip").write_bytes(data)
     assert cli.invoke(["import", str(tmp_path / "b.zip")]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
@@ -281,7 +281,7 @@ def test_a_name_that_is_there_twice(other: Path, small: bytes) -> None:
     with pytest.warns(UserWarning, match="Duplicate"):
         data = zipped(twice)(unpacked(small))
     with pytest.raises(BadInput, match="each name once"):
-        kept(other, data)
+        keep_bundle(other, data)
 
 
 def test_what_unpacks_to_too_much_is_not_unpacked(
@@ -293,18 +293,18 @@ def test_what_unpacks_to_too_much_is_not_unpacked(
         with monkeypatch.context() as patch:
             patch.setattr(bundle, limit, 2 << 20)
             with pytest.raises(BadInput, match="at most 2 MiB"):
-                kept(other, bomb)
+                keep_bundle(other, bomb)
     with monkeypatch.context() as patch:
         patch.setattr(bundle, "LARGEST_DOCUMENT", 10)
         with pytest.raises(BadInput, match=r"manifest.json: at most"):
-            kept(other, small)
+            keep_bundle(other, small)
     # A file that holds more than its head says is read no further than that.
     name = b"artefacts/00-x/stdout"
     lying = bytearray(bomb)
     entry = lying.rfind(name) - 46
     lying[entry + 24 : entry + 28] = (100).to_bytes(4, "little")
     with pytest.raises(BadInput):
-        kept(other, bytes(lying))
+        keep_bundle(other, bytes(lying))
     assert counts(other)[0] == 0
 
 
@@ -313,7 +313,7 @@ def test_a_folder_in_the_way_is_left_alone(other: Path, das: bytes) -> None:
     (other / "runs" / uuid).mkdir()
     (other / "runs" / uuid / "kept").write_text("x")
     with pytest.raises(StoreFailed, match="in the way"):
-        kept(other, das)
+        keep_bundle(other, das)
     assert (other / "runs" / uuid / "kept").read_text() == "x"
     assert counts(other)[0] == 0
 
@@ -326,7 +326,7 @@ def test_what_fails_on_the_way_leaves_nothing(
 
     monkeypatch.setattr(imported_runs, "add_run", fail)
     with pytest.raises(StoreFailed):
-        kept(other, das)
+        keep_bundle(other, das)
     assert list((other / "runs").iterdir()) == []
 
 
@@ -351,15 +351,15 @@ def trimmed(value: Any) -> Any:
 
 
 def put(document: Any, way: tuple[Any, ...], value: Any) -> Any:
-    made = copy.deepcopy(document)
-    at = made
+    result = copy.deepcopy(document)
+    at = result
     for name in way[:-1]:
         at = at[name]
     if value is ...:
         del at[way[-1]]
     else:
         at[way[-1]] = value
-    return made
+    return result
 
 
 ODD: tuple[Any, ...] = (..., None, 5, "x", [], {}, [[1]], {"value": [{"size": None}]}, 10**30)
@@ -376,7 +376,7 @@ def test_whatever_is_taken_can_be_shown(
         run = trimmed(record.plain(records.run_json(db, number)))
     run["uuid"] = "0" * 8 + run["uuid"][8:]
     record.check_run(run)
-    taken = refused = 0
+    accepted_count = refused = 0
     for at, way in enumerate(places(run)):
         for value in ODD if way else ():
             odd = put(run, way, value)
@@ -385,15 +385,15 @@ def test_whatever_is_taken_can_be_shown(
             except BadInput:
                 refused += 1
                 continue
-            taken += 1
-            shown = {**odd, "imported": None, "so_far": None}
-            assert report.of_run(shown, session([], set())).parts, (way, value)
+            accepted_count += 1
+            document = {**odd, "imported": None, "so_far": None}
+            assert report.of_run(document, session([], set())).parts, (way, value)
             # Pages take longer: each odd value at each ninth place.
             if at % len(ODD) == ODD.index(value):
-                monkeypatch.setattr(runs, "document", lambda _, shown=shown: shown)
+                monkeypatch.setattr(runs, "document", lambda _, document=document: document)
                 assert client.get(f"/runs/{number}").status_code == 200, (way, value)
     assert refused > 400
-    assert taken > 100
+    assert accepted_count > 100
 
 
 @pytest.mark.parametrize(
@@ -411,12 +411,12 @@ def test_whatever_is_taken_can_be_shown(
 def test_samples_of_another_shape_are_refused(
     other: Path, small: bytes, change: Callable[[Any], Any]
 ) -> None:
-    def made(found: Any) -> Any:
-        change(found)
-        return found
+    def made(document: Any) -> Any:
+        change(document)
+        return document
 
     with pytest.raises(BadInput, match=r"samples.json"):
-        kept(other, changed(small, "samples.json", made))
+        keep_bundle(other, changed(small, "samples.json", made))
     assert counts(other)[0] == 0
 
 
@@ -433,7 +433,7 @@ def there(other: Path) -> Any:
     return SignedIn(client, answer.json["csrf"])
 
 
-def sent(there: SignedIn, data: bytes, **form: Any) -> Any:
+def send_bundle(there: SignedIn, data: bytes, **form: Any) -> Any:
     fields = {"csrf": there.csrf, "bundle": (io.BytesIO(data), "run.zip"), **form}
     return there.client.post("/imports", data=fields, content_type="multipart/form-data")
 
@@ -447,7 +447,7 @@ def take(home: Path) -> None:
 def test_an_upload_is_checked_then_taken_by_the_agent(
     there: SignedIn, other: Path, das: bytes
 ) -> None:
-    answer = sent(there, das)
+    answer = send_bundle(there, das)
     assert (answer.status_code, answer.location) == (303, "/imports/1")
     assert "waits for the agent" in there.client.get("/imports/1").text
     assert counts(other)[0] == 0
@@ -459,7 +459,7 @@ def test_an_upload_is_checked_then_taken_by_the_agent(
     assert counts(other)[0] == 1
     assert counts(other)[-1] == 0
     # Again: told at once, and nothing waits.
-    answer = sent(there, das)
+    answer = send_bundle(there, das)
     assert answer.location == "/runs/1?here=1"
     assert "It was here before" in there.client.get(answer.location).text
     assert counts(other)[-1] == 0
@@ -483,7 +483,7 @@ def test_nobody_else_uploads(there: SignedIn, other: Path, small: bytes) -> None
     stranger = browser(create_app(other))
     assert stranger.post("/api/v1/imports", data=small).status_code == 401
     assert stranger.post("/imports", data={}).status_code == 401
-    assert sent(there, small, csrf="x").status_code == 403
+    assert send_bundle(there, small, csrf="x").status_code == 403
     assert counts(other)[-1] == 0
 
 
@@ -492,7 +492,7 @@ def test_a_bad_upload_is_refused_at_once(
     there: SignedIn, other: Path, small: bytes, name: str
 ) -> None:
     make, words = BAD[name]
-    answer = sent(there, make(unpacked(small)))
+    answer = send_bundle(there, make(unpacked(small)))
     assert answer.status_code == 400
     assert words.replace("'", "&#39;") in answer.text
     assert there.post("/imports", {}).status_code == 400
@@ -519,7 +519,7 @@ def test_nothing_is_imported_while_a_run_is_on(
     manifest = json.loads(files["manifest.json"])
     manifest["run"] = json.loads(files["run.json"])["uuid"]
     forged = repacked({**files, "manifest.json": json.dumps(manifest).encode()})
-    answer = sent(signed_in, forged)
+    answer = send_bundle(signed_in, forged)
     assert answer.status_code == 409
     assert "nothing is imported while a drive is timed" in answer.text
     (tmp_path / "b.zip").write_bytes(forged)
@@ -541,10 +541,10 @@ def test_the_agent_checks_again(other: Path) -> None:
             imported_runs.add_upload(db, b"forged")
     take(other)
     with contextlib.closing(open_reader(other)) as db:
-        found = imported_runs.upload_json(db, 1)
-    assert found is not None
-    assert found["state"] == "refused"
-    assert "no bundle" in found["text"]
+        upload = imported_runs.upload_json(db, 1)
+    assert upload is not None
+    assert upload["state"] == "refused"
+    assert "no bundle" in upload["text"]
     assert counts(other)[0] == counts(other)[-1] == 0
 
 

@@ -21,7 +21,7 @@ from benchstick.reports import bundle
 from benchstick.store import export, records, run_queries, verdicts
 from benchstick.store.database import open_reader, open_writer
 from tests.web.conftest import Bench, browser
-from tests.web.test_web_bundle import changed, kept, packed, repacked, unpacked
+from tests.web.test_web_bundle import changed, keep_bundle, packed, repacked, unpacked
 from tests.web.test_web_openapi import check, find
 from tests.web.test_web_pages import words
 from webui import create_app
@@ -74,8 +74,8 @@ def give(home: Path, run: int, times: int = 1) -> list[int]:
 
 def of_run(home: Path, run: int) -> list[Json]:
     with contextlib.closing(open_reader(home)) as db:
-        found: list[Json] = export.bundle(db, run)["verdicts"]
-        return found
+        judgements: list[Json] = export.bundle(db, run)["verdicts"]
+        return judgements
 
 
 def test_a_verdict_is_the_same_on_the_other_bench(bench: Bench, own: Path, other: Path) -> None:
@@ -84,16 +84,16 @@ def test_a_verdict_is_the_same_on_the_other_bench(bench: Bench, own: Path, other
     there = of_run(own, run)
     assert [item["number"] for item in there] == numbers
     assert there[0]["verdict"] == "fail" and len(there[0]["limits"]) == 2
-    here, new = kept(other, packed(own, run))
+    here, new = keep_bundle(other, packed(own, run))
     assert new
     with contextlib.closing(open_reader(own)) as db:
         home = run_queries.bench_id(db)
-    found = of_run(other, here)
-    assert [item.pop("imported") for item in found] == [
+    copies = of_run(other, here)
+    assert [item.pop("imported") for item in copies] == [
         {"bench": home, "number": number} for number in numbers
     ]
-    assert [item.pop("number") for item in found] == [None, None]
-    assert found == [{k: v for k, v in item.items() if k != "number"} for item in there]
+    assert [item.pop("number") for item in copies] == [None, None]
+    assert copies == [{k: v for k, v in item.items() if k != "number"} for item in there]
 
 
 def test_page_twin_and_export_of_the_run_tell_them_on_both_benches(
@@ -101,19 +101,19 @@ def test_page_twin_and_export_of_the_run_tell_them_on_both_benches(
 ) -> None:
     run = bench.numbers["practice"]
     (number,) = give(own, run)
-    here, _ = kept(other, packed(own, run))
+    here, _ = keep_bundle(other, packed(own, run))
     with contextlib.closing(open_reader(own)) as db:
         first = run_queries.bench_id(db)
-    for home, at, told in (
+    for home, at, sentence in (
         (own, run, f"Verdict {number} by the recipe incoming rests"),
         (other, here, f"Verdict {number} of bench {first} by the recipe incoming rests"),
     ):
         client = browser(create_app(home))
-        assert told in words(client.get(f"/runs/{at}").text)
-        wanted = of_run(home, at)
+        assert sentence in words(client.get(f"/runs/{at}").text)
+        expected = of_run(home, at)
         for name, path in (("run", ""), ("export", "/export?format=json")):
             answer = client.get(f"/api/v1/runs/{at}{path}")
-            assert answer.json["verdicts"] == wanted
+            assert answer.json["verdicts"] == expected
             check(find(name), answer)
     # The number there is none of the bench that took the run.
     assert "/verdicts/" not in client.get(f"/runs/{here}").text
@@ -122,9 +122,9 @@ def test_page_twin_and_export_of_the_run_tell_them_on_both_benches(
 def test_they_are_never_among_the_benchs_own(bench: Bench, own: Path, other: Path) -> None:
     run = bench.numbers["practice"]
     give(own, run, 3)
-    kept(other, packed(own, run))
+    keep_bundle(other, packed(own, run))
     with contextlib.closing(open_reader(other)) as db:
-        assert verdicts.listed(db) == []
+        assert verdicts.list_verdicts(db) == []
         with pytest.raises(BadInput, match="no such verdict"):
             verdicts.find(db, 1)
     # A verdict of its own gets the first number, and stands beside them.
@@ -138,14 +138,14 @@ def test_the_next_bench_gets_what_the_first_one_said(
     run = bench.numbers["practice"]
     give(own, run)
     first = packed(own, run)
-    here, _ = kept(other, first)
+    here, _ = keep_bundle(other, first)
     again = packed(other, here)
     assert unpacked(again)["verdicts.json"] == unpacked(first)["verdicts.json"]
     third = tmp_path / "third"
-    kept(third, again)
+    keep_bundle(third, again)
     assert of_run(third, 1) == of_run(other, here)
     # Back at home it is the bench's own, once.
-    assert kept(own, again) == (run, False)
+    assert keep_bundle(own, again) == (run, False)
     assert [item.get("imported") for item in of_run(own, run)] == [None]
 
 
@@ -155,15 +155,15 @@ def test_a_verdict_that_is_given_later_comes_with_the_next_bundle(
     run = bench.numbers["practice"]
     before = packed(own, run)
     assert "verdicts.json" not in unpacked(before)
-    here, _ = kept(other, before)
+    here, _ = keep_bundle(other, before)
     give(own, run)
     after = packed(own, run)
-    assert kept(other, after) == (here, False)
-    assert kept(other, after) == (here, False)
+    assert keep_bundle(other, after) == (here, False)
+    assert keep_bundle(other, after) == (here, False)
     assert len(of_run(other, here)) == 1
     forged = changed(after, "verdicts.json", lambda found: lie(found, why="all is well"))
     with pytest.raises(BadInput, match="verdict 1 of that bench is here already, with other words"):
-        kept(other, forged)
+        keep_bundle(other, forged)
     assert len(of_run(other, here)) == 1
 
 
@@ -194,9 +194,9 @@ def test_what_is_no_verdict_keeps_the_whole_bundle_out(
 ) -> None:
     run = bench.numbers["practice"]
     give(own, run)
-    with pytest.raises(BadInput, match=said) as told:
-        kept(other, changed(packed(own, run), "verdicts.json", change))
-    assert "verdicts.json" in told.value.message
+    with pytest.raises(BadInput, match=said) as excinfo:
+        keep_bundle(other, changed(packed(own, run), "verdicts.json", change))
+    assert "verdicts.json" in excinfo.value.message
     with contextlib.closing(open_reader(other)) as db:
         assert db.execute("SELECT count(*) FROM runs").fetchone()[0] == 0
 
@@ -219,7 +219,7 @@ def test_by_command(
 ) -> None:  # fmt: skip
     run = bench.numbers["practice"]
     give(own, run)
-    kept(other, packed(own, run))
+    keep_bundle(other, packed(own, run))
     monkeypatch.setenv("BENCHSTICK_HOME", str(other))
     assert cli.invoke(["verdict", "of", "1"]) == 0
     text = capsys.readouterr().out

@@ -31,8 +31,8 @@ HOURS = 6 * 3600
 def runs(bench: Bench) -> dict[str, int]:
     """A run of each suite whose charts are of this module, and long ones."""
     db = open_writer(bench.home)
-    keep = partial(made_runs.kept, bench.home, db)
-    made = {
+    keep = partial(made_runs.add_run, bench.home, db)
+    numbers = {
         "consistency": keep("consistency", {}, made_charts.consistency),
         "sweep": keep("sweep", {}, made_charts.sweep),
         # As long as its charts show second by second.
@@ -42,13 +42,13 @@ def runs(bench: Bench) -> dict[str, int]:
         "long": keep("sustained", {}, made_charts.sustained),
     }  # fmt: skip
     db.close()
-    return made
+    return numbers
 
 
-def shown(page: Page, at: int) -> dict[str, Any]:
+def read_chart(page: Page, at: int) -> dict[str, Any]:
     """The scales, data and size of a chart as uPlot has them."""
     expect(page.locator("[data-lines] canvas").nth(at)).to_be_visible()
-    found: dict[str, Any] = page.evaluate(
+    chart_state: dict[str, Any] = page.evaluate(
         """at => {
             const { plot } = document.querySelectorAll("[data-lines]")[at].lines;
             const scale = (of) => of && { min: of.min, max: of.max, distr: of.distr, log: of.log };
@@ -57,12 +57,12 @@ def shown(page: Page, at: int) -> dict[str, Any]:
         }""",
         at,
     )
-    return found
+    return chart_state
 
 
 def colour_at(page: Page, at: int, x: float, y: float, scale: str = "y") -> list[list[int]]:
     """The pixels (r, g, b, a) of the drawing around a place given in values."""
-    found: list[list[int]] = page.evaluate(
+    pixels: list[list[int]] = page.evaluate(
         """([at, x, y, scale]) => {
             const box = document.querySelectorAll("[data-lines]")[at], { plot } = box.lines;
             const left = Math.round(plot.valToPos(x, "x", true)) - 1;
@@ -74,23 +74,23 @@ def colour_at(page: Page, at: int, x: float, y: float, scale: str = "y") -> list
         }""",
         [at, x, y, scale],
     )
-    return found
+    return pixels
 
 
 def has(pixels: list[list[int]], colour: tuple[int, int, int]) -> bool:
     return any(
-        alpha > 200 and all(abs(one - wanted) < 40 for one, wanted in zip(rgb, colour, strict=True))
+        alpha > 200 and all(abs(one - target) < 40 for one, target in zip(rgb, colour, strict=True))
         for *rgb, alpha in pixels
     )
 
 
 def place_of(page: Page, at: int, x: float) -> float:
     """Pixels from the left edge of the drawing."""
-    found: float = page.evaluate(
+    offset: float = page.evaluate(
         "([at, x]) => document.querySelectorAll('[data-lines]')[at].lines.plot.valToPos(x, 'x')",
         [at, x],
     )
-    return found
+    return offset
 
 
 def drag_over(page: Page, at: int, low: float, high: float) -> None:
@@ -102,7 +102,7 @@ def test_consistency_is_drawn_as_dots_on_log_and_linear_axes(
 ) -> None:
     page = watched.go(f"/runs/{runs['consistency']}")
     expect(page.locator("[data-lines] canvas")).to_have_count(4)
-    whole, late, linear, latency = (shown(page, at) for at in range(4))
+    whole, late, linear, latency = (read_chart(page, at) for at in range(4))
     assert [(one["y"]["distr"], one["y"]["log"]) for one in (whole, late, latency)] == [(3, 10)] * 3
     assert linear["y"]["distr"] == 1
     assert linear["y"]["min"] == 0
@@ -133,24 +133,24 @@ def test_dragging_zooms_and_a_double_click_shows_the_whole(
     watched: Watched, runs: dict[str, int]
 ) -> None:
     page = watched.go(f"/runs/{runs['consistency']}")
-    before, other = shown(page, 0), shown(page, 3)
+    before, other = read_chart(page, 0), read_chart(page, 3)
     button = page.locator("[data-whole]").first
     expect(button).to_be_hidden()
     drag_over(page, 0, 0.5, 0.75)
-    zoomed = shown(page, 0)
+    zoomed = read_chart(page, 0)
     assert zoomed["x"]["min"] == pytest.approx(1000, abs=20)
     assert zoomed["x"]["max"] == pytest.approx(1500, abs=20)
     # The other axis follows what is left to be seen.
     assert zoomed["y"]["max"] < before["y"]["max"]
-    assert shown(page, 3)["x"] == other["x"]
+    assert read_chart(page, 3)["x"] == other["x"]
     expect(button).to_be_visible()
     page.locator("[data-lines] .u-over").first.dblclick()
-    assert shown(page, 0) == before
+    assert read_chart(page, 0) == before
     expect(button).to_be_hidden()
     drag_over(page, 0, 0.2, 0.3)
-    assert shown(page, 0)["x"] != before["x"]
+    assert read_chart(page, 0)["x"] != before["x"]
     button.click()
-    assert shown(page, 0) == before
+    assert read_chart(page, 0) == before
 
 
 @pytest.mark.parametrize("name", ["consistency", "sweep"])
@@ -158,7 +158,7 @@ def test_the_keyboard_moves_zooms_and_goes_back(
     watched: Watched, runs: dict[str, int], name: str
 ) -> None:
     page = watched.go(f"/runs/{runs[name]}")
-    before = shown(page, 0)
+    before = read_chart(page, 0)
     box = page.locator("[data-lines]").first
     at = box.locator("xpath=..").locator(".at")
     box.focus()
@@ -166,15 +166,15 @@ def test_the_keyboard_moves_zooms_and_goes_back(
     expect(at).to_contain_text("at ")
     first = at.inner_text()
     page.keyboard.press("+")
-    wait_for(lambda: shown(page, 0)["x"]["max"] < before["x"]["max"])
+    wait_for(lambda: read_chart(page, 0)["x"]["max"] < before["x"]["max"])
     page.keyboard.press("ArrowRight")
     expect(at).not_to_have_text(first)
     page.keyboard.press("End")
     # What is beyond the edge is brought into view.
-    wait_for(lambda: shown(page, 0)["x"]["min"] > before["x"]["min"])
+    wait_for(lambda: read_chart(page, 0)["x"]["min"] > before["x"]["min"])
     page.keyboard.press("-")
     page.keyboard.press("Escape")
-    wait_for(lambda: shown(page, 0) == before)
+    wait_for(lambda: read_chart(page, 0) == before)
 
 
 def test_depths_above_the_drives_are_marked_on_a_log2_axis(
@@ -182,7 +182,7 @@ def test_depths_above_the_drives_are_marked_on_a_log2_axis(
 ) -> None:
     page = watched.go(f"/runs/{runs['sweep']}")
     expect(page.locator("[data-lines] canvas")).to_have_count(2)
-    iops, latency = shown(page, 0), shown(page, 1)
+    iops, latency = read_chart(page, 0), read_chart(page, 1)
     assert [(one["x"]["distr"], one["x"]["log"]) for one in (iops, latency)] == [(3, 2)] * 2
     assert (iops["y"]["distr"], latency["y"]["distr"]) == (1, 3)
     assert iops["data"][0] == [1, 2, 4, 8, 16, 32, 64, 128, 256]
@@ -193,9 +193,9 @@ def test_depths_above_the_drives_are_marked_on_a_log2_axis(
     mark = page.locator(".mark.above").first
     expect(mark).to_be_visible()
     expect(mark.locator("span")).to_have_text("above 30: waiting in the kernel")
-    left, width = mark.evaluate("one => [one.offsetLeft, one.offsetWidth]")
-    assert left == pytest.approx(place_of(page, 0, 30), abs=1)
-    assert left + width == pytest.approx(iops["width"], abs=3)
+    left_x, width = mark.evaluate("one => [one.offsetLeft, one.offsetWidth]")
+    assert left_x == pytest.approx(place_of(page, 0, 30), abs=1)
+    assert left_x + width == pytest.approx(iops["width"], abs=3)
     assert has(colour_at(page, 0, 1, iops["data"][1][0]), LIGHT_READ)
     assert has(colour_at(page, 0, 256, iops["data"][1][8]), LIGHT_READ)
     drag_over(page, 0, 0.02, 0.4)
@@ -211,7 +211,7 @@ def test_sustained_has_position_and_time_with_its_knee_and_temperature(
 ) -> None:
     page = watched.go(f"/runs/{runs['sustained']}")
     expect(page.locator("[data-lines] canvas")).to_have_count(2)
-    place, time = shown(page, 0), shown(page, 1)
+    place, time = read_chart(page, 0), read_chart(page, 1)
     # Each second in which it wrote, as far as that went.
     with contextlib.closing(open_reader(bench.home)) as db:
         samples = samples_of(db, runs["sustained"])
@@ -220,11 +220,11 @@ def test_sustained_has_position_and_time_with_its_knee_and_temperature(
     first, second = page.locator("[data-lines]").all()
     (knee,) = first.locator(".mark").all()
     label = knee.inner_text()
-    found = re.fullmatch(r"knee at ([\d.]+) GB", label)
-    assert found is not None, label
-    assert float(found[1]) == pytest.approx(made_charts.KNEE_GB, rel=0.03)
-    left = knee.evaluate("one => one.offsetLeft")
-    assert left == pytest.approx(place_of(page, 0, float(found[1])), abs=2)
+    match = re.fullmatch(r"knee at ([\d.]+) GB", label)
+    assert match is not None, label
+    assert float(match[1]) == pytest.approx(made_charts.KNEE_GB, rel=0.03)
+    left_x = knee.evaluate("one => one.offsetLeft")
+    assert left_x == pytest.approx(place_of(page, 0, float(match[1])), abs=2)
     assert has(colour_at(page, 0, place["data"][0][40], place["data"][1][40]), LIGHT_WRITE)
     marks = [mark.inner_text() for mark in second.locator(".mark").all()]
     assert marks[0] == "knee"
@@ -249,7 +249,7 @@ def test_sustained_has_position_and_time_with_its_knee_and_temperature(
 
 def test_a_long_run_has_few_points_and_a_band(watched: Watched, runs: dict[str, int]) -> None:
     page = watched.go(f"/runs/{runs['hours']}")
-    whole = shown(page, 0)
+    whole = read_chart(page, 0)
     x, mean, high, low = whole["data"]
     assert len(x) == 1200
     assert x[1] - x[0] == HOURS / 1200
@@ -261,9 +261,9 @@ def test_a_long_run_has_few_points_and_a_band(watched: Watched, runs: dict[str, 
     around = [colour_at(page, 2, x[610], value)[4][3] for value in (5650, 6150)]
     assert 20 < around[0] < 120
     assert around[1] < 20
-    told = page.locator(".charts .card").first.locator("p").all_inner_texts()
-    assert told[0].startswith("Each point is a mean over several seconds")
-    assert told[-1] == (
+    notes = page.locator(".charts .card").first.locator("p").all_inner_texts()
+    assert notes[0].startswith("Each point is a mean over several seconds")
+    assert notes[-1] == (
         "IOPS from the drive's counters: fio's log came late: 2400 ms after the line before."
     )
     page.locator("[data-lines] .u-over").first.hover(position={"x": 500, "y": 60})
@@ -276,13 +276,13 @@ def test_a_long_run_has_few_points_and_a_band(watched: Watched, runs: dict[str, 
 
 def test_dark_and_print_draw_in_their_own_colours(watched: Watched, runs: dict[str, int]) -> None:
     page = watched.go(f"/runs/{runs['sweep']}")
-    first = shown(page, 0)["data"][1][0]
+    first = read_chart(page, 0)["data"][1][0]
     assert has(colour_at(page, 0, 1, first), LIGHT_READ)
     page.emulate_media(color_scheme="dark")
     wait_for(lambda: has(colour_at(page, 0, 1, first), DARK_READ), 10)
     page.emulate_media(color_scheme="dark", media="print")
     wait_for(lambda: has(colour_at(page, 0, 1, first), LIGHT_READ), 10)
-    assert shown(page, 0)["width"] < 700
+    assert read_chart(page, 0)["width"] < 700
     mark = page.locator(".mark.above").first
     assert mark.evaluate("one => one.offsetLeft") == pytest.approx(place_of(page, 0, 30), abs=1)
 
@@ -297,7 +297,7 @@ def test_a_narrow_page_does_not_scroll_sideways(
 ) -> None:
     watched.page.set_viewport_size({"width": 400, "height": 800})
     page = watched.go(path.format_map(runs))
-    wide = [shown(page, at)["width"] for at in range(page.locator("[data-lines]").count())]
+    wide = [read_chart(page, at)["width"] for at in range(page.locator("[data-lines]").count())]
     assert wide
     assert all(200 < width < 340 for width in wide), wide
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
@@ -310,11 +310,11 @@ def test_a_narrow_page_does_not_scroll_sideways(
 
 def test_charts_are_told_without_being_seen(client: Browser, runs: dict[str, int]) -> None:
     html = client.get(f"/runs/{runs['sweep']}").text
-    told = re.findall(r'role="img" aria-label="([^"]*queue depth[^"]*)"', html)
-    assert len(told) == 2
-    assert told[0].startswith("IOPS by queue depth over queue depth: read from 9000 IOPS to ")
-    assert told[0].endswith("above 30: waiting in the kernel")
-    assert "read from 111 µs to" in told[1]
+    labels = re.findall(r'role="img" aria-label="([^"]*queue depth[^"]*)"', html)
+    assert len(labels) == 2
+    assert labels[0].startswith("IOPS by queue depth over queue depth: read from 9000 IOPS to ")
+    assert labels[0].endswith("above 30: waiting in the kernel")
+    assert "read from 111 µs to" in labels[1]
 
 
 def line(points: Any, **more: Any) -> dict[str, Any]:
@@ -356,16 +356,16 @@ TWO = [[0, 1], [1, 2]]
     ],
 )  # fmt: skip
 def test_a_chart_in_another_format_is_left_out(result: dict[str, Any], count: int) -> None:
-    assert len(list(charts.drawn(result))) == count
+    assert len(list(charts.list_charts(result))) == count
 
 
 def test_each_line_has_a_colour_of_its_own() -> None:
     names = ["latency max", "temperature", "read", "write", "mix", "one more"]
     chart = {**GOOD, "series": [{**line(TWO), "name": name} for name in names]}
-    (drawn,) = charts.drawn({"charts": [chart]})
-    looks = [look for _, look in drawn.lines]
-    assert dict(drawn.lines)["temperature"] == "temp"
-    assert (dict(drawn.lines)["read"], dict(drawn.lines)["mix"]) == ("read", "third")
+    (drawing,) = charts.list_charts({"charts": [chart]})
+    looks = [look for _, look in drawing.lines]
+    assert dict(drawing.lines)["temperature"] == "temp"
+    assert (dict(drawing.lines)["read"], dict(drawing.lines)["mix"]) == ("read", "third")
     assert len(set(looks)) == len(names)
 
 
@@ -375,9 +375,9 @@ def test_a_line_without_a_point_is_not_drawn() -> None:
              "series": [line([], name="with the wait"), "shared",
                         line([[5, 1.0], [10, 2.0]], name="without")]}  # fmt: skip
     shared = line([[5, None], [10, None]], name="shared")
-    (drawn,) = charts.drawn({"charts": [chart], "series": [shared]})
-    assert [item["name"] for item in drawn.chart["series"]] == ["without"]
-    assert [name for name, _ in drawn.lines] == ["without"]
+    (drawing,) = charts.list_charts({"charts": [chart], "series": [shared]})
+    assert [item["name"] for item in drawing.chart["series"]] == ["without"]
+    assert [name for name, _ in drawing.lines] == ["without"]
 
 
 def test_an_unknown_document_does_not_break_the_page(bench: Bench, client: Browser) -> None:
@@ -469,23 +469,23 @@ def test_a_run_of_a_thousand_steps_has_a_page_of_bounded_size() -> None:
          "detail": {"totals": {"percentiles_us": {"50": 1.0}, "histogram_us": {"write": bins}}}}
         for at in range(1, 1401)
     ]  # fmt: skip
-    found = latencies.of_steps({"figures": figures})
-    assert len(found) == 1400
-    drawn = [item.pass_no for item in found if item.histogram]
+    entries = latencies.of_steps({"figures": figures})
+    assert len(entries) == 1400
+    pass_numbers = [item.pass_no for item in entries if item.histogram]
     # The last ones: what a run of rounds ended with.
-    assert drawn == list(range(1401 - latencies.HISTOGRAMS, 1401))
+    assert pass_numbers == list(range(1401 - latencies.HISTOGRAMS, 1401))
     few = latencies.of_steps({"figures": figures[: latencies.HISTOGRAMS]})
     assert all(item.histogram for item in few)
     # Its figures and its steps: what counts, and what it ended with.
     overall = [{"name": "RND4K", "pass": None}] * 3
-    shown = pages.figures_shown([*figures, *overall])
-    assert shown == [*figures[-pages.FIGURES :], *overall]
+    page_figures = pages.figures_shown([*figures, *overall])
+    assert page_figures == [*figures[-pages.FIGURES :], *overall]
     assert pages.figures_shown([*figures[:20], *overall]) == [*figures[:20], *overall]
     steps = [
         {"index": at, "name": str(at), "artefacts": f"runs/u/{at}" if at < 500 else None}
         for at in range(1400)
     ]
-    listed = [item["step"]["index"] for item in pages.commands_of({"uuid": "", "steps": steps})]
-    assert listed == [*range(20), *range(400, 500)]
-    listed = [i["step"]["index"] for i in pages.commands_of({"uuid": "", "steps": steps[450:570]})]
-    assert listed == [*range(450, 570)]
+    indices = [item["step"]["index"] for item in pages.commands_of({"uuid": "", "steps": steps})]
+    assert indices == [*range(20), *range(400, 500)]
+    indices = [i["step"]["index"] for i in pages.commands_of({"uuid": "", "steps": steps[450:570]})]
+    assert indices == [*range(450, 570)]

@@ -72,13 +72,13 @@ def agent(
 
 
 def test_it_lists_the_drives(bench: Bench, url: str, token: str) -> None:
-    done = client(url, "drives", token=token)
-    assert done.returncode == 0, done.stderr
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    process = client(url, "drives", token=token)
+    assert process.returncode == 0, process.stderr
+    rows = [line.split("\t") for line in process.stdout.splitlines()]
     with contextlib.closing(open_writer(bench.home)) as db:
-        found = records.drives_seen(db)
-    assert found is not None
-    assert [row[0] for row in rows] == [drive["code"] for drive in found[1]["drives"]]
+        sighting = records.drives_seen(db)
+    assert sighting is not None
+    assert [row[0] for row in rows] == [drive["code"] for drive in sighting[1]["drives"]]
     assert {"free", "protected"} <= {row[3] for row in rows}
 
 
@@ -94,10 +94,10 @@ def test_it_carries_out_a_suite_and_ends_as_the_run(
         run = records.run_json(db, bench.numbers[name])
     with agent(bench, answer) as wished:
         argv = ("run", "cdm", "--drive", "practice", "--param", "passes=1", "--erase", "practice")
-        done = client(url, *argv, token=token)
-    assert done.returncode == run["exit_code"], done.stderr
-    assert f"/runs/{run['number']}\n" in done.stderr
-    rows = done.stdout.splitlines()
+        process = client(url, *argv, token=token)
+    assert process.returncode == run["exit_code"], process.stderr
+    assert f"/runs/{run['number']}\n" in process.stderr
+    rows = process.stdout.splitlines()
     assert len(rows) == len(run["figures"]) > 0
     assert rows[0].startswith(run["figures"][0]["name"])
     (wish,) = wished
@@ -115,41 +115,41 @@ def test_what_the_agent_refuses_ends_with_its_exit_code(
 
     with agent(bench, answer):
         argv = ("run", "cdm", "--drive", "practice", "--erase", "practice")
-        done = client(url, *argv, token=token)
-    assert (done.returncode, done.stderr) == (3, "client: the drive is in use\n")
+        process = client(url, *argv, token=token)
+    assert (process.returncode, process.stderr) == (3, "client: the drive is in use\n")
 
 
 def test_it_tests_by_a_recipe_and_ends_as_the_verdict(
     bench: Bench, url: str, token: str
 ) -> None:
-    found = copy.deepcopy(test_recipe_outputs.verdicts()[1])
-    assert (found["verdict"], found["exit_code"]) == ("fail", 1)
-    code = found["drive"]["code"] = "port:1-4:0"
-    found["runs"] = []
+    report = copy.deepcopy(test_recipe_outputs.verdicts()[1])
+    assert (report["verdict"], report["exit_code"]) == ("fail", 1)
+    code = report["drive"]["code"] = "port:1-4:0"
+    report["runs"] = []
     on = Slot(name="port 1-4", state=bays.TESTING, code=code)
 
     def answer(db: sqlite3.Connection, request: int) -> None:
         bays.keep(db, [on])
         records.answer_request(db, request, "done")
         # Tested again: that verdict is not the last.
-        verdicts.keep(db, {**found, "verdict": "pass", "exit_code": 0})
+        verdicts.keep(db, {**report, "verdict": "pass", "exit_code": 0})
         time.sleep(1.5)
-        last = verdicts.keep(db, found)
+        last = verdicts.keep(db, report)
         bays.keep(db, [replace(on, state=bays.DONE, verdict=last, word="fail")])
 
     with agent(bench, answer) as wished:
-        done = client(url, "test", "incoming-usb-stick", "--drive", code, token=token)
-    assert done.returncode == 1, done.stderr
+        process = client(url, "test", "incoming-usb-stick", "--drive", code, token=token)
+    assert process.returncode == 1, process.stderr
     (wish,) = wished
     assert isinstance(wish, dict)
     assert (wish["recipe"], wish["drive"], wish["erase"]) == ("incoming-usb-stick", code, None)
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    rows = [line.split("\t") for line in process.stdout.splitlines()]
     assert rows[0][0] == "FAIL"
-    assert [found["failures"][0]["code"], found["failures"][0]["text"]] in rows
-    assert len(rows) == 1 + len([*found["failures"], *found["inconclusive"], *found["limits"]])
+    assert [report["failures"][0]["code"], report["failures"][0]["text"]] in rows
+    assert len(rows) == 1 + len([*report["failures"], *report["inconclusive"], *report["limits"]])
     with contextlib.closing(open_writer(bench.home)) as db:
-        last = verdicts.listed(db, 1)[0]["number"]
-    assert f"/verdicts/{last}\n" in done.stderr
+        last = verdicts.list_verdicts(db, 1)[0]["number"]
+    assert f"/verdicts/{last}\n" in process.stderr
 
 
 @pytest.mark.parametrize(
@@ -165,15 +165,15 @@ def test_it_tests_by_a_recipe_and_ends_as_the_verdict(
 def test_what_the_page_refuses(
     url: str, token: str, argv: tuple[str, ...], with_token: bool, code: int, said: str
 ) -> None:
-    done = client(url, *argv, token=token if with_token else None)
-    assert done.returncode == code, done.stderr
-    assert said in done.stderr and "Traceback" not in done.stderr
+    process = client(url, *argv, token=token if with_token else None)
+    assert process.returncode == code, process.stderr
+    assert said in process.stderr and "Traceback" not in process.stderr
 
 
 def test_a_bench_that_is_not_there() -> None:
-    done = client("http://127.0.0.1:1", "drives")
-    assert done.returncode == 75
-    assert done.stderr.startswith("client: http://127.0.0.1:1: ")
+    process = client("http://127.0.0.1:1", "drives")
+    assert process.returncode == 75
+    assert process.stderr.startswith("client: http://127.0.0.1:1: ")
 
 
 def test_its_exit_codes_and_addresses_are_those_of_the_bench() -> None:
@@ -181,7 +181,7 @@ def test_its_exit_codes_and_addresses_are_those_of_the_bench() -> None:
     exits = dict(re.findall(r'"(\w+)": (\d+)', text.split("EXITS = ")[1].split("}")[0]))
     for kind in (errors.BadInput, errors.Refused, errors.DriveLost, errors.StoreFailed):
         assert int(exits[kind.code]) == kind.exit_code
-    asked = {*re.findall(r'bench\.(?:get|post)\(f?"([a-z]+)', text)}
-    assert asked == {"drives", "runs", "requests", "desk", "verdicts"}
-    known = {operation.path.split("/")[3] for operation in OPERATIONS}
-    assert asked <= known
+    client_paths = {*re.findall(r'bench\.(?:get|post)\(f?"([a-z]+)', text)}
+    assert client_paths == {"drives", "runs", "requests", "desk", "verdicts"}
+    bench_paths = {operation.path.split("/")[3] for operation in OPERATIONS}
+    assert client_paths <= bench_paths

@@ -36,9 +36,9 @@ def test_who_is_signed_in_may_ask(stick: None, bench: Bench, signed_in: SignedIn
     assert 'id="clock-form"' in page
     answer = signed_in.post("/clock", {"ms": str(now())})
     assert answer.status_code == 303
-    asked = bench.last_request()
-    assert asked["kind"] == "clock"
-    assert abs(json.loads(asked["body_json"])["time"] - time.time()) < 5
+    request = bench.last_request()
+    assert request["kind"] == "clock"
+    assert abs(json.loads(request["body_json"])["time"] - time.time()) < 5
     assert "The agent sets the clock" in signed_in.client.get(answer.headers["Location"]).text
 
 

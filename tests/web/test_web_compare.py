@@ -187,12 +187,12 @@ def test_the_command_line_prints_the_same(
     assert "Link: Crucial X9 Pro: USB 10 Gb/s; SanDisk" in text
     assert re.search(r"SEQ1M Q8T1 read +1 .* \d+\.\d +MB/s +[\d.]+ to [\d.]+ in 3 passes", text)
     assert re.search(r"\* SanDisk Extreme", text)
-    for argv, said in ((["compare"], "none is named"), (["compare", cdm, "77"], "no such run"),
+    for argv, message in ((["compare"], "none is named"), (["compare", cdm, "77"], "no such run"),
                        (["compare", cdm, "2"], "only runs of one suite"),
                        (["compare", cdm, "x"], "'x'")):  # fmt: skip
         assert cli.invoke(argv) == 2
         captured = capsys.readouterr()
-        assert said in captured.err
+        assert message in captured.err
         assert captured.out == ""
         assert len(captured.err.splitlines()) == 1
 
@@ -236,21 +236,21 @@ def test_a_button_switches_a_drives_lines_and_the_marked_bar_is_seen(
     )
     assert fills[0] == accent != fills[1]
     expect(page.locator("#charts canvas")).to_have_count(2)
-    shown = "() => document.querySelector('[data-runs]').lines.plot.series.map((s) => s.show)"
+    script = "() => document.querySelector('[data-runs]').lines.plot.series.map((s) => s.show)"
     # The x axis first, then write and read of each drive.
-    assert page.evaluate(shown) == [True] * 7
+    assert page.evaluate(script) == [True] * 7
     button = page.locator(f'#switches button[data-run="{atto[1]}"]')
     expect(button).to_have_attribute("aria-pressed", "true")
     button.focus()
     page.keyboard.press("Enter")
     expect(button).to_have_attribute("aria-pressed", "false")
-    assert page.evaluate(shown) == [True, True, True, False, False, True, True]
+    assert page.evaluate(script) == [True, True, True, False, False, True, True]
     # Also after the chart was drawn anew.
     page.emulate_media(color_scheme="dark")
-    wait_for(lambda: page.evaluate(shown)[3] is False)
+    wait_for(lambda: page.evaluate(script)[3] is False)
     assert page.evaluate(CONTRAST) == []
     button.click()
-    assert page.evaluate(shown) == [True] * 7
+    assert page.evaluate(script) == [True] * 7
     page.emulate_media(color_scheme="light")
     assert page.evaluate(CONTRAST) == []
     for width in (390, 1240):

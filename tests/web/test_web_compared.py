@@ -39,7 +39,7 @@ def compared(bench: Bench) -> dict[str, str]:
     with a figure that is not valid and a name that is an attack."""
     with contextlib.closing(open_writer(bench.home)) as db:
         every_page.furnish(db)
-        keep = partial(made_runs.kept, bench.home, db, "sustained", {}, made_charts.sustained)
+        keep = partial(made_runs.add_run, bench.home, db, "sustained", {}, made_charts.sustained)
         charts = [keep(), keep()]
         atto: list[int] = []
         for make in (sample.fast, sample.slow):
@@ -89,8 +89,8 @@ def table_of(data: bytes, heading: str, columns: int) -> Iterator[list[str]]:
         yield row
 
 
-def near(told: str, value: float | None) -> bool:
-    return told == "–" if value is None else math.isclose(float(told), value, rel_tol=1e-5)
+def near(text: str, value: float | None) -> bool:
+    return text == "–" if value is None else math.isclose(float(text), value, rel_tol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "least"), [("cdm", 24), ("atto", 8)])
@@ -99,17 +99,17 @@ def test_pdf_and_csv_have_every_figure_of_the_json(
 ) -> None:
     query = compared[name]
     document = client.get(f"/api/v1/compare?{query}").json
-    wanted = [(item, row) for item in document["figures"] for row in item["rows"]]
-    assert len(wanted) >= least
-    told = list(table_of(client.get(f"/compare/report.pdf?{query}").data, "All figures", 9))
+    expected = [(item, row) for item in document["figures"] for row in item["rows"]]
+    assert len(expected) >= least
+    pdf_rows = list(table_of(client.get(f"/compare/report.pdf?{query}").data, "All figures", 9))
     rows = list(csv.DictReader(io.StringIO(client.get(f"/compare/figures.csv?{query}").text)))
-    assert len(told) == len(rows) == len(wanted)
-    for (item, row), cells, line in zip(wanted, told, rows, strict=True):
+    assert len(pdf_rows) == len(rows) == len(expected)
+    for (item, row), cells, line in zip(expected, pdf_rows, rows, strict=True):
         rank = "–" if row["rank"] is None else str(row["rank"])
         assert cells[:3] == [item["name"], item["unit"], rank]
         label = row["label"] + (UNDER_TEST if row["marked"] else "")
-        shown = label.encode("cp1252", "replace").decode("cp1252")
-        assert cells[3].replace(" ", "") == shown.replace(" ", "")
+        pdf_label = label.encode("cp1252", "replace").decode("cp1252")
+        assert cells[3].replace(" ", "") == pdf_label.replace(" ", "")
         for cell, key in zip(cells[4:7], ("value", "min", "max"), strict=True):
             assert near(cell, row[key])
         passes = f"{len(row['passes'])} of {row['passes_all']}" if row["passes_all"] else "–"
@@ -275,14 +275,14 @@ def test_the_command_writes_the_same(
         f"/compare/ranks/1.svg?{compared['cdm']}"
     ).data
     capsys.readouterr()
-    for wrong, said in (
+    for wrong, message in (
         (["--json", "--format", "pdf"], "choose one"), (["--format", "svg"], "--output FOLDER"),
         (["--format", "pdf", "--output", str(tmp_path / "no/c.pdf")], "No such file"),
     ):  # fmt: skip
         assert cli.invoke([*argv, *wrong]) == 2
-        told = capsys.readouterr().err
-        assert said in told
-        assert len(told.splitlines()) == 1
+        stderr = capsys.readouterr().err
+        assert message in stderr
+        assert len(stderr.splitlines()) == 1
 
 
 

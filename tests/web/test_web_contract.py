@@ -86,7 +86,7 @@ def test_the_server_answers_as_the_document_says(
     )
     (tmp_path / "run.zip").write_bytes(packed(bench.home, bench.numbers["practice"]))
     (tmp_path / "bundles.py").write_text(BUNDLES)
-    ended = subprocess.run(
+    process = subprocess.run(
         [PROGRAM, "run", f"{live}/openapi.json", "--header", f"Cookie: {COOKIE}={cookie}",
          "--header", f"X-CSRF-Token: {signed_in.csrf}", "--checks", ",".join(CHECKS),
          *(part for name in LEFT_OUT for part in ("--exclude-operation-id", name)),
@@ -96,10 +96,10 @@ def test_the_server_answers_as_the_document_says(
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": ".", "SCHEMATHESIS_HOOKS": "bundles"},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
-    print(ended.stdout, ended.stderr)
-    assert ended.returncode == 0
+    print(process.stdout, process.stderr)
+    assert process.returncode == 0
     tested = len(OPERATIONS) - len(LEFT_OUT)
-    assert f"Selected: {tested}/{len(OPERATIONS)}" in ended.stdout
-    assert f"Tested: {tested}\n" in ended.stdout
+    assert f"Selected: {tested}/{len(OPERATIONS)}" in process.stdout
+    assert f"Tested: {tested}\n" in process.stdout
     # What every answer of an operation refused would not have been tested.
-    assert "Authentication failed" not in ended.stdout
+    assert "Authentication failed" not in process.stdout

@@ -28,19 +28,19 @@ TAG = re.compile(r'<span class="tag bad"[^>]*>data corrupt</span>')
 def number(bench: Bench) -> int:
     """The run, the last one of its drive."""
     with contextlib.closing(open_writer(bench.home)) as db:
-        made = every_page.add_corrupt(bench.home, db)
-        queue = every_page.add_queue(db, {"das": made, "running": bench.numbers["running"]})
+        run = every_page.add_corrupt(bench.home, db)
+        queue = every_page.add_queue(db, {"das": run, "running": bench.numbers["running"]})
         bench.numbers["queue"] = queue
         drive = sample.fast().to_json()
         recipe = read(made_verdicts.INCOMING.encode(), "incoming.toml")
-        evidence = Evidence(drive=drive, runs=[run_json(db, made)], after=drive)
+        evidence = Evidence(drive=drive, runs=[run_json(db, run)], after=drive)
         stamp = "2026-01-31T12:00:00.000Z"
-        found = judge(
+        judgement = judge(
             recipe,
             Attempt(evidence=evidence, seconds=1.0, begun_utc=stamp, ended_utc=stamp),
         )
-        bench.numbers["verdict"] = verdicts.keep(db, found)
-        return made
+        bench.numbers["verdict"] = verdicts.keep(db, judgement)
+        return run
 
 
 def text_of(client: Browser, path: str) -> str:
@@ -87,13 +87,13 @@ def test_its_verdict_is_a_fail_in_the_list_of_verdicts(
 
 
 def test_documents_have_the_state_and_the_findings(client: Browser, number: int) -> None:
-    found: dict[str, Any] = client.get(f"/api/v1/runs/{number}").json
-    assert (found["state"], found["exit_code"]) == ("corrupt", 4)
-    assert [(item["set"], item["pass"], item["files"]) for item in found["corrupt"]] == [
+    document: dict[str, Any] = client.get(f"/api/v1/runs/{number}").json
+    assert (document["state"], document["exit_code"]) == ("corrupt", 4)
+    assert [(item["set"], item["pass"], item["files"]) for item in document["corrupt"]] == [
         ("Home", 2, 1), ("Home", 3, 3),
     ]  # fmt: skip
-    (listed,) = [one for one in client.get("/api/v1/runs").json["runs"] if one["number"] == number]
-    assert listed["state"] == "corrupt" and FILE in listed["why"]
+    (entry,) = [one for one in client.get("/api/v1/runs").json["runs"] if one["number"] == number]
+    assert entry["state"] == "corrupt" and FILE in entry["why"]
     other = client.get("/api/v1/runs/2").json
     assert (other["state"], other["corrupt"]) == ("done", [])
 
@@ -119,10 +119,10 @@ def test_a_running_run_shows_it_at_once(client: Browser, bench: Bench, number: i
     story = bench.numbers["story"]
     text = text_of(client, f"/runs/{story.record.number}")
     assert 'id="corrupt"' not in text
-    found = corrupt.finding(step=6, name="AV, pass 1, compare", text="data differ: 1 file differs")
+    defect = corrupt.finding(step=6, name="AV, pass 1, compare", text="data differ: 1 file differs")
     with contextlib.closing(open_writer(bench.home)) as db:
         story.record.db = db
-        story.record.data_differs(1.0, found)
+        story.record.data_differs(1.0, defect)
     text = text_of(client, f"/runs/{story.record.number}")
     assert 'id="corrupt"' in text.split('id="so-far"')[1]
     assert "AV, pass 1, compare" in text

@@ -90,9 +90,9 @@ def scan(page: Page, text: str, *, gap: float = 0.005, end: str | None = "Enter"
     at = time.time()
     for key in [*text, *([] if end is None else [end])]:
         at += gap
-        typed = {"Enter": "\r", "Tab": ""}.get(key, key)
+        key_text = {"Enter": "\r", "Tab": ""}.get(key, key)
         event = {"key": key, "timestamp": at, "windowsVirtualKeyCode": KEYS.get(key, 0)}
-        devtools.send("Input.dispatchKeyEvent", {"type": "keyDown", "text": typed, **event})
+        devtools.send("Input.dispatchKeyEvent", {"type": "keyDown", "text": key_text, **event})
         devtools.send("Input.dispatchKeyEvent", {"type": "keyUp", **event})
     devtools.detach()
 

@@ -46,8 +46,8 @@ def test_addresses_are_read_from_the_kernel(tmp_path: Path) -> None:
         "     |-- 192.168.1.255\n        /32 link BROADCAST\n"
     )
     (tmp_path / "if_inet6").write_text("fe800000000000000000000000000001 02 40 20 80 eth0\n")
-    found = {str(address) for address in hosts.local_addresses(tmp_path)}
-    assert found == {"192.168.1.40", "fe80::1"}
+    addresses = {str(address) for address in hosts.local_addresses(tmp_path)}
+    assert addresses == {"192.168.1.40", "fe80::1"}
 
 
 def test_an_address_of_this_machine_is_ours() -> None:

@@ -50,8 +50,8 @@ def test_the_list_has_the_scores_with_their_unit_once(client: Browser, asssd: in
     (row,) = re.findall(rf'<tr[^>]*>(?:(?!</tr>).)*/runs/{asssd}".*?</tr>',
                         client.get("/runs").text, re.S)  # fmt: skip
     (cell,) = re.findall(r'data-label="Result"[^>]*>(.*?)</td>', row, re.S)
-    told = " ".join(re.sub(r"<[^>]*>", "", cell).split())
-    assert re.fullmatch(r"Score total \d+ points Score read \d+ points", told), told
+    text = " ".join(re.sub(r"<[^>]*>", "", cell).split())
+    assert re.fullmatch(r"Score total \d+ points Score read \d+ points", text), text
 
 
 def test_a_row_for_each_size_and_a_bar_for_each_speed(client: Browser, atto: int) -> None:
@@ -127,7 +127,7 @@ def test_scores_are_whole_points_and_the_curve_is_drawn(watched: Watched, asssd:
     page = watched.go(f"/runs/{asssd}")
     # 500 MB/s for each read and 465 for each write, in MiB/s.
     read = round(2.1 * 500e6 * 0.998 / 2**20)
-    shown = page.locator(".big b").nth(1).inner_text().split()[0].replace("\u202f", "")
-    assert abs(int(shown) - read) <= 4
+    score = page.locator(".big b").nth(1).inner_text().split()[0].replace("\u202f", "")
+    assert abs(int(score) - read) <= 4
     expect(page.locator("[data-lines] canvas")).to_have_count(1)
     expect(page.get_by_role("heading", name="Compression")).to_be_visible()

@@ -39,7 +39,7 @@ def test_every_chart_is_drawn_and_no_two_lines_look_alike(
     drive_json: Callable[..., dict[str, Any]], test: str, preset: str
 ) -> None:
     document = result_of(drive_json(trim=True, trim_kernel=1 << 30), test=test, preset=preset)
-    drawn = list(charts.drawn(document))
+    drawn = list(charts.list_charts(document))
     assert [item.chart["title"] for item in drawn] == [c["title"] for c in document["charts"]]
     assert drawn
     for item in drawn:

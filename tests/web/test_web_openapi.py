@@ -177,7 +177,7 @@ def test_each_operation_answers_as_it_is_told(
 def with_charts(bench: Bench) -> int:
     """The number of a run that has charts."""
     with contextlib.closing(open_writer(bench.home)) as db:
-        return made_runs.kept(bench.home, db, "sweep", {}, made_charts.sweep)
+        return made_runs.add_run(bench.home, db, "sweep", {}, made_charts.sweep)
 
 
 def send(signed_in: SignedIn, data: bytes) -> Any:
@@ -241,7 +241,7 @@ def test_comparisons_and_model_sheets_are_as_the_document_says(
     with contextlib.closing(open_writer(bench.home)) as db:
         made = {
             suite: [
-                made_runs.kept(bench.home, db, suite, {}, getattr(made_charts, suite))
+                made_runs.add_run(bench.home, db, suite, {}, getattr(made_charts, suite))
                 for _ in range(2)
             ]
             for suite in ("sweep", "sustained")

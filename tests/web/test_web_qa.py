@@ -373,7 +373,7 @@ fact = "x"
 
 def recipe_names(bench: Bench) -> list[str]:
     with contextlib.closing(open_writer(bench.home)) as db:
-        return [row["name"] for row in recipes.listed(db)]
+        return [row["name"] for row in recipes.list_recipes(db)]
 
 
 def test_the_shelf_is_listed(client: Browser) -> None:

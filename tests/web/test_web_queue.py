@@ -91,11 +91,11 @@ def test_a_queue_that_has_ended_is_not_changed(
     made = signed_in.api("/api/v1/queues", body)
     number = made.json["id"]
     assert made.headers["Location"] == f"/api/v1/queues/{number}"
-    assert shown(signed_in, number)["state"] == "waiting"
+    assert get_queue(signed_in, number)["state"] == "waiting"
     take(db, number)
     assert signed_in.api("/api/v1/queues", body).json["error"]["code"] == "busy"
     assert f"Queue {number}" in signed_in.client.get("/runs").text
-    found = shown(signed_in, number)
+    found = get_queue(signed_in, number)
     assert found["total"]["seconds"] == sum(run["cost"]["seconds"] for run in found["entries"])
     queues.end(db, number, "cancelled", "cancelled")
     page = signed_in.client.get(f"/queues/{number}").text
@@ -114,7 +114,7 @@ def test_the_time_left_is_what_runs_and_what_waits(
 ) -> None:
     number = every_page.add_queue(db, bench.numbers)
     story = bench.numbers["story"]
-    found = shown(signed_in, number)
+    found = get_queue(signed_in, number)
     waiting = sum(run["cost"]["seconds"] for run in found["entries"] if run["state"] == "waiting")
     running = live_progress.read(story.uuid)
     assert running is not None and waiting > 60
@@ -123,10 +123,10 @@ def test_the_time_left_is_what_runs_and_what_waits(
     told = f"{duration_text(found['left']['seconds'])} left"
     assert told in signed_in.client.get(f"/queues/{number}").text
     queues.end(db, number, "stopped", queues.NO_AGENT)
-    assert shown(signed_in, number)["left"] is None
+    assert get_queue(signed_in, number)["left"] is None
 
 
-def shown(signed_in: SignedIn, number: int) -> Any:
+def get_queue(signed_in: SignedIn, number: int) -> Any:
     return signed_in.client.get(f"/api/v1/queues/{number}").json
 
 

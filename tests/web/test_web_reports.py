@@ -37,7 +37,7 @@ HOSTILE = "=1+1</td><script>alert(1)</script>\"'\u202e漢" + 10_000 * "x"
 def runs(bench: Bench) -> dict[str, int]:
     """Runs with charts, and one on a drive with a name that somebody thought about."""
     db = open_writer(bench.home)
-    keep = partial(made_runs.kept, bench.home, db)
+    keep = partial(made_runs.add_run, bench.home, db)
     made = {
         "sweep": keep("sweep", {}, made_charts.sweep),
         "sustained": keep("sustained", {"span": "49%"}, made_charts.sustained),

@@ -43,11 +43,11 @@ class Keyboard:
     id: str
     where: str
 
-    def matches(self, wanted: str) -> bool:
+    def matches(self, selector: str) -> bool:
         """Whether this is the scanner that the setting means: by id, or by its name's pattern."""
-        if _USB_ID.fullmatch(wanted.lower()):
-            return self.id == wanted.lower()
-        return fnmatch.fnmatchcase(self.name.lower(), wanted.lower())
+        if _USB_ID.fullmatch(selector.lower()):
+            return self.id == selector.lower()
+        return fnmatch.fnmatchcase(self.name.lower(), selector.lower())
 
     def to_json(self) -> dict[str, Any]:
         """For `benchstick scanner --json`."""
@@ -56,7 +56,7 @@ class Keyboard:
 
 def keyboards(sys: Path = Path("/sys"), dev: Path = Path("/dev")) -> list[Keyboard]:
     """Every input device that can type letters and Enter, in the order of their numbers."""
-    found = []
+    devices = []
     for event in (sys / "class/input").glob("event*"):
         folder = event / "device"
         try:
@@ -73,8 +73,8 @@ def keyboards(sys: Path = Path("/sys"), dev: Path = Path("/dev")) -> list[Keyboa
             # Pulled out while being read.
             continue
         node = dev / "input" / event.name
-        found.append(Keyboard(node, name, f"{vendor}:{product}", where))
-    return sorted(found, key=lambda one: int(one.node.name.removeprefix("event")))
+        devices.append(Keyboard(node, name, f"{vendor}:{product}", where))
+    return sorted(devices, key=lambda one: int(one.node.name.removeprefix("event")))
 
 
 @dataclass(frozen=True)
@@ -131,11 +131,11 @@ class Scanner(threading.Thread):
     `state` tells in words what is so.
     """
 
-    def __init__(self, wanted: str, layout: str, take: Callable[[Scan], None]) -> None:
+    def __init__(self, selector: str, layout: str, take: Callable[[Scan], None]) -> None:
         super().__init__(name="scanner", daemon=True)
-        self._wanted, self._layout, self._take = wanted, layout, take
+        self._wanted, self._layout, self._take = selector, layout, take
         self._ended = threading.Event()
-        self.state = f"no scanner {wanted!r} is plugged in"
+        self.state = f"no scanner {selector!r} is plugged in"
 
     def run(self) -> None:
         """Until `stop`."""
@@ -168,11 +168,11 @@ class Scanner(threading.Thread):
             self.join()
 
 
-def the_one(wanted: str) -> Keyboard:
+def the_one(selector: str) -> Keyboard:
     """The keyboard that `wanted` means. BadInput when there is none."""
-    found = keyboards()
-    for keyboard in found:
-        if keyboard.matches(wanted):
+    devices = keyboards()
+    for keyboard in devices:
+        if keyboard.matches(selector):
             return keyboard
-    there = ", ".join(f"{one.name} ({one.id})" for one in found) or "none"
-    raise BadInput(f"scanner {wanted!r}: no such input device; there are: {there}")
+    there = ", ".join(f"{one.name} ({one.id})" for one in devices) or "none"
+    raise BadInput(f"scanner {selector!r}: no such input device; there are: {there}")

@@ -19,28 +19,28 @@ _LONGEST = 300
 def one_line(text: Any, longest: int) -> str:
     """The text in one line of at most `longest` characters, without those that control a terminal
     or turn the direction of writing: it may come from a drive or from another bench."""
-    shown = "".join(sign if sign.isprintable() else " " for sign in str(text))
-    folded = " ".join(shown.split())
+    clean_text = "".join(sign if sign.isprintable() else " " for sign in str(text))
+    folded = " ".join(clean_text.split())
     return folded if len(folded) <= longest else f"{folded[: longest - 1]}…"
 
 
-def _part(found: Any, *names: str) -> Any:
+def _part(value: Any, *names: str) -> Any:
     """What lies at `names` in nested objects, None where one of them is not there."""
     for name in names:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _fact(run: Json, name: str) -> Any:
     """A fact as it was kept with the run, else as the drive told it when the run began."""
-    kept = _part(run, "conditions", "drive", name, "value")
-    return _part(run, "drive", name, "value") if kept is None else kept
+    value = _part(run, "conditions", "drive", name, "value")
+    return _part(run, "drive", name, "value") if value is None else value
 
 
 def _target(run: Json) -> Any:
-    said = _part(run, "conditions", "target")
-    if said is not None:
-        return said
+    target = _part(run, "conditions", "target")
+    if target is not None:
+        return target
     targets = {figure["target"] for figure in run["figures"]}
     return ", ".join(sorted(targets)) or _part(run, "plan", "target")
 
@@ -71,8 +71,8 @@ _DRIVERS = {"usb-uas": "UASP", "usb-bot": "BOT"}
 
 def _driver(run: Json) -> Any:
     transport, driver = _fact(run, "transport"), _fact(run, "driver")
-    told = [_DRIVERS.get(str(transport), transport), driver and f"driver {driver}"]
-    return ", ".join(str(item) for item in told if item) or None
+    parts = [_DRIVERS.get(str(transport), transport), driver and f"driver {driver}"]
+    return ", ".join(str(item) for item in parts if item) or None
 
 
 def _state(run: Json) -> Any:
@@ -88,12 +88,12 @@ def _scale(run: Json) -> Any:
 
 def _sets(run: Json) -> Any:
     sets = _part(run, "plan", "sets")
-    told = [
+    parts = [
         f"{item.get('name')} {size_text(item['bytes'])}"
         for item in (sets if isinstance(sets, list) else ())
         if isinstance(item, Mapping) and isinstance(item.get("bytes"), int)
     ]
-    return ", ".join(told) or "none"
+    return ", ".join(parts) or "none"
 
 
 def _host(run: Json) -> Any:
@@ -101,8 +101,8 @@ def _host(run: Json) -> Any:
     if not isinstance(host, Mapping):
         return None
     ram = host.get("ram")
-    told = [host.get("cpu"), f"{size_text(ram)} RAM" if isinstance(ram, int) else None]
-    return ", ".join(str(item) for item in told if item) or None
+    parts = [host.get("cpu"), f"{size_text(ram)} RAM" if isinstance(ram, int) else None]
+    return ", ".join(str(item) for item in parts if item) or None
 
 
 def _version(name: str) -> Callable[[Json], Any]:
@@ -110,10 +110,10 @@ def _version(name: str) -> Callable[[Json], Any]:
 
 
 def _alongside(run: Json) -> Any:
-    found = _part(run, "conditions", "alongside")
-    if not isinstance(found, list):
-        return found
-    return "; ".join(str(item) for item in found) or "nothing"
+    entries = _part(run, "conditions", "alongside")
+    if not isinstance(entries, list):
+        return entries
+    return "; ".join(str(item) for item in entries) or "nothing"
 
 
 # Name in the document, title for people, how a run's text is found.
@@ -164,19 +164,19 @@ def differing(runs: Sequence[Json]) -> list[dict[str, Any]]:
     `not known` there, and differs from a known one: nobody can say that it was the same.
     """
     titles: dict[str, str] = {}
-    told: list[dict[str, str]] = []
+    tables: list[dict[str, str]] = []
     for run in runs:
-        found = {}
+        table = {}
         for name, title, text in conditions_of(run):
             titles.setdefault(name, title)
-            found[name] = text
-        told.append(found)
-    made = []
+            table[name] = text
+        tables.append(table)
+    differences = []
     for name, title in titles.items():
-        texts = [found.get(name, NOT_KNOWN) for found in told]
+        texts = [table.get(name, NOT_KNOWN) for table in tables]
         if len(set(texts)) > 1:
             values = [
                 {"run": run["number"], "text": text} for run, text in zip(runs, texts, strict=True)
             ]
-            made.append({"name": name, "title": title, "values": values})
-    return made
+            differences.append({"name": name, "title": title, "values": values})
+    return differences

@@ -28,54 +28,54 @@ def overlaid(runs: Sequence[tuple[int, str, Mapping[str, Any]]]) -> list[Json]:
     Each line bears its run's label, and where a chart has several lines of a run its own name
     behind it; `run` is its run's number. So are the marks of each run.
     """
-    found: dict[str, list[tuple[int, str, Mapping[str, Any], list[Json]]]] = {}
+    groups: dict[str, list[tuple[int, str, Mapping[str, Any], list[Json]]]] = {}
     for number, label, result in runs:
         for key, chart, lines in _charts(result):
-            found.setdefault(key, []).append((number, label, chart, lines))
-    wanted = min(2, len(runs))
-    return [_merged(parts) for parts in found.values() if len(parts) >= wanted]
+            groups.setdefault(key, []).append((number, label, chart, lines))
+    least = min(2, len(runs))
+    return [_merged(parts) for parts in groups.values() if len(parts) >= least]
 
 
 def _charts(result: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], list[Json]]]:
     """A key, the chart and its lines, of each chart that is in the format."""
     shared = {item["name"]: item for item in _list(result.get("series")) if _is_line(item)}
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for chart in _list(result.get("charts")):
         if not isinstance(chart, Mapping) or not isinstance(chart.get("title"), str):
             continue
         axes = [chart.get("x"), chart.get("y"), *([chart["y2"]] if chart.get("y2") else [])]
-        if not all(_is_axis(found) for found in axes):
+        if not all(_is_axis(data) for data in axes):
             continue
         named = _list(chart.get("series"))
-        found = [shared.get(item) if isinstance(item, str) else item for item in named]
-        lines: list[Json] = [item for item in found if _is_line(item)]
+        data = [shared.get(item) if isinstance(item, str) else item for item in named]
+        lines: list[Json] = [item for item in data if _is_line(item)]
         if len(lines) < len(named) or not lines:
             continue
         parts = [chart.get(name) for name in ("title", "x", "y", "y2")]
         key = json.dumps(parts, sort_keys=True, default=str)
         # Two charts of one run with the same title and axes are not laid over each other.
-        seen[key] = seen.get(key, 0) + 1
-        yield f"{key} {seen[key]}", chart, lines
+        counts[key] = counts.get(key, 0) + 1
+        yield f"{key} {counts[key]}", chart, lines
 
 
-def _list(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else []
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_axis(found: Any) -> bool:
-    return isinstance(found, Mapping) and all(
-        isinstance(found.get(name), str) for name in ("label", "unit", "scale")
+def _is_axis(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(value.get(name), str) for name in ("label", "unit", "scale")
     )
 
 
-def _is_line(found: Any) -> TypeGuard[Json]:
-    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+def _is_line(value: Any) -> TypeGuard[Json]:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return False
-    points = found.get("points")
+    points = value.get("points")
     if not isinstance(points, list):
         return False
     # The types that JSON gives, looked at as sets: a comparison has a hundred thousand points.
@@ -84,8 +84,8 @@ def _is_line(found: Any) -> TypeGuard[Json]:
     if not {type(x) for x, _ in points} <= _NUMBERS or not {type(y) for _, y in points} <= _VALUES:
         return False
     for side in ("low", "high"):
-        ends = found.get(side, [])
-        if not isinstance(ends, list) or (side in found and len(ends) != len(points)):
+        ends = value.get(side, [])
+        if not isinstance(ends, list) or (side in value and len(ends) != len(points)):
             return False
         if not {type(end) for end in ends} <= _VALUES:
             return False
@@ -94,10 +94,10 @@ def _is_line(found: Any) -> TypeGuard[Json]:
 
 def _merged(parts: Sequence[tuple[int, str, Mapping[str, Any], list[Json]]]) -> Json:
     first = parts[0][2]
-    made: Json = {name: first[name] for name in ("title", "x", "y", "y2", "dots") if name in first}
+    union: Json = {name: first[name] for name in ("title", "x", "y", "y2", "dots") if name in first}
     most = min(MOST_POINTS, _MOST_IN_CHART // sum(len(lines) for _, _, _, lines in parts))
     many = any(len(lines) > 1 for _, _, _, lines in parts)
-    made["series"] = [
+    union["series"] = [
         {
             **reduced(line, max(most, 100)),
             "name": f"{label} · {line['name']}" if many else label,
@@ -110,7 +110,7 @@ def _merged(parts: Sequence[tuple[int, str, Mapping[str, Any], list[Json]]]) -> 
     for end, choose in (("from", min), ("to", max)):
         ends: list[Any] = [chart.get(end) for _, _, chart, _ in parts]
         if all(_is_number(value) for value in ends):
-            made[end] = choose(ends)
+            union[end] = choose(ends)
     marks = [
         {"x": item["x"], "label": f"{label}: {item.get('label', '')}", "run": number}
         for number, label, chart, _ in parts
@@ -118,8 +118,8 @@ def _merged(parts: Sequence[tuple[int, str, Mapping[str, Any], list[Json]]]) -> 
         if isinstance(item, Mapping) and _is_number(item.get("x"))
     ]
     if marks:
-        made["marks"] = marks
-    return made
+        union["marks"] = marks
+    return union
 
 
 def reduced(line: Mapping[str, Any], most: int = MOST_POINTS) -> Json:
@@ -130,16 +130,16 @@ def reduced(line: Mapping[str, Any], most: int = MOST_POINTS) -> Json:
         return dict(line)
     every = math.ceil(len(points) / most)
     values = [value for _, value in points]
-    made: Json = {**line, "points": [], "low": [], "high": []}
+    result: Json = {**line, "points": [], "low": [], "high": []}
     for at in range(0, len(points), every):
-        known = _known(values[at : at + every])
-        mean = float(f"{sum(known) / len(known):.6g}") if known else None
-        made["points"].append([points[at][0], mean])
+        numbers = _drop_none(values[at : at + every])
+        mean = float(f"{sum(numbers) / len(numbers):.6g}") if numbers else None
+        result["points"].append([points[at][0], mean])
         for side, choose in (("low", min), ("high", max)):
-            ends = _known(line[side][at : at + every]) if side in line else known
-            made[side].append(choose(ends) if ends else None)
-    return made
+            ends = _drop_none(line[side][at : at + every]) if side in line else numbers
+            result[side].append(choose(ends) if ends else None)
+    return result
 
 
-def _known(values: list[Any]) -> list[Any]:
+def _drop_none(values: list[Any]) -> list[Any]:
     return [value for value in values if value is not None] if None in values else values

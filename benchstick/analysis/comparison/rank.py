@@ -52,7 +52,7 @@ def compare(
     _check(runs, mark)
     marked = runs[0]["number"] if mark is None else mark
     labels = labels_of(runs)
-    listed = [
+    entries = [
         {
             "run": run["number"],
             "uuid": run["uuid"],
@@ -75,9 +75,9 @@ def compare(
         "schema": SCHEMA,
         "suite": runs[0]["suite"],
         "marked": marked,
-        "runs": listed,
+        "runs": entries,
         "differ": differing(runs),
-        "figures": [_figure(key, listed, tables, references) for key in shared],
+        "figures": [_figure(key, entries, tables, references) for key in shared],
         "apart": [
             {"name": name, "unit": unit, "run": number} for (name, unit), number in apart.items()
         ],
@@ -145,15 +145,15 @@ def _is_number(value: Any) -> bool:
 
 def _by_name(figures: Sequence[Mapping[str, Any]]) -> dict[Key, Json]:
     """Each figure of a run by name and unit: the one over all passes, and its passes."""
-    made: dict[Key, Json] = {}
+    table: dict[Key, Json] = {}
     for figure in figures:
         key = (str(figure["name"]), str(figure["unit"]))
-        found = made.setdefault(key, {"overall": None, "passes": []})
+        entry = table.setdefault(key, {"overall": None, "passes": []})
         if figure["pass"] is not None:
-            found["passes"].append(figure)
-        elif found["overall"] is None:
-            found["overall"] = figure
-    return made
+            entry["passes"].append(figure)
+        elif entry["overall"] is None:
+            entry["overall"] = figure
+    return table
 
 
 def _sorted_out(tables: Mapping[int, Mapping[Key, Json]]) -> tuple[list[Key], dict[Key, int]]:
@@ -163,16 +163,16 @@ def _sorted_out(tables: Mapping[int, Mapping[Key, Json]]) -> tuple[list[Key], di
     for number, table in tables.items():
         for key in table:
             owners.setdefault(key, []).append(number)
-    wanted = min(2, len(tables))
-    shared = [key for key, numbers in owners.items() if len(numbers) >= wanted]
+    least = min(2, len(tables))
+    shared = [key for key, numbers in owners.items() if len(numbers) >= least]
     # Figures over all passes, as the suite gives them, come before those of single steps.
     shared.sort(key=lambda key: all(t[key]["overall"] is None for t in tables.values() if key in t))
-    return shared, {key: numbers[0] for key, numbers in owners.items() if len(numbers) < wanted}
+    return shared, {key: numbers[0] for key, numbers in owners.items() if len(numbers) < least}
 
 
 def _figure(
     key: Key,
-    listed: Sequence[Mapping[str, Any]],
+    entries: Sequence[Mapping[str, Any]],
     tables: Mapping[int, Mapping[Key, Json]],
     references: Sequence[Mapping[str, Any]],
 ) -> Json:
@@ -184,7 +184,7 @@ def _figure(
             "run": item["run"], "label": item["label"], "marked": item["marked"],
             "reference": None, **_of_run(_value(tables[item["run"]].get(key)), item["state"]),
         }
-        for item in listed
+        for item in entries
     ]  # fmt: skip
     rows += [_reference(item) for item in references if (item["figure"], item["unit"]) == key]
     if direction is not None:
@@ -215,31 +215,31 @@ def _rank(rows: Sequence[Json]) -> None:
         before = row
 
 
-def _value(found: Json | None) -> Json:
+def _value(entry: Json | None) -> Json:
     """A run's value of a figure, its spread over the valid passes, its state and the reason."""
-    made: Json = {"rank": None, "value": None, "min": None, "max": None, "passes": [],
+    row: Json = {"rank": None, "value": None, "min": None, "max": None, "passes": [],
                   "passes_all": 0, "target": None, "state": "missing", "why": "not in this run",
                   "source": None}  # fmt: skip
-    if found is None:
-        return made
-    passes, overall = found["passes"], found["overall"]
+    if entry is None:
+        return row
+    passes, overall = entry["passes"], entry["overall"]
     good = [
         item["value"] for item in passes if item["state"] == "valid" and _is_number(item["value"])
     ]
-    said = overall or _of_passes(passes, good)
-    value, state, why = said["value"], said["state"], said["why"]
+    figure = overall or _of_passes(passes, good)
+    value, state, why = figure["value"], figure["state"], figure["why"]
     if not _is_number(value):
         value = None
         if state == "valid":
             state, why = "invalid", why or "no value"
     return {
-        **made,
+        **row,
         "value": value,
         "min": min(good, default=None),
         "max": max(good, default=None),
         "passes": good,
         "passes_all": len(passes),
-        "target": said["target"],
+        "target": figure["target"],
         "state": state,
         "why": why,
     }
@@ -265,5 +265,5 @@ def summary(document: Mapping[str, Any]) -> Iterator[str]:
     """The conditions that differ, one line each, for people who read text."""
     labels = {item["run"]: item["label"] for item in document["runs"]}
     for item in document["differ"]:
-        told = "; ".join(f"{labels[one['run']]}: {one['text']}" for one in item["values"])
-        yield f"{item['title']}: {told}"
+        text = "; ".join(f"{labels[one['run']]}: {one['text']}" for one in item["values"])
+        yield f"{item['title']}: {text}"

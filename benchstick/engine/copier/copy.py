@@ -155,9 +155,9 @@ class _Copy:
         if self.target is None or self.root < 0:
             return Mirror(
                 [
-                    Job(folder.path, found)
+                    Job(folder.path, file)
                     for folder in opened.tree.folders
-                    for found in folder.files
+                    for file in folder.files
                 ],
                 {folder.path: len(folder.files) for folder in opened.tree.folders},
             )
@@ -227,13 +227,13 @@ class _Copy:
                 break
             start = self._clock()
             try:
-                done = self._one(index, opened, job, buffer, tally)
+                is_complete = self._one(index, opened, job, buffer, tally)
             except SourceError as error:
                 self._file_failed(job, error.error, of_source=True)
             except OSError as error:
                 self._file_failed(job, error, of_source=False)
             else:
-                if done:
+                if is_complete:
                     records.append(
                         FileRecord(
                             join(job.folder, job.found.name), start, self._clock(), job.found.size
@@ -252,12 +252,12 @@ class _Copy:
 
     def _one(self, index: int, opened: OpenSource, job: Job, buffer: Buffer, tally: _Tally) -> bool:
         """Copy one file. False when the copy was stopped in the middle of it."""
-        found = job.found
-        reader = opened.reader(job.folder, found, buffer)
+        file = job.found
+        reader = opened.reader(job.folder, file, buffer)
         try:
             writer = self._writer(job, buffer)
             try:
-                if not self._blocks(index, found, reader, writer):
+                if not self._blocks(index, file, reader, writer):
                     writer.abandon()
                     self._drop(job)
                     return False
@@ -265,16 +265,16 @@ class _Copy:
                 writer.abandon()
                 self._drop(job)
                 raise
-            cached = writer.finish(found)
+            cached = writer.finish(file)
             if isinstance(reader, DriveReader) and not isinstance(writer, DriveWriter):
                 cached = reader.cached()
         finally:
             reader.close()
-        tally.add(found.size, writer.tail, cached, direct=reader.direct and writer.direct)
+        tally.add(file.size, writer.tail, cached, direct=reader.direct and writer.direct)
         return True
 
-    def _blocks(self, index: int, found: Found, reader: Reader, writer: Writer) -> bool:
-        size, block = found.size, self.block
+    def _blocks(self, index: int, file: Found, reader: Reader, writer: Writer) -> bool:
+        size, block = file.size, self.block
         for offset in range(0, size, block):
             if self._halted():
                 return False
@@ -283,7 +283,7 @@ class _Copy:
                 data = reader.block(at, n)
                 if len(data) != n:
                     shorter = f"the file became shorter while it was read: {at + len(data)} bytes"
-                    raise SourceError(OSError(errno.ESTALE, shorter, found.name))
+                    raise SourceError(OSError(errno.ESTALE, shorter, file.name))
                 writer.write(data, at)
             self.moved[index] += length
         return True
@@ -292,11 +292,11 @@ class _Copy:
         if self.handles is None:
             return Discard()
         parent = self.handles.acquire(job.folder)
-        found = job.found
+        file = job.found
         if self.memory_target:
-            return MemoryWriter(found.name, parent, found.size)
+            return MemoryWriter(file.name, parent, file.size)
         assert self.how is not None
-        return DriveWriter(found.name, parent, found.size, self.how, buffer, direct=self.direct)
+        return DriveWriter(file.name, parent, file.size, self.how, buffer, direct=self.direct)
 
     def _drop(self, job: Job) -> None:
         """Remove a file that is not whole, so that no later mirror takes it for one."""
@@ -334,11 +334,11 @@ class _Copy:
             raise self.crash
         if self.fatal is not None:
             error, path, of_source = self.fatal
-            done = f"after {self.report.bytes} of {self.report.sizes.total} bytes"
+            share = f"after {self.report.bytes} of {self.report.sizes.total} bytes"
             at = f"{self.filesystem or 'the filesystem'} at {self.target}"
             if error.errno in FULL and not of_source:
                 raise TargetFull(
-                    f"{at} is full {done} ({path}): choose smaller sets or a larger drive",
+                    f"{at} is full {share} ({path}): choose smaller sets or a larger drive",
                     self.report,
                 )
             if error.errno == errno.EROFS and not self.report.records:
@@ -346,7 +346,7 @@ class _Copy:
             if error.errno in (*LOST, errno.EROFS):
                 side = "reading" if of_source else "writing"
                 raise CopyDriveLost(
-                    f"{side} {path} failed {done}: {error.strerror}: the drive is gone or failing",
+                    f"{side} {path} failed {share}: {error.strerror}: the drive is gone or failing",
                     self.report,
                 )
             raise BadInput(f"{at}: {path}: {error.strerror}")
@@ -361,8 +361,8 @@ class _Copy:
             report.records.sort(key=lambda record: (record.start, record.path))
             report.bytes = sum(record.bytes for record in report.records)
             report.files.copied, report.sizes.copied = len(report.records), report.bytes
-            known = [n for n in self.cached if n is not None]
-            report.cached_bytes = sum(known) if known and len(known) == len(self.cached) else None
+            sizes = [n for n in self.cached if n is not None]
+            report.cached_bytes = sum(sizes) if sizes and len(sizes) == len(self.cached) else None
 
     def _folder_times(self, tree: Tree) -> None:
         for folder in reversed(tree.folders):

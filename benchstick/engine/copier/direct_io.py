@@ -115,6 +115,6 @@ def filesystem_at(folder: Path) -> str:
 
 def write_at(fd: int, data: memoryview, offset: int) -> None:
     """pwrite all of `data`."""
-    done = 0
-    while done < len(data):
-        done += os.pwrite(fd, data[done:], offset + done)
+    count = 0
+    while count < len(data):
+        count += os.pwrite(fd, data[count:], offset + count)

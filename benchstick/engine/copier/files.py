@@ -82,7 +82,7 @@ class Writer(Protocol):
 
     def write(self, data: memoryview, offset: int) -> None: ...
 
-    def finish(self, found: Found) -> int | None:
+    def finish(self, file: Found) -> int | None:
         """Times and attributes, then close. The bytes that the page cache holds, if known."""
         ...
 
@@ -143,9 +143,9 @@ class DriveReader:
 
     def block(self, offset: int, length: int) -> memoryview:
         # Rounded up: a direct read asks for whole blocks, and the file's end cuts it short.
-        asked = -(-length // ALIGNMENT) * ALIGNMENT
+        read_size = -(-length // ALIGNMENT) * ALIGNMENT
         try:
-            got = os.preadv(self._fd, [self._view[:asked]], offset)
+            got = os.preadv(self._fd, [self._view[:read_size]], offset)
             if 0 < got < length:
                 got += self._rest(offset, got, length)
         except OSError as error:
@@ -284,10 +284,10 @@ class DriveWriter:
         write_at(self._fd, rest, offset)
         self.tail += len(rest)
 
-    def finish(self, found: Found) -> int | None:
+    def finish(self, file: Found) -> int | None:
         try:
             cached = resident_bytes(self._fd)
-            _keep(self._fd, found)
+            _keep(self._fd, file)
         finally:
             os.close(self._fd)
         return cached
@@ -311,9 +311,9 @@ class MemoryWriter:
     def write(self, data: memoryview, offset: int) -> None:
         write_at(self._fd, data, offset)
 
-    def finish(self, found: Found) -> int | None:
+    def finish(self, file: Found) -> int | None:
         try:
-            _keep(self._fd, found)
+            _keep(self._fd, file)
         finally:
             os.close(self._fd)
         return None
@@ -331,16 +331,16 @@ class Discard:
     def write(self, data: memoryview, offset: int) -> None:
         pass
 
-    def finish(self, found: Found) -> int | None:
+    def finish(self, file: Found) -> int | None:
         return None
 
     def abandon(self) -> None:
         pass
 
 
-def _keep(fd: int, found: Found) -> None:
+def _keep(fd: int, file: Found) -> None:
     """Give the open file the source's time and read-only attribute."""
-    if found.read_only:
+    if file.read_only:
         # Only the write bits go: exFAT ignores a mode in which any other bit changes.
         os.fchmod(fd, os.fstat(fd).st_mode & 0o555)
-    os.utime(fd, ns=(found.mtime_ns, found.mtime_ns))
+    os.utime(fd, ns=(file.mtime_ns, file.mtime_ns))

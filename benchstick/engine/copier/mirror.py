@@ -98,37 +98,37 @@ class Comparison:
         """Count a folder that could not be made, and its files, as failed."""
         self.report.dirs.failed += 1
         self.report.files.failed += len(folder.files)
-        self.report.sizes.failed += sum(found.size for found in folder.files)
+        self.report.sizes.failed += sum(file.size for file in folder.files)
 
     def _there(self, fd: int, folder: Folder) -> dict[str, Found | None]:
         """What the target folder keeps: files by name, None for folders. The rest is removed."""
         others: dict[str, str] = {}
-        listed = list_folder(fd, folder.path, others)
-        wanted_files = {found.name: found for found in folder.files}
+        listing = list_folder(fd, folder.path, others)
+        wanted_files = {file.name: file for file in folder.files}
         wanted_folders = set(folder.folders)
-        kept: dict[str, Found | None] = {}
-        for name in [*listed.folders, *(path.rpartition("/")[2] for path in others)]:
-            if name in wanted_folders and name in listed.folders:
-                kept[name] = None
+        remaining: dict[str, Found | None] = {}
+        for name in [*listing.folders, *(path.rpartition("/")[2] for path in others)]:
+            if name in wanted_folders and name in listing.folders:
+                remaining[name] = None
             else:
                 self._clear(fd, folder.path, name, clash=name in wanted_files or (
                     name in wanted_folders))  # fmt: skip
-        for found in listed.files:
-            wanted = wanted_files.get(found.name)
-            if wanted is None:
-                self._clear(fd, folder.path, found.name, clash=found.name in wanted_folders)
-            elif self._same(wanted, found):
-                kept[found.name] = found
+        for file in listing.files:
+            source_file = wanted_files.get(file.name)
+            if source_file is None:
+                self._clear(fd, folder.path, file.name, clash=file.name in wanted_folders)
+            elif self._same(source_file, file):
+                remaining[file.name] = file
             else:
                 # A new file instead of writing over it: it may be read-only, or have a second
                 # name (a hard link) outside of the target.
-                remove(fd, found.name, self.device, Removed())
-        return kept
+                remove(fd, file.name, self.device, Removed())
+        return remaining
 
-    def _same(self, wanted: Found, found: Found) -> bool:
-        if wanted.size != found.size:
+    def _same(self, source_file: Found, target_file: Found) -> bool:
+        if source_file.size != target_file.size:
             return False
-        return abs(wanted.mtime_ns - found.mtime_ns) <= self.slack_ns
+        return abs(source_file.mtime_ns - target_file.mtime_ns) <= self.slack_ns
 
     def _clear(self, fd: int, folder: str, name: str, *, clash: bool) -> None:
         """Remove an extra. What has the name of something wanted goes in any case."""
@@ -172,8 +172,8 @@ class Comparison:
                 self.report.dirs.copied += 1
 
     def _files(self, folder: Folder, there: dict[str, Found | None] | None, plan: Mirror) -> None:
-        todo = [found for found in folder.files if there is None or found.name not in there]
-        plan.jobs += [Job(folder.path, found) for found in todo]
+        todo = [file for file in folder.files if there is None or file.name not in there]
+        plan.jobs += [Job(folder.path, file) for file in todo]
         plan.uses[folder.path] = len(todo)
         same = len(folder.files) - len(todo)
         self.report.files.skipped += same

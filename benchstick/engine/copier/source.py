@@ -28,7 +28,7 @@ class OpenSource(Protocol):
     tree: Tree
     fd: int | None
 
-    def reader(self, folder: str, found: Found, buffer: Buffer) -> Reader: ...
+    def reader(self, folder: str, file: Found, buffer: Buffer) -> Reader: ...
 
     def begin(self, uses: dict[str, int]) -> None:
         """Told once before the first reader: how many files of each folder will be read."""
@@ -78,14 +78,14 @@ class OpenFolder:
     def begin(self, uses: dict[str, int]) -> None:
         self._handles = Handles(self._root, uses, quiet=True)
 
-    def reader(self, folder: str, found: Found, buffer: Buffer) -> Reader:
+    def reader(self, folder: str, file: Found, buffer: Buffer) -> Reader:
         try:
             parent = self._handles.acquire(folder)
         except OSError as error:
             raise SourceError(error) from None
         if self._in_memory:
-            return MemoryReader(found.name, parent, buffer, found.size)
-        return DriveReader(found.name, parent, buffer, direct=self._direct)
+            return MemoryReader(file.name, parent, buffer, file.size)
+        return DriveReader(file.name, parent, buffer, direct=self._direct)
 
     def done(self, folder: str) -> None:
         self._handles.release(folder)

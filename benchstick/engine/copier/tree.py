@@ -49,7 +49,7 @@ class Tree:
 
     @property
     def bytes(self) -> int:
-        return sum(found.size for folder in self.folders for found in folder.files)
+        return sum(file.size for folder in self.folders for file in folder.files)
 
     @property
     def count(self) -> int:
@@ -110,7 +110,7 @@ def _list_into(tree: Tree, start: int, top: str, device: int, quiet: bool) -> No
     # open, and the names of its subfolders still to visit.
     stack: list[tuple[int, str, Iterator[str]]] = []
     try:
-        stack.append(_listed(tree, start, top))
+        stack.append(_add_folder(tree, start, top))
         while stack:
             fd, path, below = stack[-1]
             name = next(below, None)
@@ -123,13 +123,13 @@ def _list_into(tree: Tree, start: int, top: str, device: int, quiet: bool) -> No
                 os.close(child)
                 tree.left_out[join(path, name)] = "another filesystem is mounted here: not followed"
                 continue
-            stack.append(_listed(tree, child, join(path, name)))
+            stack.append(_add_folder(tree, child, join(path, name)))
     finally:
         for fd, _path, _below in stack:
             os.close(fd)
 
 
-def _listed(tree: Tree, fd: int, path: str) -> tuple[int, str, Iterator[str]]:
+def _add_folder(tree: Tree, fd: int, path: str) -> tuple[int, str, Iterator[str]]:
     """List one folder into `tree`. Takes `fd` over: it is closed when this fails."""
     try:
         folder = list_folder(fd, path, tree.left_out)

@@ -98,13 +98,13 @@ class Content:
         `offset` is a multiple of 4 KiB, `length` at most the buffer's size.
         """
         pool = _random_pool() if key.fill == "random" else _text_pool()
-        done = 0
-        while done < length:
-            chunk, inside = divmod(offset + done, CHUNK)
-            piece = min(CHUNK - inside, length - done)
+        count = 0
+        while count < length:
+            chunk, inside = divmod(offset + count, CHUNK)
+            piece = min(CHUNK - inside, length - count)
             start = _place(key.base, chunk, pool.length) + inside
-            copy_memory(buffer.address + done, pool.address + start, piece)
-            done += piece
+            copy_memory(buffer.address + count, pool.address + start, piece)
+            count += piece
         stamps = (length - 8) // BLOCK + 1 if length >= 8 else 0
         if stamps:
             step = BLOCK // 8

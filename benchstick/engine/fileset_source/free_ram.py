@@ -71,14 +71,14 @@ def mount(at: Path, size: int) -> str | None:
     # Huge pages make a copy cheaper; `noswap` is there from Linux 6.4 on.
     for extra in ("noswap,huge=within_size", "noswap", "huge=within_size", ""):
         options = f"size={size},mode=0700,nodev,nosuid" + (f",{extra}" if extra else "")
-        done = subprocesses.run(["mount", "-t", "tmpfs", "-o", options, DEVICE, str(at)])
-        if done.exit_code == 0:
+        result = subprocesses.run(["mount", "-t", "tmpfs", "-o", options, DEVICE, str(at)])
+        if result.exit_code == 0:
             if "noswap" in extra or not swap_active():
                 return None
             return "this kernel cannot keep a tmpfs out of swap, and swap is in use: " + ", ".join(
                 swap_active()
             )
-        refusal = done.error_line
+        refusal = result.error_line
     raise BadInput(f"no RAM disk at {at}: {refusal}")
 
 
@@ -88,12 +88,12 @@ def unmount(at: Path) -> None:
     Also for what a killed runner left. A tmpfs that is not the bench's stays.
     """
     while _is_ours(at):
-        done = subprocesses.run(["umount", str(at)])
-        if done.exit_code != 0:
+        result = subprocesses.run(["umount", str(at)])
+        if result.exit_code != 0:
             # Something still has a file open: it goes when that is closed.
-            done = subprocesses.run(["umount", "--lazy", str(at)])
-        if done.exit_code != 0:
-            raise BadInput(f"{at}: the RAM disk cannot be unmounted: {done.error_line}")
+            result = subprocesses.run(["umount", "--lazy", str(at)])
+        if result.exit_code != 0:
+            raise BadInput(f"{at}: the RAM disk cannot be unmounted: {result.error_line}")
     if at.is_dir() and not at.is_mount():
         try:
             at.rmdir()
@@ -103,12 +103,12 @@ def unmount(at: Path) -> None:
 
 
 def _is_ours(at: Path) -> bool:
-    wanted = str(at.resolve())
+    target = str(at.resolve())
     with Path("/proc/self/mountinfo").open(encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             fields, _dash, rest = line.partition(" - ")
             point = _unescape(fields.split(" ")[4])
-            if point == wanted and rest.split(" ")[:2] == ["tmpfs", DEVICE]:
+            if point == target and rest.split(" ")[:2] == ["tmpfs", DEVICE]:
                 return True
     return False
 

@@ -216,23 +216,23 @@ class GeneratedSource:
         entry = max(self.fileset.files, key=lambda e: e.size, default=FileEntry("empty", CHUNK))
         key = self._content.key(entry)
         threads = len(os.sched_getaffinity(0))
-        made = [0] * threads
+        counts = [0] * threads
         # The pools are made before the clock starts.
         self._content.fill(Buffer(CHUNK), key, 0, CHUNK)
-        begun = time.monotonic()
+        started_at = time.monotonic()
 
         def work(index: int) -> None:
             buffer = Buffer(CHUNK)
-            while time.monotonic() - begun < seconds:
-                self._content.fill(buffer, key, made[index], CHUNK)
-                made[index] += CHUNK
+            while time.monotonic() - started_at < seconds:
+                self._content.fill(buffer, key, counts[index], CHUNK)
+                counts[index] += CHUNK
 
         workers = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(threads)]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
-        return sum(made) / (time.monotonic() - begun)
+        return sum(counts) / (time.monotonic() - started_at)
 
     def verify(
         self,
@@ -275,8 +275,8 @@ class OpenGenerated:
     def begin(self, uses: dict[str, int]) -> None:
         """Nothing to open beforehand."""
 
-    def reader(self, folder: str, found: Found, buffer: Buffer) -> Reader:
-        key = self._content.key(self._entries[join(folder, found.name)])
+    def reader(self, folder: str, file: Found, buffer: Buffer) -> Reader:
+        key = self._content.key(self._entries[join(folder, file.name)])
         return MadeReader(
             buffer, lambda offset, length: self._content.fill(buffer, key, offset, length)
         )
@@ -347,15 +347,15 @@ class DriveSource:
     ) -> list[Difference]:
         """What in the copy at `folder` is not as the hashes say. Not the drive's is what somebody
         changed in the tree itself since it was hashed."""
-        found = check_hashes(folder, self.hashes, cancel=cancel, progress=progress)
-        if not found:
-            return found
+        differences = check_hashes(folder, self.hashes, cancel=cancel, progress=progress)
+        if not differences:
+            return differences
         changed = {item.path for item in check_hashes(self.path, self.hashes, cancel=cancel)}
         return [
             replace(item, what=f"{item.what}; the source changed as well", of_drive=False)
             if item.path in changed
             else item
-            for item in found
+            for item in differences
         ]
 
 
@@ -377,16 +377,16 @@ def read_tree(
     opened = OpenFolder(path, direct=True)
     tree = opened.tree
     opened.close()
-    taken: dict[str, FileHash] = {}
+    file_hashes: dict[str, FileHash] = {}
     if hashes:
-        tree, taken = hash_tree(path, cancel=cancel, progress=progress)
+        tree, file_hashes = hash_tree(path, cancel=cancel, progress=progress)
     files = [
-        (join(folder.path, found.name), found.size)
+        (join(folder.path, file.name), file.size)
         for folder in tree.folders
-        for found in folder.files
+        for file in folder.files
     ]
     if not files:
         raise BadInput(f"set {path} holds no file: give a folder with files", field="set")
     folders = [folder.path for folder in tree.folders if folder.path]
     fileset = from_listing(path.name or "tree", folders, files)
-    return DriveSource(path, fileset, taken, dict(tree.left_out))
+    return DriveSource(path, fileset, file_hashes, dict(tree.left_out))

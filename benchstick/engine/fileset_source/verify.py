@@ -79,7 +79,7 @@ class _Walk:
         self.cancel, self.progress = cancel, progress
         self.direct = not in_memory(filesystem_of(root))
         self.jobs = collections.deque(
-            (folder.path, found) for folder in tree.folders for found in folder.files
+            (folder.path, file) for folder in tree.folders for file in folder.files
         )
         self.failed: BaseException | None = None
         self.done = [0] * CHECKERS
@@ -105,26 +105,26 @@ class _Walk:
         buffer, scratch = Buffer(CHUNK), Buffer(CHUNK)
         while self.failed is None and not (self.cancel is not None and self.cancel.is_set()):
             try:
-                folder, found = self.jobs.popleft()
+                folder, file = self.jobs.popleft()
             except IndexError:
                 return
-            path = join(folder, found.name)
+            path = join(folder, file.name)
             try:
-                self._one(folder, found, path, buffer, scratch)
+                self._one(folder, file, path, buffer, scratch)
             except SourceError as error:
                 self.failed = _as_user_error(self.folder, path, error.error)
             except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
                 self.failed = error
-            self.done[index] += found.size
+            self.done[index] += file.size
 
-    def _one(self, folder: str, found: Found, path: str, buffer: Buffer, scratch: Buffer) -> None:
+    def _one(self, folder: str, file: Found, path: str, buffer: Buffer, scratch: Buffer) -> None:
         parent = open_below(self.root, folder, quiet=True)
         try:
-            reader = DriveReader(found.name, parent, buffer, direct=self.direct)
+            reader = DriveReader(file.name, parent, buffer, direct=self.direct)
         finally:
             os.close(parent)
         try:
-            self.look(path, reader, found, buffer, scratch)
+            self.look(path, reader, file, buffer, scratch)
         finally:
             reader.close()
 
@@ -147,8 +147,8 @@ def hash_tree(
     """Read and hash every file below `folder`."""
     hashes: dict[str, FileHash] = {}
 
-    def look(path: str, reader: DriveReader, found: Found, buffer: Buffer, _: Buffer) -> None:
-        hashes[path] = _hash(reader, found.size)
+    def look(path: str, reader: DriveReader, file: Found, buffer: Buffer, _: Buffer) -> None:
+        hashes[path] = _hash(reader, file.size)
 
     tree = each_file(folder, look, cancel=cancel, progress=progress)
     return tree, hashes
@@ -165,23 +165,23 @@ def _hash(reader: DriveReader, size: int) -> FileHash:
 
 def check_hashes(
     folder: Path,
-    wanted: Mapping[str, FileHash],
+    reference: Mapping[str, FileHash],
     *,
     cancel: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Difference]:
     """The files below `folder` that are not as their hashes say. Empty when all are right."""
     tree, hashes = hash_tree(folder, cancel=cancel, progress=progress)
-    found = _names(tree, {path: value.size for path, value in wanted.items()})
-    for path, value in wanted.items():
+    diffs = _names(tree, {path: value.size for path, value in reference.items()})
+    for path, value in reference.items():
         other = hashes.get(path)
         if other is None or other.size != value.size:
             continue
         for number, (a, b) in enumerate(zip(value.chunks, other.chunks, strict=True)):
             if a != b:
-                found.append(Difference(path, number * CHUNK, "differs in the MiB from there"))
+                diffs.append(Difference(path, number * CHUNK, "differs in the MiB from there"))
                 break
-    return sorted(found, key=lambda difference: difference.path)
+    return sorted(diffs, key=lambda difference: difference.path)
 
 
 def check_content(
@@ -193,12 +193,12 @@ def check_content(
     progress: Callable[[int], None] | None = None,
 ) -> list[Difference]:
     """The files below `folder` that are not as made from the seed. Empty when all are right."""
-    wanted = {entry.path: entry for entry in entries}
+    by_path = {entry.path: entry for entry in entries}
     differences: list[Difference] = []
 
-    def look(path: str, reader: DriveReader, found: Found, buffer: Buffer, scratch: Buffer) -> None:
-        entry = wanted.get(path)
-        if entry is None or entry.size != found.size:
+    def look(path: str, reader: DriveReader, file: Found, buffer: Buffer, scratch: Buffer) -> None:
+        entry = by_path.get(path)
+        if entry is None or entry.size != file.size:
             return
         key = content.key(entry)
         for offset in range(0, entry.size, CHUNK):
@@ -213,23 +213,23 @@ def check_content(
                 return
 
     tree = each_file(folder, look, cancel=cancel, progress=progress)
-    differences += _names(tree, {entry.path: entry.size for entry in wanted.values()})
+    differences += _names(tree, {entry.path: entry.size for entry in by_path.values()})
     return sorted(differences, key=lambda difference: difference.path)
 
 
-def _names(tree: Tree, wanted: Mapping[str, int]) -> list[Difference]:
+def _names(tree: Tree, sizes: Mapping[str, int]) -> list[Difference]:
     """Files that are missing, too many, or of the wrong size."""
     there = {
-        join(folder.path, found.name): found.size
+        join(folder.path, diffs.name): diffs.size
         for folder in tree.folders
-        for found in folder.files
+        for diffs in folder.files
     }
-    found = [Difference(path, None, "is missing") for path in wanted if path not in there]
+    diffs = [Difference(path, None, "is missing") for path in sizes if path not in there]
     for path, size in there.items():
-        if path not in wanted:
-            found.append(Difference(path, None, "is not in the set", of_drive=False))
-        elif size != wanted[path]:
-            found.append(
-                Difference(path, min(size, wanted[path]), f"has {size} of {wanted[path]} bytes")
+        if path not in sizes:
+            diffs.append(Difference(path, None, "is not in the set", of_drive=False))
+        elif size != sizes[path]:
+            diffs.append(
+                Difference(path, min(size, sizes[path]), f"has {size} of {sizes[path]} bytes")
             )
-    return found
+    return diffs

@@ -30,8 +30,8 @@ SINCE = {"log_window_value": "3.38", "log_issue_time": "3.38", "ss_interval": "3
 @functools.cache
 def _ask(argument: str, path: str) -> str:
     """The answer of the fio at `path` to an argument."""
-    done = subprocesses.run([path, argument], timeout=20)
-    return done.text + done.stderr.decode("utf-8", "replace")
+    result = subprocesses.run([path, argument], timeout=20)
+    return result.text + result.stderr.decode("utf-8", "replace")
 
 
 def ask(argument: str) -> str:
@@ -50,10 +50,10 @@ def version() -> tuple[int, int]:
 
 def check() -> None:
     """BadInput when fio is missing, too old for everything, or lacks the libaio engine."""
-    found = version()
-    if found < OLDEST:
+    actual = version()
+    if actual < OLDEST:
         raise BadInput(
-            f"fio {found[0]}.{found[1]} is too old: {OLDEST[0]}.{OLDEST[1]} or later is needed"
+            f"fio {actual[0]}.{actual[1]} is too old: {OLDEST[0]}.{OLDEST[1]} or later is needed"
         )
     if "libaio" not in ask("--enghelp"):
         raise BadInput("fio was built without libaio: install Debian's fio or build it anew")
@@ -68,10 +68,10 @@ def lacks(options: Sequence[str]) -> str | None:
     """Which of `options` this fio does not have, as a reason; None when it has all."""
     for option in options:
         if "No such command" in ask(f"--cmdhelp={option}"):
-            found = ".".join(str(number) for number in version())
-            wanted = SINCE.get(option)
-            since = f"; {wanted} or later is needed" if wanted else ""
-            return f"fio {found} has no option {option}{since}"
+            actual = ".".join(str(number) for number in version())
+            minimum = SINCE.get(option)
+            since = f"; {minimum} or later is needed" if minimum else ""
+            return f"fio {actual} has no option {option}{since}"
     return None
 
 
@@ -223,7 +223,7 @@ def read_output(path: Path) -> tuple[Totals, int]:
         max_us=most,
         # fio names a bin by its middle, which may lie above the highest latency in it.
         percentiles={name: min(us, most) for name, us in _percentiles(sides).items()},
-        histogram={way: made for way in ("read", "write") if (made := _histogram(job[way]))},
+        histogram={way: bins for way in ("read", "write") if (bins := _histogram(job[way]))},
     )
     return totals, int(job.get("error", 0))
 
@@ -231,14 +231,14 @@ def read_output(path: Path) -> tuple[Totals, int]:
 def _percentiles(sides: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """fio's own of one direction; of two, which it only tells apart, from the bins of both."""
     main = max(sides, key=lambda side: int(side["total_ios"]))
-    found = main.get("clat_ns", {}).get("percentile", {})
+    percentiles = main.get("clat_ns", {}).get("percentile", {})
     bins = [_bins(side) for side in sides if int(side["total_ios"])]
     if len(bins) > 1 and all(bins):
         both: Counter[int] = Counter()
         for one in bins:
             both.update(one)
-        found = {name: percentile_of(both, Fraction(name)) for name in found}
-    return {f"{float(name):g}": float(value) / 1000 for name, value in found.items()}
+        percentiles = {name: percentile_of(both, Fraction(name)) for name in percentiles}
+    return {f"{float(name):g}": float(value) / 1000 for name, value in percentiles.items()}
 
 
 def _histogram(side: Mapping[str, Any]) -> list[tuple[int, int]]:

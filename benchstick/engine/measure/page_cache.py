@@ -49,16 +49,16 @@ def cachestat_bytes(fd: int) -> int | None:
     Whole pages: a file of one byte that is cached counts as one page.
     """
     # A length of 0 means to the end of the file.
-    whole, found = _Range(0, 0), _Cachestat()
+    whole, stats = _Range(0, 0), _Cachestat()
     result = _libc.syscall(
         ctypes.c_long(_SYS_CACHESTAT),
         ctypes.c_int(fd),
         ctypes.byref(whole),
-        ctypes.byref(found),
+        ctypes.byref(stats),
         ctypes.c_uint(0),
     )
     if result == 0:
-        return int(found.cache) * mmap.PAGESIZE
+        return int(stats.cache) * mmap.PAGESIZE
     number = ctypes.get_errno()
     # EPERM: a sandbox without the call, or a file of another user.
     if number in (errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM):

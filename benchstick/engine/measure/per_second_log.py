@@ -97,7 +97,7 @@ def by_second(
 
 
 def figures_of(
-    step: Fio, found: BySecond, *, target: str, why: str | None, whole: bool
+    step: Fio, series: BySecond, *, target: str, why: str | None, whole: bool
 ) -> list[Figure]:
     """The mean IOPS and latency of all seconds, as figures with their series.
 
@@ -105,9 +105,9 @@ def figures_of(
     False: the step was cut short, and they say where.
     """
     if not whole and step.runtime is not None:
-        why = f"{why} after {len(found.iops)} s of {step.runtime:g}"
+        why = f"{why} after {len(series.iops)} s of {step.runtime:g}"
 
-    def figure(kind: str, value: float | None, told: dict[str, Any], reason: str | None) -> Figure:
+    def figure(kind: str, value: float | None, info: dict[str, Any], reason: str | None) -> Figure:
         return Figure(
             step=step.name,
             name=f"{step.test} {kind} by second",
@@ -117,27 +117,27 @@ def figures_of(
             target=target,
             state="skipped" if value is None else "invalid" if reason else "valid",
             why=reason,
-            detail=told,
+            detail=info,
         )
 
-    ended = why or "it ended before a second"
-    iops = figure("IOPS", None, {}, ended)
-    if found.iops:
-        told = {
-            "source": found.source,
-            "source_why": found.why,
+    cause = why or "it ended before a second"
+    iops = figure("IOPS", None, {}, cause)
+    if series.iops:
+        iops_detail = {
+            "source": series.source,
+            "source_why": series.why,
             "block": step.block,
-            "summary": summary(found.iops, start=found.start),
-            "series": reduced(found.iops, start=found.start),
+            "summary": summary(series.iops, start=series.start),
+            "series": reduced(series.iops, start=series.start),
         }
-        iops = figure("IOPS", sum(found.iops) / len(found.iops), told, why)
-    means = [value for value in found.latency_mean if value is not None]
-    if found.latency_why or not means:
-        return [iops, figure("latency", None, {}, found.latency_why or ended)]
+        iops = figure("IOPS", sum(series.iops) / len(series.iops), iops_detail, why)
+    means = [value for value in series.latency_mean if value is not None]
+    if series.latency_why or not means:
+        return [iops, figure("latency", None, {}, series.latency_why or cause)]
     rest = {
-        "mean": reduced(found.latency_mean),
-        "max": reduced(found.latency_max),
-        "above": seconds_above(found.latency_max),
+        "mean": reduced(series.latency_mean),
+        "max": reduced(series.latency_max),
+        "above": seconds_above(series.latency_max),
     }
     return [iops, figure("latency", sum(means) / len(means), rest, why)]
 
@@ -210,18 +210,18 @@ def fio_latency(text: str, seconds: int) -> tuple[list[float | None], list[float
         raise ValueError(NO_LOG)
     means: list[float | None] = [None] * seconds
     maxima: list[float | None] = [None] * seconds
-    begun = 0
-    seen = False
+    next_second = 0
+    has_rows = False
     for time, mean, most in _rows(text):
-        seen = True
-        for second in range(begun, max(begun + 1, time // 1000)):
+        has_rows = True
+        for second in range(next_second, max(next_second + 1, time // 1000)):
             at = min(second, seconds - 1)
             before = maxima[at]
             maxima[at] = most / 1000 if before is None else max(before, most / 1000)
             if second < seconds and before is None:
                 means[at] = mean / 1000
-        begun = time // 1000
-    if not seen:
+        next_second = time // 1000
+    if not has_rows:
         raise ValueError(NO_LOG)
     return means, maxima
 

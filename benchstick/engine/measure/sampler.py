@@ -164,14 +164,14 @@ class Sampler:
     def moved(self, step: int) -> int:
         """Bytes read and written in the samples of `step`, the one going on, so far."""
         with self._lock:
-            found, count = self._moved
-        return count if found == step else 0
+            current, count = self._moved
+        return count if current == step else 0
 
     def take(self) -> list[Sample]:
         """The samples since the last call; they are the caller's to keep."""
         with self._lock:
-            taken, self._pending = self._pending, []
-        return taken
+            samples, self._pending = self._pending, []
+        return samples
 
     def cpu_share(self) -> float | None:
         """The sampler's own CPU time over the time it has run; None before it began."""
@@ -182,19 +182,19 @@ class Sampler:
         return used / passed if passed > 0 else None
 
     def _run(self) -> None:
-        begun = time.monotonic()
+        started_at = time.monotonic()
         try:
-            self._record(begun)
+            self._record(started_at)
         except (OSError, ValueError):
             self.lost.set()
             if self._tick is not None:
                 self._tick()
         self.cpu_seconds = time.thread_time()
-        self.wall_seconds = time.monotonic() - begun
+        self.wall_seconds = time.monotonic() - started_at
 
-    def _record(self, begun: float) -> None:
+    def _record(self, started_at: float) -> None:
         before = self.counters()
-        due = begun
+        due = started_at
         stopping = False
         while not stopping:
             due += self.interval

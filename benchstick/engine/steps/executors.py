@@ -78,11 +78,11 @@ def do_prepare(work: Work, step: Prepare) -> StepOutcome:
         work.cleanup.enter_context(work.hold.exclusive())
         return StepOutcome(detail={"target": "block"})
     if step.fs == "keep":
-        found = prepare.find_filesystem(work.drive, run=work.tool)
-        device, fs, made = found.path, found.fs, asdict(found)
+        filesystem = prepare.find_filesystem(work.drive, run=work.tool)
+        device, fs, fs_details = filesystem.path, filesystem.fs, asdict(filesystem)
     else:
         prepared = prepare.make_filesystem(work.hold, step.fs, run=work.tool)
-        device, fs, made = prepared.path, prepared.fs, asdict(prepared)
+        device, fs, fs_details = prepared.path, prepared.fs, asdict(prepared)
     if step.fs == "keep":
         # The mount is the first write.
         work.hold.check_before_write()
@@ -95,8 +95,8 @@ def do_prepare(work: Work, step: Prepare) -> StepOutcome:
     work.folder = prepare.new_folder(mounted, work.record.number, work.uuid)
     work.cleanup.callback(_remove_folder, work)
     work.filled = _filled(mounted)
-    work.extra_conditions["filesystem"] = made
-    return StepOutcome(detail={"target": work.target, "filesystem": made})
+    work.extra_conditions["filesystem"] = fs_details
+    return StepOutcome(detail={"target": work.target, "filesystem": fs_details})
 
 
 def _filled(mounted: Path) -> Fact:
@@ -132,7 +132,7 @@ def _remove_folder(work: Work) -> None:
 
 def do_idle(work: Work, step: Idle) -> StepOutcome:
     """Wait; the temperature is read at the beginning, so that the drive then has its rest."""
-    begun = time.monotonic()
+    started_at = time.monotonic()
     detail: dict[str, Any] = {}
     if step.temperature:
         fact = temperature.read(work.drive)
@@ -140,8 +140,8 @@ def do_idle(work: Work, step: Idle) -> StepOutcome:
         work.record.temperature(work.now, work.index, celsius, fact.source or None, fact.why)
         detail = {"temperature": fact.to_json()}
     # A rest may last for hours: a drive that is lost in it is not waited for.
-    while (left := step.seconds - (time.monotonic() - begun)) > 0:
-        work.cancel.wait(min(left, 1.0))
+    while (remaining := step.seconds - (time.monotonic() - started_at)) > 0:
+        work.cancel.wait(min(remaining, 1.0))
         work.check_cancelled()
     work.check_cancelled()
     return StepOutcome(detail=detail)
@@ -169,14 +169,14 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
         # pause, what the held descriptor, the node and diskseq tell.
         work.hold.check_before_write(asks_drive=not _follows_a_write(work))
     detail: dict[str, Any] = {"command": argv}
-    begun = work.now
+    started_at = work.now
     try:
         totals = _timed_fio(work, step, argv, detail)
     except BenchError as stop:
         if step.series and step.counted:
             # What cannot be kept must not hide why the step ended.
             with contextlib.suppress(BenchError, OSError):
-                figures = _by_second(work, step, begun, None, no_logs, stop.message)
+                figures = _by_second(work, step, started_at, None, no_logs, stop.message)
                 work.partial = StepOutcome(figures=figures, detail=detail)
         raise
     detail["totals"] = _totals_json(totals)
@@ -185,7 +185,7 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
     why = _fio_distrust(work, step, totals, detail)
     figures = _fio_figures(work, step, totals, why, detail)
     if step.series:
-        figures += _by_second(work, step, begun, totals, no_logs, why)
+        figures += _by_second(work, step, started_at, totals, no_logs, why)
     return StepOutcome(figures=figures, detail=detail)
 
 
@@ -210,8 +210,8 @@ def _timed_fio(work: Work, step: Fio, argv: Sequence[str], detail: dict[str, Any
     assert work.artefacts is not None
     with work.measured(detail):
         limit = None if step.runtime is None else step.runtime * 4 + 120
-        done = work.tool(argv, timeout=limit)
-    _fio_errors(work, done.exit_code, done.timed_out, work.artefacts.path, done.stderr)
+        result = work.tool(argv, timeout=limit)
+    _fio_errors(work, result.exit_code, result.timed_out, work.artefacts.path, result.stderr)
     try:
         totals, error = fio.read_output(work.artefacts.path / "fio.json")
     except (OSError, ValueError, KeyError, LookupError) as problem:
@@ -233,7 +233,7 @@ def _totals_json(totals: fio.Totals) -> dict[str, Any]:
         "latency_us": totals.latency_us,
         "max_us": totals.max_us,
         "percentiles_us": dict(totals.percentiles),
-        "histogram_us": {way: list(made) for way, made in totals.histogram.items()},
+        "histogram_us": {way: list(bins) for way, bins in totals.histogram.items()},
     }
 
 
@@ -305,11 +305,11 @@ def _fio_figures(
 ) -> list[Figure]:
     rest = {key: detail[key] for key in ("counters", "inflight_median", "totals")}
     depth = work.drive.value("queue_depth")
-    asked = step.depth * step.threads
+    step_depth = step.depth * step.threads
     rest["queue"] = {
-        "asked": asked,
+        "asked": step_depth,
         "drive": depth,
-        "waits_in_kernel": waits_in_kernel(asked, depth),
+        "waits_in_kernel": waits_in_kernel(step_depth, depth),
     }
     state = _own_state(work, step)
     rest |= state
@@ -337,7 +337,7 @@ def _own_state(work: Work, step: Fio) -> dict[str, str]:
 def _by_second(
     work: Work,
     step: Fio,
-    begun: float,
+    started_at: float,
     totals: fio.Totals | None,
     lacking: str | None,
     why: str | None,
@@ -348,26 +348,26 @@ def _by_second(
     `lacking` why fio kept no logs, `why` why the figures are invalid.
     """
     assert work.artefacts is not None
-    ended = work.now
+    now = work.now
     samples = [
         sample
         for sample in work.sampler.pending()
-        if sample.step == work.index and begun <= sample.t - sample.dt and sample.t <= ended
+        if sample.step == work.index and started_at <= sample.t - sample.dt and sample.t <= now
     ]
-    found = by_second(
+    series = by_second(
         work.artefacts.path,
         # fio ends some milliseconds before or after its time.
-        seconds=int(0.05 + (ended - begun if totals is None else totals.seconds)),
+        seconds=int(0.05 + (now - started_at if totals is None else totals.seconds)),
         ios=None if totals is None else totals.ios,
         block=step.block,
         samples=samples,
         lacking=lacking,
     )
-    work.artefacts.text("by-second.csv", found.csv())
+    work.artefacts.text("by-second.csv", series.csv())
     target = _target_of(work, step)
-    made = figures_of(step, found, target=target, why=why, whole=totals is not None)
+    figures = figures_of(step, series, target=target, why=why, whole=totals is not None)
     state = _own_state(work, step)
-    return [replace(item, detail={**item.detail, **state}) for item in made]
+    return [replace(item, detail={**item.detail, **state}) for item in figures]
 
 
 def _measured(
@@ -455,8 +455,8 @@ def _report_of_stop(artefacts: StepFolder) -> Iterator[None]:
 
 
 def _progress(work: Work) -> Callable[[int], None]:
-    def note(done: int) -> None:
-        work.bytes_done = done
+    def note(byte_count: int) -> None:
+        work.bytes_done = byte_count
 
     return note
 
@@ -486,13 +486,13 @@ def _copy_distrust(
     )
 
 
-def _missing_files(report: CopyReport, wanted: int) -> str | None:
+def _missing_files(report: CopyReport, total: int) -> str | None:
     """What of the set was not copied, None when all of it was."""
     if report.errors:
         path, message = next(iter(report.errors.items()))
         return f"{len(report.errors)} files failed, the first: {path}: {message}"
-    if report.files.copied != wanted:
-        return f"{report.files.copied} files of {wanted} were copied"
+    if report.files.copied != total:
+        return f"{report.files.copied} files of {total} were copied"
     return None
 
 

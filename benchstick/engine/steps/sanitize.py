@@ -58,24 +58,26 @@ def do_purge(work: Work, step: Purge) -> StepOutcome:
         work.state = sanitize_methods.AS_FOUND
         return StepOutcome(detail={"rung": sanitize_methods.NONE})
     rung = sanitize_methods.find(step.rung)
-    left = _left(work, step)
-    if left is not None and work.marks is None:
-        work.marks = Marks(left.marks, work.drive.identity.capacity, left.mark_size, left.samples)
+    leftover = _find_leftover(work, step)
+    if leftover is not None and work.marks is None:
+        work.marks = Marks(
+            leftover.marks, work.drive.identity.capacity, leftover.mark_size, leftover.samples
+        )
     work.hold.check_before_write()
     prepare.drop_partitions(work.drive, work.tool)
     detail: dict[str, Any] = {}
     # That of an earlier purge of the plan holds no longer.
     work.state = None
-    with exclusively(work), _recorded(work, rung, left), _loss_told(work):
+    with exclusively(work), _recorded(work, rung, leftover), _loss_told(work):
         _check_reach(work, rung)
-        begun = time.monotonic()
+        started_at = time.monotonic()
         with work.measured(detail):
-            evidence = _BY_TOOL[rung.tool](work, rung, left)
-        seconds = time.monotonic() - begun
+            evidence = _BY_TOOL[rung.tool](work, rung, leftover)
+        seconds = time.monotonic() - started_at
         # The kernel may still hold what was on the drive before a command that it cannot see.
         work.tool(["blockdev", "--flushbufs", work.drive.path], timeout=120, stoppable=False)
-    if left is not None:
-        evidence["resumes"] = left.run
+    if leftover is not None:
+        evidence["resumes"] = leftover.run
     figures = list(_figures(work, step, rung, seconds, evidence, detail))
     work.state = sanitize_methods.state_after(rung.name)
     work.extra_conditions["purge"] = {
@@ -112,12 +114,12 @@ def _ask(work: Work) -> Ask:
 def _still_wanted(work: Work) -> None:
     """Before the record says that the drive is changed: neither cancelled nor another drive."""
     work.check_cancelled()
-    work.hold.check_same(begun=True)
+    work.hold.check_same(is_writing=True)
 
 
 def _command(work: Work, argv: list[str], timeout: float | None) -> Finished:
     """A command that the drive carries to its end; not sent when the drive is another one now."""
-    work.hold.check_same(begun=True)
+    work.hold.check_same(is_writing=True)
     return work.tool(argv, timeout=timeout, stoppable=False)
 
 
@@ -132,18 +134,18 @@ def _loss_told(work: Work) -> Iterator[None]:
         raise
 
 
-def _left(work: Work, step: Purge) -> Unfinished | None:
+def _find_leftover(work: Work, step: Purge) -> Unfinished | None:
     """The purge that is gone on with. BadInput when it is not there any more."""
     if step.resumes is None:
         return None
-    left = work.record.read(lambda db: of_drive(db, work.drive))
-    if left is None or (left.run, left.rung) != (step.resumes, step.rung):
+    leftover = work.record.read(lambda db: of_drive(db, work.drive))
+    if leftover is None or (leftover.run, leftover.rung) != (step.resumes, step.rung):
         raise BadInput("rung resume: that purge is not unfinished any more", field="rung")
-    return left
+    return leftover
 
 
 @contextlib.contextmanager
-def _recorded(work: Work, rung: Rung, left: Unfinished | None) -> Iterator[None]:
+def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[None]:
     """The purge's record in the store, from before its first command to its end."""
     record, step, key = work.record, work.index, work.drive.identity.key()
     marks = work.marks
@@ -153,14 +155,14 @@ def _recorded(work: Work, rung: Rung, left: Unfinished | None) -> Iterator[None]
         samples=marks.count if marks else 1,
         size=marks.size if marks else 4096,
         # What it left is this run's from now on.
-        phase=left.phase if left else "begun",
-        password=left.password if left else None,
-        written=left.written if left else 0,
+        phase=leftover.phase if leftover else "begun",
+        password=leftover.password if leftover else None,
+        written=leftover.written if leftover else 0,
     )  # fmt: skip
-    if left is not None:
+    if leftover is not None:
         # Of another purge's password this run knows nothing.
-        known = left.password is not None
-        record.close_purges(key, f"gone on with in run {record.number}", with_password=known)
+        has_password = leftover.password is not None
+        record.close_purges(key, f"gone on with in run {record.number}", with_password=has_password)
     try:
         yield
     except BaseException as error:
@@ -186,9 +188,9 @@ def _ended_badly(work: Work, step: int, why: str) -> None:
     work.record.purge_ends(step, "interrupted" if touched else "closed", why)
     if not touched:
         return
-    left = work.record.read(lambda db: of_drive(db, work.drive))
-    if left is not None:
-        work.record.event(work.now, "purge", left.told())
+    leftover = work.record.read(lambda db: of_drive(db, work.drive))
+    if leftover is not None:
+        work.record.event(work.now, "purge", leftover.told())
 
 
 def _figures(
@@ -218,17 +220,17 @@ def _version(name: str) -> str:
     return lines[0].strip() if lines else name
 
 
-def _failed(work: Work, what: str, done: Finished) -> DriveLost | DataCorrupt | Inconclusive:
+def _failed(work: Work, what: str, result: Finished) -> DriveLost | DataCorrupt | Inconclusive:
     """What a tool's failure means."""
     if work.sampler.lost.is_set() or not work.hold.alive():
         return work.lost(f"went away during {what}")
-    text = done.stderr.decode("utf-8", "replace")
+    text = result.stderr.decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines() if "verify" in line]
-    if lines and done.argv[0] == "fio":
+    if lines and result.argv[0] == "fio":
         return DataCorrupt(f"{what}: what was written does not read back: {lines[0]}")
     if _LOST.search(text):
         return work.lost(f"answers with I/O errors during {what}")
-    return Inconclusive(f"{what}: {done.argv[0]}: {done.error_line}")
+    return Inconclusive(f"{what}: {result.argv[0]}: {result.error_line}")
 
 
 @contextlib.contextmanager
@@ -256,10 +258,10 @@ def _not_stoppable(work: Work, what: str) -> Iterator[None]:
 # ---- NVMe
 
 
-def _by_nvme(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
+def _by_nvme(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     if rung.name.startswith("format"):
         return _format(work, rung)
-    return _sanitize(work, rung, left)
+    return _sanitize(work, rung, leftover)
 
 
 def _format(work: Work, rung: Rung) -> Evidence:
@@ -277,9 +279,9 @@ def _format(work: Work, rung: Rung) -> Evidence:
     _still_wanted(work)
     work.record.purge_goes_on(work.index, "erasing")
     with _not_stoppable(work, rung.title):
-        done = _command(work, argv, None)
-    if not sanitize_commands.is_formatted(done.text):
-        raise _failed(work, rung.title, done)
+        result = _command(work, argv, None)
+    if not sanitize_commands.is_formatted(result.text):
+        raise _failed(work, rung.title, result)
     after = ask(["nvme", "id-ns", path, "-o", "json"])
     try:
         now = sanitize_commands.parse_lba_format(after.text)
@@ -289,41 +291,43 @@ def _format(work: Work, rung: Rung) -> Evidence:
         raise Inconclusive(f"the format changed the LBA format from {keep} to {now}")
     return {
         "command": " ".join(argv),
-        "told": f"{done.text.strip().splitlines()[0]}; LBA format kept ({keep})",
+        "told": f"{result.text.strip().splitlines()[0]}; LBA format kept ({keep})",
     }
 
 
-def _sanitize(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
+def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     """Start a sanitize, unless the drive is at one of ours already, and follow it to its end."""
     crypto = rung.name == "sanitize-crypto"
     action = sanitize_commands.CRYPTO_ERASE if crypto else sanitize_commands.BLOCK_ERASE
     path, ask = work.drive.path, _ask(work)
     argv = sanitize_commands.sanitize(path, action)
     log = ask.sanitize()
-    ours = left is not None and left.phase == "erasing" and log.action == action
-    ended = (sanitize_commands.COMPLETED, sanitize_commands.COMPLETED_KEPT)
+    ours = leftover is not None and leftover.phase == "erasing" and log.action == action
+    end_states = (sanitize_commands.COMPLETED, sanitize_commands.COMPLETED_KEPT)
     goes_on = log.status == sanitize_commands.IN_PROGRESS
     if goes_on and not ours:
         raise BadInput("the drive is being sanitized already; wait for its end", field="rung")
     # One that the drive completed is ours only when it is known to have taken the command: killed
     # right before it, the bench would take the word of an older sanitize.
-    taken = ours and (goes_on or (log.status in ended and left is not None and left.written > 0))
-    if not taken:
+    was_sent = ours and (
+        goes_on or (log.status in end_states and leftover is not None and leftover.written > 0)
+    )
+    if not was_sent:
         _still_wanted(work)
         work.record.purge_goes_on(work.index, "erasing")
-        done = _command(work, argv, 120)
-        if done.exit_code != 0:
-            raise _failed(work, rung.title, done)
+        result = _command(work, argv, 120)
+        if result.exit_code != 0:
+            raise _failed(work, rung.title, result)
     work.record.purge_goes_on(work.index, "erasing", written=SANITIZE_TAKEN)
     log = _followed(work, ask, rung)
-    if log.status not in ended or log.action != action:
+    if log.status not in end_states or log.action != action:
         raise Inconclusive(
             f"{rung.title}: the drive says {log.word} of action {log.action}: benchstick purges"
         )
-    told = f"sanitize-log: {log.word}, action {log.action}"
-    if taken and left is not None:
-        told += f"; the command was sent in run {left.run}"
-    return {"command": " ".join(argv), "told": told}
+    log_text = f"sanitize-log: {log.word}, action {log.action}"
+    if was_sent and leftover is not None:
+        log_text += f"; the command was sent in run {leftover.run}"
+    return {"command": " ".join(argv), "told": log_text}
 
 
 def _followed(work: Work, ask: Ask, rung: Rung) -> sanitize_commands.SanitizeLog:
@@ -360,12 +364,12 @@ def _share_since(progress: list[float]) -> float | None:
 # ---- ATA
 
 
-def _by_hdparm(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
+def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     """Set the password, erase; the erase takes the password away again."""
     ask = _ask(work)
-    password = (left.password if left is not None else None) or ATA_PASSWORD
+    password = (leftover.password if leftover is not None else None) or ATA_PASSWORD
     now = ask.security()
-    resumes = left is not None and left.password is not None and now.enabled
+    resumes = leftover is not None and leftover.password is not None and now.enabled
     why = sanitize_methods.password_or_frozen(
         now.enabled and not resumes, now.locked and not resumes, now.frozen
     )
@@ -381,12 +385,12 @@ def _by_hdparm(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
     act = "erase-enhanced" if rung.name.endswith("enhanced") else "erase"
     with _not_stoppable(work, rung.title):
         argv = sanitize_commands.ata(work.drive.path, act, password)
-        done = _command(work, argv, None)
+        result = _command(work, argv, None)
     after = ask.security()
-    if done.exit_code != 0 or after.enabled:
+    if result.exit_code != 0 or after.enabled:
         failure = (
-            _failed(work, rung.title, done)
-            if done.exit_code != 0
+            _failed(work, rung.title, result)
+            if result.exit_code != 0
             else Inconclusive(f"{rung.title}: the drive still has its password after it")
         )
         raise _without_password(work, ask, password, "erasing", failure)
@@ -402,10 +406,10 @@ def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
         f"the drive's ATA password is {password} until {rung.title} is done; if that is "
         f"interrupted, benchstick purges --undo {work.drive.code} takes it off",
     )
-    done = _command(work, sanitize_commands.ata(work.drive.path, "set-pass", password), 60)
+    result = _command(work, sanitize_commands.ata(work.drive.path, "set-pass", password), 60)
     now = ask.security()
-    if done.exit_code != 0 or not now.enabled:
-        failure = _failed(work, f"{rung.title}, setting its password", done)
+    if result.exit_code != 0 or not now.enabled:
+        failure = _failed(work, f"{rung.title}, setting its password", result)
         raise _without_password(work, ask, password, "begun", failure)
 
 
@@ -432,7 +436,7 @@ def _chunks(begin: int, end: int) -> Iterator[tuple[int, int]]:
         yield offset, min(size, end - offset)
 
 
-def _by_blkdiscard(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
+def _by_blkdiscard(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     """Discard all, piece by piece; a discard that was interrupted begins anew."""
     capacity, path = work.drive.identity.capacity, work.drive.path
     before = work.sampler.counters().discard_bytes
@@ -440,10 +444,10 @@ def _by_blkdiscard(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
     done_bytes = 0
     work.share = lambda: done_bytes / capacity
     for offset, length in _chunks(0, capacity):
-        work.hold.check_same(begun=True)
-        done = work.tool(sanitize_commands.discard(path, offset, length), timeout=3600)
-        if done.exit_code != 0:
-            raise _failed(work, rung.title, done)
+        work.hold.check_same(is_writing=True)
+        result = work.tool(sanitize_commands.discard(path, offset, length), timeout=3600)
+        if result.exit_code != 0:
+            raise _failed(work, rung.title, result)
         done_bytes = offset + length
     discarded = work.sampler.counters().discard_bytes - before
     return {
@@ -452,10 +456,10 @@ def _by_blkdiscard(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
     }
 
 
-def _by_fio(work: Work, rung: Rung, left: Unfinished | None) -> Evidence:
+def _by_fio(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     """Write all, then read all and check; goes on where an interrupted one had come to."""
     capacity = work.drive.identity.capacity
-    begin = 0 if left is None else min(left.written, capacity) // MIB * MIB
+    begin = 0 if leftover is None else min(leftover.written, capacity) // MIB * MIB
     work.record.purge_goes_on(work.index, "erasing", written=begin)
     start = work.sampler.counters()
 
@@ -486,15 +490,15 @@ def _moved(work: Work, rung: Rung, begin: int, end: int, *, reads: bool) -> None
     whole = end // MIB * MIB
     pieces = [*_chunks(min(begin, whole), whole), *([(whole, end - whole)] if whole < end else [])]
     for offset, length in pieces:
-        work.hold.check_same(begun=True)
+        work.hold.check_same(is_writing=True)
         block = MIB if length >= MIB else length
         report = work.artefacts.path / f"{'read' if reads else 'write'}-{offset // MIB}.json"
         argv = sanitize_commands.overwrite(
             work.drive.path, offset, length, block, str(report), reads=reads
         )
-        done = work.tool(argv, timeout=None)
-        if done.exit_code != 0:
-            raise _failed(work, rung.title, done)
+        result = work.tool(argv, timeout=None)
+        if result.exit_code != 0:
+            raise _failed(work, rung.title, result)
         if not reads:
             work.record.purge_goes_on(work.index, "erasing", written=offset + length)
 

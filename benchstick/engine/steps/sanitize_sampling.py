@@ -45,32 +45,32 @@ def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
     marks = work.marks
     if marks is None:
         raise Inconclusive("read back: no marks were written before the purge")
-    found: Counter[str] = Counter()
-    left: list[int] = []
+    counts: Counter[str] = Counter()
+    hits: list[int] = []
     with _opened(work, os.O_RDONLY, marks.size) as (fd, buffer):
         for place in _places(work, marks):
             kind = what_is_there(_read(work, fd, buffer, place), marks.content(place))
-            found[kind] += 1
+            counts[kind] += 1
             if kind == "mark":
-                left.append(place)
-    text = _sentence(found, left, marks.count)
+                hits.append(place)
+    text = _sentence(counts, hits, marks.count)
     figure = Figure(
-        step=step.name, name="marks gone", value=100.0 * (marks.count - len(left)) / marks.count,
-        unit="%", pass_no=1, target=work.target, state="invalid" if left else "valid",
-        why=text if left else None,
-        detail={"text": text, "found": dict(found), "places": marks.count, "bytes": marks.size},
+        step=step.name, name="marks gone", value=100.0 * (marks.count - len(hits)) / marks.count,
+        unit="%", pass_no=1, target=work.target, state="invalid" if hits else "valid",
+        why=text if hits else None,
+        detail={"text": text, "found": dict(counts), "places": marks.count, "bytes": marks.size},
     )  # fmt: skip
-    work.read_back(text, proved=not left)
-    if left and step.required:
+    work.read_back(text, proved=not hits)
+    if hits and step.required:
         work.record.figures([figure])
         raise Inconclusive(f"the purge is not proved: {text}")
-    return StepOutcome(figures=[figure], detail={"found": dict(found)})
+    return StepOutcome(figures=[figure], detail={"found": dict(counts)})
 
 
-def _sentence(found: Counter[str], left: list[int], count: int) -> str:
-    if left:
-        return f"{len(left)} of {count} marks can still be read, the first at byte {left[0]}"
-    kinds = ", ".join(f"{number} read as {kind}" for kind, number in found.most_common())
+def _sentence(counts: Counter[str], hits: list[int], count: int) -> str:
+    if hits:
+        return f"{len(hits)} of {count} marks can still be read, the first at byte {hits[0]}"
+    kinds = ", ".join(f"{number} read as {kind}" for kind, number in counts.most_common())
     return f"all {count} marks are gone: {kinds}"
 
 

@@ -52,20 +52,20 @@ def node() -> Callable[[str], str]:
     """node(SERIAL) is the drive's path now; names may move after a reset."""
 
     def find(serial: str) -> str:
-        listed = sh("lsblk", "-J", "-d", "-o", "PATH,SERIAL")
-        for drive in json.loads(listed)["blockdevices"]:
+        output = sh("lsblk", "-J", "-d", "-o", "PATH,SERIAL")
+        for drive in json.loads(output)["blockdevices"]:
             if drive["serial"] == serial:
                 return str(drive["path"])
-        raise AssertionError(f"{serial} is not there: {listed}")
+        raise AssertionError(f"{serial} is not there: {output}")
 
     return find
 
 
 def sh(*argv: str) -> str:
     """Run a command that must succeed; its stdout."""
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, f"{argv}: {done.stderr}"
-    return done.stdout
+    process = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+    assert process.returncode == 0, f"{argv}: {process.stderr}"
+    return process.stdout
 
 
 def written_sectors(path: str) -> int:

@@ -18,9 +18,9 @@ from benchstick.drives.types import Drive
 
 def call(*argv: str | Path) -> str:
     """Run a tool that must succeed; its output."""
-    done = subprocess.run([str(word) for word in argv], capture_output=True, text=True)
-    assert done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
-    return done.stdout.strip()
+    process = subprocess.run([str(word) for word in argv], capture_output=True, text=True)
+    assert process.returncode == 0, f"{argv}: {process.stdout}{process.stderr}"
+    return process.stdout.strip()
 
 
 def by_serial() -> dict[str, Drive]:
@@ -75,20 +75,20 @@ def wait_for(what: Callable[[], bool], seconds: float = 120.0) -> None:
         time.sleep(0.1)
 
 
-def usb_folder(found: Drive) -> Path:
+def usb_folder(usb_drive: Drive) -> Path:
     """The USB device's folder in sysfs, which has `authorized`."""
-    return Path("/sys/bus/usb/devices") / found.identity.port
+    return Path("/sys/bus/usb/devices") / usb_drive.identity.port
 
 
-def unplug(found: Drive) -> None:
+def unplug(usb_drive: Drive) -> None:
     """What pulling the cable does to the kernel's devices."""
-    (usb_folder(found) / "authorized").write_text("0")
-    wait_for(lambda: not Path(f"/sys/block/{found.name}").exists())
+    (usb_folder(usb_drive) / "authorized").write_text("0")
+    wait_for(lambda: not Path(f"/sys/block/{usb_drive.name}").exists())
 
 
-def plug(found: Drive) -> None:
+def plug(usb_drive: Drive) -> None:
     """Plug the drive in again, and wait until it is a disk with a capacity."""
-    port = found.identity.port
+    port = usb_drive.identity.port
     (Path("/sys/bus/usb/devices") / port / "authorized").write_text("1")
 
     def there() -> bool:
@@ -110,11 +110,11 @@ def scsi_debug(*options: str, disks: int | None = None) -> Iterator[list[str]]:
     Only its own disks are waited for. `udevadm settle` would wait for all: udev puts off what
     happens to a drive that a run holds, until the run of another lane has ended.
     """
-    given = dict(option.split("=", 1) for option in options)
-    wanted = int(given.get("max_luns", "1")) if disks is None else disks
+    parameters = dict(option.split("=", 1) for option in options)
+    count = int(parameters.get("max_luns", "1")) if disks is None else disks
     before = _disks()
     call("modprobe", "scsi_debug", *options)
-    wait_for(lambda: len(_disks() - before) == wanted)
+    wait_for(lambda: len(_disks() - before) == count)
     names = sorted(_disks() - before)
     call("udevadm", "wait", "--timeout=120", *(f"/dev/{name}" for name in names))
     try:

@@ -112,26 +112,26 @@ def ran(bench: Bench, name: Callable[[], str], code: str, suite: str, *argv: str
     return Ran(document, before, Stat.of(name()))
 
 
-def assert_steps_did_what_they_said(found: Ran, *, raw: bool) -> None:
+def assert_steps_did_what_they_said(run: Ran, *, raw: bool) -> None:
     """Each fio process: the plan's bytes where it moves a size, and the drive's counters agree.
 
     Only rounds that their suite may end early may be missing, and those with a reason."""
-    planned = {s["name"]: s for s in found.document["plan"]["steps"] if s["kind"] == "fio"}
-    recorded = [(s["name"], s["state"]) for s in found.document["steps"] if s["kind"] == "fio"]
+    planned = {s["name"]: s for s in run.document["plan"]["steps"] if s["kind"] == "fio"}
+    recorded = [(s["name"], s["state"]) for s in run.document["steps"] if s["kind"] == "fio"]
     assert [name for name, _ in recorded] == list(planned)
     assert {state for _, state in recorded} <= {"done", "skipped"}
-    left = found.left_out()
-    assert all(planned[name]["round"] and why for name, why in left.items()), left
-    for step, detail in found.fio_steps():
+    skips = run.left_out()
+    assert all(planned[name]["round"] and why for name, why in skips.items()), skips
+    for step, detail in run.fio_steps():
         totals, counters = detail["totals"], detail["counters"]
         name = step["name"]
         for side in ("read", "write"):
             moved, counted = totals[f"{side}_bytes"], int(counters[f"{side}_bytes"])
-            said = step["bytes_read" if side == "read" else "bytes_written"]
+            planned_bytes = step["bytes_read" if side == "read" else "bytes_written"]
             if step["runtime"] is None:
-                assert moved == said, (name, side, moved, said)
+                assert moved == planned_bytes, (name, side, moved, planned_bytes)
             else:
-                assert bool(moved) == bool(said), (name, side, moved, said)
+                assert bool(moved) == bool(planned_bytes), (name, side, moved, planned_bytes)
             if not moved:
                 # A filesystem reads its own blocks when it writes; nobody else has a raw drive.
                 assert counted <= (0 if raw else KNOWING), (name, side, counted)
@@ -143,21 +143,21 @@ def assert_steps_did_what_they_said(found: Ran, *, raw: bool) -> None:
         assert totals["ios"] * step["block"] == totals["read_bytes"] + totals["write_bytes"]
 
 
-def assert_the_drive_was_given_that_and_no_more(found: Ran, queue: Path) -> None:
+def assert_the_drive_was_given_that_and_no_more(run: Ran, queue: Path) -> None:
     """The whole run on the raw drive: what was written is to the byte what fio wrote and the marks
     of a purge, in as many requests as the kernel makes of it."""
-    marks = [step for step in found.document["plan"]["steps"] if step["kind"] == "mark"]
-    assert found.written == found.sum("write_bytes") + sum(m["bytes_written"] for m in marks)
-    assert found.sum("read_bytes") <= found.read <= found.sum("read_bytes") + KNOWING
+    marks = [step for step in run.document["plan"]["steps"] if step["kind"] == "mark"]
+    assert run.written == run.sum("write_bytes") + sum(m["bytes_written"] for m in marks)
+    assert run.sum("read_bytes") <= run.read <= run.sum("read_bytes") + KNOWING
     largest = int((queue / "max_sectors_kb").read_text()) * 1024
     least, most = {"read": 0, "write": 0}, {"read": 0, "write": 0}
-    for planned, detail in found.fio_steps():
+    for planned, detail in run.fio_steps():
         for side in least:
             count = int(detail["totals"][f"{side}_bytes"]) // planned["block"]
             least[side] += count
             # A request may also be split at a page that does not fit in its list.
             most[side] += 2 * count * -(-planned["block"] // largest)
-    before, after = found.before, found.after
+    before, after = run.before, run.after
     wrote = after.writes + after.writes_joined - before.writes - before.writes_joined
     wrote -= sum(mark["samples"] for mark in marks)
     assert least["write"] <= wrote <= most["write"], (wrote, least, most)
@@ -175,8 +175,8 @@ class Short:
     named: tuple[str, ...]
 
 
-def params(**given: object) -> tuple[str, ...]:
-    return tuple(word for name, value in given.items() for word in ("--param", f"{name}={value}"))
+def params(**values: object) -> tuple[str, ...]:
+    return tuple(word for name, value in values.items() for word in ("--param", f"{name}={value}"))
 
 
 RAW = (
@@ -221,13 +221,13 @@ def name_of(node: Callable[[str], str]) -> Callable[[str], str]:
 def test_a_raw_drive_is_given_what_the_plan_says(
     bench: Bench, name_of: Callable[[str], str], short: Short
 ) -> None:
-    found = ran(bench, lambda: name_of(short.serial), short.serial, short.suite, *short.argv)
-    assert tuple(planned["name"] for planned, _ in found.fio_steps()) == short.named
-    assert_steps_did_what_they_said(found, raw=True)
+    run = ran(bench, lambda: name_of(short.serial), short.serial, short.suite, *short.argv)
+    assert tuple(planned["name"] for planned, _ in run.fio_steps()) == short.named
+    assert_steps_did_what_they_said(run, raw=True)
     queue = Path(f"/sys/block/{name_of(short.serial)}/queue")
-    assert_the_drive_was_given_that_and_no_more(found, queue)
-    counted = {item["name"]: item for item in found.document["figures"] if item["pass"] == 1}
-    for planned, detail in found.fio_steps():
+    assert_the_drive_was_given_that_and_no_more(run, queue)
+    counted = {item["name"]: item for item in run.document["figures"] if item["pass"] == 1}
+    for planned, detail in run.fio_steps():
         if not planned["counted"]:
             continue
         figure = counted[planned["test"]]
@@ -242,30 +242,30 @@ def test_random_tests_make_requests_of_their_own_size(
     bench: Bench, name_of: Callable[[str], str]
 ) -> None:
     """4 KiB at random over the whole drive, where none can be joined to another."""
-    found = ran(
+    run = ran(
         bench, lambda: name_of("BSUAS0001"), "BSUAS0001", "sweep",
         *params(depths="1,4", time=1, only="read"),
     )  # fmt: skip
-    for planned, detail in found.fio_steps():
+    for planned, detail in run.fio_steps():
         counters = detail["counters"]
         assert counters["reads"] == pytest.approx(detail["totals"]["ios"], rel=0.005)
         assert counters["read_bytes"] == 4096 * counters["reads"]
-        assert planned["size"] > 0.99 * found.document["drive"]["identity"]["capacity"]
-    assert found.document["plan"]["destroys"] is False
-    assert found.written == 0
+        assert planned["size"] > 0.99 * run.document["drive"]["identity"]["capacity"]
+    assert run.document["plan"]["destroys"] is False
+    assert run.written == 0
 
 
 def test_consistency_has_each_second_as_the_drive_counted_it(
     bench: Bench, name_of: Callable[[str], str]
 ) -> None:
-    found = ran(
+    run = ran(
         bench, lambda: name_of("BSNVME0001"), "BSNVME0001", "consistency",
         *params(span=7, fills=0, time=6),
     )  # fmt: skip
-    single = by_pass(found.document)
-    told = single["RND4K Q32T1 write IOPS by second", 1]["detail"]
-    assert told["source"] == "fio" or told["source_why"]
-    series = told["series"]["mean"]
+    single = by_pass(run.document)
+    detail = single["RND4K Q32T1 write IOPS by second", 1]["detail"]
+    assert detail["source"] == "fio" or detail["source_why"]
+    series = detail["series"]["mean"]
     totals = single["RND4K Q32T1 write", 1]["detail"]["totals"]
     assert 4 <= len(series) <= 6
     # The seconds' mean is the whole's, but for the second that may be missing at each end.
@@ -309,24 +309,24 @@ def test_pts_gives_the_drive_its_rounds_and_no_more(
     most: int,
     tracked: str,
 ) -> None:
-    found = ran(bench, lambda: name_of(serial), serial, "pts", *params(test=test, **PTS, **more))
-    document = found.document
-    assert_steps_did_what_they_said(found, raw=True)
+    run = ran(bench, lambda: name_of(serial), serial, "pts", *params(test=test, **PTS, **more))
+    document = run.document
+    assert_steps_did_what_they_said(run, raw=True)
     queue = Path(f"/sys/block/{name_of(serial)}/queue")
-    assert_the_drive_was_given_that_and_no_more(found, queue)
+    assert_the_drive_was_given_that_and_no_more(run, queue)
     # The drive was purged where it can be, and each fill is the whole of the range that is tested.
     state = "as found, not purged" if serial == "BSBOT0001" else "purged by "
     assert document["conditions"]["state"].startswith(state)
-    filled = [d["counters"]["write_bytes"] for p, d in found.fio_steps() if p["runtime"] is None]
+    filled = [d["counters"]["write_bytes"] for p, d in run.fio_steps() if p["runtime"] is None]
     assert filled == [32 * MIB] * fills
     # As many rounds as the rule wants of what was measured, which is looked at here by itself.
-    rounds = [planned["round"] for planned, _ in found.fio_steps() if planned["round"]]
+    rounds = [planned["round"] for planned, _ in run.fio_steps() if planned["round"]]
     single = by_pass(document)
     values = [single[f"reduced {tracked}", number]["value"] for number in range(1, max(rounds) + 1)]
-    wanted = next((n for n in range(5, most) if steady(values[n - 5 : n])), most)
-    assert rounds == [number for number in range(1, wanted + 1) for _ in range(cells)], values
-    assert len(found.left_out()) == (most - wanted) * cells
-    assert set(found.left_out().values()) <= {f"steady state after round {wanted}"}
+    round_count = next((n for n in range(5, most) if steady(values[n - 5 : n])), most)
+    assert rounds == [number for number in range(1, round_count + 1) for _ in range(cells)], values
+    assert len(run.left_out()) == (most - round_count) * cells
+    assert set(run.left_out().values()) <= {f"steady state after round {round_count}"}
     reached = steady(values[-5:])
     (verdict,) = document["result"]["verdicts"]
     assert verdict["state"] == ("reached" if reached else "not reached")
@@ -340,7 +340,7 @@ def test_pts_gives_the_drive_its_rounds_and_no_more(
         assert matrix["rows"][2][3] == f"{overall['value']:.0f}"
         assert all(float(cell) > 0 for row in matrix["rows"] for cell in row[1:])
     # Reads and writes of a mix stand in the proportion that the plan names.
-    for planned, detail in found.fio_steps():
+    for planned, detail in run.fio_steps():
         # Of few requests chance makes another one.
         if planned["mix"] is not None and detail["totals"]["ios"] >= 200:
             share = detail["counters"]["read_bytes"] / (
@@ -353,27 +353,27 @@ def test_pts_saturation_tells_what_the_drive_was_given(
     bench: Bench, name_of: Callable[[str], str]
 ) -> None:
     serial = "BSNVME0001"
-    found = ran(
+    run = ran(
         bench, lambda: name_of(serial), serial, "pts",
         *params(test="wsat", limit=3, **PTS, **TWO),
     )  # fmt: skip
-    assert_steps_did_what_they_said(found, raw=True)
+    assert_steps_did_what_they_said(run, raw=True)
     assert_the_drive_was_given_that_and_no_more(
-        found, Path(f"/sys/block/{name_of(serial)}/queue")
+        run, Path(f"/sys/block/{name_of(serial)}/queue")
     )
-    told = by_pass(found.document)["reduced RND4K 0:100 Q4T2 written", None]
-    assert told["value"] * 1e9 == pytest.approx(found.sum("write_bytes"), rel=1e-9)
-    assert len(found.fio_steps()) == 3 or told["value"] * 1e9 >= 1 << 30
+    figure = by_pass(run.document)["reduced RND4K 0:100 Q4T2 written", None]
+    assert figure["value"] * 1e9 == pytest.approx(run.sum("write_bytes"), rel=1e-9)
+    assert len(run.fio_steps()) == 3 or figure["value"] * 1e9 >= 1 << 30
 
 
 def test_as_ssd_on_files_with_copies(bench: Bench, name_of: Callable[[str], str]) -> None:
-    found = ran(
+    run = ran(
         bench, lambda: name_of("BSSATA0001"), "BSSATA0001", "asssd", "--fs", "auto",
         "--scale", "0.002", *params(parts="benchmark,copy", size="64MiB", time=1),
     )  # fmt: skip
-    document = found.document
+    document = run.document
     assert document["conditions"]["target"] == "file on exfat"
-    assert_steps_did_what_they_said(found, raw=False)
+    assert_steps_did_what_they_said(run, raw=False)
     copies = [step for step in document["plan"]["steps"] if step["kind"] == "copy-within"]
     assert len(copies) == 3
     single = by_pass(document)
@@ -383,7 +383,7 @@ def test_as_ssd_on_files_with_copies(bench: Bench, name_of: Callable[[str], str]
         for side in ("read_bytes", "write_bytes"):
             most = 1.03 * detail["bytes"] + detail["files"] * OWN_BLOCKS
             assert detail["bytes"] <= detail["counters"][side] <= most, (step["name"], side)
-    assert found.written >= found.sum("write_bytes") + sum(s["bytes_written"] for s in copies)
+    assert run.written >= run.sum("write_bytes") + sum(s["bytes_written"] for s in copies)
     assert single["Acc.time read", 1]["target"] == "block"
     assert mounts_of(document["uuid"]) == []
 
@@ -402,14 +402,14 @@ def made_null_blk(label: str, **settings: int) -> Iterator[tuple[str, str]]:
 
 def test_the_compression_curve_on_a_null_blk(bench: Bench) -> None:
     with made_null_blk("bsnull") as (code, name):
-        found = ran(bench, lambda: name, code, "asssd", "--target", "block",
+        run = ran(bench, lambda: name, code, "asssd", "--target", "block",
                     *params(parts="compression", size="64MiB"))  # fmt: skip
-        assert_steps_did_what_they_said(found, raw=True)
+        assert_steps_did_what_they_said(run, raw=True)
         queue = Path(f"/sys/block/{name}/queue")
-        assert_the_drive_was_given_that_and_no_more(found, queue)
-    assert len(found.fio_steps()) == 1 + 22
-    assert found.sum("write_bytes") == 12 * 64 * MIB
-    assert found.sum("read_bytes") == 11 * 64 * MIB
+        assert_the_drive_was_given_that_and_no_more(run, queue)
+    assert len(run.fio_steps()) == 1 + 22
+    assert run.sum("write_bytes") == 12 * 64 * MIB
+    assert run.sum("read_bytes") == 11 * 64 * MIB
 
 
 # --- sectors: ATTO's sizes below a block -----------------------------------------------------
@@ -436,65 +436,65 @@ def test_512_bytes_go_directly_to_a_file(
     bench: Bench, name_of: Callable[[str], str], fs: str
 ) -> None:
     """On a drive of 512-byte blocks they are neither buffered nor flagged."""
-    found = ran(bench, lambda: name_of("BSUAS0001"), "BSUAS0001", "atto", "--fs", fs, *ATTO)
-    document = found.document
+    run = ran(bench, lambda: name_of("BSUAS0001"), "BSUAS0001", "atto", "--fs", fs, *ATTO)
+    document = run.document
     assert document["conditions"]["target"] == f"file on {fs}"
-    assert_steps_did_what_they_said(found, raw=False)
-    told = states(document)
-    assert set(told) == {"512 B write", "512 B read", "4 KiB write", "4 KiB read"}
-    for state, why in told.values():
+    assert_steps_did_what_they_said(run, raw=False)
+    by_test = states(document)
+    assert set(by_test) == {"512 B write", "512 B read", "4 KiB write", "4 KiB read"}
+    for state, why in by_test.values():
         assert state == "valid"
         assert "read-modify-write" not in why
 
 
-def assert_512_bytes_are_skipped(found: Ran) -> None:
-    document = found.document
+def assert_512_bytes_are_skipped(run: Ran) -> None:
+    document = run.document
     assert document["drive"]["logical_sector"]["value"] == 4096
-    told = states(document)
+    by_test = states(document)
     why = "512 B is not a whole number of the drive's logical blocks of 4 KiB"
-    assert told["512 B write"] == told["512 B read"] == ("skipped", why)
-    assert told["4 KiB write"][0] == told["4 KiB read"][0] == "valid"
+    assert by_test["512 B write"] == by_test["512 B read"] == ("skipped", why)
+    assert by_test["4 KiB write"][0] == by_test["4 KiB read"][0] == "valid"
     steps = {step["name"]: step["state"] for step in document["steps"]}
     assert steps["512 B write"] == steps["512 B read"] == "skipped"
-    names = [planned["name"] for planned, _ in found.fio_steps()]
+    names = [planned["name"] for planned, _ in run.fio_steps()]
     assert names == ["lay out the test area", "4 KiB write", "4 KiB read"]
 
 
 def test_a_4kn_drives_512_bytes_are_skipped_with_the_reason(bench: Bench) -> None:
     with scsi_debug("dev_size_mb=128", "sector_size=4096") as (name,):
-        found = ran(bench, lambda: name, code_of(name), "atto", "--fs", "exfat", *ATTO)
-        assert found.document["conditions"]["target"] == "file on exfat"
-        assert_512_bytes_are_skipped(found)
-        assert_steps_did_what_they_said(found, raw=False)
+        run = ran(bench, lambda: name, code_of(name), "atto", "--fs", "exfat", *ATTO)
+        assert run.document["conditions"]["target"] == "file on exfat"
+        assert_512_bytes_are_skipped(run)
+        assert_steps_did_what_they_said(run, raw=False)
 
 
 def test_a_raw_4kn_drives_512_bytes_are_skipped_with_the_reason(bench: Bench) -> None:
     with scsi_debug("dev_size_mb=64", "sector_size=4096") as (name,):
-        found = ran(bench, lambda: name, code_of(name), "atto", "--target", "block", *ATTO)
-        assert_512_bytes_are_skipped(found)
-        assert_steps_did_what_they_said(found, raw=True)
-        assert found.written == (256 << 10) * 2
+        run = ran(bench, lambda: name, code_of(name), "atto", "--target", "block", *ATTO)
+        assert_512_bytes_are_skipped(run)
+        assert_steps_did_what_they_said(run, raw=True)
+        assert run.written == (256 << 10) * 2
         # Alone it is no test at all.
-        done = bench.run("run", "atto", "--drive", code_of(name), "--target", "block",
+        process = bench.run("run", "atto", "--drive", code_of(name), "--target", "block",
                          "--param", "sizes=512", "--dry-run")  # fmt: skip
-        assert done.returncode == 2
-        assert "logical blocks of 4 KiB" in done.stderr
+        assert process.returncode == 2
+        assert "logical blocks of 4 KiB" in process.stderr
 
 
 @pytest.mark.parametrize("target", ["exfat", "block"])
 def test_a_512e_drives_512_byte_writes_are_flagged(bench: Bench, target: str) -> None:
     where = ("--target", "block") if target == "block" else ("--fs", target)
     with scsi_debug("dev_size_mb=128", "sector_size=512", "physblk_exp=3") as (name,):
-        found = ran(bench, lambda: name, code_of(name), "atto", *where, *ATTO)
-        assert_steps_did_what_they_said(found, raw=target == "block")
-    document = found.document
+        run = ran(bench, lambda: name, code_of(name), "atto", *where, *ATTO)
+        assert_steps_did_what_they_said(run, raw=target == "block")
+    document = run.document
     assert document["drive"]["logical_sector"]["value"] == 512
     assert document["drive"]["physical_sector"]["value"] == 4096
-    told = states(document)
-    assert {state for state, _ in told.values()} == {"valid"}
-    flagged = {name for name, (_, why) in told.items() if "read-modify-write" in why}
+    by_test = states(document)
+    assert {state for state, _ in by_test.values()} == {"valid"}
+    flagged = {name for name, (_, why) in by_test.items() if "read-modify-write" in why}
     assert flagged == {"512 B write"}
-    assert "physical blocks of 4 KiB" in told["512 B write"][1]
+    assert "physical blocks of 4 KiB" in by_test["512 B write"][1]
     notes = [note for note in document["plan"]["notes"] if "read-modify-write" in note]
     assert len(notes) == 1
     assert notes[0].startswith("writes of 512 B: ")

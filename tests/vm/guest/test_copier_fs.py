@@ -17,7 +17,7 @@ from benchstick.engine.copier.direct_io import filesystem_at
 from benchstick.engine.fileset_source.ram_disk import GeneratedSource, RamSource
 from benchstick.engine.measure.page_cache import drop_caches
 from benchstick.plan.fileset import FileSet, builtin, manifest
-from tests.host.copier_drives import call, odd_tree, snapshot, written
+from tests.host.copier_drives import call, count_written_bytes, odd_tree, snapshot
 
 MIB = 1 << 20
 # Which filesystem is tried on which drive: exFAT as on a stick, NTFS as on a hard disk.
@@ -31,8 +31,8 @@ MAKE = {
 
 def device_with(serial: str) -> str:
     for line in call("lsblk", "-dn", "-o", "PATH,SERIAL").splitlines():
-        path, _blank, found = line.partition(" ")
-        if found.strip() == serial:
+        path, _blank, device_serial = line.partition(" ")
+        if device_serial.strip() == serial:
             return path
     raise AssertionError(f"no drive with serial {serial}")
 
@@ -150,9 +150,9 @@ def test_names_that_only_differ_in_case(drive: tuple[str, str, Path], target: Pa
 def test_ram_cycle_is_direct(drive: tuple[str, str, Path], target: Path, small: FileSet) -> None:
     with RamSource(Path("/run/test-ram"), small) as ram:
         ram.build()
-        before = written(drive[2])
+        before = count_written_bytes(drive[2])
         report = copy_tree(ram, target)
-        moved = written(drive[2]) - before
+        moved = count_written_bytes(drive[2]) - before
         assert report.errors == {} and report.bytes == small.bytes
         assert report.filesystem == drive[0]
         assert report.fallback_bytes == 0
@@ -180,9 +180,9 @@ def test_generated_is_verified_on_the_drive(
         file.seek(100_000)
         file.write(b"\0" * 10)
     drop_caches()
-    found = source.verify(target)
-    assert [d.path for d in found] == [victim]
-    assert found[0].offset is not None and 100_000 <= found[0].offset < 100_010
+    differences = source.verify(target)
+    assert [d.path for d in differences] == [victim]
+    assert differences[0].offset is not None and 100_000 <= differences[0].offset < 100_010
 
 
 def test_full(drive: tuple[str, str, Path], target: Path) -> None:

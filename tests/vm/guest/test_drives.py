@@ -45,11 +45,11 @@ def found_once() -> dict[str, Drive]:
 
 @pytest.mark.parametrize("serial", sorted(EXPECTED))
 def test_each_drive_is_what_its_driver_says(found_once: dict[str, Drive], serial: str) -> None:
-    found = found_once[serial]
-    assert found.code == serial
+    disk = found_once[serial]
+    assert disk.code == serial
     for name, value in EXPECTED[serial].items():
-        assert found.value(name) == value, f"{name}: {found.facts[name]}"
-    for name, fact in found.facts.items():
+        assert disk.value(name) == value, f"{name}: {disk.facts[name]}"
+    for name, fact in disk.facts.items():
         assert fact.value is not None or fact.why, name
         assert fact.value is None or fact.source, name
 
@@ -66,12 +66,12 @@ LISTED = {
 
 
 def test_drives_json_tells_transport_depth_and_guard_of_all(bench: Bench) -> None:
-    found = {drive["code"]: drive for drive in bench.json("drives")["drives"]}
+    drives = {drive["code"]: drive for drive in bench.json("drives")["drives"]}
     assert {
         serial: (
-            found[serial]["transport"]["value"],
-            found[serial]["queue_depth"]["value"],
-            found[serial]["guard"]["state"],
+            drives[serial]["transport"]["value"],
+            drives[serial]["queue_depth"]["value"],
+            drives[serial]["guard"]["state"],
         )
         for serial in LISTED
     } == LISTED
@@ -84,19 +84,19 @@ def test_behind_the_bridges_of_qemu_there_is_no_ata(found_once: dict[str, Drive]
 
 
 def test_temperatures_come_from_those_that_have_a_sensor(found_once: dict[str, Drive]) -> None:
-    found = found_once
-    nvme = temperature.read(found["BSNVME0001"])
+    drives = found_once
+    nvme = temperature.read(drives["BSNVME0001"])
     assert nvme.source == "hwmon nvme"
     assert 20 < nvme.value < 90
-    sata = temperature.read(found["BSSATA0001"])
+    sata = temperature.read(drives["BSSATA0001"])
     assert sata.value is not None
     assert 20 < sata.value < 90
-    assert temperature.read(found["BSUAS0001"]).why == "behind this bridge: no ATA pass-through"
+    assert temperature.read(drives["BSUAS0001"]).why == "behind this bridge: no ATA pass-through"
 
 
 def test_a_queue_depth_of_one_shows() -> None:
-    found = drive("BSSATA0001")
-    setting = Path(f"/sys/block/{found.name}/device/queue_depth")
+    disk = drive("BSSATA0001")
+    setting = Path(f"/sys/block/{disk.name}/device/queue_depth")
     setting.write_text("1")
     try:
         slow = drive("BSSATA0001")
@@ -120,7 +120,7 @@ def test_selectors_by_link_port_and_partition() -> None:
 
 
 def test_plug_and_unplug_are_seen_as_they_happen() -> None:
-    found = drive("BSUAS0001")
+    disk = drive("BSUAS0001")
     events: list[hotplug.Event] = []
     stop = threading.Event()
 
@@ -133,28 +133,28 @@ def test_plug_and_unplug_are_seen_as_they_happen() -> None:
     follower.start()
     time.sleep(1.0)
     try:
-        unplug(found)
+        unplug(disk)
         wait_for(lambda: len(events) == 1)
-        plug(found)
+        plug(disk)
         wait_for(lambda: len(events) == 2)
     finally:
         stop.set()
         follower.join()
-    assert events[0] == hotplug.Event("unplug", found.name, found.diskseq)
+    assert events[0] == hotplug.Event("unplug", disk.name, disk.diskseq)
     assert events[1].kind == "plug"
     again = drive("BSUAS0001")
     assert (events[1].name, events[1].diskseq) == (again.name, again.diskseq)
-    assert again.diskseq != found.diskseq
-    assert again.identity == found.identity
+    assert again.diskseq != disk.diskseq
+    assert again.identity == disk.identity
 
 
 def test_luns_of_one_target_have_codes_of_their_own() -> None:
     with scsi_debug("max_luns=2", "dev_size_mb=64", "num_tgts=1") as names:
-        found = [d for d in discover.scan() if d.name in names]
-        assert len(found) == 2
-        assert len({d.code for d in found}) == 2
-        assert {d.identity.lun for d in found} == {0, 1}
-        for one in found:
+        drives = [d for d in discover.scan() if d.name in names]
+        assert len(drives) == 2
+        assert len({d.code for d in drives}) == 2
+        assert {d.identity.lun for d in drives} == {0, 1}
+        for one in drives:
             assert (one.transport, one.value("external")) == ("other", False)
             assert one.guard.state == "locked"
 
@@ -169,8 +169,8 @@ def test_null_blk_is_a_locked_drive_of_transport_other() -> None:
         (device / "memory_backed").write_text("1")
         (device / "power").write_text("1")
         call("udevadm", "settle")
-        found = [d for d in discover.scan() if d.devno.split(":")[0] == _null_major()]
-        assert [(d.transport, d.guard.state) for d in found] == [("other", "locked")]
+        drives = [d for d in discover.scan() if d.devno.split(":")[0] == _null_major()]
+        assert [(d.transport, d.guard.state) for d in drives] == [("other", "locked")]
     finally:
         (device / "power").write_text("0")
         device.rmdir()
@@ -189,18 +189,18 @@ def test_a_drive_that_hangs_holds_up_nobody() -> None:
         try:
             call("udevadm", "settle")
             call("dmsetup", "suspend", "hangs")
-            begun = time.monotonic()
-            found = {d.identity.port: d for d in discover.scan()}
-            assert time.monotonic() - begun < 60
-            hanging = found["hangs"]
+            started_at = time.monotonic()
+            by_port = {d.identity.port: d for d in discover.scan()}
+            assert time.monotonic() - started_at < 60
+            hanging = by_port["hangs"]
             assert hanging.guard.state == "locked"
             assert hanging.guard.retry
             assert hanging.guard.why.startswith("not answering, try again: the drive did not")
             # Its code does not help, and the node is not opened, which could hang the bench.
             with pytest.raises(Refused, match="is not answering, try again: "):
                 guard.hold(hanging, unlock=hanging.code, erase=hanging.code, destructive=True)
-            assert {d.code for d in found.values()} >= set(EXPECTED)
-            states = {d.code: d.guard.state for d in found.values()}
+            assert {d.code for d in by_port.values()} >= set(EXPECTED)
+            states = {d.code: d.guard.state for d in by_port.values()}
             assert (states["BSUAS0001"], states["BSBOT0001"]) == ("free", "free")
             # It answers again: an internal drive, which its code unlocks.
             call("dmsetup", "resume", "hangs")

@@ -56,8 +56,8 @@ def _wipe() -> None:
 
 
 def test_the_state_of_each_drive_and_why() -> None:
-    found = by_serial()
-    states = {serial: one.guard.state for serial, one in found.items()}
+    drives = by_serial()
+    states = {serial: one.guard.state for serial, one in drives.items()}
     assert states == {
         "BSPCEXT4": "protected",
         "BSPCWIN": "locked",
@@ -66,16 +66,16 @@ def test_the_state_of_each_drive_and_why() -> None:
         "BSUAS0001": "free",
         "BSBOT0001": "free",
     }
-    assert "mounted at /mnt/pc" in found["BSPCEXT4"].guard.why
-    windows = found["BSPCWIN"].guard.why
+    assert "mounted at /mnt/pc" in drives["BSPCEXT4"].guard.why
+    windows = drives["BSPCWIN"].guard.why
     assert "partition 1 holds LVM" in windows
     assert "partition 2 is a Windows root (windows)" in windows
-    assert found["BSSATA0001"].guard.why.startswith("internal")
+    assert drives["BSSATA0001"].guard.why.startswith("internal")
 
 
 def test_an_internal_drive_that_the_agent_saw_coming_is_free_but_a_system_stays_locked() -> None:
-    seen = [seq for seq in hotplug.present().values() if seq is not None]
-    states = {d.code: d.guard.state for d in discover.scan(seen=seen)}
+    diskseqs = [seq for seq in hotplug.present().values() if seq is not None]
+    states = {d.code: d.guard.state for d in discover.scan(hotplugs=diskseqs)}
     assert states["BSSATA0001"] == states["BSNVME0001"] == "free"
     assert states["BSPCWIN"] == "locked"
     assert states["BSPCEXT4"] == "protected"
@@ -85,11 +85,11 @@ def test_active_lvm_protects() -> None:
     options = ("--config", "devices{use_devicesfile=0}", "-qq")
     call("vgchange", *options, "-ay", "-K", "pc")
     try:
-        found = drive("BSPCWIN")
-        assert found.guard.state == "protected"
-        assert "LVM volume pc-root is active" in found.guard.why
+        disk = drive("BSPCWIN")
+        assert disk.guard.state == "protected"
+        assert "LVM volume pc-root is active" in disk.guard.why
         with pytest.raises(Refused, match="protected"):
-            hold(found, erase=found.code, unlock=found.code, destructive=True)
+            hold(disk, erase=disk.code, unlock=disk.code, destructive=True)
     finally:
         call("vgchange", *options, "-an", "pc")
     assert drive("BSPCWIN").guard.state == "locked"
@@ -100,30 +100,30 @@ def test_wrong_codes_and_guarded_drives_write_nothing_and_the_right_code_does() 
     nodes = {serial: f"/dev/{name}" for serial, name in names_by_serial().items()}
     before = {serial: checksum(nodes[serial]) for serial in GUARDED}
     usb = checksum(nodes["BSUAS0001"], 64 << 20)
-    found = by_serial()
+    drives = by_serial()
     with pytest.raises(Refused, match="the code of"):
-        hold(found["BSUAS0001"], erase="BSUAS0002", destructive=True)
+        hold(drives["BSUAS0001"], erase="BSUAS0002", destructive=True)
     for serial in GUARDED:
         with pytest.raises(Refused):
-            hold(found[serial], erase=serial, destructive=True)
+            hold(drives[serial], erase=serial, destructive=True)
         with pytest.raises(Refused):
-            hold(found[serial], erase=serial, unlock="BSUAS0001", destructive=True)
+            hold(drives[serial], erase=serial, unlock="BSUAS0001", destructive=True)
     with pytest.raises(Refused, match="protected"):
-        hold(found["BSPCEXT4"], erase="BSPCEXT4", unlock="BSPCEXT4", destructive=True)
+        hold(drives["BSPCEXT4"], erase="BSPCEXT4", unlock="BSPCEXT4", destructive=True)
     assert checksum(nodes["BSUAS0001"], 64 << 20) == usb
-    with hold(found["BSUAS0001"], erase="BSUAS0001", destructive=True) as held:
-        prepare.make_filesystem(held, "exfat")
+    with hold(drives["BSUAS0001"], erase="BSUAS0001", destructive=True) as drive_hold:
+        prepare.make_filesystem(drive_hold, "exfat")
     assert checksum(nodes["BSUAS0001"], 64 << 20) != usb
     assert {serial: checksum(nodes[serial]) for serial in GUARDED} == before
 
 
 @pytest.mark.parametrize("serial", ["BSSATA0001", "BSNVME0001"])
 def test_a_locked_drive_is_taken_with_its_unlock_code(serial: str) -> None:
-    found = drive(serial)
-    with hold(found, unlock=serial, erase=serial, destructive=True) as held:
-        held.check_before_write()
-        with held.exclusive():
-            held.check_before_write()
+    disk = drive(serial)
+    with hold(disk, unlock=serial, erase=serial, destructive=True) as drive_hold:
+        drive_hold.check_before_write()
+        with drive_hold.exclusive():
+            drive_hold.check_before_write()
 
 
 @pytest.mark.parametrize(
@@ -133,37 +133,37 @@ def test_a_locked_drive_is_taken_with_its_unlock_code(serial: str) -> None:
 def test_every_filesystem_is_made_and_mounted_by_the_kernel(serial: str, fs: str) -> None:
     drivers = {"exfat": "exfat", "ntfs": "ntfs3", "ext4": "ext4", "auto": "exfat"}
     name = "Umlaut ä, 空白 and\u00a0blanks.txt"
-    with hold(drive(serial), erase=serial, destructive=True) as held:
-        made = prepare.make_filesystem(held, fs)
-        assert made.start == 1 << 20
-        mounted = prepare.mount(made.path, made.fs, RUN)
+    with hold(drive(serial), erase=serial, destructive=True) as drive_hold:
+        filesystem = prepare.make_filesystem(drive_hold, fs)
+        assert filesystem.start == 1 << 20
+        mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
         try:
             rows = Path("/proc/self/mountinfo").read_text().splitlines()
             row = next(row for row in rows if RUN in row)
             assert row.split(" - ")[1].split()[0] == drivers[fs]
-            held.check_before_write(mounted_by_bench=True)
+            drive_hold.check_before_write(mounted_by_bench=True)
             folder = prepare.new_folder(mounted, 1, RUN)
             (folder / name).write_bytes(b"x" * 5000)
         finally:
             assert prepare.unmount(mounted) is None
-        mounted = prepare.mount(made.path, made.fs, RUN)
+        mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
         try:
             assert [path.name for path in (mounted / "benchstick-1").iterdir()] == [name]
         finally:
             prepare.unmount(mounted)
-        assert prepare.find_filesystem(held.drive).fs == made.fs
+        assert prepare.find_filesystem(drive_hold.drive).fs == filesystem.fs
 
 
 def test_keep_leaves_a_users_files_alone() -> None:
-    with hold(drive("BSUAS0001"), erase="BSUAS0001", destructive=True) as held:
-        made = prepare.make_filesystem(held, "exfat")
-    mounted = prepare.mount(made.path, made.fs, RUN)
+    with hold(drive("BSUAS0001"), erase="BSUAS0001", destructive=True) as drive_hold:
+        filesystem = prepare.make_filesystem(drive_hold, "exfat")
+    mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
     for number in range(20):
         (mounted / f"photo {number}.jpg").write_bytes(bytes([number]) * 100_000)
     prepare.unmount(mounted)
-    with hold(drive("BSUAS0001"), destructive=False) as held:
-        found = prepare.find_filesystem(held.drive)
-        mounted = prepare.mount(found.path, found.fs, RUN)
+    with hold(drive("BSUAS0001"), destructive=False) as drive_hold:
+        existing_fs = prepare.find_filesystem(drive_hold.drive)
+        mounted = prepare.mount(existing_fs.path, existing_fs.fs, RUN)
         before = _files(mounted)
         folder = prepare.new_folder(mounted, 5, RUN)
         (folder / "test").write_bytes(b"y" * 1_000_000)
@@ -172,7 +172,7 @@ def test_keep_leaves_a_users_files_alone() -> None:
         (folder / "test").unlink()
         folder.rmdir()
         prepare.unmount(mounted)
-        mounted = prepare.mount(found.path, found.fs, RUN)
+        mounted = prepare.mount(existing_fs.path, existing_fs.fs, RUN)
         assert _files(mounted) == before
         prepare.unmount(mounted)
 
@@ -186,69 +186,69 @@ def _files(folder: Path) -> dict[str, str]:
 
 
 def test_a_drive_that_somebody_mounted_meanwhile_is_refused() -> None:
-    with hold(drive("BSBOT0001"), erase="BSBOT0001", destructive=True) as held:
-        made = prepare.make_filesystem(held, "ext4")
+    with hold(drive("BSBOT0001"), erase="BSBOT0001", destructive=True) as drive_hold:
+        filesystem = prepare.make_filesystem(drive_hold, "ext4")
         point = Path("/run/somebody")
         point.mkdir(exist_ok=True)
-        call("mount", made.path, point)
+        call("mount", filesystem.path, point)
         try:
             with pytest.raises(Refused, match="/run/somebody"):
-                held.check_before_write()
+                drive_hold.check_before_write()
             with pytest.raises(Refused, match="/run/somebody"):
-                prepare.find_filesystem(held.drive)
+                prepare.find_filesystem(drive_hold.drive)
             with pytest.raises(Refused):
-                prepare.make_filesystem(held, "exfat")
+                prepare.make_filesystem(drive_hold, "exfat")
         finally:
             call("umount", point)
 
 
 def test_a_drive_swapped_between_choice_and_run_is_refused() -> None:
     """Replugged: the same name, perhaps, but the kernel counts another disk."""
-    chosen = drive("BSUAS0001")
-    unplug(chosen)
-    plug(chosen)
+    disk = drive("BSUAS0001")
+    unplug(disk)
+    plug(disk)
     node = f"/dev/{names_by_serial()['BSUAS0001']}"
     before = checksum(node, 64 << 20)
     with pytest.raises((Refused, DriveLost)):
-        hold(chosen, erase=chosen.code, destructive=True)
+        hold(disk, erase=disk.code, destructive=True)
     assert checksum(node, 64 << 20) == before
 
 
 def test_a_drive_swapped_during_a_run_is_not_written() -> None:
-    chosen = drive("BSUAS0001")
-    with hold(chosen, erase=chosen.code, destructive=True) as held:
-        held.check_before_write()
-        unplug(chosen)
-        assert not held.alive()
+    disk = drive("BSUAS0001")
+    with hold(disk, erase=disk.code, destructive=True) as drive_hold:
+        drive_hold.check_before_write()
+        unplug(disk)
+        assert not drive_hold.alive()
         with pytest.raises(DriveLost, match="nothing was written"):
-            held.check_before_write()
-        plug(chosen)
+            drive_hold.check_before_write()
+        plug(disk)
         name = names_by_serial()["BSUAS0001"]
         before = checksum(f"/dev/{name}", 64 << 20)
         # The held descriptor keeps the old name from being given to the new disk.
-        assert name != chosen.name
-        assert not held.alive()
+        assert name != disk.name
+        assert not drive_hold.alive()
         with pytest.raises(DriveLost):
-            held.check_before_write()
+            drive_hold.check_before_write()
         with pytest.raises(DriveLost):
-            prepare.make_filesystem(held, "ext4")
+            prepare.make_filesystem(drive_hold, "ext4")
         assert checksum(f"/dev/{name}", 64 << 20) == before
 
 
 def test_another_drive_of_the_same_model_in_its_place_is_refused() -> None:
     """scsi_debug's disk removed and found again: same model, same place, another disk."""
     with scsi_debug("dev_size_mb=64") as names:
-        chosen = next(d for d in discover.scan() if d.name == names[0])
-        host = Path(f"/sys/block/{chosen.name}/device").resolve().parents[1].name
-        Path(f"/sys/block/{chosen.name}/device/delete").write_text("1")
+        disk = next(d for d in discover.scan() if d.name == names[0])
+        host = Path(f"/sys/block/{disk.name}/device").resolve().parents[1].name
+        Path(f"/sys/block/{disk.name}/device/delete").write_text("1")
         Path(f"/sys/class/scsi_host/{host}/scan").write_text("- - -")
         call("udevadm", "settle")
-        again = next(d for d in discover.scan() if d.code == chosen.code)
-        assert again.diskseq != chosen.diskseq
+        again = next(d for d in discover.scan() if d.code == disk.code)
+        assert again.diskseq != disk.diskseq
         with pytest.raises((Refused, DriveLost)):
-            hold(chosen, erase=chosen.code, unlock=chosen.code, destructive=True)
-        with hold(again, erase=again.code, unlock=again.code, destructive=True) as held:
-            held.check_before_write()
+            hold(disk, erase=disk.code, unlock=disk.code, destructive=True)
+        with hold(again, erase=again.code, unlock=again.code, destructive=True) as drive_hold:
+            drive_hold.check_before_write()
 
 
 def test_device_mapper_over_a_drive_protects_it() -> None:
@@ -265,12 +265,12 @@ def test_device_mapper_over_a_drive_protects_it() -> None:
 
 
 def test_an_exclusive_opener_unknown_to_mountinfo_protects() -> None:
-    found = drive("BSBOT0001")
+    disk = drive("BSBOT0001")
     script = (
         "import os, sys, time; os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL); "
         "print('x', flush=True); time.sleep(99)"
     )
-    argv = ["python3", "-c", script, found.path]
+    argv = ["python3", "-c", script, disk.path]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         other.stdout.readline()
@@ -302,46 +302,46 @@ def character_node(name: str) -> str:
 
 
 def test_a_program_that_writes_by_any_node_protects() -> None:
-    found = drive("BSBOT0001")
-    before = checksum(found.path, 64 << 20)
+    disk = drive("BSBOT0001")
+    before = checksum(disk.path, 64 << 20)
     call("modprobe", "sg")
     call("udevadm", "settle")
     other = Path("/run/harmless")
-    os.mknod(other, 0o600 | stat.S_IFBLK, Path(found.path).stat().st_rdev)
+    os.mknod(other, 0o600 | stat.S_IFBLK, Path(disk.path).stat().st_rdev)
     try:
-        for node in (found.path, character_node(found.name), other):
+        for node in (disk.path, character_node(disk.name), other):
             with program("writes", node) as pid:
                 now = drive("BSBOT0001")
                 assert now.guard.state == "protected", (node, now.guard)
                 assert f"process {pid} (" in now.guard.why
                 with pytest.raises(Refused, match="open for writing"):
-                    hold(found, erase=found.code, unlock=found.code, destructive=True)
+                    hold(disk, erase=disk.code, unlock=disk.code, destructive=True)
     finally:
         other.unlink()
     assert drive("BSBOT0001").guard.state == "free"
-    assert checksum(found.path, 64 << 20) == before
+    assert checksum(disk.path, 64 << 20) == before
 
 
 def test_a_program_that_keeps_reading_locks() -> None:
     """A drive that is being copied, or that a VM reads."""
-    found = drive("BSBOT0001")
-    with program("reads", found.path) as pid:
+    disk = drive("BSBOT0001")
+    with program("reads", disk.path) as pid:
         assert drive("BSBOT0001").guard.state == "free"
         wait_for(lambda: drive("BSBOT0001").guard.state == "locked")
         assert f"process {pid} (" in drive("BSBOT0001").guard.why
         with pytest.raises(Refused, match=r"keeps .* open for reading"):
-            hold(found, erase=found.code, destructive=True)
+            hold(disk, erase=disk.code, destructive=True)
     assert drive("BSBOT0001").guard.state == "free"
 
 
 def test_a_filesystem_in_user_space_protects() -> None:
-    found = drive("BSBOT0001")
-    with hold(found, erase=found.code, destructive=True) as held:
-        made = prepare.make_filesystem(held, "ntfs")
+    disk = drive("BSBOT0001")
+    with hold(disk, erase=disk.code, destructive=True) as drive_hold:
+        filesystem = prepare.make_filesystem(drive_hold, "ntfs")
     point = Path("/run/fuse")
     point.mkdir(exist_ok=True)
     call("modprobe", "fuse")
-    call("ntfs-3g", made.path, point)
+    call("ntfs-3g", filesystem.path, point)
     try:
         assert drive("BSBOT0001").guard.state == "protected"
     finally:
@@ -351,7 +351,7 @@ def test_a_filesystem_in_user_space_protects() -> None:
 @pytest.mark.parametrize("kind", ["fileio", "nvmet"])
 def test_a_kernel_target_protects(kind: str) -> None:
     """The kernel has the drive open, no process has, and an exclusive open succeeds."""
-    found = drive("BSBOT0001")
+    disk = drive("BSBOT0001")
     call("modprobe", "configfs")
     if not Path("/sys/kernel/config").is_mount():
         call("mount", "-t", "configfs", "none", "/sys/kernel/config")
@@ -359,15 +359,15 @@ def test_a_kernel_target_protects(kind: str) -> None:
         call("modprobe", "target_core_file")
         here = Path("/sys/kernel/config/target/core/fileio_7/given")
         here.mkdir(parents=True)
-        size = int(Path(f"/sys/block/{found.name}/size").read_text()) * 512
-        (here / "control").write_text(f"fd_dev_name={found.path},fd_dev_size={size}")
+        size = int(Path(f"/sys/block/{disk.name}/size").read_text()) * 512
+        (here / "control").write_text(f"fd_dev_name={disk.path},fd_dev_size={size}")
     else:
         call("modprobe", "nvmet")
         top = Path("/sys/kernel/config/nvmet/subsystems/given")
         top.mkdir()
         here = top / "namespaces/1"
         here.mkdir()
-        (here / "device_path").write_text(found.path)
+        (here / "device_path").write_text(disk.path)
     try:
         assert drive("BSBOT0001").guard.state == "free"
         (here / "enable").write_text("1")
@@ -384,11 +384,11 @@ def test_a_kernel_target_protects(kind: str) -> None:
 def test_a_second_path_to_a_mounted_disk_is_protected() -> None:
     options = ("dev_size_mb=64", "add_host=2", "vpd_use_hostno=0")
     with scsi_debug(*options, disks=2) as (one, other):
-        seen = [seq for seq in hotplug.present().values() if seq is not None]
+        diskseqs = [seq for seq in hotplug.present().values() if seq is not None]
 
         def guards() -> dict[str, tuple[str, str]]:
-            found = discover.scan(seen=seen)
-            return {d.name: (d.guard.state, d.guard.why) for d in found}
+            drives = discover.scan(hotplugs=diskseqs)
+            return {d.name: (d.guard.state, d.guard.why) for d in drives}
 
         call("mkfs.ext4", "-q", f"/dev/{one}")
         point = Path("/run/somebody")

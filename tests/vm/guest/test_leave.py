@@ -39,30 +39,30 @@ def all_there() -> Iterator[None]:
 def plugged(serial: str) -> Drive:
     """A drive as the guard has it when the agent saw it being plugged in: an internal one is free
     only then."""
-    found = drive(serial)
-    assert found.diskseq is not None
-    others = [name for name in disk_names(Tree()) if name != found.name]
-    scanned = discover.scan(seen={found.diskseq}, skip_queries=others)
-    return next(one for one in scanned if one.name == found.name)
+    disk = drive(serial)
+    assert disk.diskseq is not None
+    others = [name for name in disk_names(Tree()) if name != disk.name]
+    scanned = discover.scan(hotplugs={disk.diskseq}, skip_queries=others)
+    return next(one for one in scanned if one.name == disk.name)
 
 
-def let_go(found: Drive, *, power_off: bool) -> None:
-    assert found.diskseq is not None
-    eject.let_go(found, power_off=power_off, seen={found.diskseq})
+def let_go(disk: Drive, *, power_off: bool) -> None:
+    assert disk.diskseq is not None
+    eject.let_go(disk, power_off=power_off, hotplugs={disk.diskseq})
 
 
-def is_here(found: Drive) -> bool:
+def is_here(disk: Drive) -> bool:
     """Whether the kernel shows the disk: the node, or the folder, of this very one."""
-    folder = Path(f"/sys/block/{found.name}")
+    folder = Path(f"/sys/block/{disk.name}")
     try:
-        return int((folder / "diskseq").read_text()) == found.diskseq
+        return int((folder / "diskseq").read_text()) == disk.diskseq
     except FileNotFoundError:
         return False
 
 
-def host_of(found: Drive) -> Path:
+def host_of(disk: Drive) -> Path:
     """The SCSI host that the disk hangs on, in sysfs."""
-    scsi = locate(Tree(), found.name).scsi
+    scsi = locate(Tree(), disk.name).scsi
     assert scsi is not None
     return Path(f"/sys/class/scsi_host/host{scsi[0]}")
 
@@ -73,28 +73,28 @@ def back(serial: str) -> Drive:
     return drive(serial)
 
 
-def write(found: Drive) -> None:
+def write(disk: Drive) -> None:
     """Something that must be there afterwards."""
-    with Path(found.path).open("r+b", buffering=0) as file:
+    with Path(disk.path).open("r+b", buffering=0) as file:
         file.seek(1 << 20)
         file.write(PATTERN)
 
 
-def read(found: Drive) -> bytes:
-    call("blockdev", "--flushbufs", found.path)
-    with Path(found.path).open("rb", buffering=0) as file:
+def read(disk: Drive) -> bytes:
+    call("blockdev", "--flushbufs", disk.path)
+    with Path(disk.path).open("rb", buffering=0) as file:
         file.seek(1 << 20)
         return file.read(len(PATTERN))
 
 
 @pytest.mark.parametrize("serial", USB)
 def test_an_ejected_usb_drive_is_gone_and_its_device_stays(serial: str) -> None:
-    found = drive(serial)
-    write(found)
-    host, usb = host_of(found), usb_folder(found)
-    let_go(found, power_off=False)
-    assert not is_here(found)
-    assert not Path(found.path).exists()
+    disk = drive(serial)
+    write(disk)
+    host, usb = host_of(disk), usb_folder(disk)
+    let_go(disk, power_off=False)
+    assert not is_here(disk)
+    assert not Path(disk.path).exists()
     # Its bus still has it, with its driver: only the disk was taken away.
     assert (usb / "idVendor").exists()
     (interface,) = usb.glob("*:*.*")
@@ -103,29 +103,29 @@ def test_an_ejected_usb_drive_is_gone_and_its_device_stays(serial: str) -> None:
     assert serial not in names_by_serial(), "nothing brings it back by itself"
     (host / "scan").write_text("- - -")
     again = back(serial)
-    assert again.diskseq != found.diskseq, "another disk, for the kernel"
-    assert again.identity.key() == found.identity.key()
+    assert again.diskseq != disk.diskseq, "another disk, for the kernel"
+    assert again.identity.key() == disk.identity.key()
     assert read(again) == PATTERN
 
 
 def test_an_ejected_sata_drive_is_gone_and_comes_back_by_a_scan() -> None:
-    found = plugged("BSSATA0001")
-    before, host = checksum(found.path, 4 << 20), host_of(found)
-    let_go(found, power_off=False)
-    assert not is_here(found) and not Path(found.path).exists()
+    disk = plugged("BSSATA0001")
+    before, host = checksum(disk.path, 4 << 20), host_of(disk)
+    let_go(disk, power_off=False)
+    assert not is_here(disk) and not Path(disk.path).exists()
     (host / "scan").write_text("- - -")
     again = back("BSSATA0001")
     assert checksum(again.path, 4 << 20) == before
 
 
 def test_an_ejected_nvme_drive_is_gone_with_its_controller() -> None:
-    found = plugged("BSNVME0001")
-    before = checksum(found.path, 4 << 20)
-    switch = eject.switch(Tree(), found.name, power_off=False)
+    disk = plugged("BSNVME0001")
+    before = checksum(disk.path, 4 << 20)
+    switch = eject.switch(Tree(), disk.name, power_off=False)
     device = switch.parent
     assert (device / "nvme").is_dir()
-    let_go(found, power_off=False)
-    assert not is_here(found) and not device.exists()
+    let_go(disk, power_off=False)
+    assert not is_here(disk) and not device.exists()
     Path("/sys/bus/pci/rescan").write_text("1")
     again = back("BSNVME0001")
     assert checksum(again.path, 4 << 20) == before
@@ -133,13 +133,13 @@ def test_an_ejected_nvme_drive_is_gone_with_its_controller() -> None:
 
 @pytest.mark.parametrize("serial", USB)
 def test_a_powered_off_usb_drive_leaves_its_port_until_it_is_plugged_in_anew(serial: str) -> None:
-    found = drive(serial)
-    write(found)
-    usb = usb_folder(found)
-    controller = locate(Tree(), found.name).pci[-1]
+    disk = drive(serial)
+    write(disk)
+    usb = usb_folder(disk)
+    controller = locate(Tree(), disk.name).pci[-1]
     beside = set(names_by_serial()) - {serial}
-    let_go(found, power_off=True)
-    assert not is_here(found) and not Path(found.path).exists()
+    let_go(disk, power_off=True)
+    assert not is_here(disk) and not Path(disk.path).exists()
     wait_for(lambda: not usb.exists(), 10)
     # The device is still in its socket: the kernel does not take it up again.
     time.sleep(3)
@@ -151,56 +151,56 @@ def test_a_powered_off_usb_drive_leaves_its_port_until_it_is_plugged_in_anew(ser
     again = back(serial)
     # What is on the same controller comes back as well.
     wait_for(lambda: set(names_by_serial()) == {*beside, serial})
-    assert again.identity.key() == found.identity.key()
+    assert again.identity.key() == disk.identity.key()
     assert read(again) == PATTERN
 
 
 @pytest.mark.parametrize("power_off", [False, True], ids=["eject", "power off"])
 def test_a_mounted_drive_stays(tmp_path: Path, power_off: bool) -> None:
-    found = drive("BSUAS0001")
-    call("mkfs.ext4", "-q", "-F", found.path)
+    disk = drive("BSUAS0001")
+    call("mkfs.ext4", "-q", "-F", disk.path)
     try:
-        call("mount", found.path, tmp_path)
+        call("mount", disk.path, tmp_path)
         (tmp_path / "file").write_bytes(PATTERN)
         with pytest.raises(Refused, match="mounted"):
             let_go(drive("BSUAS0001"), power_off=power_off)
         # Mounted since it was looked at.
         with pytest.raises(Refused):
-            let_go(found, power_off=power_off)
-        assert is_here(found)
+            let_go(disk, power_off=power_off)
+        assert is_here(disk)
         assert (tmp_path / "file").read_bytes() == PATTERN
         call("umount", tmp_path)
     finally:
         if os.path.ismount(tmp_path):
             call("umount", "-l", tmp_path)
-        call("wipefs", "-a", found.path)
+        call("wipefs", "-a", disk.path)
 
 
 @pytest.mark.parametrize("power_off", [False, True], ids=["eject", "power off"])
 def test_a_drive_that_another_run_has_stays(power_off: bool) -> None:
-    found = drive("BSUAS0001")
-    with hold(found, destructive=False):
+    disk = drive("BSUAS0001")
+    with hold(disk, destructive=False):
         with pytest.raises(Refused, match="held by another run or program"):
-            let_go(found, power_off=power_off)
-        assert is_here(found)
+            let_go(disk, power_off=power_off)
+        assert is_here(disk)
 
 
 def test_a_drive_that_somebody_uses_alone_stays() -> None:
-    found = drive("BSBOT0001")
-    fd = os.open(found.path, os.O_RDONLY | os.O_EXCL)
+    disk = drive("BSBOT0001")
+    fd = os.open(disk.path, os.O_RDONLY | os.O_EXCL)
     try:
         with pytest.raises(Refused, match="exclusive use"):
-            let_go(found, power_off=True)
+            let_go(disk, power_off=True)
     finally:
         os.close(fd)
-    assert is_here(found)
+    assert is_here(disk)
 
 
 def test_a_drive_that_was_there_from_the_start_stays() -> None:
     for serial in ("BSSATA0001", "BSNVME0001"):
-        found = drive(serial)
+        disk = drive(serial)
         with pytest.raises(Refused, match="locked"):
-            eject.let_go(found, power_off=False)
+            eject.let_go(disk, power_off=False)
         with pytest.raises(BadInput, match="only USB drives can be powered off"):
-            eject.let_go(found, power_off=True)
-        assert is_here(found)
+            eject.let_go(disk, power_off=True)
+        assert is_here(disk)

@@ -47,11 +47,11 @@ def lba_format(path: str) -> sanitize_commands.LbaFormat:
 
 def first_data(path: str) -> set[int]:
     """Byte values in the first 64 MiB, past the page cache."""
-    done = subprocess.run(
+    process = subprocess.run(
         ["dd", f"if={path}", "bs=1M", "count=64", "iflag=direct", "status=none"],
         capture_output=True, check=True,
     )  # fmt: skip
-    return set(done.stdout)
+    return set(process.stdout)
 
 
 def test_an_nvme_drive_says_what_it_offers(bench: Bench) -> None:
@@ -71,10 +71,10 @@ def test_an_nvme_format_erases_and_keeps_the_lba_format(
     document = bench.json("run", "erase", *NVME, *SAMPLES)
     assert document["state"] == "done"
     assert document["conditions"]["state"] == "purged by NVMe Format, user data erase"
-    made = document["conditions"]["purge"]
-    assert (made["rung"], made["asked"]) == ("format", "auto")
-    assert "--lbaf 0" in made["command"]
-    assert "LBA format kept" in made["told"]
+    purge = document["conditions"]["purge"]
+    assert (purge["rung"], purge["asked"]) == ("format", "auto")
+    assert "--lbaf 0" in purge["command"]
+    assert "LBA format kept" in purge["told"]
     assert figures(document)["marks gone"]["value"] == 100
     # QEMU has no Sanitize, and the plan says so.
     assert any("Sanitize has no block erase" in note for note in document["plan"]["notes"])
@@ -82,8 +82,8 @@ def test_an_nvme_format_erases_and_keeps_the_lba_format(
     # wipefs reads the drive; what lsblk tells is udev's, which may be older.
     assert sh("wipefs", "--noheadings", path).strip() == ""
     assert first_data(path) == {0}
-    done = bench.run("export", str(document["number"]), "--format", "certificate")
-    certificate = json.loads(done.stdout)
+    result = bench.run("export", str(document["number"]), "--format", "certificate")
+    certificate = json.loads(result.stdout)
     assert certificate["drive"]["serial"] == "BSNVME0001"
     assert certificate["purge"]["standard"] == "NVM Express, Format NVM command, User Data Erase"
     # The drive is as usable as before.
@@ -106,10 +106,10 @@ def test_what_a_drive_does_not_offer_is_refused_with_its_reason(
     bench: Bench, node: Callable[[str], str], serial: str, rung: str, part: str
 ) -> None:
     before = written_sectors(node(serial))
-    done = bench.run("run", "erase", "--drive", serial, "--erase", serial, "--unlock", serial,
+    result = bench.run("run", "erase", "--drive", serial, "--erase", serial, "--unlock", serial,
                      "--param", f"rung={rung}")  # fmt: skip
-    assert done.returncode == 2, done.stderr
-    assert part in done.stderr
+    assert result.returncode == 2, result.stderr
+    assert part in result.stderr
     assert written_sectors(node(serial)) == before
 
 
@@ -122,8 +122,8 @@ def test_unmap_of_scsi_debug(bench: Bench) -> None:
         assert document["conditions"]["purge"]["rung"] == "discard"
         counters = figures(document)["purge time"]["detail"]["counters"]
         assert counters["discard_bytes"] == 256 << 20
-        found = figures(document)["marks gone"]["detail"]["found"]
-        assert found == {"zeros": 200}
+        mark_counts = figures(document)["marks gone"]["detail"]["found"]
+        assert mark_counts == {"zeros": 200}
         assert first_data(f"/dev/{names[0]}") == {0}
 
 
@@ -131,9 +131,9 @@ def test_without_unmap_the_overwrite_is_left(bench: Bench) -> None:
     with scsi_debug("dev_size_mb=64", "lbpu=0") as names:
         code = next(drive.code for drive in discover.scan() if drive.name == names[0])
         codes = ("--drive", code, "--erase", code, "--unlock", code)
-        done = bench.run("run", "erase", *codes, "--param", "rung=discard")
-        assert done.returncode == 2
-        assert "TRIM" in done.stderr
+        result = bench.run("run", "erase", *codes, "--param", "rung=discard")
+        assert result.returncode == 2
+        assert "TRIM" in result.stderr
         document = bench.json("run", "erase", *codes, *SAMPLES)
         assert document["conditions"]["purge"]["rung"] == "overwrite"
 
@@ -156,21 +156,21 @@ def test_a_purge_killed_in_the_middle_is_told_and_gone_on_with(
 ) -> None:
     path = node("BSBOT0001")
     stat = Path(f"/sys/block/{Path(path).name}/stat")
-    begun = int(stat.read_text().split()[6])
+    sectors_before = int(stat.read_text().split()[6])
     process = bench.start("run", "erase", *BOT, *SAMPLES)
-    wait_for(lambda: int(stat.read_text().split()[6]) - begun > (400 << 20) // 512, 300)
+    wait_for(lambda: int(stat.read_text().split()[6]) - sectors_before > (400 << 20) // 512, 300)
     process.kill()
     process.communicate()
     wait_for(lambda: not processes("fio", str(bench.home)), 60)
-    (left,) = bench.json("purges")["purges"]
-    assert left["rung"] == "overwrite"
-    assert left["written"] >= 256 << 20
+    (purge,) = bench.json("purges")["purges"]
+    assert purge["rung"] == "overwrite"
+    assert purge["written"] >= 256 << 20
     assert "did not come to its end" in bench.run("drives").stderr
     document = bench.json("run", "erase", *BOT, "--param", "rung=resume", timeout=900)
     assert document["state"] == "done"
     capacity = document["drive"]["identity"]["capacity"]
     counters = figures(document)["purge time"]["detail"]["counters"]
-    assert counters["write_bytes"] == capacity - left["written"]
+    assert counters["write_bytes"] == capacity - purge["written"]
     assert figures(document)["marks gone"]["value"] == 100
     assert bench.json("purges")["purges"] == []
 
@@ -180,15 +180,15 @@ def test_a_purge_killed_in_the_middle_is_taken_back(
 ) -> None:
     path = node("BSBOT0001")
     stat = Path(f"/sys/block/{Path(path).name}/stat")
-    begun = int(stat.read_text().split()[6])
+    sectors_before = int(stat.read_text().split()[6])
     process = bench.start("run", "erase", *BOT, *SAMPLES)
-    wait_for(lambda: int(stat.read_text().split()[6]) - begun > (64 << 20) // 512, 300)
+    wait_for(lambda: int(stat.read_text().split()[6]) - sectors_before > (64 << 20) // 512, 300)
     process.kill()
     process.communicate()
     assert len(bench.json("purges")["purges"]) == 1
-    done = bench.run("purges", "--undo", "BSBOT0001")
-    assert done.returncode == 0, done.stderr
-    assert "what was erased is gone" in done.stdout
+    result = bench.run("purges", "--undo", "BSBOT0001")
+    assert result.returncode == 0, result.stderr
+    assert "what was erased is gone" in result.stdout
     assert bench.json("purges")["purges"] == []
     assert processes("fio", str(bench.home)) == []
 
@@ -233,16 +233,16 @@ def test_a_format_killed_in_the_middle_is_told_and_done_anew(
     wait_for(slow_format.exists, 120)
     process.kill()
     process.communicate()
-    (left,) = bench.json("purges")["purges"]
-    assert (left["rung"], left["phase"]) == ("format", "erasing")
-    assert "is not known; format it again" in left["advice"]
+    (purge,) = bench.json("purges")["purges"]
+    assert (purge["rung"], purge["phase"]) == ("format", "erasing")
+    assert "is not known; format it again" in purge["advice"]
     document = bench.json("run", "erase", *NVME, "--param", "rung=resume")
     assert [step["kind"] for step in document["steps"]] == ["mark", "purge", "read-back"]
     assert figures(document)["marks gone"]["detail"]["found"] == {"zeros": 200}
     assert bench.json("purges")["purges"] == []
     number = str(document["number"])
     certificate = json.loads(bench.run("export", number, "--format", "certificate").stdout)
-    assert certificate["purge"]["goes_on_with_run"] == left["run"]
+    assert certificate["purge"]["goes_on_with_run"] == purge["run"]
 
 
 def test_protected_and_wrong_code_leave_every_byte(
@@ -252,6 +252,6 @@ def test_protected_and_wrong_code_leave_every_byte(
     serials = ("BSPCEXT4", "BSUAS0001")
     before = [checksum(node(serial)) for serial in serials]
     for serial, code in (("BSPCEXT4", "BSPCEXT4"), ("BSUAS0001", "BSUAS0002")):
-        done = bench.run("run", "erase", "--drive", serial, "--erase", code, "--unlock", code)
-        assert done.returncode == 3, done.stderr
+        result = bench.run("run", "erase", "--drive", serial, "--erase", code, "--unlock", code)
+        assert result.returncode == 3, result.stderr
     assert [checksum(node(serial)) for serial in serials] == before

@@ -14,12 +14,12 @@ from benchstick.agent.barcode import scanner
 from tests.host.bench import Bench
 
 from .drive_help import wait_for
-from .uinput import NAME, found, plugged
+from .uinput import NAME, find_keyboard, plugged
 
 
-def collected(wanted: str, layout: str = "us") -> tuple[scanner.Scanner, list[str]]:
+def collected(pattern: str, layout: str = "us") -> tuple[scanner.Scanner, list[str]]:
     texts: list[str] = []
-    thread = scanner.Scanner(wanted, layout, lambda scan: texts.append(scan.text))
+    thread = scanner.Scanner(pattern, layout, lambda scan: texts.append(scan.text))
     thread.start()
     return thread, texts
 
@@ -31,7 +31,7 @@ def until(texts: list[str], number: int) -> None:
 def test_scans_come_whole_and_to_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scanner, "LOOK_EVERY", 0.1)
     with plugged() as fake:
-        device = found()
+        device = find_keyboard()
         assert device is not None and device.id == "0c2e:0b61"
         other = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK)
         try:
@@ -83,8 +83,8 @@ def test_the_command_lists_and_reads(bench: Bench) -> None:
     assert missing.returncode == 2
     assert "no such input device" in missing.stderr
     with plugged() as fake:
-        listed = bench.json("scanner")["keyboards"]
-        assert [one["id"] for one in listed if one["name"] == NAME] == ["0c2e:0b61"]
+        keyboards = bench.json("scanner")["keyboards"]
+        assert [one["id"] for one in keyboards if one["name"] == NAME] == ["0c2e:0b61"]
         reading = bench.start("scanner", "0c2e:0b61", "--json")
         assert reading.stderr is not None
         assert "reading Bench Scanner 1" in reading.stderr.readline()

@@ -75,8 +75,8 @@ def test_a_locked_drive_is_refused_without_its_unlock_code(
     bench: Bench, node: Callable[[str], str], serial: str
 ) -> None:
     before = written_sectors(node(serial))
-    done = bench.run("run", "cdm", "--drive", serial, "--fs", "auto", "--erase", serial, *CDM)
-    assert done.returncode == 3, done.stderr
+    result = bench.run("run", "cdm", "--drive", serial, "--fs", "auto", "--erase", serial, *CDM)
+    assert result.returncode == 3, result.stderr
     assert written_sectors(node(serial)) == before
 
 
@@ -93,12 +93,12 @@ def test_protected_locked_and_wrong_code_leave_every_byte(
         ("das", ("--drive", "BSUAS0001", "--erase", "BSUAS0002", *DAS)),
         ("cdm", ("--drive", "BSUAS0001", *raw, *CDM)),
     ):
-        done = bench.run("run", suite, *argv)
-        assert done.returncode == 3, (argv, done.stderr)
-        assert "Traceback" not in done.stderr
+        result = bench.run("run", suite, *argv)
+        assert result.returncode == 3, (argv, result.stderr)
+        assert "Traceback" not in result.stderr
     assert [(changes(path), checksum(path)) for path in nodes] == before
-    done = bench.run("run", "das", "--drive", "BSUAS0001", "--erase", "BSUAS0001", *DAS)
-    assert done.returncode == 0, done.stderr
+    result = bench.run("run", "das", "--drive", "BSUAS0001", "--erase", "BSUAS0001", *DAS)
+    assert result.returncode == 0, result.stderr
     assert changes(nodes[2]) != before[2][0]
 
 
@@ -158,11 +158,11 @@ def test_keep_leaves_a_users_files_as_they_were(
     assert mounted.returncode == 3
     assert str(tmp_path) in mounted.stderr
     sh("umount", str(tmp_path))
-    done = bench.json("run", "cdm", "--drive", "BSUAS0001", *CDM, "--param", "profile=demo")
-    assert done["plan"]["destroys"] is False
-    assert done["conditions"]["target"] == "file on exfat"
-    done = bench.json("run", "das", "--drive", "BSUAS0001", "--fs", "keep", *DAS)
-    assert {item["state"] for item in done["figures"]} == {"valid"}, done["figures"]
+    document = bench.json("run", "cdm", "--drive", "BSUAS0001", *CDM, "--param", "profile=demo")
+    assert document["plan"]["destroys"] is False
+    assert document["conditions"]["target"] == "file on exfat"
+    document = bench.json("run", "das", "--drive", "BSUAS0001", "--fs", "keep", *DAS)
+    assert {item["state"] for item in document["figures"]} == {"valid"}, document["figures"]
     sh("mount", "-t", "exfat", "-o", "ro", path, str(tmp_path))
     try:
         assert [item.name for item in tmp_path.iterdir()] == ["Photos"]
@@ -175,9 +175,9 @@ def test_keep_leaves_a_users_files_as_they_were(
 
 def test_keep_without_a_filesystem_names_the_way(bench: Bench, node: Callable[[str], str]) -> None:
     sh("wipefs", "-q", "-a", node("BSBOT0001"))
-    done = bench.run("run", "cdm", "--drive", "BSBOT0001", *CDM)
-    assert done.returncode == 2
-    assert "--fs auto --erase BSBOT0001" in done.stderr
+    result = bench.run("run", "cdm", "--drive", "BSBOT0001", *CDM)
+    assert result.returncode == 2
+    assert "--fs auto --erase BSBOT0001" in result.stderr
 
 
 def test_a_full_filesystem_is_told(
@@ -191,14 +191,14 @@ def test_a_full_filesystem_is_told(
     free = os.statvfs(tmp_path)
     with (tmp_path / "fill").open("wb") as file:
         file.truncate(free.f_bavail * free.f_frsize - (8 << 20))
-    left = os.statvfs(tmp_path)
-    assert left.f_bavail * left.f_frsize <= 8 << 20
+    remaining = os.statvfs(tmp_path)
+    assert remaining.f_bavail * remaining.f_frsize <= 8 << 20
     sh("umount", str(tmp_path))
     for suite, more in (("cdm", CDM), ("das", ("--fs", "keep", *DAS))):
-        done = bench.run("run", suite, "--drive", "BSBOT0001", *more)
-        assert done.returncode == 2, done.stderr
-        assert "full" in done.stderr or "No space" in done.stderr
-        assert "Traceback" not in done.stderr
+        result = bench.run("run", suite, "--drive", "BSBOT0001", *more)
+        assert result.returncode == 2, result.stderr
+        assert "full" in result.stderr or "No space" in result.stderr
+        assert "Traceback" not in result.stderr
     assert mounts_of(path) == []
 
 
@@ -213,15 +213,15 @@ def test_journalled_data_is_invalid_buffered_and_no_figure(
         ("cdm", (*CDM, "--param", "profile=demo")),
         ("das", ("--fs", "keep", *DAS)),
     ):
-        done = bench.run("run", suite, "--drive", "BSBOT0001", *more, "--json")
-        document = json.loads(done.stdout)
-        assert done.returncode == 5, done.stderr
+        result = bench.run("run", suite, "--drive", "BSBOT0001", *more, "--json")
+        document = json.loads(result.stdout)
+        assert result.returncode == 5, result.stderr
         single = [item for item in document["figures"] if item["pass"] == 1]
         reasons = set()
         for way in (" write", " read"):
-            found = [item for item in single if way in item["name"]]
-            assert found, way
-            for item in found:
+            figures = [item for item in single if way in item["name"]]
+            assert figures, way
+            for item in figures:
                 assert item["state"] == "invalid", item
                 reasons.add(item["why"].partition(":")[0])
         # A copy of another lane drops the machine's page cache: where that was just before the

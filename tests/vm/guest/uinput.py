@@ -63,13 +63,13 @@ def plugged(name: str = NAME) -> Iterator[FakeScanner]:
         setup = struct.pack("@HHHH80sI", _BUS_USB, VENDOR, PRODUCT, 1, name.encode(), 0)
         fcntl.ioctl(fd, _SETUP, setup)
         fcntl.ioctl(fd, _CREATE)
-        wait_for(lambda: (one := found(name)) is not None and one.node.exists())
+        wait_for(lambda: (one := find_keyboard(name)) is not None and one.node.exists())
         yield FakeScanner(fd)
         fcntl.ioctl(fd, _DESTROY)
     finally:
         os.close(fd)
 
 
-def found(name: str = NAME) -> Keyboard | None:
+def find_keyboard(name: str = NAME) -> Keyboard | None:
     """It as the bench sees it, None when it is not there."""
     return next((one for one in keyboards() if one.name == name), None)
