@@ -284,8 +284,8 @@ def test_an_internal_drive_is_locked_until_the_agent_saw_it_come(tmp_path: Path)
     contents(case, internal(case))
     state, why = guard_of(case, tmp_path)
     assert (state, why.startswith("internal")) == ("locked", True)
-    assert guard_of_again(tmp_path, seen=[76])[0] == "locked"
-    assert guard_of_again(tmp_path, seen=[77])[0] == "free"
+    assert guard_of_again(tmp_path, hotplugs=[76])[0] == "locked"
+    assert guard_of_again(tmp_path, hotplugs=[77])[0] == "free"
 
 
 def guard_of_again(tmp_path: Path, **arguments: Any) -> tuple[str, str]:
@@ -297,7 +297,7 @@ def guard_of_again(tmp_path: Path, **arguments: Any) -> tuple[str, str]:
 def test_a_system_on_a_drive_that_was_seen_coming_still_locks(tmp_path: Path) -> None:
     case = Case("built", "")
     contents(case, internal(case), DOS, [part("ef")])
-    state, why = guard_of(case, tmp_path, seen=[77])
+    state, why = guard_of(case, tmp_path, hotplugs=[77])
     assert state == "locked"
     assert why == "partition 1 is an EFI system partition by its type"
 

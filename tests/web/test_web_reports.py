@@ -22,6 +22,7 @@ from playwright.sync_api import Page, expect
 from benchstick import cli
 from benchstick.analysis.run_timeline import POINTS, session
 from benchstick.drives.types import Drive, Fact, Guard, Identity
+from benchstick.plan.plain import plain
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.export import figures_csv
 from benchstick.store.records import Sample, run_json
@@ -157,7 +158,7 @@ def test_no_cell_of_the_csv_is_a_formula(
     text = client.get(f"/runs/{runs['hostile']}/figures.csv").text
     rows = list(csv.reader(io.StringIO(text)))
     assert {row[3][:3] for row in rows[1:]} == {"'=1"}
-    assert rows[1][3] == f"'{HOSTILE}"
+    assert rows[1][3] == plain(f"'{HOSTILE}")
     assert [row[3][:3] for row in csv.reader(io.StringIO(figures_csv(
         document(bench, runs["hostile"])
     )))][1] == "'=1"  # fmt: skip
