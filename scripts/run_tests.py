@@ -5,10 +5,8 @@ The levels are lint, unit (pure), host (loop drives), web (browser), guest (insi
 of host that shows that no drive is written by error. Each is a process with a time limit, a
 result file and a log in .cache/results.
 
-Two lanes take the levels from one list, each with half of the processors to itself (taskset); one
-of them takes those with a VM first. So tests that wait for throttled drives run beside those that
-compute, and no lane times the other. The level host waits for its loop drives most of the time: it
-runs beside the other lane, on its processors. A level's output is printed when it ends. The files
+The level host waits for its loop drives most of the time: lint, unit and web run beside it. The
+levels with a VM come after them, one at a time. A level's output is printed when it ends. The files
 of guest share boots (GUEST_BOOTS).
 
 tests/required.txt names the tests that must have run: one that did not, or was skipped, is a
@@ -17,7 +15,8 @@ test on a quiet machine with two cores: tests that now take a fifth longer are l
 
 SKIP=vm leaves out guest, vm and image, and the last line says so. LEVEL=unit,web runs only those,
 LEVEL=quick runs lint, unit, web and guard. DURATIONS=update saves the durations of this run.
-LANES=1 runs the levels in one lane on all processors, so one VM at a time.
+LANES=2 is quicker, and not yet proven: two lanes take the levels from one list, each with half of
+the processors to itself (taskset), and one of them takes those with a VM first.
 `run-tests check-settings` only checks these. Exit codes: 0 all passed, 1 something failed, 2 a
 bad setting.
 """
@@ -211,9 +210,9 @@ def guest_boots(level: Level) -> list[Level]:
 
 
 def lanes_of(cpus: Iterable[int]) -> list[tuple[int, ...]]:
-    """The processors of each lane: two lanes, one where there is one processor, or LANES=1."""
+    """The processors of each lane: one lane with all, or two with LANES=2 and two processors."""
     cpu_list = sorted(cpus)
-    half = len(cpu_list) // 2 if os.environ.get("LANES") != "1" else 0
+    half = len(cpu_list) // 2 if os.environ.get("LANES") == "2" else 0
     return [tuple(cpu_list[:half]), tuple(cpu_list[half:])] if half else [tuple(cpu_list)]
 
 
@@ -258,13 +257,18 @@ class Queue:
 
 
 def run_levels(levels: list[Level]) -> list[Result]:
-    """Run them all, in two lanes and host beside; one level alone has the machine to itself."""
+    """Run them all; one level alone has the machine to itself. In one lane, those with a VM wait
+    for host, which is timed as well."""
     jobs = jobs_of(levels)
     cpus = os.sched_getaffinity(0)
     if len(jobs) == 1:
         return run_level(jobs[0])
     lanes = lanes_of(cpus)
-    queue = Queue([job for job in jobs if job.name != "host"], vms_at_once())
+    others = [job for job in jobs if job.name != "host"]
+    if len(lanes) == 1 and len(others) < len(jobs) and any(needs_vm(job) for job in others):
+        first = run_levels([level for level in levels if not needs_vm(level)])
+        return first + run_levels([level for level in levels if needs_vm(level)])
+    queue = Queue(others, vms_at_once())
     with ThreadPoolExecutor(len(lanes) + 1) as pool:
         parts = [pool.submit(run_logged, job, lanes[0]) for job in jobs if job.name == "host"]
         # The last lane is the one that computes less: it has the accuracy tests.

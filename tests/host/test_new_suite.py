@@ -157,7 +157,7 @@ def test_what_is_made_passes_its_test_and_the_linters(copy: Copy) -> None:
         ("step", "its class would be Step"),
         ("suite", "its class would be Suite"),
         ("cdm", "cdm.py is there already"),
-        ("raw", "raw.py is there already"),
+        ("registry", "registry.py is there already"),
         ("units", "test_units.py is there already"),
         ("guard", "guard.py is there already"),
         ("settings", "settings.md is there already"),

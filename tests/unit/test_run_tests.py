@@ -59,11 +59,11 @@ def test_guard_owns_its_file_alone() -> None:
 
 
 def test_lanes_have_processors_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LANES", raising=False)
+    monkeypatch.setenv("LANES", "2")
     assert run_tests.lanes_of([0]) == [(0,)]
     assert run_tests.lanes_of([1, 0]) == [(0,), (1,)]
     assert run_tests.lanes_of([0, 2, 4, 6, 8]) == [(0, 2), (4, 6, 8)]
-    monkeypatch.setenv("LANES", "1")
+    monkeypatch.delenv("LANES")
     assert run_tests.lanes_of([0, 1]) == [(0, 1)]
     assert run_tests.pinned(["true"], (4, 6)) == ["taskset", "-c", "4,6", "true"]
     assert run_tests.pinned(["true"], ()) == ["true"]
@@ -164,7 +164,7 @@ def test_levels_run_in_two_lanes_and_every_result_counts(
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
     monkeypatch.setattr(run_tests, "CLONE", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.delenv("LANES", raising=False)
+    monkeypatch.setenv("LANES", "2")
     together = threading.Barrier(3)
     cpus: set[tuple[str, tuple[int, ...]]] = set()
 
@@ -181,6 +181,49 @@ def test_levels_run_in_two_lanes_and_every_result_counts(
     assert cpus == {("host", (0,)), ("lint", (0,)), ("vm", (1,))}
     printed = capsys.readouterr().out
     assert all(f"output of {name}\n" in printed for name in ("host", "lint", "vm"))
+
+
+def test_in_one_lane_the_vm_waits_for_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
+    monkeypatch.setattr(run_tests, "CLONE", tmp_path)
+    monkeypatch.delenv("LANES", raising=False)
+    together = threading.Barrier(2)
+    running: set[str] = set()
+
+    def run(level: Level, lane: tuple[int, ...] = (), log: object = None) -> list[Result]:
+        running.add(level.name)
+        if level.name in ("host", "lint"):
+            together.wait(30)
+        if level.name in ("vm", "image"):
+            assert running == {level.name}
+        running.discard(level.name)
+        return [Result(level.name, "passed")]
+
+    monkeypatch.setattr(run_tests, "run_level", run)
+    names = ("lint", "host", "vm", "image")
+    results = run_tests.run_levels([Level(name, 1) for name in names])
+    assert [result.test for result in results] == ["host", "lint", "vm", "image"]
+
+
+def test_in_one_lane_each_boot_of_the_guest_runs_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
+    monkeypatch.delenv("LANES", raising=False)
+    runs: list[tuple[str, ...]] = []
+    logs = tmp_path / "log"
+
+    def run(level: Level, lane: tuple[int, ...] = (), log: object = None) -> list[Result]:
+        runs.append(level.files)
+        return []
+
+    monkeypatch.setattr(run_tests, "run_logged", lambda job, lane: run(job, lane, logs))
+    monkeypatch.setattr(run_tests, "run_level", run)
+    levels = [level for level in run_tests.LEVELS if level.name in ("host", "guest")]
+    run_tests.run_levels(levels)
+    assert sorted(runs[1:]) == sorted(boot.files for boot in run_tests.guest_boots(levels[1]))
 
 
 class Guest:
