@@ -145,7 +145,8 @@ class Hold:
         drive, tree = self.drive, Tree()
         self.check_same()
         self.check_medium()
-        self.check_same()
+        # The question may have made the kernel notice another medium.
+        self._check_there("nothing was written")
         first = not self._is_written
         if first or not (mounted_by_bench or self._exclusive_depth):
             self._probe(
