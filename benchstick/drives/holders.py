@@ -22,9 +22,12 @@ from benchstick.drives.sysfs import Tree
 _FIRST_PIDS = "pid:[4026531836]"
 _O_PATH = 0o10000000
 # A process that hangs in the kernel can hang who reads its `maps`.
-_WALK_SECONDS = 10.0
+# An emulated CPU takes seconds for it beside other work.
+_WALK_SECONDS = 30.0
 # smartctl and sg tools open a drive for writing for a moment. What stays longer counts.
 _MOMENT_SECONDS = 1.5
+# linux/sched.h: the flag of the kernel's own threads, in /proc/PID/stat.
+_PF_KTHREAD = 0x00200000
 _LOOK_SECONDS = 0.05
 # A process that only reads, such as blkid after an event, is left alone for this long.
 _READER_SECONDS = 10.0
@@ -74,7 +77,7 @@ _lasting: set[Opened] = set()
 
 
 def walk(tree: Tree) -> Walk:
-    """Look into all processes. Never raises; takes at most about 10 s."""
+    """Look into all processes. Never raises; takes at most about 30 s."""
     if not tree.live:
         return _walk(tree)
     _stuck[:] = [thread for thread in _stuck if thread.is_alive()]
@@ -125,6 +128,7 @@ def _age(tree: Tree, started: int) -> float:
 def _walk(tree: Tree) -> Walk:
     result = Walk()
     pids = [int(name) for name in tree.names("proc") if name.isdecimal()]
+    pids = [pid for pid in pids if not _is_kernel_thread(tree, pid)]
     if tree.live:
         result.doubts += _blind(tree)
     elif not pids:
@@ -212,6 +216,13 @@ def _program(tree: Tree, pid: int) -> tuple[str, int]:
     fields = text[text.rfind(")") + 1 :].split()
     printable = "".join(char if char.isprintable() else "?" for char in name)
     return printable, int(fields[19]) if len(fields) > 19 else 0
+
+
+def _is_kernel_thread(tree: Tree, pid: int) -> bool:
+    """True for a thread of the kernel's own, which has no descriptors and no mappings."""
+    text = tree.text(f"proc/{pid}/stat") or ""
+    fields = text[text.rfind(")") + 1 :].split()
+    return len(fields) > 6 and fields[6].isdecimal() and bool(int(fields[6]) & _PF_KTHREAD)
 
 
 def _opened(

@@ -343,3 +343,14 @@ def test_namespaces_of_one_nvme_controller_are_not_one_drive(tmp_path: Path) -> 
         "nvme0n1": ["nvme1n1"],
         "nvme1n1": ["nvme0n1"],
     }
+
+
+def test_threads_of_the_kernel_are_not_looked_into(tmp_path: Path) -> None:
+    for pid, flags in ((2, 0x208040), (300, 0x400100)):
+        (tmp_path / f"proc/{pid}").mkdir(parents=True)
+        rest = " ".join(["S", "0", "0", "0", "0", "-1", str(flags), *["0"] * 40])
+        (tmp_path / f"proc/{pid}/stat").write_text(f"{pid} (odd ) name) {rest}\n")
+    tree = Tree(tmp_path)
+    assert holders._is_kernel_thread(tree, 2)
+    assert not holders._is_kernel_thread(tree, 300)
+    assert not holders._is_kernel_thread(tree, 4)
