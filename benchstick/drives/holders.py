@@ -209,19 +209,23 @@ def _remote(namespaces: list[Namespace]) -> tuple[str, ...]:
     return tuple(points)
 
 
-def _program(tree: Tree, pid: int) -> tuple[str, int]:
-    """Name and start (in ticks since boot) by /proc/PID/stat: the name may hold any character."""
+def _stat(tree: Tree, pid: int) -> tuple[str, list[str]]:
+    """The name in /proc/PID/stat, which may hold any character, and the fields after it."""
     text = tree.text(f"proc/{pid}/stat") or ""
-    name = text[text.find("(") + 1 : text.rfind(")")]
-    fields = text[text.rfind(")") + 1 :].split()
+    end = text.rfind(")")
+    return text[text.find("(") + 1 : end], text[end + 1 :].split()
+
+
+def _program(tree: Tree, pid: int) -> tuple[str, int]:
+    """Printable name and start, in ticks since boot."""
+    name, fields = _stat(tree, pid)
     printable = "".join(char if char.isprintable() else "?" for char in name)
     return printable, int(fields[19]) if len(fields) > 19 else 0
 
 
 def _is_kernel_thread(tree: Tree, pid: int) -> bool:
     """True for a thread of the kernel's own, which has no descriptors and no mappings."""
-    text = tree.text(f"proc/{pid}/stat") or ""
-    fields = text[text.rfind(")") + 1 :].split()
+    _, fields = _stat(tree, pid)
     return len(fields) > 6 and fields[6].isdecimal() and bool(int(fields[6]) & _PF_KTHREAD)
 
 
