@@ -104,7 +104,8 @@ def addresses(app: Flask, numbers: Mapping[str, Any]) -> list[str]:
 def _more(numbers: Mapping[str, Any]) -> Iterator[str]:
     """What `every_page` has not: the second page of the list, files of runs, the long run."""
     yield from ("/runs?kind=practice", "/api/v1/runs?limit=500", "/drives/practice",
-                "/api/v1/drives/practice", "/api/v1/methods/charts")  # fmt: skip
+                "/api/v1/drives/practice", "/api/v1/methods/charts",
+                "/methods/decisions/guard", "/api/v1/methods/decisions/guard")  # fmt: skip
     cdm, day = numbers["cdm"], numbers["day"]
     both = f"runs={cdm},{numbers['slow']}"
     for api in ("", "/api/v1"):

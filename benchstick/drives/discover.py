@@ -104,12 +104,12 @@ def _share(
     home: Path | None,
     deep: bool,
     skip: Collection[str],
+    of: str | None = None,
 ) -> _Scan:
     tree = Tree(root)
     runs = tuple(running()) if tree.live else ()
-    return _Scan(
-        tree, query, in_use.read(tree), runs, frozenset(hotplugs), home, deep, frozenset(skip)
-    )
+    claims = in_use.read(tree, of)
+    return _Scan(tree, query, claims, runs, frozenset(hotplugs), home, deep, frozenset(skip))
 
 
 def _is_drive(shared: _Scan, name: str) -> bool:
@@ -394,7 +394,7 @@ def reidentify(
     another drive: compare `identity` and `diskseq`. `ignore_run`: ask it although a run holds
     it, for the runner itself.
     """
-    shared = _share(Path("/"), query, hotplugs, home, True, ())
+    shared = _share(Path("/"), query, hotplugs, home, True, (), of=drive.name)
     if ignore_run:
         shared = replace(shared, runs=())
     tree, name = shared.tree, drive.name

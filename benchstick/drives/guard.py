@@ -149,9 +149,7 @@ class Hold:
         self._check_there("nothing was written")
         first = not self._is_written
         if first or not (mounted_by_bench or self._exclusive_depth):
-            self._probe(
-                compares=first, may_be_busy=mounted_by_bench or self._exclusive_depth > 0
-            )
+            self._probe(compares=first, may_be_busy=mounted_by_bench or self._exclusive_depth > 0)
         if not asks_drive:
             self._is_written = self._is_written or writes
             return
@@ -186,12 +184,10 @@ class Hold:
             raise DriveLost(f"{drive.path}: {error.strerror}; the drive is gone") from error
         device = os.fstat(self._fd).st_rdev
         if node != device:
-            raise Refused(
-                f"{drive.path} became another device since the run began: {outcome}"
-            )
+            raise Refused(f"{drive.path} became another device since the run began: {outcome}")
         if drive.diskseq is not None and medium.sequence(self._fd) not in (None, drive.diskseq):
             raise DriveLost(f"{_who(drive)} was replaced since the run began: {outcome}")
-        reasons = in_use.read(Tree()).reasons.get(drive.name)
+        reasons = in_use.read(Tree(), drive.name).reasons.get(drive.name)
         if reasons:
             raise Refused(f"{_who(drive)} is protected: {'; '.join(reasons)}; {outcome}")
 
@@ -340,7 +336,7 @@ def is_idle_stick(drive: Drive, query: Query = ask_live) -> bool:
     """A bench stick that is protected for nothing else: not mounted, not booted from by UUID."""
     tree = Tree()
     inside = partition_table.look(tree, drive.name, Asker(query))
-    used = protections(drive.name, inside, in_use.read(tree), but_stick=True)
+    used = protections(drive.name, inside, in_use.read(tree, drive.name), but_stick=True)
     return is_stick(inside) and not used
 
 

@@ -72,8 +72,13 @@ class Claims:
         return [mount for mount in self.mounts.get(name, []) if mount.is_own]
 
 
-def read(tree: Tree) -> Claims:
-    """Collect the claims of the running system on all disks."""
+def read(tree: Tree, of: str | None = None) -> Claims:
+    """Collect the claims of the running system on all disks.
+
+    `of`: the one disk that the caller asks about. Descriptors and mappings then count for it and
+    its second paths only. Each of another program costs a moment's wait (`holders.lasting`), which
+    a step on one drive need not pay for the tools on another.
+    """
     claims = Claims(boot_ids=boot_ids(tree))
     by_devno = {
         text: name
@@ -89,10 +94,12 @@ def read(tree: Tree) -> Claims:
     _swaps(tree, claims)
     _btrfs(tree, claims)
     _stacked(tree, claims)
-    _opened(tree, claims, walk, runners)
+    second_paths = twins.find(tree, disk_names(tree))
+    wanted = None if of is None else {of, *(twin.name for twin in second_paths.get(of, ()))}
+    _opened(tree, claims, walk, runners, wanted)
     _exported(tree, claims, by_devno)
     _boot_paths(tree, claims)
-    _second_paths(tree, claims)
+    _second_paths(claims, second_paths)
     return claims
 
 
@@ -250,14 +257,22 @@ def _mounted_elsewhere(
 
 
 def _opened(
-    tree: Tree, claims: Claims, walk: holders.Walk, runners: dict[str, set[int]]
+    tree: Tree,
+    claims: Claims,
+    walk: holders.Walk,
+    runners: dict[str, set[int]],
+    wanted: set[str] | None,
 ) -> None:
-    """Descriptors and mappings of other programs: writing protects, reading is kept apart."""
-    disks = {one.node: _disks_of(tree, one.node.blocks) for one in walk.opened}
+    """Descriptors and mappings of other programs: writing protects, reading is kept apart.
+
+    Only those of the `wanted` disks, of all disks for None.
+    """
+    disks = {node: _disks_of(tree, node.blocks) for node in {one.node for one in walk.opened}}
     foreign = [
         one
         for one in walk.opened
-        if not holders.is_of_bench(
+        if (wanted is None or disks[one.node] & wanted)
+        and not holders.is_of_bench(
             tree, one, {pid for disk in disks[one.node] for pid in runners.get(disk, ())}
         )
     ]
@@ -303,9 +318,9 @@ def _exported(tree: Tree, claims: Claims, by_devno: dict[str, str]) -> None:
             claims.reasons[disk].append(f"{name} is given to others by {export.words}")
 
 
-def _second_paths(tree: Tree, claims: Claims) -> None:
+def _second_paths(claims: Claims, second_paths: dict[str, list[twins.Twin]]) -> None:
     """What is known of one path holds for the other, where both are certainly one drive."""
-    for name, others in twins.find(tree, disk_names(tree)).items():
+    for name, others in second_paths.items():
         claims.twins[name] += others
     before = {name: list(reasons) for name, reasons in claims.reasons.items()}
     for name, others in claims.twins.items():

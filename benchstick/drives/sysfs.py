@@ -6,6 +6,7 @@ means is for the caller to say.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,10 @@ _NO_DRIVE_DM = ("LVM-", "CRYPT-", "part", "VERITY-")
 
 @dataclass(frozen=True)
 class Tree:
-    """A file tree that holds `sys` and `proc`: `/` on a live machine."""
+    """A file tree that holds `sys` and `proc`: `/` on a live machine.
+
+    A look at all drives reads thousands of files here: pathlib would take half of that time.
+    """
 
     root: Path = Path("/")
 
@@ -34,13 +38,17 @@ class Tree:
         """`where` (with or without a leading slash) below the root."""
         return self.root / str(where).lstrip("/")
 
+    def _file(self, where: str | Path) -> str:
+        return f"{self.root}/{where}"
+
     def exists(self, where: str | Path) -> bool:
-        return self.path(where).exists()
+        return os.path.exists(self._file(where))  # noqa: PTH110
 
     def data(self, where: str | Path) -> bytes | None:
         """The file's bytes, or None."""
         try:
-            return self.path(where).read_bytes()
+            with open(self._file(where), "rb", buffering=0) as file:  # noqa: PTH123
+                return file.read()
         except OSError:
             return None
 
@@ -61,7 +69,7 @@ class Tree:
     def names(self, where: str | Path) -> list[str]:
         """The names in a folder, sorted; empty when there is no such folder."""
         try:
-            return sorted(entry.name for entry in self.path(where).iterdir())
+            return sorted(os.listdir(self._file(where)))  # noqa: PTH208
         except OSError:
             return []
 
@@ -114,4 +122,6 @@ def capacity(tree: Tree, name: str) -> int:
 def partition_names(tree: Tree, name: str) -> list[str]:
     """The kernel's partitions of a disk: `['sda1', 'sda2']`."""
     here = f"sys/block/{name}"
-    return [child for child in tree.names(here) if tree.exists(f"{here}/{child}/partition")]
+    # A partition is named after its disk, in sysfs too: sda1, nvme0n1p1, mmcblk0p1.
+    children = [child for child in tree.names(here) if child.startswith(name)]
+    return [child for child in children if tree.exists(f"{here}/{child}/partition")]

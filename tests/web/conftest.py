@@ -13,7 +13,7 @@ import pytest
 from flask import Flask
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import expect, sync_playwright
-from werkzeug.serving import make_server
+from waitress.server import create_server  # type: ignore[import-untyped]
 
 from benchstick import paths
 from benchstick.appliance import clock, state
@@ -143,19 +143,43 @@ def booted_stick(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     (paths.run_folder() / "appliance/state.json").unlink()
 
 
+class Server:
+    """The page under waitress, as `benchstick web` serves it, in a thread of its own."""
+
+    def __init__(self, app: Flask, port: int = 0) -> None:
+        self._server = create_server(
+            app, host="127.0.0.1", port=port, threads=4, clear_untrusted_proxy_headers=True
+        )
+        self.port: int = self._server.effective_port
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._server.asyncore.loop(timeout=0.1, map=self._server._map, count=1)
+
+    def close(self) -> None:
+        """Stop, and close the connections that browsers keep open."""
+        self._stop.set()
+        self._thread.join(timeout=60)
+        assert not self._thread.is_alive()
+        self._server.task_dispatcher.shutdown()
+        self._server.asyncore.close_all(map=self._server._map, ignore_all=True)
+
+
 @contextlib.contextmanager
 def served(app: Flask) -> Iterator[str]:
-    """The page on a port of its own; its address. (`test_web_serve` has the real server.)"""
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
+    """The page on a port of its own; its address. (`test_web_serve` has the whole program.)"""
+    server = Server(app)
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield server.address
     finally:
-        server.shutdown()
-        thread.join(timeout=60)
-        server.server_close()
-        assert not thread.is_alive()
+        server.close()
 
 
 @pytest.fixture(scope="module")

@@ -11,17 +11,15 @@ import contextlib
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from flask import Flask
-from waitress.server import create_server  # type: ignore[import-untyped]
 
 from benchstick.store.database import open_writer
 from tests.web import every_page
-from tests.web.conftest import Bench, SignedIn
+from tests.web.conftest import Bench, SignedIn, served
 from tests.web.test_web_bundle import packed
 from webui.gate import COOKIE
 from webui.operations import OPERATIONS
@@ -51,23 +49,8 @@ schemathesis.openapi.media_type("application/zip", strategies.sampled_from(BODIE
 @pytest.fixture
 def live(app: Flask) -> Iterator[str]:
     """The address of the page under waitress, as `benchstick web` serves it."""
-    server = create_server(
-        app, host="127.0.0.1", port=0, threads=4, clear_untrusted_proxy_headers=True
-    )
-    stop = threading.Event()
-
-    def run() -> None:
-        while not stop.is_set():
-            server.asyncore.loop(timeout=0.2, map=server._map, count=1)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    yield f"http://127.0.0.1:{server.effective_port}"
-    stop.set()
-    thread.join(timeout=60)
-    server.task_dispatcher.shutdown()
-    server.close()
-    assert not thread.is_alive()
+    with served(app) as address:
+        yield address
 
 
 def test_the_server_answers_as_the_document_says(

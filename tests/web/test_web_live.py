@@ -6,21 +6,19 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import threading
 from collections.abc import Iterator
 
 import pytest
 from flask import Flask
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, Route, expect
-from werkzeug.serving import BaseWSGIServer, make_server
 
 from benchstick.drives.types import Drive
 from benchstick.store import live_progress, queues, records
 from benchstick.store.database import open_reader, open_writer
 from tests.host.bench import wait_for
 from tests.web import every_page, sample
-from tests.web.conftest import Bench, Browser, served
+from tests.web.conftest import Bench, Browser, Server, served
 from tests.web.test_web_browser import sign_in
 from tests.web.watched import Watched
 from webui.pin import LoginKey, Pin
@@ -57,9 +55,7 @@ def happens(bench: Bench, text: str) -> None:
         records.RunRecord(db, bench.numbers["running"]).event(9.0, "link", text)
 
 
-def test_cards_come_and_go_with_their_drives(
-    watched: Watched, bench: Bench, plugged: None
-) -> None:
+def test_cards_come_and_go_with_their_drives(watched: Watched, bench: Bench, plugged: None) -> None:
     page = watched.go("/drives")
     mark(page)
     cards = page.get_by_role("article")
@@ -160,30 +156,19 @@ def test_each_sets_passes_are_marked_over_the_session(watched: Watched, bench: B
 
 
 @pytest.fixture
-def own_server(app: Flask) -> Iterator[list[BaseWSGIServer]]:
-    """The page, at a port of its own, by a server that a test may end and start again."""
-    servers: list[BaseWSGIServer] = []
+def own_server(app: Flask) -> Iterator[list[Server]]:
+    """The page, at a port of its own, by a server that a test may stop and start again."""
+    servers: list[Server] = []
     yield servers
     for server in servers:
-        end(server)
-
-
-def begin(app: Flask, port: int = 0) -> BaseWSGIServer:
-    server = make_server("127.0.0.1", port, app, threaded=True)
-    threading.Thread(target=server.serve_forever).start()
-    return server
-
-
-def end(server: BaseWSGIServer) -> None:
-    server.shutdown()
-    server.server_close()
+        server.close()
 
 
 def test_a_restarted_server_is_found_again(
-    chromium: Chromium, own_server: list[BaseWSGIServer], app: Flask, bench: Bench, key: LoginKey
+    chromium: Chromium, own_server: list[Server], app: Flask, bench: Bench, key: LoginKey
 ) -> None:
-    own_server.append(begin(app))
-    port = own_server[0].server_port
+    own_server.append(Server(app))
+    port = own_server[0].port
     context = chromium.new_context()
     watched = Watched(context.new_page(), f"http://127.0.0.1:{port}")
     sign_in(watched, key)
@@ -193,11 +178,11 @@ def test_a_restarted_server_is_found_again(
     expect(now).to_contain_text("step 13 of")
     drives = context.new_page()
     drives.goto(f"{watched.base}/drives")
-    end(own_server.pop())
+    own_server.pop().close()
     expect(now).to_contain_text("the bench does not answer, trying again")
     expect(drives.locator("#silent")).to_contain_text("does not answer")
     happens(bench, "while nobody served")
-    own_server.append(begin(app, port))
+    own_server.append(Server(app, port))
     expect(now).to_contain_text("step 13 of")
     expect(log).to_contain_text("while nobody served")
     expect(drives.locator("#silent")).to_be_hidden()
