@@ -137,8 +137,14 @@ def test(bench: Bench, wish: dict[str, Any], patience: float) -> int:
             deadline = time.monotonic() + patience
             continue
         verdicts = bench.get("verdicts?limit=100")["verdicts"]
-        number = next((one["number"] for one in verdicts
-                       if one["drive_code"] == wish["drive"] and one["number"] > before), None)
+        number = next(
+            (
+                one["number"]
+                for one in verdicts
+                if one["drive_code"] == wish["drive"] and one["number"] > before
+            ),
+            None,
+        )
         if number is None and time.monotonic() > deadline:
             raise Failed("the test ended without a verdict; was the agent stopped?", NO_ANSWER)
     verdict = bench.get(f"verdicts/{number}")

@@ -28,7 +28,7 @@ from webui import words
 
 ROOT = Path(__file__).resolve().parents[1]
 CATALOGUE = words.LOCALE / "benchstick.pot"
-HEAD = r'''# The words of Benchstick's page. Made by scripts/messages: not to be edited.
+HEAD = r"""# The words of Benchstick's page. Made by scripts/messages: not to be edited.
 #, fuzzy
 msgid ""
 msgstr ""
@@ -38,7 +38,7 @@ msgstr ""
 "Content-Type: text/plain; charset=UTF-8\n"
 "Content-Transfer-Encoding: 8bit\n"
 "Plural-Forms: nplurals=2; plural=(n != 1);\n"
-'''
+"""
 # A message: its text, or singular and plural.
 Message = tuple[str, ...]
 

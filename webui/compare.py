@@ -261,9 +261,10 @@ def groups(figures: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Ran
     """The figures by unit, in the order in which the units come first."""
     units = dict.fromkeys(figure["unit"] for figure in figures)
     for unit in units:
-        yield unit, [
-            ranked(figure, at) for at, figure in enumerate(figures, 1) if figure["unit"] == unit
-        ]
+        yield (
+            unit,
+            [ranked(figure, at) for at, figure in enumerate(figures, 1) if figure["unit"] == unit],
+        )
 
 
 @bp.app_template_global("spread_text")

@@ -163,9 +163,7 @@ def _bars(unit: str, figures: Sequence[compare.Ranked]) -> Iterator[Part]:
 
 def ranks_of(document: Json) -> list[Ranks]:
     """The bars of each figure, in the order of the document's `figures`."""
-    return [
-        _ranks(compare.ranked(figure, at)) for at, figure in enumerate(document["figures"], 1)
-    ]
+    return [_ranks(compare.ranked(figure, at)) for at, figure in enumerate(document["figures"], 1)]
 
 
 def _ranks(item: compare.Ranked) -> Ranks:

@@ -160,7 +160,6 @@ def _queue(settings: Mapping[str, Any]) -> str:
     return " · ".join(parts)
 
 
-
 def _conditions(run: Mapping[str, Any]) -> Iterator[Row]:
     """The host in one line, then every other condition as it was kept."""
     conditions = run["conditions"] or {}

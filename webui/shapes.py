@@ -352,7 +352,8 @@ _RUN_FIELDS: dict[str, Schema] = {
                 "digest": text("SHA-256 of the record as it came"),
             }
         )
-    ) | {"description": "where it was measured; null on the bench itself"},
+    )
+    | {"description": "where it was measured; null on the bench itself"},
     "drive": record(_DRIVE_FIELDS, "as it was when the run began", rest=ref("Fact")),
     "plan": ref("Plan"),
     "conditions": anything("what the figures rest on: host, filesystem, queue, drive state"),
@@ -381,7 +382,8 @@ _RUN_FIELDS: dict[str, Schema] = {
 }
 # A figure that other drives' are held against: what is better where more of them are ranked.
 _BETTER = {
-    "type": ["string", "null"], "enum": ["higher", "lower", None],
+    "type": ["string", "null"],
+    "enum": ["higher", "lower", None],
     "description": "which figures are better; null where that is not known",
 }
 _CLAIM_FIELDS: dict[str, Schema] = {
@@ -675,8 +677,11 @@ SCHEMAS: dict[str, Schema] = {
             "last_temperature": or_null(
                 record(
                     {
-                        "celsius": number(), "source": or_null(text("from where")),
-                        "run": whole("in which it was read"), "t": _SECONDS, "created_utc": UTC,
+                        "celsius": number(),
+                        "source": or_null(text("from where")),
+                        "run": whole("in which it was read"),
+                        "t": _SECONDS,
+                        "created_utc": UTC,
                     },
                     "the last reading in any of its runs",
                 )
@@ -769,13 +774,27 @@ SCHEMAS: dict[str, Schema] = {
         {
             **{
                 name: _RUN_FIELDS[name]
-                for name in ("number", "uuid", "suite", "exit_code", "why",
-                             "created_utc", "ended_utc", "seconds", "practice", "state")
+                for name in (
+                    "number",
+                    "uuid",
+                    "suite",
+                    "exit_code",
+                    "why",
+                    "created_utc",
+                    "ended_utc",
+                    "seconds",
+                    "practice",
+                    "state",
+                )
             },
             "imported": flag("measured on another bench"),
             "drive": record(
-                {"code": text(), "model": text(), "key": text(),
-                 "label": or_null(text("the label that the drive has today"))}
+                {
+                    "code": text(),
+                    "model": text(),
+                    "key": text(),
+                    "label": or_null(text("the label that the drive has today")),
+                }
             ),
             "headline": several(_LINE_OF_HEADLINE),
         },
@@ -859,7 +878,8 @@ SCHEMAS: dict[str, Schema] = {
             "plan": ref("Plan"),
             "queue": or_null(
                 record({"runs": several(record({**_OF_RUN, "cost": _COST})), "total": _COST})
-            ) | {"description": "the runs of the query's `q`; null where it has none"},
+            )
+            | {"description": "the runs of the query's `q`; null where it has none"},
             "shared": _SHARED,
         },
         "what a run would cost",
@@ -1017,9 +1037,7 @@ SCHEMAS: dict[str, Schema] = {
     "Suite": record(_SUITE_FIELDS),
     "SuiteDocument": document("suite/1", _SUITE_FIELDS),
     "Suites": document("suites/1", {"suites": several(ref("Suite"))}),
-    "Methods": document(
-        "methods/1", {"pages": several(record({"name": text(), "title": text()}))}
-    ),
+    "Methods": document("methods/1", {"pages": several(record({"name": text(), "title": text()}))}),
     "Method": document("method/1", {"name": text(), "title": text(), "markdown": text()}),
     "Licences": document(
         "licences/1",
@@ -1201,7 +1219,14 @@ SCHEMAS: dict[str, Schema] = {
     "StartBody": record(
         _START_FIELDS,
         may_lack=(
-            "params", "target", "fs", "scale", "erase", "unlock", "identity_key", "diskseq",
+            "params",
+            "target",
+            "fs",
+            "scale",
+            "erase",
+            "unlock",
+            "identity_key",
+            "diskseq",
             "medium",
         ),
     ),
@@ -1229,8 +1254,9 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "ScanBody": record({"text": text("what was scanned", maxLength=MOST_CHARACTERS)}),
-    "SlotBody": record({"do": text("end its countdown or test, or count down anew",
-                                   enum=["stop", "again"])}),
+    "SlotBody": record(
+        {"do": text("end its countdown or test, or count down anew", enum=["stop", "again"])}
+    ),
     "RecipeBody": record(
         {
             "name": text(pattern="^[a-z0-9][a-z0-9._-]{0,59}$"),
@@ -1242,8 +1268,7 @@ SCHEMAS: dict[str, Schema] = {
             "drive": text("its code", maxLength=200, pattern=LINE),
             "recipe": text("its name", maxLength=200, pattern=LINE),
             **{
-                name: _START_FIELDS[name]
-                for name in ("erase", "identity_key", "diskseq", "medium")
+                name: _START_FIELDS[name] for name in ("erase", "identity_key", "diskseq", "medium")
             },
         },
         may_lack=("erase", "identity_key", "diskseq", "medium"),

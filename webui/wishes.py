@@ -357,5 +357,3 @@ def ask_agent(body: Mapping[str, Any]) -> int:
         message = _("no agent is running, so no run can start: benchstick agent")
         raise WebError(409, "no_agent", message)
     return records.add_request(writer(), "run", body)
-
-

@@ -187,7 +187,10 @@ class Agent:
         shape = json.dumps(
             [
                 [
-                    drive.name, drive.diskseq, drive.guard.to_json(), drive.label,
+                    drive.name,
+                    drive.diskseq,
+                    drive.guard.to_json(),
+                    drive.label,
                     None if drive.medium is None else drive.medium.text,
                 ]
                 for drive in quick

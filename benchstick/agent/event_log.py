@@ -262,7 +262,7 @@ class SerialLine:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     locked = True
                 if poll.poll(_POLL * 1000):
-                    rest = rest[os.write(fd, rest):]
+                    rest = rest[os.write(fd, rest) :]
             except BlockingIOError:
                 time.sleep(_POLL / 4)
         fcntl.flock(fd, fcntl.LOCK_UN)

@@ -19,6 +19,8 @@ from benchstick.store.settings import Settings
 TIMEOUT_SECONDS = 10.0
 LOOK_EVERY = 2.0
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
+
+
 def pause_after(tries: int) -> float:
     """Seconds to wait after so many tries in a row that failed."""
     return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(tries - 1, 20))

@@ -66,9 +66,7 @@ def find_folding(intervals: Sequence[Interval], knees: CacheKnees, slow: SlowDow
     return Folding(state, folds, _text(state, folds))
 
 
-def _after_knee(
-    intervals: Sequence[Interval], knee: Knee, slow: SlowDowns
-) -> Iterator[Fold]:
+def _after_knee(intervals: Sequence[Interval], knee: Knee, slow: SlowDowns) -> Iterator[Fold]:
     for item in slow.found:
         near = max(_NEAR_SECONDS, _NEAR_SHARE * (item.to_seconds - item.from_seconds))
         if abs(item.from_seconds - knee.at_seconds) > near:

@@ -58,9 +58,7 @@ def passes(run: Mapping[str, Any]) -> list[Pass]:
     return list(by_set.values())
 
 
-def session(
-    samples: Sequence[Mapping[str, Any]], timed: Set[int], most: int = POINTS
-) -> Session:
+def session(samples: Sequence[Mapping[str, Any]], timed: Set[int], most: int = POINTS) -> Session:
     """The session of a per-second record. Outside of the `timed` steps a second without I/O is a
     gap, in them it is 0; a pause of the record is a gap as well."""
     every = every_of(len(samples), most)

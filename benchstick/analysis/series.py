@@ -29,9 +29,7 @@ def every_of(count: int) -> int:
     return 1 if count <= WHOLE else math.ceil(count / POINTS)
 
 
-def extremes(
-    numbers: Sequence[int], columns: Sequence[Sequence[float]], every: int
-) -> list[int]:
+def extremes(numbers: Sequence[int], columns: Sequence[Sequence[float]], every: int) -> list[int]:
     """The places of the rows to keep of a long table, in order.
 
     Of each `every` rows (by their `numbers`, which rise) those where a column is least and where it

@@ -40,9 +40,9 @@ def big(word: str, width: int) -> list[str]:
         return [word[:width]]
     for scale in (2, 1):
         rows = [
-            (" " * scale).join(
-                "".join(dot * scale for dot in _FONT[letter][at]) for letter in word
-            ).replace("#", "█")
+            (" " * scale)
+            .join("".join(dot * scale for dot in _FONT[letter][at]) for letter in word)
+            .replace("#", "█")
             for at in range(HEIGHT)
         ]
         if len(rows[0]) <= width:

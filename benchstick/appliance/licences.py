@@ -122,6 +122,4 @@ def _front_end(vendor: Path) -> list[Package]:
         return []
     version = re.search(r"\(v([0-9.]+)\)", head)
     licence = "MIT" if "(MIT Licensed)" in head else None
-    return [
-        {"name": "uPlot", "version": version and version[1], "licence": licence, "said": None}
-    ]
+    return [{"name": "uPlot", "version": version and version[1], "licence": licence, "said": None}]

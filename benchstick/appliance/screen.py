@@ -144,10 +144,7 @@ def _reached(view: View) -> list[str]:
     listens = view.page.address if view.page else ""
     every = listens in ("0.0.0.0", "::")
     return [
-        address
-        for port in view.ports
-        for address in port.addresses
-        if every or address == listens
+        address for port in view.ports for address in port.addresses if every or address == listens
     ]
 
 

@@ -78,9 +78,7 @@ def note_sticks(present: Iterable[Mapping[str, Any]]) -> None:
         return
     own = record["stick"]["path"] if record["stick"] else None
     before = {other["path"]: other for other in record["other_sticks"]}
-    others = [
-        before.get(stick["path"], dict(stick)) for stick in present if stick["path"] != own
-    ]
+    others = [before.get(stick["path"], dict(stick)) for stick in present if stick["path"] != own]
     if others != record["other_sticks"]:
         write({**record, "other_sticks": others})
 

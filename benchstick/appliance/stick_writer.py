@@ -238,9 +238,11 @@ def _copy(fd: int, extents: list[Extent], progress: Progress) -> None:
 def _compare(drive: Drive, extents: list[Extent], progress: Progress) -> None:
     """Read back from the drive and not from any cache. DriveLost naming the first difference."""
     total, read = sum(extent.size for extent in extents), 0
-    with _opened(drive, os.O_RDONLY) as fd, mmap.mmap(-1, _CHUNK) as room, mmap.mmap(
-        -1, _CHUNK
-    ) as back:
+    with (
+        _opened(drive, os.O_RDONLY) as fd,
+        mmap.mmap(-1, _CHUNK) as room,
+        mmap.mmap(-1, _CHUNK) as back,
+    ):
         fcntl.ioctl(fd, _BLKFLSBUF, 0)
         for extent, start, size in _chunks(extents):
             _fill(room, extent, start, size)
@@ -297,9 +299,7 @@ def _new_head(image: Image, drive: Drive) -> bytes:
     """The boot loader's parts before the first partition, around the stick's own table."""
     with image.path.open("rb") as file:
         fresh = file.read(image.boot.start)
-    with _unfinished_read(drive), _opened(drive, os.O_RDONLY) as fd, mmap.mmap(
-        -1, _SECTOR
-    ) as room:
+    with _unfinished_read(drive), _opened(drive, os.O_RDONLY) as fd, mmap.mmap(-1, _SECTOR) as room:
         os.preadv(fd, [room], 0)
         own = room[:]
     return fresh[:_BOOT_CODE] + own[_BOOT_CODE:] + fresh[_SECTOR:]

@@ -20,9 +20,10 @@ from benchstick.store import database, records
 
 
 def _labels() -> dict[str, str]:
-    with contextlib.suppress(StoreFailed), contextlib.closing(
-        database.open_reader(data_folder())
-    ) as db:
+    with (
+        contextlib.suppress(StoreFailed),
+        contextlib.closing(database.open_reader(data_folder())) as db,
+    ):
         return records.labels(db)
     return {}
 

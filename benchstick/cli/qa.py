@@ -36,10 +36,20 @@ from benchstick.store.records import storable
 
 @click.command()
 @click.argument("name", metavar="RECIPE")
-@click.option("--drive", "selectors", multiple=True, metavar="D",
-              help="a drive, as often as there are some; none: those on the bench's ports")
-@click.option("--erase", "codes", multiple=True, metavar="CODE",
-              help="the code of a drive whose data may be destroyed; else the recipe's rule holds")
+@click.option(
+    "--drive",
+    "selectors",
+    multiple=True,
+    metavar="D",
+    help="a drive, as often as there are some; none: those on the bench's ports",
+)
+@click.option(
+    "--erase",
+    "codes",
+    multiple=True,
+    metavar="CODE",
+    help="the code of a drive whose data may be destroyed; else the recipe's rule holds",
+)
 @click.option("--scanned", metavar="SERIAL", help="the serial that is on the drive's sticker")
 @click.option("--asset", metavar="TAG", help="goes with the verdict; of one drive, as --order")
 @click.option("--order", metavar="TEXT")
@@ -47,10 +57,19 @@ from benchstick.store.records import storable
 @click.option("--dry-run", is_flag=True, help="tell what would be done; write nothing")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/qa/1 document")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="JUnit XML as well")
-@click.option("--csv", "as_csv", type=click.Path(path_type=Path), metavar="FILE",
-              help="CSV as well, a line for each drive")
-@click.option("--events", type=click.Path(path_type=Path), metavar="FILE",
-              help="key=value lines as well, added to the end of FILE")
+@click.option(
+    "--csv",
+    "as_csv",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="CSV as well, a line for each drive",
+)
+@click.option(
+    "--events",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="key=value lines as well, added to the end of FILE",
+)
 def qa(
     name: str,
     selectors: Sequence[str],

@@ -82,8 +82,7 @@ def _check_used(suites: Sequence[Suite], options: Given) -> None:
     for name in options.params:
         which = name.partition(".")[0]
         is_taken = any(
-            name in {param.name for param in suite.params}
-            or ("." in name and which == suite.name)
+            name in {param.name for param in suite.params} or ("." in name and which == suite.name)
             for suite in suites
         )
         if not is_taken:
@@ -145,9 +144,7 @@ class _Done:
     taken_out: list[int] = field(default_factory=list)
 
 
-def _carry_out_all(
-    readies: Sequence[Ready], home: Path, hotplugs: Collection[int]
-) -> _Done:
+def _carry_out_all(readies: Sequence[Ready], home: Path, hotplugs: Collection[int]) -> _Done:
     tally = _Done()
     queue = Foreground(home, readies)
     try:

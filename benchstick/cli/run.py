@@ -26,8 +26,13 @@ from benchstick.plan.steps import FILESYSTEMS, TARGETS
 @click.option("--target", type=click.Choice(TARGETS))
 @click.option("--fs", type=click.Choice(FILESYSTEMS))
 @click.option("--scale", type=float, metavar="F", help="the part of the file sets to use")
-@click.option("--param", "params", multiple=True, metavar="K=V",
-              help="a parameter of the suite; of several suites: SUITE.K=V")
+@click.option(
+    "--param",
+    "params",
+    multiple=True,
+    metavar="K=V",
+    help="a parameter of the suite; of several suites: SUITE.K=V",
+)
 @click.option("--erase", metavar="CODE", help="the drive's code: its data may be destroyed")
 @click.option("--unlock", metavar="CODE", help="the drive's code: write it although locked")
 @click.option("--dry-run", is_flag=True, help="print the plan and its cost; write nothing")

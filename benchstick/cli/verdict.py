@@ -26,8 +26,13 @@ def verdict() -> None:
 
 @verdict.command("list")
 @click.option("--verdict", "word", type=click.Choice([PASS, FAIL, INCONCLUSIVE]), help="only these")
-@click.option("--before", type=click.IntRange(1, 1 << 62), metavar="N", default=1 << 62,
-              help="those with a lower number")
+@click.option(
+    "--before",
+    type=click.IntRange(1, 1 << 62),
+    metavar="N",
+    default=1 << 62,
+    help="those with a lower number",
+)
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/verdicts/1 document")
 def list_(word: str | None, before: int, as_json: bool) -> None:
     """List the last verdicts, newest first."""

@@ -281,9 +281,7 @@ def _quietly(ask: Callable[[], str | None]) -> str | None:
         return None
 
 
-def _match(
-    tree: Tree, link: str, numbers: dict[str, Node], remote: tuple[str, ...]
-) -> str | None:
+def _match(tree: Tree, link: str, numbers: dict[str, Node], remote: tuple[str, ...]) -> str | None:
     # There are thousands of links: pathlib would take most of the walk's time.
     target = os.readlink(f"{tree.root}/{link}")  # noqa: PTH115
     # Sockets, pipes and the like are shown without a slash.

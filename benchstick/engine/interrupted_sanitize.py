@@ -284,4 +284,3 @@ def interrupt(record: records.RunRecord, db: sqlite3.Connection) -> None:
         if purge.run == record.number:
             with contextlib.suppress(BenchError):
                 record.event(None, "purge", purge.told())
-

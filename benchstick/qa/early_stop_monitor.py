@@ -29,9 +29,7 @@ class Watch:
     somebody cancels, when the process that started this one (`parent`) has died, or when a rule is
     met, whose reason is then in `reason`."""
 
-    def __init__(
-        self, recipe: Recipe, home: Path, cancelled: threading.Event, parent: int
-    ) -> None:
+    def __init__(self, recipe: Recipe, home: Path, cancelled: threading.Event, parent: int) -> None:
         self.stop = threading.Event()
         self.reason: Reason | None = None
         self._recipe = recipe

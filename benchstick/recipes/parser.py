@@ -256,9 +256,7 @@ class _Reader:
             "stops": tuple(stops), "match": match, "start": start, "after": after,
         }  # fmt: skip
 
-    def _rehearse(
-        self, entries: Sequence[Entry], limits: Sequence[Limit], match: Match
-    ) -> None:
+    def _rehearse(self, entries: Sequence[Entry], limits: Sequence[Limit], match: Match) -> None:
         """Notes what shows only when a plan is made: parameters that do not go together, and
         figures that no suite gives."""
         before = len(self.mistakes)

@@ -112,9 +112,7 @@ def _of_limits(judged: Sequence[limits.Judged], state: str) -> list[Json]:
     ]
 
 
-def _why(
-    verdict: str, code: int, failures: Sequence[Json], reasons: Sequence[Json]
-) -> str | None:
+def _why(verdict: str, code: int, failures: Sequence[Json], reasons: Sequence[Json]) -> str | None:
     """The reason that decided, and how many others there are. Corrupt data is always named."""
     causes = {PASS: [], FAIL: failures, INCONCLUSIVE: reasons}[verdict]
     if not causes:

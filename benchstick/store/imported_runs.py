@@ -72,8 +72,7 @@ def add_run(
             ],
         )
         db.execute(
-            "INSERT INTO imports (run, bench, number, digest, imported_utc)"
-            " VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO imports (run, bench, number, digest, imported_utc) VALUES (?, ?, ?, ?, ?)",
             (number, bench, run["number"], digest, utc_now()),
         )
         _add_verdicts(db, number, bench, verdicts)
@@ -90,9 +89,7 @@ def add_verdicts(db: sqlite3.Connection, run: int, verdicts: Sequence[Json]) -> 
             _add_verdicts(db, run, source["bench"], verdicts)
 
 
-def _add_verdicts(
-    db: sqlite3.Connection, run: int, bench: str, verdicts: Sequence[Json]
-) -> None:
+def _add_verdicts(db: sqlite3.Connection, run: int, bench: str, verdicts: Sequence[Json]) -> None:
     for item in verdicts:
         number, text = item["number"], json.dumps(item)
         row = db.execute(

@@ -95,9 +95,7 @@ def entry_refused(db: sqlite3.Connection, number: int, place: int, why: str) -> 
     _entry(db, number, place, "state = 'refused', why = ?", why)
 
 
-def _entry(
-    db: sqlite3.Connection, number: int, place: int, change: str, *values: object
-) -> None:
+def _entry(db: sqlite3.Connection, number: int, place: int, change: str, *values: object) -> None:
     with transaction(db):
         db.execute(
             f"UPDATE queue_entries SET {change} WHERE queue = ? AND place = ?",

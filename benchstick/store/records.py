@@ -612,9 +612,7 @@ def unfinished_purges(db: sqlite3.Connection) -> list[sqlite3.Row]:
         " FROM purges JOIN runs ON runs.number = purges.run"
         " WHERE purges.state IN ('running', 'interrupted') ORDER BY purges.run DESC"
     ).fetchall()
-    return [
-        row for row in rows if row["state"] == "interrupted" or not locks.is_alive(row["uuid"])
-    ]
+    return [row for row in rows if row["state"] == "interrupted" or not locks.is_alive(row["uuid"])]
 
 
 def labels(db: sqlite3.Connection) -> dict[str, str]:

@@ -273,9 +273,7 @@ FROM parts
 """
 
 
-def session(
-    db: sqlite3.Connection, number: int, timed: Set[int], most: int = POINTS
-) -> Session:
+def session(db: sqlite3.Connection, number: int, timed: Set[int], most: int = POINTS) -> Session:
     """The speed by second of a run, as `analysis.session.session` makes it of the samples, which
     may be a hundred thousand: SQLite reduces them four times as fast."""
     every = every_of(samples_count(db, number), most)

@@ -41,9 +41,7 @@ def find(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     """The document of one verdict, with its `number`. BadInput when there is none."""
     row = None
     if has_table(db, "verdicts") and 0 < number < 1 << 63:
-        row = db.execute(
-            "SELECT verdict_json FROM verdicts WHERE number = ?", (number,)
-        ).fetchone()
+        row = db.execute("SELECT verdict_json FROM verdicts WHERE number = ?", (number,)).fetchone()
     if row is None:
         raise BadInput(f"verdict {number}: there is no such verdict", field="verdict")
     return {"number": number, **json.loads(row["verdict_json"])}

@@ -345,8 +345,12 @@ def _headline(grid: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return []
     first = grid[0]
     return [
-        {"label": f"{first['test']} {way}", "value": first[way]["mbps"], "unit": "MB/s",
-         "why": first[way]["why"]}
+        {
+            "label": f"{first['test']} {way}",
+            "value": first[way]["mbps"],
+            "unit": "MB/s",
+            "why": first[way]["why"],
+        }
         for way in ("read", "write")
         if first[way] is not None
     ]

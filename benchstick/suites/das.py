@@ -292,8 +292,12 @@ def _overall(row: Mapping[str, Any], figures: Sequence[FigureJson]) -> Iterator[
 
 def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {"label": f"{row['set']} {row['direction']}", "value": row["mbps"], "unit": "MB/s",
-         "why": row["why"]}
+        {
+            "label": f"{row['set']} {row['direction']}",
+            "value": row["mbps"],
+            "unit": "MB/s",
+            "why": row["why"],
+        }
         for row in rows
     ]
 

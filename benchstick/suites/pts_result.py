@@ -159,9 +159,7 @@ def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) 
             tables.append(_wsat_table(group, by_pass, called))
             charts += _wsat_charts(group, by_pass, called)
             continue
-        cells = {
-            step.test: _cell(step, group, by_pass, departs, physical) for step in group.tests
-        }
+        cells = {step.test: _cell(step, group, by_pass, departs, physical) for step in group.tests}
         overall += [item for cell in cells.values() for item in cell]
         if test != "hir":
             tables += _matrices(plan, group, cells, called, test)
@@ -284,9 +282,7 @@ def _rounds_text(group: Group) -> str:
     return f"rounds {first} to {last} ({phase})"
 
 
-def _cell_charts(
-    group: Group, cells: Cells, called: str, test: str
-) -> Iterator[dict[str, Any]]:
+def _cell_charts(group: Group, cells: Cells, called: str, test: str) -> Iterator[dict[str, Any]]:
     """Lines over the block size, one for each mix."""
     if test == "throughput" or len({step.block for step in group.tests}) < 2:
         return

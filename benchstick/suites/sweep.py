@@ -235,9 +235,7 @@ def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
         )
 
 
-def _depth_steps(
-    request: Asked, wish: _Wish, label: str, *, state: str | None
-) -> Iterator[Step]:
+def _depth_steps(request: Asked, wish: _Wish, label: str, *, state: str | None) -> Iterator[Step]:
     """All depths of each direction; `label` tells them from those of another state, and `made`
     is that."""
     for direction in wish.directions:

@@ -126,9 +126,7 @@ def test_a_wrong_request_is_refused_with_its_field_and_writes_nothing(
     assert len(bench.json("runs", "--practice")["runs"]) == before
 
 
-def test_a_request_that_is_no_object_is_refused(
-    bench: Bench, agent: subprocess.Popen[str]
-) -> None:
+def test_a_request_that_is_no_object_is_refused(bench: Bench, agent: subprocess.Popen[str]) -> None:
     deep: list[object] = []
     for _ in range(900):
         deep = [deep]
@@ -224,9 +222,10 @@ def test_a_test_by_an_uploaded_recipe(agent: subprocess.Popen[str], bench: Bench
         assert message in json.loads(refused["answer_json"])["error"]["message"]
     assert verdicts_of(bench) == []
     assert ask_for_test(bench, erase="practice")["state"] == "done"
-    assert "is being tested" in json.loads(
-        ask_for_test(bench, erase="practice")["answer_json"]
-    )["error"]["message"]
+    assert (
+        "is being tested"
+        in json.loads(ask_for_test(bench, erase="practice")["answer_json"])["error"]["message"]
+    )
     wait_for(lambda: verdicts_of(bench), 90)
     (verdict,) = verdicts_of(bench)
     assert (verdict["verdict"], verdict["labels"]) == ("pass", {"asset": "A-17"})

@@ -26,9 +26,7 @@ def moved(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_rounds_end_at_steady_state_and_the_rest_is_skipped(own_bench: Bench) -> None:
-    document = own_bench.json(
-        *own_bench.practice("pts", *TINY, "--param", "test=throughput")
-    )
+    document = own_bench.json(*own_bench.practice("pts", *TINY, "--param", "test=throughput"))
     assert (document["state"], document["exit_code"]) == ("done", 0)
     assert document["plan"]["ends_early"]
     kinds = [step["kind"] for step in document["steps"]]

@@ -99,9 +99,7 @@ def test_an_older_fio_gives_the_counters_iops_and_skips_latency(own_bench: Bench
     exported = json.loads(
         own_bench.run("export", str(document["number"]), "--format", "json").stdout
     )
-    rates = [
-        round(sample["write_bytes"] / 4096 / sample["dt"]) for sample in exported["samples"]
-    ]
+    rates = [round(sample["write_bytes"] / 4096 / sample["dt"]) for sample in exported["samples"]]
     for value in iops["detail"]["series"]["mean"]:
         assert any(abs(value - rate) <= 1 for rate in rates), (value, rates)
 

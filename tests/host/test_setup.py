@@ -40,7 +40,7 @@ def test_not_debian_names_what_is_missing_and_the_command(tmp_path: Path) -> Non
     dnf.parent.mkdir()
     dnf.write_text("#!/bin/sh\n")
     dnf.chmod(0o755)
-    before = f"mount --bind {release} \"$(readlink -f /etc/os-release)\""
+    before = f'mount --bind {release} "$(readlink -f /etc/os-release)"'
     # Without the folders of the system tools they are missing.
     message = setup("run", before=before, path=f"{dnf.parent}:/usr/bin:/bin")
     assert "this is not Debian" in message

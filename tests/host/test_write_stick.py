@@ -98,9 +98,12 @@ def test_a_free_drive_becomes_a_stick(drive: Drive, image: Path, tmp_path: Path)
     name = parse_id(text_on(drive.path, "benchstick/stick.cfg", tmp_path))
     assert name is not None
     assert f"its id is {name}" in result.stderr
-    assert "stick.cfg" not in subprocess.run(
-        ["mdir", "-b", "-/", "-i", f"{image}@@{MIB}", "::/"], capture_output=True, text=True
-    ).stdout, "the image itself stays as it is"
+    assert (
+        "stick.cfg"
+        not in subprocess.run(
+            ["mdir", "-b", "-/", "-i", f"{image}@@{MIB}", "::/"], capture_output=True, text=True
+        ).stdout
+    ), "the image itself stays as it is"
     again = practice.ensure(paths.data_folder())
     assert again.guard.state == "protected"
     assert "the stick's own" in again.guard.why
@@ -185,9 +188,7 @@ def test_without_the_right_code_nothing_is_written(
 
 
 @pytest.mark.parametrize(("typed", "code"), [("practice\n", 0), ("yes\n", 3), ("\x04", 130)])
-def test_on_a_terminal_the_code_is_typed(
-    drive: Drive, image: Path, typed: str, code: int
-) -> None:
+def test_on_a_terminal_the_code_is_typed(drive: Drive, image: Path, typed: str, code: int) -> None:
     outer, inner = pty.openpty()
     process = subprocess.Popen(
         [ROOT / "scripts/write-stick", image, "practice"], stdin=inner, stdout=inner, stderr=inner
@@ -310,4 +311,3 @@ def test_what_is_no_image_or_no_stick_is_one_clear_line(
     result = write_stick("--update", "--erase", "practice", other, "practice")
     assert result.returncode == 2
     assert "laid out for another version" in result.stderr
-

@@ -227,9 +227,9 @@ class Screen:
         return self._wait(lambda lines: len(lines) > 1 and lines[-1] == "benchstick#", seconds)
 
     def _type(self, text: str) -> None:
-        self.press(*(
-            f"shift-{sign.lower()}" if sign.isupper() else KEYS.get(sign, sign) for sign in text
-        ))
+        self.press(
+            *(f"shift-{sign.lower()}" if sign.isupper() else KEYS.get(sign, sign) for sign in text)
+        )
 
     def _wait(self, is_there: Callable[[list[str]], bool], seconds: float) -> list[str]:
         deadline = time.monotonic() + seconds

@@ -198,9 +198,7 @@ def test_the_derived_figures_and_three_charts(drive_json: Make) -> None:
     assert by_name[f"{test} time until half"]["value"] == 1000
     assert by_name[f"{test} seconds with a latency above 50 ms"]["value"] == 1
     assert {item["state"] for item in by_name.values()} == {"valid"}
-    charts = [
-        (chart["from"], chart["to"], chart["y"]["scale"]) for chart in document["charts"]
-    ]
+    charts = [(chart["from"], chart["to"], chart["y"]["scale"]) for chart in document["charts"]]
     assert charts == [
         (0, 2000, "log"), (1400, 2000, "log"), (1400, 2000, "linear"), (0, 2000, "log"),
     ]  # fmt: skip

@@ -76,8 +76,11 @@ def test_the_usual_screen_shows_all_of_it() -> None:
 @pytest.mark.parametrize(
     "view",
     [
-        VIEW, replace(VIEW, ended=FAIL), replace(VIEW, running=(RUNNING,)),
-        replace(VIEW, slots=SLOTS), replace(VIEW, slots=SLOTS[:1]),
+        VIEW,
+        replace(VIEW, ended=FAIL),
+        replace(VIEW, running=(RUNNING,)),
+        replace(VIEW, slots=SLOTS),
+        replace(VIEW, slots=SLOTS[:1]),
     ],
 )
 @pytest.mark.parametrize("size", [(80, 25), (128, 48), (80, 24), (40, 12), (20, 5), (240, 67)])

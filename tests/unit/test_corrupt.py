@@ -193,8 +193,11 @@ def test_runs_of_an_older_store_get_the_state_that_their_event_says(
     scripts = database.migrations()
     with contextlib.closing(older(bench_home, monkeypatch)) as db:
         for at, (state, code, why, bad) in enumerate(
-            [("done", 0, None, True), ("cancelled", 130, "cancelled", True),
-             ("done", 0, None, False)]
+            [
+                ("done", 0, None, True),
+                ("cancelled", 130, "cancelled", True),
+                ("done", 0, None, False),
+            ]
         ):
             record = add_run(db, drive_json(), f"u{at}")
             record.step_begins(0, "first", "verify", 0.5, "runs/u/00")

@@ -358,9 +358,7 @@ def test_a_practice_drive_is_marked_as_one(drive_json: Make) -> None:
         ({"conditions": {}}, "not proved"),
     ],
 )
-def test_no_certificate_without_proof(
-    drive_json: Make, changes: dict[str, Any], part: str
-) -> None:
+def test_no_certificate_without_proof(drive_json: Make, changes: dict[str, Any], part: str) -> None:
     with pytest.raises(BadInput, match="run 3: no certificate") as no:
         certificate(run_document(drive_json(), **changes))
     assert part in no.value.message

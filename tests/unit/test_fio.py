@@ -94,6 +94,8 @@ def test_compressible_data(share: int, options: list[str]) -> None:
 def test_write_through() -> None:
     assert "--sync=dsync" in fio.command(step(write_through=True), "f", Path("/a"))
     assert not any("sync" in word for word in fio.command(step(), "f", Path("/a")))
+
+
 def test_a_series_is_kept_second_by_second_by_mean_and_maximum() -> None:
     argv = fio.command(step(threads=1, series=True), "/dev/sdx", Path("/a"))
     for option in (

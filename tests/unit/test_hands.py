@@ -467,9 +467,7 @@ def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) ->
 @pytest.mark.parametrize(
     "other", [{"drive": "S2"}, {"identity_key": "x"}, {"diskseq": 6}, {"diskseq": None}]
 )
-def test_another_drive_than_was_chosen_is_not_tested(
-    asking: Asking, other: dict[str, Any]
-) -> None:
+def test_another_drive_than_was_chosen_is_not_tested(asking: Asking, other: dict[str, Any]) -> None:
     asking.drives = [drive()]
     asking.go(hotplugs=())
     with pytest.raises(BadInput, match="unplugged or replaced"):

@@ -59,9 +59,7 @@ def test_a_serial_is_masked_in_every_form(name: str) -> None:
     assert report["drives"][0]["identity"]["port"] == "2-1.3"
 
 
-@pytest.mark.parametrize(
-    "text", [f"x {BLANKS} y", "usb-WD_WX11_A7-0:0", "WDWX11A7", "wd wx11 a7"]
-)
+@pytest.mark.parametrize("text", [f"x {BLANKS} y", "usb-WD_WX11_A7-0:0", "WDWX11A7", "wd wx11 a7"])
 def test_a_serial_with_blanks_is_masked(text: str) -> None:
     document = {"drive": {"serial": {"value": f"  {BLANKS}  ", "unit": None, "source": "x"}},
                 "events": [text]}  # fmt: skip

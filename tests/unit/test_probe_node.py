@@ -39,9 +39,7 @@ def failing(times: int) -> Reads:
     return preadv
 
 
-@pytest.mark.parametrize(
-    ("times", "said"), [(0, "ok"), (1, "ok"), (2, "4096: Input/output error")]
-)
+@pytest.mark.parametrize(("times", "said"), [(0, "ok"), (1, "ok"), (2, "4096: Input/output error")])
 def test_only_what_fails_twice_cannot_be_read(
     node: int, monkeypatch: pytest.MonkeyPatch, times: int, said: str
 ) -> None:

@@ -347,9 +347,7 @@ def test_the_rounds_end_by_the_rule_on_both_sides_of_its_limits(
     # Four rounds are no window, whatever they are.
     fifth = rounds(plan, 5)[0]
     assert Pts().over(plan, fifth, figures(plan, rounds_of(plan, five[:4]))) is None
-    document = Pts().result(
-        plan, figures(plan, rounds_of(plan, five)), drive_json()
-    ).document
+    document = Pts().result(plan, figures(plan, rounds_of(plan, five)), drive_json()).document
     (verdict,) = document["verdicts"]
     assert verdict["state"] == ("reached" if reached else "not yet")
 
@@ -370,13 +368,18 @@ def test_the_cells_are_the_means_of_the_five_rounds_of_steady_state(drive_json: 
     document = result.document
     assert document["method"] == "PTS client"
     matrix, evidence = document["tables"]
-    assert matrix["title"] == (
-        "PTS client: IOPS by read:write, rounds 3 to 7 (steady state)"
-    )
+    assert matrix["title"] == ("PTS client: IOPS by read:write, rounds 3 to 7 (steady state)")
     assert matrix["columns"] == ["block", "100:0", "95:5", "65:35", "50:50", "35:65", "5:95",
                                  "0:100"]  # fmt: skip
     assert [row[0] for row in matrix["rows"]] == [
-        "1 MiB", "128 KiB", "64 KiB", "32 KiB", "16 KiB", "8 KiB", "4 KiB", "512 B"
+        "1 MiB",
+        "128 KiB",
+        "64 KiB",
+        "32 KiB",
+        "16 KiB",
+        "8 KiB",
+        "4 KiB",
+        "512 B",
     ]
     assert {cell for row in matrix["rows"] for cell in row[1:]} == {"100"}
     assert evidence["rows"] == [
@@ -396,9 +399,7 @@ def test_the_cells_are_the_means_of_the_five_rounds_of_steady_state(drive_json: 
     assert lines["average"] == [[3, 100.0], [7, 100.0]]
     assert [at[1] for at in lines["average + 10 %"]] == pytest.approx([110.0, 110.0])
     assert [at[1] for at in lines["average - 10 %"]] == pytest.approx([90.0, 90.0])
-    assert lines["best fit"] == [
-        [3 + at, pytest.approx(value)] for at, value in enumerate(RISE_10)
-    ]
+    assert lines["best fit"] == [[3 + at, pytest.approx(value)] for at, value in enumerate(RISE_10)]
     blocks = document["charts"][1]
     assert blocks["x"] == {"label": "block", "unit": "B", "scale": "log2"}
     assert blocks["series"][0]["name"] == "100:0"

@@ -192,8 +192,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def a_drive(transport: str, **more: object) -> Drive:
     identity = Identity("S1", "Model X", None, None, CAPACITY, "ata3", 0)
     facts = {
-        name: Fact(value, source="test")
-        for name, value in {"transport": transport, **more}.items()
+        name: Fact(value, source="test") for name, value in {"transport": transport, **more}.items()
     }
     return Drive("nosuch", "/dev/nosuch", "8:0", 1, "S1", identity, Guard("free", ""), facts)
 
@@ -457,9 +456,7 @@ def test_an_erase_is_not_gone_on_with_behind_a_bridge(db: Any, ata: AtaDrive) ->
     assert (purge.run, purge.password) == (2, "benchstick")
 
 
-def test_going_on_with_a_purge_keeps_the_password_of_another(
-    db: Any, nvme: NvmeDrive
-) -> None:
+def test_going_on_with_a_purge_keeps_the_password_of_another(db: Any, nvme: NvmeDrive) -> None:
     key = a_drive("nvme").identity.key()
     for number, rung, password in ((1, "security-erase", "benchstick"), (2, "format", None)):
         record = start(db, number).record
@@ -741,9 +738,7 @@ def test_a_run_that_lives_is_not_unfinished(db: Any, ata: AtaDrive) -> None:
     assert [purge.rung for purge in interrupted_sanitize.unfinished(db)] == ["discard"]
 
 
-def test_another_purge_closes_what_was_left_but_not_a_password(
-    db: Any, nvme: NvmeDrive
-) -> None:
+def test_another_purge_closes_what_was_left_but_not_a_password(db: Any, nvme: NvmeDrive) -> None:
     key = a_drive("nvme").identity.key()
     for number, password in ((1, None), (2, "benchstick")):
         record = start(db, number).record

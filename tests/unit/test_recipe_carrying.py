@@ -182,9 +182,7 @@ def test_a_test_whose_asker_has_died_ends(bench_home: Path) -> None:
     assert watch.reason is None
 
 
-def test_a_verdict_is_found_by_the_runs_that_it_rests_on(
-    bench_home: Path, stand_in: None
-) -> None:
+def test_a_verdict_is_found_by_the_runs_that_it_rests_on(bench_home: Path, stand_in: None) -> None:
     run = recorded(bench_home)
     (verdict,) = parallel_drives.carry_out(build_requests("dies"), bench_home, threading.Event())
     verdict["runs"] = [{"number": run.number}]

@@ -154,9 +154,10 @@ def started(home: Path, value: str) -> tuple[list[Any], dict[str, Any], list[str
         return Silent()
 
     lines: list[str] = []
-    with pytest.MonkeyPatch.context() as patch, contextlib.closing(
-        database.open_writer(home)
-    ) as db:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.closing(database.open_writer(home)) as db,
+    ):
         patch.setattr("benchstick.qa.parallel_drives.Child", child)
         station: hands.Hands = autostart_rules.hands(bench(value), home, lines.append)
         station.look([], ())

@@ -271,15 +271,20 @@ def test_what_is_no_recipe_is_told(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("suites", "said"),
     [
-        ('[[suite]]\nname = "das"\nfs = "auto"\nparams.sets = "Hom"\n',
-         "4: sets: 'Hom' is not one of AV"),
-        ('[[suite]]\nname = "cdm"\nparams = { only = "read", mix = 70 }\n',
-         "3: mix: writes, and only=read"),
+        (
+            '[[suite]]\nname = "das"\nfs = "auto"\nparams.sets = "Hom"\n',
+            "4: sets: 'Hom' is not one of AV",
+        ),
+        (
+            '[[suite]]\nname = "cdm"\nparams = { only = "read", mix = 70 }\n',
+            "3: mix: writes, and only=read",
+        ),
         ('[[suite]]\nname = "consistency"\nparams.nand = "1TB"\n', "3: nand: only used with spare"),
-        ('[[suite]]\nname = "cdm"\nparams.size = "4TiB"\n[match]\nsize = "<= 2TB"\n',
-         "3: size: "),
-        ('[[suite]]\nname = "erase"\n[[suite]]\nname = "cdm"\n',
-         "1: fs: cdm keeps the drive's filesystem, but erase before it leaves none"),
+        ('[[suite]]\nname = "cdm"\nparams.size = "4TiB"\n[match]\nsize = "<= 2TB"\n', "3: size: "),
+        (
+            '[[suite]]\nname = "erase"\n[[suite]]\nname = "cdm"\n',
+            "1: fs: cdm keeps the drive's filesystem, but erase before it leaves none",
+        ),
     ],
 )
 def test_suites_that_cannot_be_run_so_on_any_drive_are_told(suites: str, said: str) -> None:

@@ -183,9 +183,7 @@ def test_levels_run_in_two_lanes_and_every_result_counts(
     assert all(f"output of {name}\n" in printed for name in ("host", "lint", "vm"))
 
 
-def test_in_one_lane_the_vm_waits_for_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_one_lane_the_vm_waits_for_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
     monkeypatch.setattr(run_tests, "CLONE", tmp_path)
     monkeypatch.delenv("LANES", raising=False)

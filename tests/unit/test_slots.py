@@ -60,9 +60,7 @@ def test_the_slot_of_a_drive(tree: Tree) -> None:
 def test_the_setting() -> None:
     text = '[bench_ports]\n"slot 1" = "2-4"\nright = ["2-1.2", "ata3"]\n'
     assert read(text, "test").bench_ports == {"slot 1": ("2-4",), "right": ("2-1.2", "ata3")}
-    assert read('[scan_prefixes]\n"OP:" = "operator"', "test").scan_prefixes == {
-        "OP:": "operator"
-    }
+    assert read('[scan_prefixes]\n"OP:" = "operator"', "test").scan_prefixes == {"OP:": "operator"}
 
 
 def test_the_booted_stick_writes_what_it_read() -> None:
@@ -77,8 +75,8 @@ def test_the_booted_stick_writes_what_it_read() -> None:
     [
         ('bench_ports = ["2-4"]', "names with ports"),
         ('[bench_ports]\n"" = "2-4"', "a slot's name"),
-        ('[bench_ports]\na = 5', "names with ports"),
-        ('[bench_ports]\na = []', "names with ports"),
+        ("[bench_ports]\na = 5", "names with ports"),
+        ("[bench_ports]\na = []", "names with ports"),
         ('[bench_ports]\na = "2-4"\nb = "2-4"', "2-4 is in two slots"),
         ('[bench_ports]\na = "/dev/sda"', "'/dev/sda' is not a port"),
         ('[scan_prefixes]\nX = "tag"', "'tag' is not one of"),

@@ -267,9 +267,7 @@ def test_a_running_run_whose_lock_is_free_is_shown_as_interrupted(
 
 def test_the_runs_to_compare_with_are_read_from_their_index_alone(bench_home: Path) -> None:
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        rows = db.execute(
-            "EXPLAIN QUERY PLAN " + comparisons.OTHERS, ("cdm", 0, 30)
-        ).fetchall()
+        rows = db.execute("EXPLAIN QUERY PLAN " + comparisons.OTHERS, ("cdm", 0, 30)).fetchall()
     (plan,) = [row["detail"] for row in rows]
     assert "USING COVERING INDEX runs_by_suite" in plan
 

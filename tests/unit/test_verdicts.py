@@ -356,8 +356,11 @@ def test_every_limit_holds_for_a_pass() -> None:
         ("full_link = true", {"usb_speed": 480}, "port-speed"),
         ("full_link = true", {}, None),
         ("full_link = true", {"usb_speed": None}, "fact-unknown"),
-        ("full_link = true", {"usb_speed": None, "sata_speed": 3000, "sata_capable_speed": 6000},
-         "port-speed"),
+        (
+            "full_link = true",
+            {"usb_speed": None, "sata_speed": 3000, "sata_capable_speed": 6000},
+            "port-speed",
+        ),
         ("full_link = true", {"pcie_width": 2, "pcie_capable_width": 4}, "port-speed"),
         ("link = 10000", {}, None),
         ("link = 20000", {}, "port-speed"),

@@ -26,8 +26,20 @@ def run(serial: str, *more: str) -> Any:
     """One cdm run on the raw drive; its JSON."""
     print("running on", serial, *more, file=sys.stderr, flush=True)
     process = subprocess.run(
-        ["benchstick", "run", "cdm", "--drive", serial, "--unlock", serial, "--erase", serial,
-         *RAW, *more, "--json"],
+        [
+            "benchstick",
+            "run",
+            "cdm",
+            "--drive",
+            serial,
+            "--unlock",
+            serial,
+            "--erase",
+            serial,
+            *RAW,
+            *more,
+            "--json",
+        ],
         capture_output=True,
         text=True,
     )

@@ -109,9 +109,7 @@ def swap_cards(live_vms: StartVm, folder: Path) -> Swapped:
 
 
 @pytest.fixture(scope="module")
-def swapped(
-    live_vms: StartVm, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Swapped]:
+def swapped(live_vms: StartVm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swapped]:
     yield once_more_when_lost(lambda: swap_cards(live_vms, tmp_path_factory.mktemp("cards")))
 
 

@@ -111,9 +111,7 @@ value = 0
 """
 
 
-def add_verdicts(
-    home: Path, db: sqlite3.Connection, numbers: Mapping[str, Any]
-) -> dict[str, int]:
+def add_verdicts(home: Path, db: sqlite3.Connection, numbers: Mapping[str, Any]) -> dict[str, int]:
     """Verdicts on the sample bench's runs: the number of the last of each kind."""
     judgements = made_verdicts.add(db, numbers, made_verdicts.add_runs(home, db))
     return _of_kinds(judgements)
@@ -244,8 +242,10 @@ def paths(numbers: Mapping[str, Any]) -> dict[str, str]:
         "desk": "/desk",
         "verdicts": "/verdicts",
         "verdicts-none": "/verdicts?before=1",
-        **{name: f"/verdicts/{numbers[name]}"
-           for name in ("verdict-pass", "verdict-fail", "verdict-inconclusive")},
+        **{
+            name: f"/verdicts/{numbers[name]}"
+            for name in ("verdict-pass", "verdict-fail", "verdict-inconclusive")
+        },
         "recipes": "/recipes",
         "recipe-test-drive": "/desk/new",
         "recipe-test": "/desk/new?drive=port:1-4:0&recipe=full-review",

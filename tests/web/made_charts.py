@@ -69,9 +69,7 @@ def _fills(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
     }
 
 
-def consistency(
-    plan: Plan, drive: Mapping[str, Any], *, source: str = "fio"
-) -> dict[str, Done]:
+def consistency(plan: Plan, drive: Mapping[str, Any], *, source: str = "fio") -> dict[str, Done]:
     """Fast, then two speeds, then slow with a second of nothing; all of it slower on USB 2. Its
     series is fio's, or of the drive's `counters`."""
     noise = random.Random(5)

@@ -282,4 +282,3 @@ class _Whole:
 
 def _length(outcome: Done) -> float:
     return math.fsum(seconds for seconds, _ in outcome.pieces)
-

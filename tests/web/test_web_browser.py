@@ -129,9 +129,7 @@ def test_from_a_drive_to_its_result(watched: Watched, key: LoginKey, bench: Benc
     expect(page.locator("#chart canvas")).to_be_visible()
 
 
-def test_from_presets_to_a_queue_and_its_end(
-    watched: Watched, key: LoginKey, bench: Bench
-) -> None:
+def test_from_presets_to_a_queue_and_its_end(watched: Watched, key: LoginKey, bench: Bench) -> None:
     sign_in(watched, key)
     page = watched.go("/runs/new?drive=practice&suite=cdm")
     preset = page.get_by_role("link", name=re.compile("^Peak performance"))

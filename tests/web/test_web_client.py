@@ -106,9 +106,7 @@ def test_it_carries_out_a_suite_and_ends_as_the_run(
     assert wish["params"]["passes"] in ("1", 1)
 
 
-def test_what_the_agent_refuses_ends_with_its_exit_code(
-    bench: Bench, url: str, token: str
-) -> None:
+def test_what_the_agent_refuses_ends_with_its_exit_code(bench: Bench, url: str, token: str) -> None:
     def answer(db: sqlite3.Connection, request: int) -> None:
         error = {"code": "refused", "message": "the drive is in use", "field": None}
         records.answer_request(db, request, "refused", answer={"error": error})
@@ -119,9 +117,7 @@ def test_what_the_agent_refuses_ends_with_its_exit_code(
     assert (process.returncode, process.stderr) == (3, "client: the drive is in use\n")
 
 
-def test_it_tests_by_a_recipe_and_ends_as_the_verdict(
-    bench: Bench, url: str, token: str
-) -> None:
+def test_it_tests_by_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, token: str) -> None:
     report = copy.deepcopy(test_recipe_outputs.verdicts()[1])
     assert (report["verdict"], report["exit_code"]) == ("fail", 1)
     code = report["drive"]["code"] = "port:1-4:0"

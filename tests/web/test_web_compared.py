@@ -285,7 +285,6 @@ def test_the_command_writes_the_same(
         assert len(stderr.splitlines()) == 1
 
 
-
 def test_the_charts_go_before_many_figures_and_behind_few(
     client: Browser, compared: dict[str, str]
 ) -> None:

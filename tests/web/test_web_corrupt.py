@@ -49,9 +49,7 @@ def text_of(client: Browser, path: str) -> str:
     return str(answer.text)
 
 
-def test_its_page_has_a_red_banner_with_file_pass_and_place(
-    client: Browser, number: int
-) -> None:
+def test_its_page_has_a_red_banner_with_file_pass_and_place(client: Browser, number: int) -> None:
     text = text_of(client, f"/runs/{number}")
     begin = '<section class="note bad" id="corrupt" role="alert"'
     (banner,) = re.findall(f"{begin}.*?</section>", text, re.DOTALL)
@@ -82,7 +80,7 @@ def test_its_verdict_is_a_fail_in_the_list_of_verdicts(
     assert (answer["verdict"], answer["exit_code"]) == ("fail", 1)
     assert "data-corrupt" in [item["code"] for item in answer["failures"]]
     text = text_of(client, "/verdicts")
-    row = next(row for row in text.split("<tr") if f"/verdicts/{bench.numbers['verdict']}\"" in row)
+    row = next(row for row in text.split("<tr") if f'/verdicts/{bench.numbers["verdict"]}"' in row)
     assert "tag bad" in row and f"run {number} (das): data corrupt" in row
 
 

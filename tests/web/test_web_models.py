@@ -63,9 +63,7 @@ def test_a_sheet_of_the_form_stands_beside_the_figures(signed_in: SignedIn, benc
     assert "Claims beside figures" in words(compared.text)
 
 
-def test_claims_stand_beside_the_runs_that_a_label_joins(
-    signed_in: SignedIn, bench: Bench
-) -> None:
+def test_claims_stand_beside_the_runs_that_a_label_joins(signed_in: SignedIn, bench: Bench) -> None:
     """Behind another bridge the drive has another identity; its label says that it is the same."""
     number, elsewhere = bench.numbers["cdm"], "ABC1|Another enclosure|1000204886016"
     moved = "UPDATE runs SET drive_key = ? WHERE number = ?"

@@ -354,9 +354,7 @@ def test_failures_are_in_the_document(
 ) -> None:
     operation = find(name)
     headers = {"X-CSRF-Token": signed_in.csrf, **wish.get("headers", {})}
-    answer = signed_in.client.open(
-        path, method=operation.method, **{**wish, "headers": headers}
-    )
+    answer = signed_in.client.open(path, method=operation.method, **{**wish, "headers": headers})
     assert answer.status_code == status, answer.text
     check(operation, answer)
 
@@ -404,9 +402,7 @@ ASKED = ("", "?kind=practice", "?drive=practice", "?drive=practice&suite=das&p.p
          "?drive=port:1-4:0&suite=cdm&fs=exfat&p.size=1GiB")  # fmt: skip
 
 
-def page_of(
-    rule: str, bench: Bench, request: int, upload: int, queue: int, verdict: int
-) -> str:
+def page_of(rule: str, bench: Bench, request: int, upload: int, queue: int, verdict: int) -> str:
     """An address of this rule on the sample bench."""
     values = {
         "/drives/<path:code>": "/drives/port:1-4:0",

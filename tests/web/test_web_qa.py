@@ -141,9 +141,7 @@ def test_without_an_agent_nothing_is_known_of_a_slot(
     assert (answer.status_code, answer.json["error"]["code"]) == (409, "no_agent")
 
 
-def test_slots_of_the_settings_are_there_before_the_agent_was(
-    bench: Bench, key: LoginKey
-) -> None:
+def test_slots_of_the_settings_are_there_before_the_agent_was(bench: Bench, key: LoginKey) -> None:
     keep_slots(bench)
     without = browser(create_app(bench.home, settings_file.read("", "test"), key=key))
     assert 'id="slots"' not in without.get("/desk").text
@@ -328,9 +326,10 @@ def test_a_verdict_leads_to_its_recipe_and_its_tag_is_in_the_files_name(
         number = verdicts.keep(db, made)
         made["recipe"]["sha256"] = "0" * 64
         other = verdicts.keep(db, {**made, "labels": {}})
-    assert '<a href="/recipes/full-review"><bdi>Review</bdi></a>' in client.get(
-        f"/verdicts/{number}"
-    ).text
+    assert (
+        '<a href="/recipes/full-review"><bdi>Review</bdi></a>'
+        in client.get(f"/verdicts/{number}").text
+    )
     page = client.get(f"/verdicts/{other}").text
     assert "<bdi>Review</bdi>" in page and "is not kept on this bench" in page
     for at, name in ((number, f"verdict-{number}-A-17-x"), (other, f"verdict-{other}")):
@@ -402,9 +401,10 @@ def test_a_recipe_is_checked_before_it_is_kept(bench: Bench, signed_in: SignedIn
     one = signed_in.client.get("/api/v1/recipes/mine").json
     assert (one["origin"], one["text"], one["recipe"]["allow_erase"]) == ("uploaded", GOOD, True)
     assert one["recipe"]["sha256"] == hashlib.sha256(GOOD.encode()).hexdigest()
-    assert "It replaces the recipe" in signed_in.post(
-        "/recipes/check", {"name": "mine", "text": GOOD}
-    ).text
+    assert (
+        "It replaces the recipe"
+        in signed_in.post("/recipes/check", {"name": "mine", "text": GOOD}).text
+    )
     assert signed_in.post("/recipes/mine/remove", {}).status_code == 303
     assert "mine" not in recipe_names(bench)
 

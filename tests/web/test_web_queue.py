@@ -84,9 +84,7 @@ def test_what_cannot_be_is_told_and_nothing_is_asked_for(
     assert bench.count("requests") == before
 
 
-def test_a_queue_that_has_ended_is_not_changed(
-    signed_in: SignedIn, db: sqlite3.Connection
-) -> None:
+def test_a_queue_that_has_ended_is_not_changed(signed_in: SignedIn, db: sqlite3.Connection) -> None:
     body = {"drive": "practice", "runs": [CDM, DAS], "erase": "practice"}
     made = signed_in.api("/api/v1/queues", body)
     number = made.json["id"]

@@ -49,7 +49,7 @@ def test_a_file_is_imported_shown_as_text_and_removed(signed_in: SignedIn, bench
     assert sorted(item["rank"] or 0 for item in figure["rows"]) == [0, 1, 2]
     without = signed_in.client.get(f"/compare?{query}&references=no")
     assert 'class="ref"' not in without.text
-    assert f'/api/v1/compare?{query.split("&")[0]}' in without.text
+    assert f"/api/v1/compare?{query.split('&')[0]}" in without.text
     assert 'references=no">JSON</a>' in without.text
     assert signed_in.post(f"/references/{kept['id']}/remove", {}).status_code == 303
     assert signed_in.client.get("/api/v1/references").json["references"] == []

@@ -18,8 +18,7 @@ def test_each_page_has_four_pictures(
     monkeypatch.setattr(screenshots, "OUT", tmp_path)
     assert screenshots.take(app, key, {"tokens": "/settings/tokens"}, "/usr/bin/chromium") == 4
     widths = {
-        file.name: struct.unpack(">I", file.read_bytes()[16:20])[0]
-        for file in tmp_path.iterdir()
+        file.name: struct.unpack(">I", file.read_bytes()[16:20])[0] for file in tmp_path.iterdir()
     }
     assert widths == {
         "tokens-light-wide.png": 1240, "tokens-dark-wide.png": 1240,

@@ -143,9 +143,7 @@ def test_who_is_signed_in_meanwhile_goes_straight_back(signed_in: SignedIn) -> N
     assert signed_in.client.get("/login").status_code == 200
 
 
-def test_a_form_of_an_earlier_session_comes_back_as_well(
-    signed_in: SignedIn, bench: Bench
-) -> None:
+def test_a_form_of_an_earlier_session_comes_back_as_well(signed_in: SignedIn, bench: Bench) -> None:
     before = bench.count("requests")
     answer = signed_in.client.post("/runs", data=START)
     assert answer.status_code == 403

@@ -137,9 +137,7 @@ def heights(page: Page) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["N" * 10_000, "long name " * 1000])
-def test_a_long_name_takes_a_few_lines_of_a_list(
-    watched: Watched, bench: Bench, name: str
-) -> None:
+def test_a_long_name_takes_a_few_lines_of_a_list(watched: Watched, bench: Bench, name: str) -> None:
     """As a run of another bench may bring it; that run's own page has the whole name."""
     lists = ("/runs", "/comparisons?suite=cdm")
     before = [heights(watched.go(path)) for path in lists]

@@ -332,7 +332,7 @@ def test_messages_are_found() -> None:
 # ---- translations
 
 
-PO = r'''
+PO = r"""
 # somebody's
 msgid ""
 msgstr ""
@@ -358,7 +358,7 @@ msgstr[1] "%(num)s dny"
 msgstr[2] "%(num)s dní"
 #~ msgid "Gone"
 #~ msgstr "Weg"
-'''
+"""
 
 
 def test_a_translation_is_read() -> None:

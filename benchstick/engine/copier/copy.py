@@ -154,11 +154,7 @@ class _Copy:
     def _prepare(self, opened: OpenSource) -> Mirror:
         if self.target is None or self.root < 0:
             return Mirror(
-                [
-                    Job(folder.path, file)
-                    for folder in opened.tree.folders
-                    for file in folder.files
-                ],
+                [Job(folder.path, file) for folder in opened.tree.folders for file in folder.files],
                 {folder.path: len(folder.files) for folder in opened.tree.folders},
             )
         self.filesystem = self.report.filesystem = filesystem_of(self.root)

@@ -400,9 +400,7 @@ def do_build_set(work: Work, step: BuildSet) -> StepOutcome:
         work.source = None
     files = work.sets[step.set_name]
     place = paths.run_folder() / "ram" / work.uuid
-    work.source = open_cycle(
-        step.source, files, place, folder=work.set_folder, cancel=work.cancel
-    )
+    work.source = open_cycle(step.source, files, place, folder=work.set_folder, cancel=work.cancel)
     work.check_cancelled()
     if work.source.note:
         work.record.event(work.now, "source", work.source.note)
@@ -496,9 +494,7 @@ def _missing_files(report: CopyReport, total: int) -> str | None:
     return None
 
 
-def _copy_detail(
-    files: FileSet, report: CopyReport, detail: Mapping[str, Any]
-) -> dict[str, Any]:
+def _copy_detail(files: FileSet, report: CopyReport, detail: Mapping[str, Any]) -> dict[str, Any]:
     """What the figures of a copy rest on."""
     return {
         "scale": files.scale,

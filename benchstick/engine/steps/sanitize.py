@@ -84,9 +84,7 @@ def do_purge(work: Work, step: Purge) -> StepOutcome:
         "rung": rung.name, "asked": step.asked, "seconds": round(seconds, 1),
         "tool": _version(rung.tool), **evidence,
     }  # fmt: skip
-    outcome = StepOutcome(
-        figures=figures, detail={**detail, **work.extra_conditions["purge"]}
-    )
+    outcome = StepOutcome(figures=figures, detail={**detail, **work.extra_conditions["purge"]})
     if work.cancel.is_set() and not rung.stoppable:
         work.partial = outcome
         raise Cancelled(f"cancelled; {rung.title} came to its end before, nothing was read back")
@@ -171,9 +169,7 @@ def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[N
             _ended_badly(work, step, why)
         raise
     record.purge_ends(step, "done")
-    record.close_purges(
-        key, f"purged in run {record.number}", with_password=rung.tool == "hdparm"
-    )
+    record.close_purges(key, f"purged in run {record.number}", with_password=rung.tool == "hdparm")
 
 
 def _ended_badly(work: Work, step: int, why: str) -> None:

@@ -58,9 +58,7 @@ class Stat:
     def of(name: str) -> Stat:
         words = [int(word) for word in Path(f"/sys/block/{name}/stat").read_text().split()]
         reads, writes = words[0:3], words[4:7]
-        return Stat(
-            reads[0], reads[1], reads[2] * SECTOR, writes[0], writes[1], writes[2] * SECTOR
-        )
+        return Stat(reads[0], reads[1], reads[2] * SECTOR, writes[0], writes[1], writes[2] * SECTOR)
 
 
 @dataclass(frozen=True)
@@ -358,9 +356,7 @@ def test_pts_saturation_tells_what_the_drive_was_given(
         *params(test="wsat", limit=3, **PTS, **TWO),
     )  # fmt: skip
     assert_steps_did_what_they_said(run, raw=True)
-    assert_the_drive_was_given_that_and_no_more(
-        run, Path(f"/sys/block/{name_of(serial)}/queue")
-    )
+    assert_the_drive_was_given_that_and_no_more(run, Path(f"/sys/block/{name_of(serial)}/queue"))
     figure = by_pass(run.document)["reduced RND4K 0:100 Q4T2 written", None]
     assert figure["value"] * 1e9 == pytest.approx(run.sum("write_bytes"), rel=1e-9)
     assert len(run.fio_steps()) == 3 or figure["value"] * 1e9 >= 1 << 30
