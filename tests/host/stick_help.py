@@ -70,6 +70,8 @@ def stick(
         file.truncate(size)
     subprocess.run(["sfdisk", "-q", image], input=table.encode(), check=True, capture_output=True)
     with loop(image, size) as node:
+        # What an earlier user of the loop device left to the kernel goes.
+        subprocess.run(["partx", "--delete", node], capture_output=True)
         call("partx", "--add", node)
         call("mkfs.ext4", "-q", "-F", "-d", root, f"{node}p1")
         call("mkfs.ext4", "-q", "-F", "-b", "4096", f"{node}p2")

@@ -105,16 +105,12 @@ def test_an_access_of_hir_writes_and_waits(own_bench: Bench) -> None:
     exported = json.loads(
         own_bench.run("export", str(document["number"]), "--format", "json").stdout
     )
-    # The samples of the wait itself: five seconds of work, then nothing is written.
-    index = document["steps"].index(step)
-    own = [sample for sample in exported["samples"]
-           if sample["step"] == document["steps"][index]["index"]]  # fmt: skip
-    step_start = step["t_start"]
-    late = [sample["write_bytes"] for sample in own
-            if step_start + 6.5 < sample["t"] < step_start + 9.5]  # fmt: skip
-    early = [sample["write_bytes"] for sample in own if sample["t"] < step_start + 4]
-    assert late
-    assert sum(late) < 0.02 * sum(early), (early, late)
+    # The samples of the wait itself: after five seconds of work nothing is written until the end.
+    # On a busy machine the work starts late, so the end is what the wait is measured from.
+    own = [sample for sample in exported["samples"] if sample["step"] == step["index"]]
+    total = sum(sample["write_bytes"] for sample in own)
+    last_write = max(sample["t"] for sample in own if sample["write_bytes"] > 0.02 * total)
+    assert step["t_end"] - last_write > 3.5, own
 
 
 def test_an_older_fio_skips_the_waits_with_the_reason(own_bench: Bench) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
 import os
 import threading
 from collections.abc import Iterator
@@ -245,9 +246,14 @@ def test_generated(target: Path, ram: RamSource, small: FileSet) -> None:
     assert source.verify(target) == [Difference(victim, 2 * MIB + 5, "differs from there")]
 
 
-def test_generated_rate(small: FileSet) -> None:
-    rate = GeneratedSource(small).measure_rate(0.2)
-    assert rate > 500e6, "slower than any drive that it is for"
+def test_the_rate_of_the_generator_is_its_bytes_by_its_seconds(
+    small: FileSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count(0, 0.25)
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
+    # The clock is read at 0 s, before each chunk, and at the end: at 1 s no chunk more is made.
+    assert GeneratedSource(small).measure_rate(1.0) == 3 * CHUNK / 1.25
 
 
 def test_generated_from_a_manifest(target: Path) -> None:

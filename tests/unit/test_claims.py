@@ -354,3 +354,35 @@ def test_threads_of_the_kernel_are_not_looked_into(tmp_path: Path) -> None:
     assert holders._is_kernel_thread(tree, 2)
     assert not holders._is_kernel_thread(tree, 300)
     assert not holders._is_kernel_thread(tree, 4)
+
+
+@pytest.mark.parametrize(
+    ("serials", "asked", "looked_at"),
+    [
+        (("ONE1", "OTHER1"), "sda", []),
+        (("ONE1", "OTHER1"), "sdb", ["sdb"]),
+        (("ONE1", "OTHER1"), None, ["sdb"]),
+        (("SAME1", "SAME1"), "sda", ["sdb"]),
+    ],
+)
+def test_a_question_about_one_drive_waits_for_the_users_of_it_and_its_second_paths_only(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    serials: tuple[str, str],
+    asked: str | None,
+    looked_at: list[str],
+) -> None:
+    case, _, _ = two(serials)
+    process(case, 77, files={"3": ("/dev/sdb", RW)})
+    candidates: list[str] = []
+
+    def lasting(tree: Tree, opened: list[holders.Opened]) -> list[holders.Opened]:
+        candidates.extend(one.node.name for one in opened)
+        return opened
+
+    monkeypatch.setattr(holders, "lasting", lasting)
+    expand(case.tree, tmp_path / "root")
+    claims = in_use.read(Tree(tmp_path / "root"), asked)
+    assert candidates == looked_at
+    is_noted = any("open for writing" in reason for reason in claims.reasons["sdb"])
+    assert is_noted == bool(looked_at)
