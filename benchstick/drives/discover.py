@@ -89,8 +89,10 @@ def scan(
     if query is ask_live:
         # Else each drive would be locked with this as its reason.
         subprocesses.require("setpriv")
-    shared = _share(root, query, hotplugs, home, deep, skip_queries)
-    shared = replace(shared, brief=frozenset(identity_only))
+    brief = frozenset(identity_only)
+    of = frozenset(disk_names(Tree(root))) - brief if brief else None
+    shared = _share(root, query, hotplugs, home, deep, skip_queries, of)
+    shared = replace(shared, brief=brief)
     names = [name for name in disk_names(shared.tree) if _is_drive(shared, name)]
     with ThreadPoolExecutor(max_workers=_WORKERS) as pool:
         drives = [drive for drive in pool.map(lambda n: _look(shared, n), names) if drive]
@@ -104,7 +106,7 @@ def _share(
     home: Path | None,
     deep: bool,
     skip: Collection[str],
-    of: str | None = None,
+    of: Collection[str] | None = None,
 ) -> _Scan:
     tree = Tree(root)
     runs = tuple(running()) if tree.live else ()
@@ -394,7 +396,7 @@ def reidentify(
     another drive: compare `identity` and `diskseq`. `ignore_run`: ask it although a run holds
     it, for the runner itself.
     """
-    shared = _share(Path("/"), query, hotplugs, home, True, (), of=drive.name)
+    shared = _share(Path("/"), query, hotplugs, home, True, (), of={drive.name})
     if ignore_run:
         shared = replace(shared, runs=())
     tree, name = shared.tree, drive.name

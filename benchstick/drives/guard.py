@@ -187,7 +187,7 @@ class Hold:
             raise Refused(f"{drive.path} became another device since the run began: {outcome}")
         if drive.diskseq is not None and medium.sequence(self._fd) not in (None, drive.diskseq):
             raise DriveLost(f"{_who(drive)} was replaced since the run began: {outcome}")
-        reasons = in_use.read(Tree(), drive.name).reasons.get(drive.name)
+        reasons = in_use.read(Tree(), {drive.name}).reasons.get(drive.name)
         if reasons:
             raise Refused(f"{_who(drive)} is protected: {'; '.join(reasons)}; {outcome}")
 
@@ -336,7 +336,7 @@ def is_idle_stick(drive: Drive, query: Query = ask_live) -> bool:
     """A bench stick that is protected for nothing else: not mounted, not booted from by UUID."""
     tree = Tree()
     inside = partition_table.look(tree, drive.name, Asker(query))
-    used = protections(drive.name, inside, in_use.read(tree, drive.name), but_stick=True)
+    used = protections(drive.name, inside, in_use.read(tree, {drive.name}), but_stick=True)
     return is_stick(inside) and not used
 
 

@@ -13,6 +13,7 @@ import os
 import re
 import stat
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from benchstick import paths
@@ -72,12 +73,12 @@ class Claims:
         return [mount for mount in self.mounts.get(name, []) if mount.is_own]
 
 
-def read(tree: Tree, of: str | None = None) -> Claims:
+def read(tree: Tree, of: Collection[str] | None = None) -> Claims:
     """Collect the claims of the running system on all disks.
 
-    `of`: the one disk that the caller asks about. Descriptors and mappings then count for it and
-    its second paths only. Each of another program costs a moment's wait (`holders.lasting`), which
-    a step on one drive need not pay for the tools on another.
+    `of`: the disks that the caller asks about. Descriptors and mappings then count for those and
+    their second paths only. Each of another program costs a moment's wait (`holders.lasting`),
+    which a step on one drive need not pay for the tools on another.
     """
     claims = Claims(boot_ids=boot_ids(tree))
     by_devno = {
@@ -95,7 +96,9 @@ def read(tree: Tree, of: str | None = None) -> Claims:
     _btrfs(tree, claims)
     _stacked(tree, claims)
     second_paths = twins.find(tree, disk_names(tree))
-    wanted = None if of is None else {of, *(twin.name for twin in second_paths.get(of, ()))}
+    wanted = None
+    if of is not None:
+        wanted = {*of, *(twin.name for name in of for twin in second_paths.get(name, ()))}
     _opened(tree, claims, walk, runners, wanted)
     _exported(tree, claims, by_devno)
     _boot_paths(tree, claims)

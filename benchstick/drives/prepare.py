@@ -203,7 +203,7 @@ def find_filesystem(drive: Drive, *, run: Run = subprocesses.run) -> Prepared:
     Refused, naming the mount point, when the drive is mounted elsewhere; BadInput naming
     `--fs auto --erase CODE` when there is none.
     """
-    foreign = in_use.read(Tree(), drive.name).foreign_mounts(drive.name)
+    foreign = in_use.read(Tree(), {drive.name}).foreign_mounts(drive.name)
     if foreign:
         mount_ = foreign[0]
         raise Refused(

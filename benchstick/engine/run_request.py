@@ -131,7 +131,9 @@ def _others(selector: str, home: Path, labels: Mapping[str, str]) -> list[str]:
     which is meant.
     """
     names = [path.name for path in Path("/sys/block").iterdir()]
-    drives = discover.scan(deep=False, labels=labels, home=home, skip_queries=names)
+    drives = discover.scan(
+        deep=False, labels=labels, home=home, skip_queries=names, identity_only=names
+    )
     try:
         drive = discover.resolve(selector, drives, labels)
     except BadInput:

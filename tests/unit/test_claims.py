@@ -382,7 +382,7 @@ def test_a_question_about_one_drive_waits_for_the_users_of_it_and_its_second_pat
 
     monkeypatch.setattr(holders, "lasting", lasting)
     expand(case.tree, tmp_path / "root")
-    claims = in_use.read(Tree(tmp_path / "root"), asked)
+    claims = in_use.read(Tree(tmp_path / "root"), None if asked is None else {asked})
     assert candidates == looked_at
     is_noted = any("open for writing" in reason for reason in claims.reasons["sdb"])
     assert is_noted == bool(looked_at)
