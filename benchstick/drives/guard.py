@@ -47,7 +47,8 @@ class Hold:
         self._fd = fd
         self._lock_fd = lock_fd
         self._home = home
-        self._query = query
+        # The drive answered when it was taken. A busy machine must not look like a lost drive.
+        self._query = patient(query)
         self._exclusive_depth = 0
         # From the first write on, the medium's content is the bench's own.
         self._is_written = False

@@ -30,7 +30,14 @@ from benchstick.drives import (
     prepare,
     subprocesses,
 )
-from benchstick.drives.device_query import PROBE, SAME, Asker, Query, ask_live
+from benchstick.drives.device_query import (
+    PROBE,
+    SAME,
+    TIMEOUT_SECONDS,
+    Asker,
+    Query,
+    ask_live,
+)
 from benchstick.drives.guard import hold
 from benchstick.drives.subprocesses import Finished
 from benchstick.drives.sysfs import Tree
@@ -163,6 +170,25 @@ def test_a_drive_that_does_not_answer_is_written_with_no_code_and_is_free_when_i
     with hold(free, erase=late.code, destructive=True, home=home, query=query) as drive_hold:
         assert drive_hold.drive.guard == Guard("free", "USB; not in use, and no system found on it")
     assert seen_by(query, home).guard.state == "free"
+
+
+def test_a_busy_machine_does_not_lose_a_drive_that_is_held(
+    usb: Drive, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its probe takes longer than a first look may take, and is given the time of a second one."""
+    times: list[float] = []
+    really = subprocesses.run
+
+    def run(argv: Sequence[str], **options: Any) -> Finished:
+        times.append(options["timeout"])
+        if options["timeout"] <= TIMEOUT_SECONDS:
+            return Finished(tuple(argv), -9, b"", b"", options["timeout"], timed_out=True)
+        return really(argv, **options)
+
+    with take(usb, home) as drive_hold:
+        monkeypatch.setattr(subprocesses, "run", run)
+        drive_hold.check_before_write(writes=False)
+    assert times
 
 
 def test_a_drive_with_an_unreadable_sector_is_still_unlocked_by_its_code(
