@@ -173,7 +173,7 @@ def test_a_drive_that_does_not_answer_is_written_with_no_code_and_is_free_when_i
 
 
 def test_a_busy_machine_does_not_lose_a_drive_that_is_held(
-    usb: Drive, home: Path, monkeypatch: pytest.MonkeyPatch
+    drive: Drive, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its probe takes longer than a first look may take, and is given the time of a second one."""
     times: list[float] = []
@@ -185,7 +185,7 @@ def test_a_busy_machine_does_not_lose_a_drive_that_is_held(
             return Finished(tuple(argv), -9, b"", b"", options["timeout"], timed_out=True)
         return really(argv, **options)
 
-    with take(usb, home) as drive_hold:
+    with take(drive, home) as drive_hold:
         monkeypatch.setattr(subprocesses, "run", run)
         drive_hold.check_before_write(writes=False)
     assert times
