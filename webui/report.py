@@ -21,7 +21,7 @@ Json = Mapping[str, Any]
 
 
 def of_run(run: Json, session: Session, bench: str = "") -> Report:
-    """The report of a `benchstick/run/1` document, with the `verdicts` that rest on it where it has
+    """The report of a `benchstick/run/2` document, with the `verdicts` that rest on it where it has
     them. `session` is its speed by second, `bench` the UUID of the bench that tells."""
     suite = registry.all_suites().get(run["suite"])
     title = run["suite"] if suite is None else suite.title

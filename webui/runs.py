@@ -151,7 +151,7 @@ def suite_title(name: str) -> str:
 
 
 def document(number: int) -> dict[str, Any]:
-    """The `benchstick/run/1` document with the state as it is shown, and what it came to so far."""
+    """The `benchstick/run/2` document with the state as it is shown, and what it came to so far."""
     row = find_run(number)
     run = records.run_json(reader(), number)
     run["state"] = records.shown_state(reader(), row)

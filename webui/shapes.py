@@ -13,6 +13,7 @@ from benchstick.appliance import clock
 from benchstick.drives.bottlenecks import CODES
 from benchstick.drives.types import TRANSPORTS
 from benchstick.plan.labels import KINDS, MOST_CHARACTERS
+from benchstick.plan.quantity import Metric, Statistic
 from benchstick.plan.run_queue import MOST
 from benchstick.plan.steps import FILESYSTEMS
 from benchstick.recipes.model import OPERATORS
@@ -716,7 +717,13 @@ SCHEMAS: dict[str, Schema] = {
     "Figure": record(
         {
             "step": text(),
-            "name": text(),
+            "name": text("for people: the test and the quantity"),
+            "test": text(),
+            "direction": or_null(text(enum=["read", "write", "mix"])),
+            "metric": text(enum=[str(item) for item in Metric]),
+            "statistic": or_null(text(enum=[str(item) for item in Statistic])),
+            "percentile": or_null(number("of the statistic percentile, in percent")),
+            "part": or_null(text("of the test; null: the whole")),
             "value": _FIGURE_VALUE,
             "unit": text(),
             "pass": or_null(whole("null: over all passes")),
@@ -801,7 +808,7 @@ SCHEMAS: dict[str, Schema] = {
         "a run in a list",
     ),
     "Run": document(
-        "run/1",
+        "run/2",
         {
             **_RUN_FIELDS,
             "verdicts": several(_VERDICT_OF_RUN, "those that rest on it"),
@@ -811,7 +818,7 @@ SCHEMAS: dict[str, Schema] = {
         },
     ),
     "RunExport": document(
-        "run/1",
+        "run/2",
         {
             **_RUN_FIELDS,
             "samples": several(ref("Sample")),

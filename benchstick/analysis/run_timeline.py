@@ -47,7 +47,7 @@ class Pass(NamedTuple):
 
 
 def passes(run: Mapping[str, Any]) -> list[Pass]:
-    """The passes of a `benchstick/run/1` document in the order of its plan; empty where no file
+    """The passes of a `benchstick/run/2` document in the order of its plan; empty where no file
     sets are copied."""
     starts = {step["index"]: step["t_start"] for step in run.get("steps") or ()}
     by_set: dict[tuple[str, int], Pass] = {}

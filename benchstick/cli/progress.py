@@ -34,7 +34,7 @@ def carry_out(
 
 
 def document_of(home: Path, number: int) -> dict[str, Any]:
-    """The `benchstick/run/1` document of a run."""
+    """The `benchstick/run/2` document of a run."""
     with contextlib.closing(database.open_reader(home)) as db:
         return records.run_json(db, number)
 

@@ -68,7 +68,7 @@ def _list_runs(practice: bool) -> list[dict[str, Any]]:
 
 @click.command()
 @click.argument("number", type=int, metavar="N")
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/run/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/run/2 document")
 def show(number: int, as_json: bool) -> None:
     """Show run N: its result, what it rests on, what happened."""
     with reader() as db:

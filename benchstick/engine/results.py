@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.engine.measure.per_second_log import BySecond, counter_rates, figures_of
+from benchstick.plan.quantity import quantity_of
 from benchstick.plan.steps import Fio, Plan, plan_from_json
 from benchstick.store.records import Figure, RunRecord, find_run, samples_of, temperatures_of
 from benchstick.suites import registry
@@ -34,7 +35,8 @@ def conclude(
         record.figures(
             [
                 Figure(
-                    step=item["step"], name=item["name"], value=item["value"], unit=item["unit"],
+                    step=item["step"], test=item["test"], quantity=quantity_of(item),
+                    direction=item["direction"], value=item["value"], unit=item["unit"],
                     pass_no=None, target=item.get("target") or target,
                     state=item["state"], why=item["why"], detail=item["detail"],
                 )

@@ -22,7 +22,7 @@ from benchstick.engine.step_artifacts import StepFolder
 from benchstick.errors import Cancelled, DriveLost
 from benchstick.plan import corrupt
 from benchstick.plan.fileset import FileSet
-from benchstick.plan.steps import Plan
+from benchstick.plan.steps import Copy, CopyWithin, Plan
 from benchstick.store.records import Figure, RunRecord
 
 
@@ -104,21 +104,29 @@ class Work:
             how = f"holds another medium: {self.hold.medium_changed}"
         return DriveLost(f"{self.drive.identity.model} ({self.drive.code}): the drive {how}")
 
+    def tests_of_set(self, set_name: str) -> list[str]:
+        """The tests of the plan that copy this file set."""
+        copies = (step for step in self.plan.steps if isinstance(step, Copy | CopyWithin))
+        return list(dict.fromkeys(step.test for step in copies if step.set_name == set_name))
+
     def data_differs(
         self,
         text: str,
         *,
+        tests: Sequence[str] = (),
         set_name: str | None = None,
         pass_no: int | None = None,
         files: int = 0,
         differences: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Keep that what was read back differs from what was written: the run is corrupt."""
+        """Keep that the data read back differs from what was written: the run is corrupt, and the
+        results of `tests` in that pass are invalid."""
         name = self.plan.steps[self.index].name
         self.record.data_differs(
             self.now,
             corrupt.finding(step=self.index, name=name, text=text, set_name=set_name,
                             pass_no=pass_no, files=files, differences=differences),
+            tests,
         )  # fmt: skip
 
     def read_back(self, text: str, *, proved: bool) -> None:

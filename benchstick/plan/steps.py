@@ -102,6 +102,13 @@ class Fio(Step):
     kind: ClassVar[str] = "fio"
 
     @property
+    def direction(self) -> str:
+        """`read`, `write` or `mix`."""
+        if self.mix is not None:
+            return "mix"
+        return "read" if self.rw.endswith("read") else "write"
+
+    @property
     def is_timed(self) -> bool:
         return self.counted
 
@@ -149,6 +156,10 @@ class Copy(Step):
     kind: ClassVar[str] = "copy"
     timed: ClassVar[bool] = True
 
+    @property
+    def test(self) -> str:
+        return f"{self.set_name} {self.direction}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class LaySet(Step):
@@ -174,6 +185,11 @@ class CopyWithin(Step):
     block: int
     kind: ClassVar[str] = "copy-within"
     timed: ClassVar[bool] = True
+    direction: ClassVar[None] = None
+
+    @property
+    def test(self) -> str:
+        return f"{self.set_name} copy"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +214,7 @@ class Skip(Step):
     unit: str = "MB/s"
     pass_no: int = 1
     kind: ClassVar[str] = "skip"
+    direction: ClassVar[None] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ class Evidence:
     """What a drive is judged by.
 
     `drive` and `after` are its JSON before the first run and after the last (None: not looked at,
-    for `after_why`); `runs` the documents (`benchstick/run/1`) in order; `sheet` the model sheet
+    for `after_why`); `runs` the documents (`benchstick/run/2`) in order; `sheet` the model sheet
     that fits; `referenced` the documents of the runs that limits name, by `run N` as the recipe
     writes it.
     """

@@ -65,9 +65,19 @@ class Bundle:
         return digest(self.run, self.samples)
 
 
+def _version_1(run: Mapping[str, Any]) -> dict[str, Any]:
+    """The document as version 1 has it, so that a run has one digest in bundles of any version."""
+    figures = [
+        {name: value for name, value in item.items() if name not in record.TYPED}
+        for item in run["figures"]
+    ]
+    return {**run, "schema": records.OLD_RUN_SCHEMA, "figures": figures}
+
+
 def digest(run: Mapping[str, Any], samples: Sequence[Sequence[Any]]) -> str:
     """SHA-256 of a run's record."""
-    whole_record = json.dumps([record.plain(run), [list(row) for row in samples]], sort_keys=True)
+    document = _version_1(record.plain(run))
+    whole_record = json.dumps([document, [list(row) for row in samples]], sort_keys=True)
     return hashlib.sha256(whole_record.encode("ascii")).hexdigest()
 
 

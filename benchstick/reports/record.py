@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.plan import corrupt
+from benchstick.plan.quantity import Metric, Statistic
 from benchstick.reports import shape
 from benchstick.reports.shape import (
     anything,
@@ -22,7 +23,7 @@ from benchstick.reports.shape import (
     whole,
     wrong,
 )
-from benchstick.store.records import RUN_SCHEMA, Sample
+from benchstick.store.records import OLD_RUN_SCHEMA, RUN_SCHEMA, Sample
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STAMP = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(\.\d{1,6})?Z", re.ASCII)
@@ -124,6 +125,12 @@ _DETAIL = fields(
         "drive_state": maybe(text),
     },
 )  # fmt: skip
+# Of a result; not in documents of version 1.
+TYPED = {
+    "test": text, "direction": maybe(one_of(("read", "write", "mix"))),
+    "metric": one_of(tuple(Metric)), "statistic": maybe(one_of(tuple(Statistic))),
+    "percentile": maybe(number), "part": maybe(text),
+}  # fmt: skip
 _FINDING = fields(
     {
         "step": whole, "name": text, "set": maybe(text), "pass": maybe(whole), "files": whole,
@@ -133,7 +140,7 @@ _FINDING = fields(
 )  # fmt: skip
 _RUN = fields(
     {
-        "schema": one_of((RUN_SCHEMA,)), "number": whole, "uuid": uuid,
+        "schema": one_of((OLD_RUN_SCHEMA, RUN_SCHEMA)), "number": whole, "uuid": uuid,
         "suite": _like(_SUITE, "a suite's name"), "practice": flag, "state": one_of(ENDED),
         "exit_code": maybe(whole), "why": maybe(text), "created_utc": stamp,
         "ended_utc": maybe(stamp), "seconds": maybe(number), "drive": _DRIVE, "plan": _PLAN,
@@ -147,7 +154,7 @@ _RUN = fields(
             "step": text, "name": text, "value": maybe(number), "unit": text, "pass": maybe(whole),
             "target": text, "state": one_of(("valid", "invalid", "skipped")), "why": maybe(text),
             "detail": _DETAIL,
-        })),
+        }, TYPED)),
         "temperatures": each(fields({
             "t": number, "step": whole, "celsius": maybe(number), "source": maybe(text),
             "why": maybe(text),
@@ -160,13 +167,17 @@ _RUN = fields(
 
 
 def check_run(run: Any) -> None:
-    """BadInput unless this is a `benchstick/run/1` document of a run that is over."""
+    """BadInput unless this is a `benchstick/run/2` document of a run that is over."""
     _RUN(run, "run.json")
     anything(run, "run.json")
     if run["state"] == corrupt.STATE and not run.get("corrupt"):
         raise wrong("run.json.corrupt", "a finding is wanted in a run whose data is corrupt")
     if run["state"] != corrupt.STATE and run.get("corrupt"):
         raise wrong("run.json.state", "corrupt is wanted in a run with findings")
+    for item in run["figures"]:
+        lacking = sorted(name for name in TYPED if name not in item)
+        if lacking and run["schema"] != OLD_RUN_SCHEMA:
+            raise wrong(f"run.json.figures: {item['name'][:60]}", f"{lacking[0]} is missing")
     indexes = [step["index"] for step in run["steps"]]
     if indexes != sorted(set(indexes)) or any(at >= len(run["plan"]["steps"]) for at in indexes):
         raise wrong("run.json.steps", "steps of the plan in rising order are wanted")

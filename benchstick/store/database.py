@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchstick import paths
 from benchstick.errors import NoStore, StoreFailed
+from benchstick.store.legacy_names import typed
 
 FILE = "store.db"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -221,6 +222,9 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
     # A migration may make a table again. With foreign keys on, dropping it would look at every row
     # that points to it: each sample of each run.
     db.execute("PRAGMA foreign_keys = OFF")
+    db.create_function(
+        "legacy_field", 3, lambda name, unit, field: typed(name, unit)[field], deterministic=True
+    )
     try:
         for number in range(version, len(scripts)):
             _apply(db, scripts[number], number + 1)

@@ -9,7 +9,9 @@ from typing import Any
 
 from benchstick.errors import BadInput, StoreFailed
 from benchstick.plan import corrupt
+from benchstick.plan.quantity import FIELDS
 from benchstick.store.database import has_table, transaction, utc_now
+from benchstick.store.legacy_names import typed
 
 # More than that wait only where no agent takes them.
 WAITING = 4
@@ -26,7 +28,7 @@ def add_run(
     digest: str,
     verdicts: Sequence[Json] = (),
 ) -> int:
-    """Add a checked `benchstick/run/1` document with its samples (values in the order of
+    """Add a checked `benchstick/run/2` document with its samples (values in the order of
     `records.Sample`) and the `verdicts` that rest on it; its new number. BadInput when the run is
     here already, or a verdict is with other words."""
     with transaction(db):
@@ -45,10 +47,12 @@ def add_run(
         )  # fmt: skip
         db.executemany(
             "INSERT INTO figures (run, step, name, value, unit, pass, target, state, why,"
-            " detail_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " detail_json, test, direction, metric, statistic, percentile, part)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (number, item["step"], item["name"], item["value"], item["unit"], item["pass"],
-                 item["target"], item["state"], item["why"], json.dumps(item["detail"]))
+                 item["target"], item["state"], item["why"], json.dumps(item["detail"]),
+                 *_typed(item))
                 for item in run["figures"]
             ],
         )  # fmt: skip
@@ -240,3 +244,9 @@ def upload_json(db: sqlite3.Connection, upload: int) -> dict[str, Any] | None:
     if db.execute("SELECT 1 FROM uploads WHERE id = ?", (upload,)).fetchone() is None:
         return None
     return {**document, "state": "waiting", "run": None, "text": ""}
+
+
+def _typed(item: Mapping[str, Any]) -> list[Any]:
+    """Test, direction and quantity of a result; of an older bench's by its name."""
+    fields = item if "metric" in item else typed(item["name"], item["unit"])
+    return [fields[name] for name in ("test", "direction", *FIELDS)]

@@ -13,10 +13,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from benchstick.errors import BadInput, StoreFailed
 from benchstick.plan import corrupt
+from benchstick.plan.quantity import Quantity, quantity_of
 from benchstick.store import imported_runs, locks
 from benchstick.store.database import transaction, utc_now
+from benchstick.store.legacy_names import typed
 
-RUN_SCHEMA = "benchstick/run/1"
+RUN_SCHEMA = "benchstick/run/2"
+# The first version had results without typed fields; bundles of it are still read.
+OLD_RUN_SCHEMA = "benchstick/run/1"
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 # Another store and why it is needed, or None when there is no reason to leave the one in use.
@@ -25,23 +29,34 @@ Elsewhere = Callable[[], "tuple[sqlite3.Connection, str] | None"]
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One measured number. `pass_no` None means over all passes; `state` is valid, invalid or
-    skipped, with `why` for the last two. `detail` holds what the number rests on."""
+    """One measured number of a test. `direction`: read, write, mix or None. `pass_no` None means
+    over all passes; `state` is valid, invalid or skipped, with `why` for the last two. `detail`:
+    the conditions and intermediate values."""
 
     step: str
-    name: str
+    test: str
+    quantity: Quantity
     value: float | None
     unit: str
     target: str
+    direction: str | None = None
     pass_no: int | None = None
     state: str = "valid"
     why: str | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """What people read; made of test and quantity, and never taken apart again."""
+        return f"{self.test}{self.quantity.suffix}"
+
     def to_json(self) -> dict[str, Any]:
         return {
             "step": self.step,
             "name": self.name,
+            "test": self.test,
+            "direction": self.direction,
+            **self.quantity.to_json(),
             "value": self.value,
             "unit": self.unit,
             "pass": self.pass_no,
@@ -241,15 +256,15 @@ class RunRecord:
             self._samples(samples)
 
     @_remember
-    def invalidate_pass(self, prefix: str, pass_no: int, why: str) -> None:
-        """Mark the figures of pass `pass_no` whose name begins with `prefix` as invalid."""
+    def invalidate_pass(self, test: str, pass_no: int, why: str) -> None:
+        """Mark all results of `test` in pass `pass_no` as invalid."""
         with self._transaction():
-            self._invalidate(prefix, pass_no, why)
+            self._invalidate(test, pass_no, why)
 
     @_remember
-    def data_differs(self, t: float, finding: Mapping[str, Any]) -> None:
+    def data_differs(self, t: float, finding: Mapping[str, Any], tests: Sequence[str] = ()) -> None:
         """Keep that read-back data differs (`plan.corrupt`): with the run's findings, as an event,
-        and as the reason that makes the figures of that set and pass invalid. All or nothing."""
+        and as the reason that makes the results of `tests` in that pass invalid. All or nothing."""
         text = str(finding["text"])
         with self._transaction():
             findings = [*findings_of(find_run(self.db, self.number)), finding]
@@ -257,28 +272,29 @@ class RunRecord:
                 "UPDATE runs SET corrupt_json = ? WHERE number = ?",
                 (json.dumps(findings), self.number),
             )
-            if finding["set"] is not None:
-                self._invalidate(finding["set"], finding["pass"], text)
+            for test in tests:
+                self._invalidate(test, finding["pass"], text)
             self.db.execute(
                 "INSERT INTO events (run, t, utc, kind, text) VALUES (?, ?, ?, ?, ?)",
                 (self.number, t, utc_now(), corrupt.EVENT, storable(text)),
             )
 
-    def _invalidate(self, prefix: str, pass_no: int, why: str) -> None:
+    def _invalidate(self, test: str, pass_no: int, why: str) -> None:
         self.db.execute(
-            "UPDATE figures SET state = 'invalid', why = ?"
-            " WHERE run = ? AND pass = ? AND substr(name, 1, length(?) + 1) = ? || ' '",
-            (storable(why), self.number, pass_no, prefix, prefix),
+            "UPDATE figures SET state = 'invalid', why = ? WHERE run = ? AND pass = ? AND test = ?",
+            (storable(why), self.number, pass_no, test),
         )
 
     def _figures(self, figures: Sequence[Figure]) -> None:
         self.db.executemany(
             "INSERT INTO figures (run, step, name, value, unit, pass, target, state, why,"
-            " detail_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " detail_json, test, direction, metric, statistic, percentile, part)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     self.number, item.step, item.name, item.value, item.unit, item.pass_no,
                     item.target, item.state, storable(item.why), json.dumps(item.detail),
+                    item.test, item.direction, *item.quantity.to_json().values(),
                 )
                 for item in figures
             ],
@@ -521,12 +537,24 @@ def list_runs(
     ).fetchall()
 
 
+def _typed(row: sqlite3.Row) -> dict[str, Any]:
+    """Test, direction and quantity; of a store that is read and was not migrated by its names."""
+    fields = dict(row)
+    if "test" not in fields:
+        fields = typed(row["name"], row["unit"])
+    return {
+        "test": fields["test"],
+        "direction": fields["direction"],
+        "quantity": quantity_of(fields),
+    }
+
+
 def figures_of(db: sqlite3.Connection, number: int) -> list[Figure]:
     """All figures of a run in the order measured."""
     return [
         Figure(
             step=row["step"],
-            name=row["name"],
+            **_typed(row),
             value=row["value"],
             unit=row["unit"],
             pass_no=row["pass"],
@@ -556,7 +584,7 @@ def temperatures_of(db: sqlite3.Connection, number: int) -> list[tuple[float, fl
 
 
 def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
-    """The `benchstick/run/1` document of one run, samples apart."""
+    """The `benchstick/run/2` document of one run, samples apart."""
     row = find_run(db, number)
     steps = db.execute("SELECT * FROM steps WHERE run = ? ORDER BY idx", (number,)).fetchall()
     temperatures = db.execute(

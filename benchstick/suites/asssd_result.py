@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from benchstick.plan.quantity import SCORE, SPEED, TIME, key_of
 from benchstick.plan.steps import CopyWithin, Plan, Skip
 from benchstick.plan.units import MIB, size_text
 from benchstick.suites.charts import axis, chart, line
@@ -154,13 +155,17 @@ def _score(value: int, bad: tuple[str, str] | None) -> dict[str, Any]:
 
 def _score_figure(name: str, score: Mapping[str, Any]) -> list[dict[str, Any]]:
     return over_all_passes(
-        "Score", [(f"Score {name}", score["value"], "points", {})], score["state"], score["why"]
+        "Score",
+        [(f"Score {name}", SCORE, score["value"], "points", {})],
+        score["state"],
+        score["why"],
+        name if name in WAYS else None,
     )
 
 
 def _copy_row(name: str, figures: Sequence[FigureJson]) -> dict[str, Any] | None:
-    by_name = {one["name"]: one for one in figures if one["pass"] is not None}
-    speed, took = by_name.get(name), by_name.get(f"{name} time")
+    by_key = {key_of(one): one for one in figures if one["pass"] is not None}
+    speed, took = by_key.get((name, SPEED)), by_key.get((name, TIME))
     if speed is None:
         return None
     valid = speed["state"] == "valid"
@@ -182,8 +187,8 @@ def _copy_figures(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     return over_all_passes(
         row["name"],
         [
-            (row["name"], row["mbps"], "MB/s", detail),
-            (f"{row['name']} time", row["seconds"], "s", detail),
+            (row["name"], SPEED, row["mbps"], "MB/s", detail),
+            (row["name"], TIME, row["seconds"], "s", detail),
         ],
         row["state"],
         row["why"],

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchstick.errors import BadInput
+from benchstick.plan.quantity import SPEED, quantity_of
 from benchstick.plan.steps import Fio
 from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
 from benchstick.suites.interface import Asked, FigureJson, assumed_speed
@@ -34,6 +35,9 @@ def label_of(block: int, depth: int, direction: str, *, random: bool = True) -> 
     """`RND4K Q32T1 write`, as CrystalDiskMark names tests."""
     size = f"{block // MIB}M" if block % MIB == 0 else f"{block // KIB}K"
     return f"{'RND' if random else 'SEQ'}{size} Q{depth}T1 {direction}"
+
+
+FILL = f"fill {label_of(FILL_BLOCK, FILL_DEPTH, 'write', random=False)}"
 
 
 def whole_blocks(span: int, block: int, field: str) -> int:
@@ -83,14 +87,13 @@ def random_rate(drive: Mapping[str, Any], block: int, depth: int) -> float:
 def fills(request: Asked, span: int, passes: int) -> Iterator[Fio]:
     """Write the span in order, `passes` times. Each is a figure of its own, of a drive that has
     been filled so often before."""
-    test = f"fill {label_of(FILL_BLOCK, FILL_DEPTH, 'write', random=False)}"
     for number in range(1, passes + 1):
         yield Fio(
-            name=f"{test}, pass {number}",
+            name=f"{FILL}, pass {number}",
             seconds=span / assumed_speed(request.drive),
             bytes_written=span,
             destroys=True,
-            test=test,
+            test=FILL,
             rw="write",
             block=FILL_BLOCK,
             depth=FILL_DEPTH,
@@ -155,7 +158,7 @@ def fill_tables(figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
             state_text(item),
         ]
         for item in figures
-        if item["name"].startswith("fill ") and item["unit"] == "MB/s"
+        if item["test"] == FILL and quantity_of(item) == SPEED
     ]
     if rows:
         yield {"title": "Filling", "columns": ["", "MB/s", "state"], "rows": rows}

@@ -17,6 +17,7 @@ from benchstick.analysis.ncq_verdict import QueueingVerdict, judge_queueing
 from benchstick.analysis.statistics import deviation, mean
 from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, flag, size, whole
+from benchstick.plan.quantity import IOPS, LATENCY, SPEED, Quantity, key_of
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, binary_text
 from benchstick.suites.interface import (
@@ -143,7 +144,7 @@ class Cdm:
             item
             for direction in DIRECTIONS
             for test in tests
-            for item in _overall(f"{test.name} {direction}", test, figures)
+            for item in _overall(test, direction, figures)
         ]
         grid = [_grid_row(test, overall) for test in tests]
         verdict = _queueing(figures, drive)
@@ -272,22 +273,29 @@ def _pass(
     )
 
 
-def _values(figures: Sequence[FigureJson], name: str) -> list[float]:
+def _values(
+    figures: Sequence[FigureJson], test: str, direction: str, quantity: Quantity
+) -> list[float]:
     """The valid values of the single passes, in order."""
     return [
         float(item["value"])
         for item in figures
-        if item["name"] == name and item["pass"] is not None and item["state"] == "valid"
+        if key_of(item) == (f"{test} {direction}", quantity)
+        and item["pass"] is not None
+        and item["state"] == "valid"
     ]
 
 
-def _overall(label: str, test: Test, figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
-    """The figures over all passes: MB/s is the best, latency the lowest mean; with the spread."""
-    passes = [item for item in figures if item["name"] == label and item["pass"] is not None]
+def _overall(test: Test, direction: str, figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
+    """The results over all passes: MB/s is the best, latency the lowest mean; with the spread."""
+    label = f"{test.name} {direction}"
+    passes = [
+        item for item in figures if key_of(item) == (label, SPEED) and item["pass"] is not None
+    ]
     if not passes:
         return
-    speeds = _values(figures, label)
-    latencies = _values(figures, f"{label} latency")
+    speeds = _values(figures, test.name, direction, SPEED)
+    latencies = _values(figures, test.name, direction, LATENCY)
     state, why = "valid", of_fewer(passes)
     if not speeds:
         bad = next(item for item in passes if item["state"] != "valid")
@@ -295,37 +303,38 @@ def _overall(label: str, test: Test, figures: Sequence[FigureJson]) -> Iterator[
     best = max(speeds) if speeds else None
     iops = [speed * 1e6 / test.block for speed in speeds]
     rows = (
-        (label, best, "MB/s", speeds),
-        (f"{label} IOPS", None if best is None else best * 1e6 / test.block, "IOPS", iops),
-        (f"{label} latency", min(latencies) if latencies else None, "us", latencies),
+        (SPEED, best, "MB/s", speeds),
+        (IOPS, None if best is None else best * 1e6 / test.block, "IOPS", iops),
+        (LATENCY, min(latencies) if latencies else None, "us", latencies),
     )
     yield from over_all_passes(
         label,
         [
-            (name, value, unit,
+            (label, quantity, value, unit,
              {"mean": mean(values), "stdev": deviation(values), "passes": values})
-            for name, value, unit, values in rows
+            for quantity, value, unit, values in rows
         ],
         state,
         why,
+        direction,
     )  # fmt: skip
 
 
 def _grid_row(test: Test, overall: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    by_name = {item["name"]: item for item in overall}
+    by_key = {key_of(item): item for item in overall}
 
     def cell(direction: str) -> dict[str, Any] | None:
         label = f"{test.name} {direction}"
-        if label not in by_name:
+        speed = by_key.get((label, SPEED))
+        if speed is None:
             return None
-        speed = by_name[label]
         return {
             "mbps": speed["value"],
             "mean": speed["detail"]["mean"],
             "stdev": speed["detail"]["stdev"],
             "passes": speed["detail"]["passes"],
-            "iops": by_name[f"{label} IOPS"]["value"],
-            "us": by_name[f"{label} latency"]["value"],
+            "iops": by_key[label, IOPS]["value"],
+            "us": by_key[label, LATENCY]["value"],
             "state": speed["state"],
             "why": speed["why"],
         }
@@ -400,10 +409,10 @@ def _text_line(row: Mapping[str, Any], cell: Mapping[str, Any]) -> str:
 
 def _queueing(figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> QueueingVerdict:
     """From random reads, Q32 against Q1; the best passes of both."""
-    deep = _values(figures, f"{RND4K_Q32.name} read IOPS") or _values(
-        figures, f"{RND4K_Q32T16.name} read IOPS"
+    deep = _values(figures, RND4K_Q32.name, "read", IOPS) or _values(
+        figures, RND4K_Q32T16.name, "read", IOPS
     )
-    single = _values(figures, f"{RND4K_Q1.name} read IOPS")
+    single = _values(figures, RND4K_Q1.name, "read", IOPS)
 
     def fact(name: str) -> Any:
         entry = drive.get(name)

@@ -13,16 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchstick.analysis.consistency import LAST, LATE
+from benchstick.analysis.consistency import LATE
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, size, whole
+from benchstick.plan.quantity import SPEED, Statistic, key_of, quantity_of
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, size_text
 from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart
 from benchstick.suites.interface import Asked, FigureJson, Result
-from benchstick.suites.per_second import BySecond
+from benchstick.suites.per_second import CONSISTENCY, STEADY_PART, BySecond
 from benchstick.suites.single_pass import digits
 
 # (block, passes of filling) of each preset.
@@ -224,7 +225,7 @@ def _charts(by_second: BySecond, seconds: int) -> Iterator[dict[str, Any]]:
 
 def _latency_tables(step: Fio, figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
     """Percentiles and histogram of completion latency, over the whole test."""
-    figure = next((item for item in figures if item["name"] == step.test), None)
+    figure = next((item for item in figures if key_of(item) == (step.test, SPEED)), None)
     if figure is None or "totals" not in figure["detail"]:
         return
     totals = figure["detail"]["totals"]
@@ -250,24 +251,22 @@ def _latency_tables(step: Fio, figures: Sequence[FigureJson]) -> Iterator[dict[s
 
 def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Mean and least of the steady part, or of the whole of a short run, and the evenness."""
-    by_end = {
-        end: next((item for item in overall if item["name"].endswith(end)), None)
-        for end in (f" mean from {LATE} s", f" min from {LATE} s", " mean", " min",
-                    f" consistency of the last {LAST} s")
-    }  # fmt: skip
-
-    def has(end: str) -> bool:
-        item = by_end[end]
-        return item is not None and item["value"] is not None
-
-    ends = [f" mean from {LATE} s", f" min from {LATE} s"]
-    if not has(ends[0]):
-        ends = [" mean", " min"]
-    headline = []
-    for end in (*ends, f" consistency of the last {LAST} s"):
-        item = by_end[end]
-        if item is not None and has(end):
-            value = block_device.round_value(item["value"], item["unit"])
-            headline.append({"label": end.strip(), "value": value, "unit": item["unit"],
-                         "state": item["state"], "why": item["why"]})  # fmt: skip
-    return headline
+    by_part: dict[tuple[str | None, str | None], Mapping[str, Any]] = {}
+    for item in overall:
+        if item["value"] is not None:
+            by_part.setdefault((item["statistic"], item["part"]), item)
+    steady: str | None = STEADY_PART
+    if (Statistic.MEAN, steady) not in by_part:
+        steady = None
+    rows = [(statistic, steady) for statistic in (Statistic.MEAN, Statistic.MIN)]
+    items = [(f"{row[0]} {row[1] or ''}".strip(), by_part[row]) for row in rows if row in by_part]
+    items += [
+        (CONSISTENCY.suffix.strip(), item)
+        for item in overall
+        if quantity_of(item) == CONSISTENCY and item["value"] is not None
+    ]
+    return [
+        {"label": label, "value": block_device.round_value(item["value"], item["unit"]),
+         "unit": item["unit"], "state": item["state"], "why": item["why"]}
+        for label, item in items
+    ]  # fmt: skip

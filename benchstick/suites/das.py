@@ -17,6 +17,7 @@ from benchstick.errors import BadInput
 from benchstick.plan import fileset
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.params import Param, choice, size, text, whole
+from benchstick.plan.quantity import SPEED, TIME, key_of
 from benchstick.plan.steps import (
     BuildSet,
     Copy,
@@ -245,8 +246,8 @@ def _set_row(
     item: Mapping[str, Any], direction: str, figures: Sequence[FigureJson]
 ) -> dict[str, Any] | None:
     label = f"{item['name']} {direction}"
-    speeds = [one for one in figures if one["name"] == label and one["pass"] is not None]
-    times = {one["pass"]: one for one in figures if one["name"] == f"{label} time"}
+    speeds = [one for one in figures if key_of(one) == (label, SPEED) and one["pass"] is not None]
+    times = {one["pass"]: one for one in figures if key_of(one) == (label, TIME)}
     if not speeds:
         return None
     passes = [
@@ -284,9 +285,13 @@ def _overall(row: Mapping[str, Any], figures: Sequence[FigureJson]) -> Iterator[
     detail = {key: row[key] for key in ("bytes", "files", "folders", "scale", "stdev", "passes")}
     yield from over_all_passes(
         label,
-        [(label, row["mbps"], "MB/s", detail), (f"{label} time", row["seconds"], "s", detail)],
+        [
+            (label, SPEED, row["mbps"], "MB/s", detail),
+            (label, TIME, row["seconds"], "s", detail),
+        ],
         state,
         why,
+        row["direction"],
     )
 
 

@@ -17,6 +17,7 @@ from benchstick.drives.sanitize_commands import ATA_PASSWORD
 from benchstick.drives.sanitize_methods import AUTO, NONE, RESUME, Offer
 from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, whole
+from benchstick.plan.quantity import MARKS_GONE, PURGE, SHARE, TIME, key_of
 from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, Step, unique_names
 from benchstick.plan.units import binary_text, duration_text, size_text
 from benchstick.suites.interface import Asked, FigureJson, Result, assumed_speed
@@ -163,8 +164,8 @@ class Erase:
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
         """The verdict, and the headline: how, how long, what was read back."""
         step = next(step for step in plan.steps if isinstance(step, Purge))
-        by_name = {str(item["name"]): item for item in figures}
-        duration, proof = by_name.get("purge time"), by_name.get("marks gone")
+        by_key = {key_of(item): item for item in figures}
+        duration, proof = by_key.get((PURGE, TIME)), by_key.get((MARKS_GONE, SHARE))
         proved = proof is not None and proof["state"] == "valid"
         verdict = "pass" if proved else "fail" if proof is not None else "inconclusive"
         text = _sentence(sanitize_methods.find(step.rung).title, duration, proof)

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchstick.drives import sanitize_methods
 from benchstick.errors import BadInput
+from benchstick.plan.quantity import MARKS_GONE
 from benchstick.plan.units import duration_text, size_text
 
 SCHEMA = "benchstick/certificate/1"
@@ -25,14 +26,14 @@ _PRACTICE = "PRACTICE DRIVE: a file on this machine, no drive. This certifies no
 def certificate(run: Mapping[str, Any]) -> dict[str, Any]:
     """The `benchstick/certificate/1` document, its plain text included as `text`.
 
-    `run` is the `benchstick/run/1` document. BadInput when that run proved no purge.
+    `run` is the `benchstick/run/2` document. BadInput when that run proved no purge.
     """
     why = _why_none(run)
     if why is not None:
         raise BadInput(f"run {run['number']}: no certificate: {why}", field="format")
     conditions, purged = run["conditions"], run["conditions"]["purge"]
     rung = sanitize_methods.find(purged["rung"])
-    proof = next(item for item in run["figures"] if item["name"] == "marks gone")
+    proof = next(item for item in run["figures"] if item["test"] == MARKS_GONE)
     document = {
         "schema": SCHEMA,
         "run": {"number": run["number"], "uuid": run["uuid"]},
@@ -81,7 +82,7 @@ def _why_none(run: Mapping[str, Any]) -> str | None:
         return "it was carried out on another bench, which makes it"
     if run["state"] != "done":
         return f"it is {run['state']}" + (f": {run['why']}" if run["why"] else "")
-    proof = [item for item in run["figures"] if item["name"] == "marks gone"]
+    proof = [item for item in run["figures"] if item["test"] == MARKS_GONE]
     if len(proof) != 1 or proof[0]["state"] != "valid" or "purge" not in run["conditions"]:
         return "its purge is not proved"
     return None

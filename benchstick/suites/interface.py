@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from benchstick.analysis.change_points import SampleLike
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.params import Param, Value
+from benchstick.plan.quantity import Quantity
 from benchstick.plan.steps import Fio, Plan
 
 FigureJson = Mapping[str, Any]
@@ -154,17 +155,23 @@ def of_fewer(passes: Sequence[Mapping[str, Any]]) -> str | None:
     )
 
 
+# Test, quantity, value, unit, detail of a result.
+Row = tuple[str, Quantity, float | None, str, Mapping[str, Any]]
+
+
 def over_all_passes(
     label: str,
-    rows: Sequence[tuple[str, float | None, str, Mapping[str, Any]]],
+    rows: Sequence[Row],
     state: str,
     why: str | None,
+    direction: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Figures over all passes of `label`: a row is (name, value, unit, detail)."""
+    """Results over all passes of the step `label`."""
     return [
         {
-            "step": label, "name": name, "value": value, "unit": unit, "pass": None,
-            "state": state, "why": why, "detail": detail,
+            "step": label, "name": f"{test}{quantity.suffix}", "test": test,
+            "direction": direction, **quantity.to_json(), "value": value, "unit": unit,
+            "pass": None, "state": state, "why": why, "detail": detail,
         }
-        for name, value, unit, detail in rows
+        for test, quantity, value, unit, detail in rows
     ]  # fmt: skip

@@ -11,6 +11,14 @@ from typing import Any
 
 from benchstick.analysis.consistency import FIRST, GOOD_LATENCY_US, LAST, LATE
 from benchstick.analysis.series import scaled
+from benchstick.plan.quantity import (
+    IOPS_BY_SECOND,
+    LATENCY_BY_SECOND,
+    Metric,
+    Quantity,
+    Statistic,
+    key_of,
+)
 from benchstick.plan.steps import Fio
 from benchstick.plan.units import KIB
 from benchstick.suites.charts import axis, by_second
@@ -19,11 +27,21 @@ from benchstick.suites.single_pass import digits
 
 # From this block size on reviewers draw MB/s instead of IOPS.
 _LARGE = 64 * KIB
+# Parts of a test that runs by second.
+STEADY_PART, LAST_PART = f"from {LATE} s", f"of the last {LAST} s"
+_STATISTICS: Mapping[str, tuple[Statistic, float | None]] = {
+    "mean": (Statistic.MEAN, None),
+    "min": (Statistic.MIN, None),
+    "p1": (Statistic.PERCENTILE, 1.0),
+    "stdev": (Statistic.STDEV, None),
+}
+HALF = Quantity(Metric.TIME, part="until half")
+CONSISTENCY = Quantity(Metric.CONSISTENCY, part=LAST_PART)
 # (part of the summary, how it is called, seconds it needs, what is told of it)
 _PARTS = (
-    ("all", "", 1, ("mean", "min", "p1")),
-    ("late", f" from {LATE} s", LATE + 1, ("mean", "min", "p1")),
-    ("last", f" of the last {LAST} s", LAST, ("mean", "stdev")),
+    ("all", None, 1, ("mean", "min", "p1")),
+    ("late", STEADY_PART, LATE + 1, ("mean", "min", "p1")),
+    ("last", LAST_PART, LAST, ("mean", "stdev")),
 )
 
 
@@ -38,11 +56,11 @@ class BySecond:
     @staticmethod
     def of(step: Fio, figures: Sequence[FigureJson]) -> BySecond:
         """Those of `step` among the figures of a run."""
-        by_name = {item["name"]: item for item in figures if item["step"] == step.name}
+        by_key = {key_of(item): item for item in figures if item["step"] == step.name}
         return BySecond(
             step,
-            by_name.get(f"{step.test} IOPS by second"),
-            by_name.get(f"{step.test} latency by second"),
+            by_key.get((step.test, IOPS_BY_SECOND)),
+            by_key.get((step.test, LATENCY_BY_SECOND)),
         )
 
     @property
@@ -66,26 +84,31 @@ class BySecond:
         summary = self._summary
         if summary is None:
             if self.iops is not None:
-                yield self._figure(f"{self.unit} mean", None, self.unit, {}, 1)
+                yield self._figure(self.quantity("mean"), None, self.unit, {}, 1)
             return
         for key, where, least, names in _PARTS:
             part = summary[key] or {}
             for name in names:
                 value = self._scaled(part.get(name))
-                yield self._figure(f"{self.unit} {name}{where}", value, self.unit, part, least)
+                yield self._figure(self.quantity(name, where), value, self.unit, part, least)
         last = summary["last"] or {}
-        yield self._figure(
-            f"consistency of the last {LAST} s", last.get("consistency"), "mean/stdev", last, LAST
-        )
+        yield self._figure(CONSISTENCY, last.get("consistency"), "mean/stdev", last, LAST)
         yield self._half(summary)
         if self.latency is not None and "above" in self.latency["detail"]:
-            name = f"seconds with a latency above {GOOD_LATENCY_US // 1000} ms"
+            part = f"with a latency above {GOOD_LATENCY_US // 1000} ms"
             above = self.latency["detail"]["above"]
-            yield self._made(name, above, "s", {}, self.latency["state"], self.latency["why"])
+            quantity = Quantity(Metric.SECONDS, part=part)
+            state, why = self.latency["state"], self.latency["why"]
+            yield self._made(quantity, above, "s", {}, state, why)
+
+    def quantity(self, statistic: str, part: str | None = None) -> Quantity:
+        """A statistic of the rate by second, as the summaries name it."""
+        metric = Metric.SPEED if self.unit == "MB/s" else Metric.IOPS
+        return Quantity(metric, *_STATISTICS[statistic], part)
 
     def _made(
         self,
-        name: str,
+        quantity: Quantity,
         value: float | None,
         unit: str,
         detail: Mapping[str, Any],
@@ -95,12 +118,17 @@ class BySecond:
         test = self.step.test
         measured = self.iops["detail"] if self.iops is not None else {}
         own = {key: measured[key] for key in ("drive_state",) if key in measured}
-        rows = [(f"{test} {name}", value, unit, {**detail, **own})]
-        (figure,) = over_all_passes(test, rows, state, why)
+        rows = [(test, quantity, value, unit, {**detail, **own})]
+        (figure,) = over_all_passes(test, rows, state, why, self.step.direction)
         return figure
 
     def _figure(
-        self, name: str, value: float | None, unit: str, detail: Mapping[str, Any], least: int
+        self,
+        quantity: Quantity,
+        value: float | None,
+        unit: str,
+        detail: Mapping[str, Any],
+        least: int,
     ) -> dict[str, Any]:
         """A figure of the IOPS; skipped where the run has not the `least` seconds it needs."""
         assert self.iops is not None
@@ -109,12 +137,12 @@ class BySecond:
             seconds = (self._summary or {"seconds": 0})["seconds"]
             short = f"needs {least} s, the series has {seconds} s"
             state, why = "skipped", short if seconds < least else "the seconds do not differ"
-        return self._made(name, value, unit, detail, state, why)
+        return self._made(quantity, value, unit, detail, state, why)
 
     def _half(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         first, seconds = summary["first"], summary["seconds"]
         detail = {"first": self._scaled(first), "unit": self.unit}
-        figure = self._figure("time until half", summary["half_after"], "s", detail, 2 * FIRST)
+        figure = self._figure(HALF, summary["half_after"], "s", detail, 2 * FIRST)
         if figure["state"] == "skipped" and seconds >= 2 * FIRST:
             # That the drive never lost half is an answer, and no lack of one.
             return {**figure, "state": "valid", "why": f"never in {seconds} s"}
@@ -134,7 +162,7 @@ class BySecond:
             values = [self._scaled(part[name]) for name in ("mean", "min", "p1", "stdev")]
             rows.append(
                 [
-                    where.strip() or "whole run",
+                    where or "whole run",
                     digits(part["seconds"]),
                     *(digits(value, places) for value in values),
                     digits(part["consistency"], 2),

@@ -17,6 +17,8 @@ from benchstick.drives import sanitize_methods
 from benchstick.drives.sanitize_methods import AUTO, NONE
 from benchstick.errors import BadInput
 from benchstick.plan.params import Param, Value, choice
+from benchstick.plan.quantity import MARKS_GONE, SHARE, TIME, key_of
+from benchstick.plan.quantity import PURGE as PURGE_TEST
 from benchstick.plan.steps import Plan, Purge, Step
 from benchstick.suites.erase import of_password, purge_steps, why_not
 from benchstick.suites.interface import Asked, FigureJson, assumed_speed
@@ -102,10 +104,10 @@ def state_told(plan: Plan, figures: Sequence[FigureJson]) -> str:
     rungs = [step.rung for step in plan.steps if isinstance(step, Purge)]
     if not rungs:
         return plan.state_after(None)
-    by_name = {str(item["name"]): item for item in figures}
-    if "purge time" not in by_name:
+    by_key = {key_of(item): item for item in figures}
+    if (PURGE_TEST, TIME) not in by_key:
         return plan.state_after(None)
-    state, proof = sanitize_methods.state_after(rungs[0]), by_name.get("marks gone")
+    state, proof = sanitize_methods.state_after(rungs[0]), by_key.get((MARKS_GONE, SHARE))
     if proof is not None and proof["state"] != "valid":
         state = sanitize_methods.not_proved(state, str(proof["why"]))
     return plan.state_after(state)

@@ -18,24 +18,36 @@ from benchstick.analysis.steady import (
     Window,
     judge_steady,
 )
+from benchstick.plan.quantity import (
+    IOPS,
+    LATENCY,
+    LATENCY_MAX,
+    SPEED,
+    Metric,
+    Quantity,
+    key_of,
+    quantity_of,
+)
 from benchstick.plan.steps import Fio, Plan, Skip
 from benchstick.plan.units import KIB, binary_text, size_text
 from benchstick.suites.block_device import round_value, table_text
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import FigureJson, Result, of_fewer, over_all_passes
+from benchstick.suites.interface import FigureJson, Result, Row, of_fewer, over_all_passes
 from benchstick.suites.single_pass import digits, read_modify_write
 
 NOT_CONFORMANT = "not SNIA-conformant"
 REDUCED = "reduced"
-# (what follows the test's name, unit, digits) of the variable that is tracked, by test.
+# (quantity, unit, digits) of the variable that is tracked, by test.
 _TRACKED = {
-    "iops": (" IOPS", "IOPS", 0),
-    "throughput": ("", "MB/s", 1),
-    "latency": (" latency", "us", 1),
-    "wsat": (" IOPS", "IOPS", 0),
-    "hir": (" IOPS", "IOPS", 0),
+    "iops": (IOPS, "IOPS", 0),
+    "throughput": (SPEED, "MB/s", 1),
+    "latency": (LATENCY, "us", 1),
+    "wsat": (IOPS, "IOPS", 0),
+    "hir": (IOPS, "IOPS", 0),
 }
 _TABLE_ROWS = 24
+_IOPS_FIRST = Quantity(Metric.IOPS, part="of the first round")
+_IOPS_LAST = Quantity(Metric.IOPS, part=f"of the last {WINDOW} rounds")
 
 
 def method(preset: str, departs: Sequence[str]) -> str:
@@ -82,18 +94,18 @@ class Group:
         return "invalid", f"only {steady_state.rounds} rounds, before steady state"
 
 
-Figures = Mapping[tuple[str, Any], FigureJson]
+Figures = Mapping[tuple[str, Quantity, Any], FigureJson]
 
 
 def _by_pass(figures: Sequence[FigureJson]) -> Figures:
-    return {(str(item["name"]), item["pass"]): item for item in figures}
+    return {(*key_of(item), item["pass"]): item for item in figures}
 
 
 def groups_of(plan: Plan, figures: Sequence[FigureJson]) -> list[Group]:
     """Every group of the plan, in order."""
     by_pass = _by_pass(figures)
     steps = [step for step in plan.steps if isinstance(step, Fio) and step.round]
-    suffix, unit, places = _TRACKED[str(plan.params["test"])]
+    quantity, unit, places = _TRACKED[str(plan.params["test"])]
     groups = []
     for name in dict.fromkeys(step.group for step in steps):
         own = [step for step in steps if step.group == name]
@@ -101,15 +113,15 @@ def groups_of(plan: Plan, figures: Sequence[FigureJson]) -> list[Group]:
         writes = [step for step in tests if step.rw in ("write", "randwrite")]
         tracked = next((step for step in writes if step.block == 4 * KIB), writes[-1])
         most = own[-1].round
-        values = tuple(_values(by_pass, f"{tracked.test}{suffix}", most))
+        values = tuple(_values(by_pass, tracked.test, quantity, most))
         groups.append(Group(name, tests, tracked, most, values, unit, places))
     return groups
 
 
-def _values(by_pass: Figures, name: str, most: int) -> Iterator[float | None]:
+def _values(by_pass: Figures, test: str, quantity: Quantity, most: int) -> Iterator[float | None]:
     """The value of each round measured so far; None where it is not to be believed."""
     for number in range(1, most + 1):
-        item = by_pass.get((name, number))
+        item = by_pass.get((test, quantity, number))
         if item is None:
             return
         yield float(item["value"]) if item["state"] == "valid" else None
@@ -119,7 +131,7 @@ def written_of(group: Group, by_pass: Figures) -> list[int]:
     """Bytes written up to the end of each round."""
     written_bytes, totals = 0, []
     for number in range(1, len(group.values) + 1):
-        detail = by_pass[(group.tracked.test, number)].get("detail") or {}
+        detail = by_pass[group.tracked.test, SPEED, number].get("detail") or {}
         written_bytes += int((detail.get("totals") or {}).get("write_bytes") or 0)
         totals.append(written_bytes)
     return totals
@@ -197,9 +209,9 @@ def _cell(
     """The figures of one cell over the rounds of the window."""
     first, last = group.window
     rounds = [
-        by_pass[(step.test, number)]
+        by_pass[step.test, SPEED, number]
         for number in range(first, last + 1)
-        if (step.test, number) in by_pass
+        if (step.test, SPEED, number) in by_pass
     ]
     if not rounds:
         return []
@@ -210,28 +222,27 @@ def _cell(
     flag = read_modify_write(step.block, physical) if step.rw.endswith(("write", "rw")) else None
     why = _joined(why, of_fewer(rounds) if good else None, flag, departs)
 
-    def values(suffix: str) -> list[float]:
-        names = ((f"{step.test}{suffix}", number) for number in sorted(good))
-        return [float(by_pass[name]["value"]) for name in names if name in by_pass]
+    def values(quantity: Quantity) -> list[float]:
+        keys = ((step.test, quantity, number) for number in sorted(good))
+        return [float(by_pass[key]["value"]) for key in keys if key in by_pass]
 
     detail = {"rounds": [first, last], "steady": group.steady.state, "of": len(good)}
-    rows: list[tuple[str, float | None, str, Mapping[str, Any]]] = [
-        (f"{step.test}{suffix}", mean(values(suffix)), unit,
-         {**detail, "values": values(suffix)})
-        for suffix, unit in (("", "MB/s"), (" IOPS", "IOPS"), (" latency", "us"))
+    rows: list[Row] = [
+        (step.test, quantity, mean(values(quantity)), unit,
+         {**detail, "values": values(quantity)})
+        for quantity, unit in ((SPEED, "MB/s"), (IOPS, "IOPS"), (LATENCY, "us"))
     ]  # fmt: skip
-    rows.append((f"{step.test} latency max", max(values(" latency max"), default=None), "us",
-                 detail))  # fmt: skip
-    return over_all_passes(step.test, rows, state, why)
+    most = max(values(LATENCY_MAX), default=None)
+    rows.append((step.test, LATENCY_MAX, most, "us", detail))
+    return over_all_passes(step.test, rows, state, why, step.direction)
 
 
 Cells = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def _value(cells: Cells, test: str, suffix: str) -> float | None:
-    return next(
-        (item["value"] for item in cells.get(test, ()) if item["name"] == f"{test}{suffix}"), None
-    )
+def _value(cells: Cells, test: str, quantity: Quantity) -> float | None:
+    items = cells.get(test, ())
+    return next((item["value"] for item in items if quantity_of(item) == quantity), None)
 
 
 def _mix(step: Fio) -> int:
@@ -245,21 +256,21 @@ def _matrices(
 ) -> Iterator[dict[str, Any]]:
     """The matrix of the test: a row for each block size, a column for each mix."""
     kinds = {
-        "iops": ((" IOPS", "IOPS", 0),),
-        "throughput": (("", "MB/s", 1),),
+        "iops": ((IOPS, "IOPS", 0),),
+        "throughput": ((SPEED, "MB/s", 1),),
         "latency": (
-            (" latency", "mean latency, us", 1),
-            (" latency max", "highest latency, us", 1),
+            (LATENCY, "mean latency, us", 1),
+            (LATENCY_MAX, "highest latency, us", 1),
         ),
     }[test]
     mixes = list(dict.fromkeys(_mix(step) for step in group.tests))
     blocks = list(dict.fromkeys(step.block for step in group.tests))
     at = {(step.block, _mix(step)): step.test for step in group.tests}
-    for suffix, what, places in kinds:
+    for quantity, what, places in kinds:
         rows = [
             [
                 binary_text(block),
-                *(digits(_value(cells, at[block, mix], suffix), places) for mix in mixes),
+                *(digits(_value(cells, at[block, mix], quantity), places) for mix in mixes),
             ]
             for block in blocks
         ]
@@ -286,7 +297,7 @@ def _cell_charts(group: Group, cells: Cells, called: str, test: str) -> Iterator
     """Lines over the block size, one for each mix."""
     if test == "throughput" or len({step.block for step in group.tests}) < 2:
         return
-    suffix, unit, _ = _TRACKED[test]
+    quantity, unit, _ = _TRACKED[test]
     mixes = list(dict.fromkeys(_mix(step) for step in group.tests))
     yield chart(
         f"{called}: {'latency' if test == 'latency' else unit} by block size",
@@ -296,7 +307,7 @@ def _cell_charts(group: Group, cells: Cells, called: str, test: str) -> Iterator
             curve(
                 f"{mix}:{100 - mix}",
                 sorted(
-                    (float(step.block), _value(cells, step.test, suffix))
+                    (float(step.block), _value(cells, step.test, quantity))
                     for step in group.tests
                     if _mix(step) == mix
                 ),
@@ -389,7 +400,7 @@ def _wsat_rows(group: Group, by_pass: Figures) -> list[tuple[int, float, float, 
     test = group.tracked.test
     rows = []
     for number, total in enumerate(written_of(group, by_pass), 1):
-        latency = by_pass.get((f"{test} latency", number))
+        latency = by_pass.get((test, LATENCY, number))
         valid = latency is not None and latency["state"] == "valid"
         rows.append(
             (number, number * float(group.tracked.runtime or 0), total / 1e9,
@@ -399,9 +410,9 @@ def _wsat_rows(group: Group, by_pass: Figures) -> list[tuple[int, float, float, 
 
 
 def _wsat_figures(group: Group, by_pass: Figures, departs: str | None) -> list[dict[str, Any]]:
-    test = group.tracked.test
+    test, direction = group.tracked.test, group.tracked.direction
     totals = written_of(group, by_pass)
-    rounds = [by_pass[(test, number)] for number in range(1, len(totals) + 1)]
+    rounds = [by_pass[test, SPEED, number] for number in range(1, len(totals) + 1)]
     values = [value for value in group.values if value is not None]
     last = [value for value in group.values[-WINDOW:] if value is not None]
     state, why = ("valid", of_fewer(rounds)) if values else (rounds[0]["state"], rounds[0]["why"])
@@ -412,15 +423,19 @@ def _wsat_figures(group: Group, by_pass: Figures, departs: str | None) -> list[d
     elif values and len(last) < WINDOW:
         few = f"of {len(last)} rounds only"
     start_rows = [
-        (f"{test} written", totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
-        (f"{test} IOPS of the first round", values[0] if values else None, "IOPS", {}),
+        (test, Quantity(Metric.WRITTEN), totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
+        (test, _IOPS_FIRST, values[0] if values else None, "IOPS", {}),
     ]
     # Of a run cut short the last rounds are none of the saturated drive.
-    end_rows = [(f"{test} IOPS of the last {WINDOW} rounds", mean(last), "IOPS", {"values": last})]
+    end_rows = [(test, _IOPS_LAST, mean(last), "IOPS", {"values": last})]
     return [
-        *over_all_passes(test, start_rows, state, _joined(gap, why, departs)),
+        *over_all_passes(test, start_rows, state, _joined(gap, why, departs), direction),
         *over_all_passes(
-            test, end_rows, "invalid" if gap and values else state, _joined(gap, why, few, departs)
+            test,
+            end_rows,
+            "invalid" if gap and values else state,
+            _joined(gap, why, few, departs),
+            direction,
         ),
     ]
 
@@ -461,13 +476,13 @@ def _waits(plan: Plan, group: Group, by_pass: Figures) -> Iterator[dict[str, Any
     base = mean([value for value in group.values[first - 1 : last] if value is not None])
     steps = [step for step in plan.steps if isinstance(step, Fio) and ", " in step.test]
     for waiting, without in zip(steps[::2], steps[1::2], strict=True):
-        if (waiting.test, 1) not in by_pass and (without.test, 1) not in by_pass:
+        if (waiting.test, SPEED, 1) not in by_pass and (without.test, SPEED, 1) not in by_pass:
             return
         yield {
             "wait": int(waiting.rest),
             "base": base,
             "cells": [
-                (step.test, by_pass.get((step.test, 1)), by_pass.get((f"{step.test} IOPS", 1)))
+                (step, by_pass.get((step.test, SPEED, 1)), by_pass.get((step.test, IOPS, 1)))
                 for step in (waiting, without)
             ],
             "group": group.why,
@@ -482,14 +497,14 @@ def _iops(row: Mapping[str, Any], at: int) -> float | None:
 
 
 def _wait_figures(row: Mapping[str, Any], departs: str | None) -> Iterator[dict[str, Any]]:
-    for at, (test, speed, _) in enumerate(row["cells"]):
+    for at, (step, speed, _) in enumerate(row["cells"]):
         if speed is None:
             continue
         valid = speed["state"] == "valid"
         state, why = row["group"] if valid else (speed["state"], speed["why"])
         yield from over_all_passes(
-            test, [(f"{test} IOPS", _iops(row, at), "IOPS", {"steady": row["base"]})], state,
-            _joined(why, departs),
+            step.test, [(step.test, IOPS, _iops(row, at), "IOPS", {"steady": row["base"]})],
+            state, _joined(why, departs), step.direction,
         )  # fmt: skip
 
 
@@ -529,29 +544,26 @@ def _headline(
     overall: Iterable[Mapping[str, Any]], groups: Sequence[Group], test: str, called: str
 ) -> list[dict[str, Any]]:
     """What the test is known for: the tracked test, all reads beside it; the ends of WSAT."""
-    suffix = _TRACKED[test][0]
+    quantity = _TRACKED[test][0]
     if test == "wsat":
-        names = [
-            f"{group.tracked.test} IOPS of the {end}"
-            for group in groups
-            for end in ("first round", f"last {WINDOW} rounds")
-        ]
+        keys = [(group.tracked.test, end) for group in groups for end in (_IOPS_FIRST, _IOPS_LAST)]
     else:
-        names = [
-            f"{step.test}{suffix}"
+        keys = [
+            (step.test, quantity)
             for group in groups
             for step in group.tests
             if step.block == group.tracked.block and _mix(step) in (0, 100)
         ]
-    by_name = {item["name"]: item for item in overall}
+    by_key = {key_of(item): item for item in overall}
+    items = [by_key[key] for key in keys if key in by_key]
     return [
         {
-            "label": f"{name} ({called})",
-            "value": round_value(by_name[name]["value"], by_name[name]["unit"]),
-            "unit": by_name[name]["unit"],
-            "state": by_name[name]["state"],
-            "why": by_name[name]["why"],
+            "label": f"{item['name']} ({called})",
+            "value": round_value(item["value"], item["unit"]),
+            "unit": item["unit"],
+            "state": item["state"],
+            "why": item["why"],
         }
-        for name in names
-        if name in by_name and by_name[name]["value"] is not None
+        for item in items
+        if item["value"] is not None
     ]

@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from benchstick.plan.quantity import (
+    IOPS,
+    LATENCY,
+    LATENCY_MAX,
+    SPEED,
+    Quantity,
+    key_of,
+    latency_percentile,
+)
 from benchstick.plan.units import binary_text
 from benchstick.suites.interface import FigureJson, over_all_passes
 
@@ -37,14 +46,14 @@ def cell(
     None when it was skipped or is not to be believed. `flag` is what a valid figure must say of
     itself; `why` holds it, or the reason of another `state`.
     """
-    by_name = {item["name"]: item for item in figures if item["pass"] is not None}
-    speed = by_name.get(label)
+    by_key = {key_of(item): item for item in figures if item["pass"] is not None}
+    speed = by_key.get((label, SPEED))
     if speed is None:
         return None
     valid = speed["state"] == "valid"
 
-    def value(name: str) -> float | None:
-        figure = by_name.get(f"{label}{name}")
+    def value(quantity: Quantity) -> float | None:
+        figure = by_key.get((label, quantity))
         return None if figure is None or not valid else float(figure["value"])
 
     totals = (speed.get("detail") or {}).get("totals") or {}
@@ -53,11 +62,12 @@ def cell(
     if seconds is not None and seconds < SHORT_SECONDS:
         flags.append(f"took {seconds * 1000:.0f} ms, ±1 ms")
     return {
-        "mbps": value(""),
-        "iops": value(" IOPS"),
-        "us": value(" latency"),
-        "max_us": value(" latency max"),
-        "percentiles_us": {name: value(f" latency p{name}") for name in PERCENTILES},
+        "direction": speed["direction"],
+        "mbps": value(SPEED),
+        "iops": value(IOPS),
+        "us": value(LATENCY),
+        "max_us": value(LATENCY_MAX),
+        "percentiles_us": {name: value(latency_percentile(float(name))) for name in PERCENTILES},
         "seconds": seconds,
         "target": speed.get("target"),
         "state": speed["state"],
@@ -71,12 +81,13 @@ def figures_of(label: str, outcome: Cell) -> list[dict[str, Any]]:
     figures = over_all_passes(
         label,
         [
-            (label, outcome["mbps"], "MB/s", detail),
-            (f"{label} IOPS", outcome["iops"], "IOPS", {}),
-            (f"{label} latency", outcome["us"], "us", {}),
+            (label, SPEED, outcome["mbps"], "MB/s", detail),
+            (label, IOPS, outcome["iops"], "IOPS", {}),
+            (label, LATENCY, outcome["us"], "us", {}),
         ],
         outcome["state"],
         outcome["why"],
+        outcome["direction"],
     )
     return [{**item, "target": outcome["target"]} for item in figures]
 

@@ -22,6 +22,7 @@ from benchstick.analysis.idle_recovery import Burst, IdleRecovery, judge_recover
 from benchstick.analysis.slowdowns import SlowDowns, find_slow_downs
 from benchstick.errors import BadInput
 from benchstick.plan.params import Param, choice, size, text, whole
+from benchstick.plan.quantity import SHARE, SIZE, SPEED, key_of
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, parse_size, size_text
 from benchstick.suites import precondition
@@ -30,6 +31,7 @@ from benchstick.suites.interface import (
     FigureJson,
     Recorded,
     Result,
+    Row,
     assumed_speed,
     of_fewer,
     over_all_passes,
@@ -110,6 +112,11 @@ class Sustained:
         }
         events = [(slow.state, slow.text)] if slow.state in ("slowdown", "throttling") else []
         return Result(figures=overall, document=document, events=events)
+
+
+# Tests over the whole fill.
+SUSTAINED, KNEE = "sustained write", "cache knee"
+BEFORE_KNEE, AFTER_KNEE = "before the knee", "after the knee"
 
 
 @dataclass(frozen=True)
@@ -254,8 +261,8 @@ def _parts(plan: Plan) -> dict[int, Fio]:
 
 def _part_figures(plan: Plan, figures: Sequence[FigureJson]) -> list[FigureJson]:
     """The figure in MB/s of each part written so far."""
-    names = {step.name for step in _parts(plan).values()}
-    return [item for item in figures if item["name"] in names and item["pass"] is not None]
+    keys = {(step.test, SPEED) for step in _parts(plan).values()}
+    return [item for item in figures if key_of(item) in keys and item["pass"] is not None]
 
 
 def fill_series(
@@ -267,7 +274,7 @@ def fill_series(
     short the first and the last second are left out.
     """
     seconds = {
-        item["name"]: (item["detail"].get("totals") or {}).get("seconds")
+        item["test"]: (item["detail"].get("totals") or {}).get("seconds")
         for item in _part_figures(plan, figures)
     }
     groups = _by_part(plan, samples)
@@ -275,7 +282,7 @@ def fill_series(
     offset = 0
     for index, step in _parts(plan).items():
         part = groups[index]
-        intervals += of_writing(part, seconds.get(step.name), offset)
+        intervals += of_writing(part, seconds.get(step.test), offset)
         offset += sum(sample.write_bytes for sample in part)
     return intervals
 
@@ -301,13 +308,13 @@ def _by_part(plan: Plan, samples: Sequence[SampleLike]) -> dict[int, list[Sample
 
 def _recovery(plan: Plan, figures: Sequence[FigureJson], knees: CacheKnees) -> IdleRecovery | None:
     """How much came back; None when the plan has no bursts."""
-    by_name = {item["name"]: item for item in figures if item["pass"] is not None}
+    by_key = {key_of(item): item for item in figures if item["pass"] is not None}
     bursts, planned = [], False
     for rest, step in zip(plan.steps, plan.steps[1:], strict=False):
         if not step.name.startswith("burst "):
             continue
         planned = True
-        figure = by_name.get(step.name)
+        figure = by_key.get((step.name, SPEED))
         if figure is None:
             continue
         totals = figure["detail"].get("totals") or {}
@@ -345,30 +352,30 @@ def _overall(
     moved = sum(item["detail"]["totals"]["write_bytes"] for item in valid)
     seconds = sum(item["detail"]["totals"]["seconds"] for item in valid)
     speeds = [float(item["value"]) for item in valid]
-    rows: list[tuple[str, float | None, str, Mapping[str, Any]]] = [
-        ("sustained write", moved / seconds / 1e6 if seconds else None, "MB/s",
+    rows: list[Row] = [
+        (SUSTAINED, SPEED, moved / seconds / 1e6 if seconds else None, "MB/s",
          {"bytes": moved, "seconds": seconds, "parts": speeds}),
-        ("slowest part", min(speeds, default=None), "MB/s", {}),
+        ("slowest part", SPEED, min(speeds, default=None), "MB/s", {}),
     ]  # fmt: skip
     for number, knee in enumerate(knees.knees, 1):
         of = "" if number == 1 else f" {number}"
         rows += [
-            (f"cache knee{of}", knee.at_gb, "GB", knee.to_json()),
-            (f"before the knee{of}", knee.before_mbps, "MB/s", {}),
-            (f"after the knee{of}", knee.after_mbps, "MB/s", {}),
+            (f"{KNEE}{of}", SIZE, knee.at_gb, "GB", knee.to_json()),
+            (f"{BEFORE_KNEE}{of}", SPEED, knee.before_mbps, "MB/s", {}),
+            (f"{AFTER_KNEE}{of}", SPEED, knee.after_mbps, "MB/s", {}),
         ]
     if slow.found:
         deepest = max(item.depth for item in slow.found)
-        rows.append(("deepest slow-down", 100 * deepest, "%", slow.to_json()))
-    return over_all_passes("sustained write", rows, state, why)
+        rows.append(("deepest slow-down", SHARE, 100 * deepest, "%", slow.to_json()))
+    return over_all_passes(SUSTAINED, rows, state, why, "write")
 
 
 def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    names = ("sustained write", "cache knee", "before the knee", "after the knee")
+    tests = (SUSTAINED, KNEE, BEFORE_KNEE, AFTER_KNEE)
     return [
-        {"label": item["name"], "value": item["value"], "unit": item["unit"], "why": item["why"]}
+        {"label": item["test"], "value": item["value"], "unit": item["unit"], "why": item["why"]}
         for item in overall
-        if item["name"] in names
+        if item["test"] in tests
     ]
 
 

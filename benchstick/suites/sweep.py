@@ -14,6 +14,15 @@ from typing import Any
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.errors import BadInput
 from benchstick.plan.params import Param, Value, choice, size, whole
+from benchstick.plan.quantity import (
+    IOPS,
+    LATENCY,
+    LATENCY_MAX,
+    SPEED,
+    Quantity,
+    key_of,
+    latency_percentile,
+)
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import KIB, MIB
 from benchstick.suites import block_device, precondition
@@ -31,8 +40,8 @@ FILLS, SOAK, MIX = 2, 6 * 3600, "70"
 BOTH = "both"
 # Figures over all passes of a depth, by what follows the test's name.
 _KINDS = (
-    (" IOPS", "IOPS"), ("", "MB/s"), (" latency", "us"), (" latency p99.9", "us"),
-    (" latency max", "us"),
+    (IOPS, "IOPS"), (SPEED, "MB/s"), (LATENCY, "us"), (latency_percentile(99.9), "us"),
+    (LATENCY_MAX, "us"),
 )  # fmt: skip
 
 
@@ -280,8 +289,8 @@ def _row(
     step: Fio, figures: Sequence[FigureJson], drive: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """What was measured at one depth; None before it was."""
-    by_name = {item["name"]: item for item in figures if item["step"] == step.name}
-    speed = by_name.get(step.test)
+    by_key = {key_of(item): item for item in figures if item["step"] == step.name}
+    speed = by_key.get((step.test, SPEED))
     if speed is None:
         return None
     depth = block_device.device_depth(drive)
@@ -296,9 +305,9 @@ def _row(
         "state": speed["state"],
         "why": speed["why"],
         "values": {
-            kind: by_name[f"{step.test}{kind}"]["value"]
+            kind: by_key[step.test, kind]["value"]
             for kind, _ in _KINDS
-            if f"{step.test}{kind}" in by_name
+            if (step.test, kind) in by_key
         },
     }
 
@@ -317,12 +326,13 @@ def _overall(row: Mapping[str, Any], state: str) -> Iterator[dict[str, Any]]:
     yield from over_all_passes(
         row["test"],
         [
-            (f"{row['test']}{kind}", row["values"][kind] if valid else None, unit, detail)
+            (row["test"], kind, row["values"][kind] if valid else None, unit, detail)
             for kind, unit in _KINDS
             if kind in row["values"]
         ],
         row["state"],
         row["why"],
+        row["direction"],
     )
 
 
@@ -335,7 +345,7 @@ def _queue_text(row: Mapping[str, Any]) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    places = {"": 1, " IOPS": 0}
+    places = {SPEED: 1, IOPS: 0}
     lines = [
         [
             row["test"],
@@ -352,7 +362,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _points(
-    rows: Sequence[Mapping[str, Any]], direction: str, kind: str
+    rows: Sequence[Mapping[str, Any]], direction: str, kind: Quantity
 ) -> list[tuple[int, float, str]]:
     """(depth, value, test) of the valid rows of a direction."""
     return [
@@ -373,7 +383,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     headline = []
     for part in _parts(rows):
         for direction in ORDER:
-            points = _points(part, direction, " IOPS")
+            points = _points(part, direction, IOPS)
             if points:
                 _, value, test = max(points, key=lambda point: point[1])
                 best = block_device.round_value(value, "IOPS")
@@ -388,8 +398,8 @@ def _charts(
     chart for each direction, with a line for each state."""
     most = block_device.device_depth(drive)
     for kind, title, y in (
-        (" IOPS", "IOPS by queue depth", axis("IOPS", "IOPS")),
-        (" latency", "Latency by queue depth", axis("latency", "us", "log")),
+        (IOPS, "IOPS by queue depth", axis("IOPS", "IOPS")),
+        (LATENCY, "Latency by queue depth", axis("latency", "us", "log")),
     ):
         points = {
             (direction, part[0]["part"]): sorted(

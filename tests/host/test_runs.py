@@ -26,7 +26,7 @@ def assert_nothing_left(bench: Bench) -> None:
 
 def test_a_quick_cdm_has_every_figure_with_what_it_rests_on(bench: Bench) -> None:
     document = bench.json(*bench.practice("cdm", *QUICK_CDM))
-    assert document["schema"] == "benchstick/run/1"
+    assert document["schema"] == "benchstick/run/2"
     assert (document["state"], document["exit_code"]) == ("done", 0)
     assert document["practice"]
     single = [item for item in document["figures"] if item["pass"] == 1]

@@ -23,6 +23,7 @@ from benchstick.plan.steps import (
 from benchstick.plan.units import GIB, KIB, MIB
 from benchstick.suites import registry
 from benchstick.suites.asssd_result import side_score, total_score
+from tests.results import document
 
 Make = Callable[..., dict[str, Any]]
 BENCHMARK = {"parts": "benchmark"}
@@ -232,11 +233,11 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
 
 
 def figure(name: str, value: float | None, unit: str, **changes: Any) -> dict[str, Any]:
-    return {
+    return document({
         "step": name, "name": name, "value": value, "unit": unit, "pass": 1,
         "target": "file on exfat", "state": "valid", "why": None,
         "detail": {"totals": {"seconds": 1.5}}, **changes,
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def measured(label: str, mbps: float, us: float = 100.0, **changes: Any) -> list[Any]:

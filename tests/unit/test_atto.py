@@ -12,6 +12,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Plan, Skip, plan_from_json
 from benchstick.plan.units import GIB, KIB, MIB
 from benchstick.suites import registry
+from tests.results import document
 
 Make = Callable[..., dict[str, Any]]
 V2 = [512, *(KIB << at for at in range(14))]
@@ -188,11 +189,11 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
 
 
 def figure(name: str, value: float | None, unit: str, **changes: Any) -> dict[str, Any]:
-    return {
+    return document({
         "step": name, "name": name, "value": value, "unit": unit, "pass": 1,
         "target": "file on exfat", "state": "valid", "why": None,
         "detail": {"totals": {"seconds": 1.5}}, **changes,
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def fake_run(names: list[str], factor: float = 100.0) -> list[Any]:

@@ -11,6 +11,7 @@ import pytest
 from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Idle, Plan, plan_from_json
 from benchstick.suites import registry
+from tests.results import document
 
 Make = Callable[..., dict[str, Any]]
 
@@ -138,7 +139,7 @@ def figures(speeds: dict[str, list[float]], latencies: dict[str, list[float]]) -
         for number, value in enumerate(values, 1):
             entries.append({**entries[0], "name": f"{name} latency", "value": value, "unit": "us",
                          "pass": number})  # fmt: skip
-    return entries
+    return [document(item) for item in entries]
 
 
 def test_best_of_the_passes_and_least_latency_picked_apart(drive_json: Make) -> None:

@@ -15,6 +15,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Idle, Plan, plan_from_json
 from benchstick.suites import registry
 from benchstick.suites.charts import lines_of
+from tests import results
 
 Make = Callable[..., dict[str, Any]]
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -171,7 +172,7 @@ def figures(
         rest = {"mean": reduced(maxima), "max": reduced(maxima), "above": seconds_above(maxima)}
         items.append({**common, "name": f"{step.test} latency by second", "value": 1.0,
                      "unit": "us", "detail": rest})  # fmt: skip
-    return items
+    return [results.document(item) for item in items]
 
 
 def result_of(plan: Plan, entries: list[Any], drive: dict[str, Any]) -> tuple[dict[str, Any], Any]:

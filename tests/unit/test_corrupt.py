@@ -26,6 +26,7 @@ from benchstick.plan.steps import Verify
 from benchstick.recipes import codes, verdict
 from benchstick.recipes.codes import Reason
 from benchstick.store import database, export, imported_runs, records
+from tests.results import named
 from tests.unit import test_compare, test_verdicts
 
 Json = dict[str, Any]
@@ -161,10 +162,10 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json())
         record.figures([
-            records.Figure(step="s", name="BR read", value=1.0, unit="MB/s", target="t", pass_no=at)
+            named(step="s", name="BR read", value=1.0, unit="MB/s", target="t", pass_no=at)
             for at in (1, 2)
         ])  # fmt: skip
-        record.data_differs(3.0, FOUND)
+        record.data_differs(3.0, FOUND, ["BR read"])
         before = records.run_json(db, record.number)
         assert (before["corrupt"], before["exit_code"]) == ([FOUND], None)
         # A page that looks before anybody has cleared up after a killed runner.
@@ -307,6 +308,7 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
     source = Cycle(*differences)
     work: Any = SimpleNamespace(
         source=source, folder=tmp_path, cancel=None, not_copied={"left"}, check_cancelled=lambda: 0,
+        tests_of_set=lambda name: [f"{name} write"],
         data_differs=lambda text, **more: reports.append({"text": text, **more}),
         record=SimpleNamespace(invalidate_pass=lambda *given: invalid.append(given)),
     )  # fmt: skip

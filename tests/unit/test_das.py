@@ -10,6 +10,7 @@ import pytest
 from benchstick.errors import BadInput
 from benchstick.plan.steps import BuildSet, Copy, Idle
 from benchstick.suites import registry
+from tests.results import document
 
 Make = Callable[..., dict[str, Any]]
 RAM = 64 << 30
@@ -101,7 +102,7 @@ def passes(name: str, values: list[tuple[float, float]]) -> list[dict[str, Any]]
         base = {"step": name, "pass": number, "state": "valid", "why": None, "detail": {}}
         raw_figures.append({**base, "name": name, "value": mbps, "unit": "MB/s"})
         raw_figures.append({**base, "name": f"{name} time", "value": seconds, "unit": "s"})
-    return raw_figures
+    return [document(item) for item in raw_figures]
 
 
 def test_mean_of_the_passes_with_each_pass_in_speed_and_seconds(drive_json: Make) -> None:

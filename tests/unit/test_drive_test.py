@@ -29,9 +29,9 @@ from benchstick.recipes import ready as ready_ones
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.store import database, records, spec_sheets, verdicts
-from benchstick.store.records import Figure
 from benchstick.suites import registry
 from benchstick.suites import spec_sheets as sheets
+from tests.results import named
 from tests.unit.test_recipes import SMALL, TOML, mutated
 
 READ = "SEQ1M Q8T1 read"
@@ -109,7 +109,7 @@ class World:
             )  # fmt: skip
             on_begin(run.number)
             run.figures([
-                Figure(step="read", name=READ, value=value, unit="MB/s", target="block")
+                named(step="read", name=READ, value=value, unit="MB/s", target="block")
                 for value in self.rates
             ])  # fmt: skip
             run.finish("done", 0, seconds=1.0)

@@ -18,6 +18,7 @@ from benchstick.suites import registry
 from benchstick.suites.erase import purge_steps
 from benchstick.suites.erase_certificate import certificate
 from benchstick.suites.interface import Asked
+from tests.results import document
 
 Make = Callable[..., dict[str, Any]]
 TRIM = {"trim": True, "trim_kernel": 1 << 30}
@@ -265,7 +266,7 @@ def figures(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
     rest = counted["mark"]
     base = {"step": "x", "pass": 1, "target": "block", "state": "valid", "why": None}
     text = f"{rest} of {places} marks can still be read" if rest else f"all {places} marks are gone"
-    return [
+    items = [
         {**base, "name": "purge time", "value": 12.5, "unit": "s", "detail": {}},
         {
             **base, "name": "marks gone", "value": 100.0 * (places - rest) / places, "unit": "%",
@@ -273,6 +274,7 @@ def figures(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
             **({"state": "invalid", "why": text} if rest else {}),
         },
     ]  # fmt: skip
+    return [document(item) for item in items]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from benchstick.errors import BadInput
 from benchstick.plan.steps import Plan, Purge, plan_from_json
 from benchstick.suites import precondition, registry
+from tests.results import document
 
 Make = Callable[..., dict[str, Any]]
 TRIM = {"trim": True, "trim_kernel": 1 << 30}
@@ -138,8 +139,8 @@ def test_plan_and_run_agree_on_the_state(drive_json: Make) -> None:
 def test_the_state_that_figures_tell(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(**TRIM), {})
     assert precondition.state_told(plan, []) == "purge not done; not preconditioned"
-    time_figure = {"name": "purge time", "state": "valid", "why": None}
-    marks_figure = {"name": "marks gone", "state": "valid", "why": None}
+    time_figure = document({"name": "purge time", "unit": "s", "state": "valid", "why": None})
+    marks_figure = document({"name": "marks gone", "unit": "%", "state": "valid", "why": None})
     assert precondition.state_told(plan, [time_figure, marks_figure]) == plan.state
     bad_marks = {**marks_figure, "state": "invalid", "why": "3 of 64 marks can still be read"}
     assert precondition.state_told(plan, [time_figure, bad_marks]) == (

@@ -13,6 +13,7 @@ from benchstick.engine.step_artifacts import StepFolder
 from benchstick.errors import StoreFailed
 from benchstick.store import database, records
 from benchstick.store.records import Figure, RunRecord, Sample
+from tests.results import named
 from tests.unit.test_store import add_run
 
 Make = Callable[..., dict[str, Any]]
@@ -23,7 +24,7 @@ def sample(n: int) -> Sample:
 
 
 def figure(name: str, value: float) -> Figure:
-    return Figure(step="one", name=name, value=value, unit="MB/s", target="block", pass_no=1)
+    return named(step="one", name=name, value=value, unit="MB/s", target="block", pass_no=1)
 
 
 RESTORED = "/sys/block/sdx/queue/read_ahead_kb"

@@ -16,6 +16,7 @@ from benchstick.plan.steps import Fio, Plan, Purge, Skip, plan_from_json
 from benchstick.plan.units import KIB, MIB
 from benchstick.suites import registry
 from benchstick.suites.pts import Pts
+from tests.results import document
 
 Make = Callable[..., dict[str, Any]]
 TRIM = {"trim": True, "trim_kernel": 1 << 30}
@@ -318,7 +319,7 @@ def figures(plan: Plan, values: dict[int, float], bad: Sequence[str] = ()) -> li
                 (" latency max", 10 * value, "us"),
             )
         ]  # fmt: skip
-    return raw_figures
+    return [document(item) for item in raw_figures]
 
 
 def quick(drive_json: Make, **params: str) -> Plan:

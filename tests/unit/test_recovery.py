@@ -16,6 +16,7 @@ from benchstick.engine import host_settings, recovery, results
 from benchstick.engine.runner import MARK
 from benchstick.store import database, locks, records
 from benchstick.suites import registry
+from tests.results import named
 
 Make = Callable[..., dict[str, Any]]
 UUID = "12345678-1234-1234-1234-123456789abc"
@@ -83,7 +84,7 @@ def killed_in_its_writing(db: Any, drive: dict[str, Any]) -> records.RunRecord:
     record.conditions({"target": "block", "state": plan.state})
     fill, test = ([step.name for step in plan.steps].index(name) for name in (FILL, TEST))
     record.step_begins(fill, FILL, "fio", 1.0, "01-fill")
-    filled = records.Figure(
+    filled = named(
         step=FILL, name="fill SEQ128K Q32T1 write", value=450.0, unit="MB/s", target="block",
         pass_no=1,
     )  # fmt: skip

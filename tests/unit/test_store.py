@@ -14,6 +14,7 @@ import pytest
 from benchstick import paths
 from benchstick.errors import BadInput, NoStore, StoreFailed
 from benchstick.store import comparisons, database, locks, records
+from tests.results import named
 
 Make = Callable[..., dict[str, Any]]
 
@@ -203,16 +204,16 @@ def test_a_run_leaves_what_was_measured(bench_home: Path, drive_json: Make) -> N
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json())
         record.step_begins(0, "first", "fio", 0.5, "runs/u1/00-first")
-        figure = records.Figure(
+        figure = named(
             step="first", name="A write", value=1.5, unit="MB/s", target="block", pass_no=1
         )
         sample = records.Sample(0, 1.0, 1.0, 0, 0, 4096, 0, 0, 1, 0, 0, 3, 2.5)
         record.step_ends(0, "done", 2.0, figures=[figure], samples=[sample])
         record.temperature(2.5, 0, 41.0, "hwmon", None)
-        record.invalidate_pass("A", 1, "data differ")
+        record.invalidate_pass("A write", 1, "data differ")
         record.finish("done", 0, seconds=3.0, result={"text": "x"})
         document = records.run_json(db, record.number)
-    assert document["schema"] == "benchstick/run/1"
+    assert document["schema"] == "benchstick/run/2"
     assert document["state"] == "done"
     (figure_row,) = document["figures"]
     assert (figure_row["value"], figure_row["pass"], figure_row["state"], figure_row["why"]) == (
@@ -221,26 +222,31 @@ def test_a_run_leaves_what_was_measured(bench_home: Path, drive_json: Make) -> N
     assert document["temperatures"][0]["celsius"] == 41.0
 
 
-def test_invalidating_one_set_leaves_another_with_a_like_name(
+def test_invalidating_one_test_leaves_another_with_a_like_name(
     bench_home: Path, drive_json: Make
 ) -> None:
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json())
         record.figures(
             [
-                records.Figure(step="s", name=name, value=1.0, unit="s", target="t", pass_no=number)
-                for name in ("AV write", "AVI write", "AV read time")
+                named(step="s", name=name, value=1.0, unit=unit, target="t", pass_no=number)
+                for name, unit in (
+                    ("AV write", "MB/s"),
+                    ("AVI write", "MB/s"),
+                    ("AV write time", "s"),
+                    ("AV read", "MB/s"),
+                )
                 for number in (1, 2)
             ]
         )
-        record.invalidate_pass("AV", 2, "data differ")
+        record.invalidate_pass("AV write", 2, "data differ")
         states = {
             (figure.name, figure.pass_no): figure.state
             for figure in records.figures_of(db, record.number)
         }
     assert {key for key, state in states.items() if state == "invalid"} == {
         ("AV write", 2),
-        ("AV read time", 2),
+        ("AV write time", 2),
     }
 
 

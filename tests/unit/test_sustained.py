@@ -17,6 +17,7 @@ from benchstick.store.records import Sample
 from benchstick.suites import registry
 from benchstick.suites.interface import Recorded, RecordSuite, Result
 from benchstick.suites.sustained import Sustained, fill_series
+from tests.results import document
 from tests.unit.made_series import GB, Speed, constant, slowed, zones
 
 Make = Callable[..., dict[str, Any]]
@@ -200,11 +201,11 @@ class Story:
             seconds += 0.01
             self._tick(index, moved)
         self.figures.append(
-            {
+            document({
                 "step": step.name, "name": step.test, "value": step.size / seconds / 1e6,
                 "unit": "MB/s", "pass": 1, "target": "block", "state": "valid", "why": None,
                 "detail": {"totals": {"write_bytes": step.size, "seconds": round(seconds, 3)}},
-            }
+            })
         )  # fmt: skip
 
     def result(self, warm: Sequence[tuple[float, float | None]] = ()) -> Result:

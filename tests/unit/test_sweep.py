@@ -11,6 +11,7 @@ import pytest
 from benchstick.errors import BadInput
 from benchstick.plan.steps import Plan, plan_from_json
 from benchstick.suites import registry
+from tests.results import document
 from tests.unit.test_consistency import fios
 
 Make = Callable[..., dict[str, Any]]
@@ -183,7 +184,7 @@ def figures(plan: Plan, iops: dict[tuple[str, int], float]) -> list[Any]:
             {**base, "name": f"{step.test} IOPS", "value": value, "unit": "IOPS", "detail": {}},
             {**base, "name": f"{step.test} latency", "value": 100.0, "unit": "us", "detail": {}},
         ]  # fmt: skip
-    return rows
+    return [document(item) for item in rows]
 
 
 def test_a_depth_above_the_drives_is_marked(drive_json: Make) -> None:

@@ -25,6 +25,7 @@ from benchstick.engine.runner import _CONDITION_FACTS
 from benchstick.plan.steps import Fio, Idle, Mark, Plan, Purge, ReadBack, Step
 from benchstick.plan.units import size_text
 from benchstick.store.records import Figure, Sample
+from tests.results import named
 from tests.web import sample
 
 # (seconds, bytes) one after the other.
@@ -214,7 +215,7 @@ class _Whole:
             (" latency max", totals["max_us"], "us"),
             *((f" latency p{name}", us, "us") for name, us in totals["percentiles_us"].items()),
         ):
-            yield Figure(
+            yield named(
                 step=step.name, name=f"{step.test}{name}", value=value, unit=unit,
                 pass_no=step.pass_no, target="block", detail={} if name else rest,
             )  # fmt: skip
@@ -250,7 +251,7 @@ class _Whole:
         values = [("purge time", elapsed, "s")]
         values += [(f"overwrite {name}", capacity / seconds[name] / 1e6, "MB/s") for name in ways]
         return [
-            Figure(step=step.name, name=name, value=value, unit=unit, pass_no=1, target="block",
+            named(step=step.name, name=name, value=value, unit=unit, pass_no=1, target="block",
                    detail={"rung": rung.name, "counters": counters})
             for name, value, unit in values
         ], samples  # fmt: skip
@@ -258,7 +259,7 @@ class _Whole:
     def _gone(self, step: ReadBack) -> Figure:
         text = f"all {step.samples} marks are gone: {step.samples} read as other"
         self.extra["purge"]["read back"] = text
-        return Figure(
+        return named(
             step=step.name, name="marks gone", value=100.0, unit="%", pass_no=1, target="block",
             detail={"text": text, "found": {"other": step.samples}, "places": step.samples,
                     "bytes": step.size},

@@ -23,6 +23,7 @@ from benchstick.store.database import open_writer, transaction
 from benchstick.store.locks import RunLock
 from benchstick.store.records import Figure, RunRecord, Sample
 from benchstick.suites import registry
+from tests.results import named
 
 NOT_THERE = "behind this bridge: no ATA pass-through"
 
@@ -323,7 +324,7 @@ class Story:
         rest = {"counters": counters, "totals": totals}
 
         def one(name: str, value: float, unit: str) -> Figure:
-            return Figure(step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
+            return named(step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
                           target="file on exfat", state=state, why=why,
                           detail=rest if unit == "MB/s" else {})  # fmt: skip
 
@@ -340,7 +341,7 @@ class Story:
         state, why = ("invalid", "data differ: 00012.jpg") if bad else ("valid", None)
 
         def one(name: str, value: float, unit: str) -> Figure:
-            return Figure(step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
+            return named(step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
                           target="file on exfat", state=state, why=why)  # fmt: skip
 
         return [one(label, rate, "MB/s"), one(f"{label} time", size / rate / 1e6, "s")]

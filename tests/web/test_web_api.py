@@ -61,7 +61,7 @@ def test_runs_are_listed_newest_first_and_practice_apart(client: Browser, bench:
 
 def test_a_run_has_plan_conditions_figures_events(client: Browser, bench: Bench) -> None:
     document = client.get(f"/api/v1/runs/{bench.numbers['lost']}").json
-    assert document["schema"] == "benchstick/run/1"
+    assert document["schema"] == "benchstick/run/2"
     assert document["state"] == "failed"
     assert document["exit_code"] == 4
     assert document["plan"]["schema"] == "benchstick/plan/1"

@@ -17,6 +17,7 @@ from benchstick.drives.types import Drive
 from benchstick.store import live_progress, queues, records
 from benchstick.store.database import open_reader, open_writer
 from tests.host.bench import wait_for
+from tests.results import named
 from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, Server, served
 from tests.web.test_web_browser import sign_in
@@ -397,7 +398,7 @@ def test_what_is_measured_so_far_is_shown_and_follows(watched: Watched, bench: B
     with contextlib.closing(open_writer(bench.home)) as db:
         record = records.RunRecord(db, number)
         told = [
-            records.Figure(step=story.plan.steps[12].name, name=name, value=value, unit=unit,
+            named(step=story.plan.steps[12].name, name=name, value=value, unit=unit,
                            pass_no=2, target="file on exfat")
             for name, value, unit in (("AV read", 500.0, "MB/s"), ("AV read time", 4.8, "s"))
         ]  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 
 from benchstick.plan.steps import Fio
 from benchstick.suites import registry
+from tests.results import document
 from webui import charts, present
 
 STYLE = Path(charts.__file__).parent / "static/style.css"
@@ -30,7 +31,9 @@ def result_of(drive: dict[str, Any], **params: str) -> dict[str, Any]:
             for suffix, unit in (("", "MB/s"), (" IOPS", "IOPS"), (" latency", "us"),
                                  (" latency max", "us"))
         ]  # fmt: skip
-    return dict(registry.find("pts").result(plan, figures, drive).document)
+    return dict(
+        registry.find("pts").result(plan, [document(item) for item in figures], drive).document
+    )
 
 
 @pytest.mark.parametrize("preset", ["client", "enterprise", "reduced"])

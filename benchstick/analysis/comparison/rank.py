@@ -43,7 +43,7 @@ def compare(
     mark: int | None = None,
     references: Sequence[Mapping[str, Any]] = (),
 ) -> Json:
-    """The `benchstick/comparison/1` document of run documents (`benchstick/run/1`) of one suite.
+    """The `benchstick/comparison/1` document of run documents (`benchstick/run/2`) of one suite.
 
     `mark` is the number of the run on the drive under test, the first one where it is None.
     `references` are figures measured elsewhere: `id`, `drive`, `suite`, `figure`, `value`, `unit`,

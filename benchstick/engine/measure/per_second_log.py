@@ -18,6 +18,7 @@ from typing import Any
 
 from benchstick.analysis.consistency import seconds_above, summary
 from benchstick.analysis.series import reduced
+from benchstick.plan.quantity import IOPS_BY_SECOND, LATENCY_BY_SECOND, Quantity
 from benchstick.plan.steps import Fio
 from benchstick.store.records import Figure, Sample
 
@@ -107,12 +108,16 @@ def figures_of(
     if not whole and step.runtime is not None:
         why = f"{why} after {len(series.iops)} s of {step.runtime:g}"
 
-    def figure(kind: str, value: float | None, info: dict[str, Any], reason: str | None) -> Figure:
+    def figure(
+        quantity: Quantity, value: float | None, info: dict[str, Any], reason: str | None
+    ) -> Figure:
         return Figure(
             step=step.name,
-            name=f"{step.test} {kind} by second",
+            test=step.test,
+            quantity=quantity,
+            direction=step.direction,
             value=value,
-            unit="IOPS" if kind == "IOPS" else "us",
+            unit="IOPS" if quantity == IOPS_BY_SECOND else "us",
             pass_no=step.pass_no,
             target=target,
             state="skipped" if value is None else "invalid" if reason else "valid",
@@ -121,7 +126,7 @@ def figures_of(
         )
 
     cause = why or "it ended before a second"
-    iops = figure("IOPS", None, {}, cause)
+    iops = figure(IOPS_BY_SECOND, None, {}, cause)
     if series.iops:
         iops_detail = {
             "source": series.source,
@@ -130,16 +135,16 @@ def figures_of(
             "summary": summary(series.iops, start=series.start),
             "series": reduced(series.iops, start=series.start),
         }
-        iops = figure("IOPS", sum(series.iops) / len(series.iops), iops_detail, why)
+        iops = figure(IOPS_BY_SECOND, sum(series.iops) / len(series.iops), iops_detail, why)
     means = [value for value in series.latency_mean if value is not None]
     if series.latency_why or not means:
-        return [iops, figure("latency", None, {}, series.latency_why or cause)]
+        return [iops, figure(LATENCY_BY_SECOND, None, {}, series.latency_why or cause)]
     rest = {
         "mean": reduced(series.latency_mean),
         "max": reduced(series.latency_max),
         "above": seconds_above(series.latency_max),
     }
-    return [iops, figure("latency", sum(means) / len(means), rest, why)]
+    return [iops, figure(LATENCY_BY_SECOND, sum(means) / len(means), rest, why)]
 
 
 def _text(path: Path) -> str:

@@ -37,6 +37,15 @@ from benchstick.engine.steps.sanitize_sampling import do_mark, do_read_back
 from benchstick.errors import BadInput, BenchError, Inconclusive
 from benchstick.plan import corrupt
 from benchstick.plan.fileset import FileSet
+from benchstick.plan.quantity import (
+    IOPS,
+    LATENCY,
+    LATENCY_MAX,
+    SPEED,
+    TIME,
+    Quantity,
+    latency_percentile,
+)
 from benchstick.plan.steps import (
     FROM,
     TO,
@@ -314,14 +323,16 @@ def _fio_figures(
     state = _own_state(work, step)
     rest |= state
     iops = totals.ios / totals.seconds if totals.seconds else 0.0
-    percentiles = [(f" latency p{name}", us, "us") for name, us in totals.percentiles.items()]
+    percentiles = [
+        (latency_percentile(float(name)), us, "us") for name, us in totals.percentiles.items()
+    ]
     return [
-        _measured(work, step, f"{step.test}{name}", value, unit, why, state if name else rest)
-        for name, value, unit in (
-            ("", totals.mbps, "MB/s"),
-            (" IOPS", iops, "IOPS"),
-            (" latency", totals.latency_us, "us"),
-            (" latency max", totals.max_us, "us"),
+        _measured(work, step, quantity, value, unit, why, rest if quantity == SPEED else state)
+        for quantity, value, unit in (
+            (SPEED, totals.mbps, "MB/s"),
+            (IOPS, iops, "IOPS"),
+            (LATENCY, totals.latency_us, "us"),
+            (LATENCY_MAX, totals.max_us, "us"),
             *percentiles,
         )
     ]
@@ -373,7 +384,7 @@ def _by_second(
 def _measured(
     work: Work,
     step: Fio | Copy | CopyWithin,
-    name: str,
+    quantity: Quantity,
     value: float,
     unit: str,
     why: str | None,
@@ -381,15 +392,16 @@ def _measured(
 ) -> Figure:
     """A figure of one pass; invalid when there is a `why`."""
     return Figure(
-        step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
-        target=_target_of(work, step), state="invalid" if why else "valid", why=why, detail=detail,
+        step=step.name, test=step.test, quantity=quantity, direction=step.direction, value=value,
+        unit=unit, pass_no=step.pass_no, target=_target_of(work, step),
+        state="invalid" if why else "valid", why=why, detail=detail,
     )  # fmt: skip
 
 
 def _skipped(work: Work, step: Fio | Skip, unit: str, pass_no: int, why: str) -> Figure:
     return Figure(
-        step=step.name, name=step.test, value=None, unit=unit, pass_no=pass_no,
-        target=work.target, state="skipped", why=why,
+        step=step.name, test=step.test, quantity=SPEED, value=None, unit=unit, pass_no=pass_no,
+        direction=step.direction, target=work.target, state="skipped", why=why,
     )  # fmt: skip
 
 
@@ -510,13 +522,12 @@ def _copy_detail(files: FileSet, report: CopyReport, detail: Mapping[str, Any]) 
 def _copy_figures(
     work: Work, step: Copy, report: CopyReport, why: str | None, detail: Mapping[str, Any]
 ) -> list[Figure]:
-    name = f"{step.set_name} {step.direction}"
     rest = _copy_detail(work.sets[step.set_name], report, detail)
     return [
-        _measured(work, step, label, value, unit, why, rest)
-        for label, value, unit in (
-            (name, megabytes_per_second(report.bytes, report.seconds), "MB/s"),
-            (f"{name} time", report.seconds, "s"),
+        _measured(work, step, quantity, value, unit, why, rest)
+        for quantity, value, unit in (
+            (SPEED, megabytes_per_second(report.bytes, report.seconds), "MB/s"),
+            (TIME, report.seconds, "s"),
         )
     ]
 
@@ -580,16 +591,15 @@ def _within_distrust(
 def _within_figures(
     work: Work, step: CopyWithin, report: CopyReport, why: str | None, detail: Mapping[str, Any]
 ) -> list[Figure]:
-    name = f"{step.set_name} copy"
     rest = {
         **_copy_detail(work.sets[step.set_name], report, detail),
         "totals": {"read_bytes": report.bytes, "write_bytes": report.bytes},
     }
     return [
-        _measured(work, step, label, value, unit, why, rest)
-        for label, value, unit in (
-            (name, megabytes_per_second(report.bytes, report.seconds), "MB/s"),
-            (f"{name} time", report.seconds, "s"),
+        _measured(work, step, quantity, value, unit, why, rest)
+        for quantity, value, unit in (
+            (SPEED, megabytes_per_second(report.bytes, report.seconds), "MB/s"),
+            (TIME, report.seconds, "s"),
         )
     ]
 
@@ -609,17 +619,19 @@ def do_verify(work: Work, step: Verify) -> StepOutcome:
     work.check_cancelled()
     if not differences:
         return StepOutcome(detail={"compared": "equal"})
+    tests = work.tests_of_set(step.set_name)
     wrong = [item for item in differences if item.of_drive and item.path not in work.not_copied]
     if wrong:
         why = f"data differ: {_files_differ(len(wrong))}, the first: {wrong[0]}"
         work.data_differs(
-            why, set_name=step.set_name, pass_no=step.pass_no, files=len(wrong),
+            why, tests=tests, set_name=step.set_name, pass_no=step.pass_no, files=len(wrong),
             differences=[asdict(item) for item in wrong[: corrupt.MOST_DIFFERENCES]],
         )  # fmt: skip
     else:
         # Not the drive's: the copy reported that it left these out, or another program wrote them.
         why = f"not comparable: {len(differences)} files, the first: {differences[0]}"
-        work.record.invalidate_pass(step.set_name, step.pass_no, why)
+        for test in tests:
+            work.record.invalidate_pass(test, step.pass_no, why)
     work.source.renew(work.cancel)
     return StepOutcome(detail={"compared": why}, failed=why)
 

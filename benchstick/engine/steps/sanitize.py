@@ -26,6 +26,7 @@ from benchstick.engine.measure import fio
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.engine.steps.sanitize_sampling import exclusively
 from benchstick.errors import BadInput, BenchError, Cancelled, DataCorrupt, DriveLost, Inconclusive
+from benchstick.plan.quantity import PURGE, SPEED, TIME, Quantity
 from benchstick.plan.steps import Plan, Purge
 from benchstick.plan.units import MIB, megabytes_per_second, size_text
 from benchstick.store.records import Figure
@@ -197,18 +198,18 @@ def _figures(
     evidence: Evidence,
     detail: Mapping[str, Any],
 ) -> Iterator[Figure]:
-    def figure(name: str, value: float, unit: str) -> Figure:
+    def figure(test: str, quantity: Quantity, value: float, unit: str) -> Figure:
         rest = {"rung": rung.name, "counters": detail["counters"]}
         return Figure(
-            step=step.name, name=name, value=value, unit=unit, pass_no=1, target=work.target,
-            detail=rest,
+            step=step.name, test=test, quantity=quantity, value=value, unit=unit, pass_no=1,
+            target=work.target, detail=rest,
         )  # fmt: skip
 
-    yield figure("purge time", seconds, "s")
+    yield figure(PURGE, TIME, seconds, "s")
     for way in ("write", "read"):
         moved = evidence.pop(f"{way}_speed", None)
         if moved is not None:
-            yield figure(f"overwrite {way}", moved, "MB/s")
+            yield figure(f"overwrite {way}", SPEED, moved, "MB/s")
 
 
 def _version(name: str) -> str:

@@ -13,6 +13,7 @@ from benchstick.analysis.sanitize_sampling import Marks, what_is_there
 from benchstick.engine.copier.errors import LOST
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.errors import DataCorrupt, Inconclusive
+from benchstick.plan.quantity import MARKS_GONE, SHARE
 from benchstick.plan.steps import Mark, ReadBack
 from benchstick.store.records import Figure
 
@@ -55,9 +56,9 @@ def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
                 hits.append(place)
     text = _sentence(counts, hits, marks.count)
     figure = Figure(
-        step=step.name, name="marks gone", value=100.0 * (marks.count - len(hits)) / marks.count,
-        unit="%", pass_no=1, target=work.target, state="invalid" if hits else "valid",
-        why=text if hits else None,
+        step=step.name, test=MARKS_GONE, quantity=SHARE,
+        value=100.0 * (marks.count - len(hits)) / marks.count, unit="%", pass_no=1,
+        target=work.target, state="invalid" if hits else "valid", why=text if hits else None,
         detail={"text": text, "found": dict(counts), "places": marks.count, "bytes": marks.size},
     )  # fmt: skip
     work.read_back(text, proved=not hits)

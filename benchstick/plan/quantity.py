@@ -1,0 +1,112 @@
+"""What a result is a value of: the metric, the statistic over its requests or seconds, the part.
+
+A result is found by its test and its quantity. Its name, which people read, is made of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Metric(StrEnum):
+    """What is measured. The unit depends on it: MB/s, IOPS, us, s, mean/stdev, points, %, GB."""
+
+    SPEED = "speed"
+    IOPS = "iops"
+    LATENCY = "latency"
+    TIME = "time"
+    # How many seconds of a test fulfil the condition that `part` states.
+    SECONDS = "seconds"
+    CONSISTENCY = "consistency"
+    WRITTEN = "written"
+    SCORE = "score"
+    SHARE = "share"
+    SIZE = "size"
+
+
+class Statistic(StrEnum):
+    """Over the requests or seconds of a test. A latency without one is the mean."""
+
+    MEAN = "mean"
+    MIN = "min"
+    MAX = "max"
+    STDEV = "stdev"
+    PERCENTILE = "percentile"
+
+
+_WORDS = {
+    Metric.IOPS: " IOPS",
+    Metric.LATENCY: " latency",
+    Metric.TIME: " time",
+    Metric.SECONDS: " seconds",
+    Metric.CONSISTENCY: " consistency",
+    Metric.WRITTEN: " written",
+}
+FIELDS = ("metric", "statistic", "percentile", "part")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """`percentile` in percent, for that statistic only; `part`: of which part of the test, in
+    words, None for the whole."""
+
+    metric: Metric
+    statistic: Statistic | None = None
+    percentile: float | None = None
+    part: str | None = None
+
+    @property
+    def suffix(self) -> str:
+        """What follows the test in a result's name: ` latency p99.9`. Nothing for the speed."""
+        words = _WORDS.get(self.metric, "")
+        if self.metric == Metric.SPEED and self.statistic is not None:
+            words = " MB/s"
+        if self.statistic == Statistic.PERCENTILE:
+            words += f" p{self.percentile:g}"
+        elif self.statistic is not None:
+            words += f" {self.statistic}"
+        return words if self.part is None else f"{words} {self.part}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in FIELDS}
+
+
+SPEED = Quantity(Metric.SPEED)
+IOPS = Quantity(Metric.IOPS)
+LATENCY = Quantity(Metric.LATENCY)
+LATENCY_MAX = Quantity(Metric.LATENCY, Statistic.MAX)
+TIME = Quantity(Metric.TIME)
+IOPS_BY_SECOND = Quantity(Metric.IOPS, part="by second")
+LATENCY_BY_SECOND = Quantity(Metric.LATENCY, part="by second")
+SCORE = Quantity(Metric.SCORE)
+SHARE = Quantity(Metric.SHARE)
+SIZE = Quantity(Metric.SIZE)
+
+
+def latency_percentile(percentile: float) -> Quantity:
+    """A percentile of the latency of single requests."""
+    return Quantity(Metric.LATENCY, Statistic.PERCENTILE, percentile)
+
+
+def quantity_of(result: Mapping[str, Any]) -> Quantity:
+    """The quantity of a result's document or row."""
+    statistic = result["statistic"]
+    return Quantity(
+        Metric(result["metric"]),
+        None if statistic is None else Statistic(statistic),
+        result["percentile"],
+        result["part"],
+    )
+
+
+# The tests of a purge.
+PURGE, MARKS_GONE = "purge", "marks gone"
+Key = tuple[str, Quantity]
+
+
+def key_of(result: Mapping[str, Any]) -> Key:
+    """What finds a result's document among those of its run and pass: test and quantity."""
+    return str(result["test"]), quantity_of(result)
