@@ -5,9 +5,10 @@ The levels are lint, unit (pure), host (loop drives), web (browser), guest (insi
 of host that shows that no drive is written by error. Each is a process with a time limit, a
 result file and a log in .cache/results.
 
-The level host waits for its loop drives most of the time: lint, unit and web run beside it. The
-levels with a VM come after them, one at a time. A level's output is printed when it ends. The files
-of guest share boots (GUEST_BOOTS).
+The level host waits for its loop drives most of the time: lint, unit and web run beside it. Then
+come the levels with a VM, two VMs at a time, each with half of the processors (taskset), and last
+and alone the tests of the level vm that measure (ACCURACY), and image. A level's output is printed
+when it ends. The files of guest share boots (GUEST_BOOTS).
 
 tests/required.txt names the tests that must have run: one that did not, or was skipped, is a
 failure, as is a level in which nothing was collected. tests/durations.tsv has the seconds of each
@@ -15,8 +16,6 @@ test on a quiet machine with two cores: tests that now take a fifth longer are l
 
 SKIP=vm leaves out guest, vm and image, and the last line says so. LEVEL=unit,web runs only those,
 LEVEL=quick runs lint, unit, web and guard. DURATIONS=update saves the durations of this run.
-LANES=2 is quicker, and not yet proven: two lanes take the levels from one list, each with half of
-the processors to itself (taskset), and one of them takes those with a VM first.
 `run-tests check-settings` only checks these. Exit codes: 0 all passed, 1 something failed, 2 a
 bad setting.
 """
@@ -31,7 +30,7 @@ import sys
 import threading
 import time
 import xml.etree.ElementTree as ElementTree
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -57,12 +56,14 @@ NO_CODE = 70
 @dataclass(frozen=True)
 class Level:
     """One group of tests; `folders` (or files) are relative to the clone, none for what is not
-    pytest. `files` are the names of those of one job, where the level is divided into several."""
+    pytest. `files` are the names of those of one job, where the level is divided into several.
+    `is_alone`: nothing else may run beside it."""
 
     name: str
     limit_s: int
     folders: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    is_alone: bool = False
 
     def owns(self, test: str) -> bool:
         """Whether a node id (or a pattern of one) belongs here."""
@@ -80,15 +81,15 @@ class Level:
         return f"{self.name}-{self.files[0]}" if self.files else self.name
 
 
-# In the order in which the lanes take them: what finds most faults in a minute comes first.
+# In the order in which they start: what finds most faults in a minute comes first.
 LEVELS = (
     Level("host", 3000, ("tests/host",)),
     Level("lint", 600),
     Level("unit", 900, ("tests/unit", "tests/hardware")),
     Level("web", 1800, ("tests/web",)),
+    Level("guest", 4500, ("tests/vm/guest",)),
     Level("vm", 3600, ("tests/vm",)),
-    Level("guest", 3300, ("tests/vm/guest",)),
-    Level("image", 3000, ("tests/image",)),
+    Level("image", 3000, ("tests/image",), is_alone=True),
 )
 GUARD = Level("guard", 600, ("tests/host/test_guard.py",))
 QUICK = ("web", "lint", "unit", "guard")
@@ -99,6 +100,8 @@ GUEST_BOOTS = (
     ("test_suites", "test_block_suites"),
     ("test_drives", "test_guard", "test_leave", "test_scanner", "test_copier_fs", "test_purge"),
 )
+# Files of the level vm whose tests compare what was measured with the truth.
+ACCURACY = ("test_sustained_truth", "test_throttled", "test_truth")
 # So many jobs share the files of web: the longest level that needs no VM.
 WEB_JOBS = 2
 # Two VMs of 4 GiB each, and what runs beside them.
@@ -123,7 +126,7 @@ class Result:
 
 
 class BadSetting(Exception):
-    """SKIP, LEVEL, DURATIONS or LANES holds something else than it may."""
+    """SKIP, LEVEL or DURATIONS holds something else than it may."""
 
 
 def chosen_levels(env: Mapping[str, str]) -> tuple[list[Level], str]:
@@ -133,8 +136,6 @@ def chosen_levels(env: Mapping[str, str]) -> tuple[list[Level], str]:
         raise BadSetting(f"SKIP={skip}: only SKIP=vm can be left out")
     if env.get("DURATIONS", "") not in ("", "update"):
         raise BadSetting(f"DURATIONS={env['DURATIONS']}: only DURATIONS=update saves them")
-    if env.get("LANES", "") not in ("", "1", "2"):
-        raise BadSetting(f"LANES={env['LANES']}: there can be 1 or 2")
     by_name = {level.name: level for level in (*LEVELS, GUARD)}
     level_names = list(QUICK) if only == "quick" else list(filter(None, only.split(",")))
     if unknown := set(level_names) - set(by_name):
@@ -175,13 +176,15 @@ def environment() -> dict[str, str]:
 
 
 def jobs_of(levels: Iterable[Level]) -> list[Level]:
-    """What the lanes take: the levels, guest as one job for each boot, web in parts."""
+    """What is started: the levels, guest as one job for each boot, web and vm in parts."""
     jobs: list[Level] = []
     for level in levels:
         if level.name == "guest":
             jobs += guest_boots(level)
         elif level.name == "web":
             jobs += web_parts(level)
+        elif level.name == "vm":
+            jobs += vm_parts(level)
         else:
             jobs.append(level)
     return jobs
@@ -209,10 +212,17 @@ def guest_boots(level: Level) -> list[Level]:
     return [replace(level, files=tuple(boot)) for boot in boots if boot]
 
 
+def vm_parts(level: Level) -> list[Level]:
+    """The files of vm whose tests only look at what happens, and those that measure."""
+    stems = sorted(file.stem for file in (CLONE / level.folders[0]).glob("test_*.py"))
+    others = tuple(stem for stem in stems if stem not in ACCURACY)
+    return [replace(level, files=others), replace(level, files=ACCURACY, is_alone=True)]
+
+
 def lanes_of(cpus: Iterable[int]) -> list[tuple[int, ...]]:
-    """The processors of each lane: one lane with all, or two with LANES=2 and two processors."""
+    """The processors of each VM that runs at a time: half of them, where two VMs fit."""
     cpu_list = sorted(cpus)
-    half = len(cpu_list) // 2 if os.environ.get("LANES") == "2" else 0
+    half = len(cpu_list) // 2 if vms_at_once() > 1 else 0
     return [tuple(cpu_list[:half]), tuple(cpu_list[half:])] if half else [tuple(cpu_list)]
 
 
@@ -227,54 +237,24 @@ def needs_vm(job: Level) -> bool:
     return job.name in VM_LEVELS
 
 
-class Queue:
-    """The jobs that wait, for several lanes."""
-
-    def __init__(self, jobs: list[Level], vms: int) -> None:
-        self._jobs = list(jobs)
-        self._vms = vms
-        self._changed = threading.Condition()
-
-    def take(self, *, vm_first: bool = False) -> Level | None:
-        """The next job, one that needs a VM or none first; waits while only jobs are left that
-        need a VM, and no more VMs fit. None when there is none left."""
-        with self._changed:
-            while self._jobs and not STOPPED.is_set():
-                fitting = [job for job in self._jobs if self._vms or not needs_vm(job)]
-                if fitting:
-                    job = min(fitting, key=lambda one: needs_vm(one) != vm_first)
-                    self._vms -= needs_vm(job)
-                    self._jobs.remove(job)
-                    return job
-                self._changed.wait(1)
-            return None
-
-    def end(self, job: Level) -> None:
-        """The job has ended: its VM is free for another."""
-        with self._changed:
-            self._vms += needs_vm(job)
-            self._changed.notify_all()
-
-
 def run_levels(levels: list[Level]) -> list[Result]:
-    """Run them all; one level alone has the machine to itself. In one lane, those with a VM wait
-    for host, which is timed as well."""
+    """Run them all: what needs no VM, then the VMs, then what must be alone."""
     jobs = jobs_of(levels)
-    cpus = os.sched_getaffinity(0)
+    cpus = tuple(sorted(os.sched_getaffinity(0)))
     if len(jobs) == 1:
         return run_level(jobs[0])
-    lanes = lanes_of(cpus)
-    others = [job for job in jobs if job.name != "host"]
-    if len(lanes) == 1 and len(others) < len(jobs) and any(needs_vm(job) for job in others):
-        first = run_levels([level for level in levels if not needs_vm(level)])
-        return first + run_levels([level for level in levels if needs_vm(level)])
-    queue = Queue(others, vms_at_once())
+    with_vm = [job for job in jobs if needs_vm(job) and not job.is_alone]
+    results = run_jobs([job for job in jobs if not needs_vm(job)], [cpus])
+    results += run_jobs(with_vm, lanes_of(cpus))
+    return results + run_jobs([job for job in jobs if job.is_alone], [cpus])
+
+
+def run_jobs(jobs: list[Level], lanes: list[tuple[int, ...]]) -> list[Result]:
+    """Run the jobs in their order, one in each lane at a time; the level host beside them all."""
+    waiting = deque(job for job in jobs if job.name != "host")
     with ThreadPoolExecutor(len(lanes) + 1) as pool:
         parts = [pool.submit(run_logged, job, lanes[0]) for job in jobs if job.name == "host"]
-        # The last lane is the one that computes less: it has the accuracy tests.
-        parts += [
-            pool.submit(run_lane, queue, lane, vm_first=at > 0) for at, lane in enumerate(lanes)
-        ]
+        parts += [pool.submit(run_lane, waiting, lane) for lane in lanes]
         try:
             return [result for part in parts for result in part.result()]
         except BaseException:
@@ -283,14 +263,15 @@ def run_levels(levels: list[Level]) -> list[Result]:
             raise
 
 
-def run_lane(queue: Queue, cpus: tuple[int, ...], *, vm_first: bool) -> list[Result]:
+def run_lane(waiting: deque[Level], cpus: tuple[int, ...]) -> list[Result]:
     """Run jobs on these processors until none is left."""
     results: list[Result] = []
-    while (job := queue.take(vm_first=vm_first)) is not None:
+    while waiting and not STOPPED.is_set():
         try:
-            results += run_logged(job, cpus)
-        finally:
-            queue.end(job)
+            job = waiting.popleft()
+        except IndexError:
+            break
+        results += run_logged(job, cpus)
     return results
 
 

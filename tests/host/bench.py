@@ -23,6 +23,10 @@ QUICK_DAS = ("--scale", "0.001", "--param", "passes=1", "--param", "idle=0",
              "--param", "sets=Home")  # fmt: skip
 
 
+# A command that takes longer hangs, also in an emulated machine with half a processor.
+HANGS = 900.0
+
+
 @dataclass
 class Bench:
     """A bench with folders of its own under `root`."""
@@ -63,7 +67,7 @@ class Bench:
         self.started.append(process)
         return process
 
-    def run(self, *argv: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+    def run(self, *argv: str, timeout: float = HANGS) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
         process = self.start(*argv)
         try:
@@ -73,7 +77,7 @@ class Bench:
             raise
         return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
-    def json(self, *argv: str, code: int = 0, timeout: float = 240) -> Any:
+    def json(self, *argv: str, code: int = 0, timeout: float = HANGS) -> Any:
         """Run a command with --json; the document."""
         result = self.run(*argv, "--json", timeout=timeout)
         assert result.returncode == code, result.stderr

@@ -39,7 +39,7 @@ def test_levels_are_chosen_by_the_settings() -> None:
 
 @pytest.mark.parametrize(
     "env",
-    [{"SKIP": "web"}, {"LEVEL": "unit,nosuch"}, {"DURATIONS": "yes"}, {"LANES": "3"}],
+    [{"SKIP": "web"}, {"LEVEL": "unit,nosuch"}, {"DURATIONS": "yes"}],
     ids=str,
 )
 def test_a_setting_that_cannot_be_is_refused(env: dict[str, str]) -> None:
@@ -58,15 +58,24 @@ def test_guard_owns_its_file_alone() -> None:
     assert [item.test for item in missing] == ["tests/host/test_guard.py::*"]
 
 
-def test_lanes_have_processors_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LANES", "2")
+def test_vms_have_processors_of_their_own_where_two_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_tests, "vms_at_once", lambda: 2)
     assert run_tests.lanes_of([0]) == [(0,)]
     assert run_tests.lanes_of([1, 0]) == [(0,), (1,)]
     assert run_tests.lanes_of([0, 2, 4, 6, 8]) == [(0, 2), (4, 6, 8)]
-    monkeypatch.delenv("LANES")
+    monkeypatch.setattr(run_tests, "vms_at_once", lambda: 1)
     assert run_tests.lanes_of([0, 1]) == [(0, 1)]
     assert run_tests.pinned(["true"], (4, 6)) == ["taskset", "-c", "4,6", "true"]
     assert run_tests.pinned(["true"], ()) == ["true"]
+
+
+def test_each_file_of_vm_is_in_one_part_and_those_that_measure_are_alone() -> None:
+    (level,) = (level for level in run_tests.LEVELS if level.name == "vm")
+    others, accuracy = run_tests.vm_parts(level)
+    there = {path.stem for path in (run_tests.CLONE / "tests/vm").glob("test_*.py")}
+    assert sorted((*others.files, *accuracy.files)) == sorted(there)
+    assert (others.is_alone, accuracy.is_alone) == (False, True)
+    assert others.key != accuracy.key
 
 
 def test_each_guest_file_is_in_one_boot() -> None:
@@ -94,33 +103,6 @@ def test_web_is_divided_by_the_saved_durations(
     assert (stems[3],) in [part.files for part in run_tests.jobs_of([level])]
 
 
-def test_no_more_vms_run_than_fit() -> None:
-    vm, guest, lint = Level("vm", 1, ("a",)), Level("guest", 1, ("b",)), Level("lint", 1)
-    queue = run_tests.Queue([vm, guest, lint], vms=1)
-    assert queue.take(vm_first=True) is vm
-    assert queue.take(vm_first=True) is lint
-    levels: list[Level | None] = []
-    waiting = threading.Thread(target=lambda: levels.append(queue.take()))
-    waiting.start()
-    waiting.join(0.2)
-    assert levels == []
-    queue.end(vm)
-    waiting.join(30)
-    assert levels == [guest]
-    assert queue.take() is None
-    both = run_tests.Queue([vm, guest], vms=2)
-    assert [both.take(), both.take()] == [vm, guest]
-
-
-def test_a_lane_takes_what_it_prefers_and_then_the_rest() -> None:
-    lint, vm, web, guest = Level("lint", 1), Level("vm", 1), Level("web", 1), Level("guest", 1)
-    queue = run_tests.Queue([lint, vm, web, guest], vms=2)
-    assert queue.take(vm_first=True) is vm
-    assert [queue.take(), queue.take(), queue.take()] == [lint, web, guest]
-    queue = run_tests.Queue([lint, web], vms=2)
-    assert queue.take(vm_first=True) is lint
-
-
 def test_one_level_alone_has_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[object, ...]] = []
 
@@ -140,7 +122,6 @@ def test_a_lane_that_breaks_ends_the_others(
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
     monkeypatch.setattr(run_tests, "CLONE", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.delenv("LANES", raising=False)
     monkeypatch.setattr(run_tests, "STOPPED", threading.Event())
     calls: list[str] = []
     monkeypatch.setattr(run_tests, "end_all", lambda: calls.append("all"))
@@ -158,70 +139,49 @@ def test_a_lane_that_breaks_ends_the_others(
     assert calls == ["all"]
 
 
-def test_levels_run_in_two_lanes_and_every_result_counts(
+def test_host_runs_beside_others_vms_side_by_side_and_accuracy_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
     monkeypatch.setattr(run_tests, "CLONE", tmp_path)
+    monkeypatch.setattr(run_tests, "vms_at_once", lambda: 2)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setenv("LANES", "2")
-    together = threading.Barrier(3)
-    cpus: set[tuple[str, tuple[int, ...]]] = set()
+    together = {"host": threading.Barrier(2), "vm": threading.Barrier(2)}
+    running: list[Level] = []
+    calls: list[tuple[str, tuple[int, ...], bool]] = []
 
     def run(level: Level, lane: tuple[int, ...], log: object) -> list[Result]:
-        cpus.add((level.name, lane))
-        together.wait(30)
+        running.append(level)
+        calls.append((level.name, lane, level.is_alone))
+        if level.is_alone:
+            assert running == [level]
+        elif level.name in ("host", "lint"):
+            together["host"].wait(30)
+        elif level.name in ("guest", "vm") and len(calls) < 5:
+            together["vm"].wait(30)
         print(f"output of {level.name}", file=log)  # type: ignore[call-overload]
+        running.remove(level)
         return [Result(level.name, "passed")]
 
     monkeypatch.setattr(run_tests, "run_level", run)
-    # Each waits for the others: host beside a lane that computes, and a lane with VMs.
-    results = run_tests.run_levels([Level("lint", 1), Level("vm", 1), Level("host", 1)])
-    assert sorted(result.test for result in results) == ["host", "lint", "vm"]
-    assert cpus == {("host", (0,)), ("lint", (0,)), ("vm", (1,))}
+    jobs = [
+        Level("host", 1),
+        Level("lint", 1),
+        Level("guest", 1, files=("a",)),
+        Level("guest", 1, files=("b",)),
+        Level("vm", 1, files=("c",)),
+        Level("vm", 1, files=("d",), is_alone=True),
+        Level("image", 1, is_alone=True),
+    ]
+    monkeypatch.setattr(run_tests, "jobs_of", lambda levels: jobs)
+    results = run_tests.run_levels([])
+    assert sorted(result.test for result in results) == sorted(job.name for job in jobs)
+    assert {name for name, _, alone in calls[:2] if not alone} == {"host", "lint"}
+    assert {lane for _, lane, _ in calls[:2]} == {(0, 1)}
+    assert {lane for _, lane, alone in calls[2:] if not alone} == {(0,), (1,)}
+    assert calls[-2:] == [("vm", (0, 1), True), ("image", (0, 1), True)]
     printed = capsys.readouterr().out
-    assert all(f"output of {name}\n" in printed for name in ("host", "lint", "vm"))
-
-
-def test_in_one_lane_the_vm_waits_for_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
-    monkeypatch.setattr(run_tests, "CLONE", tmp_path)
-    monkeypatch.delenv("LANES", raising=False)
-    together = threading.Barrier(2)
-    running: set[str] = set()
-
-    def run(level: Level, lane: tuple[int, ...] = (), log: object = None) -> list[Result]:
-        running.add(level.name)
-        if level.name in ("host", "lint"):
-            together.wait(30)
-        if level.name in ("vm", "image"):
-            assert running == {level.name}
-        running.discard(level.name)
-        return [Result(level.name, "passed")]
-
-    monkeypatch.setattr(run_tests, "run_level", run)
-    names = ("lint", "host", "vm", "image")
-    results = run_tests.run_levels([Level(name, 1) for name in names])
-    assert [result.test for result in results] == ["host", "lint", "vm", "image"]
-
-
-def test_in_one_lane_each_boot_of_the_guest_runs_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
-    monkeypatch.delenv("LANES", raising=False)
-    runs: list[tuple[str, ...]] = []
-    logs = tmp_path / "log"
-
-    def run(level: Level, lane: tuple[int, ...] = (), log: object = None) -> list[Result]:
-        runs.append(level.files)
-        return []
-
-    monkeypatch.setattr(run_tests, "run_logged", lambda job, lane: run(job, lane, logs))
-    monkeypatch.setattr(run_tests, "run_level", run)
-    levels = [level for level in run_tests.LEVELS if level.name in ("host", "guest")]
-    run_tests.run_levels(levels)
-    assert sorted(runs[1:]) == sorted(boot.files for boot in run_tests.guest_boots(levels[1]))
+    assert all(f"output of {level.name}\n" in printed for level in jobs)
 
 
 class Guest:

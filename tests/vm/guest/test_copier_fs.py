@@ -141,7 +141,8 @@ def test_names_that_only_differ_in_case(drive: tuple[str, str, Path], target: Pa
     assert not source.exists()
     names = sorted(path.name for path in target.iterdir())
     if drive[0] == "exfat":
-        assert names == ["README"] and report.files.failed == 1
+        # Threads copy both at once: either can be the first.
+        assert names in (["README"], ["Readme"]) and report.files.failed == 1
         assert "may ignore case" in next(iter(report.errors.values()))
     else:
         assert names == ["README", "Readme"] and report.errors == {}
