@@ -75,7 +75,7 @@ def figures(number: str) -> Response:
     """The figures, one a line, as the export's `csv`."""
     row = find_run(number_in_path(number, N_("Run")))
     name = f"benchstick-run-{row['number']}-figures.csv"
-    return attached(figures_csv(row), "text/csv; charset=utf-8", name)
+    return attached(figures_csv(row["number"]), "text/csv; charset=utf-8", name)
 
 
 @bp.get("/runs/<number>/charts/<which>.svg")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
-import json
 import os
 import re
 import sqlite3
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,7 @@ from benchstick.drives import bottlenecks
 from benchstick.errors import BadInput
 from benchstick.plan.steps import plan_from_json
 from benchstick.store import comparisons, imported_runs, live_progress, records, run_queries
-from benchstick.store.export import drive_state, safe_cell
+from benchstick.store import export as store_export
 from benchstick.suites import registry
 from benchstick.suites.erase_certificate import certificate
 from webui import charts, latencies, present, queues, resting, verdicts, windows
@@ -381,7 +379,7 @@ def export(number: str) -> Response:
     """The run as one file: `?format=json` with its samples, `csv` its figures, `samples` the
     per-second record as CSV, `certificate` and `certificate-text` of an erase its certificate."""
     run_number = _number(number)
-    row = find_run(run_number)
+    find_run(run_number)
     form = request.args.get("format", "json")
     name = f"benchstick-run-{run_number}"
     if form == "json":
@@ -390,12 +388,10 @@ def export(number: str) -> Response:
         response = reply({**document(run_number), "samples": samples, "verdicts": run_verdicts})
         name += ".json"
     elif form == "csv":
-        response = Response(figures_csv(row), content_type="text/csv; charset=utf-8")
+        response = Response(figures_csv(run_number), content_type="text/csv; charset=utf-8")
         name += "-figures.csv"
     elif form == "samples":
-        columns = list(records.Sample.__dataclass_fields__)
-        all_samples = records.samples_of(reader(), run_number)
-        text = _csv(columns, ([getattr(item, key) for key in columns] for item in all_samples))
+        text = store_export.samples_csv(records.samples_of(reader(), run_number))
         response = Response(text, content_type="text/csv; charset=utf-8")
         name += "-samples.csv"
     elif form == "certificate":
@@ -412,35 +408,9 @@ def export(number: str) -> Response:
     return response
 
 
-_FIGURE_COLUMNS = (
-    "run", "suite", "drive", "model", "step", "figure", "pass", "value", "unit", "target", "state",
-    "why", "drive_state", "run_state",
-)  # fmt: skip
-
-
-def _figure_rows(row: sqlite3.Row) -> Iterator[Sequence[Any]]:
-    conditions = json.loads(row["conditions_json"]) or {}
-    run_state = records.shown_state(reader(), row)
-    for figure in records.figures_of(reader(), row["number"]):
-        yield (
-            row["number"], row["suite"], row["drive_code"], row["drive_model"], figure.step,
-            figure.name, figure.pass_no, figure.value, figure.unit, figure.target, figure.state,
-            figure.why, drive_state(figure.detail, conditions), run_state,
-        )  # fmt: skip
-
-
-def figures_csv(row: sqlite3.Row) -> str:
-    """The figures of a run, one a line."""
-    return _csv(_FIGURE_COLUMNS, _figure_rows(row))
-
-
-def _csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> str:
-    file = io.StringIO()
-    csv_writer = csv.writer(file, lineterminator="\r\n")
-    csv_writer.writerow(columns)
-    for row in rows:
-        csv_writer.writerow([safe_cell(value) for value in row])
-    return file.getvalue()
+def figures_csv(number: int) -> str:
+    """The results of a run, one a line."""
+    return store_export.figures_csv(document(number))
 
 
 # ---- what a step left

@@ -5,15 +5,13 @@ All are made of the same `benchstick/verdict/1` documents, and of nothing else.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from benchstick.plan import tabular_output
 from benchstick.recipes import limits, verdict
 from benchstick.recipes.event_lines import LABELS
-from benchstick.store.export import safe_cell
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -52,13 +50,8 @@ def document(verdicts: Sequence[Json]) -> dict[str, Any]:
 
 def csv_text(verdicts: Sequence[Json]) -> str:
     """A header, and a line for each drive."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for item in verdicts:
-        row = csv_row(item)
-        writer.writerow([safe_cell(row[column]) for column in COLUMNS])
-    return file.getvalue()
+    rows = (csv_row(item) for item in verdicts)
+    return tabular_output.csv_text(COLUMNS, ([row[name] for name in COLUMNS] for row in rows))
 
 
 def csv_row(item: Json) -> dict[str, Any]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.drives import bottlenecks
-from benchstick.plan.plain import plain
+from benchstick.plan.tabular_output import csv_text
 from benchstick.store import records, verdicts
+from benchstick.store.records import Sample
 
-# Also the wide forms, which some spreadsheets take for the same.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 COLUMNS = (
-    "run", "suite", "drive", "model", "target", "step", "name", "pass", "value", "unit", "state",
-    "why", "drive_state", "run_state",
+    "run", "suite", "drive", "model", "step", "name", "test", "direction", "metric", "statistic",
+    "percentile", "part", "pass", "value", "unit", "target", "state", "why", "drive_state",
+    "run_state",
 )  # fmt: skip
 
 COMPARED = (
@@ -37,9 +35,6 @@ def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
 
 def figures_csv(document: Mapping[str, Any]) -> str:
     """The figures of a run's document, one a line."""
-    file = io.StringIO()
-    writer = csv.writer(file)
-    writer.writerow(COLUMNS)
     fixed = {
         "run": document["number"],
         "suite": document["suite"],
@@ -47,19 +42,24 @@ def figures_csv(document: Mapping[str, Any]) -> str:
         "model": document["drive"]["identity"]["model"],
     }
     conditions = document["conditions"] or {}
+    rows = []
     for figure in document["figures"]:
         state = drive_state(figure["detail"], conditions)
         row = {**figure, **fixed, "drive_state": state, "run_state": document["state"]}
-        writer.writerow([safe_cell(row[column]) for column in COLUMNS])
-    return file.getvalue()
+        rows.append([row[column] for column in COLUMNS])
+    return csv_text(COLUMNS, rows)
+
+
+def samples_csv(samples: Sequence[Sample]) -> str:
+    """The per-second record of a run, one sample a line."""
+    columns = Sample.__slots__
+    return csv_text(columns, ([getattr(item, name) for name in columns] for item in samples))
 
 
 def comparison_csv(document: Mapping[str, Any]) -> str:
     """The figures of a comparison's document, one a line for each run and each reference, with
     what differs between the runs: a figure is not to be read without it."""
-    file = io.StringIO()
-    writer = csv.writer(file)
-    writer.writerow(COMPARED)
+    rows = []
     runs = {item["run"]: item for item in document["runs"]}
     differs: dict[int, list[str]] = {number: [] for number in runs}
     for item in document["differ"]:
@@ -83,20 +83,11 @@ def comparison_csv(document: Mapping[str, Any]) -> str:
                 "passes_valid": len(row["passes"]),
                 "differs": "; ".join(differs.get(row["run"], ())),
             }
-            writer.writerow([safe_cell(cells[column]) for column in COMPARED])
-    return file.getvalue()
+            rows.append([cells[column] for column in COMPARED])
+    return csv_text(COMPARED, rows)
 
 
 def drive_state(detail: Mapping[str, Any], conditions: Mapping[str, Any]) -> str:
     """How the drive was purged and filled before the figure with this detail was measured: its
     own, where a run has several, else the run's."""
     return str(detail.get("drive_state") or conditions.get("state") or "")
-
-
-def safe_cell(value: object) -> object:
-    """A cell that no spreadsheet takes for a formula, without control characters: model names come
-    from the drive."""
-    if not isinstance(value, str):
-        return value
-    quote = "'" if value[:1] in _FORMULA else ""
-    return f"{quote}{plain(value)}"

@@ -16,9 +16,9 @@ import pytest
 from benchstick import cli
 from benchstick.cli.common import print_json, print_line, print_table
 from benchstick.plan.plain import one_line, plain, plain_output, under
+from benchstick.plan.tabular_output import safe_cell
 from benchstick.recipes import event_lines
 from benchstick.store import database, settings, spec_sheets
-from benchstick.store.export import safe_cell
 from benchstick.suites import spec_sheets as sheets
 
 # Escape, C1 (a CSI of one byte), DEL, bell, return, backspace, overrides of direction, half a pair.

@@ -215,7 +215,7 @@ def test_exports(client: Browser, bench: Bench) -> None:
     assert len(whole.json["samples"]) > 100
     assert whole.json["figures"]
     lines = client.get(f"/runs/{number}/export?format=csv").text.splitlines()
-    assert lines[0].startswith("run,suite,drive,model,step,figure,pass,value,unit")
+    assert lines[0].startswith("run,suite,drive,model,step,name,test,direction,metric")
     assert lines[0].endswith(",why,drive_state,run_state")
     assert any(",invalid,data differ" in line for line in lines)
     samples = client.get(f"/runs/{number}/export?format=samples").text.splitlines()
