@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from flask import Flask, redirect, request
+from flask import Flask, redirect
 from jinja2 import StrictUndefined
 from werkzeug.wrappers import Response
 
@@ -38,7 +38,6 @@ from webui import (
     tokens,
     twins,
     verdicts,
-    words,
 )
 from webui.pin import LoginKey, Pin
 
@@ -78,14 +77,6 @@ def create_app(
             key=key or LoginKey(),
         ),
     )
-    words.register(app)
-
-    @app.before_request
-    def speak() -> None:
-        # What a script reads and what is taken away is the same in every language.
-        if not errors.asks_for_json() and request.endpoint not in reports.FILES:
-            words.speak(app, bench.the_bench().settings.language, request.accept_languages)
-
     gate.register(app)
     errors.register(app)
     present.register(app)

@@ -16,7 +16,6 @@ from benchstick.store.database import open_for_web, open_reader
 from benchstick.store.settings import Settings
 from webui.errors import not_found
 from webui.pin import LoginKey, Pin
-from webui.words import _
 
 
 @dataclass
@@ -112,9 +111,7 @@ def find_drive(code: str) -> dict[str, Any]:
         matches = [drive for drive in drives if _name_of(drive, name) == code]
         if len(matches) == 1:
             return matches[0]
-    raise not_found(
-        _("Drive %(code)s: not plugged in, or not seen by the agent yet.", code=code[:120])
-    )
+    raise not_found(f"Drive {code[:120]}: not plugged in, or not seen by the agent yet.")
 
 
 def _name_of(drive: Mapping[str, Any], name: str) -> Any:
@@ -125,6 +122,6 @@ def find_run(number: int) -> sqlite3.Row:
     """The row of a run. WebError 404 when there is none."""
     row = reader().execute("SELECT * FROM runs WHERE number = ?", (number,)).fetchone()
     if row is None:
-        raise not_found(_("Run %(number)s: there is no such run.", number=number))
+        raise not_found(f"Run {number}: there is no such run.")
     run: sqlite3.Row = row
     return run

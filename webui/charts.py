@@ -12,7 +12,6 @@ from operator import itemgetter
 from typing import Any, TypeGuard
 
 from webui import present
-from webui.words import _
 
 # Names of colours in style.css. The first two are told apart by everybody. As many as the mixes of
 # SNIA's matrix have lines, before the one that stands for temperatures.
@@ -177,23 +176,14 @@ def describe_chart(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]])
         unit = chart["y2" if "on" in line and "y2" in chart else "y"]["unit"]
         if values:
             phrases.append(
-                _(
-                    "%(name)s from %(least)s to %(most)s",
-                    name=line["name"],
-                    least=_quantity(min(values), unit),
-                    most=_quantity(max(values), unit),
-                )
+                f"{line['name']} from {_quantity(min(values), unit)} to "
+                f"{_quantity(max(values), unit)}"
             )
     marks = [item for item in chart.get("marks", ()) if not item.get("quiet")]
     if "mark_above" in chart:
         marks.append(chart["mark_above"])
     phrases += [str(item["label"]) for item in marks]
-    return _(
-        "%(title)s over %(axis)s: %(said)s",
-        title=chart["title"],
-        axis=chart["x"]["label"],
-        said="; ".join(phrases),
-    )
+    return f"{chart['title']} over {chart['x']['label']}: {'; '.join(phrases)}"
 
 
 def _quantity(value: float, unit: str) -> str:
@@ -208,15 +198,13 @@ def _quantity(value: float, unit: str) -> str:
 def notes(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What must be known of the lines and is not seen."""
     if any("low" in line and "high" in line for line in lines):
-        yield _(
-            "Each point is a mean over several seconds; the band reaches from the lowest of them "
-            "to the highest."
+        yield (
+            "Each point is a mean over several seconds; the band reaches from the lowest of "
+            "them to the highest."
         )
     on_log = [line for line in lines if chart["y"]["scale"] == "log" and "on" not in line]
     if any(low <= 0 for line in on_log for low in _lows(chart, line)):
-        yield _("On this scale there is no 0: it is drawn at the lower edge.")
+        yield "On this scale there is no 0: it is drawn at the lower edge."
     for line in lines:
         if line.get("source") == "counters" and line.get("why"):
-            yield _(
-                "%(name)s from the drive's counters: %(why)s.", name=line["name"], why=line["why"]
-            )
+            yield f"{line['name']} from the drive's counters: {line['why']}."

@@ -15,7 +15,6 @@ from webui.api import reply, reply_request
 from webui.bench import writer
 from webui.errors import WebError
 from webui.inputs import json_body, optional_whole
-from webui.words import _
 
 bp = Blueprint("clock", __name__)
 
@@ -32,13 +31,9 @@ def _ask(value: object) -> int:
         raise BadInput("ms: the time in milliseconds is wanted", field="ms")
     body = clock.wish(browser / 1000)
     if not clock.may_be_set():
-        raise WebError(
-            409, "clock", _("The clock is kept right by this machine's system or by NTP.")
-        )
+        raise WebError(409, "clock", "The clock is kept right by this machine's system or by NTP.")
     if not run_queries.agent_runs():
-        raise WebError(
-            409, "no_agent", _("no agent is running, which would set it: benchstick agent")
-        )
+        raise WebError(409, "no_agent", "no agent is running, which would set it: benchstick agent")
     return records.add_request(writer(), "clock", body)
 
 

@@ -18,7 +18,6 @@ from webui.api import reply
 from webui.bench import reader
 from webui.inputs import LARGEST, plain_text, whole
 from webui.runs import kind_asked, list_for_api, list_for_page, suite_title
-from webui.words import _
 
 bp = Blueprint("compare", __name__)
 
@@ -274,19 +273,13 @@ def spread_text(row: Mapping[str, Any], unit: str) -> str:
     if not every:
         return ""
     if not count:
-        return _("no valid pass of %(total)s", total=every)
+        return f"no valid pass of {every}"
     if every == 1:
-        return _("1 pass")
+        return "1 pass"
     least, most = value_text(row["min"], unit), value_text(row["max"], unit)
     if count < every:
-        return _(
-            "%(least)s to %(most)s in %(count)s of %(total)s passes",
-            least=least,
-            most=most,
-            count=count,
-            total=every,
-        )
-    return _("%(least)s to %(most)s in %(total)s passes", least=least, most=most, total=every)
+        return f"{least} to {most} in {count} of {every} passes"
+    return f"{least} to {most} in {every} passes"
 
 
 @bp.app_template_global("value_text")

@@ -17,7 +17,6 @@ from webui.api import reply, reply_request
 from webui.bench import reader, the_bench, writer
 from webui.errors import WebError
 from webui.inputs import json_body, no_body
-from webui.words import _
 
 bp = Blueprint("desk", __name__)
 
@@ -31,7 +30,7 @@ def _ask(body: dict[str, Any]) -> int:
     """Ask the agent for it; the request's number. 409 without an agent."""
     if not run_queries.agent_runs():
         raise WebError(
-            409, "no_agent", _("no agent is running, which would keep it: benchstick agent")
+            409, "no_agent", "no agent is running, which would keep it: benchstick agent"
         )
     return records.add_request(writer(), "scan", body)
 

@@ -14,29 +14,28 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.errors import BadInput, BenchError, Refused, StoreFailed
 from benchstick.recipes import documents
 from benchstick.recipes.parser import RecipeMistakes
-from webui.words import N_, _, word
 
 log = logging.getLogger("benchstick.web")
 
 _TITLES = {
-    400: N_("That cannot be right"),
-    401: N_("Sign in first"),
-    403: N_("Refused"),
-    404: N_("Not here"),
-    405: N_("Not like this"),
-    409: N_("Not now"),
-    413: N_("Too large"),
-    415: N_("Wrong kind of content"),
-    421: N_("This name is not mine"),
-    429: N_("Too many attempts"),
-    500: N_("The page failed"),
-    503: N_("The store cannot be read"),
+    400: "That cannot be right",
+    401: "Sign in first",
+    403: "Refused",
+    404: "Not here",
+    405: "Not like this",
+    409: "Not now",
+    413: "Too large",
+    415: "Wrong kind of content",
+    421: "This name is not mine",
+    429: "Too many attempts",
+    500: "The page failed",
+    503: "The store cannot be read",
 }
 _CODES = {404: "not_found", 405: "method", 413: "too_large", 415: "content_type"}
 _SENTENCES = {
-    404: N_("There is nothing at this address."),
-    405: N_("This address does not take that method."),
-    413: N_("The request is larger than 64 KiB."),
+    404: "There is nothing at this address.",
+    405: "This address does not take that method.",
+    413: "The request is larger than 64 KiB.",
 }
 
 
@@ -112,7 +111,7 @@ def answer(
 
         response = reply(error_document(code, message, field, more), status)
     else:
-        title = word(_TITLES.get(status, N_("This did not work")))
+        title = _TITLES.get(status, "This did not work")
         page = render_template(
             "error.html", title=title, message=message, status=status, twin=None, way_back=back
         )
@@ -136,7 +135,7 @@ def register(app: Flask) -> None:
     @app.errorhandler(sqlite3.Error)
     def store_error(error: sqlite3.Error) -> Response:
         log.error("store: %s", error)
-        message = _("the store failed: %(error)s; see the agent's log", error=error)
+        message = f"the store failed: {error}; see the agent's log"
         return answer(503, "store", message)
 
     @app.errorhandler(HTTPException)
@@ -144,13 +143,10 @@ def register(app: Flask) -> None:
         status = error.code or 500
         if error.response is not None or 300 <= status < 400:
             return error.get_response()
-        message = word(_SENTENCES.get(status) or error.description or error.name)
+        message = _SENTENCES.get(status) or error.description or error.name
         if status == 413 and request.max_content_length != current_app.config["MAX_CONTENT_LENGTH"]:
             size = (request.max_content_length or 0) >> 20
-            message = _(
-                "The bundle is larger than %(size)s MiB; on the bench: benchstick import FILE",
-                size=size,
-            )
+            message = f"The bundle is larger than {size} MiB; on the bench: benchstick import FILE"
         headers = {
             name: value
             for name, value in error.get_headers(request.environ)
@@ -161,5 +157,5 @@ def register(app: Flask) -> None:
     @app.errorhandler(Exception)
     def unexpected(error: Exception) -> Response:
         log.exception("%s %s failed", request.method, request.path)
-        message = _("an error inside the page; the page's log has the details")
+        message = "an error inside the page; the page's log has the details"
         return answer(500, "internal", message)

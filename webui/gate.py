@@ -15,7 +15,6 @@ from benchstick.store import auth
 from webui import hosts, way_back
 from webui.bench import Visitor, reader, the_bench, visitor, writer
 from webui.errors import WayBack, WebError, asks_for_json
-from webui.words import _
 
 COOKIE = "benchstick"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -91,10 +90,8 @@ def check_host() -> None:
         raise WebError(
             421,
             "host",
-            _(
-                "This bench does not answer to that name. Use its address, localhost or "
-                "benchstick.local, or list the name under hosts in the settings."
-            ),
+            "This bench does not answer to that name. Use its address, localhost or "
+            "benchstick.local, or list the name under hosts in the settings.",
             field="Host",
         )
 
@@ -111,10 +108,8 @@ def who() -> Visitor:
             raise WebError(
                 401,
                 "token",
-                _(
-                    "This token is not known; make one at /settings/tokens, or with: "
-                    "benchstick web --new-token NAME"
-                ),
+                "This token is not known; make one at /settings/tokens, or with: "
+                "benchstick web --new-token NAME",
                 field="Authorization",
                 headers={"WWW-Authenticate": "Bearer"},
             )
@@ -141,8 +136,8 @@ def ask_to_sign_in() -> BaseResponse:
 
 def how_to_sign_in() -> str:
     if the_bench().pin is not None:
-        return _("Sign in with the PIN on the bench's screen, or send a bearer token.")
-    return _(
+        return "Sign in with the PIN on the bench's screen, or send a bearer token."
+    return (
         "Open the log-in link that the terminal of 'benchstick web' shows, or send a bearer token."
     )
 
@@ -159,7 +154,7 @@ def check_write() -> None:
         return
     csrf = request.headers.get("X-CSRF-Token") or request.form.get("csrf") or ""
     if not hmac.compare_digest(csrf.encode("utf-8", "replace"), session.csrf.encode()):
-        message = _("This form is out of date; load the page again.")
+        message = "This form is out of date; load the page again."
         raise WebError(403, "csrf", message, field="csrf", back=_back())
 
 
@@ -182,6 +177,6 @@ def check_origin() -> None:
             else:
                 origin = f"{parts.scheme}://{parts.netloc}"
     if origin is not None and origin.lower() != own:
-        raise WebError(403, "origin", _("The request comes from another site."), field="Origin")
+        raise WebError(403, "origin", "The request comes from another site.", field="Origin")
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
-        raise WebError(403, "origin", _("The request comes from another site."), field="Origin")
+        raise WebError(403, "origin", "The request comes from another site.", field="Origin")

@@ -12,7 +12,6 @@ from flask import request
 from benchstick.errors import BadInput
 from benchstick.plan import strict_json
 from webui.errors import WebError, not_found
-from webui.words import _, word
 
 # SQLite's whole numbers have 64 bits; run numbers and cursors stay far below.
 LARGEST = 2**53
@@ -33,7 +32,7 @@ def number_in_path(text: str, what: str) -> int:
     `what`, marked with `N_`, is named."""
     if re.fullmatch(r"[0-9]{1,15}", text):
         return int(text)
-    raise not_found(_("%(what)s %(text)s: not a number.", what=word(what), text=repr(text[:40])))
+    raise not_found(f"{what} {text[:40]!r}: not a number.")
 
 
 def plain_text(value: Any, field: str, *, most: int = 200) -> str:

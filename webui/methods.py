@@ -12,7 +12,6 @@ from benchstick.suites.interface import Suite
 from webui import markdown
 from webui.api import reply
 from webui.errors import not_found
-from webui.words import _
 
 bp = Blueprint("methods", __name__)
 
@@ -28,9 +27,7 @@ def find_suite(name: str) -> Suite:
     suites = registry.all_suites()
     if name not in suites:
         names = ", ".join(suites)
-        raise not_found(
-            _("Suite %(name)s: there are %(suites)s.", name=repr(name[:60]), suites=names)
-        )
+        raise not_found(f"Suite {name[:60]!r}: there are {names}.")
     return suites[name]
 
 
@@ -128,5 +125,5 @@ def _doc(name: str, folder: str) -> tuple[str, str]:
     text = doc_text(_full_name(name, folder))
     if text is None:
         page_name = repr(_full_name(name, folder)[:60])
-        raise not_found(_("There is no page called %(name)s.", name=page_name))
+        raise not_found(f"There is no page called {page_name}.")
     return markdown.title_of(text, name), text

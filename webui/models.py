@@ -20,30 +20,29 @@ from webui.api import reply
 from webui.bench import reader, writer
 from webui.errors import not_found, status_of
 from webui.inputs import LARGEST, json_body, no_body, number_in_path, plain_text, whole
-from webui.words import N_, _
 
 bp = Blueprint("models", __name__)
 
 # What a field of the form is called, and a hint of what to write.
 LABELS: Mapping[str, tuple[str, str]] = {
     "model": (
-        N_("Drives' model"),
-        N_("as the drive tells it; * stands for any text, as Crucial X9 Pro*"),
+        "Drives' model",
+        "as the drive tells it; * stands for any text, as Crucial X9 Pro*",
     ),
-    "name": (N_("Name of the sheet"), N_("the model's own where it is empty")),
-    "capacity": (N_("Capacity"), N_("as 1TB; only drives of about that size then have this sheet")),
-    "seq_read_mbps": (N_("Sequential read, MB/s"), N_("held against SEQ1M Q8T1 read of cdm")),
-    "seq_write_mbps": (N_("Sequential write, MB/s"), N_("held against SEQ1M Q8T1 write of cdm")),
-    "rand_read_iops": (N_("Random read, IOPS"), N_("held against RND4K Q32 read of cdm")),
-    "rand_write_iops": (N_("Random write, IOPS"), N_("held against RND4K Q32 write of cdm")),
-    "raw_nand": (N_("Raw NAND"), N_("all flash in it, as 1024GiB")),
-    "nand": (N_("Kind of NAND"), N_("as Micron 176 layers TLC")),
-    "controller": (N_("Controller"), N_("as SM2320")),
-    "warranty_years": (N_("Warranty, years"), ""),
-    "price": (N_("Price"), N_("as 89.90")),
-    "currency": (N_("Currency"), N_("three letters, as EUR")),
-    "price_date": (N_("Date of the price"), N_("as 2026-01-31")),
-    "source": (N_("Source"), N_("where the claims are from")),
+    "name": ("Name of the sheet", "the model's own where it is empty"),
+    "capacity": ("Capacity", "as 1TB; only drives of about that size then have this sheet"),
+    "seq_read_mbps": ("Sequential read, MB/s", "held against SEQ1M Q8T1 read of cdm"),
+    "seq_write_mbps": ("Sequential write, MB/s", "held against SEQ1M Q8T1 write of cdm"),
+    "rand_read_iops": ("Random read, IOPS", "held against RND4K Q32 read of cdm"),
+    "rand_write_iops": ("Random write, IOPS", "held against RND4K Q32 write of cdm"),
+    "raw_nand": ("Raw NAND", "all flash in it, as 1024GiB"),
+    "nand": ("Kind of NAND", "as Micron 176 layers TLC"),
+    "controller": ("Controller", "as SM2320"),
+    "warranty_years": ("Warranty, years", ""),
+    "price": ("Price", "as 89.90"),
+    "currency": ("Currency", "three letters, as EUR"),
+    "price_date": ("Date of the price", "as 2026-01-31"),
+    "source": ("Source", "where the claims are from"),
 }
 _ROWS = 4
 
@@ -74,7 +73,7 @@ def index() -> str:
                 {**item, "value": _format_field("value", item["value"])} for item in data["claims"]
             ]
             return _page(values, claims, number, None)
-    raise not_found(_("Model sheet %(number)s: there is none.", number=edit))
+    raise not_found(f"Model sheet {edit}: there is none.")
 
 
 def _format_field(name: str, value: Any) -> str:
@@ -175,11 +174,11 @@ def _claims() -> list[dict[str, str]]:
 
 
 def _remove(number: str) -> int:
-    sheet_id = number_in_path(number, N_("Model sheet"))
+    sheet_id = number_in_path(number, "Model sheet")
     try:
         spec_sheets.remove(writer(), sheet_id)
     except BadInput as error:
-        raise not_found(_("Model sheet %(number)s: there is none.", number=sheet_id)) from error
+        raise not_found(f"Model sheet {sheet_id}: there is none.") from error
     return sheet_id
 
 
@@ -205,21 +204,21 @@ def sheet_facts(sheet: Mapping[str, Any], price: float | None) -> list[tuple[str
         text = binary_text(raw)
         if capacity is not None and raw > capacity:
             more = f"{100 * (raw - capacity) / capacity:.1f}"
-            text = _("%(size)s, %(more)s %% more than its capacity", size=text, more=more)
-        facts.append((N_("Raw NAND"), text))
-    for name, title in (("nand", N_("Kind of NAND")), ("controller", N_("Controller"))):
+            text = f"{text}, {more} % more than its capacity"
+        facts.append(("Raw NAND", text))
+    for name, title in (("nand", "Kind of NAND"), ("controller", "Controller")):
         if sheet[name] is not None:
             facts.append((title, sheet[name]))
     if sheet["warranty_years"] is not None:
-        years = _("%(count)s years", count=f"{sheet['warranty_years']:g}")
-        facts.append((N_("Warranty"), years))
+        years = f"{sheet['warranty_years']:g} years"
+        facts.append(("Warranty", years))
     if sheet["price"] is not None:
         paid = f"{sheet['price']:.2f} {sheet['currency']}"
-        facts.append((N_("Price"), _("%(price)s on %(day)s", price=paid, day=sheet["price_date"])))
+        facts.append(("Price", f"{paid} on {sheet['price_date']}"))
     if price is not None:
-        facts.append((N_("Price per GB"), f"{price:.3f} {sheet['currency']}"))
+        facts.append(("Price per GB", f"{price:.3f} {sheet['currency']}"))
     if sheet["source"] is not None:
-        facts.append((N_("Source"), sheet["source"]))
+        facts.append(("Source", sheet["source"]))
     return facts
 
 
@@ -230,5 +229,5 @@ def claimed_share(claim: Mapping[str, Any]) -> str:
         return str(claim["why"])
     percent = present.number(claim["percent"], 0)
     if claim["better"] == "lower":
-        return _("%(percent)s %%; less is better", percent=percent)
+        return f"{percent} %; less is better"
     return f"{percent} %"

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from benchstick.store.auth import new_secret
 from webui.errors import WebError
-from webui.words import _
 
 # Of one address, and of all together: guessing 10^6 PINs at 30 in 10 minutes takes months.
 EACH_LIMIT = 5
@@ -80,7 +79,7 @@ class Pin:
                 raise WebError(
                     429,
                     "too_many",
-                    _("too many wrong PINs; try again in %(time)s min", time=-(-wait // 60)),
+                    f"too many wrong PINs; try again in {-(-wait // 60)} min",
                     field="pin",
                     headers={"Retry-After": str(wait)},
                 )

@@ -15,10 +15,25 @@ from benchstick.drives import bottlenecks
 from benchstick.plan.units import binary_text, duration_text, size_text
 from benchstick.recipes.describe import time_text
 from benchstick.reports.content import Table
-from webui.words import N_, _, ngettext, word
 
+# Recorded states, kinds and sources that the page shows in other words.
+_SHOWN_AS = {
+    "corrupt": "data corrupt",
+    "here": "not tested",
+    "taken_out": "taken out",
+    "not_started": "not started",
+    "asset": "asset tag",
+    "serial": "serial number",
+    "scanner": "the bench's scanner",
+    "page": "this page",
+}
 # Between the thousands: narrow and not broken over lines.
 _THIN = "\u202f"
+
+
+def word(recorded: object) -> str:
+    """A recorded state, kind or source as the page shows it."""
+    return _SHOWN_AS.get(str(recorded), str(recorded))
 
 
 def capacity(count: Any) -> str:
@@ -63,9 +78,9 @@ def value_with_unit(value: Any, unit: str | None) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
-        return _("yes") if value else _("no")
+        return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return ", ".join(value_with_unit(item, unit) for item in value) or _("none")
+        return ", ".join(value_with_unit(item, unit) for item in value) or "none"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {value_with_unit(item, None)}" for key, item in value.items())
     if not isinstance(value, int | float):
@@ -107,8 +122,9 @@ def ago(text: str | None, now: datetime.datetime | None = None) -> str:
         return utc(text)
     for limit, size, unit in ((90, 1, "s"), (5400, 60, "min"), (129600, 3600, "h")):
         if seconds < limit:
-            return _("%(time)s ago", time=f"{max(0, round(seconds / size))} {unit}")
-    return ngettext("%(num)s day ago", "%(num)s days ago", round(seconds / 86400))
+            return f"{max(0, round(seconds / size))} {unit} ago"
+    # At least two: up to 36 hours are shown as hours.
+    return f"{round(seconds / 86400)} days ago"
 
 
 def clock(seconds: Any) -> str:
@@ -131,8 +147,8 @@ def why_not(drive: Mapping[str, Any], name: str) -> str:
     """Why a fact is not known."""
     entry = drive.get(name)
     if not isinstance(entry, Mapping):
-        return _("not read")
-    return str(entry.get("why") or _("not reported"))
+        return "not read"
+    return str(entry.get("why") or "not reported")
 
 
 def drive_title(drive: Mapping[str, Any]) -> str:
@@ -153,51 +169,40 @@ def link_line(drive: Mapping[str, Any]) -> list[str]:
     depth = fact(drive, "queue_depth")
     if depth is not None:
         ncq = transport == "sata" and depth != 1
-        line.append(f"NCQ {depth}" if ncq else _("queue %(depth)s", depth=depth))
+        line.append(f"NCQ {depth}" if ncq else f"queue {depth}")
     trim, usable = fact(drive, "trim"), fact(drive, "trim_kernel")
     # Over USB the kernel often uses none although the drive offers it: then nothing is trimmed.
     if trim and usable == 0:
-        line.append(_("TRIM offered, not used by the kernel"))
+        line.append("TRIM offered, not used by the kernel")
     elif isinstance(trim, bool):
-        line.append(_("TRIM yes") if trim or usable else _("TRIM no"))
+        line.append("TRIM yes" if trim or usable else "TRIM no")
     return line
 
 
 def _connection(drive: Mapping[str, Any], transport: Any) -> str:
     if transport == "virtual":
-        return _("File on a loop device")
+        return "File on a loop device"
     if str(transport).startswith("usb"):
         rate = fact(drive, "usb_speed")
-        return f"USB {value_with_unit(rate, 'Mb/s')}" if rate else _("USB, speed not known")
+        return f"USB {value_with_unit(rate, 'Mb/s')}" if rate else "USB, speed not known"
     if transport == "sata":
         rate = fact(drive, "sata_speed")
-        return f"SATA {value_with_unit(rate, 'Mb/s')}" if rate else _("SATA, speed not known")
+        return f"SATA {value_with_unit(rate, 'Mb/s')}" if rate else "SATA, speed not known"
     if transport == "nvme":
         link = pcie_link(drive, "pcie")
         return f"NVMe · {link}" if link else "NVMe"
     return {"mmc": "SD/MMC", "scsi": "SCSI", "virtio": "virtio"}.get(str(transport), str(transport))
 
 
-# What `benchstick.drives.bottlenecks` says, for the catalogue.
-WORSE = (
-    N_("the drive can do %(best)s, the link runs at %(now)s"),
-    N_("the drive can do %(best)s, the link runs at %(now)s (the port's limit is %(limit)s)"),
-    N_("no UASP: %(why)s"),
-    N_("the drive says that it takes TRIM, but the kernel does not use it"),
-    N_("the drive says that it takes TRIM, but the kernel does not use it"
-       " (provisioning mode %(mode)s)"),
-)  # fmt: skip
-
-
 def worse_than_possible(drive: Mapping[str, Any]) -> str | None:
     """A sentence when the drive could be connected better than it is, None when not. By its facts:
     older programs' records have no `worse`, and that of another bench is only believed."""
-    sentences = [word(item.sentence) % item.shown for item in bottlenecks.of_json(drive)]
-    if not sentences:
+    problems = [item.text for item in bottlenecks.of_json(drive)]
+    if not problems:
         return None
-    return _(
-        "Connected worse than it can be: %(how)s. Figures from here tell about the connection.",
-        how="; ".join(sentences),
+    return (
+        f"Connected worse than it can be: {'; '.join(problems)}. Figures from here tell "
+        "about the connection."
     )
 
 
@@ -222,76 +227,63 @@ class ShownFact:
 
 # Groups of facts in the order shown, with the titles of those whose name does not say enough.
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (N_("Connection"), ("lun", "transport", "external", "driver", "driver_why", "usb_", "sata_",
+    ("Connection", ("lun", "transport", "external", "driver", "driver_why", "usb_", "sata_",
                         "pcie", "link", "hub", "port", "slot", "controller", "bridge")),
-    (N_("Queueing"), ("queue", "ncq", "scheduler", "nr_requests", "max_sectors")),
-    (N_("TRIM and cache"), ("trim", "discard", "unmap", "provisioning", "write_cache", "fua")),
-    (N_("Medium"), ("capacity", "size", "sector", "rotational", "logical", "physical",
+    ("Queueing", ("queue", "ncq", "scheduler", "nr_requests", "max_sectors")),
+    ("TRIM and cache", ("trim", "discard", "unmap", "provisioning", "write_cache", "fua")),
+    ("Medium", ("capacity", "size", "sector", "rotational", "logical", "physical",
                     "removable", "firmware", "form", "partition", "filesystem", "contents",
                     "holds", "mounted", "vendor", "read_only")),
-    (N_("Features"), ("smart", "apm", "devsleep", "aam", "security", "erase_time", "sanitize",
+    ("Features", ("smart", "apm", "devsleep", "aam", "security", "erase_time", "sanitize",
                       "format_scope", "lba_format", "namespaces", "unfinished_purge", "frozen",
                       "opal", "tcg", "hpa", "nvme")),
-    (N_("Health and temperature"), ("health", "temperature", "hours", "wear", "life", "error",
+    ("Health and temperature", ("health", "temperature", "hours", "wear", "life", "error",
                                     "reallocated", "pending", "media", "power_on",
                                     "bytes_written")),
 )  # fmt: skip
 _FIRST = ("health", "temperature", "smart_health")
 _TITLES = {
-    "apm": N_("APM"),
-    "devsleep": N_("DevSleep"),
-    "driver": N_("Driver bound"),
-    "driver_why": N_("Why not a better driver"),
-    "external": N_("External"),
-    "fua": N_("FUA"),
-    "ncq": N_("NCQ"),
-    "opal": N_("TCG Opal"),
-    "lun": N_("LUN"),
-    "nr_requests": N_("Requests the kernel keeps"),
-    "pcie_capable_speed": N_("PCIe speed, best"),
-    "pcie_capable_width": N_("PCIe width, best"),
-    "pcie_speed": N_("PCIe speed, negotiated"),
-    "pcie_width": N_("PCIe width, negotiated"),
-    "queue_depth": N_("Queue depth in effect"),
-    "sata_capable_speed": N_("SATA speed, best"),
-    "sata_port_limit": N_("SATA speed, the port's limit"),
-    "sata_speed": N_("SATA speed, negotiated"),
-    "security": N_("ATA security"),
-    "security_erase": N_("ATA security erase"),
-    "erase_time": N_("ATA security erase takes"),
-    "erase_time_enhanced": N_("Enhanced security erase takes"),
-    "format": N_("NVMe Format erases"),
-    "format_scope": N_("NVMe Format takes"),
-    "lba_format": N_("LBA format in use"),
-    "sanitize": N_("NVMe Sanitize can do"),
-    "sanitize_state": N_("Last sanitize"),
-    "sanitize_block_time": N_("Sanitize, block erase takes"),
-    "sanitize_crypto_time": N_("Sanitize, crypto erase takes"),
-    "smart": N_("SMART"),
-    "state": N_("State of the drive"),
-    "trim": N_("TRIM/UNMAP at the device"),
-    "trim_kernel": N_("TRIM, the kernel's largest request"),
-    "trim_drive": N_("TRIM of the drive inside"),
-    "usb_capable_speed": N_("USB speed, best"),
-    "usb_hubs": N_("Hubs between"),
-    "usb_id": N_("USB id"),
-    "usb_interfaces": N_("USB interface offers"),
-    "usb_lanes": N_("USB lanes"),
-    "usb_speed": N_("USB speed, negotiated"),
+    "apm": "APM",
+    "devsleep": "DevSleep",
+    "driver": "Driver bound",
+    "driver_why": "Why not a better driver",
+    "external": "External",
+    "fua": "FUA",
+    "ncq": "NCQ",
+    "opal": "TCG Opal",
+    "lun": "LUN",
+    "nr_requests": "Requests the kernel keeps",
+    "pcie_capable_speed": "PCIe speed, best",
+    "pcie_capable_width": "PCIe width, best",
+    "pcie_speed": "PCIe speed, negotiated",
+    "pcie_width": "PCIe width, negotiated",
+    "queue_depth": "Queue depth in effect",
+    "sata_capable_speed": "SATA speed, best",
+    "sata_port_limit": "SATA speed, the port's limit",
+    "sata_speed": "SATA speed, negotiated",
+    "security": "ATA security",
+    "security_erase": "ATA security erase",
+    "erase_time": "ATA security erase takes",
+    "erase_time_enhanced": "Enhanced security erase takes",
+    "format": "NVMe Format erases",
+    "format_scope": "NVMe Format takes",
+    "lba_format": "LBA format in use",
+    "sanitize": "NVMe Sanitize can do",
+    "sanitize_state": "Last sanitize",
+    "sanitize_block_time": "Sanitize, block erase takes",
+    "sanitize_crypto_time": "Sanitize, crypto erase takes",
+    "smart": "SMART",
+    "state": "State of the drive",
+    "trim": "TRIM/UNMAP at the device",
+    "trim_kernel": "TRIM, the kernel's largest request",
+    "trim_drive": "TRIM of the drive inside",
+    "usb_capable_speed": "USB speed, best",
+    "usb_hubs": "Hubs between",
+    "usb_id": "USB id",
+    "usb_interfaces": "USB interface offers",
+    "usb_lanes": "USB lanes",
+    "usb_speed": "USB speed, negotiated",
 }
-# Titles that follow from the names of facts and conditions, or come with a comparison: what stands
-# here can be translated.
-_FOLLOWING = (
-    N_("Bytes written"), N_("Contents"), N_("Controller"), N_("CRC errors"),
-    N_("Discard granularity"), N_("Driver"), N_("Media errors"), N_("Pending sectors"),
-    N_("Reallocated sectors"),
-    N_("File sets"), N_("Filesystems"), N_("Firmware"), N_("Governor"), N_("Health"),
-    N_("Kernel"), N_("Logical block size"), N_("Logical sector"), N_("Mounted"), N_("Namespaces"),
-    N_("Physical block size"), N_("Physical sector"), N_("Port"), N_("Power on hours"),
-    N_("Provisioning mode"), N_("Purge"), N_("Queue count"), N_("Queue depth"), N_("Ran alongside"),
-    N_("Read only"), N_("Rotational"), N_("Scale"), N_("Scheduler"), N_("State of the drive"),
-    N_("Temperature"), N_("Transport"), N_("Vendor"), N_("Wear"), N_("Write cache"),
-)  # fmt: skip
 _WORDS = {"usb": "USB", "sata": "SATA", "pcie": "PCIe", "nvme": "NVMe", "smart": "SMART",
           "ncq": "NCQ", "trim": "TRIM", "ata": "ATA", "tcg": "TCG", "hpa": "HPA", "bos": "BOS",
           "lba": "LBA", "crc": "CRC", "uas": "UAS", "id": "id"}  # fmt: skip
@@ -320,7 +312,7 @@ def fact_groups(drive: Mapping[str, Any]) -> Iterator[tuple[str, list[ShownFact]
     """A drive's facts in groups; those that no group knows come last, and at the very end, under
     `Does not apply`, those of other kinds of drives."""
     grouped: dict[str, list[ShownFact]] = {title: [] for title, _ in _GROUPS}
-    grouped[N_("More")] = []
+    grouped["More"] = []
     apart: list[ShownFact] = []
     for name, value in drive.items():
         if not is_fact(value) or name in _IN_IDENTITY:
@@ -331,7 +323,7 @@ def fact_groups(drive: Mapping[str, Any]) -> Iterator[tuple[str, list[ShownFact]
         if facts:
             yield title, facts
     if apart:
-        yield N_("Does not apply"), apart
+        yield "Does not apply", apart
 
 
 def _group_of(name: str) -> str:
@@ -345,7 +337,7 @@ def _group_of(name: str) -> str:
 
 def _show_fact(name: str, entry: Mapping[str, Any]) -> ShownFact:
     if entry.get("value") is None:
-        return ShownFact(fact_title(name), None, "", str(entry.get("why") or _("not reported")))
+        return ShownFact(fact_title(name), None, "", str(entry.get("why") or "not reported"))
     value, source = entry["value"], str(entry.get("source") or "")
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         return ShownFact(
@@ -366,9 +358,9 @@ def _format_item(item: Any) -> str:
         if name == "size":
             parts.append(capacity(value))
         elif name == "label":
-            parts.append(_("label %(name)s", name=value))
+            parts.append(f"label {value}")
         elif name == "mounted":
-            parts.append(_("mounted on %(place)s", place=value))
+            parts.append(f"mounted on {value}")
         else:
             parts.append(str(value))
     return " · ".join(parts)
@@ -378,14 +370,14 @@ def condition(value: Any) -> str:
     """A kept condition in one line: facts with their unit or why, objects as `name value · ...`."""
     if is_fact(value):
         if value["value"] is None:
-            return _("not known: %(why)s", why=value.get("why") or _("not reported"))
+            return f"not known: {value.get('why') or 'not reported'}"
         return value_with_unit(value["value"], value.get("unit"))
     if isinstance(value, Mapping):
         return " · ".join(
             f"{str(name).replace('_', ' ')} {condition(item)}" for name, item in value.items()
         )
     if isinstance(value, list):
-        return "; ".join(condition(item) for item in value) or _("none")
+        return "; ".join(condition(item) for item in value) or "none"
     return value_with_unit(value, None)
 
 
@@ -395,10 +387,10 @@ def place(identity: Mapping[str, Any], transport: Any) -> str:
     port, lun = identity["port"], identity["lun"]
     # A run of another bench may have any value there.
     if transport == "nvme" and isinstance(lun, int):
-        return _("port %(port)s, namespace %(number)s", port=port, number=lun + 1)
+        return f"port {port}, namespace {lun + 1}"
     if transport in ("usb-uas", "usb-bot", "scsi") or lun:
-        return _("port %(port)s, LUN %(lun)s", port=port, lun=lun)
-    return _("port %(port)s", port=port)
+        return f"port {port}, LUN {lun}"
+    return f"port {port}"
 
 
 def share(part: Any, whole: Any) -> float:
@@ -497,6 +489,7 @@ def register(app: Flask) -> None:
         app.add_template_filter(filter_)
     app.add_template_filter(value_with_unit, "with_unit")
     app.add_template_filter(tag_of)
+    app.add_template_filter(word)
     for name in (fact, why_not, drive_title, is_practice, link_line, worse_than_possible,
                  fact_groups, headline_text, place, share, best_speed):  # fmt: skip
         app.add_template_global(name)

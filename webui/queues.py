@@ -20,7 +20,7 @@ from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, reader, visitor, writer
 from webui.errors import WebError, not_found
 from webui.inputs import no_body, number_in_path, plain_text, whole
-from webui.present import drive_title
+from webui.present import drive_title, word
 from webui.start import start_form, unlock_page
 from webui.wishes import (
     Wish,
@@ -37,7 +37,6 @@ from webui.wishes import (
     wish_from_form,
     wish_text,
 )
-from webui.words import N_, _, word
 
 bp = Blueprint("queues", __name__)
 
@@ -55,7 +54,7 @@ def _find_queue(number: int) -> dict[str, Any]:
     """The document as the store has it. WebError 404."""
     queue = queues.document(reader(), number)
     if queue is None:
-        raise not_found(_("Queue %(number)s: there is no such queue.", number=number))
+        raise not_found(f"Queue {number}: there is no such queue.")
     return queue
 
 
@@ -201,14 +200,14 @@ def _ask(wishes: list[Wish], drive: dict[str, Any]) -> int:
 
 @bp.get("/api/v1/queues/<number>")
 def api_queue(number: str) -> Response:
-    return reply(document(number_in_path(number, N_("Queue"))))
+    return reply(document(number_in_path(number, "Queue")))
 
 
 @bp.post("/api/v1/queues/<number>/cancel")
 def api_cancel(number: str) -> Response:
     """Ask the agent to cancel the queue: its run is cancelled, what waits is not started."""
     no_body()
-    request_id = _cancel(number_in_path(number, N_("Queue")))
+    request_id = _cancel(number_in_path(number, "Queue"))
     return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
 
 
@@ -216,16 +215,14 @@ def api_cancel(number: str) -> Response:
 def api_remove(number: str, place: str) -> Response:
     """Ask the agent to take a run that waits out of the queue."""
     no_body()
-    request_id = _remove(number_in_path(number, N_("Queue")), number_in_path(place, N_("Place")))
+    request_id = _remove(number_in_path(number, "Queue"), number_in_path(place, "Place"))
     return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
 
 
 def _cancel(number: int) -> int:
     state = _find_queue(number)["state"]
     if state not in _OPEN:
-        message = _(
-            "Queue %(number)s has ended: it is %(state)s.", number=number, state=word(state)
-        )
+        message = f"Queue {number} has ended: it is {word(state)}."
         raise WebError(409, "not_open", message)
     return records.add_request(writer(), "cancel", {"queue": number})
 
@@ -233,15 +230,10 @@ def _cancel(number: int) -> int:
 def _remove(number: int, place: int) -> int:
     queue = _find_queue(number)
     if place >= len(queue["entries"]):
-        raise not_found(_("Queue %(number)s has no place %(place)s.", number=number, place=place))
+        raise not_found(f"Queue {number} has no place {place}.")
     state = queue["entries"][place]["state"]
     if state != "waiting":
-        message = _(
-            "Queue %(number)s: run %(run)s does not wait, it is %(state)s.",
-            number=number,
-            run=place + 1,
-            state=word(state),
-        )
+        message = f"Queue {number}: run {place + 1} does not wait, it is {word(state)}."
         raise WebError(409, "not_waiting", message)
     return records.add_request(writer(), "cancel", {"queue": number, "place": place})
 
@@ -277,7 +269,7 @@ def page(number: str) -> str:
     """What runs and what waits."""
     return render_template(
         "queue.html",
-        queue=build_view(number_in_path(number, N_("Queue"))),
+        queue=build_view(number_in_path(number, "Queue")),
         asked=request.args.get("asked"),
         may_write=visitor().known,
     )
@@ -285,13 +277,13 @@ def page(number: str) -> str:
 
 @bp.post("/queues/<number>/cancel")
 def cancel(number: str) -> BaseResponse:
-    queue_number = number_in_path(number, N_("Queue"))
+    queue_number = number_in_path(number, "Queue")
     _cancel(queue_number)
     return redirect(url_for("queues.page", number=queue_number, asked=1), 303)
 
 
 @bp.post("/queues/<number>/entries/<place>/remove")
 def remove(number: str, place: str) -> BaseResponse:
-    queue_number = number_in_path(number, N_("Queue"))
-    _remove(queue_number, number_in_path(place, N_("Place")))
+    queue_number = number_in_path(number, "Queue")
+    _remove(queue_number, number_in_path(place, "Place"))
     return redirect(url_for("queues.page", number=queue_number, asked=1), 303)

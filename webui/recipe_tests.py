@@ -25,7 +25,6 @@ from webui.bench import drives_seen, find_drive, the_bench, writer
 from webui.errors import WebError, status_of
 from webui.inputs import json_body, optional_text, optional_whole, plain_text
 from webui.wishes import Wish, check_possible, cost_of
-from webui.words import _
 
 bp = Blueprint("recipe_tests", __name__)
 
@@ -131,8 +130,8 @@ def _ask(fields: Mapping[str, Any]) -> int:
     )  # fmt: skip
     check_possible(wish, drive)
     if drive["guard"]["state"] == "locked":
-        reason = _("%(drive)s is locked: %(why)s. No recipe unlocks a drive.",
-                 drive=drive["code"], why=drive["guard"]["why"])  # fmt: skip
+        why = drive["guard"]["why"]
+        reason = f"{drive['code']} is locked: {why}. No recipe unlocks a drive."
         raise Refused(reason, field="drive")
     code = drive["code"]
     if erase not in (None, code) or (erase is None and _destroys(_runs(recipe, drive))):
@@ -142,7 +141,7 @@ def _ask(fields: Mapping[str, Any]) -> int:
             "confirm", field="erase",
         )  # fmt: skip
     if not run_queries.agent_runs():
-        raise WebError(409, "no_agent", _("no agent is running, which tests: benchstick agent"))
+        raise WebError(409, "no_agent", "no agent is running, which tests: benchstick agent")
     wish = replace(wish, erase=erase)
     body = {key: wish.to_request(drive)[key] for key in FIELDS if key != "recipe"}
     return records.add_request(writer(), "qa", {"recipe": name, **body})

@@ -22,7 +22,6 @@ from webui.api import reply
 from webui.bench import reader, the_bench, writer
 from webui.errors import not_found, status_of
 from webui.inputs import json_body, no_body, plain_text
-from webui.words import _
 
 bp = Blueprint("recipes", __name__)
 
@@ -77,7 +76,7 @@ def _find(name: str) -> Shelved:
     for item in library.shelved(the_bench().home):
         if item.name == name:
             return item
-    raise not_found(_("Recipe %(name)s: there is none.", name=repr(name[:60])))
+    raise not_found(f"Recipe {name[:60]!r}: there is none.")
 
 
 def document(name: str) -> dict[str, Any]:
@@ -220,7 +219,7 @@ def remove(name: str) -> BaseResponse:
 
 def _remove(name: str) -> None:
     if not recipes.remove(writer(), library.stored_name(name)):
-        raise not_found(_("Recipe %(name)s: none was uploaded.", name=repr(name[:60])))
+        raise not_found(f"Recipe {name[:60]!r}: none was uploaded.")
 
 
 # ---- the API

@@ -13,7 +13,6 @@ from webui.api import reply
 from webui.bench import reader, writer
 from webui.errors import not_found, status_of
 from webui.inputs import json_body, no_body, number_in_path, optional_text, plain_text
-from webui.words import N_, _
 
 bp = Blueprint("references", __name__)
 # What a request may carry, told to who types more into the API.
@@ -77,13 +76,11 @@ def add() -> BaseResponse:
 
 
 def _remove(number: str) -> int:
-    figure_number = number_in_path(number, N_("Reference figure"))
+    figure_number = number_in_path(number, "Reference figure")
     try:
         reference_results.remove(writer(), [figure_number])
     except BadInput as error:
-        raise not_found(
-            _("Reference figure %(number)s: there is none.", number=figure_number)
-        ) from error
+        raise not_found(f"Reference figure {figure_number}: there is none.") from error
     return figure_number
 
 

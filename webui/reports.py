@@ -21,16 +21,8 @@ from webui.bench import find_run, reader, writer
 from webui.errors import WebError, not_found
 from webui.inputs import number_in_path
 from webui.runs import document, figures_csv
-from webui.words import N_, _
 
 bp = Blueprint("reports", __name__)
-
-# Files for others to read, of which no part is in the visitor's language.
-FILES = frozenset(
-    f"reports.{name}"
-    for name in ("as_html", "as_pdf", "figures", "chart", "compared_html", "compared_pdf",
-                 "compared_figures", "compared_ranks", "compared_chart", "as_bundle")
-)  # fmt: skip
 
 
 def attached(body: str | bytes, kind: str, name: str) -> Response:
@@ -47,7 +39,7 @@ def _session(run: Mapping[str, Any]) -> Session:
 
 def _report(number: str) -> tuple[Report, str]:
     """The report of a run, and the name of its file without an end."""
-    run = document(number_in_path(number, N_("Run")))
+    run = document(number_in_path(number, "Run"))
     run["verdicts"] = verdicts.all_of_run(reader(), run["number"])
     content = report.of_run(run, _session(run), run_queries.bench_id(reader()))
     return content, f"benchstick-run-{run['number']}"
@@ -73,7 +65,7 @@ def as_pdf(number: str) -> Response:
 @bp.get("/api/v1/runs/<number>/figures.csv", endpoint="api_figures")
 def figures(number: str) -> Response:
     """The figures, one a line, as the export's `csv`."""
-    row = find_run(number_in_path(number, N_("Run")))
+    row = find_run(number_in_path(number, "Run"))
     name = f"benchstick-run-{row['number']}-figures.csv"
     return attached(figures_csv(row["number"]), "text/csv; charset=utf-8", name)
 
@@ -82,8 +74,8 @@ def figures(number: str) -> Response:
 @bp.get("/api/v1/runs/<number>/charts/<which>.svg", endpoint="api_chart")
 def chart(number: str, which: str) -> Response:
     """One chart: 1, 2, ... as on the run's page, the one over the whole session last."""
-    run = document(number_in_path(number, N_("Run")))
-    at = number_in_path(which, N_("Chart"))
+    run = document(number_in_path(number, "Run"))
+    at = number_in_path(which, "Chart")
     charts = report.result_charts(run)
     if at > len(charts):
         whole = report.session_chart(run, _session(run))
@@ -149,7 +141,7 @@ def compared_chart(which: str) -> Response:
 
 def _drawing(which: str, drawings: Sequence[Chart | Ranks], kind: str, name: str) -> Response:
     """Drawing number `which`. WebError 404 when there are fewer."""
-    at = number_in_path(which, N_("Chart"))
+    at = number_in_path(which, "Chart")
     if not 1 <= at <= len(drawings):
         words = {"rank": "ranked figures", "chart": "charts"}[kind]
         raise not_found(f"This comparison has {len(drawings)} {words}: no {which[:20]}.")
@@ -163,7 +155,7 @@ def _drawing(which: str, drawings: Sequence[Chart | Ranks], kind: str, name: str
 @bp.get("/api/v1/runs/<number>/bundle", endpoint="api_bundle")
 def as_bundle(number: str) -> Response:
     """The run as a bundle that another bench imports, without what its steps left."""
-    row = find_run(number_in_path(number, N_("Run")))
+    row = find_run(number_in_path(number, "Run"))
     file = io.BytesIO()
     bundle.write(reader(), row["number"], file)
     name = f"benchstick-run-{row['number']}-{row['uuid'][:8]}.zip"
@@ -184,11 +176,8 @@ def _take(data: bytes) -> dict[str, Any]:
         raise WebError(
             409,
             "busy",
-            _(
-                "Run %(number)s is on: nothing is imported while a drive is timed. Try again when "
-                "it is over.",
-                number=running[0]["number"],
-            ),
+            f"Run {running[0]['number']} is on: nothing is imported while a drive is "
+            "timed. Try again when it is over.",
         )
     record = imported_runs.upload_json(reader(), imported_runs.add_upload(writer(), data))
     assert record is not None
@@ -219,9 +208,9 @@ def api_upload() -> Response:
 
 
 def _import(number: str) -> dict[str, Any]:
-    record = imported_runs.upload_json(reader(), number_in_path(number, N_("Import")))
+    record = imported_runs.upload_json(reader(), number_in_path(number, "Import"))
     if record is None:
-        raise not_found(_("Import %(number)s: there is no such import.", number=number[:20]))
+        raise not_found(f"Import {number[:20]}: there is no such import.")
     return record
 
 

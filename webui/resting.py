@@ -9,7 +9,6 @@ from typing import Any
 
 from benchstick.plan.units import binary_text, duration_text, size_text
 from webui import present
-from webui.words import N_, _, ngettext
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ def rows(run: Mapping[str, Any]) -> Iterator[Row]:
         counters = _counters(run)
         if counters is not None:
             yield counters
-    yield Row(N_("Target"), None, _target(run))
-    yield Row(N_("Link"), None, " · ".join(present.link_line(run["drive"])))
+    yield Row("Target", None, _target(run))
+    yield Row("Link", None, " · ".join(present.link_line(run["drive"])))
     for row in _conditions(run):
         if row.name not in names:
             yield row
@@ -68,24 +67,16 @@ def _counters(run: Mapping[str, Any]) -> Row | None:
         return None
     bad = [figure for figure in passes if figure["state"] == "invalid"]
     if bad:
-        text = _(
-            "%(count)s of %(total)s passes, see below: %(why)s",
-            count=len(bad),
-            total=len(passes),
-            why=bad[0]["why"],
-        )
-        return Row(N_("Figures"), "invalid", text)
+        text = f"{len(bad)} of {len(passes)} passes, see below: {bad[0]['why']}"
+        return Row("Figures", "invalid", text)
     deviations = [share for figure in passes if (share := deviation(figure)) is not None]
     if not deviations:
-        text = ngettext(
-            "the pass was checked against the drive",
-            "all %(num)s passes were checked against the drive",
-            len(passes),
-        )
-        return Row(N_("Counters"), "agree", text)
+        subject = "the pass was" if len(passes) == 1 else f"all {len(passes)} passes were"
+        text = f"{subject} checked against the drive"
+        return Row("Counters", "agree", text)
     worst = max(deviations, key=abs)
-    text = _("device and tool within %(share)s %%", share=f"{abs(worst) * 100:.2g}")
-    return Row(N_("Counters"), "agree", text)
+    text = f"device and tool within {abs(worst) * 100:.2g} %"
+    return Row("Counters", "agree", text)
 
 
 def _target(run: Mapping[str, Any]) -> str:
@@ -95,7 +86,7 @@ def _target(run: Mapping[str, Any]) -> str:
     plan = run["plan"]
     if plan["target"] == "block":
         return str(plan["target"])
-    return _("file, filesystem %(fs)s", fs=plan["fs"])
+    return f"file, filesystem {plan['fs']}"
 
 
 def _in_force(text: Any) -> str:
@@ -106,11 +97,11 @@ def _in_force(text: Any) -> str:
 
 def _filesystem(filesystem: Mapping[str, Any]) -> str:
     place = filesystem.get("path") or filesystem.get("device")
-    parts = [_("%(fs)s on %(place)s", fs=filesystem.get("fs"), place=place)]
+    parts = [f"{filesystem.get('fs')} on {place}"]
     if isinstance(filesystem.get("size"), int):
         parts.append(size_text(filesystem["size"]))
     if isinstance(filesystem.get("cluster"), int):
-        parts.append(_("clusters of %(size)s", size=binary_text(filesystem["cluster"])))
+        parts.append(f"clusters of {binary_text(filesystem['cluster'])}")
     return " · ".join(parts)
 
 
@@ -125,7 +116,7 @@ def _purge(purge: Mapping[str, Any]) -> str:
     if purge.get("told"):
         parts.append(str(purge["told"]))
     if purge.get("read back"):
-        parts.append(_("read back: %(found)s", found=purge["read back"]))
+        parts.append(f"read back: {purge['read back']}")
     return " · ".join([*parts, *([present.condition(rest)] if rest else [])])
 
 
@@ -149,14 +140,14 @@ def _queue(settings: Mapping[str, Any]) -> str:
     """The block layer's settings (`engine.host.queue_settings`) in words."""
     parts = []
     if "scheduler" in settings:
-        parts.append(_("scheduler %(name)s", name=_in_force(settings["scheduler"])))
+        parts.append(f"scheduler {_in_force(settings['scheduler'])}")
     if "nr_requests" in settings:
-        parts.append(_("the kernel keeps %(number)s requests", number=settings["nr_requests"]))
+        parts.append(f"the kernel keeps {settings['nr_requests']} requests")
     if str(settings.get("max_sectors_kb", "")).isdigit():
         size = binary_text(int(settings["max_sectors_kb"]) * 1024)
-        parts.append(_("requests of at most %(size)s", size=size))
+        parts.append(f"requests of at most {size}")
     if "write_cache" in settings:
-        parts.append(_("write cache: %(mode)s", mode=settings["write_cache"]))
+        parts.append(f"write cache: {settings['write_cache']}")
     return " · ".join(parts)
 
 
@@ -167,27 +158,27 @@ def _conditions(run: Mapping[str, Any]) -> Iterator[Row]:
     if isinstance(host, Mapping):
         facts = dict(host)
         if isinstance(host.get("ram"), int):
-            facts["ram"] = _("%(size)s RAM", size=size_text(host["ram"]))
+            facts["ram"] = f"{size_text(host['ram'])} RAM"
         if host.get("governor"):
-            facts["governor"] = _("governor %(name)s", name=host["governor"])
+            facts["governor"] = f"governor {host['governor']}"
         parts = [f"{before}{facts[name]}" for name, before in _HOST_PARTS if facts.get(name)]
-        yield Row(N_("Host"), None, " · ".join(parts))
+        yield Row("Host", None, " · ".join(parts))
     for name, value in conditions.items():
         if name in _TOLD:
             continue
         if name == "alongside":
-            others = ", ".join(_("run %(number)s", number=number) for number in value)
-            yield Row(N_("Alongside"), None, others or _("no other run"))
+            others = ", ".join(f"run {number}" for number in value)
+            yield Row("Alongside", None, others or "no other run")
             continue
         if name == "queue" and isinstance(value, Mapping):
             value = _queue(value)
         if name == "filesystem" and isinstance(value, Mapping):
-            yield Row(N_("Filesystem"), None, _filesystem(value))
+            yield Row("Filesystem", None, _filesystem(value))
             continue
         if name == "purge" and isinstance(value, Mapping):
             value = _purge(value)
         if name == "filled" and isinstance(value, Mapping):
-            yield Row(N_("Filled before the run"), None, present.condition(value))
+            yield Row("Filled before the run", None, present.condition(value))
             continue
         if value not in (None, "", [], {}):
             yield Row(present.fact_title(str(name)), None, present.condition(value))

@@ -29,7 +29,6 @@ from webui.api import reply, reply_request
 from webui.bench import find_run, reader, the_bench, writer
 from webui.errors import WebError, not_found
 from webui.inputs import LARGEST, no_body, number_in_path, plain_text, whole
-from webui.words import N_, _, word
 
 bp = Blueprint("runs", __name__)
 
@@ -49,7 +48,7 @@ PASSES = 20
 
 
 def _number(text: str) -> int:
-    return number_in_path(text, N_("Run"))
+    return number_in_path(text, "Run")
 
 
 # ---- the list
@@ -347,10 +346,7 @@ def _cancel(number: int) -> int:
     row = find_run(number)
     state = records.shown_state(reader(), row)
     if state != "running":
-        state_word = word(state)
-        message = _(
-            "Run %(number)s is not running: it is %(state)s.", number=number, state=state_word
-        )
+        message = f"Run {number} is not running: it is {present.word(state)}."
         raise WebError(409, "not_running", message)
     return records.add_request(writer(), "cancel", {"run": number})
 
@@ -423,9 +419,7 @@ def _folder(row: sqlite3.Row, index: int) -> Path:
             relative = Path(step["artefacts"])
             if relative.parts[:2] == ("runs", row["uuid"]) and ".." not in relative.parts:
                 return the_bench().home / relative
-    raise not_found(
-        _("Run %(run)s, step %(step)s: it left nothing (yet).", run=row["number"], step=index)
-    )
+    raise not_found(f"Run {row['number']}, step {index}: it left nothing (yet).")
 
 
 def artefacts(folder: Path) -> list[dict[str, Any]]:
@@ -443,10 +437,10 @@ def _open(path: Path) -> io.BufferedReader:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        raise not_found(_("%(name)s: there is no such file.", name=path.name)) from None
+        raise not_found(f"{path.name}: there is no such file.") from None
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise not_found(_("%(name)s: there is no such file.", name=path.name))
+        raise not_found(f"{path.name}: there is no such file.")
     return os.fdopen(fd, "rb")
 
 
@@ -508,7 +502,7 @@ def artefact(number: str, index: str, name: str) -> Response:
     """One file that a step left, as it is."""
     row = find_run(_number(number))
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
-        raise not_found(_("There is no such file."))
+        raise not_found("There is no such file.")
     file = _open(_folder(row, number_in_path(index, "Step")) / name)
     kind = "application/json" if name.endswith(".json") else "text/plain"
     response = send_file(file, mimetype=kind, etag=False, conditional=False)

@@ -11,7 +11,6 @@ from webui.bench import the_bench, visitor, writer
 from webui.errors import WebError
 from webui.gate import COOKIE, how_to_sign_in
 from webui.inputs import json_body, local_path, plain_text
-from webui.words import _
 
 bp = Blueprint("session", __name__)
 
@@ -34,7 +33,7 @@ def _check_pin(guess: str) -> None:
     if pin is None:
         raise WebError(409, "no_pin", how_to_sign_in())
     if not pin.check(guess, request.remote_addr or "?"):
-        message = _("That is not the PIN on the bench's screen.")
+        message = "That is not the PIN on the bench's screen."
         raise WebError(403, "pin", message, field="pin")
 
 
@@ -55,7 +54,7 @@ def login() -> Response:
         return _with_cookie(redirect(back, 303), auth.open_session(writer()))
     if visitor().known:
         return redirect(back, 303)
-    return _form(back, _("This link was used before; the terminal shows a new one."), 403)
+    return _form(back, "This link was used before; the terminal shows a new one.", 403)
 
 
 @bp.post("/login")
@@ -70,7 +69,7 @@ def login_post() -> Response:
     except WebError as error:
         message = error.message
         if error.code == "no_pin":
-            message = _("That key is not (or no longer) the one that the terminal shows.")
+            message = "That key is not (or no longer) the one that the terminal shows."
         response = _form(back, message, 403 if error.status == 409 else error.status)
         response.headers.update(error.headers)
         return response

@@ -9,7 +9,6 @@ from benchstick.store import bays, run_queries
 from benchstick.store.bays import COUNTDOWN, TESTING
 from webui import present
 from webui.bench import drives_seen, reader
-from webui.words import _, word
 
 
 def describe_link(drive: Mapping[str, Any]) -> str | None:
@@ -31,11 +30,12 @@ def describe_link(drive: Mapping[str, Any]) -> str | None:
 
 
 def _sentence(link: Mapping[str, Any], names: list[str]) -> str:
-    common = {"kind": word(link["kind"]), "name": link["name"], "drives": ", ".join(names)}
     limit = link["limit_mbps"]
     if limit is None:
-        return _("%(kind)s %(name)s carries %(drives)s as well, under test now; how much it "
-                 "carries is not known. Figures measured meanwhile say so.", **common)  # fmt: skip
-    return _("%(kind)s %(name)s carries %(drives)s as well, under test now: %(limit)s MB/s at "
-             "most, %(each)s for each. Figures measured meanwhile say so.",
-             **common, limit=f"{limit:.0f}", each=f"{limit / (1 + len(names)):.0f}")  # fmt: skip
+        share = "; how much it carries is not known"
+    else:
+        share = f": {limit:.0f} MB/s at most, {limit / (1 + len(names)):.0f} for each"
+    return (
+        f"{link['kind']} {link['name']} carries {', '.join(names)} as well, under test now{share}. "
+        "Figures measured meanwhile say so."
+    )

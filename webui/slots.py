@@ -18,7 +18,6 @@ from webui.api import reply_request
 from webui.bench import reader, the_bench, writer
 from webui.errors import WebError, not_found
 from webui.inputs import json_body
-from webui.words import _
 
 bp = Blueprint("slots", __name__)
 
@@ -40,11 +39,11 @@ def _ask(name: str, action: object) -> int:
     """Ask the agent for it; the request's number. WebError 404 and 409, BadInput."""
     slot = next((item for item in list_slots() if item["name"] == name), None)
     if slot is None:
-        raise not_found(_("Slot %(name)s: the bench has no such slot.", name=name[:60]))
+        raise not_found(f"Slot {name[:60]}: the bench has no such slot.")
     if action not in WISHES:
         raise BadInput(f"do: one of {', '.join(WISHES)} is wanted", field="do")
     if not run_queries.agent_runs():
-        raise WebError(409, "no_agent", _("no agent is running, which tests: benchstick agent"))
+        raise WebError(409, "no_agent", "no agent is running, which tests: benchstick agent")
     return records.add_request(writer(), "qa", {"slot": name, "do": action})
 
 

@@ -46,7 +46,6 @@ from webui.wishes import (
     wish_from_json,
     wish_text,
 )
-from webui.words import N_, _
 
 bp = Blueprint("start", __name__)
 
@@ -297,7 +296,7 @@ def unlock_page(
     """The second act: the code once more, on a page of its own. With `drafts` for their queue."""
     problem = None
     if wish.unlock:
-        problem = _("%(text)s is not this drive's code.", text=repr(wish.unlock))
+        problem = f"{wish.unlock!r} is not this drive's code."
     page = render_template(
         "unlock.html",
         wish=wish,
@@ -312,9 +311,9 @@ def unlock_page(
 
 
 def _find_request(text: str) -> dict[str, Any]:
-    record = run_queries.request_json(reader(), number_in_path(text, N_("Request")))
+    record = run_queries.request_json(reader(), number_in_path(text, "Request"))
     if record is None:
-        raise not_found(_("Request %(number)s: there is no such request.", number=text[:20]))
+        raise not_found(f"Request {text[:20]}: there is no such request.")
     return record
 
 

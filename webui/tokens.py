@@ -13,7 +13,6 @@ from webui.api import reply
 from webui.bench import reader, visitor, writer
 from webui.errors import WebError, not_found, status_of
 from webui.inputs import json_body, no_body, plain_text
-from webui.words import _
 
 bp = Blueprint("tokens", __name__)
 
@@ -32,7 +31,7 @@ def _check_session() -> None:
         raise WebError(
             403,
             "session_only",
-            _("A token makes and revokes no tokens: sign in with the PIN or the log-in link."),
+            "A token makes and revokes no tokens: sign in with the PIN or the log-in link.",
             field="Authorization",
         )
 
@@ -49,7 +48,7 @@ def _make(name: str) -> str:
 def _revoke(name: str) -> None:
     _check_session()
     if not auth.revoke_token(writer(), name):
-        raise not_found(_("Token %(name)s: there is none of this name.", name=repr(name[:64])))
+        raise not_found(f"Token {name[:64]!r}: there is none of this name.")
 
 
 def _page(new_token: tuple[str, str] | None = None, problem: BenchError | None = None) -> Response:

@@ -18,14 +18,13 @@ from webui.api import reply
 from webui.bench import reader, the_bench
 from webui.errors import not_found
 from webui.inputs import LARGEST, number_in_path, whole
-from webui.words import N_, _
 
 bp = Blueprint("verdicts", __name__)
 
 WORDS = (PASS, FAIL, INCONCLUSIVE)
 PAGE = 50
 MOST = 500
-_LABELS = {"asset": N_("Asset tag"), "order": N_("Order"), "operator": N_("Operator")}
+_LABELS = {"asset": "Asset tag", "order": "Order", "operator": "Operator"}
 # The files of a verdict: type, end of the name, and what makes it.
 FILES: Mapping[str, tuple[str, str, Callable[[Mapping[str, Any]], str]]] = {
     "junit": ("application/xml", "xml", lambda item: outputs.junit([item])),
@@ -97,11 +96,11 @@ def export_all() -> Response:
 
 def find(text: str) -> dict[str, Any]:
     """The `benchstick/verdict/1` document with its number. WebError 404."""
-    number = number_in_path(text, N_("Verdict"))
+    number = number_in_path(text, "Verdict")
     try:
         return verdicts.find(reader(), number)
     except BadInput:
-        message = _("Verdict %(number)s: there is no such verdict.", number=number)
+        message = f"Verdict {number}: there is no such verdict."
         raise not_found(message) from None
 
 
@@ -157,7 +156,7 @@ def _format_limit(limit: Mapping[str, Any]) -> dict[str, str]:
 
 def _format_value(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return _(" or ").join(limits.format_value(item) for item in value)
+        return " or ".join(limits.format_value(item) for item in value)
     return "–" if value is None else limits.format_value(value)
 
 

@@ -11,7 +11,6 @@ from werkzeug.exceptions import HTTPException
 
 from webui.errors import WayBack
 from webui.inputs import local_path
-from webui.words import _
 
 # Typed to confirm or to sign in: never in an address.
 SECRETS = frozenset({"erase", "unlock", "csrf", "key", "secret", "pin"})
@@ -28,9 +27,9 @@ def of_form() -> WayBack:
     """The page that the form of this request was on: of the start form with the same choices,
     codes apart. Reads the body of the start form alone; others may bring a file."""
     if request.endpoint in _STARTS and (choices := _choices()):
-        message = _("What was chosen is kept; codes have to be typed again.")
+        message = "What was chosen is kept; codes have to be typed again."
         return WayBack(f"/runs/new?{choices}", message)
-    message = _("Nothing was changed. What was typed there, or a file, is not kept.")
+    message = "Nothing was changed. What was typed there, or a file, is not kept."
     return WayBack(_of_referrer() or _above(request.path), message)
 
 

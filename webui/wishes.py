@@ -31,7 +31,6 @@ from webui.inputs import (
     plain_text,
     text_map,
 )
-from webui.words import _
 
 FIELDS = (
     "drive", "suite", "params", "target", "fs", "scale", "erase", "unlock", "identity_key",
@@ -279,12 +278,12 @@ def wish_text(wish: Wish, drive: Mapping[str, Any]) -> str:
     suite = registry.find(wish.suite)
     parts = [f"{name.replace('_', ' ')} {value}" for name, value in wish.params.items()]
     if wish.target not in (None, suite.default_target):
-        parts.append(_("raw drive") if wish.target == "block" else _("file"))
+        parts.append("raw drive" if wish.target == "block" else "file")
     if wish.fs not in (None, suite.default_fs):
         parts.append(str(wish.fs))
     if wish.scale not in (None, 1.0):
-        parts.append(_("scale %(scale)s", scale=f"{wish.scale:g}"))
-    return ", ".join(parts) or _("defaults")
+        parts.append(f"scale {wish.scale:g}")
+    return ", ".join(parts) or "defaults"
 
 
 def needs_unlock(drive: Mapping[str, Any]) -> bool:
@@ -300,10 +299,10 @@ def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
     name = f"{drive['identity']['model']} ({drive['code']})"
     if guard["state"] not in ("free", "locked"):
         why = guard["why"]
-        message = _("%(drive)s is protected: %(why)s. It is never written.", drive=name, why=why)
+        message = f"{name} is protected: {why}. It is never written."
         raise Refused(message, field="drive")
     if guard.get("retry"):
-        raise Refused(_("%(drive)s: %(why)s.", drive=name, why=guard["why"]), field="drive")
+        raise Refused(f"{name}: {guard['why']}.", field="drive")
     same = (None, drive["identity"]["key"])
     other = wish.diskseq not in (None, drive.get("diskseq"))
     other = other or wish.medium not in (None, drive.get("medium"))
@@ -311,22 +310,19 @@ def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
         raise WebError(
             409,
             "drive_changed",
-            _(
-                "%(drive)s: the drive was unplugged or replaced since this page was loaded; load "
-                "it again and look.",
-                drive=name,
-            ),
+            f"{name}: the drive was unplugged or replaced since this page was loaded; "
+            "load it again and look.",
             field="drive",
         )
     for row in run_queries.running(reader()):
         if row["drive_key"] == drive["identity"]["key"]:
             run = row["number"]
-            message = _("%(drive)s: run %(number)s is using this drive.", drive=name, number=run)
+            message = f"{name}: run {run} is using this drive."
             raise WebError(409, "busy", message, field="drive")
     # Between two runs of a queue nothing runs, and the drive is not free.
     waits = queues.open_of_drive(reader(), drive["identity"]["key"])
     if waits is not None and run_queries.agent_runs():
-        message = _("%(drive)s: queue %(number)s has this drive.", drive=name, number=waits)
+        message = f"{name}: queue {waits} has this drive."
         raise WebError(409, "busy", message, field="drive")
 
 
@@ -354,6 +350,6 @@ def ask_agent(body: Mapping[str, Any]) -> int:
     """Put the request into the store for the agent; its id. 409 when there is none: a request to
     destroy data must not wait for somebody to start one."""
     if not run_queries.agent_runs():
-        message = _("no agent is running, so no run can start: benchstick agent")
+        message = "no agent is running, so no run can start: benchstick agent"
         raise WebError(409, "no_agent", message)
     return records.add_request(writer(), "run", body)

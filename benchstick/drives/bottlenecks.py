@@ -10,37 +10,21 @@ from typing import Any
 Values = Callable[[str], Any]
 
 CODES = ("usb_link", "usb_driver", "sata_link", "pcie_link", "trim")
-_LINK = "the drive can do %(best)s, the link runs at %(now)s"
-_PORT = "the drive can do %(best)s, the link runs at %(now)s (the port's limit is %(limit)s)"
-_DRIVER = "no UASP: %(why)s"
-_TRIM = "the drive says that it takes TRIM, but the kernel does not use it"
-_MODE = (
-    "the drive says that it takes TRIM, but the kernel does not use it (provisioning mode %(mode)s)"
-)
 # More than any fact has; neither NaN nor infinity is below it.
 _MOST = 1 << 64
-# All that `Worse.sentence` may be: the page has each in its catalogue.
-SENTENCES = (_LINK, _PORT, _DRIVER, _TRIM, _MODE)
 
 
 @dataclass(frozen=True)
 class Worse:
     """One thing that this connection gives away.
 
-    `code` is one of `CODES`, `sentence` of `SENTENCES`; `shown` is what is put into the sentence,
-    with units. `values` has the facts that it rests on, by the facts' own names and in their units
-    (Mb/s, GT/s, lanes, bytes).
+    `code` is one of `CODES`. `values` has the facts that show it, by the facts' own names and in
+    their units (Mb/s, GT/s, lanes, bytes).
     """
 
     code: str
-    sentence: str
-    shown: Mapping[str, str]
+    text: str
     values: Mapping[str, Any]
-
-    @property
-    def text(self) -> str:
-        """The sentence in English."""
-        return self.sentence % self.shown
 
     def to_json(self) -> dict[str, Any]:
         """One entry of `worse` of a drive in the `benchstick/drives/1` document."""
@@ -79,13 +63,12 @@ def _usb(value: Values) -> Iterator[Worse]:
     values = _numbers(value, "usb_speed", "usb_capable_speed")
     if values and values["usb_capable_speed"] > values["usb_speed"]:
         now, best = values.values()
-        texts = {"best": gigabits(best), "now": gigabits(now)}
-        yield Worse("usb_link", _LINK, texts, values)
+        yield Worse("usb_link", _describe_link(gigabits(best), gigabits(now)), values)
     # Known only where UAS is offered and another driver is bound.
     why = value("driver_why")
     if why:
         driver_facts = {"driver": value("driver"), "driver_why": why}
-        yield Worse("usb_driver", _DRIVER, {"why": str(why)}, driver_facts)
+        yield Worse("usb_driver", f"no UASP: {why}", driver_facts)
 
 
 def _sata(value: Values) -> Iterator[Worse]:
@@ -93,13 +76,12 @@ def _sata(value: Values) -> Iterator[Worse]:
     if not values or values["sata_capable_speed"] <= values["sata_speed"]:
         return
     now, best = values.values()
-    texts = {"best": f"SATA {gigabits(best)}", "now": gigabits(now)}
+    text = _describe_link(f"SATA {gigabits(best)}", gigabits(now))
     limit = _numbers(value, "sata_port_limit")
     if limit and limit["sata_port_limit"] < best:
-        texts["limit"] = gigabits(limit["sata_port_limit"])
-        yield Worse("sata_link", _PORT, texts, {**values, **limit})
-    else:
-        yield Worse("sata_link", _LINK, texts, values)
+        text += f" (the port's limit is {gigabits(limit['sata_port_limit'])})"
+        values |= limit
+    yield Worse("sata_link", text, values)
 
 
 def _pcie(value: Values) -> Iterator[Worse]:
@@ -108,21 +90,25 @@ def _pcie(value: Values) -> Iterator[Worse]:
         return
     speed, width, best, widest = values.values()
     if best > speed or widest > width:
-        texts = {"best": f"PCIe {best:g} GT/s x{widest:g}", "now": f"{speed:g} GT/s x{width:g}"}
-        yield Worse("pcie_link", _LINK, texts, values)
+        text = _describe_link(f"PCIe {best:g} GT/s x{widest:g}", f"{speed:g} GT/s x{width:g}")
+        yield Worse("pcie_link", text, values)
 
 
 def _trim(value: Values) -> Iterator[Worse]:
     usable = _numbers(value, "trim_kernel")
     if not value("trim") or not usable or usable["trim_kernel"]:
         return
+    text = "the drive says that it takes TRIM, but the kernel does not use it"
     values = {"trim": value("trim"), **usable}
     mode = value("provisioning_mode")
     if mode:
-        texts = {"mode": str(mode)}
-        yield Worse("trim", _MODE, texts, {**values, "provisioning_mode": mode})
-    else:
-        yield Worse("trim", _TRIM, {}, values)
+        text += f" (provisioning mode {mode})"
+        values["provisioning_mode"] = mode
+    yield Worse("trim", text, values)
+
+
+def _describe_link(best: str, now: str) -> str:
+    return f"the drive can do {best}, the link runs at {now}"
 
 
 def _numbers(value: Values, *names: str) -> dict[str, Any]:

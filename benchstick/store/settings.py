@@ -24,7 +24,6 @@ _MOST_BYTES = 256 << 10
 _KEY_TYPES = (
     "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa",
 )  # fmt: skip
-_LANGUAGE = re.compile(r"browser|[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _PORT = re.compile(r"[0-9A-Za-z][0-9A-Za-z:.-]{0,59}")
 # Those that engine.keyboard decodes.
 SCANNER_LAYOUTS = ("us", "uk", "de", "fr")
@@ -37,6 +36,8 @@ _SERIAL = re.compile(
 AUTO = "auto"
 # Between a recipe's name and the SHA-256 of its file.
 PIN = "@sha256:"
+# Settings of earlier versions: accepted in a file, without effect.
+_REMOVED = frozenset({"language"})
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
@@ -75,8 +76,7 @@ class Settings:
     it listens on more than loopback; `output_mib` bounds the tools' raw output kept of all runs;
     `clock` is what the PC's own clock keeps, utc or local time; `ssh_keys` are public keys, as in
     an authorized_keys file, that may log in to the booted stick; `ntp` are the time servers that
-    it asks, empty for those that the network names; `language` is the page's, as `de`, or `browser`
-    for the one that each browser asks for; `scanner` is the barcode scanner, by vendor
+    it asks, empty for those that the network names; `scanner` is the barcode scanner, by vendor
     and product (`0c2e:0b61`) or its name's pattern, empty for none, `scanner_layout` the country
     whose keyboard it emulates; `webhook` is the address that each verdict is posted to, empty for
     none, `webhook_secret` what signs it; `bench_ports` are the ports where recipes may erase and
@@ -97,7 +97,6 @@ class Settings:
     clock: str
     ssh_keys: tuple[str, ...]
     ntp: tuple[str, ...]
-    language: str
     scanner: str
     scanner_layout: str
     webhook: str
@@ -199,13 +198,6 @@ def check_ssh_keys(value: Any) -> tuple[str, ...]:
         if blob[: 4 + len(name)] != len(name).to_bytes(4, "big") + name:
             raise ValueError(f"key {number} is cut or damaged: copy the whole .pub file's line")
     return tuple(value)
-
-
-def check_language(value: Any) -> str:
-    """A language's tag, or `browser`."""
-    if not isinstance(value, str) or not _LANGUAGE.fullmatch(value):
-        raise ValueError(f'{value!r} is not "browser" or a language, as "en" or "pt-BR"')
-    return value
 
 
 def check_scanner(value: Any) -> str:
@@ -342,7 +334,6 @@ SETTINGS = (
     Setting("clock", "utc", check_clock, "what the PC's own clock keeps; on the booted stick"),
     Setting("ssh_keys", [], check_ssh_keys, "public keys that may log in to the booted stick"),
     Setting("ntp", [], check_hosts, "time servers of the booted stick; none: those of the network"),
-    Setting("language", "browser", check_language, "the page's language, where it is there"),
     Setting("scanner", "", check_scanner, "the barcode scanner: its USB id, or its name's pattern"),
     Setting("scanner_layout", "us", check_layout, "the country's keyboard that it emulates"),
     Setting("webhook", "", check_webhook, "where each verdict is posted, by HTTP"),
@@ -386,7 +377,7 @@ def read(text: str, where: str, *, on_stick: bool = False) -> Settings:
         raise SettingsError(where, error.line, error.said) from None
     settings = {setting.name: setting for setting in SETTINGS}
     for name in document:
-        if name not in settings:
+        if name not in settings and name not in _REMOVED:
             message = f"{name}: no such setting; there are {', '.join(settings)}"
             raise SettingsError(where, TomlLines(text).of(name), message, field=name)
     return Settings(

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from benchstick.drives import bottlenecks
 from benchstick.drives.types import Guard
 from benchstick.paths import make_run_folder
 from benchstick.plan.units import duration_text
@@ -57,10 +56,6 @@ def test_the_line_says_yes_only_to_a_trim_that_the_kernel_uses(
     drive = {"transport": {"value": "usb-uas"}, "trim": {"value": offered}, "trim_kernel": told}
     with app.test_request_context("/drives"):
         assert present.link_line(drive)[-1] == said
-
-
-def test_each_sentence_of_what_is_worse_is_in_the_pages_catalogue() -> None:
-    assert present.WORSE == bottlenecks.SENTENCES
 
 
 def test_the_page_says_what_its_twin_lists_as_worse_also_of_an_older_agents_scan(

@@ -31,11 +31,20 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
     found = settings.load(tmp_path / "none.toml")
     wanted = settings.Settings(
         hosts=(), listen="127.0.0.1", port=8080, pin=True, output_mib=4096, clock="utc",
-        ssh_keys=(), ntp=(), language="browser", scanner="", scanner_layout="us",
+        ssh_keys=(), ntp=(), scanner="", scanner_layout="us",
         webhook="", webhook_secret="", bench_ports={}, scan_prefixes={},
         per_controller=4, autostart="", countdown=10, event_log="auto", event_serial="",
     )  # fmt: skip
     assert found == wanted
+
+
+def test_a_setting_of_an_earlier_version_is_accepted_without_effect() -> None:
+    config = settings.read('language = "de"\nport = 81\n', "test")
+    assert config == settings.read("port = 81\n", "test")
+    assert "language" not in settings.to_toml(config)
+    with pytest.raises(BadInput, match="languages: no such setting; there are hosts") as caught:
+        settings.read('languages = "de"', "test")
+    assert "language," not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,11 @@
 
 import uPlot from "../vendor/uPlot.esm.js";
 import { byKeyboard } from "./keys.js";
-import { say } from "./words.js";
 
 const SHOWN = {
   mbps: { label: "MB/s", read: (s) => s.read_bytes / s.dt / 1e6, write: (s) => s.write_bytes / s.dt / 1e6 },
   iops: { label: "IOPS", read: (s) => s.reads / s.dt, write: (s) => s.writes / s.dt },
-  inflight: { label: say("requests in flight"), read: (s) => s.inflight, write: () => null },
+  inflight: { label: "requests in flight", read: (s) => s.inflight, write: () => null },
 };
 
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -111,7 +110,7 @@ export class SessionChart {
 
   span() {
     const { min, max } = this.plot.scales.x;
-    return say("from %(start)s to %(end)s", { start: clock(min), end: clock(max) });
+    return `from ${clock(min)} to ${clock(max)}`;
   }
 
   zoomed() {
@@ -131,8 +130,8 @@ export class SessionChart {
 
   told() {
     const { label } = SHOWN[this.show];
-    const names = this.show === "inflight" ? [["read", "", label]] : [["read", say("read"), label], ["write", say("write"), label]];
-    const said = [...names, ["temp", say("temperature"), ""]]
+    const names = this.show === "inflight" ? [["read", "", label]] : [["read", "read", label], ["write", "write", label]];
+    const said = [...names, ["temp", "temperature", ""]]
       .map(([part, name, unit]) => [name, this.outputs[part].textContent, unit])
       .filter(([, text]) => text !== "");
     return `${this.outputs.time.textContent}: ${said.map((one) => one.join(" ").trim()).join(", ")}`;
@@ -209,7 +208,7 @@ export class SessionChart {
   tell(plot) {
     const at = plot.cursor.idx;
     const [t, read, write, temp] = at == null ? [null, null, null, null] : plot.data.map((column) => column[at]);
-    this.outputs.time.textContent = t == null ? "" : say("at %(time)s", { time: clock(t) });
+    this.outputs.time.textContent = t == null ? "" : `at ${clock(t)}`;
     this.outputs.read.textContent = plain(read);
     this.outputs.write.textContent = plain(write);
     this.outputs.temp.textContent = temp == null ? "" : `${temp} °C`;

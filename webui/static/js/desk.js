@@ -2,7 +2,6 @@
 // server writes the cards of the slots; this puts the new ones in the place of the old.
 
 import { ask, fresh, poll, told } from "./poll.js";
-import { say } from "./words.js";
 
 const EVERY = 1000;
 const ticket = document.getElementById("ticket");
@@ -42,7 +41,7 @@ async function renew() {
   back();
   const changed = cards(box).filter((card) => before.get(card.dataset.slot) !== card.dataset.state);
   document.getElementById("slot-news").textContent = changed
-    .map((card) => say("%(slot)s: %(state)s.", { slot: card.dataset.slot, state: wordOf(card) })).join(" ");
+    .map((card) => `${card.dataset.slot}: ${wordOf(card)}.`).join(" ");
 }
 
 function showSlots(found) {
@@ -72,7 +71,7 @@ async function refusal(form) {
     if (request.state === "done") return null;
     if (request.state === "refused") return request.error.message;
   }
-  return say("the agent has not answered yet");
+  return "the agent has not answered yet";
 }
 
 async function wish(event) {
@@ -108,5 +107,5 @@ document.addEventListener("scanned", () => setTimeout(() => look().catch(() => {
 poll(look, (error) => {
   if (!silent) return;
   silent.hidden = false;
-  silent.textContent = say("What stands here may be out of date: %(why)s.", { why: told(error) });
+  silent.textContent = `What stands here may be out of date: ${told(error)}.`;
 });

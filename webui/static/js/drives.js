@@ -2,7 +2,6 @@
 // whether anything has changed, and puts the new ones in their place.
 
 import { ask, fresh, poll, told } from "./poll.js";
-import { say } from "./words.js";
 
 const EVERY = 1000;
 // "4 min ago" is to stay true.
@@ -45,8 +44,8 @@ async function renew() {
   back();
   const after = cards(box);
   const said = [
-    ...[...after].filter(([key]) => !before.has(key)).map(([, card]) => say("%(drive)s was plugged in.", { drive: name(card) })),
-    ...[...before].filter(([key]) => !after.has(key)).map(([, card]) => say("%(drive)s was unplugged.", { drive: name(card) })),
+    ...[...after].filter(([key]) => !before.has(key)).map(([, card]) => `${name(card)} was plugged in.`),
+    ...[...before].filter(([key]) => !after.has(key)).map(([, card]) => `${name(card)} was unplugged.`),
   ];
   if (said.length) news.textContent = said.join(" ");
   for (const [key, card] of after) if (!before.has(key)) card.classList.add("new");
@@ -61,5 +60,5 @@ poll(async () => {
   return EVERY;
 }, (error) => {
   silent.hidden = false;
-  silent.textContent = say("What stands here may be out of date: %(why)s.", { why: told(error) });
+  silent.textContent = `What stands here may be out of date: ${told(error)}.`;
 });

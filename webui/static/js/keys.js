@@ -1,9 +1,7 @@
 // A chart by keyboard: the arrows move the crosshair, + and - zoom around it, 0 and Escape show the
 // whole. What stands at the crosshair is told to those who listen as well.
 
-import { say } from "./words.js";
-
-const HINT = say("Arrow keys move the crosshair, Page up and Page down by a tenth, plus and minus zoom, 0 shows the whole.");
+const HINT = "Arrow keys move the crosshair, Page up and Page down by a tenth, plus and minus zoom, 0 shows the whole.";
 
 // `chart` has: `plot`, uPlot's; `ends()`, the whole of x; `shows(row)`, whether a row of the data
 // has something to tell; `told()`, the text of the legend; `reset()`.
@@ -11,7 +9,7 @@ export function byKeyboard(box, chart) {
   box.tabIndex = 0;
   // An image takes no keys, and a screen reader keeps the arrows for itself.
   box.setAttribute("role", "application");
-  box.setAttribute("aria-roledescription", say("chart"));
+  box.setAttribute("aria-roledescription", "chart");
   box.setAttribute("aria-label", `${box.getAttribute("aria-label")}. ${HINT}`);
   const said = document.createElement("div");
   said.className = "sr";

@@ -3,7 +3,6 @@
 import uPlot from "../vendor/uPlot.esm.js";
 import { clock, colour, plain, TICKS, widthOf } from "./chart.js";
 import { byKeyboard } from "./keys.js";
-import { say } from "./words.js";
 
 // The lines of one drive in a comparison have its colour and differ in this.
 const DASHES = [undefined, [8, 4], [2, 3]];
@@ -94,7 +93,7 @@ class Lines {
 
   span() {
     const { min, max } = this.plot.scales.x;
-    return say("from %(start)s to %(end)s", { start: this.x.tell(min), end: this.x.tell(max) });
+    return `from ${this.x.tell(min)} to ${this.x.tell(max)}`;
   }
 
   // Seconds as they are, or as h:mm:ss where there are many.
@@ -291,7 +290,7 @@ class Lines {
     this.legend.querySelectorAll("b").forEach((b, n) => {
       b.textContent = at == null ? "" : this.value(plot, n, at);
     });
-    this.legend.querySelector(".at").textContent = at == null ? "" : say("at %(time)s", { time: this.x.tell(this.data[0][at]) });
+    this.legend.querySelector(".at").textContent = at == null ? "" : `at ${this.x.tell(this.data[0][at])}`;
   }
 
   // A line's value at a row, of one with points of its own the last before it.
@@ -303,7 +302,7 @@ class Lines {
     while (found > 0 && column[found] === undefined) found -= 1;
     if (column[found] == null) return "";
     const told = axis.tell(column[found]);
-    return banded ? say("%(value)s (%(least)s to %(most)s)", { value: told, least: axis.tick(this.data[at + 2][found]), most: axis.tick(this.data[at + 1][found]) }) : told;
+    return banded ? `${told} (${axis.tick(this.data[at + 2][found])} to ${axis.tick(this.data[at + 1][found])})` : told;
   }
 }
 

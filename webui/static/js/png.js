@@ -1,7 +1,5 @@
 // A chart as PNG: the browser draws the bench's SVG and saves it. Nothing leaves this machine.
 
-import { say } from "./words.js";
-
 // Twice as many pixels as the drawing has: sharp in a document.
 const SCALE = 2;
 
@@ -29,7 +27,7 @@ for (const button of document.querySelectorAll("[data-png]")) {
       await save(button.dataset.png, button.dataset.name);
       button.textContent = "PNG";
     } catch {
-      button.textContent = say("PNG: there is no such drawing");
+      button.textContent = "PNG: there is no such drawing";
     }
     button.disabled = false;
   });

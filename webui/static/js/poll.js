@@ -1,8 +1,6 @@
 // Asks the bench again and again. A laptop that slept, a network that was away and a server that
 // was restarted are waited for: nothing has to be loaded anew.
 
-import { say } from "./words.js";
-
 // A request on a connection that died in a sleep never comes to an end: it is given up.
 const LONGEST_ANSWER = 10_000;
 const LONGEST_WAIT = 15_000;
@@ -20,7 +18,7 @@ export async function fresh(address) {
 }
 
 // What is to be said of a failure.
-export const told = (error) => (error.status === 401 ? say("signed out: load this page again to sign in") : say("the bench does not answer, trying again"));
+export const told = (error) => (error.status === 401 ? "signed out: load this page again to sign in" : "the bench does not answer, trying again");
 
 // `once` asks, shows, and returns the milliseconds until it is called again; null ends it.
 export function poll(once, failed = () => {}) {

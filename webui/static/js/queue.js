@@ -1,7 +1,7 @@
 // A queue while the agent carries it out: what runs, what waits. A new state is shown in place.
 
 import { ask, fresh, poll, told } from "./poll.js";
-import { say, timeLeft, word } from "./words.js";
+import { timeLeft, word } from "./words.js";
 
 const box = document.getElementById("queue");
 const LOOK = {
@@ -23,7 +23,7 @@ function showEntry(entry) {
     const link = part("run");
     link.hidden = false;
     link.href = `/runs/${entry.run}`;
-    link.textContent = say("Run %(number)s", { number: entry.run });
+    link.textContent = `Run ${entry.run}`;
   }
   if (entry.state !== "waiting" && part("out")) part("out").hidden = true;
 }
@@ -66,5 +66,5 @@ poll(async () => {
   return goes ? 2000 : null;
 }, (error) => {
   silent.hidden = false;
-  silent.textContent = say("What stands here may be out of date: %(why)s.", { why: told(error) });
+  silent.textContent = `What stands here may be out of date: ${told(error)}.`;
 });

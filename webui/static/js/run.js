@@ -2,7 +2,7 @@
 
 import { clock, SessionChart } from "./chart.js";
 import { ask, fresh, poll, told } from "./poll.js";
-import { duration, say, timeLeft, word } from "./words.js";
+import { duration, timeLeft, word } from "./words.js";
 
 const box = document.getElementById("chart");
 const number = box.dataset.run;
@@ -23,7 +23,7 @@ for (const button of document.querySelectorAll("[data-show]")) {
   button.addEventListener("click", () => {
     for (const other of document.querySelectorAll("[data-show]")) other.setAttribute("aria-pressed", String(other === button));
     const held = button.dataset.show === "inflight";
-    by("l-read").textContent = held ? say("requests that the drive holds") : say("read");
+    by("l-read").textContent = held ? "requests that the drive holds" : "read";
     by("l-write").hidden = held;
     chart.choose(button.dataset.show);
   });
@@ -44,7 +44,7 @@ function showSteps(answer) {
   }
   const done = [...known.values()].filter((state) => state !== "running").length;
   const total = Number(box.dataset.steps);
-  const steps = say("%(done)s of %(total)s steps done", { done, total });
+  const steps = `${done} of ${total} steps done`;
   by("steps").setAttribute("aria-label", steps);
   const live = answer.live ?? {};
   // Written once a second: when a step has just begun, it still tells of the one before.
@@ -55,14 +55,14 @@ function showSteps(answer) {
     part.setAttribute("width", String(Number(now.rect.getAttribute("width")) * Math.min(1, Math.max(0, here.fraction))));
   } else part.setAttribute("width", "0");
   if (!by("live")) return;
-  by("now-step").textContent = now?.step.name ?? live.name ?? say("between two steps");
-  const said = [now ? say("step %(number)s of %(total)s", { number: now.step.idx + 1, total }) : steps];
+  by("now-step").textContent = now?.step.name ?? live.name ?? "between two steps";
+  const said = [now ? `step ${now.step.idx + 1} of ${total}` : steps];
   if (typeof live.seconds_left === "number") {
     said.push(timeLeft(live.seconds_left, live.at_most));
   }
   const bytes = Number(now?.rect.dataset.bytes ?? 0);
   if (bytes && typeof here.fraction === "number") {
-    said.push(say("%(done)s of %(total)s GB in this step", { done: gigabytes(here.fraction * bytes), total: gigabytes(bytes) }));
+    said.push(`${gigabytes(here.fraction * bytes)} of ${gigabytes(bytes)} GB in this step`);
   }
   if (here.text && here.text !== here.name) said.push(here.text);
   by("now-text").textContent = `· ${said.join(" · ")}`;
@@ -99,7 +99,7 @@ function showLog({ steps, events, temperatures }) {
   const follows = log.scrollHeight - log.scrollTop - log.clientHeight < 30;
   for (const step of steps.slice(-LINES)) {
     const state = word(step.state);
-    const told = step.t_end === null ? state : say("%(state)s in %(duration)s", { state, duration: duration(step.t_end - step.t_start) });
+    const told = step.t_end === null ? state : `${state} in ${duration(step.t_end - step.t_start)}`;
     const ended = step.state === "running" ? "" : ` · ${told}${step.why ? `: ${step.why}` : ""}`;
     line(`step ${step.idx}`, step.t_start, `${step.idx + 1}. ${step.name}${ended}`);
   }
@@ -132,7 +132,7 @@ function thin() {
   cursor = -1;
   chart.samples = [];
   by("reduced").hidden = false;
-  by("reduced").textContent = say("Of each %(count)s samples those with the least and the most are drawn; all of them are in the files.", { count: every });
+  by("reduced").textContent = `Of each ${every} samples those with the least and the most are drawn; all of them are in the files.`;
 }
 
 poll(async () => {

@@ -2,8 +2,6 @@
 // Enter or Tab at the end. What it reads goes to the desk, from every page: it types into no other
 // field and presses no button.
 
-import { say } from "./words.js";
-
 // Slow scanners send a key every 30 ms; the fastest typists one every 50, and no four in a row.
 const FAST_MS = 35;
 const LEAST = 4;
@@ -44,11 +42,11 @@ async function keep(text) {
     });
     const said = await answer.json();
     box.textContent = answer.ok
-      ? say("Scanned: %(text)s", { text })
-      : say("Scanned: %(text)s, but it was not kept: %(why)s", { text, why: said.error.message });
+      ? `Scanned: ${text}`
+      : `Scanned: ${text}, but it was not kept: ${said.error.message}`;
     if (answer.ok) document.dispatchEvent(new Event("scanned"));
   } catch {
-    box.textContent = say("Scanned: %(text)s, but the bench did not answer. Scan it again.", { text });
+    box.textContent = `Scanned: ${text}, but the bench did not answer. Scan it again.`;
   }
 }
 

@@ -1,7 +1,5 @@
 // The cost of a run as it is typed in. The server reckons; this only asks and shows.
 
-import { say } from "./words.js";
-
 const form = document.getElementById("start");
 if (form) {
   const by = (id) => document.getElementById(id);
@@ -48,13 +46,13 @@ if (form) {
   };
 
   const showPlan = ({ plan, needs }) => {
-    cell("seconds").textContent = plan.ends_early ? say("at most %(duration)s", { duration: duration(plan.seconds) }) : duration(plan.seconds);
+    cell("seconds").textContent = plan.ends_early ? `at most ${duration(plan.seconds)}` : duration(plan.seconds);
     cell("written").textContent = size(plan.bytes_written);
     cell("read").textContent = size(plan.bytes_read);
     cell("steps").textContent = String(plan.steps.length);
     const tag = document.createElement("span");
     tag.className = `tag ${plan.destroys ? "bad" : "ok"}`;
-    tag.textContent = plan.destroys ? say("destroyed") : say("kept");
+    tag.textContent = plan.destroys ? "destroyed" : "kept";
     cell("destroys").replaceChildren(tag);
     by("cost-notes").replaceChildren(...plan.notes.map((note) => item(note)));
     by("step-names").replaceChildren(...plan.steps.map((step) => item(step.name, step.seconds ? duration(step.seconds) : "")));
@@ -63,7 +61,7 @@ if (form) {
     by("erase-part").hidden = !needs.erase;
     by("lock-part").hidden = !needs.unlock;
     by("go").className = plan.destroys ? "erase" : "primary";
-    by("go").textContent = needs.unlock ? say("Go on to unlock…") : plan.destroys ? say("Erase and start") : say("Start");
+    by("go").textContent = needs.unlock ? "Go on to unlock…" : plan.destroys ? "Erase and start" : "Start";
   };
 
   const show = (answer, good) => {
@@ -73,7 +71,7 @@ if (form) {
     by("cost-notes").hidden = !good;
     mark(good ? null : answer.error?.field);
     if (good) showPlan(answer);
-    else by("cost-problem").textContent = answer.error?.message ?? say("The cost cannot be reckoned.");
+    else by("cost-problem").textContent = answer.error?.message ?? "The cost cannot be reckoned.";
   };
 
   const reckon = async () => {
@@ -83,7 +81,7 @@ if (form) {
       const found = await answer.json();
       if (mine === asked) show(found, answer.ok);
     } catch {
-      if (mine === asked) show({ error: { message: say("The bench does not answer.") } }, false);
+      if (mine === asked) show({ error: { message: "The bench does not answer." } }, false);
     }
   };
 

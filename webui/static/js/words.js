@@ -1,9 +1,4 @@
-// The page's words in its language, which it hands over in its first element. English texts are the
-// messages themselves; scripts/messages puts those of `say("...")` into the catalogue.
-
-const words = JSON.parse(document.documentElement.dataset.words ?? "{}");
-
-export const say = (message, values = {}) => (words[message] ?? message).replace(/%\((\w+)\)s|%%/g, (_, name) => (name ? values[name] : "%"));
+// Times and states as the page writes them.
 
 export const duration = (seconds) => {
   const whole = Math.max(0, Math.round(seconds));
@@ -15,8 +10,8 @@ export const duration = (seconds) => {
 // How long a run or a queue takes yet.
 export const timeLeft = (seconds, atMost) => {
   const time = duration(seconds);
-  return atMost ? say("at most %(time)s left", { time }) : say("%(time)s left", { time });
+  return atMost ? `at most ${time} left` : `${time} left`;
 };
 
 // A state or direction as the bench records it.
-export const word = (recorded) => words[recorded] ?? recorded.replace("_", " ");
+export const word = (recorded) => recorded.replace("_", " ");
