@@ -42,13 +42,21 @@ def _number(tree: Tree, file: str, unit: str | None) -> Fact:
 
 
 def _depth(tree: Tree, where: Where) -> Fact:
-    """SCSI and ATA: the device's; NVMe and virtio: each hardware queue's requests."""
+    """SCSI and ATA: the device's; NVMe: of each submission queue; virtio and others: the requests
+    of each hardware queue, where no scheduler hides them."""
     own = tree.number(f"sys/block/{where.name}/device/queue_depth")
     if where.scsi is not None and own is not None:
         return Fact(own, source="sysfs queue_depth")
+    size = tree.number(f"sys/block/{where.name}/device/sqsize")
+    if where.transport == "nvme" and size is not None:
+        return Fact(size, source="sysfs sqsize, each submission queue")
     requests = tree.number(f"sys/block/{where.name}/queue/nr_requests")
     if requests is None:
-        return Fact.unknown("the kernel tells no queue depth")
+        return Fact.unknown("the kernel shows no queue depth")
+    scheduler = _scheduler(tree, f"sys/block/{where.name}").value
+    if scheduler not in (None, "none"):
+        # nr_requests is then the length of the scheduler's own queue.
+        return Fact.unknown(f"hidden by the I/O scheduler {scheduler}")
     return Fact(requests, source="sysfs nr_requests, each hardware queue")
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from benchstick import paths
-from benchstick.drives import (  # fmt: skip
+from benchstick.drives import (
     ata,
+    block_queue,
     bottlenecks,
     device_query,
     discover,
@@ -23,6 +24,7 @@ from benchstick.drives import (  # fmt: skip
     summary,
     sysfs,
     temperature,
+    topology,  # fmt: skip
     usb,
 )
 from benchstick.drives.subprocesses import Finished
@@ -490,3 +492,29 @@ def test_lock_names_are_safe_and_told_apart() -> None:
     assert locks.lock_path(drive(port="2-1").identity) != locks.lock_path(
         drive(port="2-2").identity
     )
+
+
+@pytest.mark.parametrize(
+    ("size", "scheduler", "depth", "source"),
+    [
+        ("1023", "[none] mq-deadline", 1023, "sysfs sqsize, each submission queue"),
+        # With one processor the kernel gives the drive a scheduler, which has a queue of its own.
+        ("1023", "none [mq-deadline]", 1023, "sysfs sqsize, each submission queue"),
+        (None, "[none] mq-deadline", 256, "sysfs nr_requests, each hardware queue"),
+        (None, "none [mq-deadline]", None, None),
+    ],
+)
+def test_a_scheduler_is_not_taken_for_the_queue_of_an_nvme_drive(
+    tmp_path: Path, size: str | None, scheduler: str, depth: int | None, source: str | None
+) -> None:
+    case = nvme_ssd()
+    controller = "sys/devices/pci0000:00/0000:00:1b.0/0000:03:00.0/nvme/nvme0"
+    case.put(f"{controller}/nvme0n1/queue", nr_requests="256", scheduler=scheduler)
+    if size is not None:
+        case.put(controller, sqsize=size)
+    playback.expand(case.tree, tmp_path / "root")
+    where = topology.locate(sysfs.Tree(tmp_path / "root"), "nvme0n1", practice=False)
+    fact = block_queue.facts(sysfs.Tree(tmp_path / "root"), where)["queue_depth"]
+    assert (fact.value, fact.source) == (depth, source)
+    if depth is None:
+        assert fact.why == "hidden by the I/O scheduler mq-deadline"
