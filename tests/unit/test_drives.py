@@ -501,11 +501,11 @@ def test_lock_names_are_safe_and_told_apart() -> None:
         # With one processor the kernel gives the drive a scheduler, which has a queue of its own.
         ("1023", "none [mq-deadline]", 1023, "sysfs sqsize, each submission queue"),
         (None, "[none] mq-deadline", 256, "sysfs nr_requests, each hardware queue"),
-        (None, "none [mq-deadline]", None, None),
+        (None, "none [mq-deadline]", None, ""),
     ],
 )
 def test_a_scheduler_is_not_taken_for_the_queue_of_an_nvme_drive(
-    tmp_path: Path, size: str | None, scheduler: str, depth: int | None, source: str | None
+    tmp_path: Path, size: str | None, scheduler: str, depth: int | None, source: str
 ) -> None:
     case = nvme_ssd()
     controller = "sys/devices/pci0000:00/0000:00:1b.0/0000:03:00.0/nvme/nvme0"
