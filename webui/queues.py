@@ -13,7 +13,8 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput, BenchError
-from benchstick.plan.run_queue import OWN, Cost
+from benchstick.plan.request import OWN, RunRequest
+from benchstick.plan.run_queue import Cost
 from benchstick.store import live_progress, queues, records
 from benchstick.suites import registry
 from webui.api import reply, reply_request
@@ -21,9 +22,7 @@ from webui.bench import drives_seen, find_drive, reader, visitor, writer
 from webui.errors import WebError, not_found
 from webui.inputs import no_body, number_in_path, plain_text, whole
 from webui.present import drive_title, word
-from webui.start import start_form, unlock_page
-from webui.wishes import (
-    Wish,
+from webui.run_requests import (
     ask_agent,
     check_codes,
     check_possible,
@@ -34,9 +33,10 @@ from webui.wishes import (
     plans_of,
     queue_from_json,
     queue_request,
-    wish_from_form,
-    wish_text,
+    request_from_form,
+    request_text,
 )
+from webui.start import start_form, unlock_page
 
 bp = Blueprint("queues", __name__)
 
@@ -63,8 +63,10 @@ def _with_costs(number: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
     queue = _find_queue(number)
     drive = _drive_of(queue)
     for entry in queue["entries"]:
-        wish = _wish_of(entry, queue["drive"]["code"])
-        cost = cost_of(wish, drive) if wish is not None and drive is not None else None
+        run_request = _request_of(entry, queue["drive"]["code"])
+        cost = (
+            cost_of(run_request, drive) if run_request is not None and drive is not None else None
+        )
         entry["cost"] = cost.to_json() if isinstance(cost, Cost) else None
     counted = [item for item in queue["entries"] if item["state"] not in _LEFT_OUT]
     queue["total"] = _total([entry["cost"] for entry in counted])
@@ -100,14 +102,14 @@ def _drive_of(queue: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _wish_of(entry: dict[str, Any], code: str) -> Wish | None:
-    """The wish of an entry, which a program other than the page may have written; None where it
+def _request_of(entry: dict[str, Any], code: str) -> RunRequest | None:
+    """The request of an entry, which a program other than the page may have written; None where it
     cannot be read."""
     form = [(name, entry[name]) for name in OWN if name != "params" and entry[name] is not None]
     params = entry["params"] if isinstance(entry["params"], dict) else {}
     try:
         fields = [("drive", code), *form, *((f"p.{name}", value) for name, value in params.items())]
-        return wish_from_form(MultiDict([(name, str(value)) for name, value in fields]))
+        return request_from_form(MultiDict([(name, str(value)) for name, value in fields]))
     except BadInput:
         return None
 
@@ -128,12 +130,12 @@ def build_view(number: int) -> dict[str, Any]:
     queue, drive = _with_costs(number)
     rest = []
     for entry in queue["entries"]:
-        wish = _wish_of(entry, queue["drive"]["code"])
-        if wish is not None and entry["state"] in ("not_started", "refused"):
-            rest.append(wish)
+        run_request = _request_of(entry, queue["drive"]["code"])
+        if run_request is not None and entry["state"] in ("not_started", "refused"):
+            rest.append(run_request)
         suite = registry.all_suites().get(str(entry["suite"]))
         entry["title"] = suite.title if suite is not None else entry["suite"]
-        entry["text"] = wish_text(wish, drive) if suite and wish and drive else ""
+        entry["text"] = request_text(run_request, drive) if suite and run_request and drive else ""
     queue["title"] = queue["drive"]["code"]
     if drive is not None:
         queue["title"] = drive_title(drive)
@@ -149,7 +151,7 @@ def build_view(number: int) -> dict[str, Any]:
             "start.new",
             drive=queue["drive"]["code"],
             suite=rest[-1].suite,
-            q=[draft(wish) for wish in rest],
+            q=[draft(run_request) for run_request in rest],
         )
     return queue
 
@@ -186,16 +188,16 @@ def api_index() -> Response:
 @bp.post("/api/v1/queues")
 def api_start() -> Response:
     """Ask the agent to carry out several suites; answers 202 with the queue to look at."""
-    wishes = queue_from_json()
-    number = _ask(wishes, find_drive(wishes[0].drive))
+    run_requests = queue_from_json()
+    number = _ask(run_requests, find_drive(run_requests[0].drive))
     return reply_request(number, url_for("queues.api_queue", number=str(number)))
 
 
-def _ask(wishes: list[Wish], drive: dict[str, Any]) -> int:
+def _ask(run_requests: list[RunRequest], drive: dict[str, Any]) -> int:
     """Ask the agent for a queue; its number. BadInput, Refused, WebError."""
-    check_possible(wishes[0], drive)
-    check_codes(wishes[0], drive, plans_of(wishes, drive), "this queue")
-    return ask_agent(queue_request(wishes, drive))
+    check_possible(run_requests[0], drive)
+    check_codes(run_requests[0], drive, plans_of(run_requests, drive), "this queue")
+    return ask_agent(queue_request(run_requests, drive))
 
 
 @bp.get("/api/v1/queues/<number>")

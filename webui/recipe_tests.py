@@ -1,4 +1,4 @@
-"""A test by a recipe on a drive of one's choice: what it would do, and the wish for it.
+"""A test by a recipe on a drive of one's choice: what it would do, and the request for it.
 
 The page only asks: the agent reads the recipe anew, and the process that tests the drive looks for
 it and passes the guard once more.
@@ -14,6 +14,7 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput, BenchError, Refused
+from benchstick.plan.request import RunRequest
 from benchstick.plan.run_queue import Cost
 from benchstick.recipes import documents, library
 from benchstick.recipes.model import Recipe
@@ -24,7 +25,7 @@ from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, the_bench, writer
 from webui.errors import WebError, status_of
 from webui.inputs import json_body, optional_text, optional_whole, plain_text
-from webui.wishes import Wish, check_possible, cost_of
+from webui.run_requests import check_possible, cost_of
 
 bp = Blueprint("recipe_tests", __name__)
 
@@ -41,11 +42,11 @@ def _runs(recipe: Recipe, drive: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Each suite with its cost on this drive, or `why` it cannot be run there."""
     runs = []
     for entry in recipe.entries:
-        wish = Wish(
+        run_request = RunRequest(
             drive=drive["code"], suite=entry.suite, params=entry.params, target=entry.target,
             fs=entry.fs, scale=entry.scale,
         )  # fmt: skip
-        cost = cost_of(wish, drive)
+        cost = cost_of(run_request, drive)
         has_cost = isinstance(cost, Cost)
         runs.append({
             "suite": entry.suite,
@@ -122,13 +123,13 @@ def _ask(fields: Mapping[str, Any]) -> int:
     name = plain_text(fields.get("recipe"), "recipe")
     recipe = _find(name, _recipes())
     erase = optional_text(fields.get("erase"), "erase")
-    wish = Wish(
+    run_request = RunRequest(
         drive=drive["code"], suite="",
         identity_key=optional_text(fields.get("identity_key"), "identity_key", most=600),
         diskseq=optional_whole(fields.get("diskseq"), "diskseq"),
         medium=optional_text(fields.get("medium"), "medium"),
     )  # fmt: skip
-    check_possible(wish, drive)
+    check_possible(run_request, drive)
     if drive["guard"]["state"] == "locked":
         why = drive["guard"]["why"]
         reason = f"{drive['code']} is locked: {why}. No recipe unlocks a drive."
@@ -142,8 +143,8 @@ def _ask(fields: Mapping[str, Any]) -> int:
         )  # fmt: skip
     if not run_queries.agent_runs():
         raise WebError(409, "no_agent", "no agent is running, which tests: benchstick agent")
-    wish = replace(wish, erase=erase)
-    body = {key: wish.to_request(drive)[key] for key in FIELDS if key != "recipe"}
+    run_request = replace(run_request, erase=erase)
+    body = {key: run_request.to_json(drive)[key] for key in FIELDS if key != "recipe"}
     return records.add_request(writer(), "qa", {"recipe": name, **body})
 
 

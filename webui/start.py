@@ -16,7 +16,8 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput, BenchError
 from benchstick.plan import run_queue
-from benchstick.plan.run_queue import OWN, Cost
+from benchstick.plan.request import OWN, RunRequest
+from benchstick.plan.run_queue import Cost
 from benchstick.plan.steps import FILESYSTEMS, Plan
 from benchstick.store import run_queries
 from benchstick.suites import presets, registry
@@ -26,9 +27,8 @@ from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, reader, visitor
 from webui.errors import not_found, status_of
 from webui.inputs import number_in_path, plain_text
-from webui.wishes import (
+from webui.run_requests import (
     NOT_IN_THE_PAGE,
-    Wish,
     ask_agent,
     check_codes,
     check_possible,
@@ -38,20 +38,20 @@ from webui.wishes import (
     needs_unlock,
     plan_of,
     plans_of,
-    preset_wish,
+    preset_request,
+    request_from_form,
+    request_from_json,
+    request_text,
     same_run,
     scaled,
     shown_default,
-    wish_from_form,
-    wish_from_json,
-    wish_text,
 )
 
 bp = Blueprint("start", __name__)
 
 
 def preview(
-    wish: Wish, drive: Mapping[str, Any], plan: Plan, drafts: Sequence[Wish] = ()
+    run_request: RunRequest, drive: Mapping[str, Any], plan: Plan, drafts: Sequence[RunRequest] = ()
 ) -> dict[str, Any]:
     """The cost of a run before it starts, and of the queue that is put together."""
     return {
@@ -61,7 +61,7 @@ def preview(
         "diskseq": drive.get("diskseq"),
         "medium": drive.get("medium"),
         "guard": drive["guard"],
-        "suite": wish.suite,
+        "suite": run_request.suite,
         "needs": {"erase": plan.destroys, "unlock": needs_unlock(drive)},
         "plan": plan.to_json(),
         "queue": queue_preview(drafts, drive) if drafts else None,
@@ -69,16 +69,16 @@ def preview(
     }
 
 
-def queue_preview(drafts: Sequence[Wish], drive: Mapping[str, Any]) -> dict[str, Any]:
+def queue_preview(drafts: Sequence[RunRequest], drive: Mapping[str, Any]) -> dict[str, Any]:
     """The runs of a queue, each with its cost, and the whole. BadInput."""
     plans = plans_of(drafts, drive)
     return {
         "runs": [
             {
-                **{name: wish.to_request(drive)[name] for name in OWN},
+                **{name: run_request.to_json(drive)[name] for name in OWN},
                 "cost": run_queue.cost([plan]).to_json(),
             }
-            for wish, plan in zip(drafts, plans, strict=True)
+            for run_request, plan in zip(drafts, plans, strict=True)
         ],
         "total": run_queue.cost(plans).to_json(),
     }
@@ -91,20 +91,20 @@ def queue_preview(drafts: Sequence[Wish], drive: Mapping[str, Any]) -> dict[str,
 def api_new() -> Response:
     """What a run would cost: `?drive=CODE&suite=NAME[&p.NAME=...][&target=][&fs=][&scale=]`, and
     a queue: each of its runs a `q` that is a query of its own."""
-    wish = wish_from_form(request.args)
-    drive = find_drive(wish.drive)
+    run_request = request_from_form(request.args)
+    drive = find_drive(run_request.drive)
     drafts = drafts_in(request.args, drive["code"])
-    return reply(preview(wish, drive, plan_of(wish, drive), drafts))
+    return reply(preview(run_request, drive, plan_of(run_request, drive), drafts))
 
 
 @bp.post("/api/v1/runs")
 def api_start() -> Response:
     """Ask the agent to start a run; answers 202 with the request to look at."""
-    wish = wish_from_json()
-    drive = find_drive(wish.drive)
-    check_possible(wish, drive)
-    check_codes(wish, drive, [plan_of(wish, drive)])
-    number = ask_agent(wish.to_request(drive))
+    run_request = request_from_json()
+    drive = find_drive(run_request.drive)
+    check_possible(run_request, drive)
+    check_codes(run_request, drive, [plan_of(run_request, drive)])
+    number = ask_agent(run_request.to_json(drive))
     return reply_request(number, url_for("start.api_request", number=str(number)))
 
 
@@ -127,12 +127,12 @@ def new() -> Response:
     drive = find_drive(code)
     suite = _suite_of(form)
     try:
-        wish = wish_from_form(MultiDict([*form.items(), ("suite", suite.name)]))
+        run_request = request_from_form(MultiDict([*form.items(), ("suite", suite.name)]))
     except BadInput as error:
-        wish, problem = Wish(drive=code, suite=suite.name), error
+        run_request, problem = RunRequest(drive=code, suite=suite.name), error
     if "scale" not in form:
-        wish = scaled(wish, drive)
-    return start_form(wish, drive, suite, drafts_in(form, drive["code"]), problem)
+        run_request = scaled(run_request, drive)
+    return start_form(run_request, drive, suite, drafts_in(form, drive["code"]), problem)
 
 
 def _suite_of(form: Mapping[str, str]) -> Suite:
@@ -156,45 +156,45 @@ def start() -> BaseResponse:
     suite = _suite_of(request.form)
     drafts = drafts_in(request.form, drive["code"])
     try:
-        wish = wish_from_form(request.form)
+        run_request = request_from_form(request.form)
     except BadInput as error:
-        nothing = Wish(drive=drive["code"], suite=suite.name)
+        nothing = RunRequest(drive=drive["code"], suite=suite.name)
         return start_form(nothing, drive, suite, drafts, error)
     act = request.form.get("act")
     if act == "preview":
-        return start_form(wish, drive, suite, drafts)
+        return start_form(run_request, drive, suite, drafts)
     if act == "add":
-        return _add(wish, drive, suite, drafts)
+        return _add(run_request, drive, suite, drafts)
     try:
-        check_possible(wish, drive)
-        plan = plan_of(wish, drive)
+        check_possible(run_request, drive)
+        plan = plan_of(run_request, drive)
         # The first act is complete before the second one is asked for.
-        check_codes(replace(wish, unlock=drive["code"]), drive, [plan])
-        if needs_unlock(drive) and wish.unlock != drive["code"]:
-            return unlock_page(wish, drive, [plan])
-        number = ask_agent(wish.to_request(drive))
+        check_codes(replace(run_request, unlock=drive["code"]), drive, [plan])
+        if needs_unlock(drive) and run_request.unlock != drive["code"]:
+            return unlock_page(run_request, drive, [plan])
+        number = ask_agent(run_request.to_json(drive))
     except BenchError as error:
-        return start_form(wish, drive, suite, drafts, error)
+        return start_form(run_request, drive, suite, drafts, error)
     return redirect(url_for("start.request_page", number=number), 303)
 
 
 def _add(
-    wish: Wish, drive: Mapping[str, Any], suite: Suite, drafts: Sequence[Wish]
+    run_request: RunRequest, drive: Mapping[str, Any], suite: Suite, drafts: Sequence[RunRequest]
 ) -> BaseResponse:
     """The form with one run more in its queue, which lies in the address and nowhere else."""
     try:
-        plans_of([*drafts, wish], drive)
+        plans_of([*drafts, run_request], drive)
     except BadInput as error:
-        return start_form(wish, drive, suite, drafts, error)
-    draft_texts = [draft(item) for item in (*drafts, wish)]
+        return start_form(run_request, drive, suite, drafts, error)
+    draft_texts = [draft(item) for item in (*drafts, run_request)]
     return redirect(url_for("start.new", drive=drive["code"], suite=suite.name, q=draft_texts), 303)
 
 
 def start_form(
-    wish: Wish,
+    run_request: RunRequest,
     drive: Mapping[str, Any],
     suite: Suite,
-    drafts: Sequence[Wish] = (),
+    drafts: Sequence[RunRequest] = (),
     problem: BenchError | None = None,
     *,
     of_queue: bool = False,
@@ -203,12 +203,12 @@ def start_form(
     queue."""
     plan = None
     try:
-        plan = plan_of(wish, drive)
+        plan = plan_of(run_request, drive)
     except BadInput as error:
         problem = problem or error
     page = render_template(
         "new_run.html",
-        wish=wish,
+        run_request=run_request,
         drive=drive,
         suite=suite,
         suites=[(one, *_own_cost(one, drive)) for one in registry.all_suites().values()],
@@ -221,12 +221,12 @@ def start_form(
         plan=plan,
         locked=plan is not None and needs_unlock(drive),
         problem=problem if not of_queue else None,
-        presets=list(_presets(wish, drive)),
+        presets=list(_presets(run_request, drive)),
         drafts=[draft(item) for item in drafts],
         queue=_shown_queue(drafts, drive, problem if of_queue else None),
         may_write=visitor().known,
         practice=present.is_practice(drive),
-        twin=_twin(wish, drive, drafts),
+        twin=_twin(run_request, drive, drafts),
         shared=sharing.describe_link(drive),
     )
     status = 200 if problem is None else status_of(problem)
@@ -235,28 +235,28 @@ def start_form(
 
 def _own_cost(suite: Suite, drive: Mapping[str, Any]) -> tuple[Cost | None, str]:
     """The cost of a suite as its card starts it, or why it cannot be had on this drive."""
-    cost = cost_of(scaled(Wish(drive=drive["code"], suite=suite.name), drive), drive)
+    cost = cost_of(scaled(RunRequest(drive=drive["code"], suite=suite.name), drive), drive)
     return (None, cost) if isinstance(cost, str) else (cost, "")
 
 
-def _presets(wish: Wish, drive: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _presets(run_request: RunRequest, drive: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The presets of the suite with their cost, or why they are not to be had on this drive."""
-    for preset in presets.of_suite(wish.suite):
-        filled = preset_wish(preset, wish.suite, drive)
+    for preset in presets.of_suite(run_request.suite):
+        filled = preset_request(preset, run_request.suite, drive)
         cost = cost_of(filled, drive)
         yield {
             "preset": preset,
             "query": dict(parse_qsl(draft(filled))),
             "cost": None if isinstance(cost, str) else cost,
             "why": cost if isinstance(cost, str) else None,
-            "chosen": same_run(wish, filled, drive),
+            "chosen": same_run(run_request, filled, drive),
             # What the preset does not say of itself: whole file sets do not fit everywhere.
             "scale": f"{filled.scale:g}" if filled.scale != preset.scale else None,
         }
 
 
 def _shown_queue(
-    drafts: Sequence[Wish], drive: Mapping[str, Any], problem: BenchError | None
+    drafts: Sequence[RunRequest], drive: Mapping[str, Any], problem: BenchError | None
 ) -> dict[str, Any] | None:
     """What the form shows of the queue that is put together; None where there is none."""
     if not drafts:
@@ -269,12 +269,12 @@ def _shown_queue(
     return {
         "runs": [
             {
-                "title": registry.find(wish.suite).title,
-                "text": wish_text(wish, drive),
-                "cost": None if isinstance(cost := cost_of(wish, drive), str) else cost,
+                "title": registry.find(run_request.suite).title,
+                "text": request_text(run_request, drive),
+                "cost": None if isinstance(cost := cost_of(run_request, drive), str) else cost,
                 "others": [draft(item) for item in (*drafts[:at], *drafts[at + 1 :])],
             }
-            for at, wish in enumerate(drafts)
+            for at, run_request in enumerate(drafts)
         ],
         "total": total,
         "erase": drafts[0].erase,
@@ -282,24 +282,27 @@ def _shown_queue(
     }
 
 
-def _twin(wish: Wish, drive: Mapping[str, Any], drafts: Sequence[Wish]) -> str:
+def _twin(run_request: RunRequest, drive: Mapping[str, Any], drafts: Sequence[RunRequest]) -> str:
     """The address that tells the same cost as the form."""
-    query: dict[str, Any] = {"drive": drive["code"], "suite": wish.suite}
-    query |= {name: getattr(wish, name) for name in ("target", "fs", "scale")}
-    query |= {f"p.{name}": value for name, value in wish.params.items()}
+    query: dict[str, Any] = {"drive": drive["code"], "suite": run_request.suite}
+    query |= {name: getattr(run_request, name) for name in ("target", "fs", "scale")}
+    query |= {f"p.{name}": value for name, value in run_request.params.items()}
     return url_for("start.api_new", **query, q=[draft(item) for item in drafts])
 
 
 def unlock_page(
-    wish: Wish, drive: Mapping[str, Any], plans: Sequence[Plan], drafts: Sequence[Wish] = ()
+    run_request: RunRequest,
+    drive: Mapping[str, Any],
+    plans: Sequence[Plan],
+    drafts: Sequence[RunRequest] = (),
 ) -> Response:
     """The second act: the code once more, on a page of its own. With `drafts` for their queue."""
     problem = None
-    if wish.unlock:
-        problem = f"{wish.unlock!r} is not this drive's code."
+    if run_request.unlock:
+        problem = f"{run_request.unlock!r} is not this drive's code."
     page = render_template(
         "unlock.html",
-        wish=wish,
+        run_request=run_request,
         drive=drive,
         titles=[registry.find(plan.suite).title for plan in plans],
         cost=run_queue.cost(plans),

@@ -36,10 +36,10 @@ class Foreground:
             "runs": [
                 {
                     "suite": ready.plan.suite,
-                    "params": {name: str(value) for name, value in ready.job.params.items()},
+                    "params": {name: str(value) for name, value in ready.request.params.items()},
                     "target": ready.plan.target,
                     "fs": ready.plan.fs,
-                    "scale": ready.job.scale,
+                    "scale": ready.request.scale,
                 }
                 for ready in readies
             ],

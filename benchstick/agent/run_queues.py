@@ -43,11 +43,11 @@ def check_free(db: sqlite3.Connection, body: Mapping[str, Any]) -> None:
 def take(db: sqlite3.Connection, number: int, body: Mapping[str, Any], start: Start) -> None:
     """Open the queue that request `number` asks for and start its first run. BadInput, Refused."""
     # On use: it brings every suite, and the agent waits most of its life.
-    from benchstick.agent.worker import job_from_request
+    from benchstick.plan.request import RunRequest
 
     entries = entries_of(body)
     for entry in entries:
-        job_from_request(number, entry)
+        RunRequest.from_json(number, entry)
     check_free(db, body)
     queues.begin(db, number, str(body["identity_key"]), len(entries))
     _start_next(db, number, start, first=True)

@@ -15,66 +15,16 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from benchstick.appliance import state
-from benchstick.drives.medium import to_token
-from benchstick.engine.run_request import Job, Ready, check_queue, execute, make_ready
+from benchstick.engine.run_request import Ready, check_queue, execute, make_ready
 from benchstick.engine.signals import cancel_on_signals
 from benchstick.errors import EXIT_INTERNAL, BadInput, BenchError
 from benchstick.paths import data_folder
 from benchstick.plan.plain import plain_output
+from benchstick.plan.request import RunRequest
 from benchstick.plan.run_queue import entries_of
 from benchstick.store import database, queues, records
-
-_TEXTS = ("target", "fs", "erase", "unlock")
-
-
-def job_from_request(number: int, body: object) -> Job:
-    """The job of a request's body. BadInput naming the field that is wrong."""
-    if not isinstance(body, dict):
-        raise BadInput("the request is not an object")
-    for name in ("suite", "drive"):
-        if not isinstance(body.get(name), str) or not body[name]:
-            raise BadInput(f"{name}: is missing", field=name)
-    for name in _TEXTS:
-        if body.get(name) is not None and not isinstance(body[name], str):
-            raise BadInput(f"{name}: must be a text", field=name)
-    params = body.get("params") or {}
-    if not isinstance(params, dict) or not all(isinstance(v, str) for v in params.values()):
-        raise BadInput("params: must be an object of texts", field="params")
-    return Job(
-        suite=body["suite"],
-        # Never a path: the page names a drive by its code.
-        drive=body["drive"],
-        params=params,
-        target=body.get("target") or None,
-        fs=body.get("fs") or None,
-        scale=_scale(body.get("scale")),
-        erase=body.get("erase") or None,
-        unlock=body.get("unlock") or None,
-        expected=_expected(body),
-        medium=to_token(body.get("medium")),
-        request=number,
-        own_folders=False,
-    )
-
-
-def _scale(value: Any) -> float | None:
-    if value is None or value == "":
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise BadInput("scale: must be a number", field="scale") from None
-
-
-def _expected(body: dict[str, Any]) -> tuple[str, int | None]:
-    """Which drive the asker saw: without it a code could come to mean another drive."""
-    key, diskseq = body.get("identity_key"), body.get("diskseq")
-    if not isinstance(key, str) or not (diskseq is None or isinstance(diskseq, int)):
-        raise BadInput("identity_key: must be a text, diskseq a number", field="identity_key")
-    return key, diskseq
 
 
 @dataclass(frozen=True)
@@ -95,12 +45,12 @@ class _Asked:
             raise BadInput(f"request {self.number}: there is no such request")
         body = json.loads(row["body_json"])
         if self.place is None:
-            return make_ready(job_from_request(self.number, body), home, hotplugs)
-        jobs = [job_from_request(self.number, entry) for entry in entries_of(body)]
+            return make_ready(RunRequest.from_json(self.number, body), home, hotplugs)
+        requests = [RunRequest.from_json(self.number, entry) for entry in entries_of(body)]
         if self.first:
             waiting = queues.waits(self.db, self.number)
-            return check_queue([jobs[at] for at in (self.place, *waiting)], home, hotplugs)[0]
-        return make_ready(replace(jobs[self.place], follows=True), home, hotplugs)
+            return check_queue([requests[at] for at in (self.place, *waiting)], home, hotplugs)[0]
+        return make_ready(replace(requests[self.place], follows=True), home, hotplugs)
 
     def begun(self, run: int) -> None:
         records.answer_request(self.db, self.number, "taken", run=run)

@@ -16,11 +16,12 @@ from benchstick.cli.recipe import is_file, source, tell_mistakes
 from benchstick.drives import bays, blank, discover
 from benchstick.drives.sysfs import Tree
 from benchstick.drives.types import Drive
-from benchstick.engine.run_request import Job, find_drives, make_ready
+from benchstick.engine.run_request import find_drives, make_ready
 from benchstick.engine.signals import cancel_on_signals
 from benchstick.errors import EXIT_BAD_INPUT, BadInput, BenchError
 from benchstick.paths import data_folder, settings_file
 from benchstick.plan import run_queue
+from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import Plan
 from benchstick.qa import parallel_drives
 from benchstick.qa.drive_session import Ask
@@ -212,13 +213,13 @@ def _tell(
         reasons = [*([] if another is None else [another]), *preconditions.reasons(recipe, facts)]
         cost = ""
         if not reasons:
-            jobs = [
-                Job(suite=entry.suite, drive=_selector(drive), params=entry.params,
+            requests = [
+                RunRequest(suite=entry.suite, drive=_selector(drive), params=entry.params,
                     target=entry.target, fs=entry.fs, scale=entry.scale)
                 for entry in recipe.entries
             ]  # fmt: skip
             try:
-                plans = _plans(jobs, drive)
+                plans = _plans(requests, drive)
                 cost = cost_text(plans)
                 if any(plan.destroys for plan in plans) and drive.code not in erase:
                     plugged_in = drive.diskseq is not None and drive.diskseq in hotplugs
@@ -240,9 +241,11 @@ def _sample(name: str, dry_run: bool) -> str | None:
     return blank.why_not_blank(name) if dry_run else None
 
 
-def _plans(jobs: Sequence[Job], drive: Drive) -> list[Plan]:
+def _plans(requests: Sequence[RunRequest], drive: Drive) -> list[Plan]:
     home, hotplugs = data_folder(), hotplugged.believed()
-    plans = [make_ready(job, home, hotplugs, makes=False, drive=drive).plan for job in jobs]
+    plans = [
+        make_ready(request, home, hotplugs, makes=False, drive=drive).plan for request in requests
+    ]
     run_queue.check(plans)
     return plans
 

@@ -14,10 +14,11 @@ from benchstick.agent.foreground_queue import Foreground
 from benchstick.cli.common import print_json, print_line
 from benchstick.cli.progress import carry_out, cost_text, document_of, print_plan
 from benchstick.cli.runs import print_run
-from benchstick.engine.run_request import Job, Ready, check_queue, make_all_ready, make_ready
+from benchstick.engine.run_request import Ready, check_queue, make_all_ready, make_ready
 from benchstick.engine.signals import cancel_on_signals
 from benchstick.errors import EXIT_CANCELLED, BadInput, BenchError
 from benchstick.plan import run_queue
+from benchstick.plan.request import RunRequest
 from benchstick.store.records import storable
 from benchstick.suites import presets, registry
 from benchstick.suites.interface import Suite
@@ -33,31 +34,31 @@ class Given:
     scale: float | None = None
 
 
-def read_suites(job: Job, options: Given) -> list[Job]:
-    """The jobs that `SUITE[:PRESET][,SUITE...]` in `job.suite` means, else as `job`.
+def read_suites(request: RunRequest, options: Given) -> list[RunRequest]:
+    """The requests that `SUITE[:PRESET][,SUITE...]` in `request.suite` means, else as `request`.
 
     Of several suites each takes the options that it knows. BadInput naming what none knows.
     """
-    words = [word.partition(":") for word in job.suite.split(",")]
+    words = [word.partition(":") for word in request.suite.split(",")]
     suites = [registry.find(name.strip()) for name, _, _ in words]
     if len(suites) > 1:
         _check_used(suites, options)
     return [
-        _job(job, suite, presets.find(suite.name, name.strip()) if mark else None, options,
+        _request(request, suite, presets.find(suite.name, name.strip()) if mark else None, options,
              alone=len(suites) == 1)
         for suite, (_, mark, name) in zip(suites, words, strict=True)
     ]  # fmt: skip
 
 
-def _job(
-    job: Job, suite: Suite, preset: presets.Preset | None, options: Given, *, alone: bool
-) -> Job:
+def _request(
+    request: RunRequest, suite: Suite, preset: presets.Preset | None, options: Given, *, alone: bool
+) -> RunRequest:
     own = preset or presets.Preset("", "", "")
     target = options.target if alone or options.target in suite.targets else None
     fs = options.fs if alone or ("file" in suite.targets and target != "block") else None
     scale = options.scale if alone or suite.takes_scale else None
     return replace(
-        job,
+        request,
         suite=suite.name,
         params={**own.params, **dict(_params_of(suite, options, alone=alone))},
         target=target or own.target,
@@ -97,16 +98,21 @@ def _check_used(suites: Sequence[Suite], options: Given) -> None:
 
 
 def queue_of(
-    jobs: Sequence[Job], home: Path, hotplugs: Collection[int], *, dry_run: bool, as_json: bool
+    requests: Sequence[RunRequest],
+    home: Path,
+    hotplugs: Collection[int],
+    *,
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
-    """Carry out all jobs, one after the other, and print their results; the exit code.
+    """Carry out all requests, one after the other, and print their results; the exit code.
 
     All are checked before the first begins. One that does not come to its end is the last.
     """
     if dry_run:
-        _print_plans(make_all_ready(jobs, home, hotplugs, makes=False), as_json)
+        _print_plans(make_all_ready(requests, home, hotplugs, makes=False), as_json)
         return 0
-    readies = check_queue(jobs, home, hotplugs)
+    readies = check_queue(requests, home, hotplugs)
     for ready in readies:
         print_line(f"{ready.plan.suite}: {cost_text([ready.plan])}", file=sys.stderr)
         for note in ready.plan.notes:
@@ -116,8 +122,8 @@ def queue_of(
     print_line(f"{len(readies)} runs on {drive.identity.model}: {total}", file=sys.stderr)
     tally = _carry_out_all(readies, home, hotplugs)
     documents = [document_of(home, number) for number in tally.numbers]
-    named = [job.suite for at, job in enumerate(jobs) if at not in tally.taken_out]
-    rest = named[len(documents) :] + [jobs[at].suite for at in tally.taken_out]
+    named = [request.suite for at, request in enumerate(requests) if at not in tally.taken_out]
+    rest = named[len(documents) :] + [requests[at].suite for at in tally.taken_out]
     code, why = run_queue.exit_code(tally.codes), tally.why
     if as_json:
         print_json(_document(documents, rest, code, why))
@@ -183,9 +189,14 @@ def _carry_out_one(
     try:
         if tally.numbers:
             # The drive as it is then, and no other than the one that was confirmed.
-            same = (drive.identity.key(), drive.diskseq)
-            job = replace(ready.job, expected=same, medium=drive.medium, follows=True)
-            ready = make_ready(job, home, hotplugs)
+            request = replace(
+                ready.request,
+                identity_key=drive.identity.key(),
+                diskseq=drive.diskseq,
+                medium=drive.medium.text if drive.medium else None,
+                follows=True,
+            )
+            ready = make_ready(request, home, hotplugs)
         outcome = carry_out(ready, home, cancel, on_start)
     except BenchError as error:
         if not tally.numbers:

@@ -12,10 +12,11 @@ from benchstick.cli.common import need_root, print_json, print_line, tell_unfini
 from benchstick.cli.progress import carry_out, document_of, print_plan, tell_cost
 from benchstick.cli.queue import Given, queue_of, read_suites
 from benchstick.cli.runs import print_run
-from benchstick.engine.run_request import Job, make_ready
+from benchstick.engine.run_request import make_ready
 from benchstick.engine.signals import cancel_on_signals
 from benchstick.errors import BadInput
 from benchstick.paths import data_folder
+from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import FILESYSTEMS, TARGETS
 
 
@@ -54,16 +55,16 @@ def run(
     if second is not None:
         raise BadInput(f"--to: {suite} takes no second drive", field="to")
     home = data_folder()
-    job = Job(suite=suite, drive=selector, erase=erase, unlock=unlock)
+    request = RunRequest(suite=suite, drive=selector, erase=erase, unlock=unlock)
     options = Given(params=_params(params), target=target, fs=fs, scale=scale)
-    jobs = read_suites(job, options)
+    requests = read_suites(request, options)
     if not dry_run:
         need_root("a run")
     tell_unfinished()
     hotplugs = hotplugged.believed()
-    if len(jobs) > 1:
-        return queue_of(jobs, home, hotplugs, dry_run=dry_run, as_json=as_json)
-    ready = make_ready(jobs[0], home, hotplugs, makes=not dry_run)
+    if len(requests) > 1:
+        return queue_of(requests, home, hotplugs, dry_run=dry_run, as_json=as_json)
+    ready = make_ready(requests[0], home, hotplugs, makes=not dry_run)
     if dry_run:
         print_plan(ready.plan, as_json)
         return 0

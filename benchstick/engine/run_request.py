@@ -10,12 +10,12 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchstick.drives import discover, guard, practice, sanitize_methods
 from benchstick.drives.device_query import ask_patiently
-from benchstick.drives.medium import Token
+from benchstick.drives.medium import to_token
 from benchstick.drives.types import Drive
 from benchstick.engine import interrupted_sanitize, recovery
 from benchstick.engine.fileset_source import ram_disk
@@ -25,6 +25,7 @@ from benchstick.engine.steps.sanitize import require_tools
 from benchstick.errors import BadInput, DriveLost, Refused, StoreFailed
 from benchstick.plan import fileset, run_queue
 from benchstick.plan.fileset import FileSet
+from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import Fio, Plan
 from benchstick.store import database, records
 from benchstick.suites import registry
@@ -33,33 +34,11 @@ from benchstick.suites import registry
 PURGING = "erase"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What was asked for. `drive` is a selector; `expected` the (identity key, diskseq) of the
-    drive that the asker saw, where he saw it some time ago, and `medium` the token of the medium
-    that was in it then (None where he knew of none). `follows`: a run of the same queue has
-    ended on the drive, so that a drive which is not there has gone away."""
-
-    suite: str
-    drive: str
-    params: Mapping[str, str] = field(default_factory=dict)
-    target: str | None = None
-    fs: str | None = None
-    scale: float | None = None
-    erase: str | None = None
-    unlock: str | None = None
-    expected: tuple[str, int | None] | None = None
-    medium: Token | None = None
-    request: int | None = None
-    own_folders: bool = True
-    follows: bool = False
-
-
 @dataclass(frozen=True)
 class Ready:
-    """A job with its drive found and its plan made."""
+    """A request with its drive found and its plan made."""
 
-    job: Job
+    request: RunRequest
     drive: Drive
     plan: Plan
     sets: Mapping[str, FileSet]
@@ -154,7 +133,7 @@ def _labels(home: Path) -> dict[str, str]:
 
 
 def make_ready(
-    job: Job,
+    request: RunRequest,
     home: Path,
     hotplugs: Collection[int] = (),
     *,
@@ -165,43 +144,45 @@ def make_ready(
 
     `makes` as in `find_drive`; `drive` where it was found just now.
     """
-    registry.find(job.suite)
+    registry.find(request.suite)
     if drive is None:
         try:
-            drive = find_drive(job.drive, home, hotplugs, makes=makes)
+            drive = find_drive(request.drive, home, hotplugs, makes=makes)
         except BadInput as error:
-            if not job.follows:
+            if not request.follows:
                 raise
-            raise DriveLost(f"{job.drive}: the drive went away after the run before") from error
-    if job.expected is not None and job.expected != (drive.identity.key(), drive.diskseq):
+            raise DriveLost(f"{request.drive}: the drive went away after the run before") from error
+    expected = (request.identity_key, request.diskseq)
+    if request.identity_key is not None and expected != (drive.identity.key(), drive.diskseq):
         raise Refused(
             f"{drive.code}: not the drive that was chosen (it was replugged or replaced); "
             "look at the drives again"
         )
-    job = replace(
-        job,
-        erase=discover.code_of(job.erase, job.drive, drive),
-        unlock=discover.code_of(job.unlock, job.drive, drive),
+    request = replace(
+        request,
+        erase=discover.code_of(request.erase, request.drive, drive),
+        unlock=discover.code_of(request.unlock, request.drive, drive),
     )
-    if job.medium is not None:
+    medium = to_token(request.medium)
+    if medium is not None:
         # What ran on it before may have changed its content.
-        why = job.medium.difference(drive.medium, content=not job.follows)
+        why = medium.difference(drive.medium, content=not request.follows)
         if why is not None:
             raise Refused(
                 f"{drive.code}: {why} since the drive was chosen; look at the drives again",
                 field="drive",
             )
-    why = None if job.suite == PURGING else sanitize_methods.unusable(drive.to_json())
+    why = None if request.suite == PURGING else sanitize_methods.unusable(drive.to_json())
     if why is not None:
         raise Refused(f"{drive.code}: {why}")
-    own, folder = _own_sets(job)
+    own, folder = _own_sets(request)
     plan = registry.make_plan(
-        job.suite,
+        request.suite,
         drive.to_json(),
-        job.params,
-        target=job.target,
-        fs=job.fs,
-        scale=job.scale,
+        request.params,
+        target=request.target,
+        fs=request.fs,
+        scale=request.scale,
         sets=own,
         ram=ram_disk.ram_free(),
     )
@@ -210,31 +191,37 @@ def make_ready(
         name = str(described["name"])
         if name not in named:
             named[name] = fileset.builtin(name, plan.scale or 1.0)
-    return Ready(job, drive, plan, named, folder, tuple(hotplugs))
+    return Ready(request, drive, plan, named, folder, tuple(hotplugs))
 
 
 def make_all_ready(
-    jobs: Sequence[Job], home: Path, hotplugs: Collection[int] = (), *, makes: bool = True
+    requests: Sequence[RunRequest],
+    home: Path,
+    hotplugs: Collection[int] = (),
+    *,
+    makes: bool = True,
 ) -> list[Ready]:
-    """Make all jobs of a queue ready, on one and the same drive; writes nothing. BadInput, also
+    """Make all requests of a queue ready, on one and the same drive; writes nothing. BadInput, also
     where they cannot follow each other; Refused."""
     ready_jobs: list[Ready] = []
-    for job in jobs:
+    for request in requests:
         drive = ready_jobs[0].drive if ready_jobs else None
-        ready_jobs.append(make_ready(job, home, hotplugs, makes=makes, drive=drive))
+        ready_jobs.append(make_ready(request, home, hotplugs, makes=makes, drive=drive))
     run_queue.check([ready.plan for ready in ready_jobs])
     return ready_jobs
 
 
-def check_queue(jobs: Sequence[Job], home: Path, hotplugs: Collection[int] = ()) -> list[Ready]:
+def check_queue(
+    requests: Sequence[RunRequest], home: Path, hotplugs: Collection[int] = ()
+) -> list[Ready]:
     """`make_all_ready`, with the tools, codes and guard of each checked before the first begins."""
-    ready_jobs = make_all_ready(jobs, home, hotplugs)
+    ready_jobs = make_all_ready(requests, home, hotplugs)
     for ready in ready_jobs:
         _check_tools(ready.plan)
         guard.check(
             ready.drive,
-            unlock=ready.job.unlock,
-            erase=ready.job.erase,
+            unlock=ready.request.unlock,
+            erase=ready.request.erase,
             destructive=ready.plan.destroys,
         )
     return ready_jobs
@@ -246,12 +233,12 @@ def _check_tools(plan: Plan) -> None:
     require_tools(plan)
 
 
-def _own_sets(job: Job) -> tuple[list[FileSet], Path | None]:
+def _own_sets(request: RunRequest) -> tuple[list[FileSet], Path | None]:
     """The user's own set: a folder (read, never changed) or a manifest."""
-    set_path = job.params.get("set")
-    if job.suite != "das" or not set_path:
+    set_path = request.params.get("set")
+    if request.suite != "das" or not set_path:
         return [], None
-    if not job.own_folders:
+    if not request.own_folders:
         raise BadInput("set: a folder of your own is taken on the command line only", field="set")
     try:
         return _own_set(Path(set_path))
@@ -281,13 +268,13 @@ def execute(
     progress: Callable[[Progress], None] | None = None,
     on_begin: Callable[[int], None] | None = None,
 ) -> Outcome:
-    """Carry out a ready job. Raises Refused, BadInput, StoreFailed before anything is written."""
+    """Run what is ready. Raises Refused, BadInput, StoreFailed before anything is written."""
     _check_tools(ready.plan)
     with (
         guard.hold(
             ready.drive,
-            unlock=ready.job.unlock,
-            erase=ready.job.erase,
+            unlock=ready.request.unlock,
+            erase=ready.request.erase,
             destructive=ready.plan.destroys,
             hotplugs=ready.seen,
             home=home,
@@ -297,7 +284,7 @@ def execute(
         runner = Runner(
             store,
             home,
-            registry.find(ready.job.suite),
+            registry.find(ready.request.suite),
             ready.plan,
             ready.drive,
             hold,
@@ -305,7 +292,7 @@ def execute(
             set_folder=ready.set_folder,
             cancel=cancel,
             progress=progress,
-            request=ready.job.request,
+            request=ready.request.number,
             on_begin=on_begin,
         )
         return runner.carry_out()

@@ -19,8 +19,6 @@ from benchstick.plan.steps import Plan
 
 # A page of choices is for people: a day's work, not a month's.
 MOST = 20
-# What each run of a queue has of its own; drive, codes and identity hold for all.
-OWN = ("suite", "params", "target", "fs", "scale")
 
 # After these a queue goes on: the run came to its end. Any other end (drive lost or replaced,
 # refused, cancelled, store or program failed) says that the next run had better not begin.

@@ -26,7 +26,7 @@ from benchstick.drives import blank, discover, eject
 from benchstick.drives.medium import to_token
 from benchstick.drives.types import Drive
 from benchstick.engine import host_settings
-from benchstick.engine.run_request import Job, Ready, check_queue, execute, find_drive, make_ready
+from benchstick.engine.run_request import Ready, check_queue, execute, find_drive, make_ready
 from benchstick.engine.runner import Outcome, Progress
 from benchstick.engine.signals import cancel_on_signals
 from benchstick.errors import (
@@ -42,6 +42,7 @@ from benchstick.errors import (
 from benchstick.paths import data_folder, settings_file
 from benchstick.plan import run_queue
 from benchstick.plan.plain import plain_output
+from benchstick.plan.request import RunRequest
 from benchstick.qa.early_stop_monitor import Watch
 from benchstick.qa.exclusive_lock import turn
 from benchstick.recipes import limits, preconditions, verdict
@@ -191,12 +192,13 @@ class DriveTest:
 
     # -- before
 
-    def _jobs(self, drive: Drive) -> list[Job]:
+    def _requests(self, drive: Drive) -> list[RunRequest]:
         return [
-            Job(
+            RunRequest(
                 suite=entry.suite, drive=self.ask.drive, params=entry.params, target=entry.target,
-                fs=entry.fs, scale=entry.scale, expected=(drive.identity.key(), drive.diskseq),
-                medium=drive.medium, own_folders=self.ask.own_folders,
+                fs=entry.fs, scale=entry.scale, identity_key=drive.identity.key(),
+                diskseq=drive.diskseq, medium=drive.medium.text if drive.medium else None,
+                own_folders=self.ask.own_folders,
             )
             for entry in self.recipe.entries
         ]  # fmt: skip
@@ -204,8 +206,8 @@ class DriveTest:
     def _ready(self, drive: Drive) -> list[Ready]:
         """The runs with their plans, before anything of them is allowed."""
         readies = []
-        for job in self._jobs(drive):
-            readies.append(make_ready(job, self.home, self._seen, drive=drive))
+        for request in self._requests(drive):
+            readies.append(make_ready(request, self.home, self._seen, drive=drive))
         run_queue.check([ready.plan for ready in readies])
         return readies
 
@@ -236,16 +238,16 @@ class DriveTest:
         drive = readies[0].drive
         # Typed by somebody, or earned by the rule: the guard wants it all the same.
         code = self.ask.erase or drive.code
-        jobs = [
-            replace(ready.job, erase=code if ready.plan.destroys else None) for ready in readies
+        requests = [
+            replace(ready.request, erase=code if ready.plan.destroys else None) for ready in readies
         ]
         # A mistake in the last one is not to be found hours later; a single one begins at once.
-        if len(jobs) > 1:
-            check_queue(jobs, self.home, self._seen)
-        for at, (job, entry) in enumerate(zip(jobs, self.recipe.entries, strict=True)):
+        if len(requests) > 1:
+            check_queue(requests, self.home, self._seen)
+        for at, (request, entry) in enumerate(zip(requests, self.recipe.entries, strict=True)):
             with self._turn(drive, entry.exclusive, watch):
                 # As the drive is now: the run before may have changed what is on it.
-                ready = make_ready(replace(job, follows=again or at > 0), self.home, self._seen)
+                ready = make_ready(replace(request, follows=again or at > 0), self.home, self._seen)
                 # It may have waited long, and somebody may have used the drive since then. That
                 # the drive is not blank is found before the first run, whichever run erases it.
                 erasing = [*readies[1:], ready] if at == 0 else [ready]

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.plan.run_queue import OWN, entries_of
+from benchstick.plan.request import OWN
+from benchstick.plan.run_queue import entries_of
 from benchstick.store import locks, records
 from benchstick.store.database import has_table, transaction, utc_now
 

@@ -19,6 +19,7 @@ from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.engine import interrupted_sanitize
 from benchstick.engine import run_request as jobs
 from benchstick.errors import BadInput, Refused
+from benchstick.plan.request import RunRequest
 
 EVIL = (
     "$(touch x)", "`touch x`", "a b", " a", "a ", "a'b", 'a"b', "a\\b", "a;b", "a&b", "a|b", "a\nb",
@@ -99,15 +100,15 @@ def test_an_old_code_still_names_its_drive() -> None:
 def test_a_waiting_request_with_an_old_code_is_carried_out(bench_home: Path, field: str) -> None:
     one = coded(drive("a $(b)"))[0]
     one = replace(one, facts={**one.facts, "external": Fact(True)})
-    job = jobs.Job(
+    job = RunRequest(
         suite="cdm", drive="a $(b)", target="file", fs="auto",
         erase="a $(b)" if field == "erase" else None,
         unlock="a $(b)" if field == "unlock" else None,
     )  # fmt: skip
     ready = jobs.make_ready(job, bench_home, drive=one)
-    assert {ready.job.erase, ready.job.unlock} == {None, "port:2-1.3:0"}
+    assert {ready.request.erase, ready.request.unlock} == {None, "port:2-1.3:0"}
     other = replace(job, drive="/dev/sdb")
-    ready_job = jobs.make_ready(other, bench_home, drive=one).job
+    ready_job = jobs.make_ready(other, bench_home, drive=one).request
     assert "a $(b)" in (ready_job.erase, ready_job.unlock)
 
 

@@ -20,9 +20,10 @@ from benchstick.agent import hotplugged
 from benchstick.drives import blank, discover
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.engine import host_settings
-from benchstick.engine.run_request import Job, Ready
+from benchstick.engine.run_request import Ready
 from benchstick.engine.runner import Outcome
 from benchstick.errors import BadInput
+from benchstick.plan.request import RunRequest
 from benchstick.qa import drive_session
 from benchstick.qa.drive_session import Ask, DriveTest
 from benchstick.recipes import ready as ready_ones
@@ -89,7 +90,7 @@ class World:
         return there
 
     def make_ready(
-        self, job: Job, home: Path, hotplugs: Any, *, drive: Drive | None = None
+        self, job: RunRequest, home: Path, hotplugs: Any, *, drive: Drive | None = None
     ) -> Ready:
         drive = drive or self.drive
         plan = registry.make_plan(
@@ -140,7 +141,7 @@ def test_the_drive_that_was_there_before_passes(world: World) -> None:
     world.after = world.drive
     verdict = world.test(scanned="s-1")
     assert (verdict["verdict"], codes_of(verdict)) == ("pass", [])
-    assert [ready.job.erase for ready in world.begun] == ["S1"]
+    assert [ready.request.erase for ready in world.begun] == ["S1"]
 
 
 @pytest.mark.parametrize("erase", [None, "S1"])

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from benchstick.agent.worker import job_from_request
 from benchstick.drives import medium
 from benchstick.drives.medium import Token
 from benchstick.engine.measure.sampler import Sampler
 from benchstick.engine.run_context import Either, StepOutcome
-from benchstick.engine.run_request import Job, make_ready
+from benchstick.engine.run_request import make_ready
 from benchstick.engine.steps import executors
 from benchstick.errors import BadInput, DriveLost, Refused
+from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import BuildSet, Copy, CopyWithin, Empty, Fio, Idle, LaySet, Skip
 
 CHOSEN = Token(64 << 20, 17, "0" * 32)
@@ -227,12 +227,12 @@ BODY = {"suite": "cdm", "drive": "S", "identity_key": "k", "diskseq": 17}
 
 
 def test_a_request_carries_the_token_and_older_ones_have_none() -> None:
-    assert job_from_request(1, {**BODY, "medium": CHOSEN.text}).medium == CHOSEN
-    assert job_from_request(1, dict(BODY)).medium is None
-    assert job_from_request(1, {**BODY, "medium": None}).medium is None
-    for bad in (5, ["x"], "nonsense"):
+    assert RunRequest.from_json(1, {**BODY, "medium": CHOSEN.text}).medium == CHOSEN.text
+    assert RunRequest.from_json(1, dict(BODY)).medium is None
+    assert RunRequest.from_json(1, {**BODY, "medium": None}).medium is None
+    for bad in (5, ["x"]):
         with pytest.raises(BadInput, match="medium"):
-            job_from_request(1, {**BODY, "medium": bad})
+            RunRequest.from_json(1, {**BODY, "medium": bad})
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_a_plan_is_for_the_medium_that_was_chosen(
         code="S", medium=now, identity=identity, to_json=lambda: {"facts": {}}
     )
     monkeypatch.setattr("benchstick.drives.sanitize_methods.unusable", lambda _drive: None)
-    wish = Job(suite="cdm", drive="S", medium=CHOSEN, follows=follows)
+    wish = RunRequest(suite="cdm", drive="S", medium=CHOSEN.text, follows=follows)
     with pytest.raises(Refused if refused else Planned):
         make_ready(wish, Path("/nonexistent"), drive=drive)
 

@@ -17,10 +17,11 @@ from benchstick.agent import run_queues as agents
 from benchstick.cli import queue as commands
 from benchstick.cli.queue import Given, read_suites
 from benchstick.drives.medium import Token
-from benchstick.engine.run_request import Job, Ready
+from benchstick.engine.run_request import Ready
 from benchstick.engine.runner import Outcome
 from benchstick.errors import PRECEDENCE, BadInput, Refused
 from benchstick.plan import run_queue
+from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import Plan
 from benchstick.store import database, locks, queues, records
 from benchstick.suites import presets, registry
@@ -93,7 +94,7 @@ def test_every_preset_of_every_suite_makes_a_plan_of_its_own(suite: str, drive_j
 
 
 def test_several_suites_each_take_the_options_that_they_know() -> None:
-    job = Job(suite="das:quick, cdm,sustained", drive="D", erase="D")
+    job = RunRequest(suite="das:quick, cdm,sustained", drive="D", erase="D")
     options = Given(params={"passes": "2", "cdm.size": "64MiB"}, fs="exfat", scale=0.1)
     das, cdm, sustained = read_suites(job, options)
     assert (das.suite, das.params, das.fs, das.scale) == ("das", {"passes": "2"}, "exfat", 0.1)
@@ -106,7 +107,7 @@ def test_several_suites_each_take_the_options_that_they_know() -> None:
         ("das,cdm", Given(params={"pts.depth": "1"})),
     ):  # fmt: skip
         with pytest.raises(BadInput):
-            read_suites(Job(suite=suite, drive="D"), wrong)
+            read_suites(RunRequest(suite=suite, drive="D"), wrong)
 
 
 @pytest.mark.parametrize(
@@ -125,12 +126,12 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
     identity = SimpleNamespace(key=lambda: "key", model="Model X")
     token = Token(5, 7)
     drive = SimpleNamespace(identity=identity, diskseq=7, code="D", medium=token)
-    jobs = [Job(suite="cdm", drive="D") for _ in ends]
-    readies = [SimpleNamespace(job=job, drive=drive, plan=plan) for job in jobs]
-    ready_jobs: list[Job] = []
+    jobs = [RunRequest(suite="cdm", drive="D") for _ in ends]
+    readies = [SimpleNamespace(request=job, drive=drive, plan=plan) for job in jobs]
+    ready_jobs: list[RunRequest] = []
     ending = iter(ends)
 
-    def again(job: Job, home: Path, hotplugs: object) -> object:
+    def again(job: RunRequest, home: Path, hotplugs: object) -> object:
         ready_jobs.append(job)
         return readies[0]
 
@@ -151,8 +152,8 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
     assert [run["number"] for run in document["runs"]] == list(range(1, began + 1))
     assert len(document["not_started"]) == len(ends) - began
     assert why is None or document["why"] == why
-    assert {(job.expected, job.medium, job.follows) for job in ready_jobs} == {
-        (("key", 7), token, True)
+    assert {((job.identity_key, job.diskseq), job.medium, job.follows) for job in ready_jobs} == {
+        (("key", 7), token.text, True)
     }
 
 
@@ -269,7 +270,7 @@ def test_what_is_refused_at_the_start_is_told_as_refused(workers: Workers) -> No
 def readies(suites: str) -> list[Ready]:
     drive = sample.practice()
     return [
-        Ready(Job(suite=suite, drive="practice"), drive, plan, {}, None)
+        Ready(RunRequest(suite=suite, drive="practice"), drive, plan, {}, None)
         for suite, plan in ((name, registry.make_plan(name, drive.to_json(), {}))
                             for name in suites.split(","))
     ]  # fmt: skip
@@ -302,7 +303,7 @@ def in_turn(
         monkeypatch.setattr(commands, "carry_out", one)
         monkeypatch.setattr(
             commands, "make_ready",
-            lambda job, *_: next(item for item in readies("cdm,atto,sweep") if item.job.suite
+            lambda job, *_: next(item for item in readies("cdm,atto,sweep") if item.request.suite
                                  == job.suite),
         )  # fmt: skip
         outcome = commands._carry_out_all(readies("cdm,atto,sweep"), bench_home, ())

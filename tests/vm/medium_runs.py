@@ -20,9 +20,10 @@ from typing import Any
 from benchstick.drives import device_query, discover
 from benchstick.drives.types import Drive
 from benchstick.engine.measure import fio
-from benchstick.engine.run_request import Job, Ready, execute, make_ready
+from benchstick.engine.run_request import Ready, execute, make_ready
 from benchstick.engine.runner import Progress
 from benchstick.errors import BenchError
+from benchstick.plan.request import RunRequest
 
 SIGNALS = Path(os.environ["BENCHSTICK_TEST_SIGNALS"])
 PARAMS = {"profile": "demo", "passes": "1", "time": "1", "size": "16MiB"}
@@ -70,7 +71,7 @@ def carry_out(ready: Ready, home: Path, during: Any = None) -> dict[str, Any]:
 def between(name: str, drive: Drive, way: str) -> dict[str, Any]:
     """A card swapped between the plan and its execution."""
     home = Path(os.environ["BENCHSTICK_HOME"])
-    job = Job(suite="cdm", drive=name, params=PARAMS, target="block", erase=drive.code)
+    job = RunRequest(suite="cdm", drive=name, params=PARAMS, target="block", erase=drive.code)
     ready = make_ready(job, home, drive=drive)
     seq = Path(f"/sys/block/{drive.name}/diskseq")
     before = seq.read_text()
@@ -88,7 +89,7 @@ def resting(name: str, drive: Drive, fs: str | None) -> dict[str, Any]:
     run = Path(f"/run/medium-{name}")
     os.environ["BENCHSTICK_RUN"] = str(run)
     home = run / "home"
-    job = Job(
+    job = RunRequest(
         suite="cdm", drive=name, params={**PARAMS, **REST}, erase=drive.code, fs=fs,
         target=None if fs else "block",
     )  # fmt: skip

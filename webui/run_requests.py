@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -15,7 +15,8 @@ from benchstick.engine.fileset_source.free_ram import ram_free
 from benchstick.errors import BadInput, Refused
 from benchstick.plan import run_queue
 from benchstick.plan.params import Param
-from benchstick.plan.run_queue import OWN, Cost
+from benchstick.plan.request import OWN, RunRequest
+from benchstick.plan.run_queue import Cost
 from benchstick.plan.steps import Plan
 from benchstick.plan.units import binary_text
 from benchstick.store import queues, records, run_queries
@@ -44,49 +45,18 @@ PRACTICE_SCALE = 0.01
 LONGEST_DRAFT = 2000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wish:
-    """What somebody wants to run, as it came in. `params` holds only what differs from defaults."""
-
-    drive: str
-    suite: str
-    params: Mapping[str, str] = field(default_factory=dict)
-    target: str | None = None
-    fs: str | None = None
-    scale: float | None = None
-    erase: str | None = None
-    unlock: str | None = None
-    identity_key: str | None = None
-    diskseq: int | None = None
-    medium: str | None = None
-
-    def to_request(self, drive: Mapping[str, Any]) -> dict[str, Any]:
-        """The body of the request to the agent, with the identity of the drive as it was shown."""
-        return {
-            "suite": self.suite,
-            "drive": drive["code"],
-            "identity_key": drive["identity"]["key"],
-            "diskseq": drive.get("diskseq"),
-            "medium": self.medium or drive.get("medium"),
-            "params": dict(self.params),
-            "target": self.target,
-            "fs": self.fs,
-            "scale": self.scale,
-            "erase": self.erase,
-            "unlock": self.unlock,
-        }
-
-
-def queue_request(wishes: Sequence[Wish], drive: Mapping[str, Any]) -> dict[str, Any]:
+def queue_request(run_requests: Sequence[RunRequest], drive: Mapping[str, Any]) -> dict[str, Any]:
     """The body of the request to the agent for several runs on one drive: codes and identity once,
     and for each run what is its own."""
-    one = wishes[0].to_request(drive)
-    runs = [{name: wish.to_request(drive)[name] for name in OWN} for wish in wishes]
+    one = run_requests[0].to_json(drive)
+    runs = [
+        {name: run_request.to_json(drive)[name] for name in OWN} for run_request in run_requests
+    ]
     return {**{name: value for name, value in one.items() if name not in OWN}, "runs": runs}
 
 
-def _from_fields(fields: Mapping[str, Any], params: Mapping[str, str]) -> Wish:
-    return Wish(
+def _from_fields(fields: Mapping[str, Any], params: Mapping[str, str]) -> RunRequest:
+    return RunRequest(
         drive=plain_text(fields.get("drive"), "drive"),
         suite=plain_text(fields.get("suite"), "suite", most=60),
         params=_checked(params),
@@ -111,14 +81,14 @@ def _checked(params: Mapping[str, str]) -> dict[str, str]:
     return dict(params)
 
 
-def wish_from_json() -> Wish:
-    """The wish in a JSON body. `drive` and `suite` must be there."""
+def request_from_json() -> RunRequest:
+    """The request in a JSON body. `drive` and `suite` must be there."""
     body = json_body(FIELDS)
     return _from_fields(body, text_map(body.get("params"), "params"))
 
 
-def queue_from_json() -> list[Wish]:
-    """The wishes in a JSON body that asks for a queue."""
+def queue_from_json() -> list[RunRequest]:
+    """The requests in a JSON body that asks for a queue."""
     body = json_body([name for name in FIELDS if name not in OWN] + ["runs"])
     entries = run_queue.entries_of(body)
     for at, run in enumerate(body["runs"]):
@@ -131,35 +101,42 @@ def queue_from_json() -> list[Wish]:
     return [_from_fields(item, text_map(item.get("params"), "params")) for item in entries]
 
 
-def drafts_in(form: MultiDict[str, str], drive: str) -> list[Wish]:
+def drafts_in(form: MultiDict[str, str], drive: str) -> list[RunRequest]:
     """The runs that the page has put together so far: its fields `q`, each a query of its own.
     They take the form's codes and identity. BadInput for what the page has not made."""
     texts = form.getlist("q")
     if len(texts) > run_queue.MOST:
         raise BadInput(f"q: a queue has at most {run_queue.MOST} suites", field="q")
     shared = [(name, form[name]) for name in FIELDS if name in form and name not in OWN]
-    wishes = []
+    run_requests = []
     for text in texts:
         try:
             own = parse_qsl(plain_text(text, "q", most=LONGEST_DRAFT), max_num_fields=100)
         except ValueError:
             raise BadInput("q: not a run as the page writes it", field="q") from None
         fields = [(name, value) for name, value in own if name in OWN or name.startswith("p.")]
-        wish = wish_from_form(MultiDict([*shared, ("drive", drive), *fields]))
-        registry.find(wish.suite)
-        wishes.append(wish)
-    return wishes
+        run_request = request_from_form(MultiDict([*shared, ("drive", drive), *fields]))
+        registry.find(run_request.suite)
+        run_requests.append(run_request)
+    return run_requests
 
 
-def draft(wish: Wish) -> str:
-    """The wish as a field `q`."""
-    own = [("suite", wish.suite), ("target", wish.target), ("fs", wish.fs), ("scale", wish.scale)]
+def draft(run_request: RunRequest) -> str:
+    """The request as a field `q`."""
+    own = [
+        ("suite", run_request.suite),
+        ("target", run_request.target),
+        ("fs", run_request.fs),
+        ("scale", run_request.scale),
+    ]
     fields = [(name, str(value)) for name, value in own if value is not None]
-    return urlencode([*fields, *((f"p.{name}", value) for name, value in wish.params.items())])
+    return urlencode(
+        [*fields, *((f"p.{name}", value) for name, value in run_request.params.items())]
+    )
 
 
-def wish_from_form(form: MultiDict[str, str]) -> Wish:
-    """The wish in a form or query; suite parameters are the fields `p.NAME`."""
+def request_from_form(form: MultiDict[str, str]) -> RunRequest:
+    """The request in a form or query; suite parameters are the fields `p.NAME`."""
     params: dict[str, str] = {}
     for name in form:
         if name.startswith("p."):
@@ -182,31 +159,31 @@ def shown_default(param: Param) -> str:
     return str(param.default)
 
 
-def plan_of(wish: Wish, drive: Mapping[str, Any]) -> Plan:
-    """The plan of the wish. BadInput with the field."""
-    for name, text in wish.params.items():
+def plan_of(run_request: RunRequest, drive: Mapping[str, Any]) -> Plan:
+    """The plan of the request. BadInput with the field."""
+    for name, text in run_request.params.items():
         # Numbers of a thousand digits are not worth an attempt.
         if len(text) > 200:
             raise BadInput(f"{name}: longer than 200 characters", field=name)
     try:
         return registry.make_plan(
-            wish.suite,
+            run_request.suite,
             drive,
-            wish.params,
-            target=wish.target,
-            fs=wish.fs,
-            scale=wish.scale,
+            run_request.params,
+            target=run_request.target,
+            fs=run_request.fs,
+            scale=run_request.scale,
             ram=ram_free(),
         )
     except (OverflowError, ArithmeticError):
         raise BadInput("a number is far too large", field="params") from None
 
 
-def cost_of(wish: Wish, drive: Mapping[str, Any]) -> Cost | str:
-    """The cost of the wish, or why it cannot be met. Remembered: a page asks for many."""
+def cost_of(run_request: RunRequest, drive: Mapping[str, Any]) -> Cost | str:
+    """The cost of the request, or why it cannot be met. Remembered: a page asks for many."""
     return _cost(
         json.dumps(drive, sort_keys=True),
-        draft(wish),
+        draft(run_request),
         # To the GiB: it changes all the time, and only large steps count.
         ram_free() >> 30,
     )
@@ -216,22 +193,22 @@ def cost_of(wish: Wish, drive: Mapping[str, Any]) -> Cost | str:
 def _cost(drive_text: str, text: str, ram_gib: int) -> Cost | str:
     drive = json.loads(drive_text)
     try:
-        wish = wish_from_form(MultiDict([("drive", drive["code"]), *parse_qsl(text)]))
-        return run_queue.cost([plan_of(wish, drive)])
+        run_request = request_from_form(MultiDict([("drive", drive["code"]), *parse_qsl(text)]))
+        return run_queue.cost([plan_of(run_request, drive)])
     except BadInput as error:
         return error.message
 
 
-def plans_of(wishes: Sequence[Wish], drive: Mapping[str, Any]) -> list[Plan]:
+def plans_of(run_requests: Sequence[RunRequest], drive: Mapping[str, Any]) -> list[Plan]:
     """The plans of a queue. BadInput with the field, also where they cannot follow each other."""
-    plans = [plan_of(wish, drive) for wish in wishes]
+    plans = [plan_of(run_request, drive) for run_request in run_requests]
     run_queue.check(plans)
     return plans
 
 
-def preset_wish(preset: presets.Preset, suite: str, drive: Mapping[str, Any]) -> Wish:
+def preset_request(preset: presets.Preset, suite: str, drive: Mapping[str, Any]) -> RunRequest:
     """What a preset asks for on this drive."""
-    wish = Wish(
+    run_request = RunRequest(
         drive=drive["code"],
         suite=suite,
         params=preset.params,
@@ -239,50 +216,56 @@ def preset_wish(preset: presets.Preset, suite: str, drive: Mapping[str, Any]) ->
         fs=preset.fs,
         scale=preset.scale,
     )
-    return scaled(wish, drive)
+    return scaled(run_request, drive)
 
 
-def scaled(wish: Wish, drive: Mapping[str, Any]) -> Wish:
-    """The wish, on the practice drive with the scale that fits there unless it has one."""
-    takes = registry.find(wish.suite).takes_scale and present.is_practice(drive)
-    return replace(wish, scale=PRACTICE_SCALE) if takes and wish.scale is None else wish
+def scaled(run_request: RunRequest, drive: Mapping[str, Any]) -> RunRequest:
+    """The request, on the practice drive with the scale that fits there unless it has one."""
+    takes = registry.find(run_request.suite).takes_scale and present.is_practice(drive)
+    return (
+        replace(run_request, scale=PRACTICE_SCALE)
+        if takes and run_request.scale is None
+        else run_request
+    )
 
 
-def same_run(one: Wish, other: Wish, drive: Mapping[str, Any]) -> bool:
+def same_run(one: RunRequest, other: RunRequest, drive: Mapping[str, Any]) -> bool:
     """Whether both ask for the same run, defaults written out or not."""
-    return _whole_wish(one, drive) == _whole_wish(other, drive)
+    return _whole_request(one, drive) == _whole_request(other, drive)
 
 
-def _whole_wish(wish: Wish, drive: Mapping[str, Any]) -> tuple[Any, ...]:
-    suite = registry.find(wish.suite)
-    target = wish.target or suite.default_target
-    fs_choice = wish.fs or suite.default_fs
+def _whole_request(run_request: RunRequest, drive: Mapping[str, Any]) -> tuple[Any, ...]:
+    suite = registry.find(run_request.suite)
+    target = run_request.target or suite.default_target
+    fs_choice = run_request.fs or suite.default_fs
     fs = "auto" if fs_choice == "keep" and present.is_practice(drive) else fs_choice
-    params = {item.name: wish.params.get(item.name, shown_default(item)) for item in suite.params}
-    return suite.name, params, target, fs if target == "file" else None, wish.scale or 1.0
+    params = {
+        item.name: run_request.params.get(item.name, shown_default(item)) for item in suite.params
+    }
+    return suite.name, params, target, fs if target == "file" else None, run_request.scale or 1.0
 
 
-def preset_of(wish: Wish, drive: Mapping[str, Any]) -> presets.Preset | None:
+def preset_of(run_request: RunRequest, drive: Mapping[str, Any]) -> presets.Preset | None:
     """The preset that asks for the same run, None when none does."""
-    for preset in presets.of_suite(wish.suite):
-        if same_run(wish, preset_wish(preset, wish.suite, drive), drive):
+    for preset in presets.of_suite(run_request.suite):
+        if same_run(run_request, preset_request(preset, run_request.suite, drive), drive):
             return preset
     return None
 
 
-def wish_text(wish: Wish, drive: Mapping[str, Any]) -> str:
+def request_text(run_request: RunRequest, drive: Mapping[str, Any]) -> str:
     """What a line of a queue says of a run: its preset, or what differs from the defaults."""
-    preset = preset_of(wish, drive)
+    preset = preset_of(run_request, drive)
     if preset is not None:
         return preset.title
-    suite = registry.find(wish.suite)
-    parts = [f"{name.replace('_', ' ')} {value}" for name, value in wish.params.items()]
-    if wish.target not in (None, suite.default_target):
-        parts.append("raw drive" if wish.target == "block" else "file")
-    if wish.fs not in (None, suite.default_fs):
-        parts.append(str(wish.fs))
-    if wish.scale not in (None, 1.0):
-        parts.append(f"scale {wish.scale:g}")
+    suite = registry.find(run_request.suite)
+    parts = [f"{name.replace('_', ' ')} {value}" for name, value in run_request.params.items()]
+    if run_request.target not in (None, suite.default_target):
+        parts.append("raw drive" if run_request.target == "block" else "file")
+    if run_request.fs not in (None, suite.default_fs):
+        parts.append(str(run_request.fs))
+    if run_request.scale not in (None, 1.0):
+        parts.append(f"scale {run_request.scale:g}")
     return ", ".join(parts) or "defaults"
 
 
@@ -293,7 +276,7 @@ def needs_unlock(drive: Mapping[str, Any]) -> bool:
     return bool(guard["state"] == "locked" and not guard.get("retry"))
 
 
-def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
+def check_possible(run_request: RunRequest, drive: Mapping[str, Any]) -> None:
     """Refused or 409 when no run may start on this drive now, whatever is typed."""
     guard = drive["guard"]
     name = f"{drive['identity']['model']} ({drive['code']})"
@@ -304,9 +287,9 @@ def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
     if guard.get("retry"):
         raise Refused(f"{name}: {guard['why']}.", field="drive")
     same = (None, drive["identity"]["key"])
-    other = wish.diskseq not in (None, drive.get("diskseq"))
-    other = other or wish.medium not in (None, drive.get("medium"))
-    if wish.identity_key not in same or other:
+    other = run_request.diskseq not in (None, drive.get("diskseq"))
+    other = other or run_request.medium not in (None, drive.get("medium"))
+    if run_request.identity_key not in same or other:
         raise WebError(
             409,
             "drive_changed",
@@ -327,18 +310,24 @@ def check_possible(wish: Wish, drive: Mapping[str, Any]) -> None:
 
 
 def check_codes(
-    wish: Wish, drive: Mapping[str, Any], plans: Sequence[Plan], what: str = "this run"
+    run_request: RunRequest, drive: Mapping[str, Any], plans: Sequence[Plan], what: str = "this run"
 ) -> None:
     """Refused unless the code was typed for erasing, and again for unlocking, where needed."""
     code = drive["code"]
-    if any(plan.destroys for plan in plans) and wish.erase != code:
-        fault = f"{wish.erase!r} is not this drive's code" if wish.erase else "not typed"
+    if any(plan.destroys for plan in plans) and run_request.erase != code:
+        fault = (
+            f"{run_request.erase!r} is not this drive's code" if run_request.erase else "not typed"
+        )
         raise Refused(
             f"erase: {fault}; {what} destroys the drive's data, type its code {code} to confirm",
             field="erase",
         )
-    if needs_unlock(drive) and wish.unlock != code:
-        fault = f"{wish.unlock!r} is not this drive's code" if wish.unlock else "not typed"
+    if needs_unlock(drive) and run_request.unlock != code:
+        fault = (
+            f"{run_request.unlock!r} is not this drive's code"
+            if run_request.unlock
+            else "not typed"
+        )
         raise Refused(
             f"unlock: {fault}; the drive is locked ({drive['guard']['why']}), type its code {code} "
             f"once more to unlock it for {what}",
