@@ -186,7 +186,7 @@ def test_a_host_lists_what_the_bench_brings(tmp_path: Path) -> None:
     by_name = {str(item["name"]).lower(): item for item in document["packages"]}
     assert by_name["benchstick"]["version"] == __version__
     # flask is asked for, werkzeug by flask, markupsafe by werkzeug; pytest is for developers.
-    for name in ("flask", "werkzeug", "markupsafe", "waitress", "click", "segno"):
+    for name in ("flask", "werkzeug", "markupsafe", "waitress", "click", "segno", "mistune"):
         assert by_name[name]["version"] == metadata.version(name)
         assert by_name[name]["licence"] or by_name[name]["said"]
     assert not {"pytest", "ruff", "mypy", "playwright"} & set(by_name)
