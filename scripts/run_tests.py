@@ -94,11 +94,12 @@ LEVELS = (
 GUARD = Level("guard", 600, ("tests/host/test_guard.py",))
 QUICK = ("web", "lint", "unit", "guard")
 VM_LEVELS = ("guest", "vm", "image")
-# The guest's files by the boot that they share, those first that find the drives as they were
-# made; files that are not here go with the last. tests/vm/guest_files.py wipes the drives between.
+# The guest's files by the boot that they share, the longest boot first; files that are not here go
+# with the first. tests/vm/guest_files.py wipes the drives between.
 GUEST_BOOTS = (
-    ("test_suites", "test_block_suites"),
     ("test_drives", "test_guard", "test_leave", "test_scanner", "test_copier_fs", "test_purge"),
+    ("test_block_suites",),
+    ("test_suites",),
 )
 # Files of the level vm whose tests compare what was measured with the truth.
 ACCURACY = ("test_sustained_truth", "test_throttled", "test_truth")
@@ -208,7 +209,7 @@ def guest_boots(level: Level) -> list[Level]:
     """The level guest, a boot at a time. Each test file is in one of them."""
     stems = sorted(file.stem for file in (CLONE / "tests/vm/guest").glob("test_*.py"))
     boots = [[stem for stem in boot if stem in stems] for boot in GUEST_BOOTS]
-    boots[-1] += [stem for stem in stems if not any(stem in boot for boot in boots)]
+    boots[0] += [stem for stem in stems if not any(stem in boot for boot in boots)]
     return [replace(level, files=tuple(boot)) for boot in boots if boot]
 
 
