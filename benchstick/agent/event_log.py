@@ -1,25 +1,31 @@
 """Events as lines of text, as they happen: at the end of a log file, and on a serial line.
 
-Nobody waits for either: what cannot be written is dropped, and that is told. Lines are ASCII
-without control characters (recipes.lines.line_of makes them).
+Both are handlers of the standard library's `logging`. Nobody waits for either: a line that cannot
+be written is dropped, and that is reported once. Lines are ASCII without control characters
+(recipes.event_lines.line_of makes them).
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import logging
 import os
 import select
 import signal
 import stat
-import struct
 import sys
 import termios
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+import serial
 
 from benchstick.store.database import utc_now
 from benchstick.store.settings import AUTO, Settings
@@ -46,20 +52,17 @@ def _complain(text: str) -> None:
 def opened(settings: Settings, home: Path) -> Iterator[Tell]:
     """Takes a line for where the settings want it. What is still to be sent when it ends has
     `CLOSE_SECONDS` for that."""
-    log = log_path(settings, home)
-    to: list[Log | SerialLine] = [] if log is None else [Log(log)]
+    logger = logging.Logger("events")
+    path = log_path(settings, home)
+    if path is not None:
+        logger.addHandler(Log(path))
     if settings.event_serial:
-        to.append(SerialLine(settings.event_serial))
-
-    def tell(line: str) -> None:
-        for one in to:
-            one.tell(line)
-
+        logger.addHandler(SerialLine(settings.event_serial))
     try:
-        yield tell
+        yield logger.info
     finally:
-        for one in to:
-            one.close()
+        for handler in logger.handlers:
+            handler.close()
 
 
 def log_path(settings: Settings, home: Path) -> Path | None:
@@ -69,68 +72,54 @@ def log_path(settings: Settings, home: Path) -> Path | None:
     return home / settings.event_log if settings.event_log else None
 
 
-class Log:
-    """A file that several processes may add lines to. Beyond `most` bytes it is renamed to the
-    same name with `.1` and a new one begins, so that both together have twice as much at most."""
+class Log(RotatingFileHandler):
+    """A file that several processes may add lines to. It stays below `most` bytes: then it is
+    renamed to the same name with `.1` and a new one starts. It is open for one line at a time, so
+    that its file system can be unmounted."""
 
     def __init__(self, path: Path, most: int = LOG_BYTES, complain: Tell = _complain) -> None:
-        self._path, self._most, self._complain = path, most, complain
-        self._failed = False
+        super().__init__(path, maxBytes=most, delay=True)
+        self._complain = complain
+        self._error = ""
 
-    def tell(self, line: str) -> None:
-        """Add a line. One that cannot be written is lost, which is told once."""
-        data = f"{line}\n".encode("ascii")
-        try:
-            self._add(data)
-        except OSError as error:
-            if not self._failed:
-                self._complain(f"{self._path}: {error.strerror}; events are not kept there")
-            self._failed = True
-        else:
-            self._failed = False
+    def emit(self, record: logging.LogRecord) -> None:
+        """Add a line. One that cannot be written is lost, which is reported once."""
+        previous, self._error = self._error, ""
+        super().emit(record)
+        with contextlib.suppress(OSError):
+            self.close()
+        if self._error and not previous:
+            self._complain(f"{self.baseFilename}: {self._error}; events are not kept there")
 
-    def close(self) -> None:
-        """Nothing is open between two lines."""
+    def handleError(self, record: logging.LogRecord) -> None:
+        """`logging` calls this while it handles the exception."""
+        error = sys.exc_info()[1]
+        self._error = getattr(error, "strerror", None) or repr(error)
 
-    def _add(self, data: bytes) -> None:
-        fd = self._open()
-        try:
-            if os.fstat(fd).st_size + len(data) > self._most and self._turn(fd):
-                os.close(fd)
-                fd = self._open()
-            if os.write(fd, data) != len(data):
-                raise OSError(0, "only a part of a line could be written")
-        finally:
-            os.close(fd)
-
-    def _open(self) -> int:
+    def _open(self) -> TextIOWrapper:
         # The web process may write to the data folder: no link of its making is followed, and no
         # pipe waited for.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-        fd = os.open(self._path, flags | os.O_CLOEXEC | os.O_NOCTTY, 0o640)
+        fd = os.open(self.baseFilename, flags | os.O_NOCTTY, 0o640)
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             os.close(fd)
             raise OSError(0, "not a plain file of its own")
-        return fd
+        return os.fdopen(fd, "a", encoding="ascii", errors="backslashreplace")
 
-    def _turn(self, fd: int) -> bool:
-        """Put the full file away; whether it was."""
-        if os.fstat(fd).st_size == 0:
-            return False
-        try:
+    def doRollover(self) -> None:
+        """Rename the full file, unless another process has done it or is at it."""
+        assert self.stream is not None
+        fd = self.stream.fileno()
+        with contextlib.suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            # Another process is at it.
-            return False
-        if os.fstat(fd).st_ino != os.lstat(self._path).st_ino:
-            # It was, a moment ago.
-            return True
-        self._path.replace(self._path.with_name(f"{self._path.name}.1"))
-        return True
+            if os.path.samestat(os.fstat(fd), os.lstat(self.baseFilename)):
+                self.rotate(self.baseFilename, f"{self.baseFilename}.1")
+            # The line goes to the new file.
+            self.close()
 
 
-class SerialLine:
+class SerialLine(logging.Handler):
     """A serial line at 115200 Bd, 8N1, without flow control, written by a thread of its own: a
     driver that hangs holds nobody else up. The tty may be absent, and vanish and come back: lines
     wait for it, `WAITING_BYTES` at most; those that do not fit are dropped and counted."""
@@ -142,9 +131,9 @@ class SerialLine:
         retry: float = RETRY_SECONDS,
         complain: Tell = _complain,
     ) -> None:
+        super().__init__()
         self._path, self._most, self._retry, self._complain = path, most, retry, complain
         self._waiting: deque[bytes] = deque()
-        self._bytes = 0
         self._dropped = 0
         self._deadline: float | None = None
         self._changed = threading.Condition()
@@ -152,32 +141,34 @@ class SerialLine:
         self._thread = threading.Thread(target=self._serve, name="event-serial", daemon=True)
         self._thread.start()
 
-    def tell(self, line: str) -> None:
+    def emit(self, record: logging.LogRecord) -> None:
         """Send a line, when its turn comes. Returns at once."""
+        line = record.getMessage()
         with self._changed:
             if self._dropped:
                 # Those that read have to know that something is missing here.
-                note = _wire(f"time={utc_now()} event=dropped lines={self._dropped}")
-                if self._put(note, _wire(line)):
+                if self._put(f"time={utc_now()} event=dropped lines={self._dropped}", line):
                     self._dropped = 0
                 else:
                     self._dropped += 1
-            elif not self._put(_wire(line)):
+            elif not self._put(line):
                 self._dropped = 1
                 self._complain(f"{self._path}: takes no more lines; events are dropped")
             self._changed.notify()
 
-    def _put(self, *lines: bytes) -> bool:
-        size = sum(len(line) for line in lines)
-        if self._bytes + size > self._most:
+    def _put(self, *lines: str) -> bool:
+        data = [f"{line}\r\n".encode("ascii", "backslashreplace") for line in lines]
+        if sum(map(len, [*self._waiting, *data])) > self._most:
             return False
-        self._waiting.extend(lines)
-        self._bytes += size
+        self._waiting.extend(data)
         return True
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """End it; what is still to be sent has `seconds` for that."""
         with self._changed:
+            if self._deadline is not None:
+                # `logging` closes its handlers once more when the program ends.
+                return
             self._deadline = time.monotonic() + seconds
             self._changed.notify()
         self._thread.join(seconds + 1)
@@ -185,33 +176,33 @@ class SerialLine:
             lost_count = len(self._waiting) + self._dropped
         if lost_count:
             self._complain(f"{self._path}: {lost_count} events were not sent")
+        super().close()
 
     # -- in its thread
 
     def _serve(self) -> None:
         # A process in the background of that very terminal would be stopped by setting it up.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
-        fd: int | None = None
+        port: serial.Serial | None = None
         while (line := self._next()) is not None:
             try:
-                if fd is None:
-                    fd = self._open()
-                self._send(fd, line)
+                if port is None:
+                    port = self._open()
+                self._send(port.fileno(), line)
             except OSError as error:
                 if not self._fails:
                     self._complain(f"{self._path}: {error.strerror or error}; events wait for it")
                 self._fails = True
-                if fd is not None:
-                    os.close(fd)
-                    fd = None
+                if port is not None:
+                    port.close()
+                    port = None
                 self._pause()
                 continue
             self._fails = False
             with self._changed:
                 self._waiting.popleft()
-                self._bytes -= len(line)
-        if fd is not None:
-            self._leave(fd)
+        if port is not None:
+            self._leave(port)
 
     def _next(self) -> bytes | None:
         """The line to be sent; None when it is over."""
@@ -228,27 +219,22 @@ class SerialLine:
         while time.monotonic() < until and not self._late():
             time.sleep(min(_POLL, self._retry))
 
-    def _open(self) -> int:
+    def _open(self) -> serial.Serial:
         # Looked at first: to open a disk or a watchdog does something.
         if not stat.S_ISCHR(Path(self._path).stat().st_mode):
             raise OSError(0, "is no serial line")
-        flags = os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
-        fd = os.open(self._path, flags)
         try:
-            if not os.isatty(fd):
-                raise OSError(0, "is no serial line")
-            if not _is_console(self._path):
-                _make_raw(fd)
-        except termios.error as error:
-            os.close(fd)
-            raise OSError(*error.args) from None
-        except OSError:
-            os.close(fd)
-            raise
-        return fd
+            return _Port(self._path, 115200)
+        except (serial.SerialException, termios.error) as error:
+            # pyserial's text holds the kernel's number and words, and the path a second time.
+            number, text = (error.__context__ or error).args[:2]
+            raise OSError(number, "is no serial line" if number == errno.ENOTTY else text) from None
 
     def _send(self, fd: int, line: bytes) -> None:
-        """Write the whole line, as the tty takes it. OSError where it is gone, or it is over."""
+        """Write the whole line, as the tty takes it. OSError where it is gone, or it is over.
+
+        Not by pyserial's `write`: it spins while the tty takes nothing, and a timeout of it does
+        not tell how much of the line is out."""
         poll = select.poll()
         poll.register(fd, select.POLLOUT)
         rest = memoryview(line)
@@ -267,46 +253,33 @@ class SerialLine:
                 time.sleep(_POLL / 4)
         fcntl.flock(fd, fcntl.LOCK_UN)
 
-    def _leave(self, fd: int) -> None:
+    def _leave(self, port: serial.Serial) -> None:
         """Close the tty: the kernel would wait up to 30 s for one that sends nothing."""
-        try:
-            while _unsent(fd) and not self._late():
+        # An error means that it is gone, and so is what was to be sent.
+        with contextlib.suppress(OSError, termios.error):
+            while port.out_waiting and not self._late():
                 time.sleep(_POLL / 4)
-            if _unsent(fd):
-                termios.tcflush(fd, termios.TCOFLUSH)
-        except (OSError, termios.error):
-            # It is gone, and so is what was to be sent.
-            pass
-        os.close(fd)
+            if port.out_waiting:
+                port.reset_output_buffer()
+        port.close()
 
 
-def _wire(line: str) -> bytes:
-    return f"{line}\r\n".encode("ascii")
+class _Port(serial.Serial):
+    """8N1 and raw. A tty that the kernel's messages and a shell are on stays as it is: theirs are
+    its settings, and they have the speed of the kernel's command line."""
 
+    def _reconfigure_port(self, force_update: bool = False) -> None:
+        if not _is_console(str(self.port)):
+            super()._reconfigure_port(force_update)  # type: ignore[misc]  # not in the stubs
 
-def _unsent(fd: int) -> int:
-    """How many bytes the kernel still has."""
-    buffer = fcntl.ioctl(fd, termios.TIOCOUTQ, struct.pack("i", 0))
-    return int(struct.unpack("i", buffer)[0])
+    def _reset_input_buffer(self) -> None:
+        """Keep what is typed at a shell."""
 
 
 def _is_console(path: str) -> bool:
-    """Whether the kernel's messages and a shell are on this tty: theirs are its settings, and they
-    have the speed of the kernel's command line."""
+    """Whether the kernel's messages go to this tty."""
     try:
         names = _CONSOLES.read_text(encoding="ascii").split()
     except OSError:
         return False
     return Path(path).resolve().name in names
-
-
-def _make_raw(fd: int) -> None:
-    """8N1 at 115200 Bd; nothing is echoed, changed or waited for."""
-    attributes = termios.tcgetattr(fd)
-    characters = attributes[6]
-    characters[termios.VMIN], characters[termios.VTIME] = 1, 0
-    attributes[:6] = [
-        termios.IGNBRK, 0, termios.CS8 | termios.CLOCAL | termios.CREAD, 0,
-        termios.B115200, termios.B115200,
-    ]  # fmt: skip
-    termios.tcsetattr(fd, termios.TCSANOW, attributes)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchstick.agent.barcode.keymaps import MOST_CHARACTERS as MOST_SCANNED
-from benchstick.agent.barcode.scanner import Scan, Scanner
+from benchstick.agent.barcode.scanner import NEEDS_EXTRA, Scan, Scanner, is_installed
 from benchstick.agent.webhook import Postman
 from benchstick.paths import settings_file as settings_path
 from benchstick.plan.labels import MOST_CHARACTERS, classify, scan_text
@@ -28,12 +28,13 @@ class Desk:
         self.settings = settings_file.load(settings_path())
         self._came: queue.SimpleQueue[Scan] = queue.SimpleQueue()
         self._scanner: Scanner | None = None
+        self._can_read = is_installed()
         self._said: str | None = None
         self._postman = Postman(home, lambda: self.settings)
 
     def open(self) -> None:
         """Take the scanner, where the settings name one, and begin to deliver."""
-        if self.settings.scanner:
+        if self.settings.scanner and self._can_read:
             settings = self.settings
             self._scanner = Scanner(settings.scanner, settings.scanner_layout, self._came.put)
             self._scanner.start()
@@ -49,7 +50,9 @@ class Desk:
         """Keep what was scanned since the last time, and what is to be said of the scanner."""
         while not self._came.empty():
             self._keep(db, "scanner", self._came.get().text)
-        status = "" if self._scanner is None else self._scanner.state
+        status = "" if self._can_read else NEEDS_EXTRA
+        if self._scanner is not None:
+            status = self._scanner.state
         if status != self._said:
             barcode_scans.say_scanner(db, status)
             self._said = status

@@ -28,6 +28,8 @@ HOST_NOTE = (
 )
 
 Package = dict[str, str | None]
+# A requirement of an extra that is for developers, or another package's own matter.
+_EXTRA = r""";.*\bextra\b(?! *== *["']scanner["'])"""
 
 
 def document(spdx: Path | None = None) -> dict[str, Any]:
@@ -71,7 +73,7 @@ def of_host(vendor: Path = VENDOR) -> list[Package]:
 
 
 def needed(name: str) -> dict[str, metadata.Distribution]:
-    """The installed distribution `name` and all that it pulls in, extras apart."""
+    """The installed distribution `name` and all that it pulls in; of extras, `scanner` alone."""
     # Here, as it takes memory that the page on a stick would not give back.
     from importlib import metadata
 
@@ -87,7 +89,7 @@ def needed(name: str) -> dict[str, metadata.Distribution]:
             continue
         for requirement in dists[key].requires or ():
             match = re.match(r"[A-Za-z0-9._-]+", requirement)
-            if match is not None and not re.search(r";.*\bextra\b", requirement):
+            if match is not None and not re.search(_EXTRA, requirement):
                 todo.append(match[0])
     return dists
 

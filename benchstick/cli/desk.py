@@ -54,6 +54,8 @@ def show(as_json: bool) -> None:
     )  # fmt: skip
     ticket = [f"{kind} {text}" for kind, text in document["ticket"].items() if text]
     print_line(f"the next drive gets: {', '.join(ticket) or 'nothing'}")
+    if document["scanner"]:
+        print_line(document["scanner"])
     if document["webhook"]["waiting"]:
         reason = storable(document["webhook"]["why"]) or "not tried yet"
         print_line(f"for the webhook: {document['webhook']['waiting']} wait ({reason})")

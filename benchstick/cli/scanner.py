@@ -45,6 +45,8 @@ def scanner(device: str | None, layout: str | None, as_json: bool) -> int:
 
 
 def _list(selector: str, as_json: bool) -> None:
+    if not scanners.is_installed():
+        print(scanners.NEEDS_EXTRA, file=sys.stderr)
     devices = scanners.keyboards()
     scanner_nodes = {one.node for one in devices if selector and one.matches(selector)}
     if as_json:
@@ -59,6 +61,8 @@ def _list(selector: str, as_json: bool) -> None:
 
 
 def _read(selector: str, layout: str, as_json: bool) -> None:
+    if not scanners.is_installed():
+        raise BadInput(scanners.NEEDS_EXTRA)
     device = scanners.the_one(selector)
     try:
         grabbed = scanners.Grabbed(device, layout)

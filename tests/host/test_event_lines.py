@@ -6,11 +6,14 @@ The serial line is one side of a pseudo-terminal, the other side is the receiver
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import resource
 import select
 import termios
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -52,6 +55,10 @@ class Receiver:
         self.near = None
 
 
+def send(handler: logging.Handler, text: str) -> None:
+    handler.handle(logging.makeLogRecord({"msg": text}))
+
+
 @pytest.fixture
 def receiver(tmp_path: Path) -> Iterator[Receiver]:
     new_receiver = Receiver(tmp_path / "tty")
@@ -63,7 +70,7 @@ def test_lines_arrive_as_they_were_told(receiver: Receiver) -> None:
     complaints: list[str] = []
     line = SerialLine(str(receiver.path), complain=complaints.append)
     for number in range(3):
-        line.tell(f'event=limit number={number} text="4 \\u2264 5"')
+        send(line, f'event=limit number={number} text="4 \\u2264 5"')
     wait_for(lambda: len(receiver.lines()) == 3)
     assert receiver.lines()[2] == 'event=limit number=2 text="4 \\u2264 5"'
     assert receiver.near is not None
@@ -81,14 +88,17 @@ def test_a_reader_that_does_not_read_holds_nobody_up(receiver: Receiver) -> None
     complaints: list[str] = []
     line = SerialLine(str(receiver.path), most=2000, complain=complaints.append)
     text = "event=run text=" + "x" * 484
+    assert receiver.near is not None
+    termios.tcflow(receiver.near, termios.TCOOFF)
     began = time.monotonic()
     for _ in range(200):
-        line.tell(text)
+        send(line, text)
     assert time.monotonic() - began < 2
     assert len(complaints) == 1 and "takes no more lines" in complaints[0]
     # Read again: what waited arrives whole, and what is missing is told in its place.
+    termios.tcflow(receiver.near, termios.TCOON)
     wait_for(lambda: receiver.lines() and not line._waiting)
-    line.tell("event=verdict")
+    send(line, "event=verdict")
     wait_for(lambda: "event=verdict" in receiver.lines())
     lines = receiver.lines()
     assert set(lines[:-2]) == {text}
@@ -101,7 +111,7 @@ def test_the_end_does_not_wait_long_for_a_reader_that_does_not_read(receiver: Re
     complaints: list[str] = []
     line = SerialLine(str(receiver.path), most=1 << 20, complain=complaints.append)
     for _ in range(500):
-        line.tell("event=run text=" + "x" * 484)
+        send(line, "event=run text=" + "x" * 484)
     began = time.monotonic()
     line.close(0.3)
     assert time.monotonic() - began < 1.5
@@ -112,11 +122,11 @@ def test_the_end_does_not_wait_long_for_a_reader_that_does_not_read(receiver: Re
 def test_a_line_that_goes_away_and_comes_back(receiver: Receiver) -> None:
     complaints: list[str] = []
     line = SerialLine(str(receiver.path), retry=0.1, complain=complaints.append)
-    line.tell("event=plugged")
+    send(line, "event=plugged")
     wait_for(lambda: receiver.lines() == ["event=plugged"])
     receiver.close()
-    line.tell("event=countdown")
-    line.tell("event=begun")
+    send(line, "event=countdown")
+    send(line, "event=begun")
     wait_for(lambda: complaints)
     time.sleep(0.3)
     assert len(complaints) == 1 and "events wait for it" in complaints[0]
@@ -133,7 +143,7 @@ def test_a_line_that_goes_away_and_comes_back(receiver: Receiver) -> None:
 def test_a_line_that_is_not_there_at_the_start(tmp_path: Path) -> None:
     complaints: list[str] = []
     line = SerialLine(str(tmp_path / "tty"), retry=0.1, complain=complaints.append)
-    line.tell("event=plugged")
+    send(line, "event=plugged")
     wait_for(lambda: complaints)
     late_receiver = Receiver(tmp_path / "tty")
     try:
@@ -150,7 +160,7 @@ def test_what_is_no_serial_line_is_not_written(tmp_path: Path) -> None:
             path.write_bytes(b"")
         complaints: list[str] = []
         line = SerialLine(str(path), retry=0.05, complain=complaints.append)
-        line.tell("event=plugged")
+        send(line, "event=plugged")
         wait_for(partial(bool, complaints))
         line.close(0.1)
         assert "is no serial line" in complaints[0]
@@ -158,11 +168,51 @@ def test_what_is_no_serial_line_is_not_written(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == b""
 
 
+def test_a_percent_sign_stays_as_it_is(receiver: Receiver, tmp_path: Path) -> None:
+    config = settings.read(
+        f'event_log = "{tmp_path}/qa.log"\nevent_serial = "{receiver.path.resolve()}"', "settings"
+    )
+    with event_log.opened(config, tmp_path) as tell:
+        tell("event=limit text=100%s-%d")
+    assert receiver.lines() == ["event=limit text=100%s-%d"]
+    assert (tmp_path / "qa.log").read_bytes() == b"event=limit text=100%s-%d\n"
+
+
+def test_a_consoles_settings_and_input_stay(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consoles = tmp_path / "active"
+    consoles.write_text(f"tty0 {receiver.path.resolve().name}\n")
+    monkeypatch.setattr(event_log, "_CONSOLES", consoles)
+    assert receiver.near is not None
+    before = termios.tcgetattr(receiver.near)
+    os.write(receiver.master, b"ls\n")
+    line = SerialLine(str(receiver.path))
+    send(line, "event=plugged")
+    # The terminal echoes what is typed, and adds a carriage return of its own.
+    wait_for(lambda: receiver.lines() == ["ls", "event=plugged\r"])
+    assert termios.tcgetattr(receiver.near) == before
+    line.close()
+    os.set_blocking(receiver.near, False)
+    assert os.read(receiver.near, 100) == b"ls\n"
+
+
+def test_a_second_close_reports_nothing(tmp_path: Path) -> None:
+    complaints: list[str] = []
+    line = SerialLine(str(tmp_path / "tty"), retry=0.05, complain=complaints.append)
+    send(line, "event=plugged")
+    wait_for(partial(bool, complaints))
+    line.close(0.1)
+    # As the end of the program does.
+    logging.shutdown([weakref.ref(line)])
+    assert complaints[1:] == [f"{tmp_path / 'tty'}: 1 events were not sent"]
+
+
 def test_two_processes_do_not_write_into_each_others_lines(receiver: Receiver) -> None:
     lines = [SerialLine(str(receiver.path)) for _ in range(2)]
     for number in range(300):
         for at, line in enumerate(lines):
-            line.tell(f"from={at} number={number} " + "x" * 100)
+            send(line, f"from={at} number={number} " + "x" * 100)
     wait_for(lambda: len(receiver.lines()) == 600)
     assert {text[-101:] for text in receiver.lines()} == {" " + "x" * 100}
     for line in lines:
@@ -175,7 +225,7 @@ def test_two_processes_do_not_write_into_each_others_lines(receiver: Receiver) -
 def test_the_log_is_bounded(tmp_path: Path) -> None:
     log = Log(tmp_path / "qa.log", most=1000)
     for number in range(1000):
-        log.tell(f"event=run number={number}")
+        send(log, f"event=run number={number}")
     logs = [tmp_path / name for name in ("qa.log.1", "qa.log")]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["qa.log", "qa.log.1"]
     assert all(path.stat().st_size <= 1000 for path in logs)
@@ -188,7 +238,7 @@ def test_several_writers_lose_no_line_of_the_log(tmp_path: Path) -> None:
     def write(at: int) -> None:
         log = Log(tmp_path / "qa.log", most=12_000)
         for number in range(200):
-            log.tell(f"from={at} number={number}")
+            send(log, f"from={at} number={number}")
 
     threads = [threading.Thread(target=write, args=(at,)) for at in range(4)]
     for thread in threads:
@@ -213,10 +263,37 @@ def test_nothing_else_is_written_in_the_place_of_the_log(tmp_path: Path, kind: s
         path.mkdir()
     complaints: list[str] = []
     log = Log(path, complain=complaints.append)
-    log.tell("event=run")
-    log.tell("event=run")
+    send(log, "event=run")
+    send(log, "event=run")
     assert len(complaints) == 1 and "events are not kept there" in complaints[0]
     assert other.read_bytes() == b"precious"
+
+
+def test_a_full_log_is_reported_once_and_written_again_later(tmp_path: Path) -> None:
+    complaints: list[str] = []
+    path = tmp_path / "qa.log"
+    log = Log(path, complain=complaints.append)
+    send(log, "number=1")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, limits[1]))
+    try:
+        send(log, "number=2")
+        send(log, "number=3")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert complaints == [f"{path}: File too large; events are not kept there"]
+    send(log, "number=4")
+    assert path.read_text() == "number=1\nnumber=4\n"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_the_log_is_not_open_between_two_lines(tmp_path: Path) -> None:
+    log = Log(tmp_path / "qa.log")
+    for _ in range(2):
+        send(log, "event=run")
+        files = [str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()]
+        assert files and str(tmp_path / "qa.log") not in files
+    assert (tmp_path / "qa.log").read_text() == "event=run\n" * 2
 
 
 # ---- the settings

@@ -16,6 +16,7 @@ import pytest
 
 from benchstick.errors import BadInput
 from benchstick.suites import registry
+from tests.host.bench import wait_for
 from tests.web.test_web_serve import Served, environment, free_port
 from webui import cage
 
@@ -140,6 +141,29 @@ def test_an_installed_wheel_runs_a_suite_and_writes_its_report(
     quick = [f"--param={word}" for word in ("passes=1", "time=1", "interval=0", "size=16MiB")]
     run("run", "cdm:demo", "--drive", "practice", "--erase", "practice", *quick)
     assert "SEQ1M Q8T1" in run("export", "1", "--format", "html")
+
+
+def test_an_installed_wheel_without_the_scanner_extra_shows_its_command(
+    installed: Path, tmp_path: Path
+) -> None:
+    env = {**environment(tmp_path), "PATH": f"{installed}:{os.environ['PATH']}"}
+    command = "pip install 'benchstick[scanner]'"
+
+    def run(*argv: str) -> subprocess.CompletedProcess[str]:
+        words = [str(installed / "benchstick"), *argv]
+        return subprocess.run(
+            words, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+
+    listing = run("scanner")
+    assert (listing.returncode, command in listing.stderr) == (0, True)
+    words = [str(installed / "benchstick"), "agent"]
+    with subprocess.Popen(words, env=env, cwd=tmp_path) as agent:
+        try:
+            wait_for(lambda: command in run("desk", "show").stdout or agent.poll() is not None)
+            assert agent.poll() is None
+        finally:
+            agent.terminate()
 
 
 def test_without_its_user_the_page_names_a_command_that_needs_no_clone(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,18 @@ def test_links_to_other_pages_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^():#\s]+\.md)(?:#[^)\s]*)?\)", page.read_text(encoding="utf-8"))
     lacking = [name for name in links if not (page.parent / name).is_file()]
     assert lacking == []
+
+
+def test_each_pinned_python_package_has_a_row_with_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    pins = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    for extra in project["project"]["optional-dependencies"].values():
+        pins += extra
+    text = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
+    table = text.split("\n## Python ")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([a-z][a-z, -]+) \| .", table, re.MULTILINE)[1:]
+    names = [name for row in rows for name in row.split(", ")]
+    assert sorted(names) == sorted(pin.split("==")[0] for pin in pins)
 
 
 def states_of(table: str) -> set[str]:

@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -98,6 +99,22 @@ def test_every_source_has_a_hash_and_an_origin() -> None:
             assert re.fullmatch(r"deb [a-z0-9.+-]+|pypi [\w.-]+==[\w.]+", origin), line
             assert "/" not in file
             assert re.fullmatch(r"[0-9a-f]{64}", sha), line
+
+
+@pytest.mark.parametrize("name", ["flask", "waitress", "click", "segno", "pyserial", "evdev"])
+def test_the_image_has_each_python_package_that_the_bench_needs(name: str) -> None:
+    project = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]
+    pins = [*project["dependencies"], *project["optional-dependencies"]["scanner"]]
+    assert name in {pin.split("==")[0] for pin in pins} and len(pins) == 6
+    package = f"python-{name.removeprefix('py')}"
+    option = f"BR2_PACKAGE_{package.upper().replace('-', '_')}=y"
+    config = (EXTERNAL / "configs/benchstick_x86_64_defconfig").read_text()
+    assert option in config.splitlines()
+    rows = (EXTERNAL / "debian-sources.tsv").read_text().splitlines()
+    (row,) = (row.split("\t") for row in rows if row.startswith(f"{package}\t"))
+    assert row[2].startswith(f"pypi {name}==")
+    # The image's evdev is the one that is tested here.
+    assert name != "evdev" or row[2].removeprefix("pypi ") in pins
 
 
 def test_other_versions_are_not_checked_against_buildroots_hashes(tmp_path: Path) -> None:

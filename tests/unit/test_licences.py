@@ -185,11 +185,15 @@ def test_a_host_lists_what_the_bench_brings(tmp_path: Path) -> None:
     assert "the host's own packages" in document["note"]
     by_name = {str(item["name"]).lower(): item for item in document["packages"]}
     assert by_name["benchstick"]["version"] == __version__
-    # flask is asked for, werkzeug by flask, markupsafe by werkzeug; pytest is for developers.
-    for name in ("flask", "werkzeug", "markupsafe", "waitress", "click", "segno", "mistune"):
+    # flask is asked for, werkzeug by flask, markupsafe by werkzeug; pytest is for developers. evdev
+    # is of the extra `scanner`; the extras of other packages are their own matter.
+    for name in (
+        "flask", "werkzeug", "markupsafe", "waitress", "click", "segno", "mistune", "pyserial",
+        "evdev",
+    ):  # fmt: skip
         assert by_name[name]["version"] == metadata.version(name)
         assert by_name[name]["licence"] or by_name[name]["said"]
-    assert not {"pytest", "ruff", "mypy", "playwright"} & set(by_name)
+    assert not {"pytest", "ruff", "mypy", "playwright", "types-pyserial"} & set(by_name)
 
 
 def test_the_front_end_is_listed_where_it_is(tmp_path: Path) -> None:

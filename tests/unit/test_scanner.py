@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import struct
+import sys
+import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from evdev import InputDevice
 
+from benchstick import cli
 from benchstick.agent.barcode import keymaps, scanner
 from benchstick.agent.barcode.keymaps import LAYOUTS, MOST_CHARACTERS, QUIET_SECONDS, Decoder
+from benchstick.agent.station import Desk
+from benchstick.store import barcode_scans, database
 from benchstick.store.settings import SCANNER_LAYOUTS, SettingsError, read
 
+ROOT = Path(__file__).resolve().parents[2]
 ENTER, TAB, SHIFT, CTRL, ALT, ALT_GR, CAPS, SPACE = 28, 15, 42, 29, 56, 100, 58, 57
 A, B, Q, ONE, SEVEN, LEFT_OF_ONE = 30, 48, 16, 2, 8, 41
 
@@ -151,9 +161,11 @@ def test_keyboards_are_what_can_type(tmp_path: Path) -> None:
 def grabbed() -> Iterator[tuple[scanner.Grabbed, int]]:
     """A scanner behind a pipe: what the kernel would give, without its device."""
     reads, writes = os.pipe()
+    os.set_blocking(reads, False)
     one = scanner.Grabbed.__new__(scanner.Grabbed)
     one._decoder = Decoder(LAYOUTS["us"])
-    one._fd = reads
+    one._device = InputDevice.__new__(InputDevice)
+    one._device.fd = reads
     yield one, writes
     os.close(writes)
     one.close()
@@ -170,6 +182,66 @@ def test_events_are_the_kernels(grabbed: tuple[scanner.Grabbed, int]) -> None:
     os.write(writes, b"".join(row.pack(5, 0, *key) for key in events))
     assert list(one.read(1)) == ["b"]
     assert list(one.read(0.01)) == []
+
+
+def test_a_scan_ends_by_a_clock_that_nobody_sets(grabbed: tuple[scanner.Grabbed, int]) -> None:
+    one, writes = grabbed
+    # A minute ahead of the clock, as events are when the time was set back after them.
+    seconds = int(time.time()) + 60
+    os.write(writes, struct.pack("@llHHi", seconds, 0, 1, A, 1))
+    assert list(one.read(1)) == []
+    deadline = time.monotonic() + 20
+    texts: list[str] = []
+    while not texts and time.monotonic() < deadline:
+        texts += one.read(0.05)
+    assert texts == ["a"]
+
+
+@pytest.fixture
+def without_evdev(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A bench whose settings name a scanner, without the extra; its folder."""
+    monkeypatch.setitem(sys.modules, "evdev", None)
+    monkeypatch.setenv("BENCHSTICK_HOME", str(tmp_path))
+    (tmp_path / "benchstick.toml").write_text('scanner = "0c2e:0b61"\n', encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("text", ["", 'scanner = "0c2e:0b61"\n'])
+def test_without_the_extra_the_desk_shows_its_command(without_evdev: Path, text: str) -> None:
+    (without_evdev / "benchstick.toml").write_text(text, encoding="utf-8")
+    desk = Desk(without_evdev)
+    desk.open()
+    with contextlib.closing(database.open_writer(without_evdev)) as db:
+        desk.tick(db)
+        assert barcode_scans.scanner_state(db) == scanner.NEEDS_EXTRA
+    desk.close()
+    assert "pip install 'benchstick[scanner]'" in scanner.NEEDS_EXTRA
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "scanner" in extras["optional-dependencies"]
+
+
+def test_without_the_extra_the_command_shows_it_in_one_line(
+    without_evdev: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["scanner", "0c2e:0b61"]) == 2
+    output = capsys.readouterr()
+    assert (output.out, output.err.count("\n")) == ("", 1)
+    assert scanner.NEEDS_EXTRA in output.err
+    # The list comes from sysfs.
+    assert cli.invoke(["scanner", "--json"]) == 0
+    output = capsys.readouterr()
+    assert json.loads(output.out)["schema"] == "benchstick/scanner/1"
+    assert scanner.NEEDS_EXTRA in output.err.splitlines()
+
+
+def test_an_evdev_that_cannot_be_loaded_is_reported(
+    without_evdev: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyboard = scanner.Keyboard(Path("/dev/input/event0"), "Honeywell", "0c2e:0b61", "")
+    monkeypatch.setattr(scanner, "keyboards", lambda: [keyboard])
+    thread = scanner.Scanner("Honeywell", "us", lambda scan: None)
+    assert thread._grab() is None
+    assert thread.state.startswith("scanner Honeywell: import of evdev halted")
 
 
 def test_the_settings_know_the_same_layouts() -> None:

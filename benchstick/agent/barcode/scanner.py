@@ -1,19 +1,18 @@
 """The bench's barcode scanner: found among the input devices, grabbed, and read.
 
-Grabbed (EVIOCGRAB), its keys reach nobody else: no console, no confirmation, only the scan field.
-Read by hand from the kernel's input interface (linux/input.h): python-evdev is a C extension, and
-what is wanted of it are two ioctls and one struct.
+Grabbed, its keys reach nobody else: no console, no confirmation, only the scan field. It is read
+through python-evdev, a C extension: where the package's extra `scanner` is not installed, the bench
+works without scanners of its own. The list of devices comes from sysfs, as evdev would open each of
+them for it, and so wake USB devices beside a drive that is being measured.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import fnmatch
-import os
+import importlib.util
 import re
 import select
-import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,13 +23,18 @@ from typing import Any
 from benchstick.agent.barcode.keymaps import LAYOUTS, Decoder
 from benchstick.errors import BadInput
 
-_EVENT = struct.Struct("@llHHi")
-_EV_KEY, _EV_SYN, _SYN_DROPPED = 1, 0, 3
-_EVIOCGRAB = 0x40044590
-_EVIOCSCLOCKID = 0x400445A0
+NEEDS_EXTRA = (
+    "barcode scanners plugged into the bench need an extra: pip install 'benchstick[scanner]'"
+)
 _LETTERS_AND_ENTER = (16, 30, 44, 28)
 _USB_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 LOOK_EVERY = 2.0
+
+
+def is_installed() -> bool:
+    """Whether the extra `scanner` is installed. evdev is imported when a scanner is read: it takes
+    memory that a bench without one needs."""
+    return importlib.util.find_spec("evdev") is not None
 
 
 @dataclass(frozen=True)
@@ -86,41 +90,44 @@ class Scan:
 
 
 class Grabbed:
-    """One grabbed scanner. OSError when it cannot be opened, is grabbed by another, or is gone."""
+    """One grabbed scanner. OSError when it cannot be opened, is grabbed by another, or is gone;
+    ImportError without evdev."""
 
     def __init__(self, keyboard: Keyboard, layout: str) -> None:
+        import evdev
+
         self.keyboard = keyboard
         self._decoder = Decoder(LAYOUTS[layout])
-        self._fd = os.open(keyboard.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._device = evdev.InputDevice(str(keyboard.node))
         try:
-            fcntl.ioctl(self._fd, _EVIOCGRAB, 1)
-            # Key times by a clock that nobody sets.
-            fcntl.ioctl(self._fd, _EVIOCSCLOCKID, struct.pack("@i", time.CLOCK_MONOTONIC))
+            self._device.grab()
         except OSError:
-            os.close(self._fd)
+            self._device.close()
             raise
 
     def read(self, seconds: float) -> Iterator[str]:
         """The scans that end within `seconds`; returns at the first of them, or then."""
-        if not select.select([self._fd], [], [], seconds)[0]:
+        from evdev import ecodes
+
+        if not select.select([self._device], [], [], seconds)[0]:
             text = self._decoder.quiet(time.monotonic())
             if text is not None:
                 yield text
             return
-        data = os.read(self._fd, 64 * _EVENT.size)
-        for second, micro, kind, code, value in _EVENT.iter_unpack(data):
-            if kind == _EV_SYN and code == _SYN_DROPPED:
+        for event in self._device.read():
+            if event.type == ecodes.EV_SYN and event.code == ecodes.SYN_DROPPED:
                 # Keys were lost: half a barcode is worse than none.
                 self._decoder.drop()
-            if kind != _EV_KEY:
+            if event.type != ecodes.EV_KEY:
                 continue
-            text = self._decoder.key(code, value, second + micro / 1e6)
+            # The event's own time is of a clock that can be set.
+            text = self._decoder.key(event.code, event.value, time.monotonic())
             if text is not None:
                 yield text
 
     def close(self) -> None:
         """Let go of it; what it types then reaches the console again."""
-        os.close(self._fd)
+        self._device.close()
 
 
 class Scanner(threading.Thread):
@@ -157,8 +164,8 @@ class Scanner(threading.Thread):
                 continue
             try:
                 return Grabbed(keyboard, self._layout)
-            except OSError as error:
-                self.state = f"scanner {keyboard.name}: {error.strerror}"
+            except (OSError, ImportError) as error:
+                self.state = f"scanner {keyboard.name}: {getattr(error, 'strerror', None) or error}"
         return None
 
     def stop(self) -> None:
