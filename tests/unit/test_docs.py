@@ -9,6 +9,7 @@ import pytest
 
 from benchstick.drives.types import TRANSPORTS
 from benchstick.suites import registry
+from webui.markdown import anchor
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -19,6 +20,35 @@ def test_links_to_other_pages_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^():#\s]+\.md)(?:#[^)\s]*)?\)", page.read_text(encoding="utf-8"))
     lacking = [name for name in links if not (page.parent / name).is_file()]
     assert lacking == []
+
+
+def anchors_of(page: Path) -> set[str]:
+    headings = re.findall(r"^#{1,6} +(.+?) *$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {anchor(heading) for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_headings_lead_to_one(page: Path) -> None:
+    links = re.findall(r"\]\(([^():#\s]+\.md)?#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    missing = [
+        f"{name}#{heading}"
+        for name, heading in links
+        if heading not in anchors_of(page.parent / name if name else page)
+    ]
+    assert missing == []
+
+
+def test_links_of_templates_to_headings_lead_to_one() -> None:
+    links = [
+        (template.name, name, heading)
+        for template in sorted((ROOT / "webui/templates").glob("*.html"))
+        for name, heading in re.findall(
+            r'href="/methods/([\w/-]+)#([\w-]+)"', template.read_text(encoding="utf-8")
+        )
+    ]
+    assert links
+    missing = [link for link in links if link[2] not in anchors_of(ROOT / "docs" / f"{link[1]}.md")]
+    assert missing == []
 
 
 def states_of(table: str) -> set[str]:
