@@ -21,13 +21,13 @@ test: ## set up and run every test (SKIP=vm leaves out those that need the VM; D
 test-quick: ## set up and run lint, the unit and web tests and those of the guard, in some minutes
 	@scripts/setup test && LEVEL=quick scripts/run-tests
 
-lint: ## ruff, mypy and shellcheck (BUILDROOT=/path/to/tree: check-package as well)
+lint: ## ruff, mypy, shellcheck and the check of banned phrases (BUILDROOT=/path/to/tree: check-package as well)
 	@scripts/setup lint && BUILDROOT='$(BUILDROOT)' scripts/lint
 
 vm: ## a shell in a VM with USB, SATA and NVMe drives on real drivers (CMD='...': that command instead)
 	@scripts/setup run vm && scripts/vm
 
-bench: ## the copier beside raw fio, cp, rsync and rclone; every page with 10 000 runs (ONLY=copier or ONLY=pages: that part)
+bench: ## the copier compared with raw fio, cp, rsync and rclone; every page with 10 000 runs (ONLY=copier or ONLY=pages: that part)
 	@scripts/setup bench && ONLY='$(ONLY)' .venv/bin/python scripts/bench.py
 
 screenshots: ## a picture of every page, light and dark, wide and phone, in output/screenshots (PAGES='runs drive': only these)

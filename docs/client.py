@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""A client of Benchstick's API, as an example: lists drives, carries out a suite or a recipe on one
-of them.
+"""An example client of Benchstick's API: lists drives, and runs a suite or a recipe on one of them.
 
-    export BENCHSTICK_TOKEN=...        a token of the bench's page, Settings, Tokens
+    export BENCHSTICK_TOKEN=...        a token from the web interface, Settings, Tokens
     client.py http://benchstick.local drives
     client.py http://benchstick.local run cdm --drive CODE --param passes=1 [--erase CODE]
     client.py http://benchstick.local test incoming-usb-stick --drive CODE [--erase CODE]
 
-Python's standard library is all that it needs. `run` prints the figures, `test` the verdict with
-its reasons and limits; they end with the exit code of the run or the verdict: 0 done or pass, 1
-verdict fail, 2 bad input, 3 refused, 4 drive lost, 5 nothing valid or inconclusive, 6 the store
+It needs only Python's standard library. `run` prints the results, `test` the verdict with its
+reasons and limits. They exit with the exit code of the run or the verdict: 0 done or pass, 1
+verdict fail, 2 bad input, 3 refused, 4 drive lost, 5 no valid result or inconclusive, 6 the store
 failed, 70 internal error, 130 cancelled. 75: the bench cannot be reached, or does not answer in
 time.
 """
@@ -33,7 +32,7 @@ OVER = ("done", "corrupt", "failed", "cancelled", "interrupted")
 
 
 class Failed(Exception):
-    """What the bench said, and the exit code for it."""
+    """An error message of the bench, and the exit code for it."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -41,7 +40,7 @@ class Failed(Exception):
 
 
 class Bench:
-    """A bench's API. `url` is the address of its page."""
+    """The API of a bench. `url` is the address of its web interface."""
 
     def __init__(self, url: str, token: str | None) -> None:
         self.url, self.token = url.rstrip("/"), token
@@ -51,7 +50,7 @@ class Bench:
         return self._ask(path, None)
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
-        """What the bench answers to a wish."""
+        """The bench's answer to a POST of `body`."""
         return self._ask(path, json.dumps(body).encode())
 
     def _ask(self, path: str, body: bytes | None) -> Any:
@@ -79,7 +78,7 @@ def _failed(status: int, body: bytes) -> Failed:
 
 
 def drives(bench: Bench) -> int:
-    """Print the drives that the bench's agent sees."""
+    """Print the drives of the agent's last scan."""
     for drive in bench.get("drives")["drives"]:
         identity, guard = drive["identity"], drive["guard"]
         transport = drive["transport"]["value"] or drive["transport"]["why"]
@@ -87,11 +86,11 @@ def drives(bench: Bench) -> int:
     return 0
 
 
-def run(bench: Bench, wish: dict[str, Any], patience: float) -> int:
-    """Start a run, wait for its end, print its figures; its exit code. `patience` is how many
-    seconds the bench's agent has for its answer."""
-    request_id = bench.post("runs", wish)["id"]
-    # The wish is checked by the agent, which may refuse it, and then carries it out.
+def run(bench: Bench, request: dict[str, Any], patience: float) -> int:
+    """Start a run, wait for its end, print its results; return its exit code. `patience` is the
+    number of seconds to wait for the agent's answer."""
+    request_id = bench.post("runs", request)["id"]
+    # The agent checks the request, and may refuse it, before it starts the run.
     number = answer(bench, request_id, patience, lambda request: request["run"] is not None)["run"]
     print(f"run {number}: {bench.url}/runs/{number}", file=sys.stderr)
     while (report := bench.get(f"runs/{number}"))["state"] not in OVER:
@@ -103,14 +102,14 @@ def run(bench: Bench, wish: dict[str, Any], patience: float) -> int:
         print(f"{figure['name']}{at}\t{value}\t{figure['state']}{why}")
     if report["why"]:
         print(f"{report['state']}: {report['why']}", file=sys.stderr)
-    # A run whose process was killed had no time to say how it ended.
+    # A run whose process was killed has no exit code.
     return 70 if report["exit_code"] is None else int(report["exit_code"])
 
 
 def answer(
     bench: Bench, request_id: int, patience: float, there: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
-    """The agent's answer to wish `asked`, once it is `there`."""
+    """The agent's answer to a request, when `there` returns true for it."""
     deadline = time.monotonic() + patience
     while not there(request := bench.get(f"requests/{request_id}")):
         if request["state"] == "refused":
@@ -122,18 +121,18 @@ def answer(
     return dict(request)
 
 
-def test(bench: Bench, wish: dict[str, Any], patience: float) -> int:
-    """Test a drive by a recipe, wait for the verdict, print it; its exit code."""
+def test(bench: Bench, request: dict[str, Any], patience: float) -> int:
+    """Test a drive with a recipe, wait for the verdict, print it; return its exit code."""
     newest = bench.get("verdicts?limit=1")["verdicts"]
     before = newest[0]["number"] if newest else 0
-    request_id = bench.post("desk/new", wish)["id"]
+    request_id = bench.post("desk/new", request)["id"]
     answer(bench, request_id, patience, lambda request: request["state"] == "done")
     number, deadline = None, time.monotonic() + patience
     while number is None:
         time.sleep(1)
         now = bench.get("desk")["slots"]
-        # A test that is done again has a verdict each time: the last one is there when it is over.
-        if any(slot["code"] == wish["drive"] and slot["state"] == "testing" for slot in now):
+        # Each repetition of a test has a verdict. The last one exists when the test has ended.
+        if any(slot["code"] == request["drive"] and slot["state"] == "testing" for slot in now):
             deadline = time.monotonic() + patience
             continue
         verdicts = bench.get("verdicts?limit=100")["verdicts"]
@@ -141,7 +140,7 @@ def test(bench: Bench, wish: dict[str, Any], patience: float) -> int:
             (
                 one["number"]
                 for one in verdicts
-                if one["drive_code"] == wish["drive"] and one["number"] > before
+                if one["drive_code"] == request["drive"] and one["number"] > before
             ),
             None,
         )
@@ -160,38 +159,38 @@ def test(bench: Bench, wish: dict[str, Any], patience: float) -> int:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """A parameter of a suite, as NAME=VALUE."""
+    """A suite parameter, NAME=VALUE."""
     name, sign, value = text.partition("=")
     if not sign:
-        raise argparse.ArgumentTypeError("NAME=VALUE is wanted")
+        raise argparse.ArgumentTypeError("expected NAME=VALUE")
     return name, value
 
 
 def main() -> int:
     """The exit code."""
-    parser = argparse.ArgumentParser(description="Ask a Benchstick for drives and runs.")
-    parser.add_argument("url", help="the address of its page, as http://benchstick.local")
+    parser = argparse.ArgumentParser(description="List drives and start tests on a Benchstick.")
+    parser.add_argument("url", help="address of its web interface, e.g. http://benchstick.local")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("drives", help="list the drives")
-    start = commands.add_parser("run", help="carry out a suite")
+    start = commands.add_parser("run", help="run a suite")
     start.add_argument("suite")
     start.add_argument("--param", action="append", default=[], type=pair, metavar="NAME=VALUE")
-    judge = commands.add_parser("test", help="test a drive by a recipe")
+    judge = commands.add_parser("test", help="test a drive with a recipe")
     judge.add_argument("recipe")
     for command in (start, judge):
         command.add_argument("--drive", required=True, help="its code, as `drives` prints it")
-        command.add_argument("--erase", metavar="CODE", help="its code, where its data may go")
+        command.add_argument("--erase", metavar="CODE", help="its code, to confirm erasing")
         command.add_argument("--patience", type=float, default=60, metavar="SECONDS")
     args = parser.parse_args()
     bench = Bench(args.url, os.environ.get("BENCHSTICK_TOKEN"))
     try:
         if args.command == "drives":
             return drives(bench)
-        wish = {"drive": args.drive} | ({} if args.erase is None else {"erase": args.erase})
+        request = {"drive": args.drive} | ({} if args.erase is None else {"erase": args.erase})
         if args.command == "test":
-            return test(bench, {**wish, "recipe": args.recipe}, args.patience)
-        wish |= {"suite": args.suite, "params": dict(args.param)}
-        return run(bench, wish, args.patience)
+            return test(bench, {**request, "recipe": args.recipe}, args.patience)
+        request |= {"suite": args.suite, "params": dict(args.param)}
+        return run(bench, request, args.patience)
     except Failed as error:
         print(f"client: {error}", file=sys.stderr)
         return error.code

@@ -10,6 +10,7 @@ import pytest
 
 from benchstick.drives.types import TRANSPORTS
 from benchstick.suites import registry
+from webui.markdown import anchor
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -32,6 +33,35 @@ def test_each_pinned_python_package_has_a_row_with_its_reason() -> None:
     rows = re.findall(r"^\| ([a-z][a-z, -]+) \| .", table, re.MULTILINE)[1:]
     names = [name for row in rows for name in row.split(", ")]
     assert sorted(names) == sorted(pin.split("==")[0] for pin in pins)
+
+
+def anchors_of(page: Path) -> set[str]:
+    headings = re.findall(r"^#{1,6} +(.+?) *$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {anchor(heading) for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_headings_lead_to_one(page: Path) -> None:
+    links = re.findall(r"\]\(([^():#\s]+\.md)?#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    missing = [
+        f"{name}#{heading}"
+        for name, heading in links
+        if heading not in anchors_of(page.parent / name if name else page)
+    ]
+    assert missing == []
+
+
+def test_links_of_templates_to_headings_lead_to_one() -> None:
+    links = [
+        (template.name, name, heading)
+        for template in sorted((ROOT / "webui/templates").glob("*.html"))
+        for name, heading in re.findall(
+            r'href="/methods/([\w/-]+)#([\w-]+)"', template.read_text(encoding="utf-8")
+        )
+    ]
+    assert links
+    missing = [link for link in links if link[2] not in anchors_of(ROOT / "docs" / f"{link[1]}.md")]
+    assert missing == []
 
 
 def states_of(table: str) -> set[str]:

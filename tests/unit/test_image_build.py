@@ -101,11 +101,13 @@ def test_every_source_has_a_hash_and_an_origin() -> None:
             assert re.fullmatch(r"[0-9a-f]{64}", sha), line
 
 
-@pytest.mark.parametrize("name", ["flask", "waitress", "click", "segno", "pyserial", "evdev"])
+@pytest.mark.parametrize(
+    "name", ["flask", "waitress", "click", "segno", "mistune", "pyserial", "evdev"]
+)
 def test_the_image_has_each_python_package_that_the_bench_needs(name: str) -> None:
     project = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]
     pins = [*project["dependencies"], *project["optional-dependencies"]["scanner"]]
-    assert name in {pin.split("==")[0] for pin in pins} and len(pins) == 6
+    assert name in {pin.split("==")[0] for pin in pins} and len(pins) == 7
     package = f"python-{name.removeprefix('py')}"
     option = f"BR2_PACKAGE_{package.upper().replace('-', '_')}=y"
     config = (EXTERNAL / "configs/benchstick_x86_64_defconfig").read_text()
