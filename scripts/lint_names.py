@@ -70,7 +70,12 @@ def main() -> int:
     known_names = {
         line for line in LEFT.read_text().splitlines() if line and not line.startswith("#")
     }
-    files = [Path(name).resolve() for name in sys.argv[1:]] or tracked()
+    files = [Path(name).resolve() for name in sys.argv[1:]]
+    if files:
+        # The list is of the whole repository.
+        known_names = {name for name in known_names if ROOT / name.split()[0] in files}
+    else:
+        files = tracked()
     lines = list(check(files, known_names))
     print("".join(f"{line}\n" for line in lines), end="")
     return 1 if lines else 0

@@ -132,6 +132,10 @@ def test_what_is_made_passes_its_test_and_the_linters(copy: Copy) -> None:
     assert int(passed[1]) > 10 * len(names)
     result = copy.run("ruff", "check", "--no-cache", *modules, REGISTRY)
     assert result.returncode == 0, result.stdout
+    result = copy.run("ruff", "format", "--check", "--no-cache", *modules, REGISTRY)
+    assert result.returncode == 0, result.stdout
+    result = copy.run("python3", "scripts/lint_names.py", *modules)
+    assert result.stdout == ""
     result = copy.run("mypy", "--cache-dir", os.devnull, *modules, REGISTRY)
     assert result.returncode == 0, result.stdout
     assert f"no issues found in {len(modules) + 1} source files" in result.stdout
