@@ -49,7 +49,7 @@ CASES = {
         [(2, "figures")],
     ),
     "Markdown": (
-        "docs/drives.md",
+        "x.md",
         "# Results\n\nThe suite runs.\n",
         "# Results\n\nThe suite is carried\nout. All figures.\n",
         [(3, "carried out"), (4, "figures")],
