@@ -139,8 +139,11 @@ def test_an_installed_wheel_runs_a_suite_and_writes_its_report(
 
     assert "incoming-portable-ssd" in run("recipe", "list")
     quick = [f"--param={word}" for word in ("passes=1", "time=1", "interval=0", "size=16MiB")]
-    run("run", "cdm:demo", "--drive", "practice", "--erase", "practice", *quick)
-    assert "SEQ1M Q8T1" in run("export", "1", "--format", "html")
+    try:
+        run("run", "cdm:demo", "--drive", "practice", "--erase", "practice", *quick)
+        assert "SEQ1M Q8T1" in run("export", "1", "--format", "html")
+    finally:
+        run("practice", "--detach")
 
 
 def test_an_installed_wheel_without_the_scanner_extra_shows_its_command(
