@@ -34,6 +34,12 @@ def limit(qmp: Qmp, limits: dict[str, int]) -> None:
     qmp.close()
 
 
+def is_as_near(rate: float, raw: float, limit: float) -> bool:
+    """Whether the bench's rate is as near to the drive's limit as raw fio's, within 2 %. What runs
+    beside raw fio on the host slows it down: then it is not the measure of the bench."""
+    return abs(rate / limit - 1) <= abs(raw / limit - 1) + 0.02
+
+
 @pytest.fixture(scope="module")
 def measured(live_vms: StartVm) -> Any:
     """All of throttled_runs.py, in one boot."""
@@ -71,9 +77,7 @@ def test_a_copy_on_a_throttled_usb_drive_is_its_limit_and_raw_fios(measured: Any
             assert detail["bytes"] <= drive_bytes <= 1.02 * detail["bytes"], (serial, way, detail)
             rate = figure["value"] * 1e6
             assert 0.94 * LIMITS[serial] <= rate <= 1.02 * LIMITS[serial], (serial, way, entry)
-            assert rate == pytest.approx(entry["raw"][way], rel=0.02), (
-                serial, way, entry,
-            )  # fmt: skip
+            assert is_as_near(rate, entry["raw"][way], LIMITS[serial]), (serial, way, entry)
 
 
 @pytest.mark.parametrize("serial", DRIVES)
@@ -88,7 +92,7 @@ def test_a_sequential_test_of_a_throttled_usb_drive_is_its_limit_and_raw_fios(
         rate = figure["iops"] * 2**20
         assert 0.94 * FAST[serial] <= rate <= 1.02 * FAST[serial], (way, entry)
         assert raw["share"] > 0, raw
-        assert figure["iops"] == pytest.approx(raw["iops"], rel=0.02), (way, entry)
+        assert is_as_near(rate, raw["iops"] * 2**20, FAST[serial]), (way, entry)
         assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)
         # A request of 1 MiB comes in two on UAS, whole on BOT.
         assert figure["inflight"] == pytest.approx(min(16, DEPTHS[serial]), rel=0.1), entry
