@@ -25,6 +25,7 @@ import sys
 import time
 
 AGAIN_AFTER = 0.2
+BUSY_ATTEMPTS, BUSY_PAUSE = 4, 0.05
 BLOCK = 64 * 1024
 ENDS_BYTES = 1 << 20
 BLKGETDISKSEQ, BLKGETSIZE64 = 0x80081280, 0x80081272
@@ -107,20 +108,35 @@ def hash_of_ends(path: str, size: int) -> str:
     return digest.hexdigest()[:32]
 
 
+def exclusive_open(path: str, flags: int) -> str:
+    """The value of `exclusive`. The node is let go at once, and one that is busy is tried again:
+    two probes of the same drive must not take each other for a user of it."""
+    for attempt in range(BUSY_ATTEMPTS):
+        if attempt:
+            time.sleep(BUSY_PAUSE)
+        try:
+            os.close(os.open(path, flags | os.O_EXCL))
+            return "ok"
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                return error_name(error)
+    return "busy"
+
+
+def error_name(error: OSError) -> str:
+    """The kernel's name of an error, such as ENXIO."""
+    return errno.errorcode.get(error.errno or 0, str(error))
+
+
 def main(path: str, words: list[str], *, sample: bool = False) -> None:
     ranges = [word for word in words if word != "ends"]
-    exclusive = "ok"
     flags = os.O_RDONLY | os.O_CLOEXEC | (os.O_DIRECT if sample else 0)
     try:
-        fd = os.open(path, flags | os.O_EXCL)
+        fd = os.open(path, flags)
     except OSError as error:
-        busy = error.errno == errno.EBUSY
-        exclusive = "busy" if busy else errno.errorcode.get(error.errno or 0, str(error))
-        try:
-            fd = os.open(path, flags)
-        except OSError as again:
-            print(f"exclusive={exclusive}\nread=cannot be opened: {again.strerror}\nrdev=")
-            return
+        print(f"exclusive={error_name(error)}\nread=cannot be opened: {error.strerror}\nrdev=")
+        return
+    exclusive = exclusive_open(path, flags)
     node = os.fstat(fd).st_rdev
     read, data = read_ranges(fd, ranges, sample=sample)
     print(f"exclusive={exclusive}\nread={read}\ndata={data}")

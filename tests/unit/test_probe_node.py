@@ -79,3 +79,70 @@ def test_data_is_a_block_that_is_not_all_00_and_not_all_ff(
         assert probe_node.read_ranges(fd, ranges, sample=True) == expected
     finally:
         os.close(fd)
+
+
+def exclusive_opens(
+    monkeypatch: pytest.MonkeyPatch, errors: list[int], path: Path
+) -> tuple[list[int], list[float]]:
+    """Let the next exclusive opens of the node end in these errors (0: none). The descriptors
+    that were opened, and the pauses."""
+    real, opened, pauses = os.open, list[int](), list[float]()
+
+    def fake_open(name: str, flags: int) -> int:
+        if flags & os.O_EXCL:
+            number = errors.pop(0)
+            if number:
+                raise OSError(number, os.strerror(number))
+        opened.append(real(name, flags & ~os.O_EXCL))
+        return opened[-1]
+
+    path.write_bytes(bytes(4096))
+    monkeypatch.setattr(os, "open", fake_open)
+    monkeypatch.setattr("benchstick.drives.probe_node.time.sleep", pauses.append)
+    return opened, pauses
+
+
+@pytest.mark.parametrize(
+    ("errors", "state", "pauses"),
+    [
+        ([0], "ok", 0),
+        ([errno.EBUSY, errno.EBUSY, 0], "ok", 2),
+        ([errno.EBUSY] * 4, "busy", 3),
+        ([errno.ENXIO], "ENXIO", 0),
+    ],
+)
+def test_a_node_that_another_probe_held_for_a_moment_is_not_busy(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    errors: list[int],
+    state: str,
+    pauses: int,
+) -> None:
+    node = tmp_path / "node"
+    _, slept = exclusive_opens(monkeypatch, errors, node)
+    probe_node.main(str(node), [])
+    assert f"exclusive={state}\n" in capsys.readouterr().out
+    assert (len(slept), errors) == (pauses, [])
+
+
+def test_the_probe_reads_without_holding_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, _ = exclusive_opens(monkeypatch, [0], tmp_path / "node")
+    still_open: list[int] = []
+
+    def read_ranges(fd: int, ranges: list[str], *, sample: bool = False) -> tuple[str, str]:
+        for one in opened:
+            try:
+                os.fstat(one)
+                still_open.append(one)
+            except OSError:
+                pass
+        return "ok", "none"
+
+    monkeypatch.setattr(probe_node, "read_ranges", read_ranges)
+    probe_node.main(str(tmp_path / "node"), ["0:4096"])
+    plain, exclusive = opened
+    assert still_open == [plain]
+    assert exclusive != plain
