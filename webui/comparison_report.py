@@ -52,7 +52,6 @@ def of_comparison(document: Json, bench: str = "") -> Report:
         ],
         foot=_foot(bench),
         made_utc=max(run["created_utc"] for run in runs),
-        name=compare.name_of(document),
     )  # fmt: skip
 
 
@@ -226,7 +225,6 @@ def _claims(document: Json) -> Iterator[Part]:
 def charts_of(document: Json) -> list[Chart]:
     """The overlaid charts, each line in the colour of its run."""
     looks, marked = compare.looks_of(document["runs"]), document["marked"]
-    labels = _labels(document)
     overlays = []
     for drawing in charts.list_charts({"charts": document["charts"]}):
         lines = [
@@ -234,8 +232,7 @@ def charts_of(document: Json) -> list[Chart]:
             for line in drawing.chart["series"]
         ]
         colours = [looks[line["run"]] for line in lines]
-        drives = [labels[line["run"]] for line in lines]
-        overlays.append(Chart(drawing.chart, lines, colours, drawing.told, drawing.notes, drives))
+        overlays.append(Chart(drawing.chart, lines, colours, drawing.told, drawing.notes))
     return overlays
 
 

@@ -33,7 +33,6 @@ def of_run(run: Json, session: Session, bench: str = "") -> Report:
         parts=[*_head(run), *_results(run), *_charts(run, session), *_rest(run)],
         foot=_foot(run, bench),
         made_utc=run["ended_utc"] or run["created_utc"],
-        name=f"benchstick-run-{run['number']}",
     )
 
 

@@ -19,7 +19,8 @@ _LONG = 7200.0
 @dataclass(frozen=True)
 class Axis:
     """An axis from value `low` at place `start` to `high` at `end`; values are shown `factor`
-    times as large. `log` is the base of a log axis, 0 of a linear one."""
+    times as large. `log` is the base of a log axis, 0 of a linear one. `text` is a value (as the
+    chart has it) as people read it."""
 
     label: str
     log: int
@@ -28,7 +29,8 @@ class Axis:
     start: float
     end: float
     ticks: Sequence[tuple[float, str]]
-    factor: float = 1.0
+    factor: float
+    text: Callable[[float], str]
 
     def place(self, value: float) -> float:
         """Where `value` (as the chart has it) lies. A log axis has no 0: it is at its lower end."""
@@ -43,12 +45,18 @@ class Axis:
 
 @dataclass(frozen=True)
 class Scale:
-    """What an axis of the chart format means: the factor, the label, how a tick is told."""
+    """What an axis of the chart format means: the factor, the label, how a tick is written, and the
+    unit behind values whose ticks have none."""
 
     label: str
     factor: float
     log: int
     tick: Callable[[float], str]
+    unit: str
+
+    def text(self, value: float) -> str:
+        """A value (as the chart has it) with its unit."""
+        return f"{self.tick(value * self.factor)} {self.unit}".rstrip()
 
 
 def scale_of(axis: Any, *, long: bool = False) -> Scale:
@@ -56,7 +64,7 @@ def scale_of(axis: Any, *, long: bool = False) -> Scale:
     label, unit = str(axis["label"]), str(axis["unit"])
     log = {"log": 10, "log2": 2}.get(str(axis["scale"]), 0)
     if unit == "s":
-        return Scale("", 1.0, log, clock if long else lambda value: f"{_few(value)} s")
+        return Scale("", 1.0, log, clock if long else lambda value: f"{_few(value)} s", "")
     by_unit: dict[str, tuple[str, float, Callable[[float], str]]] = {
         "B/s": ("MB/s", 1e-6, plain),
         "us": ("", 1.0, micros),
@@ -66,12 +74,7 @@ def scale_of(axis: Any, *, long: bool = False) -> Scale:
         "": (label, 1.0, _few),
     }
     scale_label, factor, tick = by_unit.get(unit, (unit, 1.0, plain))
-    return Scale(scale_label, factor, log, tick)
-
-
-def is_long(seconds: float) -> bool:
-    """Whether an axis up to `seconds` is told as h:mm:ss."""
-    return seconds > _LONG
+    return Scale(scale_label, factor, log, tick, scale_label if unit else "")
 
 
 def x_axis(axis: Any, low: float, high: float, start: float, end: float, *, exact: bool) -> Axis:
@@ -96,7 +99,7 @@ def x_axis(axis: Any, low: float, high: float, start: float, end: float, *, exac
         if not str(axis["unit"]):
             tick_values = [value for value in tick_values if value.is_integer()]
     ticks = [(value, scale.tick(value)) for value in tick_values]
-    return Axis(scale.label, scale.log, low, high, start, end, ticks, scale.factor)
+    return Axis(scale.label, scale.log, low, high, start, end, ticks, scale.factor, scale.text)
 
 
 def y_axis(axis: Any, values: Sequence[float], start: float, end: float) -> Axis:
@@ -114,7 +117,7 @@ def y_axis(axis: Any, values: Sequence[float], start: float, end: float) -> Axis
         low = bottom * 1.08
         tick_values = steps(low, high, abs(end - start) / 36)
     ticks = [(value, scale.tick(value)) for value in tick_values]
-    return Axis(scale.label, scale.log, low, high, start, end, ticks, scale.factor)
+    return Axis(scale.label, scale.log, low, high, start, end, ticks, scale.factor, scale.text)
 
 
 def right_axis(axis: Any, values: Sequence[float], start: float, end: float) -> Axis:
@@ -125,7 +128,7 @@ def right_axis(axis: Any, values: Sequence[float], start: float, end: float) -> 
     low = min(20.0, math.floor(min(values, default=20) / 10) * 10)
     high = max(60.0, math.ceil((max(values, default=55) + 5) / 10) * 10)
     ticks = [(value, scale.tick(value)) for value in steps(low, high, abs(end - start) / 36)]
-    return Axis(scale.label, 0, low, high, start, end, ticks)
+    return Axis(scale.label, 0, low, high, start, end, ticks, scale.factor, scale.text)
 
 
 def _log_ends(low: float, high: float) -> tuple[float, float]:

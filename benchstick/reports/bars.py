@@ -29,6 +29,8 @@ _ROW, _BAR, _LEFT = 31.0, 9.0, 22.0
 _COLOURS = {"mine": COLOURS["accent"], "other": COLOURS["seventh"]}
 # Of the room for words, how much the name may take; the rest is for what is said of the bar.
 _NAME = 0.56
+# The bold letters of a browser's own font may be so much wider than those of Helvetica.
+_BOLD_WIDER = 1.24
 
 
 def draw_bars(ranks: Ranks, *, hint: bool = True) -> Picture:
@@ -42,11 +44,13 @@ def draw_bars(ranks: Ranks, *, hint: bool = True) -> Picture:
 
 def _row(bar: Bar, top: float) -> Iterator[Shape]:
     mine, base, right = bar.look == "mine", top + 12, WIDTH - 2
-    room = right - _LEFT - width_of(bar.value, SIZE, "Helvetica-Bold") * WIDER - 12
+    room = right - _LEFT - width_of(bar.value, SIZE, "Helvetica-Bold") * _BOLD_WIDER - 12
     tail = bar.whole.removeprefix(bar.name)
     tail_room = width_of(tail, SIZE, "Helvetica-Bold")
-    name = shortened(bar.name, room * _NAME / WIDER - tail_room, SIZE, "Helvetica-Bold") + tail
-    used = width_of(name, SIZE, "Helvetica-Bold") * WIDER
+    name = (
+        shortened(bar.name, room * _NAME / _BOLD_WIDER - tail_room, SIZE, "Helvetica-Bold") + tail
+    )
+    used = width_of(name, SIZE, "Helvetica-Bold") * _BOLD_WIDER
     caption = shortened(bar.said, (room - used - 12) / WIDER, SIZE)
     yield Words(_LEFT - 7, base, bar.place, "end")
     yield Words(_LEFT, base, name, colour=INK, bold=mine, whole=bar.whole)

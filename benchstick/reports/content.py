@@ -90,27 +90,17 @@ class Table:
 @dataclass(frozen=True)
 class Chart:
     """A chart in the format of `suites.charts`, its lines looked up, with a colour's name for
-    each. `told` says in words what it shows; `notes` what must be known and is not seen. `drives`
-    names the drive of each line where there are several: its lines are hidden and shown together.
-    """
+    each. `told` says in words what it shows; `notes` what must be known and is not seen."""
 
     chart: Json
     lines: Sequence[Json]
     looks: Sequence[str]
     told: str = ""
     notes: Sequence[str] = ()
-    drives: Sequence[str] = ()
 
     @property
     def title(self) -> str:
         return str(self.chart["title"])
-
-    def drive_of_mark(self, mark: Json) -> str:
-        """In a comparison the drive whose mark it is, else nothing."""
-        if "run" not in mark:
-            return ""
-        lines = zip(self.lines, self.drives, strict=False)
-        return next((drive for line, drive in lines if line.get("run") == mark["run"]), "")
 
 
 @dataclass(frozen=True)
@@ -177,8 +167,6 @@ class Report:
     foot: str = ""
     author: str = "Benchstick"
     made_utc: str | None = None
-    # What files are called that the reader saves out of it.
-    name: str = "benchstick"
 
     def charts(self) -> list[Chart]:
         """Its charts, in order."""

@@ -43,17 +43,13 @@ Place = tuple[float, float]
 
 @dataclass(frozen=True)
 class Path:
-    """A line through places. `line` is the number of the chart's line that it belongs to, `drive`
-    in a comparison the drive that a mark belongs to. `part` is `x` of what moves with the axis of x
-    when somebody zooms in, its ticks, and `mark` of a mark."""
+    """A line through places. `line` is the number of the chart's line that it belongs to."""
 
     places: Sequence[Place]
     colour: str
     width: float = 1.0
     dash: tuple[float, ...] = ()
     line: int | None = None
-    drive: str = ""
-    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,8 +60,6 @@ class Area:
     colour: str
     opacity: float
     line: int | None = None
-    drive: str = ""
-    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,8 @@ class Dots:
 
 @dataclass(frozen=True)
 class Words:
-    """One line of text; `anchor` is start, middle or end, `whole` the text before it was cut."""
+    """One line of text; `anchor` is start, middle or end, `whole` the text before it was cut, or
+    more about it."""
 
     x: float
     y: float
@@ -90,8 +85,6 @@ class Words:
     colour: str = DIM
     bold: bool = False
     whole: str = ""
-    drive: str = ""
-    part: str = ""
 
 
 Shape = Path | Area | Dots | Words
@@ -249,9 +242,9 @@ def _frame(drawing: Drawing, x_label: str) -> Iterator[Shape]:
         yield Words(x.start - 7, place + 4, text, "end")
     for value, text in x.ticks:
         place = x.place(value / x.factor)
-        yield Path(((place, y.end), (place, y.start)), GRID, part="x")
-        yield Path(((place, y.start), (place, y.start + 4)), DIM, part="x")
-        yield Words(place, y.start + 16, text, "middle", part="x")
+        yield Path(((place, y.end), (place, y.start)), GRID)
+        yield Path(((place, y.start), (place, y.start + 4)), DIM)
+        yield Words(place, y.start + 16, text, "middle")
     if drawing.y2 is not None:
         for value, text in drawing.y2.ticks:
             yield Words(x.end + 7, drawing.y2.place(value / drawing.y2.factor) + 4, text)
@@ -324,7 +317,7 @@ def _mark_rows(chart: Chart) -> Iterator[tuple[Mapping[str, Any], bool]]:
 @dataclass(frozen=True)
 class _Mark:
     """A mark at `place`, its `text` in a `row` counted from the plot, to its left if `flip`.
-    `look` is above, quiet, or empty; `drive` in a comparison whose it is."""
+    `look` is above, quiet, or empty; `whole` is its label with the place on the x axis."""
 
     place: float
     row: int
@@ -332,7 +325,6 @@ class _Mark:
     flip: bool
     look: str
     whole: str
-    drive: str
 
 
 def _placed(drawing: Drawing) -> Iterator[_Mark]:
@@ -343,34 +335,34 @@ def _placed(drawing: Drawing) -> Iterator[_Mark]:
         place = x.place(mark["x"])
         if place > x.end + 0.5 or (not above and place < x.start - 0.5):
             continue
-        place, whole = max(place, x.start), str(mark["label"])
-        text = shortened(whole, (x.end - x.start) * 0.8, SIZE)
+        place, label = max(place, x.start), str(mark["label"])
+        flip = place + width_of(label, SIZE) * WIDER + 8 > x.end and place > (x.start + x.end) / 2
+        side = place - x.start if flip else x.end - place
+        text = shortened(label, (side - 8) / WIDER, SIZE)
         room = width_of(text, SIZE) * WIDER + 8
-        flip = place + room > x.end
         begin = place - room if flip else place
         row = next((at for at, end in enumerate(ends) if end <= begin), len(ends))
         ends[row:] = [begin + room, *ends[row + 1 :]]
         look = "above" if above else "quiet" if mark.get("quiet") else ""
-        drive = drawing.chart.drive_of_mark(mark)
-        yield _Mark(place, row, text, flip, look, whole, drive)
+        where = x.text(mark["x"])
+        yield _Mark(place, row, text, flip, look, label if where in label else f"{label}, {where}")
 
 
 def _marks(drawing: Drawing) -> Iterator[Shape]:
     x, y = drawing.x, drawing.y
     for mark in _placed(drawing):
-        place, colour, drive = mark.place, _MARK_COLOURS[mark.look], mark.drive
+        place, colour = mark.place, _MARK_COLOURS[mark.look]
         if mark.look == "above":
             corners = ((place, y.end), (x.end, y.end), (x.end, y.start), (place, y.start))
-            yield Area(corners, colour, 0.13, drive=drive, part="mark")
+            yield Area(corners, colour, 0.13)
         level = y.end - 4 - _ROW * min(mark.row, _MOST_MARK_ROWS - 1)
         width = 1.0 if mark.look == "quiet" else 1.4
         ends = ((place, level - 8), (place, y.start))
-        yield Path(ends, colour, width, (5, 3), drive=drive, part="mark")
+        yield Path(ends, colour, width, (5, 3))
         if mark.row < _MOST_MARK_ROWS:
             at = place - 4 if mark.flip else place + 4
             side = "end" if mark.flip else "start"
-            words = Words(at, level, mark.text, side, colour, whole=mark.whole, drive=drive)
-            yield replace(words, part="mark")
+            yield Words(at, level, mark.text, side, colour, whole=mark.whole)
 
 
 # ---- legend

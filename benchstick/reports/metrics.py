@@ -7,6 +7,8 @@ letter size, from code 32 on; 0 where the encoding has no letter.
 from __future__ import annotations
 
 import re
+import unicodedata
+from bisect import bisect_right
 
 FIRST = 32
 
@@ -52,38 +54,32 @@ WIDTHS: dict[str, tuple[int, ...]] = {
 # The same to the eye: narrow spaces, the minus sign, the Greek letter that stands for micro.
 _ALIKE = str.maketrans({"\u202f": "\u00a0", "\u2009": "\u00a0", "\u2212": "-", "\u03bc": "\u00b5",
                         "\t": " ", "\n": " ", "\r": " "})  # fmt: skip
-# For what the encoding does not have.
-REPLACEMENT = "?"
-_NO_LETTER = re.compile(rb"[\x00-\x1f\x7f\x81\x8d\x8f\x90\x9d]")
+_CONTROLS = re.compile("[\x00-\x1f\x7f]")
+_LETTERS = bytes(range(FIRST, 256)).replace(b"\x7f", b"").decode("cp1252", "ignore")
+_LACKING = re.compile(f"[^{re.escape(_LETTERS)}{''.join(map(chr, _ALIKE))}]+")
 
 
-def encoded(text: str) -> tuple[bytes, bool]:
-    """`text` in WinAnsi, one byte a letter, and whether letters had to be replaced."""
-    text = text.translate(_ALIKE)
-    try:
-        whole = text.encode("cp1252")
-    except UnicodeEncodeError:
-        pass
-    else:
-        if not _NO_LETTER.search(whole):
-            return whole, False
-    output = bytearray()
-    replaced = False
-    for letter in text:
-        try:
-            code = letter.encode("cp1252")
-        except UnicodeEncodeError:
-            code = b"\0"
-        wrong = bool(_NO_LETTER.search(code))
-        replaced = replaced or wrong
-        output += REPLACEMENT.encode("ascii") if wrong else code
-    return bytes(output), replaced
+def escaped(text: str) -> str:
+    """`text` with the letters that the fonts lack written as their codes: `[U+6F22 U+5B57]`."""
+    return _LACKING.sub(
+        lambda match: f"[{' '.join(f'U+{ord(letter):04X}' for letter in match[0])}]", text
+    )
+
+
+def encoded(text: str) -> bytes:
+    """`text` in WinAnsi, one byte a letter; a letter that the fonts lack as `?`."""
+    return _CONTROLS.sub("?", text.translate(_ALIKE)).encode("cp1252", "replace")
 
 
 def width_of(text: str, size: float, font: str = "Helvetica") -> float:
-    """How wide `text` stands, in the unit of `size`."""
+    """How wide `text` is, in the unit of `size`. A letter that the fonts lack, which SVG alone has,
+    is as wide as `?`, or square as those of Chinese are."""
     widths = WIDTHS[font]
-    return sum(widths[code - FIRST] for code in encoded(text)[0]) * size / 1000
+    width = sum(widths[code - FIRST] for code in encoded(text))
+    if not text.isascii():
+        square = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+        width += square * (1000 - widths[ord("?") - FIRST])
+    return width * size / 1000
 
 
 def wrapped(text: str, room: float, size: float, font: str = "Helvetica") -> list[str]:
@@ -121,6 +117,6 @@ def shortened(text: str, room: float, size: float, font: str = "Helvetica") -> s
     text = text if len(text) <= 400 else text[:400] + "…"
     if width_of(text, size, font) <= room:
         return text
-    while text and width_of(text + "…", size, font) > room:
-        text = text[:-1]
-    return text + "…"
+    lengths = range(1, len(text))
+    length = bisect_right(lengths, room, key=lambda n: width_of(text[:n] + "…", size, font))
+    return text[:length] + "…"

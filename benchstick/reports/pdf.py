@@ -1,18 +1,28 @@
 """A report as PDF, A4, made by our own code: there is no browser on the stick.
 
-Its letters are those of the standard fonts (WinAnsi). What they do not have stands as `?`, which
-is told at the end; the HTML report has everything.
+Its letters are those of the standard fonts (WinAnsi). Any other letter is written as its code,
+`[U+6F22]`, and the end of the file says so. docs/decisions/reports.md has the reasons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
 
 from benchstick.reports import bars
-from benchstick.reports.content import Big, Chart, Heading, Ranks, Report, Table, Text, Verbatim
+from benchstick.reports.content import (
+    Big,
+    Chart,
+    Heading,
+    Ranks,
+    Report,
+    Table,
+    Text,
+    Verbatim,
+)
 from benchstick.reports.drawing import draw_chart
-from benchstick.reports.metrics import shortened, width_of, wrapped
+from benchstick.reports.metrics import escaped, shortened, width_of, wrapped
 from benchstick.reports.pdf_file import BOLD, FIXED, HEIGHT, REGULAR, WIDTH, Page, build_pdf
 
 LEFT, TOP, BOTTOM = 42.0, 46.0, 52.0
@@ -24,20 +34,41 @@ _LONGEST = 600
 _BIG_ROW = 4
 # A table that is no higher is not broken over two pages.
 _KEPT = 180.0
-TOLD = (
-    "Letters that the fonts of a PDF do not have stand as “?” here, and texts of more than "
-    f"{_LONGEST} letters in tables are cut; the HTML report and the JSON have them."
+ESCAPED = (
+    "Letters that the fonts of a PDF do not have are written as their Unicode codes, such as "
+    "[U+6F22]; the HTML report shows the letters."
+)
+CUT_NOTE = (
+    f"Texts of more than {_LONGEST} letters in tables are cut; the HTML report and the JSON have "
+    "them."
 )
 
 
 def document(report: Report) -> bytes:
     """The whole file."""
-    return build_pdf(
-        _laid_out(report), title=report.title, author=report.author, made_utc=report.made_utc
-    )
+    printable = _escaped(report)
+    pages = _laid_out(printable, [ESCAPED] if printable != report else [])
+    return build_pdf(pages, title=report.title, author=report.author, made_utc=report.made_utc)
 
 
-def _laid_out(report: Report) -> list[Page]:
+def _escaped(value: Any) -> Any:
+    """A report, or a part of one, with every text in letters that the fonts have."""
+    match value:
+        case None | int() | float():
+            return value
+        case str():
+            return escaped(value)
+        case list() | tuple():
+            return type(value)(map(_escaped, value))
+        case Mapping():
+            return {name: _escaped(item) for name, item in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            names = [field.name for field in fields(value)]
+            return replace(value, **{name: _escaped(getattr(value, name)) for name in names})
+    return value
+
+
+def _laid_out(report: Report, notes: Sequence[str]) -> list[Page]:
     flow = _Flow()
     flow.lines(wrapped(_truncate(report.title), ROOM, 17, BOLD), 17, font=BOLD)
     for line in report.lead:
@@ -60,8 +91,8 @@ def _laid_out(report: Report) -> list[Page]:
             case Verbatim():
                 flow.verbatim(part)
     flow.space(8)
-    if flow.cut or any(page.replaced for page in flow.pages):
-        flow.lines(wrapped(TOLD, ROOM, 8), 8, colour=INK)
+    for note in [*notes, *([CUT_NOTE] if flow.is_cut else [])]:
+        flow.lines(wrapped(note, ROOM, 8), 8, colour=INK)
     flow.lines(wrapped(report.foot, ROOM, 8), 8, colour=DIM)
     for number, page in enumerate(flow.pages, 1):
         name = shortened(report.title, ROOM * 0.75, 8)
@@ -97,7 +128,7 @@ class _Flow:
     def __init__(self) -> None:
         self.pages = [Page()]
         self.y = TOP
-        self.cut = False
+        self.is_cut = False
 
     @property
     def page(self) -> Page:
@@ -178,7 +209,7 @@ class _Flow:
 
     def table(self, part: Table) -> None:
         """The head stands on each page; a row is never broken over two, nor is a short table."""
-        self.cut = self.cut or any(len(cell) > _LONGEST for row in part.rows for cell in row)
+        self.is_cut = self.is_cut or any(len(cell) > _LONGEST for row in part.rows for cell in row)
         layout = _Laid.of(part)
         self.keep(layout.kept())
         if layout.title:

@@ -30,10 +30,9 @@ _SHAPES = {
 
 @dataclass
 class Page:
-    """One page: its operators so far, and whether letters had to be replaced on it."""
+    """One page: its operators so far."""
 
     parts: list[bytes] = field(default_factory=list)
-    replaced: bool = False
 
     def add(self, text: str) -> None:
         self.parts.append(text.encode("ascii"))
@@ -46,11 +45,9 @@ class Page:
         if anchor != "start":
             width = width_of(text, size, font)
             x -= width / 2 if anchor == "middle" else width
-        letters, replaced = encoded(text)
-        self.replaced = self.replaced or replaced
         turned = f"1 0 0 -1 {_n(x)} {_n(y)}" if flip else f"1 0 0 1 {_n(x)} {_n(HEIGHT - y)}"
         self.add(f"BT {_rgb(colour)} rg /{_FONTS[font]} {_n(size)} Tf {turned} Tm ")
-        self.parts.append(b"(" + _escaped(letters) + b") Tj ET")
+        self.parts.append(b"(" + _escaped(encoded(text)) + b") Tj ET")
 
     def rule(self, x: float, y: float, to: float, *, colour: str, width: float = 0.5) -> None:
         """A line across."""
@@ -171,7 +168,7 @@ def _date(utc: str | None) -> bytes:
 
 def _string(text: str) -> bytes:
     """A text of the metadata, which may have any letter."""
-    return b"<FEFF" + text.encode("utf-16-be", "replace").hex().encode("ascii") + b">"
+    return b"<FEFF" + text.encode("utf-16-be", "backslashreplace").hex().encode("ascii") + b">"
 
 
 def _escaped(letters: bytes) -> bytes:

@@ -20,6 +20,7 @@ from benchstick.reports.drawing import (
     draw_chart,
     sample,
 )
+from benchstick.reports.values import columns_of
 
 FONT = "Helvetica, Arial, sans-serif"
 # What XML has no place for, even escaped.
@@ -48,7 +49,8 @@ def standalone(part: Chart | Ranks, name: str | None = None) -> str:
         f'viewBox="0 0 {_n(image.width)} {_n(height)}" font-family="{FONT}" font-size="11">\n'
         f"<title>{escape_text(name)}</title>\n<desc>{escape_text(part.told)}</desc>\n"
         f'<rect width="100%" height="100%" fill="#fff"/>\n{title}\n'
-        f'<g transform="translate(0 {_n(_TITLE)})">\n{marks_of(image.shapes)}</g>\n</svg>\n'
+        f'<g transform="translate(0 {_n(_TITLE)})">\n'
+        f"{marks_of(image.shapes)}{_readings(image)}</g>\n</svg>\n"
     )
 
 
@@ -57,7 +59,7 @@ def inline(image: Drawing | Picture) -> str:
     size = f'viewBox="0 0 {_n(image.width)} {_n(image.height)}"'
     return (
         f'<svg {size} role="img" aria-label="{escape_text(image.told)}" '
-        f'font-family="{FONT}" font-size="11">\n{marks_of(image.shapes)}</svg>'
+        f'font-family="{FONT}" font-size="11">\n{marks_of(image.shapes)}{_readings(image)}</svg>'
     )
 
 
@@ -70,30 +72,37 @@ def swatch(chart: Chart, at: int) -> str:
 
 
 def marks_of(shapes: Iterable[Shape]) -> str:
-    """The shapes, those of a line of the chart in a group of its own: `<g data-line="0">`; and so
-    the ticks of x: `<g data-part="x">`, and the marks, in a comparison those of each drive:
-    `<g data-part="mark" data-mark-of="X9 Pro">`."""
+    """The shapes, those of a line of the chart in a group of its own: `<g data-line="0">`."""
     parts: list[str] = []
-    group = ""
+    group: int | None = None
     for shape in shapes:
-        tag = _group(shape)
-        if tag != group:
-            parts.append("</g>\n" if group else "")
-            parts.append(tag)
-            group = tag
+        line = None if isinstance(shape, Words) else shape.line
+        if line != group:
+            parts.append("</g>\n" if group is not None else "")
+            parts.append(f'<g data-line="{line}">\n' if line is not None else "")
+            group = line
         parts.append(_mark(shape) + "\n")
-    return "".join(parts) + ("</g>\n" if group else "")
+    return "".join(parts) + ("</g>\n" if group is not None else "")
 
 
-def _group(shape: Shape) -> str:
-    """The tag of the group that a shape belongs to, empty for none."""
-    line = shape.line if isinstance(shape, Path | Area | Dots) else None
-    if line is not None:
-        return f'<g data-line="{line}">\n'
-    if isinstance(shape, Dots) or not shape.part:
+def _readings(image: Drawing | Picture) -> str:
+    """What a chart shows at each place, under the pointer: rectangles that are not seen, each with
+    its title."""
+    if isinstance(image, Picture):
         return ""
-    drive = f' data-mark-of="{escape_text(shape.drive)}"' if shape.drive else ""
-    return f'<g data-part="{shape.part}"{drive}>\n'
+    top, height = _n(image.y.end), _n(image.y.start - image.y.end)
+    parts = []
+    for column in columns_of(image):
+        values = zip(image.chart.lines, column.values, strict=True)
+        lines = [column.x, *(f"{line['name']}: {text}" for line, text in values if text)]
+        title = escape_text("\n".join(lines))
+        width = _n(column.end - column.start)
+        parts.append(
+            f'<rect x="{_n(column.start)}" y="{top}" width="{width}" height="{height}">'
+            f"<title>{title}</title></rect>\n"
+        )
+    joined = "".join(parts)
+    return f'<g fill="none" pointer-events="all">\n{joined}</g>\n' if parts else ""
 
 
 def _mark(shape: Shape) -> str:

@@ -25,7 +25,7 @@ from benchstick.reports.content import (
     Verbatim,
 )
 from benchstick.reports.drawing import draw_chart
-from benchstick.suites.charts import axis, chart, line
+from benchstick.suites.charts import axis, chart, line, mark
 
 HOSTILE = ") Tj ET (\\ <</JS>> \u202e\x00\x1b漢字 " + 10_000 * "x"
 
@@ -124,13 +124,51 @@ def test_nothing_lies_outside_of_the_page() -> None:
             assert x + width <= 595.28 - 41 + 3, text
 
 
-def test_letters_that_the_fonts_lack_are_replaced_and_it_is_told() -> None:
-    (plain,) = texts(read(pdf.document(report(Text("µs ±5 °C – 57\u202f739")))))
-    assert "µs ±5 °C – 57" in plain
-    assert pdf.TOLD[:40] not in plain
-    (odd,) = texts(read(pdf.document(report(Text("model 漢字 \u202e end")))))
-    assert "model ?? ? end" in odd
-    assert "Letters that the fonts of a PDF do not have" in odd
+def unescaped(text: str) -> str:
+    """The text of a page with its escapes turned back into letters."""
+    return re.sub(
+        r"\[(U\+[0-9A-F]+(?: U\+[0-9A-F]+)*)\]",
+        lambda match: "".join(chr(int(code[2:], 16)) for code in match[1].split()),
+        " ".join(text.split()),
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["漢字固态硬盘", "Диск №7", "قرص", "Łódź", "disk 🚀", "a\u202eb", "x\x00\x1b\x85y"]
+)
+def test_no_letter_of_a_name_is_lost(name: str) -> None:
+    lines = [line(f"line {name}", [(0, 1.0), (1, 2.0)])]
+    x_axis, y_axis = axis(f"x {name}", "x"), axis(f"y {name}", f"y {name}")
+    drawing = chart(f"chart {name}", x_axis, y_axis, lines, marks=[mark(0.2, f"mark {name}")])
+    parts: list[Part] = [
+        Text(f"text {name}"), Heading(f"heading {name}"),
+        Big([(f"label {name}", f"value {name}", "MB/s", f"why {name}")]),
+        Table([[f"cell {name}", "1"]], (f"column {name}", "n"), f"table {name}"),
+        Chart(drawing, lines, ["read"], "", [f"note {name}"]),
+        Ranks(f"ranks {name}", f"hint {name}", [Bar("1", f"bar {name}", "5", "in 3 passes", 9)]),
+        Verbatim(f"verbatim {name}\nsecond line"),
+    ]  # fmt: skip
+    content = Report(title=f"title {name}", parts=parts, lead=[f"lead {name}"], foot=f"foot {name}")
+    reader = read(pdf.document(content))
+    page = unescaped(" ".join(texts(reader)))
+    for place in (
+        "title", "lead", "text", "heading", "label", "value", "why", "cell", "column",
+        "table", "chart", "line", "y", "mark", "note", "ranks", "hint", "bar", "verbatim",
+        "foot",
+    ):  # fmt: skip
+        assert f"{place} {name}" in page, place
+    # Lines of a fixed width stay lines.
+    assert f"verbatim {name}second line" not in page
+    assert pdf.ESCAPED[:40] in page
+    assert reader.metadata is not None
+    assert reader.metadata.title == f"title {name}"
+
+
+def test_letters_that_the_fonts_have_are_not_escaped() -> None:
+    (page,) = texts(read(pdf.document(report(Text("µs ±5 °C – 57\u202f739 Größe é €\tμ−1")))))
+    assert "µs ±5 °C – 57\u00a0739 Größe é € µ-1" in page.replace("57 739", "57\u00a0739")
+    assert "U+" not in page
+    assert pdf.ESCAPED[:40] not in page
 
 
 def test_hostile_text_is_text_and_no_operator() -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from benchstick.reports import axes
-from benchstick.reports.content import Chart
-from benchstick.reports.drawing import COLOURS, Words, draw_chart
+from benchstick.reports.bars import draw_bars
+from benchstick.reports.content import Bar, Chart, Ranks
+from benchstick.reports.drawing import COLOURS, SIZE, Words, draw_chart
+from benchstick.reports.metrics import width_of
 from benchstick.reports.svg import inline, standalone
 from benchstick.suites.charts import axis, chart, curve, line, mark
 
@@ -117,6 +120,53 @@ def test_dots_bands_marks_and_the_right_axis() -> None:
     assert dots.get("d", "").count("M") == 400
 
 
+def readings(plot: Chart) -> list[tuple[float, float, list[str]]]:
+    """(start, end, lines of the title) of the rectangles over the plot."""
+    rows = []
+    for rect in read(standalone(plot)).iter(f"{NAME}rect"):
+        title = rect.findtext(f"{NAME}title")
+        if title is not None:
+            start, width = float(rect.get("x", "")), float(rect.get("width", ""))
+            rows.append((start, start + width, title.split("\n")))
+    return rows
+
+
+def test_the_title_at_each_place_has_the_values_of_all_lines() -> None:
+    lines = [line("read", [(1, 10.0), (4, 40.0)]), line("write", [(1, 5.0), (2, None), (8, 7e6)])]
+    plot = make_plot(lines, x=axis("depth", "", "log2"))
+    drawing = draw_chart(plot)
+    rows = readings(plot)
+    assert [text for *_, text in rows] == [
+        ["1", "read: 10 IOPS", "write: 5 IOPS"], ["4", "read: 40 IOPS"],
+        ["8", "write: 7\u202f000\u202f000 IOPS"],
+    ]  # fmt: skip
+    # They cover the plot without a gap, and each is where its point is.
+    assert rows[0][0] == pytest.approx(drawing.x.start, abs=0.01)
+    assert rows[-1][1] == pytest.approx(drawing.x.end, abs=0.02)
+    for (_, end, _), (start, *_) in pairwise(rows):
+        assert end == pytest.approx(start, abs=0.02)
+    for (start, end, _), x in zip(rows, (1, 4, 8), strict=True):
+        assert start < drawing.x.place(x) < end
+
+
+def test_the_titles_of_a_record_keep_its_lowest_and_highest_values() -> None:
+    points = [(float(at), 5e8) for at in range(9000)]
+    points[4000], points[8000] = (4000.0, 1e6), (8000.0, 9e8)
+    points[100:300] = [(float(at), None) for at in range(100, 300)]  # type: ignore[misc]
+    plot = make_plot([line("write", points)], x=axis("time", "s"), y=axis("speed", "B/s"))
+    drawing, rows = draw_chart(plot), readings(plot)
+    assert 80 < len(rows) <= 96
+    for at, values in (
+        (4000, "write: 1 MB/s to 500 MB/s"), (8000, "write: 500 MB/s to 900 MB/s"),
+    ):  # fmt: skip
+        place = drawing.x.place(at)
+        ((when, *texts),) = [text for start, end, text in rows if start <= place < end]
+        assert texts == [values]
+        assert re.fullmatch(r"\d:\d\d:\d\d to \d:\d\d:\d\d", when)
+    # In the gap from 100 to 299 s there is no value.
+    assert [text[0] for *_, text in rows[:3]] == ["0:00 to 0:05", "0:06 to 1:39", "5:00 to 6:28"]
+
+
 def test_lines_are_told_apart_without_colour() -> None:
     lines = [line(f"line {at}", [(0, at), (1, at + 1.0)]) for at in range(8)]
     root = read(standalone(make_plot(lines)))
@@ -218,3 +268,39 @@ def test_many_names_and_marks_leave_the_plot_its_height_and_cover_no_other() -> 
     rows = [words.y for words in many.shapes if isinstance(words, Words) and "mark" in words.text]
     assert len(set(rows)) == len(rows) == 12
     assert min(rows) > 11
+
+
+@pytest.mark.parametrize("place", [1.0, 4.5, 5.5, 9.0])
+@pytest.mark.parametrize("label", ["a knee with a long explanation " * 4, "漢字" * 40])
+def test_the_label_of_a_mark_stays_inside_the_drawing(place: float, label: str) -> None:
+    plot = make_plot([line("read", [(1, 1.0), (9, 2.0)])], marks=[mark(place, label)])
+    drawing = draw_chart(plot)
+    (words,) = [
+        one for one in drawing.shapes if isinstance(one, Words) and one.text[:2] == label[:2]
+    ]
+    width = width_of(words.text, SIZE)
+    start = words.x - width if words.anchor == "end" else words.x
+    assert start >= 0
+    assert start + width <= drawing.width
+    assert words.text.endswith("…")
+    assert words.whole.startswith(label)
+
+
+def test_letters_of_chinese_take_the_room_that_they_need() -> None:
+    assert width_of("漢字", 10) == 20
+    assert width_of("Диск", 10) == width_of("????", 10)
+
+
+@pytest.mark.parametrize("look", ["mine", "other"])
+def test_a_name_over_a_bar_does_not_cover_the_text_next_to_it(look: str) -> None:
+    name = 8 * "SanDisk Extreme "
+    detail = "1059.8 to 1060.8 in 2 of 3 passes; pass 2: " + 20 * "why "
+    ranks = Ranks("read", "more is better", [Bar("1", name, "1060.8", detail, 50.0, look=look)])
+    _, place, title, caption, value = (
+        one for one in draw_bars(ranks).shapes if isinstance(one, Words)
+    )
+    # DejaVu Sans, which Linux shows for Helvetica, is up to so much wider, its bold letters more.
+    name_end = title.x + 1.21 * width_of(title.text, SIZE, "Helvetica-Bold")
+    caption_start = caption.x - 1.13 * width_of(caption.text, SIZE)
+    value_start = value.x - 1.24 * width_of(value.text, SIZE, "Helvetica-Bold")
+    assert place.x < title.x < name_end < caption_start < caption.x < value_start
