@@ -5,10 +5,10 @@ The levels are lint, unit (pure), host (loop drives), web (browser), guest (insi
 of host that shows that no drive is written by error. Each is a process with a time limit, a
 result file and a log in .cache/results.
 
-The level host waits for its loop drives most of the time: lint, unit and web run beside it. Then
-come the levels with a VM, two VMs at a time, each with half of the processors (taskset), and last
-and alone the tests of the level vm that measure (ACCURACY), and image. A level's output is printed
-when it ends. The files of guest share boots (GUEST_BOOTS).
+The level host waits for its loop drives most of the time: lint, unit and web run with it, two at
+a time. Then come the levels with a VM, two VMs at a time, each with half of the processors
+(taskset), and last and alone the tests of the level vm that measure (ACCURACY), and image. A
+level's output is printed when it ends. The files of guest share boots (GUEST_BOOTS).
 
 tests/required.txt names the tests that must have run: one that did not, or was skipped, is a
 failure, as is a level in which nothing was collected. tests/durations.tsv has the seconds of each
@@ -103,8 +103,9 @@ GUEST_BOOTS = (
 )
 # Files of the level vm whose tests compare what was measured with the truth.
 ACCURACY = ("test_sustained_truth", "test_throttled", "test_truth")
-# So many jobs share the files of web: the longest level that needs no VM.
-WEB_JOBS = 2
+# So many jobs share the files of web: the longest level that needs no VM. As many jobs run at a
+# time, and the level host with them.
+WEB_JOBS = LANES_WITHOUT_VM = 2
 # Two VMs of 4 GiB each, and what runs beside them.
 RAM_OF_TWO_VMS = 10 << 30
 # Processes that share the level host, a file of tests at a time.
@@ -193,14 +194,9 @@ def jobs_of(levels: Iterable[Level]) -> list[Level]:
 
 def web_parts(level: Level) -> list[Level]:
     """The files of web in parts that take as long as each other, by the saved durations."""
-    stems = sorted(file.stem for file in (CLONE / level.folders[0]).glob("test_*.py"))
-    seconds = dict.fromkeys(stems, 1.0)
-    for test, duration in saved_durations().items():
-        stem = Path(test.partition("::")[0]).stem
-        if test.startswith(f"{level.folders[0]}/") and stem in seconds:
-            seconds[stem] += duration
+    seconds = seconds_by_file(level)
     parts: list[list[str]] = [[] for _ in range(WEB_JOBS)]
-    for stem in sorted(stems, key=lambda one: -seconds[one]):
+    for stem in seconds:
         min(parts, key=lambda part: sum(seconds[one] for one in part)).append(stem)
     return [replace(level, files=tuple(sorted(part))) for part in parts if part]
 
@@ -214,10 +210,24 @@ def guest_boots(level: Level) -> list[Level]:
 
 
 def vm_parts(level: Level) -> list[Level]:
-    """The files of vm whose tests only look at what happens, and those that measure."""
-    stems = sorted(file.stem for file in (CLONE / level.folders[0]).glob("test_*.py"))
-    others = tuple(stem for stem in stems if stem not in ACCURACY)
-    return [replace(level, files=others), replace(level, files=ACCURACY, is_alone=True)]
+    """A job for each file of vm, the longest first by the saved durations; the files whose tests
+    measure are one job."""
+    stems = [stem for stem in seconds_by_file(level) if stem not in ACCURACY]
+    return [
+        *(replace(level, files=(stem,)) for stem in stems),
+        replace(level, files=ACCURACY, is_alone=True),
+    ]
+
+
+def seconds_by_file(level: Level) -> dict[str, float]:
+    """The saved durations of the level's files, the longest first; a second for an unknown one."""
+    folder = level.folders[0]
+    seconds = {file.stem: 1.0 for file in sorted((CLONE / folder).glob("test_*.py"))}
+    for test, duration in saved_durations().items():
+        path = Path(test.partition("::")[0])
+        if str(path.parent) == folder and path.stem in seconds:
+            seconds[path.stem] += duration
+    return dict(sorted(seconds.items(), key=lambda item: -item[1]))
 
 
 def lanes_of(cpus: Iterable[int]) -> list[tuple[int, ...]]:
@@ -245,7 +255,7 @@ def run_levels(levels: list[Level]) -> list[Result]:
     if len(jobs) == 1:
         return run_level(jobs[0])
     with_vm = [job for job in jobs if needs_vm(job) and not job.is_alone]
-    results = run_jobs([job for job in jobs if not needs_vm(job)], [cpus])
+    results = run_jobs([job for job in jobs if not needs_vm(job)], [cpus] * LANES_WITHOUT_VM)
     results += run_jobs(with_vm, lanes_of(cpus))
     return results + run_jobs([job for job in jobs if job.is_alone], [cpus])
 

@@ -71,11 +71,27 @@ def test_vms_have_processors_of_their_own_where_two_fit(monkeypatch: pytest.Monk
 
 def test_each_file_of_vm_is_in_one_part_and_those_that_measure_are_alone() -> None:
     (level,) = (level for level in run_tests.LEVELS if level.name == "vm")
-    others, accuracy = run_tests.vm_parts(level)
+    *others, accuracy = run_tests.vm_parts(level)
     there = {path.stem for path in (run_tests.CLONE / "tests/vm").glob("test_*.py")}
-    assert sorted((*others.files, *accuracy.files)) == sorted(there)
-    assert (others.is_alone, accuracy.is_alone) == (False, True)
-    assert others.key != accuracy.key
+    stems = [stem for part in (*others, accuracy) for stem in part.files]
+    assert sorted(stems) == sorted(there)
+    assert [part.is_alone for part in others] == [False] * len(others)
+    assert accuracy.is_alone
+    assert len({part.key for part in (*others, accuracy)}) == len(others) + 1
+
+
+def test_the_longest_file_of_vm_starts_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (level,) = (level for level in run_tests.LEVELS if level.name == "vm")
+    saved = tmp_path / "durations.tsv"
+    saved.write_text(
+        "10.0\ttests/vm/test_page.py::test_a\n300.0\ttests/vm/test_twins.py::test_b[x]\n"
+        "900.0\ttests/vm/guest/test_lost.py::test_c\n"
+    )
+    monkeypatch.setattr(run_tests, "DURATIONS", saved)
+    files = [stem for part in run_tests.vm_parts(level) for stem in part.files]
+    assert files[:2] == ["test_twins", "test_page"]
 
 
 def test_each_guest_file_is_in_one_boot() -> None:
