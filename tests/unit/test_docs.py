@@ -66,7 +66,7 @@ def test_links_of_templates_to_headings_lead_to_one() -> None:
 
 def states_of(table: str) -> set[str]:
     """The states that the store allows a row of this table."""
-    sql = (ROOT / "benchstick/store/migrations/001.sql").read_text(encoding="utf-8")
+    sql = (ROOT / "benchstick/store/migrations/001_first_tables.sql").read_text(encoding="utf-8")
     body = sql.split(f"CREATE TABLE {table} (")[1]
     match = re.search(r"state IN\s*\(([^)]*)\)", body)
     assert match is not None

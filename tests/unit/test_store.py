@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 import time
 from collections.abc import Callable
@@ -24,6 +25,14 @@ def add_run(db: sqlite3.Connection, drive: dict[str, Any], uuid: str = "u1") -> 
         db, uuid=uuid, suite="cdm", practice=False, drive=drive,
         plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
     )  # fmt: skip
+
+
+def test_migrations_are_numbered_without_a_gap_and_named_after_what_they_do() -> None:
+    folder = Path(database.__file__).parent / "migrations"
+    names = sorted(path.name for path in folder.iterdir() if path.name != "__pycache__")
+    assert names
+    for number, name in enumerate(names, start=1):
+        assert re.fullmatch(rf"{number:03d}_[a-z]+(_[a-z]+)*\.sql", name), name
 
 
 def test_a_fresh_store_is_migrated_and_private(bench_home: Path) -> None:
