@@ -4,6 +4,7 @@
 
 It checks what people read: Markdown; comments of TOML files; text of the page's templates;
 comments, docstrings and texts in Python, JavaScript and shell scripts, and so the `--help` texts;
+descriptions in the OpenAPI document;
 of the tests their names, docstrings and comments. It ignores code: code blocks, code spans in
 backticks, addresses, tags, SQL, regular expressions, and strings that are one lower-case word, such
 as JSON keys.
@@ -162,7 +163,13 @@ def reader_of(name: str, text: str) -> Callable[[str], str] | None:
     suffix = Path(name).suffix
     if suffix == ".py":
         return read_test if _is_test(name) else read_python
-    by_suffix = {".md": read_markdown, ".toml": read_toml, ".html": read_template, ".js": read_js}
+    by_suffix = {
+        ".md": read_markdown,
+        ".toml": read_toml,
+        ".html": read_template,
+        ".js": read_js,
+        ".json": read_json,
+    }
     if suffix in by_suffix:
         return by_suffix[suffix]
     first = text.split("\n", 1)[0]
@@ -234,6 +241,12 @@ def _comments(text: str, spans: Sequence[tuple[int, int]], sign: str) -> str:
     masked = _masked(text, parts)
     signs = re.compile(rf"(?m)^([^\S\n]*)({sign}+)(?=[\s!]|$)")
     return _prose(signs.sub(lambda match: match[1] + " " * len(match[2]), masked))
+
+
+def read_json(text: str) -> str:
+    """The descriptions in an OpenAPI document."""
+    pairs = re.finditer(r'"(?:title|summary|description)": "((?:\\.|[^"\\])*)"', text)
+    return _prose(_masked(text, [match.span(1) for match in pairs]))
 
 
 def read_template(text: str) -> str:

@@ -115,6 +115,12 @@ CASES = {
         'import "./tell.js";\n// Tells it.\nconst a = say("All figures");\n',
         [(2, "Tells"), (3, "figures")],
     ),
+    "OpenAPI document": (
+        "webui/openapi.json",
+        '{"why": {"type": "string", "description": "the results"},\n "summary": "Show it"}\n',
+        '{"told": {"type": "string", "description": "the figures"},\n "summary": "Tell it"}\n',
+        [(1, "figures"), (2, "Tell")],
+    ),
     "shell": (
         "scripts/x",
         '#!/bin/sh\ntell=1 # Shows it.\ndie "no result in $tell"\n',

@@ -25,8 +25,8 @@ from benchstick.store.bays import Slot
 from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
 from tests.unit import test_recipe_outputs
+from tests.web.api_document import OPERATIONS
 from tests.web.conftest import Bench, served
-from webui.operations import OPERATIONS
 
 CLIENT = Path(__file__).resolve().parents[2] / "docs/client.py"
 

@@ -19,10 +19,10 @@ from flask import Flask
 
 from benchstick.store.database import open_writer
 from tests.web import every_page
+from tests.web.api_document import OPERATIONS
 from tests.web.conftest import Bench, SignedIn, served
 from tests.web.test_web_bundle import packed
 from webui.gate import COOKIE
-from webui.operations import OPERATIONS
 
 PROGRAM = Path(sys.executable).parent / "schemathesis"
 CHECKS = (

@@ -13,15 +13,28 @@ from flask import Flask
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from openapi_spec_validator import validate
 
+from benchstick import __version__
+from benchstick.appliance import clock
+from benchstick.drives.bottlenecks import CODES
+from benchstick.drives.types import TRANSPORTS
+from benchstick.plan.labels import KINDS, MOST_CHARACTERS
+from benchstick.plan.quantity import Metric, Statistic
+from benchstick.plan.run_queue import MOST
+from benchstick.plan.steps import FILESYSTEMS
+from benchstick.recipes.model import OPERATORS
 from benchstick.reports import bundle
 from benchstick.store import bays, run_queries
+from benchstick.store.bays import STATES as SLOT_STATES
 from benchstick.store.database import open_writer
+from benchstick.suites.reference_results import UNITS
+from benchstick.suites.spec_sheets import PLAIN
 from tests.unit.test_erase import run_document
 from tests.web import every_page, made_charts, made_runs
+from tests.web.api_document import OPERATIONS, Operation, operations_of
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 from tests.web.test_web_bundle import packed
 from webui import openapi, runs
-from webui.operations import OPERATIONS, Operation
+from webui.inputs import LARGEST
 
 NAMES = [operation.name for operation in OPERATIONS]
 
@@ -39,12 +52,12 @@ def closed(schema: Any) -> Any:
 
 
 DOCUMENT = closed(copy.deepcopy(openapi.document()))
+BY_NAME = {operation.name: operation for operation in operations_of(DOCUMENT)}
 
 
 def check(operation: Operation, answer: Any) -> None:
     """The answer's status, type, headers and content are those that the document has for it."""
-    responses = DOCUMENT["paths"][operation.path][operation.method.lower()]["responses"]
-    told = responses.get(str(answer.status_code))
+    told = BY_NAME[operation.name].responses.get(str(answer.status_code))
     assert told is not None, f"{operation.name}: {answer.status_code} is not in the document"
     kind = answer.content_type.split(";")[0]
     assert kind in told["content"], f"{operation.name}: {kind} is not in the document"
@@ -88,6 +101,39 @@ def test_the_document_is_valid_openapi() -> None:
     assert len(set(NAMES)) == len(NAMES)
 
 
+def at(path: str) -> Any:
+    """What is at `path` in the document's schemas."""
+    node: Any = openapi.document()["components"]["schemas"]
+    for name in path.split("/"):
+        node = node[int(name) if isinstance(node, list) else name]
+    return node
+
+
+def test_its_names_and_limits_are_those_of_the_code() -> None:
+    assert openapi.document()["info"]["version"] == __version__
+    names = {
+        "Filesystem/anyOf/0": FILESYSTEMS,
+        "Bottleneck/properties/code": CODES,
+        "Figure/properties/metric": [str(item) for item in Metric],
+        "Figure/properties/statistic/anyOf/0": [str(item) for item in Statistic],
+        "LimitResult/properties/op": OPERATORS,
+        "Desk/properties/slots/items/properties/state": [*SLOT_STATES, "unknown"],
+        "Desk/properties/scans/items/properties/kind": KINDS,
+        "ModelBody/properties/claim/items/properties/unit": UNITS,
+    }
+    assert {path: at(path)["enum"] for path in names} == {
+        path: list(values) for path, values in names.items()
+    }
+    assert all(name in at("Drive/properties/transport")["description"] for name in TRANSPORTS)
+    assert set(PLAIN) <= set(at("ModelBody/properties"))
+    assert at("QueueBody/properties/runs")["maxItems"] == MOST
+    assert at("ScanBody/properties/text")["maxLength"] == MOST_CHARACTERS
+    milliseconds = at("ClockBody/properties/ms")
+    earliest, latest = milliseconds["minimum"], milliseconds["maximum"]
+    assert (earliest, latest) == (int(clock.EARLIEST * 1000), int(clock.LATEST * 1000))
+    assert at("StartBody/properties/diskseq")["maximum"] == LARGEST
+
+
 def test_it_has_every_route_and_nothing_else(app: Flask) -> None:
     routes = {
         (method, re.sub(r"<(?:[^:>]+:)?([^>]+)>", r"{\1}", rule.rule))
@@ -96,7 +142,7 @@ def test_it_has_every_route_and_nothing_else(app: Flask) -> None:
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }
     told = {(operation.method, operation.path) for operation in OPERATIONS}
-    assert sorted(routes - told) == [], "routes that webui/operations.py lacks"
+    assert sorted(routes - told) == [], "routes that webui/openapi.json lacks"
     assert sorted(told - routes) == [], "operations without a route"
     for operation in OPERATIONS:
         in_path = {item.name for item in operation.parameters if item.place == "path"}
