@@ -42,7 +42,7 @@ def told(vm: RunVm, tmp_path_factory: pytest.TempPathFactory) -> Any:
         "python3 -m tests.vm.qa_runs",
         BENCHSTICK_VM_QEMU=shlex.join(words),
         BENCHSTICK_VM_SIZE="64M",
-        BENCHSTICK_VM_TIMEOUT="1200",
+        BENCHSTICK_VM_TIMEOUT="3000",
     ).json()
     return {**report, "line": line.read_text(encoding="ascii").splitlines()}
 
