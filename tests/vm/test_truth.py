@@ -43,7 +43,7 @@ def test_the_queueing_verdict_is_definite_and_agrees_with_sysfs(
 
 
 def assert_at_limit(entry: Any, name: str, limit: float) -> None:
-    """The result is the drive's limit, or as near to it as raw fio, which had the drive to itself."""
+    """The result is the limit, or as near to it as raw fio, which had the drive to itself."""
     figure, raw = entry["figures"][name], entry["raw"][name]
     assert figure["state"] == "valid", figure
     assert raw["share"] > 0.99, (name, raw)
