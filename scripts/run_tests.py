@@ -41,7 +41,7 @@ CLONE = Path(__file__).resolve().parent.parent
 RESULTS = CLONE / ".cache/results"
 REQUIRED = CLONE / "tests/required.txt"
 DURATIONS = CLONE / "tests/durations.tsv"
-DURATIONS_HEAD = "# seconds\ttest, on a quiet machine with 2 cores: DURATIONS=update make test\n"
+DURATIONS_HEAD = "# seconds\ttest, with 2 cores: DURATIONS=update make test\n"
 # A test is listed as slower when it takes this much longer, and so many seconds at least.
 GROWTH, GROWTH_S = 1.2, 1.0
 SLOWER_LISTED = 30
