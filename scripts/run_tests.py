@@ -12,7 +12,7 @@ level's output is printed when it ends. The files of guest share boots (GUEST_BO
 
 tests/required.txt names the tests that must have run: one that did not, or was skipped, is a
 failure, as is a level in which nothing was collected. tests/durations.tsv has the seconds of each
-test on a quiet machine with two cores: tests that now take a fifth longer are listed.
+test on two cores, best saved on a quiet machine: tests that now take a fifth longer are listed.
 
 SKIP=vm leaves out guest, vm and image, and the last line says so. LEVEL=unit,web runs only those,
 LEVEL=quick runs lint, unit, web and guard. DURATIONS=update saves the durations of this run.
