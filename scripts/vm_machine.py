@@ -211,6 +211,12 @@ EMULATED_COMMAND_LINE = " norandmaps clearcpuid=rep_good"
 EMULATED_CPU = "max,erms=off,fsrm=off,la57=off"
 
 
+def processor_arguments(accel: str) -> list[str]:
+    """The machine and its processor, emulated (`tcg`) or the host's (`kvm`)."""
+    cpu = "host" if accel == "kvm" else EMULATED_CPU
+    return ["-machine", "q35", "-accel", accel, "-cpu", cpu]
+
+
 def base_arguments(settings: Settings, accel: str, kernel: Path, initrd: Path) -> list[str]:
     """Processor, memory, kernel; without drives, network or the host's tree."""
     version = kernel.name.removeprefix("kernel-")
@@ -219,8 +225,7 @@ def base_arguments(settings: Settings, accel: str, kernel: Path, initrd: Path) -
         command_line += EMULATED_COMMAND_LINE
     return [
         "qemu-system-x86_64",
-        *("-machine", "q35", "-accel", accel or "tcg"),
-        *("-cpu", "host" if accel == "kvm" else EMULATED_CPU),
+        *processor_arguments(accel),
         *("-smp", str(settings.cpus), "-m", settings.memory),
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-kernel", str(kernel / "boot" / f"vmlinuz-{version}"), "-initrd", str(initrd)),

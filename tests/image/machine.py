@@ -238,8 +238,7 @@ class Machine:
             (self.folder / name).unlink(missing_ok=True)
         settings = vm_machine.Settings.from_environment({"BENCHSTICK_VM_SIZE": "512M"})
         storage = vm_machine.Storage(self.folder, settings, None)
-        arguments = ["qemu-system-x86_64", "-machine", "q35,accel=tcg"]
-        arguments += ["-cpu", vm_machine.EMULATED_CPU]
+        arguments = ["qemu-system-x86_64", *vm_machine.processor_arguments("tcg")]
         arguments += ["-smp", "2", "-m", self.memory, "-nodefaults", "-no-user-config"]
         arguments += ["-display", "none", "-vga", "std", *self._firmware()]
         if self.drives:

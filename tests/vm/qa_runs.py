@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
+from tests.host.bench import HANGS
 from tests.vm.guest.uinput import plugged
 
 HOME = Path(os.environ["BENCHSTICK_HOME"])
@@ -64,10 +65,6 @@ def say(text: str) -> None:
 
 def bench(*argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["benchstick", *argv], capture_output=True, text=True)
-
-
-# What takes longer hangs, also with half a processor of a busy machine.
-HANGS = 900.0
 
 
 def until(what: Callable[[], Any]) -> Any:

@@ -79,11 +79,17 @@ def resolved(document: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
     """The item, or the one in the document that its `$ref` names."""
     if "$ref" not in item:
         return item
-    target: Any = document
-    for name in item["$ref"].removeprefix("#/").split("/"):
-        target = target[name]
+    target = node_at(document, item["$ref"].removeprefix("#/"))
     assert isinstance(target, dict)
     return target
+
+
+def node_at(document: dict[str, Any], path: str) -> Any:
+    """What is at a path of the document, as `components/schemas/Filesystem/anyOf/0`."""
+    node: Any = document
+    for name in path.split("/"):
+        node = node[int(name) if isinstance(node, list) else name]
+    return node
 
 
 OPERATIONS = operations_of(openapi.document())

@@ -30,13 +30,11 @@ from benchstick.suites.reference_results import UNITS
 from benchstick.suites.spec_sheets import PLAIN
 from tests.unit.test_erase import run_document
 from tests.web import every_page, made_charts, made_runs
-from tests.web.api_document import OPERATIONS, Operation, operations_of
+from tests.web.api_document import Operation, node_at, operations_of
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 from tests.web.test_web_bundle import packed
 from webui import openapi, runs
 from webui.inputs import LARGEST
-
-NAMES = [operation.name for operation in OPERATIONS]
 
 
 def closed(schema: Any) -> Any:
@@ -52,12 +50,13 @@ def closed(schema: Any) -> Any:
 
 
 DOCUMENT = closed(copy.deepcopy(openapi.document()))
-BY_NAME = {operation.name: operation for operation in operations_of(DOCUMENT)}
+OPERATIONS = operations_of(DOCUMENT)
+NAMES = [operation.name for operation in OPERATIONS]
 
 
 def check(operation: Operation, answer: Any) -> None:
     """The answer's status, type, headers and content are those that the document has for it."""
-    told = BY_NAME[operation.name].responses.get(str(answer.status_code))
+    told = operation.responses.get(str(answer.status_code))
     assert told is not None, f"{operation.name}: {answer.status_code} is not in the document"
     kind = answer.content_type.split(";")[0]
     assert kind in told["content"], f"{operation.name}: {kind} is not in the document"
@@ -103,10 +102,7 @@ def test_the_document_is_valid_openapi() -> None:
 
 def at(path: str) -> Any:
     """What is at `path` in the document's schemas."""
-    node: Any = openapi.document()["components"]["schemas"]
-    for name in path.split("/"):
-        node = node[int(name) if isinstance(node, list) else name]
-    return node
+    return node_at(openapi.document(), f"components/schemas/{path}")
 
 
 def test_its_names_and_limits_are_those_of_the_code() -> None:
