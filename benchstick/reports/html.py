@@ -17,7 +17,7 @@ from benchstick.reports import bars
 from benchstick.reports.content import Big, Chart, Heading, Ranks, Report, Table, Text, Verbatim
 from benchstick.reports.drawing import draw_chart
 from benchstick.reports.svg import escape_text, inline, swatch
-from benchstick.reports.values import table_of
+from benchstick.reports.values import columns_of, table_of
 
 _HERE = Path(__file__).resolve().parent
 # A table of no more rows is not broken over two pages.
@@ -110,6 +110,7 @@ def _table(part: Table) -> str:
 
 def _chart(part: Chart) -> str:
     drawing = draw_chart(part, legend=False)
+    columns = columns_of(drawing)
     names = "".join(
         f"<span>{swatch(part, at)} {escape_text(str(line['name']))}</span>\n"
         for at, line in enumerate(part.lines)
@@ -117,9 +118,9 @@ def _chart(part: Chart) -> str:
     notes = "".join(f'<p class="dim">{escape_text(note)}</p>\n' for note in part.notes)
     return (
         f'<figure class="chart">\n<figcaption>{escape_text(part.title)}</figcaption>\n'
-        f'{inline(drawing)}\n<div class="legend">\n{names}</div>\n{notes}</figure>\n'
+        f'{inline(drawing, columns)}\n<div class="legend">\n{names}</div>\n{notes}</figure>\n'
         f"<details>\n<summary>Values of “{escape_text(part.title)}”</summary>\n"
-        f"{_table(table_of(drawing))}</details>\n"
+        f"{_table(table_of(drawing, columns))}</details>\n"
     )
 
 

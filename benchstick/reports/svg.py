@@ -20,7 +20,7 @@ from benchstick.reports.drawing import (
     draw_chart,
     sample,
 )
-from benchstick.reports.values import columns_of
+from benchstick.reports.values import Column, columns_of
 
 FONT = "Helvetica, Arial, sans-serif"
 # What XML has no place for, even escaped.
@@ -54,12 +54,14 @@ def standalone(part: Chart | Ranks, name: str | None = None) -> str:
     )
 
 
-def inline(image: Drawing | Picture) -> str:
-    """The drawing as a part of a page, which tells its title itself."""
+def inline(image: Drawing | Picture, columns: Sequence[Column] | None = None) -> str:
+    """The drawing as a part of a page, which shows its title itself. `columns`: those of a chart,
+    where the caller has them."""
     size = f'viewBox="0 0 {_n(image.width)} {_n(image.height)}"'
     return (
         f'<svg {size} role="img" aria-label="{escape_text(image.told)}" '
-        f'font-family="{FONT}" font-size="11">\n{marks_of(image.shapes)}{_readings(image)}</svg>'
+        f'font-family="{FONT}" font-size="11">\n'
+        f"{marks_of(image.shapes)}{_readings(image, columns)}</svg>"
     )
 
 
@@ -85,14 +87,14 @@ def marks_of(shapes: Iterable[Shape]) -> str:
     return "".join(parts) + ("</g>\n" if group is not None else "")
 
 
-def _readings(image: Drawing | Picture) -> str:
+def _readings(image: Drawing | Picture, columns: Sequence[Column] | None = None) -> str:
     """What a chart shows at each place, under the pointer: rectangles that are not seen, each with
     its title."""
     if isinstance(image, Picture):
         return ""
     top, height = _n(image.y.end), _n(image.y.start - image.y.end)
     parts = []
-    for column in columns_of(image):
+    for column in columns_of(image) if columns is None else columns:
         values = zip(image.chart.lines, column.values, strict=True)
         lines = [column.x, *(f"{line['name']}: {text}" for line, text in values if text)]
         title = escape_text("\n".join(lines))

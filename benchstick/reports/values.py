@@ -55,13 +55,11 @@ def columns_of(drawing: Drawing) -> list[Column]:
     return columns
 
 
-def table_of(drawing: Drawing) -> Table:
+def table_of(drawing: Drawing, columns: Sequence[Column]) -> Table:
     """The columns of a chart as rows of a table."""
     chart = drawing.chart
     return Table(
-        rows=[
-            [column.x, *(text or "–" for text in column.values)] for column in columns_of(drawing)
-        ],
+        rows=[[column.x, *(text or "–" for text in column.values)] for column in columns],
         columns=[str(chart.chart["x"]["label"]), *(str(line["name"]) for line in chart.lines)],
     )
 
