@@ -14,7 +14,7 @@ _FINE = 0.01
 
 
 def zones(*parts: tuple[float, float]) -> Speed:
-    """A drive with zones: (GB at the end of the zone, MB/s in it); the last one goes on."""
+    """A drive with zones: (GB at the end of the zone, MB/s in it). The last one has no end."""
 
     def speed(t: float, offset: float) -> float:
         for end, mbps in parts[:-1]:
@@ -51,8 +51,8 @@ def fill(
 ) -> list[Interval]:
     """What the sampler sees of a fill of `gb`.
 
-    `noise` is the standard deviation of each second's speed as a share. The writing begins `wait`
-    seconds after the sampler; after every `pause_every` GB it rests for `pause` seconds.
+    `noise` is the standard deviation of each second's speed as a share. The writes start `wait`
+    seconds after the sampler, and pause for `pause` seconds after every `pause_every` GB.
     """
     source = random.Random(seed)
     total, offset, t, resting = gb * GB, 0.0, 0.0, wait

@@ -1,4 +1,4 @@
-"""Which internal drives count as plugged in while the agent watched: few, and never by mistake."""
+"""Which internal drives count as plugged in while the agent was running: few, none wrongly."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_comes_while_the_machine_boots_does_not_count(
     assert agent.seen == set()
 
 
-def test_the_commands_believe_the_running_agent_and_no_other(
+def test_the_commands_trust_only_the_running_agent(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths.make_run_folder()
@@ -91,7 +91,7 @@ def test_the_commands_believe_the_running_agent_and_no_other(
         lock.release()
 
 
-def test_a_request_for_the_clock_is_carried_out_and_nobody_is_signed_out(
+def test_a_request_to_set_the_clock_is_run_and_signs_nobody_out(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     year = 365 * 86400.0

@@ -111,7 +111,7 @@ def test_a_marked_tool_of_the_bench_does_not_count(tmp_path: Path, bench_home: P
         assert state(case, folder)[0] == expected
 
 
-def test_the_token_is_one_for_all_processes_and_a_foreign_file_is_not_believed(
+def test_all_processes_have_one_token_and_a_foreign_file_is_not_trusted(
     bench_home: Path,
 ) -> None:
     first = own.environment()

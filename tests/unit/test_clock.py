@@ -99,11 +99,11 @@ def test_a_clock_that_others_keep_is_left_alone(
         clock.carry_out(clock.wish(NOW), Tools(), lambda now: pytest.fail("it was set"))
 
 
-def test_a_time_long_gone_cannot_be_wished_for() -> None:
+def test_the_clock_cannot_be_set_to_a_time_long_past() -> None:
     for odd in (0.0, 1e9, 9e12, float("nan"), float("inf")):
         with pytest.raises(BadInput):
             clock.wish(odd)
 
 
-def test_the_kernel_tells_whether_the_clock_is_kept() -> None:
+def test_the_kernel_reports_whether_the_clock_is_synchronised() -> None:
     assert clock.is_kept() in (True, False)

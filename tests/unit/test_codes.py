@@ -97,7 +97,7 @@ def test_an_old_code_still_names_its_drive() -> None:
 
 
 @pytest.mark.parametrize("field", ["erase", "unlock"])
-def test_a_waiting_request_with_an_old_code_is_carried_out(bench_home: Path, field: str) -> None:
+def test_a_waiting_request_with_an_old_code_is_run(bench_home: Path, field: str) -> None:
     one = coded(drive("a $(b)"))[0]
     one = replace(one, facts={**one.facts, "external": Fact(True)})
     job = RunRequest(

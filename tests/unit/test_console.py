@@ -120,13 +120,13 @@ def test_the_code_is_what_the_library_made() -> None:
 @pytest.mark.parametrize(
     "url", ["http://255.255.255.255/", "http://169.254.255.255:8080/", "http://[fe80::1]:65535/"]
 )
-def test_every_code_fits_beside_the_addresses(url: str) -> None:
+def test_every_code_fits_next_to_the_addresses(url: str) -> None:
     lines = qr.code(url)
     assert len(lines) <= 17
     assert len(lines[0]) <= 79 - 40
 
 
-def test_a_progress_line_tells_step_share_and_time() -> None:
+def test_a_progress_line_shows_step_share_and_time() -> None:
     output = text(replace(VIEW, running=(RUNNING,) * 5, ended=PASS))
     assert "Run 13  das on Samsung" in output
     assert "42%  8 min 32 s left  Videos, pass 1" in output

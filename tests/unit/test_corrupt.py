@@ -248,7 +248,7 @@ def test_runs_of_an_older_store_get_the_state_that_their_event_says(
         assert db.execute("PRAGMA foreign_keys").fetchone()[0] == 1
         with pytest.raises(sqlite3.IntegrityError):
             db.execute("INSERT INTO temperatures (run, t, step) VALUES (999, 1.0, 0)")
-        # Numbers go on, and nothing else is taken for a state.
+        # Numbers continue, and no unknown state can be stored.
         assert add_run(db, drive_json(), "new").number == 4
         with pytest.raises(sqlite3.IntegrityError):
             db.execute("UPDATE runs SET state = 'green' WHERE number = 4")

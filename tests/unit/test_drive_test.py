@@ -1,5 +1,5 @@
-"""A recipe on one drive, carried out, with stand-ins for the drive and its runs: what is begun on
-which drive, and what is said of it then."""
+"""One drive tested with a recipe, with stand-ins for the drive and its runs: which runs start on
+which drive, and the verdict."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_drive_that_is_not_there_after_its_test_does_not_pass(world: World) ->
     assert verdict["why"] == "after the test: no drive 'S1'"
 
 
-def test_another_drive_in_its_place_is_told(world: World) -> None:
+def test_another_drive_in_its_place_is_reported(world: World) -> None:
     other = replace(world.drive.identity, serial="S9")
     world.after = replace(world.drive, identity=other, code="S9")
     assert codes_of(world.test()) == ["drive-lost"]
@@ -179,7 +179,7 @@ def test_another_drive_in_its_place_is_told(world: World) -> None:
         (1001.0, "<=", 100, "fail"),
     ],
 )  # fmt: skip
-def test_a_share_of_what_the_maker_claims_and_of_a_run_of_this_bench(
+def test_limits_relative_to_the_specs_and_to_a_run_of_this_bench(
     world: World, measured: float, op: str, share: int, verdict: str
 ) -> None:
     world.after = world.drive
@@ -198,7 +198,7 @@ def test_a_share_of_what_the_maker_claims_and_of_a_run_of_this_bench(
 
 
 def _is_for(recipe: Recipe, drive: Drive) -> bool:
-    """Whether the recipe's [match] means the drive, told by other words than the bench's own."""
+    """Whether the recipe's [match] matches the drive, decided without the bench's own code."""
     size, match = drive.identity.capacity, recipe.match
     near: Mapping[str, Callable[[int], bool]] = {
         ">=": size.__ge__, "<=": size.__le__, "==": size.__eq__,
@@ -300,6 +300,6 @@ def test_the_code_of_a_drive_stands_for_the_sample(world: World) -> None:
 
 
 def test_a_code_that_became_another_one_is_no_other_drive(world: World) -> None:
-    # A drive with the same serial was plugged in meanwhile: the code is the place now.
+    # A drive with the same serial was plugged in during the test: the code is the port now.
     world.after = replace(world.drive, code="port:2-1:0")
     assert world.test()["verdict"] == "pass"

@@ -1,4 +1,4 @@
-"""How suites begin: which purge the drive gets, and what its state is called."""
+"""How suites start: which purge the drive gets, and what its state is called."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def purges(plan: Plan) -> list[tuple[str, str]]:
         ({"transport": "usb-uas", **TRIM}, "discard"),
     ],
 )
-def test_auto_takes_the_first_rung_that_makes_the_drive_fresh(
+def test_auto_takes_the_first_erase_method_that_restores_fresh_state(
     drive_json: Make, suite: str, facts: dict[str, Any], rung: str
 ) -> None:
     plan = registry.make_plan(suite, drive_json(**facts), {})
@@ -136,7 +136,7 @@ def test_plan_and_run_agree_on_the_state(drive_json: Make) -> None:
     assert plan_from_json({**older, "state": None}).state is None
 
 
-def test_the_state_that_figures_tell(drive_json: Make) -> None:
+def test_the_drive_state_as_the_results_show_it(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(**TRIM), {})
     assert precondition.state_told(plan, []) == "purge not done; not preconditioned"
     time_figure = document({"name": "purge time", "unit": "s", "state": "valid", "why": None})

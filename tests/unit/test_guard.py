@@ -185,7 +185,9 @@ def test_all_members_of_a_mounted_btrfs_are_protected(tmp_path: Path) -> None:
     assert (state, "btrfs" in why) == ("protected", True)
 
 
-def test_the_source_tells_where_the_device_number_does_not(tmp_path: Path) -> None:
+def test_the_mount_source_identifies_the_drive_where_the_device_number_does_not(
+    tmp_path: Path,
+) -> None:
     """btrfs mounts have a number of their own."""
     case = formatted()
     case.tree["proc/self/mountinfo"] = mount_line("0:45", "/", "btrfs", "/dev/sda1")
@@ -208,7 +210,7 @@ def test_a_loop_device_set_up_on_a_partition_protects(tmp_path: Path) -> None:
     "cmdline",
     ["root=/dev/sda1 ro", "quiet root=PARTUUID=5A5A1234-01 ro", "root=UUID=1a2b-3c4d"],
 )
-def test_the_drive_that_the_kernel_was_told_to_boot_from_is_protected(
+def test_the_boot_drive_of_the_kernels_command_line_is_protected(
     tmp_path: Path, cmdline: str
 ) -> None:
     case, disk = usb_case()
@@ -373,7 +375,7 @@ def debugfs(case: Case, node: str, folder: str, names: list[str]) -> None:
         (["lib", "log", "cache"], None, "locked", "part of a Linux system"),
     ],
 )
-def test_a_linux_root_is_told_by_reading_names(
+def test_a_linux_root_is_detected_by_its_file_names(
     tmp_path: Path, root: list[str], etc: list[str] | None, state: str, words: str
 ) -> None:
     case, disk = usb_case()
@@ -395,7 +397,9 @@ def test_a_linux_root_is_told_by_reading_names(
         ("Windows could not be read", "locked"),
     ],
 )
-def test_a_windows_root_is_told_by_reading_names(tmp_path: Path, names: str, state: str) -> None:
+def test_a_windows_root_is_detected_by_its_file_names(
+    tmp_path: Path, names: str, state: str
+) -> None:
     case, disk = usb_case()
     contents(case, disk, DOS, [part("7", filesystem("ntfs"))])
     case.answer(("ntfsls", "-f", "-a", "-s", "-p", "/", "/dev/sda1"), names)
@@ -417,7 +421,7 @@ def test_a_label_like_a_systems_locks(tmp_path: Path) -> None:
     assert (state, "labelled" in why) == ("locked", True)
 
 
-# --- what cannot be told locks -----------------------------------------------------------------
+# --- unknown contents lock ---------------------------------------------------------------------
 
 SFDISK = ("sfdisk", "-J", "/dev/sda")
 BLKID = ("blkid", "-p", "-o", "export", "/dev/sda")

@@ -1,4 +1,4 @@
-"""Hands-free: which drive is tested by itself, when, and what keeps it from being tested."""
+"""Unattended tests: which drive is tested, when, and what prevents a test."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def build_verdict(number: int, word: str, why: str | None) -> dict[str, Any]:
 
 
 class Test:
-    """A test of a drive that ends when it is told to."""
+    """A test of a drive that ends on request."""
 
     __test__ = False
 
@@ -134,9 +134,7 @@ def test_a_drive_is_tested_after_the_countdown_once(bench: Bench) -> None:
     assert (slot["state"], slot["word"], slot["code"]) == ("countdown", None, "S2")
 
 
-def test_what_a_drive_shares_with_others_is_told_before_its_test(
-    bench: Bench, tmp_path: Path
-) -> None:
+def test_a_shared_link_is_reported_before_the_drives_test(bench: Bench, tmp_path: Path) -> None:
     root = tmp_path / "sys/devices/pci0000:00/0000:00:14.0/usb2"
     for name, port in (("sda", "2-1/2-1.1"), ("sdb", "2-1/2-1.2")):
         (root / port / "block" / name).mkdir(parents=True)
@@ -257,7 +255,7 @@ def test_a_test_without_a_verdict(bench: Bench) -> None:
 OF = {"slot": "slot 1", "drive": "S1", "model": "Model", "serial": "S1", "port": "2-1"}
 
 
-def test_each_event_is_told_as_it_happens(bench: Bench) -> None:
+def test_each_event_is_reported_as_it_happens(bench: Bench) -> None:
     bench.go()
     assert bench.told() == []
     bench.drives = [drive()]
@@ -287,7 +285,7 @@ def test_each_event_is_told_as_it_happens(bench: Bench) -> None:
     assert bench.told() == [{"event": "pulled", **OF}]
 
 
-def test_what_is_not_tested_is_told_with_its_reason_once(bench: Bench) -> None:
+def test_a_drive_that_is_not_tested_is_reported_once_with_the_reason(bench: Bench) -> None:
     bench.drives = [drive(), drive(6, port="2-2", serial="S2")]
     bench.go(hotplugs=(6,))
     bench.go(3, hotplugs=(6,))
@@ -377,9 +375,9 @@ def wish(of: Drive, **more: Any) -> dict[str, Any]:
             "diskseq": of.diskseq, "erase": None, **more}  # fmt: skip
 
 
-def test_a_test_that_is_asked_for_begins_at_once_in_its_slot(asking: Asking) -> None:
+def test_a_requested_test_starts_at_once_in_its_slot(asking: Asking) -> None:
     asking.drives = [drive()]
-    # It was there before the bench watched: nothing starts by itself.
+    # It was already connected when the bench started: nothing starts automatically.
     assert asking.go(hotplugs=())["state"] == "here"
     barcode_scans.keep(asking.db, "page", "A-1", "asset", "A-1")
     asking.hands.asked(wish(drive()))
@@ -407,7 +405,7 @@ def test_it_takes_the_place_of_a_countdown(asking: Asking) -> None:
     assert len(asking.tests) == 1
 
 
-def test_beside_the_slots_it_is_on_as_well(asking: Asking) -> None:
+def test_a_requested_test_runs_outside_the_slots_as_well(asking: Asking) -> None:
     other = drive(9, "5-1", "S9")
     asking.drives = [other]
     asking.go()
@@ -435,7 +433,7 @@ def test_beside_the_slots_it_is_on_as_well(asking: Asking) -> None:
     assert (lines[0]["drive"], lines[0].get("slot")) == ("S9", None)
 
 
-def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) -> None:
+def test_an_ended_test_outside_the_slots_is_shown_for_a_while(asking: Asking) -> None:
     asking.drives = [drive(at, f"5-{at}", f"S{at}") for at in range(10, 16)]
     asking.go()
     for one in asking.drives:
@@ -476,7 +474,7 @@ def test_another_drive_than_was_chosen_is_not_tested(asking: Asking, other: dict
     assert asking.tests == []
 
 
-def test_what_the_page_asks_for_is_read_anew(
+def test_a_request_of_the_page_is_checked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests: list[Any] = []

@@ -1,4 +1,4 @@
-"""The image's build: no wanted option gets lost, and the progress line tells the truth."""
+"""The image's build: no required option gets lost, and the progress line is correct."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_an_applet_whose_link_is_the_tool_itself_is_an_error(target: Path) -> No
     assert "busybox's applet blkid shadows /sbin/blkid" in result.stderr
 
 
-def test_a_kept_applet_has_no_link_beside_the_tool(target: Path) -> None:
+def test_an_applet_that_remains_must_not_shadow_the_tool(target: Path) -> None:
     (target / "sbin/mount").symlink_to("../bin/busybox")
     result = check_applets(target, "/bin/ls", "/sbin/mount")
     assert result.returncode == 1

@@ -149,7 +149,7 @@ def test_the_same_input_gives_the_same_document(tmp_path: Path) -> None:
         ({"a": {"type": "target", "virtual": False}}, "1700000000"),
     ],
 )
-def test_other_input_is_told_in_one_line(tmp_path: Path, info: Any, epoch: str) -> None:
+def test_other_input_is_reported_in_one_line(tmp_path: Path, info: Any, epoch: str) -> None:
     result = write(tmp_path, info, SOURCE_DATE_EPOCH=epoch)
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
@@ -173,7 +173,7 @@ def test_the_images_list_is_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"packages": [{}]}', '{"packages": 3}'])
-def test_a_damaged_list_is_told(tmp_path: Path, text: str) -> None:
+def test_a_damaged_list_is_reported(tmp_path: Path, text: str) -> None:
     path = tmp_path / "spdx.json"
     path.write_text(text)
     with pytest.raises(BenchError, match="not the image's list"):

@@ -1,4 +1,4 @@
-"""A step of 24 hours at one sample a second: what reaches the store meanwhile, and how often."""
+"""A step of 24 hours at one sample a second: what reaches the store, and how often."""
 
 from __future__ import annotations
 
@@ -156,13 +156,13 @@ def test_what_is_shown_each_second_stays_small(
 def test_a_filling_goes_by_its_bytes_and_a_timed_test_by_its_time(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {})
     fill, test = plan.steps[2], plan.steps[-2]
-    # A quarter in 1000 s: 3000 s more, whatever was reckoned before.
+    # A quarter in 1000 s: 3000 s more, whatever the plan estimated.
     assert of_step(fill, 1000.0, fill.bytes_written // 4) == pytest.approx((0.25, 3000.0))
     assert of_step(fill, 1.0, 0) == pytest.approx((1 / fill.seconds, fill.seconds - 1))
     assert of_step(test, 500.125, 5 << 40) == pytest.approx((0.25, 1500.375))
 
 
-def test_what_a_step_took_is_reckoned_with_for_those_like_it(drive_json: Make) -> None:
+def test_the_time_of_a_step_is_used_to_estimate_those_like_it(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(), {})
     parts = [at for at, step in enumerate(plan.steps) if step.name.startswith("part ")]
     first, later = plan.steps[parts[0]], plan.steps[parts[0] + 1 :]
@@ -199,7 +199,7 @@ def test_timed_steps_and_other_ways_keep_their_own_seconds(drive_json: Make) -> 
     assert paces.seconds_of([timed]) == timed.seconds
 
 
-def test_the_run_tells_the_time_left_by_what_it_saw(
+def test_the_run_estimates_the_time_left_from_its_own_pace(
     runner: tuple[Runner, Record, Sampler],
     drive_json: Make,
     monkeypatch: pytest.MonkeyPatch,
@@ -251,7 +251,7 @@ def test_a_step_that_ends_while_its_share_is_asked_does_not_end_the_record(
     assert work.asked == 1
 
 
-def test_a_drive_lost_in_a_long_idle_time_is_told_at_once() -> None:
+def test_a_drive_lost_in_a_long_idle_time_is_reported_at_once() -> None:
     loss = threading.Event()
 
     def check() -> None:

@@ -25,7 +25,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 
 def failing(times: int) -> Reads:
-    """Half of what is wanted, then EIO as often as said, then all."""
+    """Half of the requested bytes, then EIO `times` times, then all."""
     real, calls = os.preadv, [0]
 
     def preadv(fd: int, buffers: list[memoryview], offset: int) -> int:
@@ -47,7 +47,7 @@ def test_only_what_fails_twice_cannot_be_read(
     assert probe_node.read_ranges(node, ["4096:4096"]) == (said, "none")
 
 
-def test_what_ends_early_is_told_with_how_much(node: int) -> None:
+def test_a_short_read_is_reported_with_the_missing_bytes(node: int) -> None:
     assert probe_node.read_ranges(node, ["0:8192"]) == ("ok", "none")
     assert probe_node.read_ranges(node, ["0:4096", "4096:8192"]) == (
         "4096: ends 4096 bytes early", "none",

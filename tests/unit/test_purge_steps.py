@@ -1,5 +1,5 @@
-"""How each rung is carried out and recorded, on drives simulated here by the rules of ACS-4 and
-the NVM Express specification: no real drive was at hand that has these features."""
+"""How each erase method is run and recorded. The drives are simulated by the rules of ACS-4 and the
+NVM Express specification: no real drive with these features was available."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def test_a_password_that_is_not_ours_is_left_alone(db: Any, ata: AtaDrive) -> No
 
 @pytest.mark.parametrize("dies_at", ["set-pass", "erase"])
 @pytest.mark.parametrize("cycled", [False, True])
-def test_an_erase_cut_off_is_told_and_gone_on_with(
+def test_an_interrupted_erase_is_reported_and_resumed(
     db: Any, ata: AtaDrive, dies_at: str, cycled: bool
 ) -> None:
     ata.dies_at = dies_at
@@ -329,7 +329,7 @@ def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_and_says_why(
     assert ata.password == "benchstick"
 
 
-def test_a_wrong_password_is_told_and_changes_nothing(db: Any, ata: AtaDrive) -> None:
+def test_a_wrong_password_is_reported_and_changes_nothing(db: Any, ata: AtaDrive) -> None:
     ata.password, ata.locked = "somebody", True
     with pytest.raises(Inconclusive, match="did not take the password"):
         interrupted_sanitize.Ask("/dev/nosuch").take_password_off("benchstick")
@@ -346,7 +346,7 @@ def test_an_erase_that_the_drive_aborts_leaves_no_password(db: Any, ata: AtaDriv
     assert rows(db) == [("interrupted", "erasing", None)]
 
 
-def test_a_cancel_waits_for_the_drive_and_says_so(db: Any, ata: AtaDrive) -> None:
+def test_a_cancel_waits_for_the_drive_and_reports_it(db: Any, ata: AtaDrive) -> None:
     work = start(db, 1)
     plain = ata.takes
 
@@ -361,7 +361,7 @@ def test_a_cancel_waits_for_the_drive_and_says_so(db: Any, ata: AtaDrive) -> Non
         do_purge(work, step("security-erase"))
     assert (ata.erased, ata.password) == (1, None)
     assert "cannot be stopped" in events(db)
-    # It was asked for the drive's state all the same: nothing is left to be told.
+    # The drive's state was read all the same: the purge is not listed as interrupted.
     assert rows(db) == [("done", "erasing", "benchstick")]
     assert interrupted_sanitize.unfinished(db) == []
     assert work.partial is not None
@@ -414,7 +414,7 @@ def test_an_aborted_erase_leaves_no_password_when_it_was_cancelled_too(
     assert rows(db) == [("interrupted", "erasing", None)]
 
 
-def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_told(
+def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_reported(
     db: Any, ata: AtaDrive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = start(db, 1)
@@ -495,7 +495,7 @@ def test_a_sanitize_is_followed_to_its_end(db: Any, nvme: NvmeDrive) -> None:
     assert rows(db) == [("done", "erasing", None)]
 
 
-def test_a_sanitize_goes_on_by_itself_after_a_kill_and_is_not_sent_again(
+def test_a_sanitize_continues_in_the_drive_after_a_kill_and_is_not_sent_again(
     db: Any, nvme: NvmeDrive
 ) -> None:
     def dies(number: int) -> None:
@@ -513,7 +513,7 @@ def test_a_sanitize_goes_on_by_itself_after_a_kill_and_is_not_sent_again(
     assert interrupted_sanitize.unfinished(db) == []
 
 
-def test_a_sanitize_that_ended_meanwhile_is_not_sent_again(db: Any, nvme: NvmeDrive) -> None:
+def test_a_sanitize_that_ended_between_the_runs_is_not_sent_again(db: Any, nvme: NvmeDrive) -> None:
     nvme.when_polled = power_cut_at(2)
     with pytest.raises(PowerCut):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
@@ -528,7 +528,7 @@ def test_a_sanitize_that_ended_meanwhile_is_not_sent_again(db: Any, nvme: NvmeDr
 def test_an_older_sanitize_is_not_taken_for_one_that_was_never_sent(
     db: Any, nvme: NvmeDrive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed between the store and the command; the drive's log tells of last year's."""
+    """Killed between the store and the command: the drive's log reports an older sanitize."""
     nvme.log = "nvme-2.3-sanitize-log-done.json"
 
     def dies(argv: Sequence[str], **more: Any) -> Finished:
@@ -547,7 +547,7 @@ def test_an_older_sanitize_is_not_taken_for_one_that_was_never_sent(
 
 
 @pytest.mark.parametrize("rung", ["sanitize-block", "format", "security-erase", "discard"])
-def test_what_was_only_begun_is_told_so(db: Any, rung: str) -> None:
+def test_a_purge_that_only_started_is_reported_as_such(db: Any, rung: str) -> None:
     work = start(db, 1)
     work.record.purge_begins(0, "key", rung, marks=work.uuid, samples=64, size=4096)
     (purge,) = interrupted_sanitize.unfinished(db)
@@ -555,7 +555,7 @@ def test_what_was_only_begun_is_told_so(db: Any, rung: str) -> None:
 
 
 @pytest.mark.parametrize("rung", ["sanitize-block", "sanitize-crypto"])
-def test_a_namespace_that_was_added_meanwhile_is_not_erased_along(
+def test_a_namespace_added_after_the_plan_is_not_erased_as_well(
     db: Any, nvme: NvmeDrive, rung: str
 ) -> None:
     nvme.namespaces = [1, 2]
@@ -582,7 +582,7 @@ def test_a_cancelled_format_waits_and_its_end_is_known(db: Any, nvme: NvmeDrive)
     assert rows(db) == [("done", "erasing", None)]
 
 
-def test_a_sanitize_that_failed_meanwhile_is_sent_again(db: Any, nvme: NvmeDrive) -> None:
+def test_a_sanitize_that_failed_between_the_runs_is_sent_again(db: Any, nvme: NvmeDrive) -> None:
     with pytest.raises(PowerCut):
         nvme.when_polled = power_cut_at(2)
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
@@ -627,7 +627,7 @@ def test_a_failed_sanitize_is_no_purge(db: Any, nvme: NvmeDrive) -> None:
     assert work.state is None
 
 
-def test_a_cancelled_sanitize_says_that_the_drive_goes_on(db: Any, nvme: NvmeDrive) -> None:
+def test_a_cancelled_sanitize_reports_that_the_drive_continues(db: Any, nvme: NvmeDrive) -> None:
     work = start(db, 1, "nvme")
 
     def cancels(number: int) -> None:
@@ -655,7 +655,7 @@ def test_a_format_keeps_its_lba_format(db: Any, nvme: NvmeDrive) -> None:
     assert "LBA format kept (1: 4096 B + 0 B metadata)" in outcome.detail["told"]
 
 
-def test_a_format_that_changed_the_lba_format_is_told_and_no_purge(
+def test_a_format_that_changed_the_lba_format_is_reported_and_is_no_purge(
     db: Any, nvme: NvmeDrive
 ) -> None:
     nvme.format_gives = "2.3-id-ns-512"
@@ -700,7 +700,7 @@ def test_a_failed_sanitize_is_left_again(
     assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]][:sent]
 
 
-def test_a_sanitize_that_goes_on_cannot_be_taken_back(db: Any, nvme: NvmeDrive) -> None:
+def test_a_running_sanitize_cannot_be_undone(db: Any, nvme: NvmeDrive) -> None:
     purge, drive_hold = cut_off_sanitize(db, nvme)
     nvme.log, nvme.after = "nvme-2.3-sanitize-log-progress.json", []
     with pytest.raises(BadInput, match="25 % of its sanitize, which nothing can stop"):
@@ -719,7 +719,7 @@ def cut_off_sanitize(db: Any, nvme: NvmeDrive) -> tuple[interrupted_sanitize.Unf
 # ---- the record
 
 
-def test_none_is_said_and_sends_nothing(db: Any, nvme: NvmeDrive) -> None:
+def test_none_is_recorded_and_sends_nothing(db: Any, nvme: NvmeDrive) -> None:
     work = start(db, 1)
     do_purge(work, step("none"))
     assert work.state == "as found, not purged"
@@ -787,7 +787,7 @@ def test_what_is_unfinished_is_a_fact_of_the_drive(
 
 
 @pytest.mark.parametrize("end", [4096, 1 << 30, 500_107_862_016, 1_000_204_886_016, 20 * 10**12])
-def test_the_pieces_of_a_discard_begin_where_any_drives_blocks_do(end: int) -> None:
+def test_the_pieces_of_a_discard_start_on_block_boundaries_of_any_drive(end: int) -> None:
     pieces = list(sanitize._chunks(0, end))
     assert all(offset % (256 << 20) == 0 for offset, _ in pieces)
     assert [0, *(offset + length for offset, length in pieces)] == [
@@ -799,8 +799,8 @@ def test_the_pieces_of_a_discard_begin_where_any_drives_blocks_do(end: int) -> N
 
 
 class Moving:
-    """A drive whose counters move by what the tools are told to do; keeps the share that is told
-    to be done at the end of each tool."""
+    """A drive whose counters move by what each tool is to write and read. `shares` has the share
+    done at the end of each tool."""
 
     def __init__(self, work: Work, offset: int = 0) -> None:
         self.work = work
@@ -826,7 +826,7 @@ class Moving:
         return reply(argv)
 
 
-def test_a_discard_tells_how_far_it_is(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_discard_reports_its_progress(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     work = start(db, 1)
     drive = Moving(work)
     monkeypatch.setattr(subprocesses, "run", drive)
@@ -837,13 +837,13 @@ def test_a_discard_tells_how_far_it_is(db: Any, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("written", [0, CAPACITY // 2])
-def test_an_overwrite_tells_how_far_it_is_of_writing_and_reading(
+def test_an_overwrite_reports_the_progress_of_writing_and_reading(
     db: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: int
 ) -> None:
     work = start(db, 1)
 
     def ignored(*_: object) -> None:
-        """No artefacts are wanted here."""
+        """No artefacts are needed here."""
 
     artefact = SimpleNamespace(path=tmp_path, command=ignored, output=ignored)
     work.artefacts = cast(Any, artefact)

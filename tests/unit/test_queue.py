@@ -1,4 +1,4 @@
-"""Queues without a drive: what may follow what, when the agent goes on, what it tells."""
+"""Queues without a drive: which run may follow which, when the agent continues, its reports."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
     }
 
 
-# ---- the agent's part, with workers that are only told
+# ---- the agent's part, with workers that do nothing
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def db(bench_home: Path) -> Iterator[sqlite3.Connection]:
 
 
 class Workers:
-    """Stands for the agent: notes which workers it was to start, and tells how they end."""
+    """A stand-in for the agent: lists the workers that it would start, and reports their ends."""
 
     def __init__(self, db: sqlite3.Connection, drive: dict[str, Any]) -> None:
         self.db = db
@@ -213,7 +213,7 @@ def workers(db: sqlite3.Connection, drive_json: Make) -> Workers:
     return Workers(db, drive_json())
 
 
-def test_runs_follow_one_another_without_the_one_taken_out(workers: Workers) -> None:
+def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> None:
     number = workers.take("cdm", "das", "atto")
     assert workers.told(number) == ("open", None, ["starting", "waiting", "waiting"])
     with pytest.raises(Refused, match=f"queue {number} has this drive"):
@@ -244,7 +244,7 @@ def test_a_drive_that_is_lost_or_replaced_stops_the_queue(workers: Workers) -> N
     assert why == "number 2 of the queue was not begun: D: not the drive that was chosen"
 
 
-def test_a_cancelled_queue_begins_nothing_more(workers: Workers) -> None:
+def test_a_cancelled_queue_starts_nothing_more(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     assert agents.cancel(workers.db, {"queue": number}) == number
     workers.ends(number, 0)
@@ -255,7 +255,7 @@ def test_a_cancelled_queue_begins_nothing_more(workers: Workers) -> None:
             agents.cancel(workers.db, wrong)
 
 
-def test_what_is_refused_at_the_start_is_told_as_refused(workers: Workers) -> None:
+def test_a_queue_refused_at_the_start_is_reported_as_refused(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     error = {"code": "bad_input", "message": "passes: wrong", "field": "passes"}
     records.answer_request(workers.db, number, "refused", answer={"error": error})
@@ -280,8 +280,9 @@ def readies(suites: str) -> list[Ready]:
 def in_turn(
     db: sqlite3.Connection, bench_home: Path, monkeypatch: pytest.MonkeyPatch, drive_json: Make
 ) -> Callable[..., tuple[Any, list[dict[str, Any]]]]:
-    """Carries out a queue as the command does, its runs invented: of each its exit code, and what
-    happens meanwhile. Tells the end, and the queue's document as each run has begun and after."""
+    """Runs a queue as the command does. The runs are invented: each has an exit code, and an action
+    during it. Returns the outcome, and the queue's document at the start of each run and at the
+    end."""
     documents: list[dict[str, Any]] = []
 
     def carry(codes: list[int], act: Callable[[int], None] = lambda _: None) -> Any:
@@ -324,19 +325,19 @@ def test_the_page_shows_a_queue_of_the_command_line(
     assert states[0][1:] == ["waiting", "waiting"]
     assert states[-1] == ["done", "done", "done"]
     assert [entry["run"] for entry in documents[-1]["entries"]] == outcome.numbers
-    # The agent takes no part in it: it was answered from the beginning.
+    # The agent takes no part in it: it was answered from the start.
     assert records.open_requests(db) == []
     assert queues.open_of_agent(db) == []
 
 
-def test_a_run_of_it_can_be_taken_out_and_a_failure_ends_it(
+def test_a_run_of_it_can_be_removed_and_a_failure_ends_it(
     in_turn: Callable[..., Any], db: sqlite3.Connection
 ) -> None:
     def meanwhile(number: int) -> None:
         agents.cancel(db, {"queue": number, "place": 1})
         with pytest.raises(Refused, match="has this drive"):
             agents.check_free(db, {"identity_key": sample.practice().identity.key()})
-        # An agent that begins leaves it alone.
+        # An agent that starts leaves it alone.
         agents.close_all(db)
 
     numbers: list[int] = []

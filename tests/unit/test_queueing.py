@@ -1,4 +1,4 @@
-"""The NCQ and UASP verdict: the measured ratio beside what the system states."""
+"""The NCQ and UASP verdict: the measured ratio compared with what the system states."""
 
 from __future__ import annotations
 

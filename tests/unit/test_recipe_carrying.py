@@ -1,4 +1,4 @@
-"""What carries recipes out, without a drive: turns, rules watched, lost children, letting go."""
+"""Running recipes, without a drive: turns, stop rules, lost children, ejecting drives."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def no_wait() -> None:
 
 
 class Waiting:
-    """Somebody with a turn, in a thread, until it is told to end."""
+    """A thread that waits for its turn and keeps it until `finish`."""
 
     def __init__(self, *, exclusive: bool = False, controller: str = "a", most: int = 2) -> None:
         self.has_it = threading.Event()
@@ -182,7 +182,7 @@ def test_a_test_whose_asker_has_died_ends(bench_home: Path) -> None:
     assert watch.reason is None
 
 
-def test_a_verdict_is_found_by_the_runs_that_it_rests_on(bench_home: Path, stand_in: None) -> None:
+def test_a_verdict_is_found_by_the_runs_that_it_uses(bench_home: Path, stand_in: None) -> None:
     run = recorded(bench_home)
     (verdict,) = parallel_drives.carry_out(build_requests("dies"), bench_home, threading.Event())
     verdict["runs"] = [{"number": run.number}]
@@ -297,7 +297,7 @@ def test_what_is_asked_goes_through_unchanged() -> None:
     assert Ask.from_json(json.loads(json.dumps(ask.to_json()))) == ask
 
 
-def test_what_drives_share_is_told(tmp_path: Path) -> None:
+def test_links_that_drives_share_are_reported(tmp_path: Path) -> None:
     root = tmp_path / "sys/devices/pci0000:00/0000:00:14.0/usb2"
     for name, port in (("sda", "2-1/2-1.1"), ("sdb", "2-1/2-1.2"), ("sdc", "2-2")):
         (root / port / "block" / name).mkdir(parents=True)
@@ -323,7 +323,7 @@ def test_how_many_of_a_controller_is_a_setting() -> None:
         settings.read("\nper_controller = 0", "x.toml")
 
 
-# ---- letting go
+# ---- ejecting drives
 
 
 Play = Callable[..., Tree]
@@ -350,7 +350,7 @@ def test_a_usb_drive_is_ejected_or_its_port_switched_off(played: Play, tmp_path:
     assert eject.switch(tree, "sdb", power_off=True) == tmp_path / usb / "remove"
 
 
-def test_no_other_drive_goes_along(played: Play) -> None:
+def test_no_other_drive_is_ejected_as_well(played: Play) -> None:
     usb = "sys/devices/pci0000:00/0000:00:14.0/usb2/2-2"
     tree = played("enclosure-two-luns", "sys/block/sda/device/delete", f"{usb}/remove")
     with pytest.raises(BadInput, match="sdb is on the same device and would go along"):
@@ -358,7 +358,7 @@ def test_no_other_drive_goes_along(played: Play) -> None:
     assert eject.switch(tree, "sda", power_off=False).name == "delete"
 
 
-def test_no_cd_and_no_interface_in_use_goes_along(played: Play, tmp_path: Path) -> None:
+def test_no_cd_and_no_interface_in_use_is_ejected_as_well(played: Play, tmp_path: Path) -> None:
     usb = "sys/devices/pci0000:00/0000:00:14.0/usb1/1-3"
     tree = played("bot-stick", "sys/block/sdb/device/delete", f"{usb}/remove")
     other = tmp_path / usb / "1-3:1.1"
@@ -451,7 +451,7 @@ def test_a_drive_that_hangs_is_not_waited_for(kernel: Kernel, name: str) -> None
     assert kernel.ran[-2:] == [name, "released"]
 
 
-def test_a_drive_that_stays_is_told(kernel: Kernel) -> None:
+def test_a_drive_that_stays_is_reported(kernel: Kernel) -> None:
     kernel.stays = True
     with pytest.raises(Refused, match="is still there; do not pull it yet"):
         eject.let_go(replace(drive("sda", "2-1", "A"), diskseq=5), power_off=False)
@@ -459,7 +459,7 @@ def test_a_drive_that_stays_is_told(kernel: Kernel) -> None:
     eject.let_go(replace(drive("sda", "2-1", "A"), diskseq=4), power_off=False)
 
 
-def test_a_kernel_that_will_not_is_told(kernel: Kernel) -> None:
+def test_an_error_of_the_kernel_is_reported(kernel: Kernel) -> None:
     kernel.code = 1
     with pytest.raises(Refused, match="delete: I/O error"):
         eject.let_go(drive("sda", "2-1", "A"), power_off=False)

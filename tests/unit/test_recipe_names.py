@@ -136,7 +136,7 @@ def bench(value: str) -> settings.Settings:
 
 
 def started(home: Path, value: str) -> tuple[list[Any], dict[str, Any], list[str]]:
-    """A blank drive is plugged into slot 1 of a bench: tests begun, the slot, the lines told."""
+    """Plugs a blank drive into slot 1 of a bench: the tests started, the slot, the event lines."""
     requests: list[Any] = []
 
     class Silent:
@@ -171,7 +171,7 @@ def started(home: Path, value: str) -> tuple[list[Any], dict[str, Any], list[str
     return requests, slot, lines
 
 
-def test_a_pinned_recipe_starts_by_itself(home: Path) -> None:
+def test_a_pinned_recipe_starts_automatically(home: Path) -> None:
     upload(home, "shop", MINE)
     requests, slot, _ = started(home, settings.pinned("shop", MINE.encode()))
     assert [item.ask.recipe for item in requests] == [MINE.encode()]
@@ -208,7 +208,7 @@ def test_a_recipe_that_an_update_changed_waits_for_its_owner(home: Path) -> None
     assert "changed (its SHA-256 is" in slot["said"]
 
 
-def test_an_empty_slot_says_so_too(home: Path) -> None:
+def test_an_empty_slot_shows_the_reason_too(home: Path) -> None:
     station = autostart_rules.hands(bench(OURS), home, lambda line: None)
     with contextlib.closing(database.open_writer(home)) as db:
         station.look([], ())

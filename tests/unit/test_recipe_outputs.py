@@ -162,7 +162,7 @@ def test_csv_is_no_formula() -> None:
     assert not any(cell[:1] in ("=", "+", "@") for row in rows[1:] for cell in row)
 
 
-def test_nothing_at_all_is_told_as_that() -> None:
+def test_outputs_without_any_verdict() -> None:
     assert outputs.document([])["exit_code"] == 0
     assert Xml.fromstring(outputs.junit([])).get("tests") == "0"
     assert outputs.csv_text([]).count("\n") == 1

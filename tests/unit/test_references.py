@@ -1,4 +1,4 @@
-"""Reference figures: what a file may hold, and that every mistake is told with its line."""
+"""Reference results: the contents of a file, and every error reported with its line."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_spreadsheets_csv_is_read() -> None:
         ('T7,"cdm', "not CSV"),
     ],
 )
-def test_what_is_wrong_in_a_row_is_told_with_its_line(row: str, said: str) -> None:
+def test_an_error_in_a_row_is_reported_with_its_line(row: str, said: str) -> None:
     with pytest.raises(BadInput) as caught:
         read((HEAD + ROW + row + "\n").encode(), "my.csv")
     assert caught.value.message.startswith("my.csv: line 3: ")
@@ -93,7 +93,7 @@ def test_what_is_wrong_in_a_row_is_told_with_its_line(row: str, said: str) -> No
         (TOML, "x = " + "[" * 5000, "my.toml"),
     ],
 )
-def test_what_is_wrong_in_toml_is_told_with_its_line(old: str, new: str, said: str) -> None:
+def test_an_error_in_toml_is_reported_with_its_line(old: str, new: str, said: str) -> None:
     text = TOML.replace(old, new)
     assert text != TOML
     with pytest.raises(BadInput) as caught:
@@ -118,7 +118,7 @@ def test_what_is_wrong_in_toml_is_told_with_its_line(old: str, new: str, said: s
     ],
     ids=lambda value: ascii(value)[:20],
 )  # fmt: skip
-def test_what_is_no_such_file_is_told(raw: bytes, name: str, said: str) -> None:
+def test_a_file_of_another_kind_is_reported(raw: bytes, name: str, said: str) -> None:
     with pytest.raises(BadInput) as caught:
         read(raw, name)
     assert said in caught.value.message
@@ -190,7 +190,7 @@ def test_the_command_line_takes_lists_and_removes_them(
         captured = capsys.readouterr()
         assert message in captured.err
         assert len(captured.err.splitlines()) == 1
-    # Nothing of the file with a mistake was kept.
+    # Nothing of the file with an error was saved.
     assert cli.invoke(["reference", "list"]) == 0
     assert "1040" in capsys.readouterr().out
     assert cli.invoke(["reference", "remove", *map(str, numbers)]) == 0

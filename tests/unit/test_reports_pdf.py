@@ -124,7 +124,7 @@ def test_nothing_lies_outside_of_the_page() -> None:
             assert x + width <= 595.28 - 41 + 3, text
 
 
-def test_letters_that_the_fonts_lack_are_replaced_and_it_is_told() -> None:
+def test_letters_that_the_fonts_lack_are_replaced_with_a_note() -> None:
     (plain,) = texts(read(pdf.document(report(Text("µs ±5 °C – 57\u202f739")))))
     assert "µs ±5 °C – 57" in plain
     assert pdf.TOLD[:40] not in plain

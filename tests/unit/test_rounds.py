@@ -1,5 +1,5 @@
-"""The runner skips the rounds that their suite says are over, and nothing else; and it tells the
-sampler which step goes on."""
+"""The runner skips the rounds after the end that the suite reports, and nothing else. It sets the
+running step in the sampler."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_rounds_after_the_last_one_needed_are_skipped_at_once() -> None:
     assert suite.asked == [("A", 1), ("A", 2), ("B", 1), ("B", 2)]
 
 
-def test_a_group_that_follows_without_a_step_between_is_asked_anew() -> None:
+def test_the_suite_is_queried_again_for_a_group_that_follows_at_once() -> None:
     step_names, skipped = carried_out(Rounds(A=2, B=1), *A, *B)
     assert step_names == ["r1", "w1", "r2", "w2", "b1"]
     assert [(len(what), why) for what, why in skipped] == [

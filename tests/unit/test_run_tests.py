@@ -139,7 +139,7 @@ def test_a_lane_that_breaks_ends_the_others(
     assert calls == ["all"]
 
 
-def test_host_runs_beside_others_vms_side_by_side_and_accuracy_alone(
+def test_host_runs_with_others_vms_side_by_side_and_accuracy_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)

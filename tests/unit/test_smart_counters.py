@@ -64,5 +64,7 @@ NTFS = Signature(type="ntfs", usage="filesystem")
         (Contents(doubts=("it could not be read",), has_data=True), None),
     ],
 )
-def test_what_is_on_a_drive_is_told_in_a_few_words(contents: Contents, told: str | None) -> None:
+def test_the_contents_of_a_drive_are_described_in_a_few_words(
+    contents: Contents, told: str | None
+) -> None:
     assert contents.told() == told

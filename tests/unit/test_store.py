@@ -35,7 +35,7 @@ def test_a_fresh_store_is_migrated_and_private(bench_home: Path) -> None:
     assert (bench_home / "runs").stat().st_mode & 0o27 == 0
 
 
-def test_a_corrupt_store_is_kept_aside_and_told(
+def test_a_corrupt_store_is_set_aside_and_reported(
     bench_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     database.open_writer(bench_home).close()
@@ -134,10 +134,10 @@ def test_a_failed_migration_leaves_the_store_as_it_was(
     assert "later" not in tables
 
 
-def test_requests_and_their_answers_survive_the_table_made_anew(
+def test_requests_and_their_answers_survive_a_new_table(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """002: with answers pointing at the requests, and the numbers going on after the last one."""
+    """002: the answers refer to the requests, and the numbers continue after the last one."""
     every = database.migrations()
     with monkeypatch.context() as old:
         old.setattr(database, "migrations", lambda: every[:1])
@@ -295,7 +295,7 @@ def test_a_reader_waits_for_a_store_that_is_being_made(
     assert len(waited) == 1
 
 
-def test_a_store_that_nobody_goes_on_making_holds_nothing(
+def test_a_store_that_was_never_completed_is_no_store(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "MAKING_SECONDS", 0.0)

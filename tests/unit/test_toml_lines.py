@@ -105,7 +105,9 @@ def test_a_line_ends_at_no_other_sign() -> None:
         (f"a = {'9' * 5000}", None, "not TOML: "),
     ],
 )
-def test_what_is_no_toml_is_told_with_its_line(text: str, line: int | None, said: str) -> None:
+def test_text_that_is_no_toml_is_reported_with_its_line(
+    text: str, line: int | None, said: str
+) -> None:
     with pytest.raises(NotToml) as caught:
         parse(text)
     assert caught.value.line == line

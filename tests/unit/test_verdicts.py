@@ -108,7 +108,7 @@ READ = "SEQ1M Q8T1 read"
         (">=", "0.4", 'unit = "GB/s"', 300.0, 100.0, 25.0),
     ],
 )
-def test_a_limit_tells_measured_wanted_and_by_how_much(
+def test_a_limit_shows_measured_required_and_the_difference(
     op: str, wanted: str, more: str, measured: float, by: float | None, percent: float | None
 ) -> None:
     rules = recipe(limit("figure", READ, op, wanted, more))
@@ -150,7 +150,7 @@ def test_what_a_failed_limit_says() -> None:
     assert codes_of(judgement) == (["fact-limit"], [])
 
 
-def test_a_figure_over_all_passes_goes_before_those_of_single_ones() -> None:
+def test_a_result_over_all_passes_overrides_those_of_single_ones() -> None:
     passes = [{**figure(READ, value), "pass": at} for at, value in ((1, 100.0), (2, 500.0))]
     rules = recipe(limit("figure", READ, ">=", "400"))
     assert of(rules, run(*passes, figure(READ, 450.0)))["verdict"] == "pass"
@@ -180,7 +180,7 @@ def test_a_suite_that_was_run_twice_is_judged_by_both() -> None:
         ([], "", "figure-missing", "it gave none"),
     ],
 )  # fmt: skip
-def test_a_figure_that_cannot_be_judged_makes_the_test_inconclusive(
+def test_a_result_that_cannot_be_judged_makes_the_test_inconclusive(
     rows: list[Json], more: str, code: str, said: str
 ) -> None:
     judgement = of(recipe(limit("figure", READ, ">=", "400", more)), run(*rows))
@@ -266,14 +266,14 @@ def test_one_is_not_true() -> None:
         ({"state": "done", "exit_code": 5, "why": "no valid figure"}, "nothing-valid", 5),
     ],
 )
-def test_a_run_that_did_not_end_well_tells_nothing(how: Json, code: str, number: int) -> None:
+def test_a_run_that_did_not_end_well_is_inconclusive(how: Json, code: str, number: int) -> None:
     judgement = of(recipe(), run(**how))
     assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", number)
     assert codes_of(judgement) == ([], [code])
     assert "run 7 (cdm)" in judgement["why"]
 
 
-def test_a_failed_limit_goes_before_a_lost_drive_and_after_a_cancelled_test() -> None:
+def test_a_failed_limit_overrides_a_lost_drive_but_not_a_cancelled_test() -> None:
     rules = recipe(limit("figure", READ, ">=", "400"), suites=("cdm", "cdm:real"))
     slow = run(figure(READ, 100.0))
     lost_run = run(number=8, state="failed", exit_code=4, why="went away")
@@ -283,12 +283,12 @@ def test_a_failed_limit_goes_before_a_lost_drive_and_after_a_cancelled_test() ->
     cancelled_run = run(number=8, state="cancelled", exit_code=130, why="cancelled")
     judgement = of(rules, slow, cancelled_run)
     assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", 130)
-    # What decided is told, and what was measured stays.
+    # The deciding reason comes first, and the measured reason stays.
     assert judgement["why"].startswith("run 8 (cdm) cancelled")
     assert codes_of(judgement)[0] == ["figure-limit"]
 
 
-def test_a_suite_that_was_not_run_is_told() -> None:
+def test_a_suite_that_was_not_run_is_reported() -> None:
     rules = recipe(suites=("cdm", "das"))
     judgement = of(rules, run())
     assert codes_of(judgement) == ([], ["not-run"])
@@ -326,7 +326,7 @@ def test_a_scanned_serial_that_differs_is_a_fail() -> None:
     judgement = of(recipe(), scanned="S2")
     assert codes_of(judgement) == (["serial-mismatch"], [])
     assert "S2" in judgement["why"] and "S1" in judgement["why"]
-    # As it is carried out, without any run: no limit is judged, and no suite is missed.
+    # As in a real test, without any run: no limit is judged, and no suite is missing.
     judgement = judged(recipe(), Evidence(drive=drive()), scanned="S2")
     assert codes_of(judgement) == (["serial-mismatch"], [])
     assert (judgement["verdict"], judgement["exit_code"], judgement["limits"]) == ("fail", 1, [])
@@ -429,7 +429,7 @@ def why_not(
     return reason.text if reason else None
 
 
-def test_all_four_conditions_give_leave_and_each_missing_one_is_told() -> None:
+def test_all_four_conditions_are_required_and_each_missing_one_is_reported() -> None:
     for allow, port, plugged, blank in itertools.product((True, False), repeat=4):
         rules = replace(BLANK_ONLY, allow_erase=allow)
         drive_facts = drive(contents="nothing" if blank else "gpt partition table, ntfs")
@@ -449,7 +449,7 @@ def test_all_four_conditions_give_leave_and_each_missing_one_is_told() -> None:
             assert (sentence in refusal) == lacks, (refusal, sentence)
 
 
-def test_used_drives_are_erased_where_the_recipe_says_so() -> None:
+def test_used_drives_are_erased_where_the_recipe_allows_it() -> None:
     used = drive(contents="ntfs")
     assert why_not(ERASING, used, ("2-1.3",), True) is None
     refusal = why_not(replace(ERASING, allow_erase=False), used, ("2-1.3",), True)
@@ -464,7 +464,7 @@ def test_a_drive_that_is_not_free_is_never_erased(state: str | None) -> None:
     assert refusal is not None and refusal.startswith("erase not allowed: the drive is ")
 
 
-def test_what_cannot_be_told_is_not_erased() -> None:
+def test_a_drive_with_unknown_facts_is_not_erased() -> None:
     assert why_not(BLANK_ONLY, drive(contents=None), ("2-1.3",), True) is not None
     lacking = drive()
     del lacking["contents"]
@@ -633,7 +633,7 @@ def test_judging_changes_nothing_that_it_is_given() -> None:
 # ---- codes
 
 
-def test_every_code_is_told_in_the_docs() -> None:
+def test_every_code_is_in_the_docs() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
     tables = page.split("Codes are stable")[1].split("## ")[0]
     rows = re.findall(r"^\| `([a-z-]+)` \|", tables, re.MULTILINE)
