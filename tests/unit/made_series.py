@@ -27,16 +27,16 @@ def zones(*parts: tuple[float, float]) -> Speed:
 
 def falling(first: float, last: float, gb: float) -> Speed:
     """A hard disk: MB/s from `first` to `last`, linear by position."""
-    return lambda t, done: first + (last - first) * done / (gb * GB)
+    return lambda t, offset: first + (last - first) * offset / (gb * GB)
 
 
 def constant(mbps: float) -> Speed:
-    return lambda t, done: mbps
+    return lambda t, offset: mbps
 
 
 def slowed(inner: Speed, begin: float, end: float, factor: float) -> Speed:
     """`inner`, times `factor` from second `begin` to second `end`."""
-    return lambda t, done: inner(t, done) * (factor if begin <= t < end else 1.0)
+    return lambda t, offset: inner(t, offset) * (factor if begin <= t < end else 1.0)
 
 
 def fill(

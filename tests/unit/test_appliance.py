@@ -23,7 +23,7 @@ def build_stick(name: str, identity: str | None) -> Stick:
 
 
 @pytest.mark.parametrize(
-    ("ids", "parameter", "taken"),
+    ("ids", "parameter", "index"),
     [
         ([A], A, 0),
         ([A, B], B, 1),
@@ -39,12 +39,12 @@ def build_stick(name: str, identity: str | None) -> Stick:
     ],
 )
 def test_the_booted_stick_is_the_one_whose_id_the_loader_passed(
-    ids: list[str | None], parameter: str | None, taken: int | None
+    ids: list[str | None], parameter: str | None, index: int | None
 ) -> None:
     sticks = [build_stick(f"sd{chr(97 + at)}", name) for at, name in enumerate(ids)]
     stick, why = choose(sticks, parameter)
-    assert stick is (None if taken is None else sticks[taken])
-    assert bool(why) == (taken is None)
+    assert stick is (None if index is None else sticks[index])
+    assert bool(why) == (index is None)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The CrystalDiskMark-style suite: its plans against its source, its result from invented values."""
+"""The CrystalDiskMark-style suite: its plans against its source, its result from made-up values."""
 
 from __future__ import annotations
 

@@ -94,11 +94,11 @@ def test_suites_as_json_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> N
 def test_an_internal_error_is_70_with_a_report_and_no_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def broken(_name: str) -> None:
+    def fail_import(_name: str) -> None:
         raise RuntimeError("boom")
 
     monkeypatch.setattr("benchstick.cli.tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("benchstick.cli.importlib.import_module", broken)
+    monkeypatch.setattr("benchstick.cli.importlib.import_module", fail_import)
     assert cli.invoke(["drives", "--erase", "SECRET"]) == 70
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err

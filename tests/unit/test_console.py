@@ -134,10 +134,10 @@ def test_a_progress_line_shows_step_share_and_time() -> None:
     assert "████  " not in output.splitlines()[-9], "a run that is on hides how the last one ended"
 
 
-@pytest.mark.parametrize(("ended", "style"), [(PASS, "42"), (FAIL, "41")])
-def test_the_verdict_is_big_and_coloured_only_where_asked(ended: Ended, style: str) -> None:
-    view = replace(VIEW, ended=ended)
-    for line in banner_font.big(ended.ending.word, 78):
+@pytest.mark.parametrize(("outcome", "style"), [(PASS, "42"), (FAIL, "41")])
+def test_the_verdict_is_big_and_coloured_only_where_asked(outcome: Ended, style: str) -> None:
+    view = replace(VIEW, ended=outcome)
+    for line in banner_font.big(outcome.ending.word, 78):
         assert line.strip() in text(view)
     assert "\x1b" not in text(view)
     assert f"\x1b[0;1;37;{style}m" in "\n".join(frame(view, 80, 25, colours=True))

@@ -32,7 +32,7 @@ from tests.unit import test_compare, test_verdicts
 Json = dict[str, Any]
 Make = Callable[..., Json]
 
-FOUND = corrupt.finding(
+FINDING = corrupt.finding(
     step=6, name="BR, pass 1, compare", text="data differ: 1 file differs, the first: a: b",
     set_name="BR", pass_no=1, files=1,
     differences=[{"path": "a", "offset": 7, "what": "differs from there"}],
@@ -54,13 +54,13 @@ TEXT = "data corrupt: BR, pass 1, compare: data differ: 1 file differs, the firs
         ("failed", 6, "the store failed", (6, f"{TEXT}; then failed: the store failed")),
         ("cancelled", 130, "cancelled", (130, f"{TEXT}; then cancelled: cancelled")),
         ("interrupted", 70, None, (70, f"{TEXT}; then interrupted")),
-        ("failed", 4, FOUND["text"], (4, TEXT)),
+        ("failed", 4, FINDING["text"], (4, TEXT)),
     ],
 )
 def test_no_end_hides_that_data_is_corrupt(
     state: str, code: int, why: str | None, ends: tuple[int, str]
 ) -> None:
-    assert corrupt.end_of(state, code, why, [FOUND]) == ("corrupt", *ends)
+    assert corrupt.end_of(state, code, why, [FINDING]) == ("corrupt", *ends)
     assert corrupt.end_of(state, code, why, []) == (state, code, why)
 
 
@@ -80,7 +80,7 @@ def test_a_bench_shows_corrupt_data_from_afar_however_the_run_ended() -> None:
 
 def spoilt(state_code: int = 4, why: str = TEXT, *figures: Json, **more: Any) -> Json:
     return test_verdicts.run(
-        *figures, state="corrupt", exit_code=state_code, why=why, corrupt=[FOUND], **more
+        *figures, state="corrupt", exit_code=state_code, why=why, corrupt=[FINDING], **more
     )
 
 
@@ -165,9 +165,9 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
             named(step="s", name="BR read", value=1.0, unit="MB/s", target="t", pass_no=at)
             for at in (1, 2)
         ])  # fmt: skip
-        record.data_differs(3.0, FOUND, ["BR read"])
+        record.data_differs(3.0, FINDING, ["BR read"])
         before = records.run_json(db, record.number)
-        assert (before["corrupt"], before["exit_code"]) == ([FOUND], None)
+        assert (before["corrupt"], before["exit_code"]) == ([FINDING], None)
         # A page that looks before anybody has cleared up after a killed runner.
         paths.make_run_folder()
         row = records.find_run(db, record.number)
@@ -310,7 +310,7 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
         source=source, folder=tmp_path, cancel=None, not_copied={"left"}, check_cancelled=lambda: 0,
         tests_of_set=lambda name: [f"{name} write"],
         data_differs=lambda text, **more: reports.append({"text": text, **more}),
-        record=SimpleNamespace(invalidate_pass=lambda *given: invalid.append(given)),
+        record=SimpleNamespace(invalidate_pass=lambda *args: invalid.append(args)),
     )  # fmt: skip
     step = Verify(name="BR, pass 1, compare", seconds=1, set_name="BR", pass_no=1)
     outcome = executors.do_verify(work, step)

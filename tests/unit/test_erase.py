@@ -121,13 +121,13 @@ def test_no_second_sanitize_while_one_is_running(drive_json: Make) -> None:
         plan_of(drive_json(transport="nvme", sanitize_state="in progress"))
 
 
-LEFT = {"run": 7, "rung": "overwrite", "phase": "erasing", "written": 1 << 30, "samples": 500,
-        "mark_size": 4096}  # fmt: skip
+OLD_PURGE = {"run": 7, "rung": "overwrite", "phase": "erasing", "written": 1 << 30, "samples": 500,
+             "mark_size": 4096}  # fmt: skip
 
 
 def test_an_interrupted_purge_resumes_with_its_own_method_and_marks(drive_json: Make) -> None:
     drive = drive_json(**TRIM)
-    drive[UNFINISHED] = {"value": LEFT, "unit": None, "source": "run 7"}
+    drive[UNFINISHED] = {"value": OLD_PURGE, "unit": None, "source": "run 7"}
     plan = plan_of(drive, rung="resume", samples="16")
     assert kinds(plan) == ["purge", "read-back"]
     assert (the_purge(plan).rung, the_purge(plan).resumes) == ("overwrite", 7)
@@ -143,7 +143,7 @@ SATA = {"transport": "sata", "security_erase": "supported"}
 
 
 def left_on(drive: dict[str, Any], rung: str, **more: object) -> dict[str, Any]:
-    record = {**LEFT, "rung": rung, "written": 0, **more}
+    record = {**OLD_PURGE, "rung": rung, "written": 0, **more}
     return {**drive, UNFINISHED: {"value": record, "unit": None, "source": "run 7"}}
 
 
@@ -279,7 +279,7 @@ def figures(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("made", "verdict"),
+    ("measurements", "verdict"),
     [
         (figures({"zeros": 1000}), "pass"),
         (figures({"zeros": 990, "mark": 10}), "fail"),
@@ -288,10 +288,10 @@ def figures(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
     ],
 )
 def test_the_verdict_depends_on_the_marks(
-    drive_json: Make, made: list[dict[str, Any]], verdict: str
+    drive_json: Make, measurements: list[dict[str, Any]], verdict: str
 ) -> None:
     plan = plan_of(drive_json(**TRIM))
-    result = registry.find("erase").result(plan, made, drive_json())
+    result = registry.find("erase").result(plan, measurements, drive_json())
     assert result.document["verdict"] == verdict
     assert result.document["certificate"] == (verdict == "pass")
 
@@ -334,7 +334,7 @@ def test_a_certificate_says_what_was_done_by_what_and_what_it_is_not(drive_json:
     json.dumps(cert)
 
 
-def test_a_certificate_of_a_purge_in_two_runs_names_both(drive_json: Make) -> None:
+def test_a_certificate_of_a_resumed_purge_names_the_earlier_run(drive_json: Make) -> None:
     document = run_document(drive_json())
     assert certificate(document)["purge"]["goes_on_with_run"] is None
     assert "Goes on" not in certificate(document)["text"]

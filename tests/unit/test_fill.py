@@ -94,7 +94,7 @@ def test_jagged_series_are_joined_and_calm_ones_left_alone() -> None:
     calm, _ = busy_points(fill(constant(200), 20, noise=0.05))
     assert calmed(calm) == (calm, 1)
     jagged, _ = busy_points(
-        fill(lambda t, done: 100.0 if math.floor(t * 0.7) % 2 else 900.0, 100, noise=0.02)
+        fill(lambda t, offset: 100.0 if math.floor(t * 0.7) % 2 else 900.0, 100, noise=0.02)
     )
     joined, each = calmed(jagged)
     assert each > 1

@@ -44,17 +44,17 @@ class Test:
 
     def __init__(self, drive: Drive, slot: str, ticket: Ticket) -> None:
         self.drive, self.slot, self.ticket = drive, slot, ticket
-        self.found: dict[str, Any] | None = None
+        self.document: dict[str, Any] | None = None
 
     def is_alive(self) -> bool:
-        return self.found is None
+        return self.document is None
 
     def end(self) -> None:
-        self.found = build_verdict(9, "inconclusive", "cancelled")
+        self.document = build_verdict(9, "inconclusive", "cancelled")
 
     def verdict(self) -> Mapping[str, Any]:
-        assert self.found is not None
-        return self.found
+        assert self.document is not None
+        return self.document
 
 
 class Bench:
@@ -75,7 +75,7 @@ class Bench:
             self.lines.append,
         )
 
-    def told(self) -> list[dict[str, str]]:
+    def take_events(self) -> list[dict[str, str]]:
         """The events since the last time, without their times."""
         events = [dict(word.split("=", 1) for word in shlex.split(line)) for line in self.lines]
         self.lines.clear()
@@ -119,7 +119,7 @@ def test_a_drive_is_tested_after_the_countdown_once(bench: Bench) -> None:
     (test,) = bench.tests
     assert (test.slot, test.drive.code, test.ticket) == ("slot 1", "S1", Ticket(asset="A-1"))
     assert bench.go(100)["state"] == "testing"
-    test.found = build_verdict(3, "fail", "too slow")
+    test.document = build_verdict(3, "fail", "too slow")
     slot = bench.go(1)
     assert [slot[name] for name in ("state", "verdict", "word", "said")] == [
         "done", 3, "fail", "too slow",
@@ -147,12 +147,12 @@ def test_a_shared_link_is_reported_before_the_drives_test(bench: Bench, tmp_path
     assert bench.go()["said"] is None
     bench.go(10)
     bench.drives.append(replace(drive(6, "2-2", "S2"), name="sdb"))
-    bench.told()
+    bench.take_events()
     bench.go()
     message = "USB hub 2-1 is shared by S1, S2: 500 MB/s at most, 250 each"
     one, two = bays.list_slots(bench.db)
     assert (one["state"], two["state"], two["said"]) == ("testing", "countdown", message)
-    assert [(words["event"], words.get("said")) for words in bench.told()] == [
+    assert [(words["event"], words.get("said")) for words in bench.take_events()] == [
         ("plugged", None), ("countdown", message),
     ]  # fmt: skip
 
@@ -214,7 +214,7 @@ def test_a_bridge_that_resets_is_not_tested_again(bench: Bench) -> None:
     # It came back as another disk while it was tested, and once more after.
     bench.drives = [drive(6)]
     bench.go(1)
-    bench.tests[0].found = build_verdict(1, "pass", None)
+    bench.tests[0].document = build_verdict(1, "pass", None)
     bench.go(1)
     assert bench.go(1)["word"] == "pass"
     bench.drives = []
@@ -240,14 +240,14 @@ def test_a_test_is_ended_and_gives_its_verdict(bench: Bench) -> None:
     bench.go(10)
     assert len(bench.tests) == 2
     bench.hands.close()
-    assert bench.tests[1].found is not None
+    assert bench.tests[1].document is not None
 
 
 def test_a_test_without_a_verdict(bench: Bench) -> None:
     bench.drives = [drive()]
     bench.go()
     bench.go(10)
-    bench.tests[0].found = {"error": {"code": 6, "message": "the store failed"}}
+    bench.tests[0].document = {"error": {"code": 6, "message": "the store failed"}}
     slot = bench.go()
     assert (slot["word"], slot["said"]) == ("inconclusive", "the store failed")
 
@@ -257,39 +257,39 @@ OF = {"slot": "slot 1", "drive": "S1", "model": "Model", "serial": "S1", "port":
 
 def test_each_event_is_reported_as_it_happens(bench: Bench) -> None:
     bench.go()
-    assert bench.told() == []
+    assert bench.take_events() == []
     bench.drives = [drive()]
     bench.go()
-    assert bench.told() == [
+    assert bench.take_events() == [
         {"event": "plugged", **OF}, {"event": "countdown", **OF, "seconds": "10"},
     ]  # fmt: skip
     bench.go(5)
-    assert bench.told() == []
+    assert bench.take_events() == []
     bench.hands.asked({"slot": "slot 1", "do": "stop"})
-    assert bench.told() == [{"event": "stopped", **OF, "what": "countdown"}]
+    assert bench.take_events() == [{"event": "stopped", **OF, "what": "countdown"}]
     bench.hands.asked({"slot": "slot 1", "do": "again"})
-    assert bench.told() == [{"event": "countdown", **OF, "seconds": "10"}]
+    assert bench.take_events() == [{"event": "countdown", **OF, "seconds": "10"}]
     barcode_scans.keep(bench.db, "scanner", "A-1", "asset", "A-1")
     bench.go(10)
-    assert bench.told() == [{"event": "begun", **OF, "asset": "A-1"}]
+    assert bench.take_events() == [{"event": "begun", **OF, "asset": "A-1"}]
     bench.hands.asked({"slot": "slot 1", "do": "stop"})
-    assert bench.told() == [{"event": "stopped", **OF, "what": "test"}]
+    assert bench.take_events() == [{"event": "stopped", **OF, "what": "test"}]
     bench.go()
-    *_, last = bench.told()
+    *_, last = bench.take_events()
     assert (last["event"], last["verdict"], last["why"]) == ("verdict", "inconclusive", "cancelled")
     bench.go(10)
-    assert bench.told() == []
+    assert bench.take_events() == []
     bench.drives = []
     bench.go()
     bench.go(3)
-    assert bench.told() == [{"event": "pulled", **OF}]
+    assert bench.take_events() == [{"event": "pulled", **OF}]
 
 
 def test_a_drive_that_is_not_tested_is_reported_once_with_the_reason(bench: Bench) -> None:
     bench.drives = [drive(), drive(6, port="2-2", serial="S2")]
     bench.go(hotplugs=(6,))
     bench.go(3, hotplugs=(6,))
-    events = bench.told()
+    events = bench.take_events()
     assert [(words["event"], words["slot"]) for words in events] == [
         ("plugged", "slot 1"), ("plugged", "slot 2"), ("countdown", "slot 2"),
     ]  # fmt: skip
@@ -297,28 +297,28 @@ def test_a_drive_that_is_not_tested_is_reported_once_with_the_reason(bench: Benc
     bench.drives = [drive(), drive(7, serial="S3")]
     bench.go()
     bench.go(3)
-    events = bench.told()
+    events = bench.take_events()
     assert [words["event"] for words in events] == ["plugged", "pulled"]
     assert (events[0]["drive"], events[0]["said"]) == ("S1,S3", SEVERAL)
     # A kernel that does not count its disks.
     bench.drives = [drive(None)]
     bench.go()
     bench.go(3)
-    assert [words["event"] for words in bench.told()] == ["plugged"]
+    assert [words["event"] for words in bench.take_events()] == ["plugged"]
 
 
 def test_a_test_that_has_no_verdict_and_one_that_the_end_of_the_agent_ends(bench: Bench) -> None:
     bench.drives = [drive(), drive(6, port="2-2", serial="S2")]
     bench.go()
     bench.go(10)
-    bench.tests[0].found = {"error": {"code": 6, "message": "the store failed"}}
+    bench.tests[0].document = {"error": {"code": 6, "message": "the store failed"}}
     bench.go()
-    assert bench.told()[-1] == {
+    assert bench.take_events()[-1] == {
         "event": "verdict", "slot": "slot 1", "drive": "S1", "model": "Model",
         "verdict": "inconclusive", "exit_code": "6", "why": "the store failed",
     }  # fmt: skip
     bench.hands.close()
-    last = bench.told()[-1]
+    last = bench.take_events()[-1]
     assert (last["event"], last["why"]) == ("verdict", "cancelled")
 
 
@@ -330,7 +330,7 @@ def test_without_a_recipe_nothing_starts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "expected"),
     [
         ({}, "there are: slot 1, slot 2"),
         ({"slot": "slot 3", "do": "stop"}, "no such slot"),
@@ -339,28 +339,28 @@ def test_without_a_recipe_nothing_starts(tmp_path: Path) -> None:
         ({"slot": "slot 1", "do": "again"}, "'again' is not to be had"),
     ],
 )
-def test_odd_requests(bench: Bench, body: dict[str, Any], said: str) -> None:
+def test_odd_requests(bench: Bench, body: dict[str, Any], expected: str) -> None:
     with pytest.raises(BadInput) as error:
         bench.hands.asked(body)
-    assert said in error.value.message
+    assert expected in error.value.message
 
 
 # ---- tests that somebody asks for
 
 
 class Asking(Bench):
-    """A bench that takes requests for tests; what was asked of whom."""
+    """A bench that accepts requests for tests. `requests` has recipe and drive of each."""
 
     def __init__(self, db: sqlite3.Connection, root: Path) -> None:
         super().__init__(db, root)
         self.hands = Hands(
             {"slot 1": ("2-1",), "slot 2": ("2-2",)}, 10.0, self.begin, Tree(root),
-            lambda: self.clock, self.lines.append, self.wanted,
+            lambda: self.clock, self.lines.append, self.accept,
         )  # fmt: skip
-        self.asked: list[tuple[Any, str]] = []
+        self.requests: list[tuple[Any, str]] = []
 
-    def wanted(self, body: Mapping[str, Any], drive: Drive) -> Begin:
-        self.asked.append((body["recipe"], drive.code))
+    def accept(self, body: Mapping[str, Any], drive: Drive) -> Begin:
+        self.requests.append((body["recipe"], drive.code))
         return self.begin
 
 
@@ -383,14 +383,14 @@ def test_a_requested_test_starts_at_once_in_its_slot(asking: Asking) -> None:
     asking.hands.asked(wish(drive()))
     slot = asking.go(hotplugs=())
     assert (slot["state"], slot["code"], slot["said"]) == ("testing", "S1", None)
-    assert asking.asked == [("mine", "S1")]
+    assert asking.requests == [("mine", "S1")]
     assert (asking.tests[0].slot, asking.tests[0].ticket.asset) == ("slot 1", "A-1")
     with pytest.raises(Refused, match="is being tested"):
         asking.hands.asked(wish(drive()))
-    asking.tests[0].found = build_verdict(4, "pass", None)
+    asking.tests[0].document = build_verdict(4, "pass", None)
     assert asking.go(hotplugs=())["word"] == "pass"
     assert len(asking.tests) == 1
-    events = asking.told()
+    events = asking.take_events()
     assert events[:2] == [
         {"event": "plugged", **OF, "said": NOT_SEEN}, {"event": "begun", **OF, "asset": "A-1"},
     ]  # fmt: skip
@@ -425,8 +425,10 @@ def test_a_requested_test_runs_outside_the_slots_as_well(asking: Asking) -> None
     asking.go()
     assert [slot["state"] for slot in bays.list_slots(asking.db)] == ["empty", "empty", "testing"]
     asking.hands.close()
-    assert [test.found is not None for test in asking.tests] == [True, True]
-    lines = [words for words in asking.told() if words["event"] in ("begun", "stopped", "verdict")]
+    assert [test.document is not None for test in asking.tests] == [True, True]
+    lines = [
+        words for words in asking.take_events() if words["event"] in ("begun", "stopped", "verdict")
+    ]
     events = [words["event"] for words in lines]
     assert events == ["begun", "stopped", "verdict", "begun", "verdict"]
     assert (lines[1]["drive"], lines[1]["what"], lines[1].get("slot")) == ("S9", "test", None)
@@ -478,7 +480,7 @@ def test_a_request_of_the_page_is_checked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests: list[Any] = []
-    monkeypatch.setattr(parallel_drives, "Child", lambda asked, home: requests.append(asked))
+    monkeypatch.setattr(parallel_drives, "Child", lambda request, home: requests.append(request))
     monkeypatch.setattr(library, "folder", lambda: tmp_path / "none")
     good = "[[suite]]\nname = 'cdm'\n[[limit]]\npeak = 'temperature'\nop = '<='\nvalue = 70\n"
     with contextlib.closing(database.open_writer(tmp_path)) as db:

@@ -47,7 +47,7 @@ def test_survived(tmp_path: Path, dotconfig: str, fragment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dotconfig", "fragment", "said"),
+    ("dotconfig", "fragment", "expected"),
     [
         ("", "CONFIG_USB_UAS=y\n", "wanted CONFIG_USB_UAS=y"),
         ("# CONFIG_USB_UAS is not set\n", "CONFIG_USB_UAS=y\n", "has n"),
@@ -55,10 +55,10 @@ def test_survived(tmp_path: Path, dotconfig: str, fragment: str) -> None:
         ('CONFIG_A="x"\n', 'CONFIG_A="y"\n', 'has "x"'),
     ],
 )
-def test_lost(tmp_path: Path, dotconfig: str, fragment: str, said: str) -> None:
+def test_lost(tmp_path: Path, dotconfig: str, fragment: str, expected: str) -> None:
     answer = check(tmp_path, dotconfig, fragment)
     assert answer.returncode == 1
-    assert said in answer.stderr
+    assert expected in answer.stderr
 
 
 def test_later_fragment_counts(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ CALM: dict[str, tuple[Speed, float, float | None]] = {
     "a fast first second": (slowed(constant(200), 0, 1.4, 4.5), 30, None),
     "two slow seconds at the end": (zones((19.8, 200), (0, 100)), 20, None),
     "1.5 slow seconds of every ten": (
-        lambda t, done: 20.0 if t % 10 < 1.5 else 200.0, 40, None,
+        lambda t, offset: 20.0 if t % 10 < 1.5 else 200.0, 40, None,
     ),
 }  # fmt: skip
 

@@ -67,7 +67,7 @@ def write(tmp_path: Path, info: Any, **environment: str) -> subprocess.Completed
 
 
 @pytest.mark.parametrize(
-    ("said", "expression"),
+    ("licence", "expression"),
     [
         ("MIT", "MIT"),
         ("GPL-2.0", "GPL-2.0-only"),
@@ -90,9 +90,9 @@ def write(tmp_path: Path, info: Any, **environment: str) -> subprocess.Completed
     ],
 )
 def test_only_what_is_certain_becomes_an_expression(
-    script: ModuleType, said: str, expression: str | None
+    script: ModuleType, licence: str, expression: str | None
 ) -> None:
-    assert script.expression(said) == expression
+    assert script.expression(licence) == expression
 
 
 def test_the_document_has_what_goes_into_the_image(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_the_front_end_is_listed_where_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "licence", "said"),
+    ("fields", "licence", "text"),
     [
         ("License-Expression: MIT\n", "MIT", None),
         ("License: ZPL 2.1\nClassifier: License :: OSI Approved :: Zope\n", None, "ZPL 2.1"),
@@ -216,13 +216,13 @@ def test_the_front_end_is_listed_where_it_is(tmp_path: Path) -> None:
     ],
 )
 def test_a_python_package_is_taken_at_its_word(
-    tmp_path: Path, fields: str, licence: str | None, said: str | None
+    tmp_path: Path, fields: str, licence: str | None, text: str | None
 ) -> None:
     folder = tmp_path / "x-1.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: X\nVersion: 1\n{fields}")
     package = licences.of_distribution(metadata.Distribution.at(folder))
-    assert package == {"name": "X", "version": "1", "licence": licence, "said": said}
+    assert package == {"name": "X", "version": "1", "licence": licence, "said": text}
 
 
 def test_the_command_prints_a_table_or_the_document(capsys: pytest.CaptureFixture[str]) -> None:

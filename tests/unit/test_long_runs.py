@@ -32,13 +32,13 @@ class Record:
     def __init__(self) -> None:
         self.db: object = object()
         self.number = 1
-        self.written: list[list[int]] = []
+        self.batches: list[list[int]] = []
         self.fails = False
 
     def samples(self, samples: Sequence[Sample]) -> None:
         if self.fails:
             raise StoreFailed("the store failed")
-        self.written.append([sample.n for sample in samples])
+        self.batches.append([sample.n for sample in samples])
 
 
 def one(n: int) -> Sample:
@@ -85,10 +85,10 @@ def pass_seconds(runner: Runner, sampler: Sampler, begin: int, end: int) -> None
 def test_each_sample_is_written_once(runner: tuple[Runner, Record, Sampler]) -> None:
     step_runner, record, sampler = runner
     pass_seconds(step_runner, sampler, 0, 86400)
-    flat = [n for batch in record.written for n in batch]
+    flat = [n for batch in record.batches for n in batch]
     assert flat == list(range(len(flat)))
     assert len(flat) > 86400 - 62
-    assert max(len(batch) for batch in record.written) <= 62
+    assert max(len(batch) for batch in record.batches) <= 62
     # What the in-flight median and the series by second need is still there.
     assert len(sampler.pending()) == 86400
 
@@ -101,7 +101,7 @@ def test_what_failed_is_written_the_next_time(runner: tuple[Runner, Record, Samp
         pass_seconds(step_runner, sampler, 60, 61)
     record.fails = False
     pass_seconds(step_runner, sampler, 61, 62)
-    assert record.written == [list(range(62))]
+    assert record.batches == [list(range(62))]
 
 
 def test_another_store_gets_all_of_the_step(runner: tuple[Runner, Record, Sampler]) -> None:
@@ -109,7 +109,7 @@ def test_another_store_gets_all_of_the_step(runner: tuple[Runner, Record, Sample
     pass_seconds(step_runner, sampler, 0, 130)
     record.db = object()
     pass_seconds(step_runner, sampler, 130, 200)
-    assert record.written[-1][0] == 0
+    assert record.batches[-1][0] == 0
 
 
 def busy(n: int) -> Sample:
@@ -236,19 +236,19 @@ def test_a_step_that_ends_while_its_share_is_asked_does_not_end_the_record(
     class Ending:
         """The runner's thread takes the share away after it was seen, before it is called."""
 
-        asked = 0
+        calls = 0
 
         @property
         def share(self) -> Callable[[], float] | None:
-            self.asked += 1
-            return None if self.asked > 1 else lambda: 0.5
+            self.calls += 1
+            return None if self.calls > 1 else lambda: 0.5
 
     work = Ending()
     for name in ("sampler", "index", "now", "bytes_done"):
         setattr(work, name, getattr(step_runner.work, name))
     step_runner.work = work  # type: ignore[assignment]
     step_runner._show_progress()
-    assert work.asked == 1
+    assert work.calls == 1
 
 
 def test_a_drive_lost_in_a_long_idle_time_is_reported_at_once() -> None:

@@ -56,7 +56,7 @@ def test_a_sheet_is_read_unchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
         ('model = "Crucial X9 Pro*"\n', "", "line 1: model: is missing"),
         ('"Crucial X9 Pro*"', "7", "line 2: model: text is wanted"),
@@ -81,13 +81,13 @@ def test_a_sheet_is_read_unchanged() -> None:
         (TOML, "", "my.toml: empty"),
     ],
 )
-def test_an_error_is_reported_with_its_line(old: str, new: str, said: str) -> None:
+def test_an_error_is_reported_with_its_line(old: str, new: str, expected: str) -> None:
     text = TOML.replace(old, new)
     assert text != TOML
     with pytest.raises(BadInput) as caught:
         read(text.encode(), "my.toml")
     assert caught.value.message.startswith("my.toml: ")
-    assert said in caught.value.message
+    assert expected in caught.value.message
     assert "\n" not in caught.value.message
 
 

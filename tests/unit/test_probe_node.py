@@ -39,12 +39,14 @@ def failing(times: int) -> Reads:
     return preadv
 
 
-@pytest.mark.parametrize(("times", "said"), [(0, "ok"), (1, "ok"), (2, "4096: Input/output error")])
+@pytest.mark.parametrize(
+    ("times", "status"), [(0, "ok"), (1, "ok"), (2, "4096: Input/output error")]
+)
 def test_only_what_fails_twice_cannot_be_read(
-    node: int, monkeypatch: pytest.MonkeyPatch, times: int, said: str
+    node: int, monkeypatch: pytest.MonkeyPatch, times: int, status: str
 ) -> None:
     monkeypatch.setattr(os, "preadv", failing(times))
-    assert probe_node.read_ranges(node, ["4096:4096"]) == (said, "none")
+    assert probe_node.read_ranges(node, ["4096:4096"]) == (status, "none")
 
 
 def test_a_short_read_is_reported_with_the_missing_bytes(node: int) -> None:

@@ -39,7 +39,7 @@ def recorded(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("file", "wanted"),
+    ("file", "expected"),
     [
         ("ready", AtaSecurity(supported=True, enhanced=True, minutes=2, enhanced_minutes=8)),
         ("frozen", AtaSecurity(supported=True, frozen=True, enhanced=True, minutes=2,
@@ -57,8 +57,8 @@ def recorded(name: str) -> str:
         ("none", AtaSecurity()),
     ],
 )  # fmt: skip
-def test_the_security_section_of_hdparm(file: str, wanted: AtaSecurity) -> None:
-    assert parse_ata_security(recorded(f"hdparm-I-{file}.txt")) == wanted
+def test_the_security_section_of_hdparm(file: str, expected: AtaSecurity) -> None:
+    assert parse_ata_security(recorded(f"hdparm-I-{file}.txt")) == expected
 
 
 @pytest.mark.parametrize("text", ["", "\n/dev/sda:\n HDIO_DRIVE_CMD(identify) failed\n"])
@@ -97,7 +97,7 @@ def test_what_is_no_sanitize_log_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "wanted"),
+    ("file", "expected"),
     [
         ("2.3-id-ns-512", LbaFormat(0, 512, 0, 0, 0, 0)),
         ("2.3-id-ns-4k", LbaFormat(1, 4096, 0, 0, 0, 0)),
@@ -107,8 +107,8 @@ def test_what_is_no_sanitize_log_is_refused(text: str) -> None:
         ("2.15-id-ns-many", LbaFormat(17, 4096, 64, 0, 0, 0)),
     ],
 )
-def test_the_lba_format_in_use(file: str, wanted: LbaFormat) -> None:
-    assert parse_lba_format(recorded(f"nvme-{file}.json")) == wanted
+def test_the_lba_format_in_use(file: str, expected: LbaFormat) -> None:
+    assert parse_lba_format(recorded(f"nvme-{file}.json")) == expected
 
 
 def test_a_format_keeps_the_lba_format_with_its_metadata_and_protection() -> None:

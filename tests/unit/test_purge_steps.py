@@ -100,7 +100,7 @@ class NvmeDrive:
     def __init__(self) -> None:
         self.log = "nvme-2.3-sanitize-log-never.json"
         self.after: list[str] = []
-        self.sent: list[list[str]] = []
+        self.commands: list[list[str]] = []
         self.namespaces = [1]
         self.format_gives = "2.3-id-ns-4k"
         self.lba = "2.3-id-ns-4k"
@@ -123,7 +123,7 @@ class NvmeDrive:
         if act == "id-ns":
             return reply(argv, recorded(f"nvme-{self.lba}.json"))
         if act in ("sanitize", "format"):
-            self.sent.append(list(argv))
+            self.commands.append(list(argv))
         if act == "sanitize":
             self.log = "nvme-2.3-sanitize-log-progress.json"
             self.after = [*self.after, "nvme-2.3-sanitize-log-progress.json",
@@ -138,12 +138,12 @@ def reply(argv: Sequence[str], out: str = "", code: int = 0, err: str = "") -> F
     return Finished(tuple(argv), code, out.encode(), err.encode(), 0.0)
 
 
-class Held:
+class FakeHold:
     """The guard's hold, which is tested elsewhere; counts how often it was asked."""
 
     def __init__(self) -> None:
         self.checked = 0
-        self.gone = False
+        self.is_gone = False
         self.is_exclusive = False
         self.medium_changed: str | None = None
 
@@ -152,11 +152,11 @@ class Held:
 
     def check_same(self, **_: Any) -> None:
         self.checked += 1
-        if self.gone:
+        if self.is_gone:
             raise DriveLost("gone")
 
     def alive(self) -> bool:
-        return not self.gone
+        return not self.is_gone
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -212,7 +212,7 @@ def start(db: Any, number: int, transport: str = "sata") -> Work:
     work = Work(
         uuid=UUID.format(number), home=Path("/nonexistent"), drive=drive,
         plan=Plan(suite="erase", params={}, target="block", fs="keep", drive_code="S1", steps=()),
-        hold=cast(Hold, Held()), record=record, sampler=cast(Sampler, sampler),
+        hold=cast(Hold, FakeHold()), record=record, sampler=cast(Sampler, sampler),
         cancel=threading.Event(), cleanup=contextlib.ExitStack(), cgroup=None, sets={},
         target="block",
     )  # fmt: skip
@@ -258,7 +258,7 @@ def test_the_password_is_in_the_store_before_it_is_on_the_drive(
     assert [figure.name for figure in outcome.figures] == ["purge time"]
     assert outcome.detail["told"] == "hdparm -I after it: not enabled, not frozen"
     assert "the drive's ATA password is benchstick until" in events(db)
-    assert cast(Held, work.hold).checked >= 1
+    assert cast(FakeHold, work.hold).checked >= 1
 
 
 def test_frozen_is_refused_before_anything_is_set(db: Any, ata: AtaDrive) -> None:
@@ -421,8 +421,8 @@ def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_reported(
 
     def unplugged(argv: Sequence[str], **more: Any) -> Finished:
         if "--security-erase" in argv:
-            cast(Held, work.hold).gone = True
-        if cast(Held, work.hold).gone:
+            cast(FakeHold, work.hold).is_gone = True
+        if cast(FakeHold, work.hold).is_gone:
             return reply(argv, code=19, err="/dev/nosuch: No such device")
         return ata(argv, **more)
 
@@ -435,8 +435,8 @@ def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_reported(
 
 def test_a_drive_that_was_replaced_gets_no_command(db: Any, ata: AtaDrive) -> None:
     work = start(db, 1)
-    drive_hold = cast(Held, work.hold)
-    drive_hold.check_before_write = lambda **_: setattr(drive_hold, "gone", True)  # type: ignore[method-assign]
+    drive_hold = cast(FakeHold, work.hold)
+    drive_hold.check_before_write = lambda **_: setattr(drive_hold, "is_gone", True)  # type: ignore[method-assign]
     with pytest.raises(DriveLost):
         do_purge(work, step("security-erase"))
     assert (ata.password, ata.in_store) == (None, [])
@@ -489,7 +489,7 @@ def nvme(quick: None, monkeypatch: pytest.MonkeyPatch) -> NvmeDrive:
 def test_a_sanitize_is_followed_to_its_end(db: Any, nvme: NvmeDrive) -> None:
     work = start(db, 1, "nvme")
     outcome = do_purge(work, step("sanitize-block"))
-    assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "2", "--ause"]]
+    assert nvme.commands == [["nvme", "sanitize", "/dev/nosuch", "-a", "2", "--ause"]]
     assert nvme.polls == 4
     assert outcome.detail["told"] == "sanitize-log: completed, action 2"
     assert rows(db) == [("done", "erasing", None)]
@@ -509,7 +509,7 @@ def test_a_sanitize_continues_in_the_drive_after_a_kill_and_is_not_sent_again(
     assert "goes on with the sanitize by itself" in purge.told()
     nvme.when_polled = lambda number: None
     do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
-    assert len(nvme.sent) == 1
+    assert len(nvme.commands) == 1
     assert interrupted_sanitize.unfinished(db) == []
 
 
@@ -520,7 +520,7 @@ def test_a_sanitize_that_ended_between_the_runs_is_not_sent_again(db: Any, nvme:
     nvme.when_polled = lambda number: None
     nvme.log, nvme.after = "nvme-2.3-sanitize-log-done.json", []
     outcome = do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
-    assert len(nvme.sent) == 1
+    assert len(nvme.commands) == 1
     assert outcome.detail["told"].endswith("; the command was sent in run 1")
     assert outcome.detail["resumes"] == 1
 
@@ -541,9 +541,9 @@ def test_an_older_sanitize_is_not_taken_for_one_that_was_never_sent(
         with pytest.raises(PowerCut):
             do_purge(start(db, 1, "nvme"), step("sanitize-block"))
     assert rows(db) == [("running", "erasing", None)]
-    assert nvme.sent == []
+    assert nvme.commands == []
     do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
-    assert len(nvme.sent) == 1
+    assert len(nvme.commands) == 1
 
 
 @pytest.mark.parametrize("rung", ["sanitize-block", "format", "security-erase", "discard"])
@@ -561,10 +561,10 @@ def test_a_namespace_added_after_the_plan_is_not_erased_as_well(
     nvme.namespaces = [1, 2]
     with pytest.raises(BadInput, match="all 2 namespaces"):
         do_purge(start(db, 1, "nvme"), step(rung))
-    assert nvme.sent == []
+    assert nvme.commands == []
     assert rows(db) == [("closed", "begun", None)]
     do_purge(start(db, 2, "nvme"), step("format"))
-    assert len(nvme.sent) == 1
+    assert len(nvme.commands) == 1
 
 
 def test_a_cancelled_format_waits_and_its_end_is_known(db: Any, nvme: NvmeDrive) -> None:
@@ -589,7 +589,7 @@ def test_a_sanitize_that_failed_between_the_runs_is_sent_again(db: Any, nvme: Nv
     nvme.when_polled = lambda number: None
     nvme.log, nvme.after = "nvme-2.3-sanitize-log-failed.json", []
     do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
-    assert len(nvme.sent) == 2
+    assert len(nvme.commands) == 2
 
 
 def power_cut_at(poll: int) -> Callable[[int], None]:
@@ -604,7 +604,7 @@ def test_somebody_elses_sanitize_is_not_taken_for_ours(db: Any, nvme: NvmeDrive)
     nvme.log = "nvme-2.3-sanitize-log-progress.json"
     with pytest.raises(BadInput, match="sanitized already"):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
-    assert nvme.sent == []
+    assert nvme.commands == []
 
 
 def test_a_failed_sanitize_is_no_purge(db: Any, nvme: NvmeDrive) -> None:
@@ -649,7 +649,7 @@ def test_the_progress_of_a_sanitize_is_the_drives_own() -> None:
 
 def test_a_format_keeps_its_lba_format(db: Any, nvme: NvmeDrive) -> None:
     outcome = do_purge(start(db, 1, "nvme"), step("format"))
-    (argv,) = nvme.sent
+    (argv,) = nvme.commands
     assert argv[argv.index("--lbaf") + 1] == "1"
     assert argv[argv.index("--ses") + 1] == "1"
     assert "LBA format kept (1: 4096 B + 0 B metadata)" in outcome.detail["told"]
@@ -678,26 +678,26 @@ def test_a_failed_sanitize_is_left_without_a_record_of_it(
     well, failed = a_drive("nvme"), a_drive("nvme", sanitize_state="failed")
     with pytest.raises(BadInput, match="no purge of this drive was interrupted"):
         interrupted_sanitize.undo(db, bench_home, well, unlock=None)
-    assert nvme.sent == []
+    assert nvme.commands == []
     assert "was left" in interrupted_sanitize.undo(db, bench_home, failed, unlock=None)
-    assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]]
+    assert nvme.commands == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]]
 
 
 @pytest.mark.parametrize(
-    ("log", "part", "sent"),
+    ("log", "part", "count"),
     [
         ("2.3-sanitize-log-failed", "the failed sanitize was left", 1),
         ("2.3-sanitize-log-done", "the drive says of its sanitize: completed", 0),
     ],
 )
 def test_a_failed_sanitize_is_left_again(
-    db: Any, nvme: NvmeDrive, log: str, part: str, sent: int
+    db: Any, nvme: NvmeDrive, log: str, part: str, count: int
 ) -> None:
     purge, drive_hold = cut_off_sanitize(db, nvme)
-    nvme.sent.clear()
+    nvme.commands.clear()
     nvme.log, nvme.after = f"nvme-{log}.json", []
     assert part in interrupted_sanitize._take_back(purge, drive_hold)
-    assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]][:sent]
+    assert nvme.commands == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]][:count]
 
 
 def test_a_running_sanitize_cannot_be_undone(db: Any, nvme: NvmeDrive) -> None:
@@ -723,7 +723,7 @@ def test_none_is_recorded_and_sends_nothing(db: Any, nvme: NvmeDrive) -> None:
     work = start(db, 1)
     do_purge(work, step("none"))
     assert work.state == "as found, not purged"
-    assert nvme.sent == []
+    assert nvme.commands == []
     assert rows(db) == []
 
 
@@ -836,9 +836,9 @@ def test_a_discard_reports_its_progress(db: Any, monkeypatch: pytest.MonkeyPatch
     assert drive.share() == 1.0
 
 
-@pytest.mark.parametrize("written", [0, CAPACITY // 2])
+@pytest.mark.parametrize("offset", [0, CAPACITY // 2])
 def test_an_overwrite_reports_the_progress_of_writing_and_reading(
-    db: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: int
+    db: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, offset: int
 ) -> None:
     work = start(db, 1)
 
@@ -850,13 +850,13 @@ def test_an_overwrite_reports_the_progress_of_writing_and_reading(
     drive = Moving(work)
     monkeypatch.setattr(subprocesses, "run", drive)
     purge = None
-    if written:
+    if offset:
         work.record.purge_begins(
             0, "key", "overwrite", marks=work.uuid, samples=64, size=4096, phase="erasing",
-            written=written,
+            written=offset,
         )  # fmt: skip
         (purge,) = interrupted_sanitize.unfinished(db)
     sanitize._by_fio(work, find("overwrite"), purge)
     # Pieces of a quarter: those left to write, then all to read back.
-    pieces = (CAPACITY - written) // (CAPACITY // 4) + 4
+    pieces = (CAPACITY - offset) // (CAPACITY // 4) + 4
     assert drive.shares == pytest.approx([(at + 1) / pieces for at in range(pieces)])

@@ -202,7 +202,7 @@ class Workers:
         run.finish("done" if code in (0, 5) else "failed", code, seconds=1.0, why=why)
         agents.continue_queue(self.db, number, code, self.start)
 
-    def told(self, number: int) -> tuple[str, str | None, list[str]]:
+    def read_state(self, number: int) -> tuple[str, str | None, list[str]]:
         document = queues.document(self.db, number)
         assert document is not None
         return document["state"], document["why"], [entry["state"] for entry in document["entries"]]
@@ -215,7 +215,7 @@ def workers(db: sqlite3.Connection, drive_json: Make) -> Workers:
 
 def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> None:
     number = workers.take("cdm", "das", "atto")
-    assert workers.told(number) == ("open", None, ["starting", "waiting", "waiting"])
+    assert workers.read_state(number) == ("open", None, ["starting", "waiting", "waiting"])
     with pytest.raises(Refused, match=f"queue {number} has this drive"):
         workers.take("cdm")
     assert agents.cancel(workers.db, {"queue": number, "place": 1}) is None
@@ -224,7 +224,7 @@ def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> No
     workers.ends(number, 5)
     workers.ends(number, 0)
     assert workers.started == [(number, 0, True), (number, 2, False)]
-    assert workers.told(number) == ("done", None, ["done", "taken_out", "done"])
+    assert workers.read_state(number) == ("done", None, ["done", "taken_out", "done"])
     answer = records.answer_of(workers.db, number)
     assert answer is not None and answer["state"] == "done"
 
@@ -232,14 +232,14 @@ def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> No
 def test_a_drive_that_is_lost_or_replaced_stops_the_queue(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     workers.ends(number, 4, "the drive went away")
-    state, why, entries = workers.told(number)
+    state, why, entries = workers.read_state(number)
     assert (state, entries) == ("stopped", ["failed", "not_started"])
     assert why is not None and why.endswith("failed: the drive went away")
     other = workers.take("cdm", "das", "atto")
     workers.ends(other, 0)
     queues.entry_refused(workers.db, other, 1, "D: not the drive that was chosen")
     agents.continue_queue(workers.db, other, 3, workers.start)
-    state, why, entries = workers.told(other)
+    state, why, entries = workers.read_state(other)
     assert (state, entries) == ("stopped", ["done", "refused", "not_started"])
     assert why == "number 2 of the queue was not begun: D: not the drive that was chosen"
 
@@ -249,7 +249,7 @@ def test_a_cancelled_queue_starts_nothing_more(workers: Workers) -> None:
     assert agents.cancel(workers.db, {"queue": number}) == number
     workers.ends(number, 0)
     assert len(workers.started) == 1
-    assert workers.told(number) == ("cancelled", "cancelled", ["done", "not_started"])
+    assert workers.read_state(number) == ("cancelled", "cancelled", ["done", "not_started"])
     for wrong in ({"queue": number}, {"queue": "1"}, {"queue": True}, {"queue": -1}):
         with pytest.raises(BadInput):
             agents.cancel(workers.db, wrong)
@@ -260,7 +260,7 @@ def test_a_queue_refused_at_the_start_is_reported_as_refused(workers: Workers) -
     error = {"code": "bad_input", "message": "passes: wrong", "field": "passes"}
     records.answer_request(workers.db, number, "refused", answer={"error": error})
     agents.continue_queue(workers.db, number, 2, workers.start)
-    assert workers.told(number) == ("refused", "passes: wrong", ["not_started"] * 2)
+    assert workers.read_state(number) == ("refused", "passes: wrong", ["not_started"] * 2)
     assert queues.open_queues(workers.db) == []
 
 
@@ -372,6 +372,6 @@ def test_what_a_killed_command_left_is_closed_by_the_next_agent(db: sqlite3.Conn
 def test_the_next_agent_starts_nothing(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     agents.close_all(workers.db)
-    assert workers.told(number) == ("stopped", queues.NO_AGENT, ["not_started"] * 2)
+    assert workers.read_state(number) == ("stopped", queues.NO_AGENT, ["not_started"] * 2)
     workers.ends(number, 0)
     assert len(workers.started) == 1

@@ -56,19 +56,19 @@ class Waiting:
         self.has_it = threading.Event()
         self.end = threading.Event()
         self.waited = 0.0
-        self._given = (exclusive, controller, most)
+        self._request = (exclusive, controller, most)
         self._thread = threading.Thread(target=self._go)
         self._thread.start()
 
     def _go(self) -> None:
-        exclusive, controller, most = self._given
+        exclusive, controller, most = self._request
         with turn(
             exclusive=exclusive, controller=controller, most=most, wait=no_wait
         ) as self.waited:
             self.has_it.set()
             self.end.wait(30)
 
-    def done(self) -> None:
+    def finish(self) -> None:
         self.end.set()
         self._thread.join()
 
@@ -81,13 +81,13 @@ def test_who_must_be_alone_waits_and_nobody_slips_in_before(bench_home: Path) ->
     assert not alone.has_it.wait(0.5)
     late = Waiting()
     assert not late.has_it.wait(0.5)
-    first.done()
+    first.finish()
     assert alone.has_it.wait(5)
     assert not late.has_it.is_set()
     assert alone.waited > 0.5
-    alone.done()
+    alone.finish()
     assert late.has_it.wait(5)
-    late.done()
+    late.finish()
 
 
 def test_only_so_many_drives_of_a_controller_are_tested_at_once(bench_home: Path) -> None:
@@ -97,11 +97,11 @@ def test_only_so_many_drives_of_a_controller_are_tested_at_once(bench_home: Path
     other = Waiting(controller="ahci")
     assert not third.has_it.wait(0.5)
     assert third.end.is_set() is False
-    here[0].done()
+    here[0].finish()
     assert third.has_it.wait(5)
     assert other.has_it.wait(5)
     for item in (here[1], third, other):
-        item.done()
+        item.finish()
 
 
 def test_who_waits_can_be_cancelled(bench_home: Path) -> None:
@@ -112,7 +112,7 @@ def test_who_waits_can_be_cancelled(bench_home: Path) -> None:
     assert first.has_it.wait(5)
     with pytest.raises(Cancelled), turn(exclusive=False, controller="a", most=1, wait=cancelled):
         raise AssertionError("it was not its turn")
-    first.done()
+    first.finish()
     with turn(exclusive=True, controller="a", most=1, wait=cancelled) as waited:
         assert waited < 5
 

@@ -179,7 +179,7 @@ def test_a_pinned_recipe_starts_automatically(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "expected"),
     [
         ("shop", "no SHA-256 for the recipe 'shop'"),
         (settings.pinned("shop", MINE.encode()), "the recipe 'shop' changed"),
@@ -187,14 +187,14 @@ def test_a_pinned_recipe_starts_automatically(home: Path) -> None:
     ],
 )
 def test_another_text_of_that_name_starts_nothing(
-    home: Path, value: str, said: str, capsys: pytest.CaptureFixture[str]
+    home: Path, value: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An uploaded recipe of the autostart's name erased the next drive without a code."""
     upload(home, "shop", EVIL)
     requests, slot, lines = started(home, value)
     assert requests == []
     assert slot["state"] == "here"
-    assert said in slot["said"]
+    assert expected in slot["said"]
     assert "no test starts by itself" in slot["said"]
     assert "benchstick recipe show shop --pin" in slot["said"]
     err = capsys.readouterr().err

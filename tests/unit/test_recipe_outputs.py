@@ -18,12 +18,12 @@ from benchstick.recipes.codes import Reason
 from tests.unit.test_verdicts import Json, drive, figure, limit, of, recipe, run
 
 READ, WRITE = "SEQ1M Q8T1 read", "SEQ1M Q8T1 write"
-MADE = recipe(
+RECIPE = recipe(
     limit("figure", READ, ">=", "400") + limit("figure", WRITE, "~", "300", 'within = "5 %"')
     + limit("fact", "transport", "==", '["usb-uas", "nvme"]')
 )  # fmt: skip
-CUT: Json = {"state": "cancelled", "exit_code": 130, "why": "cancelled"}
-LOST: Json = {"state": "failed", "exit_code": 4, "why": 'went "away" = <gone> & lost\n\x01é'}
+CANCELLATION: Json = {"state": "cancelled", "exit_code": 130, "why": "cancelled"}
+LOSS: Json = {"state": "failed", "exit_code": 4, "why": 'went "away" = <gone> & lost\n\x01é'}
 
 
 def verdicts() -> list[Json]:
@@ -32,17 +32,17 @@ def verdicts() -> list[Json]:
     odd = drive(transport="usb-bot", firmware=None)
     odd["code"] = odd["identity"]["serial"] = "=1+1,'x\""
     odd["label"] = "shelf 4"
-    first = of(MADE, run(figure(READ, 100.0), good[1]))
+    first = of(RECIPE, run(figure(READ, 100.0), good[1]))
     return [
-        of(MADE, run(*good)),
+        of(RECIPE, run(*good)),
         first,
-        of(MADE, run(*good), facts=odd),
-        of(MADE, run(good[0])),
-        of(MADE, run(**LOST)),
-        of(MADE, run(figure(READ, 1 / 3), good[1], **CUT), earlier=[first]),
-        of(MADE, run(good[0], **CUT), stopped=Reason("stopped-slow", "3 MB/s for 30 s")),
-        of(MADE, run(*good), scanned="S2", seconds=0.0),
-        {**of(MADE, run(*good)), "labels": {"asset": "A-17", "operator": "Ann Bé"}},
+        of(RECIPE, run(*good), facts=odd),
+        of(RECIPE, run(good[0])),
+        of(RECIPE, run(**LOSS)),
+        of(RECIPE, run(figure(READ, 1 / 3), good[1], **CANCELLATION), earlier=[first]),
+        of(RECIPE, run(good[0], **CANCELLATION), stopped=Reason("stopped-slow", "3 MB/s for 30 s")),
+        of(RECIPE, run(*good), scanned="S2", seconds=0.0),
+        {**of(RECIPE, run(*good)), "labels": {"asset": "A-17", "operator": "Ann Bé"}},
     ]
 
 

@@ -178,7 +178,7 @@ def mistakes(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
         ('name = "Incoming"', "name = 5", "2: name: text is wanted"),
         ('name = "Incoming"', 'nam = "x"', "2: 'nam': no such key; is name meant?"),
@@ -233,11 +233,11 @@ def mistakes(text: str) -> list[str]:
         ("[match]", "[matc]", "9: 'matc': no such key; is match meant?"),
     ],
 )  # fmt: skip
-def test_an_error_is_reported_with_its_line(old: str, new: str, said: str) -> None:
+def test_an_error_is_reported_with_its_line(old: str, new: str, expected: str) -> None:
     text = TOML.replace(old, new, 1)
     assert text != TOML
     messages = mistakes(text)
-    assert any(said in item for item in messages), messages
+    assert any(expected in item for item in messages), messages
     assert all(item.startswith("my.toml:") for item in messages)
 
 
@@ -248,7 +248,7 @@ def test_all_errors_of_a_file_are_reported_at_once_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("", "my.toml:1: suite: is missing: what to run, as [[suite]]"),
         (SMALL.split("[[limit]]")[0], "my.toml:1: limit: is missing: what a drive must meet"),
@@ -264,12 +264,12 @@ def test_all_errors_of_a_file_are_reported_at_once_in_order() -> None:
         ("#" * (MOST_BYTES + 1), "my.toml: larger than 64 KiB"),
     ],
 )
-def test_a_file_that_is_no_recipe_is_reported(text: str, said: str) -> None:
-    assert any(item.startswith(said) for item in mistakes(text)), mistakes(text)
+def test_a_file_that_is_no_recipe_is_reported(text: str, expected: str) -> None:
+    assert any(item.startswith(expected) for item in mistakes(text)), mistakes(text)
 
 
 @pytest.mark.parametrize(
-    ("suites", "said"),
+    ("suites", "expected"),
     [
         (
             '[[suite]]\nname = "das"\nfs = "auto"\nparams.sets = "Hom"\n',
@@ -287,9 +287,9 @@ def test_a_file_that_is_no_recipe_is_reported(text: str, said: str) -> None:
         ),
     ],
 )
-def test_suites_that_no_drive_can_run_are_reported(suites: str, said: str) -> None:
+def test_suites_that_no_drive_can_run_are_reported(suites: str, expected: str) -> None:
     (message,) = mistakes(suites + NOTHING)
-    assert message.startswith(f"my.toml:{said}")
+    assert message.startswith(f"my.toml:{expected}")
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_a_suite_that_some_drive_can_run_is_no_error(suites: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "name", "said"),
+    ("entry", "name", "expected"),
     [
         ("cdm", "SEQ1M Q8T1 reed", "is SEQ1M Q8T1 read meant?"),
         ("cdm:demo", "RND4K Q1T1 read", "no such figure of cdm"),
@@ -316,12 +316,12 @@ def test_a_suite_that_some_drive_can_run_is_no_error(suites: str) -> None:
     ],
 )
 def test_a_result_that_the_suite_does_not_have_is_reported(
-    entry: str, name: str, said: str
+    entry: str, name: str, expected: str
 ) -> None:
     text = f'[[suite]]\nname = "{entry}"\n[[limit]]\nfigure = "{name}"\nop = ">="\nvalue = 1\n'
     (message,) = mistakes(text)
     assert message.startswith(f"my.toml:4: '{name}': no such figure of ")
-    assert said in message
+    assert expected in message
 
 
 def test_what_a_suite_makes_of_its_record_is_not_judged_before() -> None:

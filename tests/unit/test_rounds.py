@@ -23,10 +23,10 @@ class Rounds:
 
     def __init__(self, **after: int) -> None:
         self.after = after
-        self.asked: list[tuple[str, int]] = []
+        self.calls: list[tuple[str, int]] = []
 
     def over(self, plan: Plan, step: Fio, figures: Any) -> str | None:
-        self.asked.append((step.group, step.round))
+        self.calls.append((step.group, step.round))
         last = self.after[step.group]
         return f"steady state after round {last}" if step.round > last else None
 
@@ -68,7 +68,7 @@ def test_rounds_after_the_last_one_needed_are_skipped_at_once() -> None:
          "steady state after round 1"),
     ]  # fmt: skip
     # Once a round, and not any more when a group is over.
-    assert suite.asked == [("A", 1), ("A", 2), ("B", 1), ("B", 2)]
+    assert suite.calls == [("A", 1), ("A", 2), ("B", 1), ("B", 2)]
 
 
 def test_the_suite_is_queried_again_for_a_group_that_follows_at_once() -> None:

@@ -47,7 +47,7 @@ NTFS = Signature(type="ntfs", usage="filesystem")
 
 
 @pytest.mark.parametrize(
-    ("contents", "told"),
+    ("contents", "expected"),
     [
         (Contents(), "nothing"),
         (Contents(whole=NTFS), "ntfs"),
@@ -65,6 +65,6 @@ NTFS = Signature(type="ntfs", usage="filesystem")
     ],
 )
 def test_the_contents_of_a_drive_are_described_in_a_few_words(
-    contents: Contents, told: str | None
+    contents: Contents, expected: str | None
 ) -> None:
-    assert contents.told() == told
+    assert contents.told() == expected

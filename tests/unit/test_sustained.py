@@ -167,7 +167,7 @@ class Story:
         self.plan = plan
         self.samples: list[Sample] = []
         self.figures: list[dict[str, Any]] = []
-        self._now = self._done = 0.0
+        self._now = self._offset = 0.0
         self._second = 0.0
         for index, step in enumerate(plan.steps):
             if isinstance(step, Fio):
@@ -195,9 +195,9 @@ class Story:
     def _write(self, index: int, step: Fio, speed: Speed) -> None:
         remaining, seconds = float(step.size), 0.0
         while remaining > 0:
-            moved = min(remaining, speed(self._now, self._done) * 1e6 * 0.01)
+            moved = min(remaining, speed(self._now, self._offset) * 1e6 * 0.01)
             remaining -= moved
-            self._done += moved
+            self._offset += moved
             seconds += 0.01
             self._tick(index, moved)
         self.figures.append(

@@ -91,7 +91,7 @@ READ = "SEQ1M Q8T1 read"
 
 
 @pytest.mark.parametrize(
-    ("op", "wanted", "more", "measured", "by", "percent"),
+    ("op", "bound", "more", "measured", "by", "percent"),
     [
         (">=", "400", "", 400.0, None, None),
         (">=", "400", "", 399.0, 1.0, 0.25),
@@ -109,14 +109,14 @@ READ = "SEQ1M Q8T1 read"
     ],
 )
 def test_a_limit_shows_measured_required_and_the_difference(
-    op: str, wanted: str, more: str, measured: float, by: float | None, percent: float | None
+    op: str, bound: str, more: str, measured: float, by: float | None, percent: float | None
 ) -> None:
-    rules = recipe(limit("figure", READ, op, wanted, more))
+    rules = recipe(limit("figure", READ, op, bound, more))
     judgement = of(rules, run(figure(READ, measured)))
     (one,) = judgement["limits"]
     assert (one["by"], one["by_percent"]) == (by, percent)
     assert (one["measured"], one["unit"], one["run"]) == (measured, "MB/s", 7)
-    assert one["wanted"] == float(wanted) * (1000 if "GB/s" in more else 1)
+    assert one["wanted"] == float(bound) * (1000 if "GB/s" in more else 1)
     assert one["state"] == ("held" if by is None else "failed")
     assert judgement["verdict"] == ("pass" if by is None else "fail")
     assert judgement["exit_code"] == (0 if by is None else 1)
@@ -167,7 +167,7 @@ def test_a_suite_that_was_run_twice_is_judged_by_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "more", "code", "said"),
+    ("rows", "more", "code", "expected"),
     [
         ([figure(READ, None, state="skipped", why="TRIM: no UNMAP")], "", "figure-skipped",
          "SEQ1M Q8T1 read: skipped: TRIM: no UNMAP"),
@@ -181,17 +181,17 @@ def test_a_suite_that_was_run_twice_is_judged_by_both() -> None:
     ],
 )  # fmt: skip
 def test_a_result_that_cannot_be_judged_makes_the_test_inconclusive(
-    rows: list[Json], more: str, code: str, said: str
+    rows: list[Json], more: str, code: str, expected: str
 ) -> None:
     judgement = of(recipe(limit("figure", READ, ">=", "400", more)), run(*rows))
     assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", 5)
     assert codes_of(judgement) == ([], [code])
-    assert said in judgement["why"]
+    assert expected in judgement["why"]
     assert judgement["limits"][0]["state"] == "unknown"
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "code"),
+    ("text", "evidence", "code"),
     [
         (limit("fact", "wear", "<=", "5"), {"facts": drive(wear=None)}, "fact-unknown"),
         (limit("fact", "usb_lanes", "<=", "5"), {}, "fact-unknown"),
@@ -202,14 +202,16 @@ def test_a_result_that_cannot_be_judged_makes_the_test_inconclusive(
         (limit("peak", "temperature", "<=", "60"), {}, "peak-unknown"),
     ],
 )
-def test_what_is_not_known_makes_the_test_inconclusive(text: str, given: Json, code: str) -> None:
-    judgement = of(recipe(text), **given)
+def test_what_is_not_known_makes_the_test_inconclusive(
+    text: str, evidence: Json, code: str
+) -> None:
+    judgement = of(recipe(text), **evidence)
     assert codes_of(judgement) == ([], [code])
     assert judgement["exit_code"] == 5
 
 
 @pytest.mark.parametrize(
-    ("more", "given", "code"),
+    ("more", "evidence", "code"),
     [
         ('of = "claim"', {}, "no-claim"),
         (
@@ -228,10 +230,10 @@ def test_what_is_not_known_makes_the_test_inconclusive(text: str, given: Json, c
     ],
 )  # fmt: skip
 def test_what_there_is_nothing_to_compare_with_is_inconclusive(
-    more: str, given: Json, code: str
+    more: str, evidence: Json, code: str
 ) -> None:
     rules = recipe(limit("figure", READ, ">=", '"90 %"', more))
-    assert codes_of(of(rules, run(figure(READ, 500.0)), **given)) == ([], [code])
+    assert codes_of(of(rules, run(figure(READ, 500.0)), **evidence)) == ([], [code])
 
 
 def test_changes_and_peaks_are_measured() -> None:
