@@ -180,6 +180,6 @@ def test_notices_list_the_other_sticks_that_are_plugged_in_now(bench_home: Path)
     assert state.notices() == []
 
 
-def test_on_a_host_sticks_are_nobodys_news(bench_home: Path) -> None:
+def test_on_a_host_other_sticks_give_no_notice(bench_home: Path) -> None:
     state.note_sticks([{"path": "/dev/sda", "model": "Stick", "id": None}])
     assert state.read() is None

@@ -142,7 +142,7 @@ def figures(speeds: dict[str, list[float]], latencies: dict[str, list[float]]) -
     return [document(item) for item in entries]
 
 
-def test_best_of_the_passes_and_least_latency_picked_apart(drive_json: Make) -> None:
+def test_best_speed_and_lowest_latency_are_chosen_separately(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
     entries = figures(
         {"SEQ1M Q8T1 read": [560.0, 561.763, 559.0]},

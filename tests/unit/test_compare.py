@@ -59,7 +59,7 @@ def test_higher_is_better_for_speeds_and_lower_for_times() -> None:
         assert rows(document, unit) == [(1, 2, 30.0), (2, 1, 20.0), (3, 3, 10.0)]
     for unit in ("us", "ms", "s"):
         assert rows(document, unit) == [(1, 3, 10.0), (2, 1, 20.0), (3, 2, 30.0)]
-    # Nobody says whether more GB are better: as named, without a rank.
+    # Neither direction is better for GB: in the order named, without a rank.
     assert rows(document, "GB") == [(None, 1, 20.0), (None, 2, 30.0), (None, 3, 10.0)]
 
 
@@ -69,7 +69,7 @@ def test_results_whose_unit_does_not_show_which_is_better_are_known_by_name() ->
         run(number, figure(spread, value, "IOPS"), figure(half, value, "s"))
         for number, value in ((1, 20.0), (2, 30.0))
     ]
-    # A slow drive deviates by less, and is no better for it.
+    # A slow drive has a lower deviation but is not better.
     assert rows(compare(runs), spread) == [(None, 1, 20.0), (None, 2, 30.0)]
     assert rows(compare(runs), half) == [(1, 2, 30.0), (2, 1, 20.0)]
 
@@ -204,7 +204,7 @@ def test_runs_that_cannot_be_compared_are_reported_in_one_line(
     assert caught.value.field in ("runs", "mark")
 
 
-def test_hostile_names_become_one_short_line_and_stay_apart() -> None:
+def test_hostile_names_become_one_short_line_and_stay_distinct() -> None:
     names = ["x" * 10_000, "\u202egpj.exe\x00\nnext", "\t\n", "Same", "Same", "<b>&\"'"]
     labels = labels_of([run(n, model=name) for n, name in enumerate(names)])
     assert len(labels[0]) == 60
@@ -218,7 +218,7 @@ def test_hostile_names_become_one_short_line_and_stay_apart() -> None:
     assert labels_of([labelled]) == {1: "slot 3"}
 
 
-def test_references_stand_among_the_measured_without_a_rank() -> None:
+def test_references_are_listed_without_a_rank() -> None:
     reference = {"id": 7, "drive": "T7", "suite": "cdm", "figure": "A", "value": 15.0,
                  "unit": "MB/s", "source": "a review"}  # fmt: skip
     document = compare(
@@ -299,6 +299,6 @@ def test_a_long_line_keeps_its_lowest_and_highest() -> None:
 def test_charts_that_are_not_in_the_format_are_left_out(charts: Any) -> None:
     good = {"charts": [chart("Speed", SECONDS, SPEED, [curve("w", [(0, 1), (1, 2)])])]}
     assert overlaid([(1, "A", good), (2, "B", {"charts": charts, "series": "x"})]) == []
-    # Of that run alone neither.
+    # The same with that run alone.
     assert overlaid([(2, "B", {"charts": charts, "series": "x"})]) == []
     json.dumps(overlaid([(1, "A", good)]))

@@ -236,7 +236,7 @@ def test_results_of_large_blocks_are_in_megabytes(drive_json: Make) -> None:
     assert (never["value"], never["state"], never["why"]) == (None, "valid", "never in 2000 s")
 
 
-def test_a_short_run_says_what_it_has_not(drive_json: Make) -> None:
+def test_a_short_run_lists_the_missing_results(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {"time": "60"})
     assert any("no part from 1400 s" in note for note in plan.notes)
     by_name, document = result_of(plan, figures(plan, [100.0] * 60, None), drive_json())

@@ -176,7 +176,7 @@ def test_pass_and_fail_are_verdicts_and_nothing_else(
     assert ending(state, code, verdict, None).word == word
 
 
-def test_a_model_name_cannot_steer_the_terminal() -> None:
+def test_a_model_name_cannot_control_the_terminal() -> None:
     line = Line("sda", "Evil\x1b[2J\x07\u202e\u4e2d", 1, "usb-bot", "free")
     output = text(replace(VIEW, drives=(line,)))
     assert "\x1b" not in output
@@ -218,7 +218,7 @@ def test_only_wired_ports_are_listed(tmp_path: Path) -> None:
     assert ports == [Port("eth0", True, ("10.0.0.2", "169.254.1.1")), Port("eth1", False)]
 
 
-def test_the_kernel_is_asked_for_addresses() -> None:
+def test_addresses_are_read_from_the_kernel() -> None:
     assert ("lo", "127.0.0.1") in network.addresses()
 
 
@@ -232,7 +232,7 @@ def test_the_kernel_is_asked_for_addresses() -> None:
         (b"", None),
     ],
 )
-def test_avahi_is_asked_for_the_name(tmp_path: Path, answer: bytes, name: str | None) -> None:
+def test_the_name_is_read_from_avahi(tmp_path: Path, answer: bytes, name: str | None) -> None:
     requests: list[bytes] = []
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.bind(str(tmp_path / "socket"))

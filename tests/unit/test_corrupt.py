@@ -168,7 +168,7 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
         record.data_differs(3.0, FINDING, ["BR read"])
         before = records.run_json(db, record.number)
         assert (before["corrupt"], before["exit_code"]) == ([FINDING], None)
-        # A page that looks before anybody has cleared up after a killed runner.
+        # A page read before the recovery after a killed runner.
         paths.make_run_folder()
         row = records.find_run(db, record.number)
         assert records.shown_state(db, row) == "corrupt"
@@ -188,7 +188,7 @@ def older(home: Path, monkeypatch: pytest.MonkeyPatch) -> sqlite3.Connection:
     return database.open_writer(home)
 
 
-def test_runs_of_an_older_store_get_the_state_that_their_event_says(
+def test_runs_of_an_older_store_get_the_state_of_their_event(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripts = database.migrations()
@@ -214,7 +214,7 @@ def test_runs_of_an_older_store_get_the_state_that_their_event_says(
             db.execute("DELETE FROM running")
             request = records.add_request(db, "run", {})
             records.answer_request(db, request, "done", run=record.number)
-        # The page reads a store that nobody has migrated yet.
+        # The page reads a store that is not migrated yet.
         assert records.run_json(db, 1)["corrupt"] == []
         tables = [row["name"] for row in db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -321,7 +321,7 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
         assert outcome.failed.startswith("data differ: 1 file differs, the first: a")
 
 
-def test_a_source_that_somebody_changed_is_no_fault_of_the_drive(tmp_path: Path) -> None:
+def test_a_changed_source_is_no_fault_of_the_drive(tmp_path: Path) -> None:
     own, copy = tmp_path / "own", tmp_path / "copy"
     for folder in (own, copy):
         folder.mkdir()

@@ -211,7 +211,7 @@ def _is_for(recipe: Recipe, drive: Drive) -> bool:
     )
 
 
-def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_leave(
+def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_permission(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starts: list[Ready] = []
@@ -293,7 +293,7 @@ def test_a_used_drive_is_found_before_a_first_run_that_keeps_the_data(world: Wor
     assert (verdict["verdict"], world.starts) == ("inconclusive", [])
 
 
-def test_the_code_of_a_drive_stands_for_the_sample(world: World) -> None:
+def test_the_code_of_a_drive_replaces_the_sample(world: World) -> None:
     world.data = "data"
     world.test(erase="S1")
     assert len(world.starts) == 1

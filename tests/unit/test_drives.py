@@ -332,7 +332,7 @@ def test_each_bottleneck_is_reported_with_the_facts_that_show_it(
     ]
 
 
-def test_each_code_of_what_is_worse_is_reported_of_some_drive() -> None:
+def test_each_code_of_a_bottleneck_is_reported_for_some_drive() -> None:
     problems = [item for facts, _, _ in WORSE for item in bottlenecks.of_json(with_facts(**facts))]
     assert {item.code for item in problems} == set(bottlenecks.CODES)
 
@@ -344,7 +344,7 @@ def test_each_code_of_what_is_worse_is_reported_of_some_drive() -> None:
      {"trim": True, "trim_kernel": 4096}, {"usb_speed": float("nan"), "usb_capable_speed": 10**400},
      {"pcie_speed": 16, "pcie_width": 4, "pcie_capable_speed": 8, "pcie_capable_width": 4}],
 )  # fmt: skip
-def test_nothing_is_worse_where_it_is_not_known_or_no_number(facts: dict[str, Any]) -> None:
+def test_a_value_that_is_unknown_or_no_number_is_no_bottleneck(facts: dict[str, Any]) -> None:
     assert bottlenecks.of_json(with_facts(**facts)) == []
     assert bottlenecks.of_json({"worse": "a lie", "usb_speed": 480, **with_facts(**facts)}) == []
 
@@ -386,7 +386,7 @@ def test_a_quick_scan_sends_no_smart_and_asks_again_only_after_writes(tmp_path: 
     assert "blkid" in calls
 
 
-def test_a_drive_under_test_is_not_asked(tmp_path: Path) -> None:
+def test_a_drive_under_test_is_not_queried(tmp_path: Path) -> None:
     case = nvme_ssd()
     case.write(tmp_path)
     playback.expand(case.tree, tmp_path / "root")
@@ -406,7 +406,7 @@ def test_a_missing_tool_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no-such-tool-here is not installed" in answer.error_line
 
 
-def test_a_tool_that_hangs_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_hangs_is_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_query, "TIMEOUT_SECONDS", 0.2)
     asker = device_query.Asker(device_query.ask_live)
     assert asker("sleep", "20").timed_out
@@ -449,7 +449,7 @@ def test_temperature_gives_up_after_two_failures(tmp_path: Path) -> None:
     temperature._failures.clear()
 
 
-def test_a_drive_without_sensor_says_why(tmp_path: Path) -> None:
+def test_a_drive_without_sensor_has_the_reason(tmp_path: Path) -> None:
     temperature._failures.clear()
     fact = temperature.read(drive("loop99", transport="virtual"), tree=sysfs.Tree(tmp_path))
     assert fact.why == "a virtual drive has no sensor"

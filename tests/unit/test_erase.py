@@ -237,7 +237,7 @@ def test_one_place_in_each_part_of_the_drive(capacity: int, size: int, count: in
     assert all(place % size == 0 for place in places[:-1])
 
 
-def test_places_and_contents_are_the_same_again_and_others_for_another_run() -> None:
+def test_places_and_contents_of_marks_differ_only_between_runs() -> None:
     one, again = Marks("a", 1 << 30, 4096, 50), Marks("a", 1 << 30, 4096, 50)
     other = Marks("b", 1 << 30, 4096, 50)
     assert list(one.places()) == list(again.places()) != list(other.places())
@@ -313,7 +313,7 @@ def run_document(drive: dict[str, Any], **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_a_certificate_says_what_was_done_by_what_and_what_it_is_not(drive_json: Make) -> None:
+def test_a_certificate_states_method_tool_and_limits(drive_json: Make) -> None:
     cert = certificate(run_document(drive_json(firmware="FW1", transport="sata")))
     assert cert["schema"] == "benchstick/certificate/1"
     assert cert["drive"]["serial"] == "S1"

@@ -58,7 +58,7 @@ class Test:
 
 
 class Bench:
-    """Two slots, a countdown of 10 s, and a clock that is turned by hand."""
+    """Two slots, a countdown of 10 s, and a clock that the tests set."""
 
     def __init__(self, db: sqlite3.Connection, root: Path, *, recipe: bool = True) -> None:
         self.db = db
@@ -76,7 +76,7 @@ class Bench:
         )
 
     def take_events(self) -> list[dict[str, str]]:
-        """The events since the last time, without their times."""
+        """The events since the last call, without their times."""
         events = [dict(word.split("=", 1) for word in shlex.split(line)) for line in self.lines]
         self.lines.clear()
         assert all(words.pop("time").endswith("Z") for words in events)
@@ -126,7 +126,7 @@ def test_a_drive_is_tested_after_the_countdown_once(bench: Bench) -> None:
     ]  # fmt: skip
     assert bench.go(1000)["state"] == "done"
     assert len(bench.tests) == 1
-    # The verdict stays to be read when the drive is pulled, until another one comes.
+    # The verdict stays after the drive is pulled, until another drive comes.
     bench.drives = []
     assert bench.go(1000)["word"] == "fail"
     bench.drives = [drive(6, serial="S2")]
@@ -157,7 +157,7 @@ def test_a_shared_link_is_reported_before_the_drives_test(bench: Bench, tmp_path
     ]  # fmt: skip
 
 
-def test_only_what_was_seen_being_plugged_in(bench: Bench) -> None:
+def test_only_a_drive_plugged_in_while_the_agent_runs_is_tested(bench: Bench) -> None:
     bench.drives = [drive()]
     slot = bench.go(hotplugs=())
     assert (slot["state"], slot["said"]) == ("here", NOT_SEEN)
@@ -167,7 +167,7 @@ def test_only_what_was_seen_being_plugged_in(bench: Bench) -> None:
     assert bench.tests == []
 
 
-def test_other_ports_are_nobodys(bench: Bench) -> None:
+def test_drives_on_other_ports_are_not_tested(bench: Bench) -> None:
     bench.drives = [drive(port="2-3"), drive(port="ata1")]
     assert bench.go(1000)["state"] == "empty"
     assert bench.tests == []
@@ -181,7 +181,7 @@ def test_two_drives_in_one_slot_are_not_tested(bench: Bench) -> None:
     assert bench.go()["state"] == "countdown"
 
 
-def test_a_countdown_that_is_stopped_stays_so(bench: Bench) -> None:
+def test_a_stopped_countdown_stays_stopped(bench: Bench) -> None:
     bench.drives = [drive()]
     bench.go()
     bench.hands.asked({"slot": "slot 1", "do": "stop"})
@@ -200,7 +200,7 @@ def test_a_drive_that_is_pulled_in_its_countdown(bench: Bench) -> None:
     bench.drives = [drive(6)]
     assert bench.go(9.5)["state"] == "countdown"
     assert bench.go(9.5)["state"] == "countdown", "a new one, from its start"
-    # Gone between two looks.
+    # Gone between two scans.
     bench.clock += 1
     bench.hands.tick(bench.db, [])
     assert bays.list_slots(bench.db)[0]["said"] == PULLED
@@ -221,7 +221,7 @@ def test_a_bridge_that_resets_is_not_tested_again(bench: Bench) -> None:
     bench.go(1)
     bench.drives = [drive(7)]
     assert bench.go(RESET_SECONDS - 2)["word"] == "pass"
-    # Somebody who takes it out and brings it back wants it tested.
+    # A drive that is removed and plugged in again is tested again.
     bench.drives = []
     bench.go(1)
     bench.drives = [drive(8)]
@@ -345,7 +345,7 @@ def test_odd_requests(bench: Bench, body: dict[str, Any], expected: str) -> None
     assert expected in error.value.message
 
 
-# ---- tests that somebody asks for
+# ---- requested tests
 
 
 class Asking(Bench):

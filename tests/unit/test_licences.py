@@ -215,7 +215,7 @@ def test_the_front_end_is_listed_where_it_is(tmp_path: Path) -> None:
         ("", None, None),
     ],
 )
-def test_a_python_package_is_taken_at_its_word(
+def test_the_licence_of_a_python_package_is_in_its_metadata(
     tmp_path: Path, fields: str, licence: str | None, text: str | None
 ) -> None:
     folder = tmp_path / "x-1.dist-info"

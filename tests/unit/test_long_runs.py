@@ -27,7 +27,7 @@ Make = Callable[..., dict[str, Any]]
 
 
 class Record:
-    """What of the run's record the runner uses here; it counts what it is given."""
+    """The part of a run's record that the runner uses here. `batches` has the samples per call."""
 
     def __init__(self) -> None:
         self.db: object = object()
@@ -77,7 +77,7 @@ def pass_seconds(runner: Runner, sampler: Sampler, begin: int, end: int) -> None
     for second in range(begin, end):
         sampler._pending.append(one(second))
         runner.work.now = float(second + 1)  # type: ignore[misc]
-        # As `_tick` does, without what is shown: that is written each second all the same.
+        # As `_tick` does, without the live progress, which is written each second.
         if runner.work.now - runner._committed > COMMIT_EVERY:
             runner._commit()
 
@@ -134,7 +134,7 @@ def test_a_day_takes_little_of_memory_and_store(bench_home: Path, drive_json: Ma
         )  # fmt: skip
         record.samples(day)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        # A page asks for what is new, not for the day.
+        # A page requests the new samples, not those of the day.
         late = samples_of(db, record.number, 86390)
         assert [sample.n for sample in late] == list(range(86391, 86400))
     assert (bench_home / "store.db").stat().st_size < 9e6
@@ -169,7 +169,7 @@ def test_the_time_of_a_step_is_used_to_estimate_those_like_it(drive_json: Make) 
     pauses = 19 * 2 + 2
     paces = Paces()
     assert paces.seconds_of(later) == pytest.approx(19 / 20 * 10**12 / 980e6 + pauses, rel=0.001)
-    # A few blocks that went into a cache say nothing.
+    # A few blocks that went into a cache are ignored.
     paces.learn(first, 0.1, 5.0, first.bytes_written // 100)
     assert paces.seconds_of(later) == pytest.approx(19 / 20 * 10**12 / 980e6 + pauses, rel=0.001)
     # Half of a part of 50 GB in 500 s: 50 MB/s, where the link carries 980.
@@ -218,7 +218,7 @@ def test_the_run_estimates_the_time_left_from_its_own_pace(
     assert calls[0]["at_most"] is False
     # A quarter in 1000 s: 3000 s more, 4000 s for the second filling, then the day itself.
     assert calls[0]["seconds_left"] == pytest.approx(3000 + 4000 + 86400, abs=5)
-    # Rounds may end early: of them the time left is the most there can be.
+    # Rounds may end early: the time left is an upper bound.
     step_runner.plan = registry.make_plan("pts", drive_json(), {})
     step_runner.work.index = next(
         at for at, step in enumerate(step_runner.plan.steps) if step.name.startswith("fill ")
@@ -227,7 +227,7 @@ def test_the_run_estimates_the_time_left_from_its_own_pace(
     assert calls[1]["at_most"] is True
 
 
-def test_a_step_that_ends_while_its_share_is_asked_does_not_end_the_record(
+def test_a_step_that_ends_while_its_share_is_read_does_not_end_the_record(
     runner: tuple[Runner, Record, Sampler], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     step_runner, _, _ = runner

@@ -1,4 +1,4 @@
-"""The medium token, the meaning of a reader's answers, and when a run asks for them."""
+"""The medium token, the meaning of a reader's answers, and when a run checks the medium."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_a_tool_ends_with_a_cancel_and_with_the_drives_loss() -> None:
 
 
 class Calls:
-    """A run of which only the order of questions and steps is of interest."""
+    """A run that records the order of medium checks and steps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[str] = []
@@ -182,7 +182,7 @@ class Calls:
 
 
 def build_step(kind: type[Any]) -> Any:
-    """A step of this kind; what is in it does not matter here."""
+    """A step of this kind, without its fields."""
     step = object.__new__(kind)
     object.__setattr__(step, "name", "step")
     return step
@@ -194,12 +194,12 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("kind", [Fio, Copy, LaySet, CopyWithin, Empty])
-def test_the_device_is_asked_before_each_step_on_the_drive(work: Any, kind: type[Any]) -> None:
+def test_the_medium_is_checked_before_each_step_on_the_drive(work: Any, kind: type[Any]) -> None:
     executors.carry_out(work, build_step(kind))
     assert work.calls == ["ask", kind.__name__]
 
 
-def test_the_device_is_asked_after_each_rest(work: Any) -> None:
+def test_the_medium_is_checked_after_each_rest(work: Any) -> None:
     executors.carry_out(work, build_step(Idle))
     assert work.calls == ["ask", "Idle", "ask"]
     work.lost_at = 6
@@ -208,7 +208,7 @@ def test_the_device_is_asked_after_each_rest(work: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [BuildSet, Skip])
-def test_a_step_elsewhere_asks_nothing(work: Any, kind: type[Any]) -> None:
+def test_the_medium_is_not_checked_before_a_step_elsewhere(work: Any, kind: type[Any]) -> None:
     executors.carry_out(work, build_step(kind))
     assert work.calls == [kind.__name__]
 

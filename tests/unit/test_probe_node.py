@@ -1,4 +1,4 @@
-"""What `probe_node.py` says of a node's ranges that come in pieces, once not, or not at all."""
+"""The reports of `probe_node.py` on ranges that are read in parts, fail once, or fail always."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_iops_is_56_cells_a_minute_each_25_rounds_after_purge_and_two_fills(
     )
 
 
-def test_enterprise_takes_all_of_the_drive_and_wants_no_cache(drive_json: Make) -> None:
+def test_enterprise_uses_the_whole_drive_and_requires_the_cache_off(drive_json: Make) -> None:
     plan = plan_of(drive_json(**ENTERPRISE), preset="enterprise")
     (step, *_) = rounds(plan)
     assert (step.depth, step.threads, step.size) == (32, 4, TB // MIB * MIB)
@@ -222,7 +222,7 @@ def test_a_discard_is_none_of_snias_purges(drive_json: Make) -> None:
         note.startswith("PTS-like, changed: not SNIA-conformant: purged by discard")
         for note in trimmed.notes
     )
-    # What the user did by hand is the user's word.
+    # A purge by hand, as the user states it, is no departure.
     purged_plan = plan_of(drive_json(**CLIENT), purged="hdparm --security-erase")
     assert purged_plan.departs == ()
 
@@ -456,7 +456,7 @@ def test_an_invalid_round_breaks_the_window(drive_json: Make) -> None:
     assert (cell["value"], cell["why"]) == (1.0, "4 of 5 passes; pass 5 invalid: bad")
 
 
-def test_half_kilobytes_on_512e_say_read_modify_write(drive_json: Make) -> None:
+def test_half_kilobytes_on_512e_have_a_note_on_read_modify_write(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT, physical_sector=4096), test="latency")
     raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
     result = Pts().result(plan, raw_figures, drive_json(physical_sector=4096))

@@ -35,7 +35,7 @@ def recorded(name: str) -> str:
     return (RECORDINGS / name).read_text(encoding="utf-8")
 
 
-# ---- what the tools say
+# ---- the output of the tools
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_an_nvme_drive_without_sanitize_is_formatted_with_the_reason(drive_json:
     assert no.value.field == "rung"
 
 
-def test_other_namespaces_are_not_erased_along(drive_json: Make) -> None:
+def test_other_namespaces_are_not_erased_as_well(drive_json: Make) -> None:
     drive = nvme(drive_json, namespaces=3)
     assert "all 3 namespaces" in str(reasons(drive)["sanitize-block"])
     assert reasons(drive)["format"] is None
@@ -228,7 +228,7 @@ def test_why_no_security_erase(drive_json: Make, facts: dict[str, Any], part: st
     assert part in str(reasons(sata(drive_json, **facts))["security-erase"])
 
 
-def test_behind_a_bridge_even_a_drive_that_says_it_can_is_refused(drive_json: Make) -> None:
+def test_a_capable_drive_behind_a_bridge_is_refused_too(drive_json: Make) -> None:
     drive = sata(drive_json, transport="usb-uas")
     assert offered(drive) == ["discard", "overwrite"]
     with pytest.raises(BadInput, match="USB bridge"):

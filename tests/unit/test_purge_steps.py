@@ -35,7 +35,7 @@ CAPACITY = 1 << 30
 
 
 class PowerCut(BaseException):
-    """The bench dies here: nothing of it gets another word in."""
+    """The bench is killed here and writes nothing more."""
 
 
 class AtaDrive:
@@ -76,7 +76,7 @@ class AtaDrive:
 
     def takes(self, act: str, password: str) -> bool:
         if act == "set-pass":
-            # What a bench that died right here would find at its next start.
+            # The record that a bench killed here would read at its next start.
             with contextlib.closing(database.open_reader(self.home)) as db:
                 self.in_store = [row["password"] for row in db.execute("SELECT * FROM purges")]
             self.password = password
@@ -139,7 +139,7 @@ def reply(argv: Sequence[str], out: str = "", code: int = 0, err: str = "") -> F
 
 
 class FakeHold:
-    """The guard's hold, which is tested elsewhere; counts how often it was asked."""
+    """A stand-in for the guard's hold, which is tested elsewhere. It counts the checks."""
 
     def __init__(self) -> None:
         self.checked = 0
@@ -167,7 +167,7 @@ class FakeHold:
 
 @pytest.fixture(autouse=True)
 def no_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is killed or loses power does not note how it ended."""
+    """A run that is killed or loses power does not record its end."""
     plain = sanitize._ended_badly
 
     def ended_badly(work: Work, step: int, why: str) -> None:
@@ -304,7 +304,7 @@ def test_an_interrupted_erase_is_reported_and_resumed(
 
 
 @pytest.mark.parametrize("cycled", [False, True])
-def test_a_cut_off_erase_is_taken_back_password_and_all(
+def test_an_interrupted_erase_is_undone_with_its_password(
     db: Any, ata: AtaDrive, cycled: bool
 ) -> None:
     ata.dies_at = "erase"
@@ -320,7 +320,7 @@ def test_a_cut_off_erase_is_taken_back_password_and_all(
     assert (ata.password, ata.locked, ata.erased) == (None, False, 0)
 
 
-def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_and_says_why(
+def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_with_the_reason(
     db: Any, ata: AtaDrive
 ) -> None:
     ata.password, ata.locked, ata.frozen = "benchstick", True, True
@@ -442,7 +442,7 @@ def test_a_drive_that_was_replaced_gets_no_command(db: Any, ata: AtaDrive) -> No
     assert (ata.password, ata.in_store) == (None, [])
 
 
-def test_an_erase_is_not_gone_on_with_behind_a_bridge(db: Any, ata: AtaDrive) -> None:
+def test_an_erase_does_not_resume_behind_a_bridge(db: Any, ata: AtaDrive) -> None:
     """The drive's key is the same there: serial, model and capacity are those inside."""
     ata.dies_at = "erase"
     with pytest.raises(PowerCut):
@@ -456,7 +456,7 @@ def test_an_erase_is_not_gone_on_with_behind_a_bridge(db: Any, ata: AtaDrive) ->
     assert (purge.run, purge.password) == (2, "benchstick")
 
 
-def test_going_on_with_a_purge_keeps_the_password_of_another(db: Any, nvme: NvmeDrive) -> None:
+def test_a_resumed_purge_keeps_the_password_of_another(db: Any, nvme: NvmeDrive) -> None:
     key = a_drive("nvme").identity.key()
     for number, rung, password in ((1, "security-erase", "benchstick"), (2, "format", None)):
         record = start(db, number).record
@@ -600,7 +600,7 @@ def power_cut_at(poll: int) -> Callable[[int], None]:
     return dies
 
 
-def test_somebody_elses_sanitize_is_not_taken_for_ours(db: Any, nvme: NvmeDrive) -> None:
+def test_a_sanitize_of_another_program_is_not_taken_for_ours(db: Any, nvme: NvmeDrive) -> None:
     nvme.log = "nvme-2.3-sanitize-log-progress.json"
     with pytest.raises(BadInput, match="sanitized already"):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
@@ -727,7 +727,7 @@ def test_none_is_recorded_and_sends_nothing(db: Any, nvme: NvmeDrive) -> None:
     assert rows(db) == []
 
 
-def test_a_run_that_lives_is_not_unfinished(db: Any, ata: AtaDrive) -> None:
+def test_the_purge_of_a_running_run_is_not_unfinished(db: Any, ata: AtaDrive) -> None:
     lock = locks.RunLock(UUID.format(1))
     try:
         work = start(db, 1)
@@ -831,7 +831,7 @@ def test_a_discard_reports_its_progress(db: Any, monkeypatch: pytest.MonkeyPatch
     drive = Moving(work)
     monkeypatch.setattr(subprocesses, "run", drive)
     sanitize._by_blkdiscard(work, find("discard"), None)
-    # Four pieces; while one is under way only those before it are done.
+    # Four pieces: during each only those before it are done.
     assert drive.shares == [0.0, 0.25, 0.5, 0.75]
     assert drive.share() == 1.0
 

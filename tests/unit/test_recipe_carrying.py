@@ -46,7 +46,7 @@ value = "usb-uas"
 
 
 def no_wait() -> None:
-    """Somebody who waits as long as it takes."""
+    """Runs while a test waits: it never cancels."""
 
 
 class Waiting:
@@ -73,7 +73,7 @@ class Waiting:
         self._thread.join()
 
 
-def test_who_must_be_alone_waits_and_nobody_slips_in_before(bench_home: Path) -> None:
+def test_an_exclusive_test_waits_and_no_later_one_overtakes_it(bench_home: Path) -> None:
     first = Waiting()
     assert first.has_it.wait(5)
     alone = Waiting(exclusive=True)
@@ -104,7 +104,7 @@ def test_only_so_many_drives_of_a_controller_are_tested_at_once(bench_home: Path
         item.finish()
 
 
-def test_who_waits_can_be_cancelled(bench_home: Path) -> None:
+def test_a_wait_can_be_cancelled(bench_home: Path) -> None:
     def cancelled() -> None:
         raise Cancelled("cancelled")
 
@@ -117,7 +117,7 @@ def test_who_waits_can_be_cancelled(bench_home: Path) -> None:
         assert waited < 5
 
 
-# ---- what is watched
+# ---- stop rules
 
 
 def sample(n: int, rate: float, step: int = 0) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def test_a_rate_that_stays_low_over_several_looks_stops_the_run(bench_home: Path
     rule = '[[stop]]\nrate_below = 20\nfor = "300 s"\n'
     with watched(rule, bench_home) as watch:
         watch.begun(1, UUID, [{"name": "SEQ", "timed": True}])
-        # The live record has the newest 180 only; the rule looks at more.
+        # The live record has the newest 180 only; the rule uses more.
         for first in (0, 100, 200):
             live_progress.publish(
                 UUID, {"samples": [sample(n, 5.0) for n in range(first, first + 180)]}
@@ -151,7 +151,7 @@ def test_a_rate_that_stays_low_over_several_looks_stops_the_run(bench_home: Path
 
 
 def recorded(home: Path) -> records.RunRecord:
-    """A run in the store that is on."""
+    """A running run in the store."""
     db = database.open_writer(home)
     return records.RunRecord.create(
         db, uuid=UUID, suite="cdm", practice=True, drive=drive("sda", "2-1", "S").to_json(),
@@ -175,7 +175,7 @@ def test_what_the_store_has_of_the_run_stops_it_too(bench_home: Path) -> None:
     run.db.close()
 
 
-def test_a_test_whose_asker_has_died_ends(bench_home: Path) -> None:
+def test_a_test_ends_when_its_parent_process_has_ended(bench_home: Path) -> None:
     recipe = read(RECIPE, "x.toml")
     with Watch(recipe, bench_home, threading.Event(), os.getpid()) as watch:
         assert watch.stop.wait(10)
@@ -192,7 +192,7 @@ def test_a_verdict_is_found_by_the_runs_that_it_uses(bench_home: Path, stand_in:
     run.db.close()
 
 
-def test_time_that_is_waited_is_not_the_tests(bench_home: Path) -> None:
+def test_waiting_does_not_count_as_time_of_the_test(bench_home: Path) -> None:
     with watched('time_limit = "1 s"\n', bench_home) as watch:
         with watch.waiting():
             time.sleep(1.8)
@@ -202,7 +202,7 @@ def test_time_that_is_waited_is_not_the_tests(bench_home: Path) -> None:
     assert watch.reason is not None and watch.reason.code == "time-limit"
 
 
-def test_somebodys_cancel_is_no_rule(bench_home: Path) -> None:
+def test_a_cancel_by_the_user_is_no_stop_rule(bench_home: Path) -> None:
     with watched("", bench_home) as watch:
         watch._cancelled.set()
         assert watch.stop.wait(10)
@@ -292,7 +292,7 @@ def test_a_cancel_reaches_every_drives_test(
     assert [item["verdict"] for item in results] == ["pass", "pass"]
 
 
-def test_what_is_asked_goes_through_unchanged() -> None:
+def test_a_request_survives_json() -> None:
     ask = Ask(recipe=b"\xff\x00", file="x", drive="d", expected=("k", None), labels={"asset": "é"})
     assert Ask.from_json(json.loads(json.dumps(ask.to_json()))) == ask
 
@@ -381,7 +381,7 @@ def test_no_cd_and_no_interface_in_use_is_ejected_as_well(played: Play, tmp_path
 
 
 class Kernel:
-    """The kernel and the tools as far as `leave` meets them: `/sys` and `/dev` are below `root`."""
+    """The kernel and the tools as far as `eject` uses them: `/sys` and `/dev` are below `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -42,7 +42,7 @@ def home(bench_home: Path) -> Path:
 
 
 def upload(home: Path, name: str, text: str = EVIL) -> None:
-    """What the store takes from whoever may write to it."""
+    """Stores a recipe as each process that may write to the store can."""
     with contextlib.closing(database.open_writer(home)) as db, db:
         db.execute("DELETE FROM recipes WHERE name = ?", (name,))
         db.execute("INSERT INTO recipes (name, text, created_utc) VALUES (?, ?, '2026')",

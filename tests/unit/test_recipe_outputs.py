@@ -1,4 +1,4 @@
-"""Verdicts as JSON, CSV, JUnit and event lines: all four say the same."""
+"""Verdicts as JSON, CSV, JUnit and event lines: all four agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOSS: Json = {"state": "failed", "exit_code": 4, "why": 'went "away" = <gone> & 
 
 
 def verdicts() -> list[Json]:
-    """One of each kind, and of most reasons."""
+    """One verdict of each kind, and with most of the reasons."""
     good = [figure(READ, 500.0), figure(WRITE, 300.0)]
     odd = drive(transport="usb-bot", firmware=None)
     odd["code"] = odd["identity"]["serial"] = "=1+1,'x\""
@@ -75,7 +75,7 @@ def test_json_csv_junit_and_events_agree() -> None:
         assert last["drive"] == properties["code"] == suite.get("name") == item["drive"]["code"]
         assert row["drive"].removeprefix("'") == item["drive"]["code"]
         assert last.get("why", "") == (item["why"] or "")
-        # Of CSV alone no reader wants control characters.
+        # Only the cell of CSV is without control characters.
         assert row["why"] == plain(item["why"] or "")
         again = [event["why"] for event in events if event["event"] == "retried"]
         assert again == [one["why"] for one in item["earlier"]]

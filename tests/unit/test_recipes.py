@@ -363,7 +363,7 @@ def test_every_fact_that_recorded_drives_have_can_be_named(tmp_path: Path) -> No
                     if fact.value is not None:
                         assert FACTS[name] == kinds[type(fact.value)], (case, name)
     assert not lists & set(FACTS)
-    # What no recorded drive has: it is read all the same (docs/drives.md).
+    # No recorded drive has these facts, but they can be read (docs/drives.md).
     assert set(FACTS) - names <= {"port", "serial"}
     assert set(CHANGES) <= {name for name, kind in FACTS.items() if kind == NUMBER}
     assert set(WORDS) <= set(FACTS)
@@ -561,7 +561,7 @@ _HEADERS = (
 
 
 def mutated(pick: random.Random, text: str) -> bytes:
-    """The text with a few things done to it that people and broken sticks do."""
+    """The text with a few changes that people and damaged sticks make."""
     lines = text.splitlines(keepends=True)
     for _ in range(pick.randrange(1, 4)):
         at = pick.randrange(len(lines))

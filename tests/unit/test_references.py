@@ -35,7 +35,7 @@ unit = "ms"
 """
 
 
-def test_toml_and_csv_say_the_same() -> None:
+def test_toml_and_csv_give_the_same_results() -> None:
     assert read((HEAD + ROW).encode(), "x.csv") == [REFERENCE]
     assert read(TOML.encode(), "X.TOML") == [
         REFERENCE, Reference("T9", "cdm", "RND4K Q1T1 read latency", 570.0, "us", "a review"),

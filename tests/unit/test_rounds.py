@@ -19,7 +19,7 @@ def step(name: str, group: str = "", number: int = 0) -> Fio:
 
 
 class Rounds:
-    """A suite whose groups are over after as many rounds as `after` says of each."""
+    """A suite whose groups end after `after[group]` rounds."""
 
     def __init__(self, **after: int) -> None:
         self.after = after

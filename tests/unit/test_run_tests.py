@@ -185,7 +185,7 @@ def test_host_runs_with_others_vms_side_by_side_and_accuracy_alone(
 
 
 class Guest:
-    """Stands for scripts/vm: each boot runs files and ends with a code, as `boots` give it."""
+    """A stand-in for scripts/vm: each boot runs files and ends with a code, as `boots` has them."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *boots: Boot) -> None:
         self.folder, self.boots = folder, list(boots)

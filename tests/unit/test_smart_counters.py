@@ -1,4 +1,4 @@
-"""What SMART counts, and what is on a drive, in the words that recipes judge by."""
+"""The SMART counters and the contents of a drive, as the facts that recipes judge."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_nvme_drive_counts_media_errors() -> None:
     assert facts["reallocated_sectors"].value is None
 
 
-def test_without_smart_every_counter_says_why() -> None:
+def test_without_smart_every_counter_has_the_reason() -> None:
     facts = smart.facts(Smart(why="the bridge passes nothing on"))
     assert {facts[name].why for name in ("media_errors", "crc_errors", "wear")} == {
         "the bridge passes nothing on"

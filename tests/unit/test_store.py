@@ -64,7 +64,7 @@ def test_damage_in_the_middle_is_found(bench_home: Path, drive_json: Make) -> No
 def test_a_large_store_is_read_whole_once_a_boot(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What lies behind the time of a check is found at the next boot, or once somebody met it."""
+    """Damage behind the time limit of a check is found at the next boot, or once a query met it."""
     paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         for number in range(400):
@@ -73,7 +73,7 @@ def test_a_large_store_is_read_whole_once_a_boot(
     data = bytearray(path.read_bytes())
     data[-200_000:] = b"\xff" * 200_000
     path.write_bytes(data)
-    # No time at all, so that the damage is behind it.
+    # A limit of no time, so that the damage is behind it.
     monkeypatch.setattr(database, "CHECK_SECONDS", -1.0)
     monkeypatch.setattr(database, "CHECK_STEPS", 1)
     with contextlib.closing(database.open_writer(bench_home)) as db:
@@ -83,7 +83,7 @@ def test_a_large_store_is_read_whole_once_a_boot(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         assert db.execute("SELECT count(*) FROM runs").fetchone()[0] == 0
     (aside,) = bench_home.glob("store.db.corrupt-*")
-    # The same with nobody having met it, but another boot.
+    # The same without such a query, but after another boot.
     path.write_bytes(aside.read_bytes())
     database.open_writer(bench_home).close()
     assert len(list(bench_home.glob("store.db.corrupt-*"))) == 1

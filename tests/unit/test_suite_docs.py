@@ -69,7 +69,7 @@ def test_the_commands_of_a_page_are_the_plans(
             argv = fio.command(step, "DRIVE" if raw else "FILE", Path("STEP"), raw=raw)
             assert options == set(argv[1:]), name
     if starts_fio(suite):
-        # No command stands where nothing checks it.
+        # No command is in a place that is not checked.
         prose = re.sub(r"^```fio.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)
         assert not re.search(r"--(rw|bs|filename|ioengine)=", prose)
 

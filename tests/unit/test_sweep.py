@@ -113,7 +113,7 @@ def test_only_reads_leave_the_drive_as_it_is(drive_json: Make) -> None:
     assert steady.destroys
 
 
-def test_what_the_user_says_of_a_purge_is_kept(drive_json: Make) -> None:
+def test_the_users_statement_on_a_purge_is_kept(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {"purged": "hdparm --security-erase"})
     assert plan.state == (
         "purged by hand before the run, as the user says: hdparm --security-erase; "

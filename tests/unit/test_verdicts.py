@@ -128,7 +128,7 @@ def test_a_limit_shows_measured_required_and_the_difference(
         assert judgement["why"] is None
 
 
-def test_what_a_failed_limit_says() -> None:
+def test_the_text_of_a_failed_limit() -> None:
     text = limit("figure", READ, ">=", '"90 %"', 'of = "claim"')
     sheet = spec_sheets.read(b'model = "Samsung*"\nseq_read_mbps = 1000\n', "x.toml")
     judgement = of(recipe(text), run(figure(READ, 810.0)), sheet=sheet)
@@ -295,7 +295,7 @@ def test_a_suite_that_was_not_run_is_reported() -> None:
     judgement = of(rules, run())
     assert codes_of(judgement) == ([], ["not-run"])
     assert judgement["why"] == "not run: das"
-    # The run that ended badly says it all.
+    # The run that ended badly is the only reason.
     assert codes_of(of(rules, run(state="failed", exit_code=4, why="x"))) == ([], ["drive-lost"])
     assert codes_of(of(rules, run(), ended=(3, "das was not begun: replugged"))) == (
         [],
@@ -583,7 +583,7 @@ def test_heat_and_errors_end_the_test() -> None:
 # ---- again, and several drives
 
 
-def test_a_test_is_done_again_only_where_that_may_change_something() -> None:
+def test_a_test_is_retried_only_where_that_may_change_something() -> None:
     rules = recipe(limit("figure", READ, ">=", "400") + NOTHING, top="retries = 2")
     slow = run(figure(READ, 100.0))
     first = of(rules, slow)
@@ -594,7 +594,7 @@ def test_a_test_is_done_again_only_where_that_may_change_something() -> None:
     assert (third["retries"], verdict.again(rules, third)) == (2, False)
     assert [item["verdict"] for item in third["earlier"]] == ["fail", "fail"]
     assert not verdict.again(rules, of(rules, run(figure(READ, 500.0))))
-    # A fact, a lost drive, a wrong serial stay what they are.
+    # A fact, a lost drive and a wrong serial do not change with a retry.
     assert not verdict.again(rules, of(rules, slow, facts=drive(external=False)))
     lost_run = run(state="failed", exit_code=4, why="went away")
     assert not verdict.again(rules, of(rules, lost_run))
@@ -624,7 +624,7 @@ def test_fail_is_exit_code_1_and_nothing_else_is() -> None:
         assert (judgement["why"] is None) == (judgement["verdict"] == "pass")
 
 
-def test_judging_changes_nothing_that_it_is_given() -> None:
+def test_judging_does_not_change_its_input() -> None:
     rules = recipe(limit("figure", READ, ">=", "400"))
     drive_facts, one = drive(), run(figure(READ, 100.0))
     originals = copy.deepcopy((drive_facts, one))
@@ -644,7 +644,7 @@ def test_every_code_is_in_the_docs() -> None:
     assert set(codes.ENDED.values()) | codes.RETRIED <= set(rows)
 
 
-def test_every_limit_of_every_kind_has_its_word() -> None:
+def test_every_kind_of_limit_has_a_title() -> None:
     rules = recipe(
         limit("figure", READ, ">=", "1") + limit("fact", "wear", "<=", "1")
         + limit("change", "wear", "<=", "1") + limit("peak", "temperature", "<=", "1")
