@@ -259,7 +259,7 @@ EVO = {
 
 
 def fake_run(**invalid: str) -> list[Any]:
-    """The figures of a run on the 960 EVO; `invalid` names tests (with _ for a blank)."""
+    """The results of a run on the 960 EVO. `invalid` has names of tests, with _ for a blank."""
     figures: list[Any] = []
     for label, speed in EVO.items():
         why = invalid.get(label.replace(" ", "_").replace("-", "_").replace("4K", "R4K"))

@@ -120,13 +120,13 @@ def test_the_code_is_what_the_library_made() -> None:
 @pytest.mark.parametrize(
     "url", ["http://255.255.255.255/", "http://169.254.255.255:8080/", "http://[fe80::1]:65535/"]
 )
-def test_every_code_fits_beside_the_addresses(url: str) -> None:
+def test_every_code_fits_next_to_the_addresses(url: str) -> None:
     lines = qr.code(url)
     assert len(lines) <= 17
     assert len(lines[0]) <= 79 - 40
 
 
-def test_a_progress_line_tells_step_share_and_time() -> None:
+def test_a_progress_line_shows_step_share_and_time() -> None:
     output = text(replace(VIEW, running=(RUNNING,) * 5, ended=PASS))
     assert "Run 13  das on Samsung" in output
     assert "42%  8 min 32 s left  Videos, pass 1" in output
@@ -134,10 +134,10 @@ def test_a_progress_line_tells_step_share_and_time() -> None:
     assert "████  " not in output.splitlines()[-9], "a run that is on hides how the last one ended"
 
 
-@pytest.mark.parametrize(("ended", "style"), [(PASS, "42"), (FAIL, "41")])
-def test_the_verdict_is_big_and_coloured_only_where_asked(ended: Ended, style: str) -> None:
-    view = replace(VIEW, ended=ended)
-    for line in banner_font.big(ended.ending.word, 78):
+@pytest.mark.parametrize(("outcome", "style"), [(PASS, "42"), (FAIL, "41")])
+def test_the_verdict_is_big_and_coloured_only_where_asked(outcome: Ended, style: str) -> None:
+    view = replace(VIEW, ended=outcome)
+    for line in banner_font.big(outcome.ending.word, 78):
         assert line.strip() in text(view)
     assert "\x1b" not in text(view)
     assert f"\x1b[0;1;37;{style}m" in "\n".join(frame(view, 80, 25, colours=True))
@@ -176,7 +176,7 @@ def test_pass_and_fail_are_verdicts_and_nothing_else(
     assert ending(state, code, verdict, None).word == word
 
 
-def test_a_model_name_cannot_steer_the_terminal() -> None:
+def test_a_model_name_cannot_control_the_terminal() -> None:
     line = Line("sda", "Evil\x1b[2J\x07\u202e\u4e2d", 1, "usb-bot", "free")
     output = text(replace(VIEW, drives=(line,)))
     assert "\x1b" not in output
@@ -218,7 +218,7 @@ def test_only_wired_ports_are_listed(tmp_path: Path) -> None:
     assert ports == [Port("eth0", True, ("10.0.0.2", "169.254.1.1")), Port("eth1", False)]
 
 
-def test_the_kernel_is_asked_for_addresses() -> None:
+def test_addresses_are_read_from_the_kernel() -> None:
     assert ("lo", "127.0.0.1") in network.addresses()
 
 
@@ -232,7 +232,7 @@ def test_the_kernel_is_asked_for_addresses() -> None:
         (b"", None),
     ],
 )
-def test_avahi_is_asked_for_the_name(tmp_path: Path, answer: bytes, name: str | None) -> None:
+def test_the_name_is_read_from_avahi(tmp_path: Path, answer: bytes, name: str | None) -> None:
     requests: list[bytes] = []
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.bind(str(tmp_path / "socket"))

@@ -32,7 +32,7 @@ from tests.unit import test_compare, test_verdicts
 Json = dict[str, Any]
 Make = Callable[..., Json]
 
-FOUND = corrupt.finding(
+FINDING = corrupt.finding(
     step=6, name="BR, pass 1, compare", text="data differ: 1 file differs, the first: a: b",
     set_name="BR", pass_no=1, files=1,
     differences=[{"path": "a", "offset": 7, "what": "differs from there"}],
@@ -54,13 +54,13 @@ TEXT = "data corrupt: BR, pass 1, compare: data differ: 1 file differs, the firs
         ("failed", 6, "the store failed", (6, f"{TEXT}; then failed: the store failed")),
         ("cancelled", 130, "cancelled", (130, f"{TEXT}; then cancelled: cancelled")),
         ("interrupted", 70, None, (70, f"{TEXT}; then interrupted")),
-        ("failed", 4, FOUND["text"], (4, TEXT)),
+        ("failed", 4, FINDING["text"], (4, TEXT)),
     ],
 )
 def test_no_end_hides_that_data_is_corrupt(
     state: str, code: int, why: str | None, ends: tuple[int, str]
 ) -> None:
-    assert corrupt.end_of(state, code, why, [FOUND]) == ("corrupt", *ends)
+    assert corrupt.end_of(state, code, why, [FINDING]) == ("corrupt", *ends)
     assert corrupt.end_of(state, code, why, []) == (state, code, why)
 
 
@@ -80,7 +80,7 @@ def test_a_bench_shows_corrupt_data_from_afar_however_the_run_ended() -> None:
 
 def spoilt(state_code: int = 4, why: str = TEXT, *figures: Json, **more: Any) -> Json:
     return test_verdicts.run(
-        *figures, state="corrupt", exit_code=state_code, why=why, corrupt=[FOUND], **more
+        *figures, state="corrupt", exit_code=state_code, why=why, corrupt=[FINDING], **more
     )
 
 
@@ -165,10 +165,10 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
             named(step="s", name="BR read", value=1.0, unit="MB/s", target="t", pass_no=at)
             for at in (1, 2)
         ])  # fmt: skip
-        record.data_differs(3.0, FOUND, ["BR read"])
+        record.data_differs(3.0, FINDING, ["BR read"])
         before = records.run_json(db, record.number)
-        assert (before["corrupt"], before["exit_code"]) == ([FOUND], None)
-        # A page that looks before anybody has cleared up after a killed runner.
+        assert (before["corrupt"], before["exit_code"]) == ([FINDING], None)
+        # A page read before the recovery after a killed runner.
         paths.make_run_folder()
         row = records.find_run(db, record.number)
         assert records.shown_state(db, row) == "corrupt"
@@ -188,7 +188,7 @@ def older(home: Path, monkeypatch: pytest.MonkeyPatch) -> sqlite3.Connection:
     return database.open_writer(home)
 
 
-def test_runs_of_an_older_store_get_the_state_that_their_event_says(
+def test_runs_of_an_older_store_get_the_state_of_their_event(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripts = database.migrations()
@@ -214,7 +214,7 @@ def test_runs_of_an_older_store_get_the_state_that_their_event_says(
             db.execute("DELETE FROM running")
             request = records.add_request(db, "run", {})
             records.answer_request(db, request, "done", run=record.number)
-        # The page reads a store that nobody has migrated yet.
+        # The page reads a store that is not migrated yet.
         assert records.run_json(db, 1)["corrupt"] == []
         tables = [row["name"] for row in db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -248,7 +248,7 @@ def test_runs_of_an_older_store_get_the_state_that_their_event_says(
         assert db.execute("PRAGMA foreign_keys").fetchone()[0] == 1
         with pytest.raises(sqlite3.IntegrityError):
             db.execute("INSERT INTO temperatures (run, t, step) VALUES (999, 1.0, 0)")
-        # Numbers go on, and nothing else is taken for a state.
+        # Numbers continue, and no unknown state can be stored.
         assert add_run(db, drive_json(), "new").number == 4
         with pytest.raises(sqlite3.IntegrityError):
             db.execute("UPDATE runs SET state = 'green' WHERE number = 4")
@@ -310,7 +310,7 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
         source=source, folder=tmp_path, cancel=None, not_copied={"left"}, check_cancelled=lambda: 0,
         tests_of_set=lambda name: [f"{name} write"],
         data_differs=lambda text, **more: reports.append({"text": text, **more}),
-        record=SimpleNamespace(invalidate_pass=lambda *given: invalid.append(given)),
+        record=SimpleNamespace(invalidate_pass=lambda *args: invalid.append(args)),
     )  # fmt: skip
     step = Verify(name="BR, pass 1, compare", seconds=1, set_name="BR", pass_no=1)
     outcome = executors.do_verify(work, step)
@@ -321,7 +321,7 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
         assert outcome.failed.startswith("data differ: 1 file differs, the first: a")
 
 
-def test_a_source_that_somebody_changed_is_no_fault_of_the_drive(tmp_path: Path) -> None:
+def test_a_changed_source_is_no_fault_of_the_drive(tmp_path: Path) -> None:
     own, copy = tmp_path / "own", tmp_path / "copy"
     for folder in (own, copy):
         folder.mkdir()

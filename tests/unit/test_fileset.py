@@ -1,4 +1,4 @@
-"""The built-in sets have the stated counts to the byte; manifests and JSON say where they err."""
+"""The built-in sets have the stated counts to the byte; manifest and JSON errors are located."""
 
 from __future__ import annotations
 

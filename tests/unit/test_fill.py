@@ -37,8 +37,8 @@ def test_samples_become_intervals() -> None:
     ]
 
 
-def test_the_ends_of_a_write_share_the_time_that_the_tool_tells() -> None:
-    # Two whole seconds, and 1.0 s at the ends: 0.3 s of it at the begin, by the bytes.
+def test_the_ends_of_a_write_share_the_time_that_the_tool_reports() -> None:
+    # Two whole seconds, and 1.0 s at the ends: 0.3 s of it at the start, by the bytes.
     intervals = of_writing(samples(0, 30 * MB, 100 * MB, 100 * MB, 70 * MB, 0), 3.0, 1000)
     assert [interval.seconds for interval in intervals] == pytest.approx([0.3, 1.0, 1.0, 0.7])
     assert [interval.t for interval in intervals] == pytest.approx([2.0, 3.0, 4.0, 4.7])
@@ -81,7 +81,7 @@ def test_pauses_that_the_caller_left_out_are_seen_on_the_clock() -> None:
     assert [point.rested for point in busy_points(series)[0]].count(True) == 1
 
 
-def test_noise_is_told_apart_from_levels() -> None:
+def test_noise_is_distinguished_from_levels() -> None:
     points, _ = busy_points(fill(zones((2, 200), (0, 50)), 8, noise=0.05, seed=2))
     assert noise_of(points) == pytest.approx(0.05, rel=0.3)
     levels = levels_of(points)
@@ -94,7 +94,7 @@ def test_jagged_series_are_joined_and_calm_ones_left_alone() -> None:
     calm, _ = busy_points(fill(constant(200), 20, noise=0.05))
     assert calmed(calm) == (calm, 1)
     jagged, _ = busy_points(
-        fill(lambda t, done: 100.0 if math.floor(t * 0.7) % 2 else 900.0, 100, noise=0.02)
+        fill(lambda t, offset: 100.0 if math.floor(t * 0.7) % 2 else 900.0, 100, noise=0.02)
     )
     joined, each = calmed(jagged)
     assert each > 1

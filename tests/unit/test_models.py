@@ -1,4 +1,4 @@
-"""Model sheets: what a file may hold, which drives one fits, claims beside figures."""
+"""Spec sheets: the contents of a file, which drives a sheet matches, spec vs. measured."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ unit = "GB/s"
 SHEET = read(TOML.encode(), "x.toml")
 
 
-def test_a_sheet_is_read_as_it_stands() -> None:
+def test_a_sheet_is_read_unchanged() -> None:
     assert Sheet(
         model="Crucial X9 Pro*", name="X9 Pro 1 TB", capacity=10**12, seq_read_mbps=1050.0,
         rand_read_iops=60000.0, raw_nand=1 << 40, warranty_years=5.0, price=89.9, currency="EUR",
@@ -56,7 +56,7 @@ def test_a_sheet_is_read_as_it_stands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
         ('model = "Crucial X9 Pro*"\n', "", "line 1: model: is missing"),
         ('"Crucial X9 Pro*"', "7", "line 2: model: text is wanted"),
@@ -81,13 +81,13 @@ def test_a_sheet_is_read_as_it_stands() -> None:
         (TOML, "", "my.toml: empty"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(old: str, new: str, said: str) -> None:
+def test_an_error_is_reported_with_its_line(old: str, new: str, expected: str) -> None:
     text = TOML.replace(old, new)
     assert text != TOML
     with pytest.raises(BadInput) as caught:
         read(text.encode(), "my.toml")
     assert caught.value.message.startswith("my.toml: ")
-    assert said in caught.value.message
+    assert expected in caught.value.message
     assert "\n" not in caught.value.message
 
 
@@ -114,7 +114,7 @@ def figure(name: str, value: float | None, unit: str, **more: Any) -> dict[str, 
             "why": None, **more}  # fmt: skip
 
 
-def test_claims_stand_beside_the_figures_of_their_suite() -> None:
+def test_specs_are_compared_with_the_results_of_their_suite() -> None:
     figures = [
         figure("SEQ1M Q8T1 read", 999.0, "MB/s", **{"pass": 1}),
         figure("SEQ1M Q8T1 read", 945.0, "MB/s"),

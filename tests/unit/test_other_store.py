@@ -1,4 +1,4 @@
-"""A run whose store goes away in the middle: everything that it was told is in the next one."""
+"""A run whose store goes away in the middle: the next store gets all of the run's data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def undated(document: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("by", ["moving", "telling", "reading"])
-def test_a_run_goes_on_in_another_store(
+def test_a_run_continues_in_another_store(
     tmp_path: Path, bench_home: Path, drive_json: Make, by: str
 ) -> None:
     wanted_home, other_home = tmp_path / "wanted", tmp_path / "other"
@@ -116,7 +116,9 @@ def test_another_runs_number_is_left_to_it(
         assert texts == ["told before", "pulled"]
 
 
-def test_without_another_store_a_failing_one_is_told(bench_home: Path, drive_json: Make) -> None:
+def test_without_another_store_a_failing_one_is_reported(
+    bench_home: Path, drive_json: Make
+) -> None:
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json())
         record.follow(lambda: None)

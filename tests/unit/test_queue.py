@@ -1,4 +1,4 @@
-"""Queues without a drive: what may follow what, when the agent goes on, what it tells."""
+"""Queues without a drive: which run may follow which, when the agent continues, its reports."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
     }
 
 
-# ---- the agent's part, with workers that are only told
+# ---- the agent's part, with workers that do nothing
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def db(bench_home: Path) -> Iterator[sqlite3.Connection]:
 
 
 class Workers:
-    """Stands for the agent: notes which workers it was to start, and tells how they end."""
+    """A stand-in for the agent: lists the workers that it would start, and reports their ends."""
 
     def __init__(self, db: sqlite3.Connection, drive: dict[str, Any]) -> None:
         self.db = db
@@ -202,7 +202,7 @@ class Workers:
         run.finish("done" if code in (0, 5) else "failed", code, seconds=1.0, why=why)
         agents.continue_queue(self.db, number, code, self.start)
 
-    def told(self, number: int) -> tuple[str, str | None, list[str]]:
+    def read_state(self, number: int) -> tuple[str, str | None, list[str]]:
         document = queues.document(self.db, number)
         assert document is not None
         return document["state"], document["why"], [entry["state"] for entry in document["entries"]]
@@ -213,9 +213,9 @@ def workers(db: sqlite3.Connection, drive_json: Make) -> Workers:
     return Workers(db, drive_json())
 
 
-def test_runs_follow_one_another_without_the_one_taken_out(workers: Workers) -> None:
+def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> None:
     number = workers.take("cdm", "das", "atto")
-    assert workers.told(number) == ("open", None, ["starting", "waiting", "waiting"])
+    assert workers.read_state(number) == ("open", None, ["starting", "waiting", "waiting"])
     with pytest.raises(Refused, match=f"queue {number} has this drive"):
         workers.take("cdm")
     assert agents.cancel(workers.db, {"queue": number, "place": 1}) is None
@@ -224,7 +224,7 @@ def test_runs_follow_one_another_without_the_one_taken_out(workers: Workers) -> 
     workers.ends(number, 5)
     workers.ends(number, 0)
     assert workers.started == [(number, 0, True), (number, 2, False)]
-    assert workers.told(number) == ("done", None, ["done", "taken_out", "done"])
+    assert workers.read_state(number) == ("done", None, ["done", "taken_out", "done"])
     answer = records.answer_of(workers.db, number)
     assert answer is not None and answer["state"] == "done"
 
@@ -232,35 +232,35 @@ def test_runs_follow_one_another_without_the_one_taken_out(workers: Workers) -> 
 def test_a_drive_that_is_lost_or_replaced_stops_the_queue(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     workers.ends(number, 4, "the drive went away")
-    state, why, entries = workers.told(number)
+    state, why, entries = workers.read_state(number)
     assert (state, entries) == ("stopped", ["failed", "not_started"])
     assert why is not None and why.endswith("failed: the drive went away")
     other = workers.take("cdm", "das", "atto")
     workers.ends(other, 0)
     queues.entry_refused(workers.db, other, 1, "D: not the drive that was chosen")
     agents.continue_queue(workers.db, other, 3, workers.start)
-    state, why, entries = workers.told(other)
+    state, why, entries = workers.read_state(other)
     assert (state, entries) == ("stopped", ["done", "refused", "not_started"])
     assert why == "number 2 of the queue was not begun: D: not the drive that was chosen"
 
 
-def test_a_cancelled_queue_begins_nothing_more(workers: Workers) -> None:
+def test_a_cancelled_queue_starts_nothing_more(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     assert agents.cancel(workers.db, {"queue": number}) == number
     workers.ends(number, 0)
     assert len(workers.started) == 1
-    assert workers.told(number) == ("cancelled", "cancelled", ["done", "not_started"])
+    assert workers.read_state(number) == ("cancelled", "cancelled", ["done", "not_started"])
     for wrong in ({"queue": number}, {"queue": "1"}, {"queue": True}, {"queue": -1}):
         with pytest.raises(BadInput):
             agents.cancel(workers.db, wrong)
 
 
-def test_what_is_refused_at_the_start_is_told_as_refused(workers: Workers) -> None:
+def test_a_queue_refused_at_the_start_is_reported_as_refused(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     error = {"code": "bad_input", "message": "passes: wrong", "field": "passes"}
     records.answer_request(workers.db, number, "refused", answer={"error": error})
     agents.continue_queue(workers.db, number, 2, workers.start)
-    assert workers.told(number) == ("refused", "passes: wrong", ["not_started"] * 2)
+    assert workers.read_state(number) == ("refused", "passes: wrong", ["not_started"] * 2)
     assert queues.open_queues(workers.db) == []
 
 
@@ -280,8 +280,9 @@ def readies(suites: str) -> list[Ready]:
 def in_turn(
     db: sqlite3.Connection, bench_home: Path, monkeypatch: pytest.MonkeyPatch, drive_json: Make
 ) -> Callable[..., tuple[Any, list[dict[str, Any]]]]:
-    """Carries out a queue as the command does, its runs invented: of each its exit code, and what
-    happens meanwhile. Tells the end, and the queue's document as each run has begun and after."""
+    """Runs a queue as the command does. The runs are invented: each has an exit code, and an action
+    during it. Returns the outcome, and the queue's document at the start of each run and at the
+    end."""
     documents: list[dict[str, Any]] = []
 
     def carry(codes: list[int], act: Callable[[int], None] = lambda _: None) -> Any:
@@ -324,19 +325,19 @@ def test_the_page_shows_a_queue_of_the_command_line(
     assert states[0][1:] == ["waiting", "waiting"]
     assert states[-1] == ["done", "done", "done"]
     assert [entry["run"] for entry in documents[-1]["entries"]] == outcome.numbers
-    # The agent takes no part in it: it was answered from the beginning.
+    # The agent takes no part in it: it was answered from the start.
     assert records.open_requests(db) == []
     assert queues.open_of_agent(db) == []
 
 
-def test_a_run_of_it_can_be_taken_out_and_a_failure_ends_it(
+def test_a_run_of_it_can_be_removed_and_a_failure_ends_it(
     in_turn: Callable[..., Any], db: sqlite3.Connection
 ) -> None:
     def meanwhile(number: int) -> None:
         agents.cancel(db, {"queue": number, "place": 1})
         with pytest.raises(Refused, match="has this drive"):
             agents.check_free(db, {"identity_key": sample.practice().identity.key()})
-        # An agent that begins leaves it alone.
+        # An agent that starts leaves it alone.
         agents.close_all(db)
 
     numbers: list[int] = []
@@ -371,6 +372,6 @@ def test_what_a_killed_command_left_is_closed_by_the_next_agent(db: sqlite3.Conn
 def test_the_next_agent_starts_nothing(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     agents.close_all(workers.db)
-    assert workers.told(number) == ("stopped", queues.NO_AGENT, ["not_started"] * 2)
+    assert workers.read_state(number) == ("stopped", queues.NO_AGENT, ["not_started"] * 2)
     workers.ends(number, 0)
     assert len(workers.started) == 1

@@ -1,4 +1,4 @@
-"""Recipes: what a file may hold, that every mistake is told with its line, and the ready ones."""
+"""Recipes: the contents of a file, every error reported with its line, the built-in recipes."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ power_off = false
 """
 
 
-def test_a_recipe_is_read_as_it_stands() -> None:
+def test_a_recipe_is_read_unchanged() -> None:
     recipe = read(TOML.encode(), "folder/my.toml")
     assert (recipe.name, recipe.about, recipe.file) == (
         "Incoming",
@@ -178,7 +178,7 @@ def mistakes(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
         ('name = "Incoming"', "name = 5", "2: name: text is wanted"),
         ('name = "Incoming"', 'nam = "x"', "2: 'nam': no such key; is name meant?"),
@@ -233,22 +233,22 @@ def mistakes(text: str) -> list[str]:
         ("[match]", "[matc]", "9: 'matc': no such key; is match meant?"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_its_line(old: str, new: str, said: str) -> None:
+def test_an_error_is_reported_with_its_line(old: str, new: str, expected: str) -> None:
     text = TOML.replace(old, new, 1)
     assert text != TOML
     messages = mistakes(text)
-    assert any(said in item for item in messages), messages
+    assert any(expected in item for item in messages), messages
     assert all(item.startswith("my.toml:") for item in messages)
 
 
-def test_all_mistakes_of_a_file_are_told_in_one_go_in_order() -> None:
+def test_all_errors_of_a_file_are_reported_at_once_in_order() -> None:
     text = TOML.replace("retries = 1", "retries = -1").replace('"cdm:quick"', '"cdm:q"')
     text = text.replace("errors = 1", "errors = 0").replace("eject = true", "eject = 0")
     assert [item.split(":")[1] for item in mistakes(text)] == ["5", "21", "76", "79"]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("", "my.toml:1: suite: is missing: what to run, as [[suite]]"),
         (SMALL.split("[[limit]]")[0], "my.toml:1: limit: is missing: what a drive must meet"),
@@ -264,12 +264,12 @@ def test_all_mistakes_of_a_file_are_told_in_one_go_in_order() -> None:
         ("#" * (MOST_BYTES + 1), "my.toml: larger than 64 KiB"),
     ],
 )
-def test_what_is_no_recipe_is_told(text: str, said: str) -> None:
-    assert any(item.startswith(said) for item in mistakes(text)), mistakes(text)
+def test_a_file_that_is_no_recipe_is_reported(text: str, expected: str) -> None:
+    assert any(item.startswith(expected) for item in mistakes(text)), mistakes(text)
 
 
 @pytest.mark.parametrize(
-    ("suites", "said"),
+    ("suites", "expected"),
     [
         (
             '[[suite]]\nname = "das"\nfs = "auto"\nparams.sets = "Hom"\n',
@@ -287,9 +287,9 @@ def test_what_is_no_recipe_is_told(text: str, said: str) -> None:
         ),
     ],
 )
-def test_suites_that_cannot_be_run_so_on_any_drive_are_told(suites: str, said: str) -> None:
+def test_suites_that_no_drive_can_run_are_reported(suites: str, expected: str) -> None:
     (message,) = mistakes(suites + NOTHING)
-    assert message.startswith(f"my.toml:{said}")
+    assert message.startswith(f"my.toml:{expected}")
 
 
 @pytest.mark.parametrize(
@@ -301,12 +301,12 @@ def test_suites_that_cannot_be_run_so_on_any_drive_are_told(suites: str, said: s
         '[[suite]]\nname = "erase"\n[[suite]]\nname = "cdm"\nfs = "auto"\n',
     ],
 )
-def test_what_some_drive_can_do_is_no_mistake(suites: str) -> None:
+def test_a_suite_that_some_drive_can_run_is_no_error(suites: str) -> None:
     assert read((suites + NOTHING).encode(), "my.toml").entries
 
 
 @pytest.mark.parametrize(
-    ("entry", "name", "said"),
+    ("entry", "name", "expected"),
     [
         ("cdm", "SEQ1M Q8T1 reed", "is SEQ1M Q8T1 read meant?"),
         ("cdm:demo", "RND4K Q1T1 read", "no such figure of cdm"),
@@ -315,11 +315,13 @@ def test_what_some_drive_can_do_is_no_mistake(suites: str) -> None:
         ("atto", "64 KiB read IOPSS", "is 64 KiB read IOPS meant?"),
     ],
 )
-def test_a_figure_that_the_suite_does_not_give_is_told(entry: str, name: str, said: str) -> None:
+def test_a_result_that_the_suite_does_not_have_is_reported(
+    entry: str, name: str, expected: str
+) -> None:
     text = f'[[suite]]\nname = "{entry}"\n[[limit]]\nfigure = "{name}"\nop = ">="\nvalue = 1\n'
     (message,) = mistakes(text)
     assert message.startswith(f"my.toml:4: '{name}': no such figure of ")
-    assert said in message
+    assert expected in message
 
 
 def test_what_a_suite_makes_of_its_record_is_not_judged_before() -> None:
@@ -327,7 +329,7 @@ def test_what_a_suite_makes_of_its_record_is_not_judged_before() -> None:
     assert read(text.encode(), "my.toml").limits[0].name == "x"
 
 
-def test_a_file_that_is_no_text_is_told_with_its_line() -> None:
+def test_a_file_that_is_no_text_is_reported_with_its_line() -> None:
     with pytest.raises(RecipeMistakes, match=r"my.toml:2: not UTF-8 text"):
         read(b"# x\n\xff\n", "my.toml")
 
@@ -343,7 +345,7 @@ def test_durations_are_read(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5", "5 minutes", "-5 s", "5 s x", "s", "1h30", "5 S"])
-def test_what_is_no_duration_is_told(text: str) -> None:
+def test_a_bad_duration_is_reported(text: str) -> None:
     with pytest.raises(BadInput, match=r"x: .* is not a duration"):
         parse_duration(text, "x")
 
@@ -361,7 +363,7 @@ def test_every_fact_that_recorded_drives_have_can_be_named(tmp_path: Path) -> No
                     if fact.value is not None:
                         assert FACTS[name] == kinds[type(fact.value)], (case, name)
     assert not lists & set(FACTS)
-    # What no recorded drive has: it is read all the same (docs/drives.md).
+    # No recorded drive has these facts, but they can be read (docs/drives.md).
     assert set(FACTS) - names <= {"port", "serial"}
     assert set(CHANGES) <= {name for name, kind in FACTS.items() if kind == NUMBER}
     assert set(WORDS) <= set(FACTS)
@@ -421,7 +423,7 @@ def test_the_five_minutes_of_the_portable_ssd_are_five() -> None:
 # ---- the command
 
 
-def test_check_names_every_mistake_and_exits_2(
+def test_check_lists_every_error_and_exits_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "my.toml"
@@ -467,7 +469,7 @@ def test_the_ready_recipes_are_listed_and_shown(
     assert "full-review" in capsys.readouterr().err
 
 
-def test_the_sticks_own_recipes_are_listed_with_their_mistakes(
+def test_the_sticks_own_recipes_are_listed_with_their_errors(
     bench_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = library.folder()
@@ -534,7 +536,7 @@ def duration(recipe: Recipe) -> str:
     return describe.time_text(recipe.time_limit or 0)
 
 
-def test_every_key_of_a_recipe_is_told_in_the_docs() -> None:
+def test_every_key_of_a_recipe_is_in_the_docs() -> None:
     text = (Path(__file__).resolve().parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
     keys = {key.strip('"') for key in re.findall(r"^([a-z_]+) =", TOML, re.MULTILINE)}
     sections = set(re.findall(r"^\[+\w+\]+", TOML, re.MULTILINE))
@@ -559,7 +561,7 @@ _HEADERS = (
 
 
 def mutated(pick: random.Random, text: str) -> bytes:
-    """The text with a few things done to it that people and broken sticks do."""
+    """The text with a few changes that people and damaged sticks make."""
     lines = text.splitlines(keepends=True)
     for _ in range(pick.randrange(1, 4)):
         at = pick.randrange(len(lines))
@@ -597,7 +599,7 @@ def mutated(pick: random.Random, text: str) -> bytes:
 
 
 def _begins_nothing_without_match_and_leave(recipe: Recipe, drive_json: DriveJson) -> None:
-    """No mutation makes a recipe begin on a drive that it is not for, or erase without leave."""
+    """No mutation makes a recipe start on a drive that does not match, or erase unless allowed."""
     for transport, capacity in (("usb-bot", 10**9), ("sata", 10**12)):
         drive = drive_json(capacity=capacity, transport=transport, contents="ntfs")
         drive["guard"] = {"state": "free", "why": "test"}
@@ -615,7 +617,9 @@ def _begins_nothing_without_match_and_leave(recipe: Recipe, drive_json: DriveJso
             )
 
 
-def test_a_thousand_mutated_recipes_are_valid_or_told_with_a_line(drive_json: DriveJson) -> None:
+def test_a_thousand_mutated_recipes_are_valid_or_have_an_error_with_a_line(
+    drive_json: DriveJson,
+) -> None:
     texts = [TOML, SMALL, *(ready.raw(name).decode() for name in ready.names())]
     valid = wrong = 0
     for seed in range(1000):

@@ -33,7 +33,7 @@ def recorded(name: str) -> tuple[Interval, ...]:
 
 
 def begin_of(series: Sequence[Interval]) -> float:
-    """When the writing began, on the clock of the series."""
+    """The start of the writes, on the clock of the series."""
     first = series[0]
     assert first.t is not None
     return first.t - first.seconds
@@ -147,7 +147,7 @@ def test_a_noisy_line_is_neither(noise: float) -> None:
 
 
 def calm(series: Sequence[Interval]) -> None:
-    """Neither a knee nor a slow-down is told."""
+    """Neither a knee nor a slow-down is reported."""
     knees = find_knees(series, ends_whole=True)
     assert knees.knees == (), knees.text
     slow = find_slow_downs(series, ends_whole=True)

@@ -1,4 +1,4 @@
-"""Recovery believes nothing in the store, which the page's user could have written."""
+"""Recovery does not trust the store: the page's user could have written anything in it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_setting_that_is_no_setting_of_ours_is_not_written(
     assert victim.read_text() == "x"
 
 
-def test_a_run_that_ended_meanwhile_stays_as_it_ended(
+def test_a_run_that_ends_during_the_recovery_keeps_its_state(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths.make_run_folder()
@@ -165,7 +165,7 @@ def test_a_process_with_the_runs_mark_is_ended(bench_home: Path) -> None:
             one.wait()
 
 
-def test_a_lock_taken_on_a_file_that_was_removed_is_taken_anew(bench_home: Path) -> None:
+def test_a_lock_taken_on_a_file_that_was_removed_is_taken_again(bench_home: Path) -> None:
     paths.make_run_folder()
     first = locks.RunLock(UUID)
     assert locks.lock_path(UUID).exists()

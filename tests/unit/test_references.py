@@ -1,4 +1,4 @@
-"""Reference figures: what a file may hold, and that every mistake is told with its line."""
+"""Reference results: the contents of a file, and every error reported with its line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchstick.suites.reference_results import MOST, Reference, read
 
 HEAD = "drive,suite,figure,value,unit,source\n"
 ROW = "T7,cdm,SEQ1M Q8T1 read,1040,MB/s,a review\n"
-KEPT = Reference("T7", "cdm", "SEQ1M Q8T1 read", 1040.0, "MB/s", "a review")
+REFERENCE = Reference("T7", "cdm", "SEQ1M Q8T1 read", 1040.0, "MB/s", "a review")
 TOML = """# Published figures.
 suite = "cdm"
 source = "a review"
@@ -35,22 +35,22 @@ unit = "ms"
 """
 
 
-def test_toml_and_csv_say_the_same() -> None:
-    assert read((HEAD + ROW).encode(), "x.csv") == [KEPT]
+def test_toml_and_csv_give_the_same_results() -> None:
+    assert read((HEAD + ROW).encode(), "x.csv") == [REFERENCE]
     assert read(TOML.encode(), "X.TOML") == [
-        KEPT, Reference("T9", "cdm", "RND4K Q1T1 read latency", 570.0, "us", "a review"),
+        REFERENCE, Reference("T9", "cdm", "RND4K Q1T1 read latency", 570.0, "us", "a review"),
     ]  # fmt: skip
 
 
 def test_a_spreadsheets_csv_is_read() -> None:
     text = "\ufeffValue;Unit;Drive;Suite;Figure;Source\r\n1,04;GB/s;T7;cdm;SEQ1M Q8T1 read;a review"
-    assert read(text.encode(), "x.csv") == [KEPT]
+    assert read(text.encode(), "x.csv") == [REFERENCE]
     quoted = HEAD + '"T7, 1 TB",cdm,A,1.5,MB/s,"says ""fast"", page 2"\n\n'
     assert read(quoted.encode(), "x.csv")[0].source == 'says "fast", page 2'
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "expected"),
     [
         ("T7,cdm,A,fast,MB/s,x", "value: a number from 0 to 1e+15"),
         ("T7,cdm,A,nan,MB/s,x", "value: a number"),
@@ -68,16 +68,16 @@ def test_a_spreadsheets_csv_is_read() -> None:
         ('T7,"cdm', "not CSV"),
     ],
 )
-def test_what_is_wrong_in_a_row_is_told_with_its_line(row: str, said: str) -> None:
+def test_an_error_in_a_row_is_reported_with_its_line(row: str, expected: str) -> None:
     with pytest.raises(BadInput) as caught:
         read((HEAD + ROW + row + "\n").encode(), "my.csv")
     assert caught.value.message.startswith("my.csv: line 3: ")
-    assert said in caught.value.message
+    assert expected in caught.value.message
     assert "\n" not in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
         ("value = 0.57", "value = true", "line 14: value: a number"),
         ("value = 0.57", "value = inf", "line 14: value: a number"),
@@ -93,18 +93,18 @@ def test_what_is_wrong_in_a_row_is_told_with_its_line(row: str, said: str) -> No
         (TOML, "x = " + "[" * 5000, "my.toml"),
     ],
 )
-def test_what_is_wrong_in_toml_is_told_with_its_line(old: str, new: str, said: str) -> None:
+def test_an_error_in_toml_is_reported_with_its_line(old: str, new: str, expected: str) -> None:
     text = TOML.replace(old, new)
     assert text != TOML
     with pytest.raises(BadInput) as caught:
         read(text.encode(), "my.toml")
     assert caught.value.message.startswith("my.toml: ")
-    assert said in caught.value.message
+    assert expected in caught.value.message
     assert "\n" not in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("raw", "name", "said"),
+    ("raw", "name", "expected"),
     [
         (b"", "x.csv", "x.csv: empty"),
         (HEAD.encode(), "x.csv", "x.csv: there is no figure"),
@@ -118,10 +118,10 @@ def test_what_is_wrong_in_toml_is_told_with_its_line(old: str, new: str, said: s
     ],
     ids=lambda value: ascii(value)[:20],
 )  # fmt: skip
-def test_what_is_no_such_file_is_told(raw: bytes, name: str, said: str) -> None:
+def test_a_file_of_another_kind_is_reported(raw: bytes, name: str, expected: str) -> None:
     with pytest.raises(BadInput) as caught:
         read(raw, name)
-    assert said in caught.value.message
+    assert expected in caught.value.message
 
 
 def test_a_line_is_found_in_its_table() -> None:
@@ -134,8 +134,8 @@ def test_a_line_is_found_in_its_table() -> None:
 def test_they_are_kept_once_replaced_and_removed(bench_home: Path) -> None:
     other = Reference("T7", "das", "Home write", 5.0, "MB/s", "a review")
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        assert reference_results.add(db, [KEPT, other]) == 2
-        newer = Reference(**{**KEPT.to_json(), "value": 1050.0})
+        assert reference_results.add(db, [REFERENCE, other]) == 2
+        newer = Reference(**{**REFERENCE.to_json(), "value": 1050.0})
         reference_results.add(db, [newer])
         rows = reference_results.list_references(db, "cdm")
         assert [(item["value"], item["drive"]) for item in rows] == [(1050.0, "T7")]
@@ -146,7 +146,7 @@ def test_they_are_kept_once_replaced_and_removed(bench_home: Path) -> None:
         reference_results.remove(db, [rows[0]["id"]])
         assert [item["suite"] for item in reference_results.list_references(db)] == ["das"]
     with contextlib.closing(database.open_for_web(bench_home)) as web:
-        reference_results.add(web, [KEPT])
+        reference_results.add(web, [REFERENCE])
         reference_results.remove(web, [reference_results.list_references(web, "cdm")[0]["id"]])
 
 
@@ -161,7 +161,7 @@ def test_a_store_that_is_not_migrated_yet_has_none(
         assert reference_results.list_references(db) == []
         assert spec_sheets.list_sheets(db) == []
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        assert reference_results.add(db, [KEPT]) == 1
+        assert reference_results.add(db, [REFERENCE]) == 1
 
 
 def test_the_command_line_takes_lists_and_removes_them(
@@ -190,7 +190,7 @@ def test_the_command_line_takes_lists_and_removes_them(
         captured = capsys.readouterr()
         assert message in captured.err
         assert len(captured.err.splitlines()) == 1
-    # Nothing of the file with a mistake was kept.
+    # Nothing of the file with an error was saved.
     assert cli.invoke(["reference", "list"]) == 0
     assert "1040" in capsys.readouterr().out
     assert cli.invoke(["reference", "remove", *map(str, numbers)]) == 0

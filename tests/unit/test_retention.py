@@ -1,4 +1,4 @@
-"""The tools' raw output stays within its bound; what else is known of a run stays."""
+"""The tools' raw output stays within its bound; the other data of a run stays."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_oldest_go_until_the_rest_is_within_the_bound(
     paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         runs = [run_with_output(db, bench_home, drive_json(), digit) for digit in (3, 1, 2)]
-        # The first is going on, however old: the next ones go in its stead.
+        # The first is the oldest, but it is running: the next ones are removed instead.
         lock = locks.RunLock("00000003-1234-1234-1234-123456789abc")
         try:
             removed = retention.prune(db, bench_home, 2 * MIB + 64_000, floor=0)

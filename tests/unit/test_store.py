@@ -44,7 +44,7 @@ def test_a_fresh_store_is_migrated_and_private(bench_home: Path) -> None:
     assert (bench_home / "runs").stat().st_mode & 0o27 == 0
 
 
-def test_a_corrupt_store_is_kept_aside_and_told(
+def test_a_corrupt_store_is_set_aside_and_reported(
     bench_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     database.open_writer(bench_home).close()
@@ -73,7 +73,7 @@ def test_damage_in_the_middle_is_found(bench_home: Path, drive_json: Make) -> No
 def test_a_large_store_is_read_whole_once_a_boot(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What lies behind the time of a check is found at the next boot, or once somebody met it."""
+    """Damage behind the time limit of a check is found at the next boot, or once a query met it."""
     paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         for number in range(400):
@@ -82,7 +82,7 @@ def test_a_large_store_is_read_whole_once_a_boot(
     data = bytearray(path.read_bytes())
     data[-200_000:] = b"\xff" * 200_000
     path.write_bytes(data)
-    # No time at all, so that the damage is behind it.
+    # A limit of no time, so that the damage is behind it.
     monkeypatch.setattr(database, "CHECK_SECONDS", -1.0)
     monkeypatch.setattr(database, "CHECK_STEPS", 1)
     with contextlib.closing(database.open_writer(bench_home)) as db:
@@ -92,7 +92,7 @@ def test_a_large_store_is_read_whole_once_a_boot(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         assert db.execute("SELECT count(*) FROM runs").fetchone()[0] == 0
     (aside,) = bench_home.glob("store.db.corrupt-*")
-    # The same with nobody having met it, but another boot.
+    # The same without such a query, but after another boot.
     path.write_bytes(aside.read_bytes())
     database.open_writer(bench_home).close()
     assert len(list(bench_home.glob("store.db.corrupt-*"))) == 1
@@ -143,10 +143,10 @@ def test_a_failed_migration_leaves_the_store_as_it_was(
     assert "later" not in tables
 
 
-def test_requests_and_their_answers_survive_the_table_made_anew(
+def test_requests_and_their_answers_survive_a_new_table(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """002: with answers pointing at the requests, and the numbers going on after the last one."""
+    """002: the answers refer to the requests, and the numbers continue after the last one."""
     every = database.migrations()
     with monkeypatch.context() as old:
         old.setattr(database, "migrations", lambda: every[:1])
@@ -304,7 +304,7 @@ def test_a_reader_waits_for_a_store_that_is_being_made(
     assert len(waited) == 1
 
 
-def test_a_store_that_nobody_goes_on_making_holds_nothing(
+def test_a_store_that_was_never_completed_is_no_store(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "MAKING_SECONDS", 0.0)

@@ -89,7 +89,7 @@ def test_bursts_after_idle_times_come_last(drive_json: Make) -> None:
     ]  # fmt: skip
     assert [step.seconds for step in rest[::2]] == [30, 300, 1800]
     assert [(step.offset, step.size) for step in last] == [(0, 4 << 30)] * 3
-    # They are of a drive that was written meanwhile, the parts are not.
+    # The bursts are on a drive that this run has filled, the parts are not.
     assert {step.made for step in last} == {"written once in this run, in order, over 1.00 TB"}
     assert {step.made for step in writes(plan, "part")} == {None}
     own = registry.make_plan(
@@ -159,15 +159,15 @@ def test_the_offset_is_in_the_command(drive_json: Make) -> None:
 class Story:
     """A run of a plan as the sampler and fio would have recorded it.
 
-    The sampler's second does not know of the steps: they begin and end inside of it, with
-    `overhead` seconds before each write in which nothing is moved.
+    The steps start and end inside the sampler's seconds, with `overhead` seconds before each write
+    in which nothing is moved.
     """
 
     def __init__(self, plan: Plan, speed: Speed, overhead: float = 0.37) -> None:
         self.plan = plan
         self.samples: list[Sample] = []
         self.figures: list[dict[str, Any]] = []
-        self._now = self._done = 0.0
+        self._now = self._offset = 0.0
         self._second = 0.0
         for index, step in enumerate(plan.steps):
             if isinstance(step, Fio):
@@ -195,9 +195,9 @@ class Story:
     def _write(self, index: int, step: Fio, speed: Speed) -> None:
         remaining, seconds = float(step.size), 0.0
         while remaining > 0:
-            moved = min(remaining, speed(self._now, self._done) * 1e6 * 0.01)
+            moved = min(remaining, speed(self._now, self._offset) * 1e6 * 0.01)
             remaining -= moved
-            self._done += moved
+            self._offset += moved
             seconds += 0.01
             self._tick(index, moved)
         self.figures.append(
@@ -258,12 +258,12 @@ def test_half_the_speed_for_a_minute_is_an_event(drive_json: Make) -> None:
     assert values(cold)["deepest slow-down"] == pytest.approx(50, abs=3)
     assert "cache knee" not in values(cold)
     (slow_down,) = warm.document["slow_downs"]["found"]
-    # A part that begins or ends in it moves the times by its pause.
+    # A part that starts or ends in it moves the times by its pause.
     assert slow_down["from_seconds"] == pytest.approx(60, abs=3)
     assert slow_down["to_seconds"] == pytest.approx(120, abs=3)
 
 
-def test_folding_is_told_beside_the_knee(drive_json: Make) -> None:
+def test_folding_is_reported_with_the_knee(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=30 * GB), {})
     result = Story(plan, zones((6, 400), (9, 50), (0, 200))).result()
     verdicts = {item["name"]: item for item in result.document["verdicts"]}
@@ -306,14 +306,14 @@ def test_recovery_comes_from_the_bursts(drive_json: Make) -> None:
 def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     story = Story(plan, zones((2, 200), (0, 50)))
-    # In the middle of part 12: no figure of it, and samples up to there.
+    # In the middle of part 12: it has no result, and samples up to there.
     story.figures = story.figures[:11]
     index = next(at for at, step in enumerate(plan.steps) if step.name == "part 12 of 20")
     begin = next(at for at, sample in enumerate(story.samples) if sample.step == index)
     story.samples = story.samples[: begin + 5]
     result = story.result()
     assert values(result)["cache knee"] == pytest.approx(2.0, rel=0.03)
-    # A mean over half of the drive is not one of the whole, and says so.
+    # A mean over half of the drive is marked: it is not one of the whole drive.
     assert {item["why"] for item in result.figures} == {"only 11 of 20 parts were written"}
     assert len(result.document["tables"][0]["rows"]) == 11
     place, time = result.document["charts"]
@@ -326,7 +326,7 @@ def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
     assert nothing.document["charts"] == []
 
 
-def test_an_invalid_part_is_not_counted_and_is_told(drive_json: Make) -> None:
+def test_an_invalid_part_is_not_counted_but_reported(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     story = Story(plan, constant(100))
     story.figures[3].update(state="invalid", why="counters: +9 %", value=9999.0)

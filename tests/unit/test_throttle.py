@@ -15,7 +15,7 @@ HALF_A_MINUTE = slowed(constant(400), 100, 160, 0.5)
 
 @pytest.mark.parametrize("noise", [0.0, 0.05, 0.1])
 @pytest.mark.parametrize("seed", range(4))
-def test_half_the_speed_for_a_minute_is_told_with_its_times_and_depth(
+def test_half_the_speed_for_a_minute_is_reported_with_its_times_and_depth(
     noise: float, seed: int
 ) -> None:
     verdict = find_slow_downs(fill(HALF_A_MINUTE, 80, noise=noise, seed=seed))
@@ -105,7 +105,7 @@ def test_bursts_after_pauses_make_the_time_between_them_no_slow_down() -> None:
     assert find_slow_downs(fill(speed, 80, noise=0.03, pause_every=4)).state == "none"
 
 
-def test_a_slow_down_after_the_knee_is_told_against_the_level_there() -> None:
+def test_a_slow_down_after_the_knee_is_compared_with_the_level_there() -> None:
     drive = slowed(zones((20, 500), (0, 200)), 150, 210, 0.5)
     (slow,) = find_slow_downs(fill(drive, 60, noise=0.03)).found
     assert (slow.from_seconds, slow.to_seconds) == pytest.approx((150, 210), abs=2)
@@ -119,8 +119,8 @@ def test_a_slow_down_before_the_knee() -> None:
     assert (slow.from_seconds, slow.to_seconds) == pytest.approx((10, 40), abs=2)
 
 
-def test_a_return_in_a_pause_is_told() -> None:
-    # 10 GB at 400 MB/s, then slow until the second pause begins.
+def test_a_return_in_a_pause_is_reported() -> None:
+    # 10 GB at 400 MB/s, then slow until the second pause starts.
     def speed(t: float, total_bytes: float) -> float:
         return 200.0 if 13 * GB < total_bytes < 20 * GB else 400.0
 
@@ -137,7 +137,7 @@ def warm(*readings: tuple[float, float | None]) -> str:
     return verdict.state
 
 
-def test_rising_temperature_is_told_only_when_readings_show_it() -> None:
+def test_rising_temperature_is_reported_only_when_readings_show_it() -> None:
     assert warm((0, 40), (60, 55), (95, 68), (130, 70), (170, 62)) == "throttling"
     # The readings of two pauses, one before and one in the slow time.
     assert warm((10, 41), (120, 66)) == "throttling"
@@ -179,6 +179,6 @@ def test_a_lasting_fall_of_a_hot_drive_is_unclear_and_of_a_cool_one_nothing() ->
     assert find_slow_downs(series, [(0, 70), (95, 70), (130, 70)]).state == "none"
 
 
-def test_too_little_to_judge_is_told() -> None:
+def test_too_few_intervals_are_reported() -> None:
     assert find_slow_downs([]).state == "unknown"
     assert "only 0 intervals" in find_slow_downs([]).text
