@@ -167,7 +167,7 @@ def _settings(
         # Read by the script that DHCP's answers start.
         (paths.run_folder() / "ntp").write_text(" ".join(config.ntp), encoding="ascii")
     except OSError as problem:
-        notes.append(f"The settings could not be put in force: {_words(problem)}.")
+        notes.append(f"The settings could not be applied: {_words(problem)}.")
     return config, error
 
 

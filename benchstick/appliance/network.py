@@ -67,9 +67,9 @@ def ports(
 
 
 def mdns_name(address: str, daemon: Path = _AVAHI) -> str | None:
-    """The name that the network knows `address`, one of ours, by; None where nobody answers.
+    """The mDNS name of `address`, one of ours; None when avahi does not answer.
 
-    avahi counts up (`benchstick-2.local`) when the name is taken. Asked in its own simple protocol.
+    avahi adds a number (`benchstick-2.local`) when the name is in use. Uses avahi's own protocol.
     """
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:

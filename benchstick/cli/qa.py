@@ -49,7 +49,7 @@ from benchstick.store.records import storable
     "codes",
     multiple=True,
     metavar="CODE",
-    help="the code of a drive whose data may be destroyed; else the recipe's rule holds",
+    help="the code of a drive whose data may be destroyed (default: the recipe's rule)",
 )
 @click.option("--scanned", metavar="SERIAL", help="the serial that is on the drive's sticker")
 @click.option("--asset", metavar="TAG", help="goes with the verdict; of one drive, as --order")

@@ -98,7 +98,7 @@ def _trim(value: Values) -> Iterator[Worse]:
     usable = _numbers(value, "trim_kernel")
     if not value("trim") or not usable or usable["trim_kernel"]:
         return
-    text = "the drive says that it takes TRIM, but the kernel does not use it"
+    text = "the drive supports TRIM, but the kernel does not use it"
     values = {"trim": value("trim"), **usable}
     mode = value("provisioning_mode")
     if mode:
