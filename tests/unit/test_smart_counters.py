@@ -65,4 +65,4 @@ NTFS = Signature(type="ntfs", usage="filesystem")
     ],
 )
 def test_what_is_on_a_drive_is_told_in_a_few_words(contents: Contents, told: str | None) -> None:
-    assert contents.told() == told
+    assert contents.describe() == told
