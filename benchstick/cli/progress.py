@@ -1,4 +1,4 @@
-"""Carrying out a run in the foreground: its cost before, its progress meanwhile."""
+"""Runs in the foreground: the estimate before, the progress during a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def carry_out(
     cancel: threading.Event,
     on_start: Callable[[int], None] | None = None,
 ) -> Outcome:
-    """Carry out a ready run, with its progress on stderr. `begun` is told the run's number."""
+    """Run a ready request, with progress on stderr. `on_start` is called with the run's number."""
     show = _Meter() if sys.stderr.isatty() else _Lines()
     try:
         return execute(ready, home, cancel=cancel, progress=show, on_begin=on_start)
@@ -40,7 +40,7 @@ def document_of(home: Path, number: int) -> dict[str, Any]:
 
 
 def cost_text(plans: Sequence[Plan]) -> str:
-    """What the plans take, in words."""
+    """The estimate for these plans, as a text."""
     cost = run_queue.cost(plans)
     effect = "destroys the data on the drive" if cost.destroys else "keeps the data on the drive"
     most = "at most about" if cost.at_most else "about"
@@ -65,7 +65,7 @@ def print_plan(plan: Plan, as_json: bool) -> None:
 
 
 def tell_cost(ready: Ready) -> None:
-    """What the run takes, on stderr."""
+    """Print the estimate of the run on stderr."""
     model = ready.drive.identity.model
     print_line(f"{ready.plan.suite} on {model}: {cost_text([ready.plan])}", file=sys.stderr)
     for note in ready.plan.notes:
@@ -93,7 +93,7 @@ class _Meter:
 
 
 class _Lines:
-    """One line a step, for logs."""
+    """One line per step, for logs."""
 
     def __init__(self) -> None:
         self._last: Any = None
@@ -105,4 +105,4 @@ class _Lines:
                        file=sys.stderr, flush=True)  # fmt: skip
 
     def close(self) -> None:
-        """Nothing to put right."""
+        """Nothing to restore."""

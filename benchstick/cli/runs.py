@@ -44,7 +44,7 @@ def runs(as_json: bool, practice: bool) -> None:
 
 
 def _list_runs(practice: bool) -> list[dict[str, Any]]:
-    """One entry a run, the newest first; none where there is no store yet."""
+    """One entry per run, the newest first; none where there is no store yet."""
     if not (data_folder() / database.FILE).exists():
         return []
     with reader() as db:
@@ -70,7 +70,7 @@ def _list_runs(practice: bool) -> list[dict[str, Any]]:
 @click.argument("number", type=int, metavar="N")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/run/2 document")
 def show(number: int, as_json: bool) -> None:
-    """Show run N: its result, what it rests on, what happened."""
+    """Show run N: its result, test conditions and events."""
     with reader() as db:
         document = records.run_json(db, number)
     bottlenecks.put_into(document["drive"])
@@ -96,7 +96,7 @@ def print_run(document: Mapping[str, Any]) -> None:
             where = "" if one["offset"] is None else f" at byte {one['offset']}"
             print_line(f"  {one['path']}{where}: {one['what']}")
     if document["practice"]:
-        print("practice drive: these figures say nothing about a real one")
+        print("practice drive: these results say nothing about a real one")
     result = document["result"] or {}
     if result.get("text"):
         print(f"\n{result['text']}\n")

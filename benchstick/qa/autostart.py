@@ -206,7 +206,7 @@ class Hands:
         codes = {one.name: one.code for one in (*others, drive)}
         for link in shared_links.shared(self._tree, list(codes)):
             if drive.name in link.drives:
-                return link.told([codes[name] for name in link.drives])
+                return link.describe([codes[name] for name in link.drives])
         return None
 
     def tick(self, db: sqlite3.Connection, drives: Sequence[Drive]) -> bool:

@@ -142,6 +142,7 @@ def shared(drives: Sequence[Drive], tree: Tree | None = None) -> list[str]:
     other links whose bandwidth they share."""
     codes = {drive.name: drive.code for drive in drives if not drive.is_practice}
     return [
-        f"{link.told([codes[name] for name in link.drives])}. Their figures may be lower than alone"
+        f"{link.describe([codes[name] for name in link.drives])}. "
+        "Their figures may be lower than alone"
         for link in shared_links.shared(tree or Tree(), list(codes))
     ]

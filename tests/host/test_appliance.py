@@ -138,8 +138,8 @@ def test_of_two_sticks_the_booted_one_gives_the_store(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("ids", "parameter", "words"),
     [
-        (("1" * 16, "1" * 16), "1" * 16, "cannot be told which"),
-        ((None, None), "", "cannot be told which"),
+        (("1" * 16, "1" * 16), "1" * 16, "not known which"),
+        ((None, None), "", "not known which"),
         (("1" * 16, None), "3" * 16, "not there any more"),
         (("1" * 16, None), None, "not booted from a stick"),
     ],

@@ -137,6 +137,6 @@ def test_once_prints_the_screen_without_a_store(bench_home: Path) -> None:
         [sys.executable, "-m", "benchstick", "console", "--once"], capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
-    assert "not looked for yet" in result.stdout
+    assert "not scanned yet" in result.stdout
     assert "\x1b" not in result.stdout
     assert not result.stderr

@@ -15,7 +15,7 @@ from benchstick.appliance import banner_font, network, qr, screen
 from benchstick.appliance.console import frame
 from benchstick.appliance.network import Port
 from benchstick.appliance.outcome_text import Ending, ending
-from benchstick.appliance.screen_model import Ended, Line, Looker, Running, SlotLine, View
+from benchstick.appliance.screen_model import FinishedRun, Line, Looker, Running, SlotLine, View
 from benchstick.appliance.web_address import Page
 from benchstick.store import bays, database
 from benchstick.store.bays import Slot
@@ -37,7 +37,7 @@ VIEW = View(
     ),
 )
 RUNNING = Running(13, "das", "Samsung Portable SSD T7 Shield", "Videos, pass 1", 0.42, 512.0)
-PASS = Ended(12, "das", "Samsung Portable SSD T7 Shield", Ending("PASS", "good", ""))
+PASS = FinishedRun(12, "das", "Samsung Portable SSD T7 Shield", Ending("PASS", "good", ""))
 FAIL = replace(PASS, ending=Ending("FAIL", "bad", "write 312 MB/s, wanted at least 900"))
 
 
@@ -77,7 +77,7 @@ def test_the_usual_screen_shows_all_of_it() -> None:
     "view",
     [
         VIEW,
-        replace(VIEW, ended=FAIL),
+        replace(VIEW, last_run=FAIL),
         replace(VIEW, running=(RUNNING,)),
         replace(VIEW, slots=SLOTS),
         replace(VIEW, slots=SLOTS[:1]),
@@ -96,7 +96,7 @@ def test_the_code_is_dropped_before_anything_that_must_be_seen() -> None:
     small = text(VIEW, 60, 16)
     assert "█" not in small
     assert "482 913" in small
-    output = text(replace(VIEW, ended=FAIL, notices=("Results will not last: x.",)))
+    output = text(replace(VIEW, last_run=FAIL, notices=("Results will not last: x.",)))
     assert "wanted at least 900" in output
     assert "Results will not last" in output
     assert "482 913" in output
@@ -127,7 +127,7 @@ def test_every_code_fits_next_to_the_addresses(url: str) -> None:
 
 
 def test_a_progress_line_shows_step_share_and_time() -> None:
-    output = text(replace(VIEW, running=(RUNNING,) * 5, ended=PASS))
+    output = text(replace(VIEW, running=(RUNNING,) * 5, last_run=PASS))
     assert "Run 13  das on Samsung" in output
     assert "42%  8 min 32 s left  Videos, pass 1" in output
     assert "and 2 more running" in output
@@ -135,8 +135,8 @@ def test_a_progress_line_shows_step_share_and_time() -> None:
 
 
 @pytest.mark.parametrize(("outcome", "style"), [(PASS, "42"), (FAIL, "41")])
-def test_the_verdict_is_big_and_coloured_only_where_asked(outcome: Ended, style: str) -> None:
-    view = replace(VIEW, ended=outcome)
+def test_the_verdict_is_big_and_coloured_only_where_asked(outcome: FinishedRun, style: str) -> None:
+    view = replace(VIEW, last_run=outcome)
     for line in banner_font.big(outcome.ending.word, 78):
         assert line.strip() in text(view)
     assert "\x1b" not in text(view)
@@ -257,10 +257,10 @@ def test_without_avahi_there_is_no_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(128, 48), (160, 60), (100, 40)])
 def test_slots_have_words_that_can_be_read_from_afar(size: tuple[int, int]) -> None:
-    output = text(replace(VIEW, slots=SLOTS, ended=FAIL), *size)
+    output = text(replace(VIEW, slots=SLOTS, last_run=FAIL), *size)
     for slot in SLOTS:
         assert slot.name in output
-        assert slot.said in output
+        assert slot.message in output
     half = (size[0] - 1) // 2
     for word in ("PASS", "FAIL", "8"):
         lines = banner_font.big(word, half - 2)
@@ -304,4 +304,4 @@ def test_the_slots_of_the_store_are_on_the_screen(
         ("e", "EMPTY", "neither"),
     ]  # fmt: skip
     assert int(slot_views[0].word) in (8, 9)
-    assert (slot_views[2].said, slot_views[2].model) == ("too slow", "S3 M")
+    assert (slot_views[2].message, slot_views[2].model) == ("too slow", "S3 M")

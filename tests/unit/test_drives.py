@@ -317,9 +317,9 @@ WORSE: list[tuple[dict[str, Any], str, str]] = [
     ({"pcie_speed": 16, "pcie_width": 2, "pcie_capable_speed": 16, "pcie_capable_width": 4},
      "pcie_link", "the drive can do PCIe 16 GT/s x4, the link runs at 16 GT/s x2"),
     ({"trim": True, "trim_kernel": 0}, "trim",
-     "the drive says that it takes TRIM, but the kernel does not use it"),
+     "the drive supports TRIM, but the kernel does not use it"),
     ({"trim": True, "trim_kernel": 0, "provisioning_mode": "full"}, "trim",
-     "the drive says that it takes TRIM, but the kernel does not use it (provisioning mode full)"),
+     "the drive supports TRIM, but the kernel does not use it (provisioning mode full)"),
 ]  # fmt: skip
 
 

@@ -66,9 +66,9 @@ def test_the_plan_has_the_reasons_against_better_erase_methods(drive_json: Make)
     stick = plan_of(drive_json(transport="usb-bot", trim=False))
     assert the_purge(stick).rung == "overwrite"
     assert stick.notes == (
-        "not security-erase: not sent through a USB bridge: drives were lost that way; connect "
+        "not security-erase: not sent through a USB bridge: this has bricked drives; connect "
         "the drive to a SATA port",
-        "not security-erase-enhanced: not sent through a USB bridge: drives were lost that way; "
+        "not security-erase-enhanced: not sent through a USB bridge: this has bricked drives; "
         "connect the drive to a SATA port",
         "not discard: TRIM: the drive or its bridge reports none",
     )

@@ -159,9 +159,9 @@ def test_the_command_line_takes_lists_and_removes_them(
     path = tmp_path / "x9.toml"
     path.write_text(TOML, encoding="utf-8")
     assert cli.invoke(["model", "list"]) == 0
-    assert "no model sheets yet" in capsys.readouterr().out
+    assert "no spec sheets yet" in capsys.readouterr().out
     assert cli.invoke(["model", "import", str(path)]) == 0
-    assert "kept X9 Pro 1 TB, for drives whose model is Crucial X9 Pro*" in capsys.readouterr().out
+    assert "saved X9 Pro 1 TB, for drives whose model is Crucial X9 Pro*" in capsys.readouterr().out
     assert cli.invoke(["model", "list", "--json"]) == 0
     (model,) = json.loads(capsys.readouterr().out)["models"]
     assert model["price_date"] == "2026-01-31"

@@ -251,7 +251,7 @@ def test_an_overwrite_is_estimated_twice_and_is_not_fresh(drive_json: Make) -> N
 
 
 def test_erase_methods_that_do_not_exist(drive_json: Make) -> None:
-    with pytest.raises(BadInput, match="there are sanitize-block") as no:
+    with pytest.raises(BadInput, match="available: sanitize-block") as no:
         sanitize_methods.choose(drive_json(), "gutmann", SPEED)
     assert no.value.field == "rung"
 

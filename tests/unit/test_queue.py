@@ -15,7 +15,7 @@ import pytest
 from benchstick import paths
 from benchstick.agent import run_queues as agents
 from benchstick.cli import queue as commands
-from benchstick.cli.queue import Given, read_suites
+from benchstick.cli.queue import Options, read_suites
 from benchstick.drives.medium import Token
 from benchstick.engine.run_request import Ready
 from benchstick.engine.runner import Outcome
@@ -95,16 +95,16 @@ def test_every_preset_of_every_suite_makes_a_plan_of_its_own(suite: str, drive_j
 
 def test_several_suites_each_take_the_options_that_they_know() -> None:
     job = RunRequest(suite="das:quick, cdm,sustained", drive="D", erase="D")
-    options = Given(params={"passes": "2", "cdm.size": "64MiB"}, fs="exfat", scale=0.1)
+    options = Options(params={"passes": "2", "cdm.size": "64MiB"}, fs="exfat", scale=0.1)
     das, cdm, sustained = read_suites(job, options)
     assert (das.suite, das.params, das.fs, das.scale) == ("das", {"passes": "2"}, "exfat", 0.1)
     assert (cdm.params, cdm.scale) == ({"passes": "2", "size": "64MiB"}, None)
     assert (sustained.params, sustained.fs) == ({}, None)
     assert {item.erase for item in (das, cdm, sustained)} == {"D"}
     for suite, wrong in (
-        ("das,cdm", Given(params={"nosuch": "1"})), ("cdm,atto", Given(scale=0.5)),
-        ("sustained,pts", Given(fs="exfat")), ("das,", Given()), ("das:nosuch", Given()),
-        ("das,cdm", Given(params={"pts.depth": "1"})),
+        ("das,cdm", Options(params={"nosuch": "1"})), ("cdm,atto", Options(scale=0.5)),
+        ("sustained,pts", Options(fs="exfat")), ("das,", Options()), ("das:nosuch", Options()),
+        ("das,cdm", Options(params={"pts.depth": "1"})),
     ):  # fmt: skip
         with pytest.raises(BadInput):
             read_suites(RunRequest(suite=suite, drive="D"), wrong)
@@ -115,7 +115,7 @@ def test_several_suites_each_take_the_options_that_they_know() -> None:
     [
         ((0, 5, 0), 5, 3, None),
         ((0, 4, 0), 4, 2, "why of 4"),
-        ((0, Refused("another drive"), 0), 3, 1, "cdm was not begun: another drive"),
+        ((0, Refused("another drive"), 0), 3, 1, "cdm was not started: another drive"),
     ],
 )
 def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(

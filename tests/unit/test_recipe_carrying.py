@@ -353,7 +353,7 @@ def test_a_usb_drive_is_ejected_or_its_port_switched_off(played: Play, tmp_path:
 def test_no_other_drive_is_ejected_as_well(played: Play) -> None:
     usb = "sys/devices/pci0000:00/0000:00:14.0/usb2/2-2"
     tree = played("enclosure-two-luns", "sys/block/sda/device/delete", f"{usb}/remove")
-    with pytest.raises(BadInput, match="sdb is on the same device and would go along"):
+    with pytest.raises(BadInput, match="sdb is on the same device and would be removed too"):
         eject.switch(tree, "sda", power_off=True)
     assert eject.switch(tree, "sda", power_off=False).name == "delete"
 
@@ -369,13 +369,13 @@ def test_no_cd_and_no_interface_in_use_is_ejected_as_well(played: Play, tmp_path
     driver = tmp_path / "sys/bus/usb/drivers/usbhid"
     driver.mkdir(parents=True)
     (other / "driver").symlink_to(driver)
-    with pytest.raises(BadInput, match="in use by usbhid, which would go along"):
+    with pytest.raises(BadInput, match="in use by usbhid, which would stop"):
         eject.switch(tree, "sdb", power_off=True)
     shutil.rmtree(other)
     disc = tmp_path / usb / "1-3:1.0/host7/target7:0:0/7:0:0:1/block/sr0"
     disc.mkdir(parents=True)
     (tmp_path / "sys/block/sr0").symlink_to(disc)
-    with pytest.raises(BadInput, match="sr0 is on the same device and would go along"):
+    with pytest.raises(BadInput, match="sr0 is on the same device and would be removed too"):
         eject.switch(tree, "sdb", power_off=True)
     assert eject.switch(tree, "sdb", power_off=False).name == "delete"
 

@@ -443,7 +443,7 @@ def test_check_lists_every_error_and_exits_2(
     assert capsys.readouterr().err.count("\n") == 1
     path.write_text(TOML)
     assert cli.invoke(["recipe", "check", str(path)]) == 0
-    assert capsys.readouterr().out == f"{path}: Incoming: 2 suites, 6 limits; no mistakes\n"
+    assert capsys.readouterr().out == f"{path}: Incoming: 2 suites, 6 limits; no errors\n"
     assert cli.invoke(["recipe", "check", str(tmp_path / "none.toml")]) == 2
     assert capsys.readouterr().err.endswith("none.toml: No such file or directory\n")
 

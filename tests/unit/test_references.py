@@ -168,12 +168,12 @@ def test_the_command_line_takes_lists_and_removes_them(
     bench_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.invoke(["reference", "list"]) == 0
-    assert "no reference figures yet" in capsys.readouterr().out
+    assert "no reference results yet" in capsys.readouterr().out
     assert not bench_home.exists()
     path = tmp_path / "mine.toml"
     path.write_text(TOML, encoding="utf-8")
     assert cli.invoke(["reference", "import", str(path)]) == 0
-    assert "2 reference figures kept" in capsys.readouterr().out
+    assert "2 reference results saved" in capsys.readouterr().out
     assert cli.invoke(["reference", "list", "--suite", "cdm", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == "benchstick/references/1"

@@ -67,4 +67,4 @@ NTFS = Signature(type="ntfs", usage="filesystem")
 def test_the_contents_of_a_drive_are_described_in_a_few_words(
     contents: Contents, expected: str | None
 ) -> None:
-    assert contents.told() == expected
+    assert contents.describe() == expected
