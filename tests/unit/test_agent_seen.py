@@ -41,18 +41,18 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
 
 def test_a_drive_that_comes_later_was_plugged_in(agent: Agent) -> None:
     agent._note_plugged([drive("HERE", 1), drive("NEW", 2)])
-    assert agent.seen == {2}
+    assert agent.hotplugs == {2}
 
 
 def test_a_drive_that_was_here_and_was_reset_was_not(agent: Agent) -> None:
     agent._note_plugged([drive("HERE", 3)])
-    assert agent.seen == set()
+    assert agent.hotplugs == set()
 
 
 @pytest.mark.parametrize("transport", ["other", "virtio", "scsi"])
 def test_what_is_made_and_not_plugged_does_not_count(agent: Agent, transport: str) -> None:
     agent._note_plugged([drive("HERE", 1), drive("NEW", 2, transport)])
-    assert agent.seen == set()
+    assert agent.hotplugs == set()
 
 
 def test_what_comes_while_the_machine_boots_does_not_count(
@@ -62,7 +62,7 @@ def test_what_comes_while_the_machine_boots_does_not_count(
     agent._note_plugged([drive("LATE", 2)])
     monkeypatch.setattr(agent, "_settled", lambda: True)
     agent._note_plugged([drive("LATE", 4)])
-    assert agent.seen == set()
+    assert agent.hotplugs == set()
 
 
 def test_the_commands_believe_the_running_agent_and_no_other(
