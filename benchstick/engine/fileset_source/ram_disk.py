@@ -24,7 +24,7 @@ from benchstick.engine.copier.direct_io import Buffer
 from benchstick.engine.copier.files import MadeReader, Reader
 from benchstick.engine.copier.source import OpenFolder
 from benchstick.engine.copier.target import empty_folder
-from benchstick.engine.copier.tree import Folder, Found, Tree, join
+from benchstick.engine.copier.tree import Folder, Tree, TreeFile, join
 from benchstick.engine.fileset_source import free_ram
 from benchstick.engine.fileset_source.content import CHUNK, Content, Difference
 from benchstick.engine.fileset_source.free_ram import ram_free
@@ -261,7 +261,7 @@ class OpenGenerated:
             folders[parent].folders.append(name)
         for number, entry in enumerate(fileset.files):
             parent, _slash, name = entry.path.rpartition("/")
-            folders[parent].files.append(Found(name, entry.size, _time_of(number), False))
+            folders[parent].files.append(TreeFile(name, entry.size, _time_of(number), False))
         ordered: list[Folder] = []
         stack = [""]
         while stack:
@@ -275,13 +275,13 @@ class OpenGenerated:
     def begin(self, uses: dict[str, int]) -> None:
         """Nothing to open beforehand."""
 
-    def reader(self, folder: str, file: Found, buffer: Buffer) -> Reader:
+    def reader(self, folder: str, file: TreeFile, buffer: Buffer) -> Reader:
         key = self._content.key(self._entries[join(folder, file.name)])
         return MadeReader(
             buffer, lambda offset, length: self._content.fill(buffer, key, offset, length)
         )
 
-    def done(self, folder: str) -> None:
+    def finish_file(self, folder: str) -> None:
         """Nothing to close."""
 
     def close(self) -> None:

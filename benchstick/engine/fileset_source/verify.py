@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchstick.engine.copier.direct_io import Buffer, filesystem_of, in_memory
-from benchstick.engine.copier.errors import LOST
+from benchstick.engine.copier.errors import DRIVE_LOST
 from benchstick.engine.copier.files import DriveReader, SourceError
 from benchstick.engine.copier.report import CopyDriveLost, CopyReport
-from benchstick.engine.copier.tree import Found, Tree, join, list_tree, open_below
+from benchstick.engine.copier.tree import Tree, TreeFile, join, list_tree, open_below
 from benchstick.engine.fileset_source.content import CHUNK, Content, Difference
 from benchstick.errors import BadInput, Cancelled
 from benchstick.plan.fileset import FileEntry
@@ -36,7 +36,7 @@ class FileHash:
 
 
 # Looks at one open file: path, reader, what was listed, the reader's buffer, a scratch one.
-Look = Callable[[str, DriveReader, Found, Buffer, Buffer], None]
+Look = Callable[[str, DriveReader, TreeFile, Buffer, Buffer], None]
 
 
 def each_file(
@@ -117,7 +117,7 @@ class _Walk:
                 self.failed = error
             self.done[index] += file.size
 
-    def _one(self, folder: str, file: Found, path: str, buffer: Buffer, scratch: Buffer) -> None:
+    def _one(self, folder: str, file: TreeFile, path: str, buffer: Buffer, scratch: Buffer) -> None:
         parent = open_below(self.root, folder, quiet=True)
         try:
             reader = DriveReader(file.name, parent, buffer, direct=self.direct)
@@ -131,7 +131,7 @@ class _Walk:
 
 def _as_user_error(folder: Path, path: str, error: OSError) -> Exception:
     where = f"{folder}/{path}" if path else str(folder)
-    if error.errno in LOST:
+    if error.errno in DRIVE_LOST:
         return CopyDriveLost(
             f"reading {where}: {error.strerror}: the drive is gone or failing", CopyReport()
         )
@@ -147,7 +147,7 @@ def hash_tree(
     """Read and hash every file below `folder`."""
     hashes: dict[str, FileHash] = {}
 
-    def look(path: str, reader: DriveReader, file: Found, buffer: Buffer, _: Buffer) -> None:
+    def look(path: str, reader: DriveReader, file: TreeFile, buffer: Buffer, _: Buffer) -> None:
         hashes[path] = _hash(reader, file.size)
 
     tree = each_file(folder, look, cancel=cancel, progress=progress)
@@ -196,7 +196,9 @@ def check_content(
     by_path = {entry.path: entry for entry in entries}
     differences: list[Difference] = []
 
-    def look(path: str, reader: DriveReader, file: Found, buffer: Buffer, scratch: Buffer) -> None:
+    def look(
+        path: str, reader: DriveReader, file: TreeFile, buffer: Buffer, scratch: Buffer
+    ) -> None:
         entry = by_path.get(path)
         if entry is None or entry.size != file.size:
             return

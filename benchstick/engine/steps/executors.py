@@ -19,7 +19,7 @@ from benchstick.drives import prepare, temperature
 from benchstick.drives.types import Fact
 from benchstick.engine.copier.copy import copy_tree, empty_folder
 from benchstick.engine.copier.direct_io import syncfs
-from benchstick.engine.copier.errors import LOST
+from benchstick.engine.copier.errors import DRIVE_LOST
 from benchstick.engine.copier.report import (
     CopyCancelled,
     CopyDriveLost,
@@ -72,7 +72,9 @@ TEST_FILE = "benchstick.test"
 SOURCE_MARGIN = 2.0
 # As this system's C library says it, which is fio's as well.
 # EILSEQ: the drive or dm-integrity found that a block does not match its own checksum.
-_LOST = re.compile("|".join(re.escape(os.strerror(number)) for number in (*LOST, errno.EILSEQ)))
+_DRIVE_LOST = re.compile(
+    "|".join(re.escape(os.strerror(number)) for number in (*DRIVE_LOST, errno.EILSEQ))
+)
 
 
 # Steps that leave the drive alone.
@@ -255,7 +257,7 @@ def _fio_errors(
     stderr = stderr_bytes.decode("utf-8", "replace")
     if work.sampler.lost.is_set() or not work.hold.alive():
         raise work.lost("went away in the middle of the test")
-    if _LOST.search(stderr) or _LOST.search(_json_text(folder)):
+    if _DRIVE_LOST.search(stderr) or _DRIVE_LOST.search(_json_text(folder)):
         raise work.lost("answers with I/O errors")
     if "No space left" in stderr:
         raise BadInput(f"{work.target}: the filesystem is full; free space or take a smaller size")

@@ -36,7 +36,7 @@ Evidence = dict[str, Any]
 _POLL_SECONDS = 2.0
 _SILENT_POLLS = 30
 _VERSION = {"nvme": "version", "hdparm": "-V", "blkdiscard": "--version", "fio": "--version"}
-_LOST = re.compile(r"No such device|Input/output error|Remote I/O error")
+_DRIVE_LOST = re.compile(r"No such device|Input/output error|Remote I/O error")
 # What is done at once, and lost at most by a kill; the progress in the store goes by it.
 _LEAST_CHUNK, _MOST_CHUNK, _CHUNKS = 256 * MIB, 32 << 30, 20
 # In the store's `written`: the drive took the command and goes on by itself.
@@ -225,7 +225,7 @@ def _failed(work: Work, what: str, result: Finished) -> DriveLost | DataCorrupt 
     lines = [line.strip() for line in text.splitlines() if "verify" in line]
     if lines and result.argv[0] == "fio":
         return DataCorrupt(f"{what}: what was written does not read back: {lines[0]}")
-    if _LOST.search(text):
+    if _DRIVE_LOST.search(text):
         return work.lost(f"answers with I/O errors during {what}")
     return Inconclusive(f"{what}: {result.argv[0]}: {result.error_line}")
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from benchstick.analysis.sanitize_sampling import Marks, what_is_there
-from benchstick.engine.copier.errors import LOST
+from benchstick.engine.copier.errors import DRIVE_LOST
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.errors import DataCorrupt, Inconclusive
 from benchstick.plan.quantity import MARKS_GONE, SHARE
@@ -97,7 +97,7 @@ def _opened(work: Work, flags: int, size: int) -> Iterator[tuple[int, mmap.mmap]
         finally:
             os.close(fd)
     except OSError as error:
-        if error.errno in (*LOST, errno.EILSEQ):
+        if error.errno in (*DRIVE_LOST, errno.EILSEQ):
             raise work.lost(f"answers with I/O errors ({error.strerror})") from error
         raise
 
