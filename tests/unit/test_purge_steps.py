@@ -289,9 +289,9 @@ def test_an_erase_cut_off_is_told_and_gone_on_with(
         ata.power_cycle()
     (purge,) = interrupted_sanitize.unfinished(db)
     assert purge.password == "benchstick"
-    assert "locked with the ATA password benchstick" in purge.told()
-    assert "--param rung=resume" in purge.told()
-    assert "purges --undo S1" in purge.told()
+    assert "locked with the ATA password benchstick" in purge.describe()
+    assert "--param rung=resume" in purge.describe()
+    assert "purges --undo S1" in purge.describe()
     ata.dies_at = ""
     work = start(db, 2)
     work.marks = None
@@ -316,7 +316,7 @@ def test_a_cut_off_erase_is_taken_back_password_and_all(
     (purge,) = interrupted_sanitize.unfinished(db)
     drive_hold = cast(Hold, SimpleNamespace(drive=a_drive("sata"), check_same=lambda **_: None))
     text = interrupted_sanitize._take_back(purge, drive_hold)
-    assert text.startswith("the ATA password is off: the drive is not enabled, not frozen")
+    assert text.startswith("the ATA password is removed: the drive is not enabled, not frozen")
     assert (ata.password, ata.locked, ata.erased) == (None, False, 0)
 
 
@@ -331,7 +331,7 @@ def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_and_says_why(
 
 def test_a_wrong_password_is_told_and_changes_nothing(db: Any, ata: AtaDrive) -> None:
     ata.password, ata.locked = "somebody", True
-    with pytest.raises(Inconclusive, match="did not take the password"):
+    with pytest.raises(Inconclusive, match="did not remove the password"):
         interrupted_sanitize.Ask("/dev/nosuch").take_password_off("benchstick")
     assert (ata.password, ata.locked) == ("somebody", True)
     # It counts against the drive's five tries.
@@ -430,7 +430,7 @@ def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_told(
     with pytest.raises(DriveLost, match="went away"):
         do_purge(work, step("security-erase"))
     assert rows(db) == [("interrupted", "erasing", "benchstick")]
-    assert "--unlock S1; or take the password off" in events(db)
+    assert "--unlock S1; or remove the password" in events(db)
 
 
 def test_a_drive_that_was_replaced_gets_no_command(db: Any, ata: AtaDrive) -> None:
@@ -506,7 +506,7 @@ def test_a_sanitize_goes_on_by_itself_after_a_kill_and_is_not_sent_again(
     with pytest.raises(PowerCut):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
     (purge,) = interrupted_sanitize.unfinished(db)
-    assert "goes on with the sanitize by itself" in purge.told()
+    assert "continues the sanitize on its own" in purge.describe()
     nvme.when_polled = lambda number: None
     do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
     assert len(nvme.sent) == 1
@@ -551,7 +551,7 @@ def test_what_was_only_begun_is_told_so(db: Any, rung: str) -> None:
     work = start(db, 1)
     work.record.purge_begins(0, "key", rung, marks=work.uuid, samples=64, size=4096)
     (purge,) = interrupted_sanitize.unfinished(db)
-    assert "nothing was erased yet" in purge.told()
+    assert "nothing was erased yet" in purge.describe()
 
 
 @pytest.mark.parametrize("rung", ["sanitize-block", "sanitize-crypto"])
@@ -638,7 +638,7 @@ def test_a_cancelled_sanitize_says_that_the_drive_goes_on(db: Any, nvme: NvmeDri
     with pytest.raises(Cancelled):
         do_purge(work, step("sanitize-block"))
     assert rows(db)[0][0] == "interrupted"
-    assert "goes on with the sanitize by itself" in events(db)
+    assert "continues the sanitize on its own" in events(db)
 
 
 def test_the_progress_of_a_sanitize_is_the_drives_own() -> None:
@@ -679,15 +679,15 @@ def test_a_failed_sanitize_is_left_without_a_record_of_it(
     with pytest.raises(BadInput, match="no purge of this drive was interrupted"):
         interrupted_sanitize.undo(db, bench_home, well, unlock=None)
     assert nvme.sent == []
-    assert "was left" in interrupted_sanitize.undo(db, bench_home, failed, unlock=None)
+    assert "left the failed sanitize" in interrupted_sanitize.undo(db, bench_home, failed, unlock=None)
     assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]]
 
 
 @pytest.mark.parametrize(
     ("log", "part", "sent"),
     [
-        ("2.3-sanitize-log-failed", "the failed sanitize was left", 1),
-        ("2.3-sanitize-log-done", "the drive says of its sanitize: completed", 0),
+        ("2.3-sanitize-log-failed", "the drive left the failed sanitize", 1),
+        ("2.3-sanitize-log-done", "the drive reports for its sanitize: completed", 0),
     ],
 )
 def test_a_failed_sanitize_is_left_again(
@@ -703,7 +703,7 @@ def test_a_failed_sanitize_is_left_again(
 def test_a_sanitize_that_goes_on_cannot_be_taken_back(db: Any, nvme: NvmeDrive) -> None:
     purge, drive_hold = cut_off_sanitize(db, nvme)
     nvme.log, nvme.after = "nvme-2.3-sanitize-log-progress.json", []
-    with pytest.raises(BadInput, match="25 % of its sanitize, which nothing can stop"):
+    with pytest.raises(BadInput, match="25 % of its sanitize, which cannot be stopped"):
         interrupted_sanitize._take_back(purge, drive_hold)
 
 

@@ -156,7 +156,7 @@ def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[N
         # What it left is this run's from now on.
         phase=leftover.phase if leftover else "begun",
         password=leftover.password if leftover else None,
-        written=leftover.written if leftover else 0,
+        written=leftover.bytes_written if leftover else 0,
     )  # fmt: skip
     if leftover is not None:
         # Of another purge's password this run knows nothing.
@@ -187,7 +187,7 @@ def _ended_badly(work: Work, step: int, why: str) -> None:
         return
     leftover = work.record.read(lambda db: of_drive(db, work.drive))
     if leftover is not None:
-        work.record.event(work.now, "purge", leftover.told())
+        work.record.event(work.now, "purge", leftover.describe())
 
 
 def _figures(
@@ -307,7 +307,8 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     # One that the drive completed is ours only when it is known to have taken the command: killed
     # right before it, the bench would take the word of an older sanitize.
     was_sent = ours and (
-        goes_on or (log.status in end_states and leftover is not None and leftover.written > 0)
+        goes_on
+        or (log.status in end_states and leftover is not None and leftover.bytes_written > 0)
     )
     if not was_sent:
         _still_wanted(work)
@@ -456,7 +457,7 @@ def _by_blkdiscard(work: Work, rung: Rung, leftover: Unfinished | None) -> Evide
 def _by_fio(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     """Write all, then read all and check; goes on where an interrupted one had come to."""
     capacity = work.drive.identity.capacity
-    begin = 0 if leftover is None else min(leftover.written, capacity) // MIB * MIB
+    begin = 0 if leftover is None else min(leftover.bytes_written, capacity) // MIB * MIB
     work.record.purge_goes_on(work.index, "erasing", written=begin)
     start = work.sampler.counters()
 
