@@ -115,7 +115,8 @@ def test_a_waiting_request_with_an_old_code_is_carried_out(bench_home: Path, fie
 def test_a_command_with_an_old_code_is_quoted() -> None:
     purge = interrupted_sanitize.Unfinished(
         run=1, step=1, drive_key="k", code="a $(touch x)'b", model="M", rung="overwrite",
-        phase="erasing", password=None, bytes_written=0, marks="m", samples=1, mark_size=4096, why=None,
+        phase="erasing", password=None, bytes_written=0, marks="m", samples=1,
+        mark_size=4096, why=None,
     )  # fmt: skip
     command = purge.advice().split("continue with: ")[1].split("; or ")[0]
     assert shlex.split(command) == [

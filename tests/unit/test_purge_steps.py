@@ -207,7 +207,7 @@ def start(db: Any, number: int, transport: str = "sata") -> Work:
     )  # fmt: skip
     still = Counters(0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     sampler = SimpleNamespace(
-        lost=threading.Event(), start_time=0.0, counters=lambda: still, pending=list
+        drive_lost=threading.Event(), start_time=0.0, counters=lambda: still, pending=list
     )
     work = Work(
         uuid=UUID.format(number), home=Path("/nonexistent"), drive=drive,
@@ -679,7 +679,9 @@ def test_a_failed_sanitize_is_left_without_a_record_of_it(
     with pytest.raises(BadInput, match="no purge of this drive was interrupted"):
         interrupted_sanitize.undo(db, bench_home, well, unlock=None)
     assert nvme.sent == []
-    assert "left the failed sanitize" in interrupted_sanitize.undo(db, bench_home, failed, unlock=None)
+    assert "left the failed sanitize" in interrupted_sanitize.undo(
+        db, bench_home, failed, unlock=None
+    )
     assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]]
 
 

@@ -131,7 +131,7 @@ def _unmount(work: Work) -> None:
 
 def _remove_folder(work: Work) -> None:
     """The bench leaves no files of its own on the drive's filesystem."""
-    if work.folder is None or work.sampler.lost.is_set():
+    if work.folder is None or work.sampler.drive_lost.is_set():
         return
     try:
         work.hold.check_medium()
@@ -255,10 +255,10 @@ def _fio_errors(
     if exit_code == 0 and not timed_out:
         return
     stderr = stderr_bytes.decode("utf-8", "replace")
-    if work.sampler.lost.is_set() or not work.hold.alive():
-        raise work.lost("went away in the middle of the test")
+    if work.sampler.drive_lost.is_set() or not work.hold.alive():
+        raise work.drive_lost("went away in the middle of the test")
     if _DRIVE_LOST.search(stderr) or _DRIVE_LOST.search(_json_text(folder)):
-        raise work.lost("answers with I/O errors")
+        raise work.drive_lost("answers with I/O errors")
     if "No space left" in stderr:
         raise BadInput(f"{work.target}: the filesystem is full; free space or take a smaller size")
     if timed_out:

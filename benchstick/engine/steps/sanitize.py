@@ -128,8 +128,8 @@ def _loss_told(work: Work) -> Iterator[None]:
     try:
         yield
     except (BadInput, Inconclusive) as error:
-        if work.sampler.lost.is_set() or not work.hold.alive():
-            raise work.lost(f"went away ({error.message})") from error
+        if work.sampler.drive_lost.is_set() or not work.hold.alive():
+            raise work.drive_lost(f"went away ({error.message})") from error
         raise
 
 
@@ -219,14 +219,14 @@ def _version(name: str) -> str:
 
 def _failed(work: Work, what: str, result: Finished) -> DriveLost | DataCorrupt | Inconclusive:
     """What a tool's failure means."""
-    if work.sampler.lost.is_set() or not work.hold.alive():
-        return work.lost(f"went away during {what}")
+    if work.sampler.drive_lost.is_set() or not work.hold.alive():
+        return work.drive_lost(f"went away during {what}")
     text = result.stderr.decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines() if "verify" in line]
     if lines and result.argv[0] == "fio":
         return DataCorrupt(f"{what}: what was written does not read back: {lines[0]}")
     if _DRIVE_LOST.search(text):
-        return work.lost(f"answers with I/O errors during {what}")
+        return work.drive_lost(f"answers with I/O errors during {what}")
     return Inconclusive(f"{what}: {result.argv[0]}: {result.error_line}")
 
 
@@ -334,7 +334,7 @@ def _followed(work: Work, ask: Ask, rung: Rung) -> sanitize_commands.SanitizeLog
     work.share = lambda: _share_since(progress)
     silent = 0
     while True:
-        if work.cancel.is_set() and not work.sampler.lost.is_set():
+        if work.cancel.is_set() and not work.sampler.drive_lost.is_set():
             raise Cancelled(f"cancelled; {rung.title} cannot be stopped, the drive goes on with it")
         work.check_cancelled()
         try:

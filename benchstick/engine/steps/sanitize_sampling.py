@@ -27,7 +27,7 @@ def do_mark(work: Work, step: Mark) -> StepOutcome:
         for place in _places(work, marks):
             buffer[:] = marks.content(place)
             if os.pwritev(fd, [buffer], place) != marks.size:
-                raise work.lost("takes no whole blocks")
+                raise work.drive_lost("takes no whole blocks")
         os.fsync(fd)
         for place in _places(work, marks):
             if _read(work, fd, buffer, place) != marks.content(place):
@@ -98,7 +98,7 @@ def _opened(work: Work, flags: int, size: int) -> Iterator[tuple[int, mmap.mmap]
             os.close(fd)
     except OSError as error:
         if error.errno in (*DRIVE_LOST, errno.EILSEQ):
-            raise work.lost(f"answers with I/O errors ({error.strerror})") from error
+            raise work.drive_lost(f"answers with I/O errors ({error.strerror})") from error
         raise
 
 
@@ -112,5 +112,5 @@ def _read(work: Work, fd: int, buffer: mmap.mmap, place: int) -> bytes:
     # So that an answer which brings nothing is not taken for what was there before.
     buffer[:] = b"\x5a" * len(buffer)
     if os.preadv(fd, [buffer], place) != len(buffer):
-        raise work.lost("gives no whole blocks")
+        raise work.drive_lost("gives no whole blocks")
     return bytes(buffer)
