@@ -53,7 +53,7 @@ def test_a_discard_is_proved_by_its_marks_and_certified(bench: Bench) -> None:
     assert conditions["state"] == "purged by discard of all blocks"
     assert conditions["purge"]["rung"] == "discard"
     assert conditions["purge"]["asked"] == "auto"
-    assert "all 200 marks are gone: 200 read as zeros" in conditions["purge"]["read back"]
+    assert "all 200 marks were erased: 200 read as zeros" in conditions["purge"]["read back"]
     figures = {item["name"]: item for item in document["figures"]}
     assert figures["marks gone"]["value"] == 100
     capacity = document["drive"]["identity"]["capacity"]

@@ -621,7 +621,7 @@ def test_a_failed_sanitize_is_no_purge(db: Any, nvme: NvmeDrive) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocesses, "run", failing)
-        with pytest.raises(Inconclusive, match="the drive says failed"):
+        with pytest.raises(Inconclusive, match="the drive reports failed"):
             do_purge(work, step("sanitize-block"))
     assert rows(db) == [("interrupted", "erasing", None)]
     assert work.state is None

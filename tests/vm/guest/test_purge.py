@@ -217,7 +217,7 @@ def test_a_cancelled_format_is_waited_for_and_its_end_is_known(
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
-    assert "user data erase came to its end before" in err
+    assert "user data erase completed first" in err
     document = bench.json("show", str(bench.json("runs")["runs"][0]["number"]))
     assert document["state"] == "cancelled"
     assert any("cannot be stopped" in event["text"] for event in document["events"])
