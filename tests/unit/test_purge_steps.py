@@ -357,7 +357,7 @@ def test_a_cancel_waits_for_the_drive_and_says_so(db: Any, ata: AtaDrive) -> Non
         return plain(act, password)
 
     ata.takes = slow  # type: ignore[method-assign]
-    with pytest.raises(Cancelled, match="came to its end"):
+    with pytest.raises(Cancelled, match="completed first"):
         do_purge(work, step("security-erase"))
     assert (ata.erased, ata.password) == (1, None)
     assert "cannot be stopped" in events(db)
@@ -577,7 +577,7 @@ def test_a_cancelled_format_waits_and_its_end_is_known(db: Any, nvme: NvmeDrive)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocesses, "run", cancelled)
-        with pytest.raises(Cancelled, match="came to its end"):
+        with pytest.raises(Cancelled, match="completed first"):
             do_purge(work, step("format"))
     assert rows(db) == [("done", "erasing", None)]
 
