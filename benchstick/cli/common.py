@@ -41,7 +41,7 @@ def tell_notices() -> None:
 def tell_unfinished() -> None:
     """Print unfinished purges on stderr, with what to do."""
     for purge in interrupted_sanitize.at_home(data_folder()):
-        print_line(f"benchstick: {purge.told()}", file=sys.stderr)
+        print_line(f"benchstick: {purge.describe()}", file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -83,7 +83,7 @@ class _Meter:
         filled = int(24 * position / max(at.total, 1))
         bar = "█" * filled + "░" * (24 - filled)
         share = "" if at.fraction is None else f" {100 * at.fraction:.0f} %"
-        text = f"run {at.number} {bar} {at.name}{share} · {at.left}"
+        text = f"run {at.number} {bar} {at.name}{share} · {at.time_left}"
         self._out.write(f"\r\x1b[K{one_line(text)[:110]}")
         self._out.flush()
 
@@ -101,7 +101,7 @@ class _Lines:
     def __call__(self, at: Progress) -> None:
         if at.index != self._last:
             self._last = at.index
-            print_line(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.left}",
+            print_line(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.time_left}",
                        file=sys.stderr, flush=True)  # fmt: skip
 
     def close(self) -> None:

@@ -39,7 +39,7 @@ def purges(selector: str | None, unlock: str | None, as_json: bool) -> None:
     if not rows:
         print("no purge was interrupted")
     for purge in rows:
-        print(purge.told())
+        print(purge.describe())
 
 
 def _undo(home: Path, selector: str, unlock: str | None) -> str:

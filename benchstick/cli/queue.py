@@ -169,7 +169,7 @@ def _carry_out_all(readies: Sequence[Ready], home: Path, hotplugs: Collection[in
                     tally.taken_out.append(place)
                     continue
                 if not _carry_out_one(
-                    ready, home, hotplugs, tally, cancel, partial(queue.begun, place)
+                    ready, home, hotplugs, tally, cancel, partial(queue.record_run, place)
                 ):
                     break
     except BenchError as error:

@@ -316,7 +316,7 @@ class Hands:
             said=verdict["why"],
         )
 
-    def asked(self, body: Mapping[str, Any]) -> None:
+    def handle_request(self, body: Mapping[str, Any]) -> None:
         """Carry out a request: `{"slot": NAME, "do": "stop"}` ends a countdown or a test (beside
         the slots by its place's name), "again" begins a new countdown for the drive that is
         there; `{"recipe": NAME, "drive": CODE, "identity_key": KEY, "diskseq": N, "erase": CODE or

@@ -288,7 +288,7 @@ class DriveTest:
             nonlocal last
             if at.index != last:
                 last = at.index
-                self.tell(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.left}")
+                self.tell(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.time_left}")
 
         try:
             return execute(ready, self.home, cancel=watch.stop, progress=show, on_begin=begun)

@@ -164,7 +164,7 @@ def test_a_request_from_before_the_agent_began_is_refused(own_bench: Bench) -> N
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=120)
     assert row["state"] == "refused"
-    assert "ask again" in row["answer_json"]
+    assert "request it again" in row["answer_json"]
     assert own_bench.json("runs", "--practice")["runs"] == []
 
 

@@ -435,7 +435,7 @@ def test_one_bad_file_does_not_stop_the_others(tmp_path: Path, on_ext4: Path) ->
     assert report.files.failed == 2 and report.dirs.failed == 1
     assert report.sizes.failed == 14_000
     assert report.files.copied == 1 and (on_ext4 / "good").stat().st_size == 7000
-    assert "does not take this name" in report.errors["ü" * 200]
+    assert "does not accept this name" in report.errors["ü" * 200]
 
 
 def test_full_before_the_first_byte(tmp_path: Path, on_ext4: Path) -> None:

@@ -41,12 +41,12 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
 
 def test_a_drive_that_comes_later_was_plugged_in(agent: Agent) -> None:
     agent._note_plugged([drive("HERE", 1), drive("NEW", 2)])
-    assert agent.seen == {2}
+    assert agent.hotplugs == {2}
 
 
 def test_a_drive_that_was_here_and_was_reset_was_not(agent: Agent) -> None:
     agent._note_plugged([drive("HERE", 3)])
-    assert agent.seen == set()
+    assert agent.hotplugs == set()
 
 
 @pytest.mark.parametrize("transport", ["other", "virtio", "scsi"])
@@ -54,7 +54,7 @@ def test_a_drive_that_is_created_and_not_plugged_in_does_not_count(
     agent: Agent, transport: str
 ) -> None:
     agent._note_plugged([drive("HERE", 1), drive("NEW", 2, transport)])
-    assert agent.seen == set()
+    assert agent.hotplugs == set()
 
 
 def test_a_drive_that_appears_during_the_boot_does_not_count(
@@ -64,7 +64,7 @@ def test_a_drive_that_appears_during_the_boot_does_not_count(
     agent._note_plugged([drive("LATE", 2)])
     monkeypatch.setattr(agent, "_settled", lambda: True)
     agent._note_plugged([drive("LATE", 4)])
-    assert agent.seen == set()
+    assert agent.hotplugs == set()
 
 
 def test_the_commands_trust_only_the_running_agent(

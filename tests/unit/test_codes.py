@@ -115,9 +115,10 @@ def test_a_waiting_request_with_an_old_code_is_run(bench_home: Path, field: str)
 def test_a_command_with_an_old_code_is_quoted() -> None:
     purge = interrupted_sanitize.Unfinished(
         run=1, step=1, drive_key="k", code="a $(touch x)'b", model="M", rung="overwrite",
-        phase="erasing", password=None, written=0, marks="m", samples=1, mark_size=4096, why=None,
+        phase="erasing", password=None, bytes_written=0, marks="m", samples=1,
+        mark_size=4096, why=None,
     )  # fmt: skip
-    command = purge.advice().split("go on with: ")[1].split("; or ")[0]
+    command = purge.advice().split("continue with: ")[1].split("; or ")[0]
     assert shlex.split(command) == [
         "benchstick", "run", "erase", "--drive", purge.code, "--erase", purge.code, "--param",
         "rung=resume",

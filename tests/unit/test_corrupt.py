@@ -347,8 +347,8 @@ def test_an_overwrite_that_does_not_read_back_is_corrupt(
     tool: str, text: str, kind: type[Exception]
 ) -> None:
     work: Any = SimpleNamespace(
-        sampler=SimpleNamespace(lost=SimpleNamespace(is_set=lambda: False)),
-        hold=SimpleNamespace(alive=lambda: True), lost=DriveLost,
+        sampler=SimpleNamespace(drive_lost=SimpleNamespace(is_set=lambda: False)),
+        hold=SimpleNamespace(alive=lambda: True), drive_lost=DriveLost,
     )  # fmt: skip
     result = Finished((tool,), 1, b"", text.encode(), 1.0)
     error = sanitize._failed(work, "overwrite", result)

@@ -183,8 +183,8 @@ def test_the_time_of_a_step_is_used_to_estimate_those_like_it(drive_json: Make) 
 
 def test_the_time_left_is_the_most_while_rounds_may_not_be_needed() -> None:
     at = Progress(1, 3, 60, "round 2", 0.5, 18_720.0, at_most=True)
-    assert at.left == "at most 5 h 12 min left"
-    assert Progress(1, 3, 60, "part 2", 0.5, 18_720.0).left == "5 h 12 min left"
+    assert at.time_left == "at most 5 h 12 min left"
+    assert Progress(1, 3, 60, "part 2", 0.5, 18_720.0).time_left == "5 h 12 min left"
 
 
 def test_timed_steps_and_other_ways_keep_their_own_seconds(drive_json: Make) -> None:
@@ -213,7 +213,7 @@ def test_the_run_estimates_the_time_left_from_its_own_pace(
     )
     monkeypatch.setattr(sampler, "moved", lambda index: first.bytes_written // 4)
     step_runner.work.index, step_runner.work.now = fills[0], 1000.0  # type: ignore[misc]
-    step_runner._committed = step_runner._step_began = 0.0
+    step_runner._committed = step_runner._step_start = 0.0
     step_runner._show_progress()
     assert calls[0]["at_most"] is False
     # A quarter in 1000 s: 3000 s more, 4000 s for the second filling, then the day itself.

@@ -130,9 +130,9 @@ def test_the_sampler_notices_another_disk_sequence(sysfs: Path) -> None:
     calls: list[bool] = []
     sampler = Sampler("sdx", interval=0.01, changed=lambda: calls.append(True), sysfs=sysfs)
     sampler.start()
-    assert not sampler.lost.wait(0.1)
+    assert not sampler.drive_lost.wait(0.1)
     (sysfs / "block/sdx/diskseq").write_text("18\n")
-    assert sampler.lost.wait(10)
+    assert sampler.drive_lost.wait(10)
     sampler.stop()
     assert calls == [True]
 
@@ -141,7 +141,7 @@ def test_the_sampler_runs_where_the_kernel_has_no_disk_sequence(sysfs: Path) -> 
     (sysfs / "block/sdx/diskseq").unlink()
     sampler = Sampler("sdx", interval=0.01, sysfs=sysfs)
     sampler.start()
-    assert not sampler.lost.wait(0.1)
+    assert not sampler.drive_lost.wait(0.1)
     sampler.stop()
     assert sampler.take()
 

@@ -207,7 +207,7 @@ def start(db: Any, number: int, transport: str = "sata") -> Work:
     )  # fmt: skip
     still = Counters(0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     sampler = SimpleNamespace(
-        lost=threading.Event(), start_time=0.0, counters=lambda: still, pending=list
+        drive_lost=threading.Event(), start_time=0.0, counters=lambda: still, pending=list
     )
     work = Work(
         uuid=UUID.format(number), home=Path("/nonexistent"), drive=drive,
@@ -289,9 +289,9 @@ def test_an_interrupted_erase_is_reported_and_resumed(
         ata.power_cycle()
     (purge,) = interrupted_sanitize.unfinished(db)
     assert purge.password == "benchstick"
-    assert "locked with the ATA password benchstick" in purge.told()
-    assert "--param rung=resume" in purge.told()
-    assert "purges --undo S1" in purge.told()
+    assert "locked with the ATA password benchstick" in purge.describe()
+    assert "--param rung=resume" in purge.describe()
+    assert "purges --undo S1" in purge.describe()
     ata.dies_at = ""
     work = start(db, 2)
     work.marks = None
@@ -316,7 +316,7 @@ def test_an_interrupted_erase_is_undone_with_its_password(
     (purge,) = interrupted_sanitize.unfinished(db)
     drive_hold = cast(Hold, SimpleNamespace(drive=a_drive("sata"), check_same=lambda **_: None))
     text = interrupted_sanitize._take_back(purge, drive_hold)
-    assert text.startswith("the ATA password is off: the drive is not enabled, not frozen")
+    assert text.startswith("the ATA password is removed: the drive is not enabled, not frozen")
     assert (ata.password, ata.locked, ata.erased) == (None, False, 0)
 
 
@@ -331,7 +331,7 @@ def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_with_the_reas
 
 def test_a_wrong_password_is_reported_and_changes_nothing(db: Any, ata: AtaDrive) -> None:
     ata.password, ata.locked = "somebody", True
-    with pytest.raises(Inconclusive, match="did not take the password"):
+    with pytest.raises(Inconclusive, match="did not remove the password"):
         interrupted_sanitize.Ask("/dev/nosuch").take_password_off("benchstick")
     assert (ata.password, ata.locked) == ("somebody", True)
     # It counts against the drive's five tries.
@@ -357,7 +357,7 @@ def test_a_cancel_waits_for_the_drive_and_reports_it(db: Any, ata: AtaDrive) -> 
         return plain(act, password)
 
     ata.takes = slow  # type: ignore[method-assign]
-    with pytest.raises(Cancelled, match="came to its end"):
+    with pytest.raises(Cancelled, match="completed first"):
         do_purge(work, step("security-erase"))
     assert (ata.erased, ata.password) == (1, None)
     assert "cannot be stopped" in events(db)
@@ -430,7 +430,7 @@ def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_reported(
     with pytest.raises(DriveLost, match="went away"):
         do_purge(work, step("security-erase"))
     assert rows(db) == [("interrupted", "erasing", "benchstick")]
-    assert "--unlock S1; or take the password off" in events(db)
+    assert "--unlock S1; or remove the password" in events(db)
 
 
 def test_a_drive_that_was_replaced_gets_no_command(db: Any, ata: AtaDrive) -> None:
@@ -506,7 +506,7 @@ def test_a_sanitize_continues_in_the_drive_after_a_kill_and_is_not_sent_again(
     with pytest.raises(PowerCut):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
     (purge,) = interrupted_sanitize.unfinished(db)
-    assert "goes on with the sanitize by itself" in purge.told()
+    assert "continues the sanitize on its own" in purge.describe()
     nvme.when_polled = lambda number: None
     do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
     assert len(nvme.commands) == 1
@@ -551,7 +551,7 @@ def test_a_purge_that_only_started_is_reported_as_such(db: Any, rung: str) -> No
     work = start(db, 1)
     work.record.purge_begins(0, "key", rung, marks=work.uuid, samples=64, size=4096)
     (purge,) = interrupted_sanitize.unfinished(db)
-    assert "nothing was erased yet" in purge.told()
+    assert "nothing was erased yet" in purge.describe()
 
 
 @pytest.mark.parametrize("rung", ["sanitize-block", "sanitize-crypto"])
@@ -577,7 +577,7 @@ def test_a_cancelled_format_waits_and_its_end_is_known(db: Any, nvme: NvmeDrive)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocesses, "run", cancelled)
-        with pytest.raises(Cancelled, match="came to its end"):
+        with pytest.raises(Cancelled, match="completed first"):
             do_purge(work, step("format"))
     assert rows(db) == [("done", "erasing", None)]
 
@@ -621,7 +621,7 @@ def test_a_failed_sanitize_is_no_purge(db: Any, nvme: NvmeDrive) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocesses, "run", failing)
-        with pytest.raises(Inconclusive, match="the drive says failed"):
+        with pytest.raises(Inconclusive, match="the drive reports failed"):
             do_purge(work, step("sanitize-block"))
     assert rows(db) == [("interrupted", "erasing", None)]
     assert work.state is None
@@ -638,7 +638,7 @@ def test_a_cancelled_sanitize_reports_that_the_drive_continues(db: Any, nvme: Nv
     with pytest.raises(Cancelled):
         do_purge(work, step("sanitize-block"))
     assert rows(db)[0][0] == "interrupted"
-    assert "goes on with the sanitize by itself" in events(db)
+    assert "continues the sanitize on its own" in events(db)
 
 
 def test_the_progress_of_a_sanitize_is_the_drives_own() -> None:
@@ -679,15 +679,17 @@ def test_a_failed_sanitize_is_left_without_a_record_of_it(
     with pytest.raises(BadInput, match="no purge of this drive was interrupted"):
         interrupted_sanitize.undo(db, bench_home, well, unlock=None)
     assert nvme.commands == []
-    assert "was left" in interrupted_sanitize.undo(db, bench_home, failed, unlock=None)
+    assert "left the failed sanitize" in interrupted_sanitize.undo(
+        db, bench_home, failed, unlock=None
+    )
     assert nvme.commands == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]]
 
 
 @pytest.mark.parametrize(
     ("log", "part", "count"),
     [
-        ("2.3-sanitize-log-failed", "the failed sanitize was left", 1),
-        ("2.3-sanitize-log-done", "the drive says of its sanitize: completed", 0),
+        ("2.3-sanitize-log-failed", "the drive left the failed sanitize", 1),
+        ("2.3-sanitize-log-done", "the drive reports for its sanitize: completed", 0),
     ],
 )
 def test_a_failed_sanitize_is_left_again(
@@ -703,7 +705,7 @@ def test_a_failed_sanitize_is_left_again(
 def test_a_running_sanitize_cannot_be_undone(db: Any, nvme: NvmeDrive) -> None:
     purge, drive_hold = cut_off_sanitize(db, nvme)
     nvme.log, nvme.after = "nvme-2.3-sanitize-log-progress.json", []
-    with pytest.raises(BadInput, match="25 % of its sanitize, which nothing can stop"):
+    with pytest.raises(BadInput, match="25 % of its sanitize, which cannot be stopped"):
         interrupted_sanitize._take_back(purge, drive_hold)
 
 

@@ -241,7 +241,7 @@ def test_a_drive_that_is_lost_or_replaced_stops_the_queue(workers: Workers) -> N
     agents.continue_queue(workers.db, other, 3, workers.start)
     state, why, entries = workers.read_state(other)
     assert (state, entries) == ("stopped", ["done", "refused", "not_started"])
-    assert why == "number 2 of the queue was not begun: D: not the drive that was chosen"
+    assert why == "entry 2 of the queue was not started: D: not the drive that was chosen"
 
 
 def test_a_cancelled_queue_starts_nothing_more(workers: Workers) -> None:

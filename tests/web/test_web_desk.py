@@ -31,7 +31,7 @@ def carried_out(bench: Bench, count: int) -> None:
     """What the agent does with the last `count` requests."""
     with contextlib.closing(open_writer(bench.home)) as db:
         for row in records.open_requests(db)[-count:]:
-            Desk(bench.home).asked(db, json.loads(row["body_json"]))
+            Desk(bench.home).handle_request(db, json.loads(row["body_json"]))
             records.answer_request(db, row["id"], "done")
 
 
