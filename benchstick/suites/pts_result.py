@@ -423,7 +423,7 @@ def _wsat_figures(group: Group, by_pass: Figures, departs: str | None) -> list[d
     elif values and len(last) < WINDOW:
         few = f"of {len(last)} rounds only"
     start_rows = [
-        (test, Quantity(Metric.WRITTEN), totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
+        (test, Quantity(Metric.BYTES_WRITTEN), totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
         (test, _IOPS_FIRST, values[0] if values else None, "IOPS", {}),
     ]
     # Of a run cut short the last rounds are none of the saturated drive.

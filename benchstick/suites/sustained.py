@@ -364,8 +364,8 @@ def _overall(
             (f"{BEFORE_KNEE}{of}", SPEED, knee.before_mbps, "MB/s", {}),
             (f"{AFTER_KNEE}{of}", SPEED, knee.after_mbps, "MB/s", {}),
         ]
-    if slow.found:
-        deepest = max(item.depth for item in slow.found)
+    if slow.slow_downs:
+        deepest = max(item.depth for item in slow.slow_downs)
         rows.append(("deepest slow-down", SHARE, 100 * deepest, "%", slow.to_json()))
     return over_all_passes(SUSTAINED, rows, state, why, "write")
 
@@ -386,7 +386,7 @@ def _verdicts(
         {"name": "Cache knee", "state": "found" if knees.knees else "none", "text": knees.text},
         {"name": "Slowing down", "state": slow.state, "text": slow.text},
     ]
-    if folding.found:
+    if folding.folds:
         verdicts.append({"name": "Folding", "state": folding.state, "text": folding.text})
     if recovery is not None:
         state = "unknown" if recovery.why else "measured"
@@ -422,7 +422,7 @@ def _text(
         if item["value"] is not None
     ]
     lines += [knees.text, slow.text]
-    if folding.found:
+    if folding.folds:
         lines.append(folding.text)
     if recovery is not None:
         lines.append(recovery.text)

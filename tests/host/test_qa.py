@@ -248,7 +248,7 @@ def test_a_recipe_for_other_drives_and_a_dry_run_begin_nothing(
     bad = write(tmp_path, "name = 5\n", "bad.toml")
     result = bench.run("qa", bad, "--drive", "practice")
     assert result.returncode == 2
-    assert f"{bad}:1: name: text is wanted\n" in result.stderr
+    assert f"{bad}:1: name: text is required\n" in result.stderr
     assert len(bench.json("runs", "--practice")["runs"]) == runs
 
 

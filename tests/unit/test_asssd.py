@@ -191,7 +191,7 @@ def test_small_writes_on_large_sectors(drive_json: Make) -> None:
         ({"parts": "benchmark,disk"}, "parts", "not one of"),
         ({"parts": ""}, "parts", "at least one"),
         ({"parts": "copy,copy"}, "parts", "each part once"),
-        ({"depth": "0"}, "depth", "no such parameter"),
+        ({"depth": "0"}, "depth", "unknown parameter"),
     ],
 )
 def test_wrong_parameters_name_their_field(

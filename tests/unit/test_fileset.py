@@ -162,7 +162,7 @@ def test_json_round_trip() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": "other/1"}, "schema: wanted 'benchstick/fileset/1'"),
+        ({"schema": "other/1"}, "schema: expected 'benchstick/fileset/1'"),
         ({"name": 5}, "name: wrong or missing"),
         ({"nominal": {"bytes": -1, "files": 1, "folders": 1}}, "nominal.bytes"),
         ({"folders": ["/etc"]}, r"folders\[0\]: '/etc' is absolute"),

@@ -59,7 +59,7 @@ def test_a_sheet_is_read_as_it_stands() -> None:
     ("old", "new", "said"),
     [
         ('model = "Crucial X9 Pro*"\n', "", "line 1: model: is missing"),
-        ('"Crucial X9 Pro*"', "7", "line 2: model: text is wanted"),
+        ('"Crucial X9 Pro*"', "7", "line 2: model: text is required"),
         ('"1TB"', '"large"', "line 4: capacity: 'large' is not a size"),
         ('"1TB"', "1000", "line 4: capacity: '1000' is less than 1 MB; write it with its unit"),
         ('"1TB"', "true", "line 4: capacity: "),
