@@ -47,7 +47,7 @@ def check(path: Path, as_json: bool) -> int:
 def tell_mistakes(error: RecipeMistakes, where: str) -> None:
     """Each on a line of stderr, as FILE:LINE: what."""
     for item in error.mistakes:
-        print_line(item.told(where), file=sys.stderr)
+        print_line(item.format(where), file=sys.stderr)
 
 
 def _counts(recipe: Recipe) -> str:
