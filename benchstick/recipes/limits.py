@@ -1,5 +1,4 @@
-"""Whether a limit of a recipe is met: measured against required, and the shortfall. Pure functions.
-"""
+"""Whether a limit of a recipe is met: measured against required, with the shortfall. Pure."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, plan_from_json
 from benchstick.suites import registry
 from benchstick.suites.erase import purge_steps
 from benchstick.suites.erase_certificate import certificate
-from benchstick.suites.interface import Asked
+from benchstick.suites.interface import PlanRequest
 from tests.results import document
 
 Make = Callable[..., dict[str, Any]]
@@ -134,7 +134,7 @@ def test_an_interrupted_purge_is_gone_on_with_by_its_own_rung_and_marks(drive_js
     back = plan.steps[1]
     assert isinstance(back, ReadBack)
     assert back.samples == 500
-    assert plan.notes == ("goes on with the purge that was interrupted in run 7",)
+    assert plan.notes == ("continues the purge that was interrupted in run 7",)
 
 
 NVME = {"transport": "nvme", "sanitize": ["block erase"], "format": ["user data erase"],
@@ -196,7 +196,7 @@ def test_a_purge_is_not_gone_on_with_where_it_would_not_begin(
     with pytest.raises(BadInput, match=part) as no:
         plan_of(left_on(drive_json(**facts), rung), rung="resume")
     assert no.value.field == "rung"
-    assert no.value.message.startswith(f"rung resume: {rung}: ")
+    assert no.value.message.startswith(f"resume: {rung}: ")
 
 
 def test_a_plan_survives_json(drive_json: Make) -> None:
@@ -206,7 +206,8 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
 
 
 def test_other_suites_begin_with_the_same_steps_or_say_that_they_did_not(drive_json: Make) -> None:
-    request = Asked(drive=drive_json(**TRIM), params={}, target="block", fs="keep", scale=None)
+    drive = drive_json(**TRIM)
+    request = PlanRequest(drive=drive, params={}, target="block", fs="keep", scale=None)
     steps = purge_steps(request, "auto")
     assert [step.kind for step in steps] == ["mark", "purge", "read-back"]
     assert isinstance(steps[2], ReadBack)
@@ -336,11 +337,11 @@ def test_a_certificate_says_what_was_done_by_what_and_what_it_is_not(drive_json:
 def test_a_certificate_of_a_purge_in_two_runs_says_so(drive_json: Make) -> None:
     document = run_document(drive_json())
     assert certificate(document)["purge"]["goes_on_with_run"] is None
-    assert "Goes on" not in certificate(document)["text"]
+    assert "Continues" not in certificate(document)["text"]
     document["conditions"]["purge"]["resumes"] = 2
     cert = certificate(document)
     assert cert["purge"]["goes_on_with_run"] == 2
-    assert "Goes on        with the purge that was interrupted in run 2" in cert["text"]
+    assert "Continues      the purge that was interrupted in run 2" in cert["text"]
 
 
 def test_a_practice_drive_is_marked_as_one(drive_json: Make) -> None:

@@ -71,7 +71,7 @@ def test_what_is_asked_for_by_name_is_done(drive_json: Make, suite: str) -> None
     over = registry.make_plan(suite, drive, {"purge": "overwrite"})
     assert purges(over) == [("overwrite", "overwrite")]
     assert "no fresh drive, all is in use" in str(over.state)
-    assert any("an overwrite makes no drive fresh" in note for note in over.notes)
+    assert any("overwriting does not restore fresh state" in note for note in over.notes)
     assert over.bytes_written > 10**12
     none = registry.make_plan(suite, drive, {"purge": "none"})
     assert purges(none) == []

@@ -64,7 +64,7 @@ def test_a_spreadsheets_csv_is_read() -> None:
         (f"{'T' * 201},cdm,A,1,MB/s,x", "drive: longer than 200"),
         ("T7,cdm,A\x01,1,MB/s,x", "figure: has control characters"),
         ("T7,cdm,A,1,MB/s", "5 cells, 6 are required"),
-        (ROW.strip(), "the same figure as on line 2"),
+        (ROW.strip(), "the same result as on line 2"),
         ('T7,"cdm', "not CSV"),
     ],
 )
@@ -88,8 +88,8 @@ def test_what_is_wrong_in_a_row_is_told_with_its_line(row: str, said: str) -> No
         ('suite = "cdm"', 'suit = "cdm"', "line 2: 'suit': not one of figure"),
         ('suite = "cdm"', "suite = ", "line 2: not TOML"),
         ('unit = "ms"', 'unit = ["ms"]', "line 15: unit: text is required"),
-        (TOML, "figure = 3", "line 1: figure: [[figure]] tables are wanted"),
-        (TOML, "", "my.toml: there is no figure in it"),
+        (TOML, "figure = 3", "line 1: figure: [[figure]] tables are required"),
+        (TOML, "", "my.toml: has no results"),
         (TOML, "x = " + "[" * 5000, "my.toml"),
     ],
 )
