@@ -11,6 +11,8 @@ from benchstick.errors import BadInput
 SCHEMA = "benchstick/plan/1"
 TARGETS = ("block", "file")
 FILESYSTEMS = ("auto", "exfat", "ntfs", "ext4", "keep")
+# Fields of steps whose JSON key is another word.
+_KEYS: Mapping[str, str] = {"drive_state": "made", "user_rung": "asked"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,8 @@ class Step:
     timed: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "timed": self.is_timed, **asdict(self)}
+        values = {_KEYS.get(name, name): value for name, value in asdict(self).items()}
+        return {"kind": self.kind, "timed": self.is_timed, **values}
 
     @property
     def is_timed(self) -> bool:
@@ -69,7 +72,7 @@ class Fio(Step):
     `group` and `round`: one of the rounds (from 1) of a group. The suite ends the group
     (`suites.interface.RoundSuite`) at steady state, or when `enough` bytes were written in it; the
     remaining rounds are then skipped. `busy` and `rest`: it works for `busy` seconds and then waits
-    for `rest`, repeatedly; its rates are those of the time in which it works. `made` is the drive's
+    for `rest`, repeatedly; its rates are those of the time in which it works. `drive_state` is the
     state at the start of the step as the plan has changed it, where that is not all of `states`.
     """
 
@@ -97,7 +100,7 @@ class Fio(Step):
     enough: int = 0
     busy: float = 0.0
     rest: float = 0.0
-    made: str | None = None
+    drive_state: str | None = None
     kind: ClassVar[str] = "fio"
 
     @property
@@ -228,15 +231,15 @@ class Mark(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Purge(Step):
-    """Purges the raw drive with one erase method (`rung`, see `drives.sanitize_methods`); `asked`
-    is what the user wrote, which may be `auto`. `resumes` is the run whose interrupted purge is
-    continued.
+    """Purges the raw drive with one erase method (`rung`, see `drives.sanitize_methods`);
+    `user_rung` is what the user wrote, which may be `auto`. `resumes` is the run whose interrupted
+    purge is continued.
 
     `none` leaves the drive as it is; each result then has a note about it.
     """
 
     rung: str
-    asked: str
+    user_rung: str
     resumes: int | None = None
     kind: ClassVar[str] = "purge"
 
@@ -363,8 +366,8 @@ def step_from_json(data: Mapping[str, Any]) -> Step:
     cls = STEP_KINDS.get(str(data.get("kind")))
     if cls is None:
         raise BadInput(f"plan: unknown step kind {data.get('kind')!r}")
-    names = {item.name for item in fields(cls)}
-    values = {name: value for name, value in data.items() if name in names}
+    keys = {_KEYS.get(item.name, item.name): item.name for item in fields(cls)}
+    values = {keys[key]: value for key, value in data.items() if key in keys}
     if "needs" in values:
         values["needs"] = tuple(values["needs"])
     return cls(**values)

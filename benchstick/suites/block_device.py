@@ -101,7 +101,9 @@ def fills(request: PlanRequest, span: int, passes: int) -> Iterator[Fio]:
             size=span,
             runtime=None,
             pass_no=number,
-            made=filled_text(number - 1, span, capacity(request)) if number > 1 else NOT_MADE,
+            drive_state=(
+                filled_text(number - 1, span, capacity(request)) if number > 1 else NOT_MADE
+            ),
         )
 
 
@@ -137,7 +139,7 @@ def timed(
         pass_no=1,
         mix=mix if direction == "mix" else None,
         series=series,
-        made=state,
+        drive_state=state,
     )
 
 

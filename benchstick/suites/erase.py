@@ -49,7 +49,7 @@ def purge_steps(
     BadInput when the drive does not support it; `field` is the parameter's name.
     """
     if rung == NONE:
-        return (Purge(name="no purge: the drive as it is", rung=NONE, asked=NONE),)
+        return (Purge(name="no purge: the drive as it is", rung=NONE, user_rung=NONE),)
     offer = sanitize_methods.choose(request.drive, rung, assumed_speed(request.drive), field)
     steps = _steps(request, offer, asked_as or rung, samples, required, field)
     return tuple(replace(step, name=f"{step.name}, {label}") for step in steps) if label else steps
@@ -110,7 +110,7 @@ def _purge(offer: Offer, user_rung: str, resumes: int | None) -> Purge:
         bytes_read=offer.bytes_read,
         destroys=True,
         rung=offer.rung.name,
-        asked=user_rung,
+        user_rung=user_rung,
         resumes=resumes,
     )
 

@@ -97,7 +97,7 @@ def again(start: Beginning, request: PlanRequest, label: str) -> tuple[Step, ...
     rungs = [step for step in start.steps if isinstance(step, Purge)]
     if not rungs:
         return ()
-    return purge_steps(request, rungs[0].rung, asked_as=rungs[0].asked, label=label)
+    return purge_steps(request, rungs[0].rung, asked_as=rungs[0].user_rung, label=label)
 
 
 def state_told(plan: Plan, figures: Sequence[FigureJson]) -> str:

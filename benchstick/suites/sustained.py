@@ -228,7 +228,7 @@ def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
         rest = duration_text(seconds)
         yield Idle(name=f"rest for {rest}", seconds=seconds, temperature=True)
         state = f"written once in this run, in order, over {size_text(wish.span)}"
-        yield replace(_write(wish, f"burst after {rest}", 0, wish.burst, speed), made=state)
+        yield replace(_write(wish, f"burst after {rest}", 0, wish.burst, speed), drive_state=state)
 
 
 def _write(wish: _Wish, label: str, offset: int, moved: int, speed: float) -> Fio:

@@ -44,7 +44,7 @@ def test_marks_then_the_purge_then_reading_back(drive_json: Make) -> None:
     assert kinds(plan) == ["mark", "purge", "read-back"]
     assert (plan.target, plan.fs, plan.destroys) == ("block", "keep", True)
     assert the_purge(plan).rung == "discard"
-    assert the_purge(plan).asked == "auto"
+    assert the_purge(plan).user_rung == "auto"
     mark, back = plan.steps[0], plan.steps[2]
     assert isinstance(mark, Mark)
     assert isinstance(back, ReadBack)

@@ -23,7 +23,7 @@ SUITES = ("consistency", "sweep", "sustained")
 
 
 def purges(plan: Plan) -> list[tuple[str, str]]:
-    return [(step.rung, step.asked) for step in plan.steps if isinstance(step, Purge)]
+    return [(step.rung, step.user_rung) for step in plan.steps if isinstance(step, Purge)]
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -90,8 +90,9 @@ def test_bursts_after_idle_times_come_last(drive_json: Make) -> None:
     assert [step.seconds for step in rest[::2]] == [30, 300, 1800]
     assert [(step.offset, step.size) for step in last] == [(0, 4 << 30)] * 3
     # They are of a drive that was written meanwhile, the parts are not.
-    assert {step.made for step in last} == {"written once in this run, in order, over 1.00 TB"}
-    assert {step.made for step in writes(plan, "part")} == {None}
+    state = "written once in this run, in order, over 1.00 TB"
+    assert {step.drive_state for step in last} == {state}
+    assert {step.drive_state for step in writes(plan, "part")} == {None}
     own = registry.make_plan(
         "sustained", drive_json(), {"recovery": "5, 10", "burst": "16MiB", "span": "64MiB"}
     )

@@ -74,7 +74,7 @@ def test_both_states_lie_over_each_other(drive_json: Make) -> None:
     assert names[8:] == ["precondition RND4K Q32T1 write", *(f"steady {la}" for la in labels)]
     assert any(note.startswith("fob is recorded as found") for note in plan.notes)
     # Each pass is told with the state that it was measured in, and not with that of the end.
-    passes = [plan.state_after(None, step.made) for step in fios(plan)]
+    passes = [plan.state_after(None, step.drive_state) for step in fios(plan)]
     initial_state = "as found, not purged; not preconditioned"
     assert passes[:7] == [initial_state] * 7
     assert passes[7].startswith("as found, not purged; filled 1 times in this run")

@@ -340,9 +340,9 @@ def _fio_figures(
 
 def _own_state(work: Work, step: Fio) -> dict[str, str]:
     """For a figure's detail: the drive's state, where it is not the one that the run ends in."""
-    if step.made is None:
+    if step.drive_state is None:
         return {}
-    return {"drive_state": work.plan.state_after(work.state, step.made)}
+    return {"drive_state": work.plan.state_after(work.state, step.drive_state)}
 
 
 def _by_second(
