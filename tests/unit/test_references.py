@@ -107,7 +107,7 @@ def test_what_is_wrong_in_toml_is_told_with_its_line(old: str, new: str, said: s
     ("raw", "name", "said"),
     [
         (b"", "x.csv", "x.csv: empty"),
-        (HEAD.encode(), "x.csv", "x.csv: there is no figure"),
+        (HEAD.encode(), "x.csv", "x.csv: has no results"),
         (b"drive,value\n", "x.csv", "x.csv: line 1: the first row must name the columns drive, "),
         (b"\xff\n", "x.csv", "x.csv: line 1: not UTF-8"),
         (b"a\nb\n\xff", "x.toml", "x.toml: line 3: not UTF-8"),

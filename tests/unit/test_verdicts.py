@@ -73,7 +73,7 @@ def judged(rules: Recipe, evidence: Evidence, **more: Any) -> Json:
 
 
 def of(rules: Recipe, *runs: Json, facts: Json | None = None, **more: Any) -> Json:
-    own = {"seconds", "stopped", "ended", "refused", "scanned", "earlier"} & more.keys()
+    own = {"seconds", "stopped", "end", "refused", "scanned", "earlier"} & more.keys()
     attempt = {name: more.pop(name) for name in own}
     evidence = Evidence(drive=facts or drive(), runs=runs or (run(),), **more)
     return judged(rules, evidence, **attempt)
