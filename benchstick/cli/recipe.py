@@ -47,7 +47,7 @@ def check(path: Path, as_json: bool) -> int:
 def tell_mistakes(error: RecipeMistakes, where: str) -> None:
     """Print each error on stderr as FILE:LINE: message."""
     for item in error.mistakes:
-        print_line(item.told(where), file=sys.stderr)
+        print_line(item.format(where), file=sys.stderr)
 
 
 def _counts(recipe: Recipe) -> str:

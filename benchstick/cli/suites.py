@@ -26,4 +26,4 @@ def suites(as_json: bool) -> None:
                 default = "yes" if default else "no"
             print(f"    --param {param.name}={default}  {param.help}")
         for preset in presets.of_suite(suite.name):
-            print(f"    {suite.name}:{preset.name}  {preset.title}: {preset.told}")
+            print(f"    {suite.name}:{preset.name}  {preset.title}: {preset.description}")

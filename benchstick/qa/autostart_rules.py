@@ -58,7 +58,7 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
         try:
             read(raw, recipe.file)
         except RecipeMistakes as error:
-            mistake = error.mistakes[0].told(recipe.file)
+            mistake = error.mistakes[0].format(recipe.file)
             message = f"autostart: {mistake}"
             raise SettingsError("settings", None, message, field="autostart") from None
         why_not = pin_problem(settings, raw)

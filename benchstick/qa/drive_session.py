@@ -167,7 +167,7 @@ class DriveTest:
             ending = _went_away(evidence)
         attempt = Attempt(
             evidence=evidence, seconds=seconds, begun_utc=started_at, ended_utc=utc_now(),
-            stopped=reason, ended=ending, refused=refused, scanned=self.ask.scanned,
+            stopped=reason, end=ending, refused=refused, scanned=self.ask.scanned,
             labels=self.ask.labels, slot=self.ask.bench_ports.get(drive.identity.port) or None,
             earlier=earlier,
         )  # fmt: skip

@@ -20,7 +20,7 @@ from benchstick.drives.types import Drive
 from benchstick.errors import EXIT_INTERNAL, StoreFailed
 from benchstick.qa.drive_session import Ask, posts
 from benchstick.recipes import verdict
-from benchstick.recipes.codes import ENDED
+from benchstick.recipes.codes import END_CODES
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt
@@ -131,7 +131,7 @@ class Child:
         ask, drive = self._asked.ask, self._asked.drive
         attempt = Attempt(
             evidence=Evidence(drive=drive.to_json()), seconds=0.0, begun_utc=self._begun,
-            ended_utc=utc_now(), ended=(code if code in ENDED else EXIT_INTERNAL, message),
+            ended_utc=utc_now(), end=(code if code in END_CODES else EXIT_INTERNAL, message),
             labels=ask.labels, slot=ask.bench_ports.get(drive.identity.port) or None,
         )  # fmt: skip
         return verdict.judge(read(ask.recipe, ask.file), attempt)

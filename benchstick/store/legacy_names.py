@@ -18,7 +18,7 @@ _PARTS = re.compile(
 )
 _METRICS = {
     "IOPS": Metric.IOPS, "MB/s": Metric.SPEED, "latency": Metric.LATENCY, "time": Metric.TIME,
-    "seconds": Metric.SECONDS, "consistency": Metric.CONSISTENCY, "written": Metric.WRITTEN,
+    "seconds": Metric.SECONDS, "consistency": Metric.CONSISTENCY, "written": Metric.BYTES_WRITTEN,
 }  # fmt: skip
 _BY_UNIT = {"points": Metric.SCORE, "%": Metric.SHARE, "GB": Metric.SIZE, "s": Metric.TIME}
 

@@ -374,7 +374,7 @@ def read(text: str, where: str, *, on_stick: bool = False) -> Settings:
     try:
         document = toml_positions.parse(text)
     except NotToml as error:
-        raise SettingsError(where, error.line, error.said) from None
+        raise SettingsError(where, error.line, error.message) from None
     settings = {setting.name: setting for setting in SETTINGS}
     for name in document:
         if name not in settings and name not in _REMOVED:

@@ -103,7 +103,7 @@ def test_a_limit_that_fails_is_named_and_the_test_done_again(bench: Bench, tmp_p
     verdict = json.loads(bench.run("verdict", "show", str(last), "--format", "json").stdout)
     assert [item["code"] for item in verdict["failures"]] == ["figure-limit"]
     assert verdict["why"].startswith("SEQ1M Q8T1 read of cdm: ")
-    assert "wanted >= 9000000 MB/s" in verdict["why"]
+    assert "required >= 9000000 MB/s" in verdict["why"]
     assert (verdict["retries"], len(verdict["earlier"])) == (1, 1)
     assert verdict["earlier"][0]["why"] != verdict["why"]
 
@@ -173,8 +173,8 @@ def test_data_is_erased_without_a_code_where_all_four_conditions_hold_and_nowher
         refused("port practice is not listed in bench_ports", "allow_erase")
     settings.write_text('bench_ports = {"slot 1" = "practice"}\n', encoding="utf-8")
     with Watching(bench, diskseq + 1):
-        refused("the drive was not plugged in while the bench watched", "allow_erase")
-    refused("the drive was not plugged in while the bench watched", "allow_erase")
+        refused("the drive was not plugged in while the agent was running", "allow_erase")
+    refused("the drive was not plugged in while the agent was running", "allow_erase")
     with Watching(bench, diskseq):
         verdict = tested("allow_erase", code=0)
         assert (verdict["verdict"], verdict["drive"]["slot"]) == ("pass", "slot 1")
@@ -248,7 +248,7 @@ def test_a_recipe_for_other_drives_and_a_dry_run_begin_nothing(
     bad = write(tmp_path, "name = 5\n", "bad.toml")
     result = bench.run("qa", bad, "--drive", "practice")
     assert result.returncode == 2
-    assert f"{bad}:1: name: text is wanted\n" in result.stderr
+    assert f"{bad}:1: name: text is required\n" in result.stderr
     assert len(bench.json("runs", "--practice")["runs"]) == runs
 
 

@@ -150,7 +150,7 @@ def test_writes_below_the_physical_block_are_flagged(drive_json: Make) -> None:
         ({"version": "2", "from": "12MiB"}, "from", "has no I/O size"),
         ({"data": "text"}, "data", "not one of"),
         ({"time": "-1"}, "time", "whole number"),
-        ({"block": "4k"}, "block", "no such parameter"),
+        ({"block": "4k"}, "block", "unknown parameter"),
     ],
 )
 def test_wrong_parameters_name_their_field(

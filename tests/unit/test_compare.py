@@ -186,7 +186,7 @@ def test_conditions_from_another_bench_are_text_whatever_they_are() -> None:
 @pytest.mark.parametrize(
     ("runs", "mark_", "words"),
     [
-        ([], None, "runs: none is named"),
+        ([], None, "runs: select at least one run"),
         ([run(1), {**run(2), "suite": "das"}], None, "run 1 is of cdm and run 2 of das"),
         ([run(1), {**run(2), "practice": True}], None, "run 2 is on the practice drive"),
         ([run(1), run(1)], None, "run 1 is named twice"),

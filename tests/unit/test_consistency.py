@@ -88,7 +88,7 @@ def test_the_128k_variant_is_not_preconditioned(drive_json: Make) -> None:
 def test_the_state_is_what_it_was(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {"fills": "0"})
     assert plan.state == "as found, not purged; not preconditioned"
-    assert any("not fresh before" in note for note in plan.notes)
+    assert any("not purged first" in note for note in plan.notes)
     purged_plan = registry.make_plan(
         "consistency", drive_json(), {"purged": "nvme format -s 1", "span": "75"}
     )

@@ -98,7 +98,7 @@ def test_corrupt_data_fails_a_drive_whose_limits_all_hold() -> None:
 
 def test_a_drive_that_was_lost_after_it_fails_as_well() -> None:
     loss = "the drive went away"
-    outcome = test_verdicts.of(HOLDS, spoilt(4, f"{TEXT}; then failed: {loss}"), ended=(4, loss))
+    outcome = test_verdicts.of(HOLDS, spoilt(4, f"{TEXT}; then failed: {loss}"), end=(4, loss))
     assert (outcome["verdict"], outcome["exit_code"]) == ("fail", 1)
     assert outcome["why"].startswith(f"run 7 (cdm): {TEXT}")
 
@@ -114,7 +114,7 @@ def test_a_cancelled_or_broken_test_is_inconclusive_and_names_the_corrupt_data(
 
 
 def test_a_rule_that_ends_the_test_leaves_a_fail() -> None:
-    stopped = Reason(codes.STOPPED_ERRORS, "1 errors, wanted fewer than 1: data differ")
+    stopped = Reason(codes.STOPPED_ERRORS, "1 errors, required fewer than 1: data differ")
     outcome = test_verdicts.of(HOLDS, spoilt(130, f"{TEXT}; then cancelled", GOOD), stopped=stopped)
     assert (outcome["verdict"], outcome["exit_code"]) == ("fail", 1)
     assert test_verdicts.codes_of(outcome) == (["data-corrupt", "stopped-errors"], [])

@@ -17,7 +17,7 @@ from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, plan_from_json
 from benchstick.suites import registry
 from benchstick.suites.erase import purge_steps
 from benchstick.suites.erase_certificate import certificate
-from benchstick.suites.interface import Asked
+from benchstick.suites.interface import PlanRequest
 from tests.results import document
 
 Make = Callable[..., dict[str, Any]]
@@ -44,7 +44,7 @@ def test_marks_then_the_purge_then_reading_back(drive_json: Make) -> None:
     assert kinds(plan) == ["mark", "purge", "read-back"]
     assert (plan.target, plan.fs, plan.destroys) == ("block", "keep", True)
     assert the_purge(plan).rung == "discard"
-    assert the_purge(plan).asked == "auto"
+    assert the_purge(plan).user_rung == "auto"
     mark, back = plan.steps[0], plan.steps[2]
     assert isinstance(mark, Mark)
     assert isinstance(back, ReadBack)
@@ -134,7 +134,7 @@ def test_an_interrupted_purge_resumes_with_its_own_method_and_marks(drive_json: 
     back = plan.steps[1]
     assert isinstance(back, ReadBack)
     assert back.samples == 500
-    assert plan.notes == ("goes on with the purge that was interrupted in run 7",)
+    assert plan.notes == ("continues the purge that was interrupted in run 7",)
 
 
 NVME = {"transport": "nvme", "sanitize": ["block erase"], "format": ["user data erase"],
@@ -195,7 +195,7 @@ def test_a_purge_does_not_resume_where_it_would_not_start(
     with pytest.raises(BadInput, match=part) as no:
         plan_of(left_on(drive_json(**facts), rung), rung="resume")
     assert no.value.field == "rung"
-    assert no.value.message.startswith(f"rung resume: {rung}: ")
+    assert no.value.message.startswith(f"resume: {rung}: ")
 
 
 def test_a_plan_survives_json(drive_json: Make) -> None:
@@ -207,7 +207,8 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
 def test_other_suites_start_with_the_same_steps_or_state_that_they_did_not(
     drive_json: Make,
 ) -> None:
-    request = Asked(drive=drive_json(**TRIM), params={}, target="block", fs="keep", scale=None)
+    drive = drive_json(**TRIM)
+    request = PlanRequest(drive=drive, params={}, target="block", fs="keep", scale=None)
     steps = purge_steps(request, "auto")
     assert [step.kind for step in steps] == ["mark", "purge", "read-back"]
     assert isinstance(steps[2], ReadBack)
@@ -337,11 +338,11 @@ def test_a_certificate_states_method_tool_and_limits(drive_json: Make) -> None:
 def test_a_certificate_of_a_resumed_purge_names_the_earlier_run(drive_json: Make) -> None:
     document = run_document(drive_json())
     assert certificate(document)["purge"]["goes_on_with_run"] is None
-    assert "Goes on" not in certificate(document)["text"]
+    assert "Continues" not in certificate(document)["text"]
     document["conditions"]["purge"]["resumes"] = 2
     cert = certificate(document)
     assert cert["purge"]["goes_on_with_run"] == 2
-    assert "Goes on        with the purge that was interrupted in run 2" in cert["text"]
+    assert "Continues      the purge that was interrupted in run 2" in cert["text"]
 
 
 def test_a_practice_drive_is_marked_as_one(drive_json: Make) -> None:

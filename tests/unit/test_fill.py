@@ -42,7 +42,7 @@ def test_the_ends_of_a_write_share_the_time_that_the_tool_reports() -> None:
     intervals = of_writing(samples(0, 30 * MB, 100 * MB, 100 * MB, 70 * MB, 0), 3.0, 1000)
     assert [interval.seconds for interval in intervals] == pytest.approx([0.3, 1.0, 1.0, 0.7])
     assert [interval.t for interval in intervals] == pytest.approx([2.0, 3.0, 4.0, 4.7])
-    assert intervals[-1].done == 1000 + 300 * MB
+    assert intervals[-1].total == 1000 + 300 * MB
     for interval in intervals:
         assert interval.moved / interval.seconds == pytest.approx(100 * MB)
     points, partial = busy_points(intervals, ends_whole=True)
@@ -61,7 +61,7 @@ def test_ends_never_last_longer_than_their_samples() -> None:
 
 def test_a_write_cut_short_keeps_its_bytes_and_not_its_ends() -> None:
     intervals = of_writing(samples(30, 100, 0, 100, 70), None, 1000)
-    assert [(one.done, one.moved) for one in intervals] == [(1130, 100), (1130, 0), (1230, 100)]
+    assert [(one.total, one.moved) for one in intervals] == [(1130, 100), (1130, 0), (1230, 100)]
     # A second without a byte in the middle of it is a stall, and no pause.
     assert all(one.waiting for one in intervals)
     assert of_writing(samples(30), None) == []

@@ -23,7 +23,7 @@ SUITES = ("consistency", "sweep", "sustained")
 
 
 def purges(plan: Plan) -> list[tuple[str, str]]:
-    return [(step.rung, step.asked) for step in plan.steps if isinstance(step, Purge)]
+    return [(step.rung, step.user_rung) for step in plan.steps if isinstance(step, Purge)]
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -59,7 +59,7 @@ def test_auto_never_takes_an_overwrite_nor_sets_a_password(
     (why,) = [note for note in plan.notes if note.startswith("not purged: ")]
     expected = "sets an ATA password" if facts is SATA else "TRIM: the drive or its bridge reports"
     assert expected in why
-    assert any("not fresh" in n or "not made fresh" in n for n in plan.notes)
+    assert any("not purged first" in note for note in plan.notes)
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -71,7 +71,7 @@ def test_an_erase_method_requested_by_name_is_used(drive_json: Make, suite: str)
     over = registry.make_plan(suite, drive, {"purge": "overwrite"})
     assert purges(over) == [("overwrite", "overwrite")]
     assert "no fresh drive, all is in use" in str(over.state)
-    assert any("an overwrite makes no drive fresh" in note for note in over.notes)
+    assert any("overwriting does not restore fresh state" in note for note in over.notes)
     assert over.bytes_written > 10**12
     none = registry.make_plan(suite, drive, {"purge": "none"})
     assert purges(none) == []

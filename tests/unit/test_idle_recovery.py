@@ -58,7 +58,7 @@ def test_an_unknown_recovery_has_the_reason() -> None:
     no_knee = judge_recovery([burst(30, 1)], fast_mbps=None, slow_mbps=None, zone_bytes=None)
     assert (no_knee.bursts, no_knee.why) == ((), "no fast zone was found that could come back")
     near = judge_recovery([burst(30, 1)], fast_mbps=400, slow_mbps=390, zone_bytes=GB)
-    assert "too near to each other" in near.text
+    assert "too close to each other" in near.text
     none = judge_recovery([], fast_mbps=400, slow_mbps=100, zone_bytes=GB)
     assert "no burst" in none.text
     for verdict in (no_knee, near, none):

@@ -59,7 +59,7 @@ def test_a_sheet_is_read_unchanged() -> None:
     ("old", "new", "expected"),
     [
         ('model = "Crucial X9 Pro*"\n', "", "line 1: model: is missing"),
-        ('"Crucial X9 Pro*"', "7", "line 2: model: text is wanted"),
+        ('"Crucial X9 Pro*"', "7", "line 2: model: text is required"),
         ('"1TB"', '"large"', "line 4: capacity: 'large' is not a size"),
         ('"1TB"', "1000", "line 4: capacity: '1000' is less than 1 MB; write it with its unit"),
         ('"1TB"', "true", "line 4: capacity: "),
@@ -69,7 +69,7 @@ def test_a_sheet_is_read_unchanged() -> None:
         ("warranty_years = 5", "waranty_years = 5", "line 8: 'waranty_years': not one of claim"),
         ("warranty_years = 5", "warranty_years = 500", "line 8: warranty_years: a number from 0"),
         ('"eur"', '"euro"', "line 10: currency: three letters"),
-        ('currency = "eur"\n', "", "line 9: currency: is missing beside price"),
+        ('currency = "eur"\n', "", "line 9: currency: is required with price"),
         ("2026-01-31", '"last week"', "line 11: price_date: a date"),
         ("2026-01-31", "2026-13-31", "line 11: not TOML"),
         ('"das"', '"nix"', "line 14: suite: 'nix' is none"),
@@ -77,7 +77,7 @@ def test_a_sheet_is_read_unchanged() -> None:
         ("value = 0.9", "value = -1", "line 16: value: a number"),
         ("value = 0.9\n", "", "line 13: value: is missing in a claim"),
         ("value = 0.9", "claimed = 0.9", "line 16: 'claimed': not one of suite"),
-        ("[[claim]]", "[claim]", "claim: [[claim]] tables are wanted"),
+        ("[[claim]]", "[claim]", "claim: [[claim]] tables are required"),
         (TOML, "", "my.toml: empty"),
     ],
 )

@@ -478,7 +478,7 @@ def test_wsat_ends_when_all_is_written(drive_json: Make) -> None:
     assert Pts().over(plan, rounds(plan, 3)[0], two) is None
     three = figures(plan, rounds_of(plan, [1000.0, 1500.0, 1500.0]))
     why = Pts().over(plan, rounds(plan, 4)[0], three)
-    assert why == "4.00 TB written after round 3, all that is wanted"
+    assert why == "4.00 TB written after round 3, as required"
     # Six rounds alike are no steady state here.
     result = Pts().result(plan, three, drive_json())
     by_name = {item["name"]: item["value"] for item in result.figures}

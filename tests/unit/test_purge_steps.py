@@ -221,7 +221,7 @@ def start(db: Any, number: int, transport: str = "sata") -> Work:
 
 
 def step(rung: str, resumes: int | None = None) -> Purge:
-    return Purge(name="purge", rung=rung, asked=rung, resumes=resumes, destroys=True)
+    return Purge(name="purge", rung=rung, user_rung=rung, resumes=resumes, destroys=True)
 
 
 def rows(db: Any) -> list[tuple[str, str, str | None]]:

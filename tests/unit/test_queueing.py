@@ -42,7 +42,7 @@ def test_sysfs_decides_for_a_rotational_drive() -> None:
 def test_a_low_ratio_of_a_drive_that_may_be_a_disk_contradicts_nothing() -> None:
     verdict = judge_queueing(100, 130, queue_depth=30, driver="uas", rotational=None)
     assert (verdict.state, verdict.contradiction) == ("unclear", False)
-    assert "does not tell its rotation rate" in verdict.text
+    assert "does not report whether it is a hard disk" in verdict.text
     # A high one is queueing, whatever the drive is.
     verdict = judge_queueing(100, 1300, queue_depth=30, driver="uas", rotational=None)
     assert (verdict.state, verdict.contradiction) == ("works", False)

@@ -56,7 +56,7 @@ def on_stick(name: str, text: str = MINE) -> None:
 
 @pytest.mark.parametrize("name", [name for name in ALIKE if name != "refurb1shed-sata"])
 def test_an_upload_may_not_be_called_as_one_of_the_bench(home: Path, name: str) -> None:
-    with pytest.raises(BadInput, match=r"is taken by '.*', a recipe that comes with the bench"):
+    with pytest.raises(BadInput, match=r"is taken by '.*', a built-in recipe"):
         library.check_upload(name, read(EVIL.encode(), f"{name}.toml"))
     library.check_upload(f"{name}-2", read(EVIL.encode(), "x.toml"))
 

@@ -171,7 +171,7 @@ def test_only_a_suite_and_a_limit_must_be_there() -> None:
 def mistakes(text: str) -> list[str]:
     with pytest.raises(RecipeMistakes) as caught:
         read(text.encode(), "my.toml")
-    messages = [item.told("my.toml") for item in caught.value.mistakes]
+    messages = [item.format("my.toml") for item in caught.value.mistakes]
     assert all("\n" not in item for item in messages)
     assert caught.value.message.startswith(messages[0])
     return messages
@@ -180,55 +180,55 @@ def mistakes(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('name = "Incoming"', "name = 5", "2: name: text is wanted"),
+        ('name = "Incoming"', "name = 5", "2: name: text is required"),
         ('name = "Incoming"', 'nam = "x"', "2: 'nam': no such key; is name meant?"),
         ('name = "Incoming"', 'xyz.y = "x"', "2: 'xyz': no such key; there are name, about"),
         ('"5 min"', '"soon"', "4: time_limit: 'soon' is not a duration"),
-        ('"5 min"', "300", "4: time_limit: a duration is wanted"),
+        ('"5 min"', "300", "4: time_limit: a duration is required"),
         ('"5 min"', '"0 s"', "4: time_limit: '0 s' is not from 1 s to 30 d"),
         ("retries = 1", "retries = 9", "5: retries: a whole number from 0 to 5"),
         ("retries = 1", "retries = true", "5: retries: a whole number"),
         ("allow_erase = true", "allow_erase = 1", "6: allow_erase: true or false"),
-        ("allow_erase = true", "", "7: erase_used: means nothing without"),
+        ("allow_erase = true", "", "7: erase_used: has no effect without"),
         ('"usb-uas", "nvme"]\nm', '"usb"]\nm', "10: transport: 'usb' is not one of sata"),
         ('["usb-uas", "nvme"]\nm', "[]\nm", "10: transport: is empty"),
-        ('model = "Samsung*"', "model = [\n5]", "12: model: text is wanted"),
+        ('model = "Samsung*"', "model = [\n5]", "12: model: text is required"),
         ('">= 240GB"', '"> 240GB"', "12: size: '> 240GB' is not a size"),
         ('">= 240GB"', '"240"', "12: size: '240' is less than 1 MB"),
         ("full_link = true", "fullink = true", "15: 'fullink': no such key; is full_link meant?"),
-        ("temperature = 45", 'temperature = "45"', "17: temperature: a number is wanted"),
+        ("temperature = 45", 'temperature = "45"', "17: temperature: a number is required"),
         ("temperature = 45", "temperature = nan", "17: temperature: a number from 0 to 120"),
         ('"cdm:quick"', '"cdm:quik"', "21: name: preset 'quik': cdm has default, quick"),
         ('"cdm:quick"', '"nix"', "21: name: suite 'nix': no such suite; there are das"),
         ("passes = 2", "passes = 10", "23: passes: '10' is not a whole number from 0"),
-        ("passes = 2", "passes = [1]", "23: passes: text is wanted"),
+        ("passes = 2", "passes = [1]", "23: passes: text is required"),
         ("passes = 2", "pases = 2", "23: 'pases': no such parameter; is passes meant?"),
         ('fs = "exfat"', 'fs = "fat"', "27: fs: 'fat' is not one of auto"),
         ('fs = "exfat"', 'target = "block"', "27: target 'block': das takes file"),
         ("scale = 0.5", "scale = 0", "28: scale: a number above 0"),
-        ('figure = "Home write"', "", "44: limit: one of figure, fact, change, peak"),
+        ('figure = "Home write"', "", "44: limit: exactly one of figure, fact, change, peak"),
         ('fact = "transport"', 'fact = "transprt"', "52: 'transprt': no such fact; is transport"),
         ('["usb-uas", "nvme"]\n\n[[limit]]\nc', '"uas"\n\n[[limit]]\nc', "54: value: 'uas' is not"),
         ('["usb-uas", "nvme"]\n\n[[limit]]\nc', "[]\n\n[[limit]]\nc", "54: value: is empty"),
         ('change = "wear"', 'change = "ware"', "57: 'ware': no such change; is wear meant?"),
         ('peak = "temperature"', 'peak = "heat"', "62: 'heat': no such peak"),
-        ('within = "10 %"', "", "61: within: is missing beside ~"),
-        ('within = "10 %"', "within = 10", '65: within: a percentage is wanted, as "95 %"'),
+        ('within = "10 %"', "", "61: within: is required with ~"),
+        ('within = "10 %"', "within = 10", '65: within: a percentage is required, as "95 %"'),
         ('of = "run 12"', 'of = "run x"', '49: of: \'run x\' is not "claim" or "run N"'),
-        ('value = "90 %"', "value = 90", "48: value: a percentage is wanted"),
+        ('value = "90 %"', "value = 90", "48: value: a percentage is required"),
         ('op = "~"\nvalue = "5 %"', 'op = "=="\nvalue = "5 %"', "40: op: == is not for a share"),
         ('suite = "das"', "", "44: suite: is missing in a limit: the recipe has cdm, das"),
         ('suite = "das"', 'suite = "atto"', "46: suite: 'atto' is not in the recipe"),
         ("value = 0.4", "value = true", "34: value: a number from"),
         ("value = 0.4", "", "30: value: is missing in a limit"),
-        ("value = 0.4", "value = 1\nof = 5", "35: of: text is wanted"),
+        ("value = 0.4", "value = 1\nof = 5", "35: of: text is required"),
         ('unit = "GB/s"', 'unit = "MiB/s"', "35: unit: 'MiB/s' is not one of MB/s"),
         ('unit = "GB/s"', 'within = "5 %"', "35: within: is for ~ with a value of its own"),
-        ('for = "30 s"', "", '67: for: is missing beside rate_below, as for = "30 s"'),
+        ('for = "30 s"', "", '67: for: is required with rate_below, as for = "30 s"'),
         ("errors = 1", 'errors = 1\nsteps = "x"', "77: steps: is for rate_below only"),
-        ("errors = 1", "", "75: stop: one of rate_below, temperature_above, errors"),
-        ("eject = true", 'eject = "yes"', "79: eject: true or false is wanted"),
-        ("[after]", "[[after]]", "78: after: a table is wanted, as [after]"),
+        ("errors = 1", "", "75: stop: exactly one of rate_below, temperature_above, errors"),
+        ("eject = true", 'eject = "yes"', "79: eject: true or false is required"),
+        ("[after]", "[[after]]", "78: after: a table is required, as [after]"),
         ("[[stop]]\nerrors = 1", "[stop.x]\nerrors = 1", "75: 'x': no such key; there are rate"),
         ("[match]", "[matc]", "9: 'matc': no such key; is match meant?"),
     ],
@@ -252,12 +252,12 @@ def test_all_errors_of_a_file_are_reported_at_once_in_order() -> None:
     [
         ("", "my.toml:1: suite: is missing: what to run, as [[suite]]"),
         (SMALL.split("[[limit]]")[0], "my.toml:1: limit: is missing: what a drive must meet"),
-        ("suite = 5", "my.toml:1: suite: tables are wanted, as [[suite]]"),
-        (f"allow_erase = true\n{SMALL}", "my.toml:1: allow_erase: wants [match]"),
+        ("suite = 5", "my.toml:1: suite: tables are required, as [[suite]]"),
+        (f"allow_erase = true\n{SMALL}", "my.toml:1: allow_erase: requires [match]"),
         (f"{SMALL}[match]\n", "my.toml:8: match: is empty"),
         (SMALL.replace('"=="', '">="'), "my.toml:6: op: trim is true or false; only == is for it"),
-        (SMALL.replace("true", "1"), "my.toml:7: value: true or false is wanted"),
-        (f'{SMALL}suite = "cdm"', "my.toml:8: suite: is for figures only"),
+        (SMALL.replace("true", "1"), "my.toml:7: value: true or false is required"),
+        (f'{SMALL}suite = "cdm"', "my.toml:8: suite: is for results only"),
         ('[[suite]]\nname = "cdm"\n' * 21, "my.toml:41: suite: 21 of them; at most 20"),
         ("a = [", "my.toml:1: not TOML: "),
         (f"a = {'[' * 9000}", "my.toml: nested too deeply"),
@@ -309,7 +309,7 @@ def test_a_suite_that_some_drive_can_run_is_no_error(suites: str) -> None:
     ("entry", "name", "expected"),
     [
         ("cdm", "SEQ1M Q8T1 reed", "is SEQ1M Q8T1 read meant?"),
-        ("cdm:demo", "RND4K Q1T1 read", "no such figure of cdm"),
+        ("cdm:demo", "RND4K Q1T1 read", "no such result of cdm"),
         ("das", "Hom write", "is Home write meant?"),
         ("erase", "x", "there are purge time, overwrite write, overwrite read, marks gone"),
         ("atto", "64 KiB read IOPSS", "is 64 KiB read IOPS meant?"),
@@ -320,7 +320,7 @@ def test_a_result_that_the_suite_does_not_have_is_reported(
 ) -> None:
     text = f'[[suite]]\nname = "{entry}"\n[[limit]]\nfigure = "{name}"\nop = ">="\nvalue = 1\n'
     (message,) = mistakes(text)
-    assert message.startswith(f"my.toml:4: '{name}': no such figure of ")
+    assert message.startswith(f"my.toml:4: '{name}': no such result of ")
     assert expected in message
 
 
@@ -432,7 +432,7 @@ def test_check_lists_every_error_and_exits_2(
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err == (
-        f"{path}:5: retries: a whole number from 0 to 5 is wanted\n"
+        f"{path}:5: retries: a whole number from 0 to 5 is required\n"
         f"{path}:78: 'aftr': no such key; is after meant?\n"
     )
     assert cli.invoke(["recipe", "check", "--json", str(path)]) == 2
@@ -484,7 +484,7 @@ def test_the_sticks_own_recipes_are_listed_with_their_errors(
     assert recipes["MINE"]["recipe"]["about"] == "of my own"
     assert recipes["incoming-usb-stick"]["recipe"]["about"] == "instead"
     assert recipes["broken"]["error"].startswith(f"{folder}/broken.toml:1: 'x': no such key")
-    assert recipes["broken"]["error"].endswith(" (and 2 more mistakes)")
+    assert recipes["broken"]["error"].endswith(" (and 2 more errors)")
     assert cli.invoke(["recipe", "list"]) == 0
     assert "of my own" in capsys.readouterr().out
     assert cli.invoke(["recipe", "show", "MINE"]) == 0
@@ -632,7 +632,7 @@ def test_a_thousand_mutated_recipes_are_valid_or_have_an_error_with_a_line(
             last = raw.count(b"\n") + 2
             for item in error.mistakes:
                 assert item.line is not None and 1 <= item.line <= last, (seed, item)
-                assert "\n" not in item.said and item.said, (seed, item)
+                assert "\n" not in item.message and item.message, (seed, item)
         else:
             valid += 1
             assert recipe.entries and recipe.limits, seed

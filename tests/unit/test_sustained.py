@@ -90,8 +90,9 @@ def test_bursts_after_idle_times_come_last(drive_json: Make) -> None:
     assert [step.seconds for step in rest[::2]] == [30, 300, 1800]
     assert [(step.offset, step.size) for step in last] == [(0, 4 << 30)] * 3
     # The bursts are on a drive that this run has filled, the parts are not.
-    assert {step.made for step in last} == {"written once in this run, in order, over 1.00 TB"}
-    assert {step.made for step in writes(plan, "part")} == {None}
+    state = "written once in this run, in order, over 1.00 TB"
+    assert {step.drive_state for step in last} == {state}
+    assert {step.drive_state for step in writes(plan, "part")} == {None}
     own = registry.make_plan(
         "sustained", drive_json(), {"recovery": "5, 10", "burst": "16MiB", "span": "64MiB"}
     )
@@ -343,7 +344,7 @@ def test_the_series_holds_every_byte_and_no_pause(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     story = Story(plan, constant(100))
     series = fill_series(plan, story.figures, story.samples)
-    assert series[-1].done == plan.bytes_written
+    assert series[-1].total == plan.bytes_written
     assert sum(interval.seconds for interval in series) == pytest.approx(80, rel=0.01)
     for interval in series:
         assert interval.moved / interval.seconds / 1e6 == pytest.approx(100, rel=0.05)
@@ -354,7 +355,7 @@ def test_parts_of_less_than_a_second_are_not_lost(drive_json: Make, overhead: fl
     plan = registry.make_plan("sustained", drive_json(capacity=GB), {"recovery": "1,3"})
     story = Story(plan, constant(500), overhead)
     series = fill_series(plan, story.figures, story.samples)
-    assert series[-1].done == plan.bytes_written - sum(one.size for one in writes(plan, "burst"))
+    assert series[-1].total == plan.bytes_written - sum(one.size for one in writes(plan, "burst"))
     for interval in series:
         assert interval.moved / interval.seconds / 1e6 == pytest.approx(500, rel=0.15)
 

@@ -96,7 +96,7 @@ def test_a_line_ends_at_no_other_sign() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "expected"),
+    ("text", "line", "message"),
     [
         ("a = 1\nb = ", 2, "not TOML: "),
         ("a = 1\na = 2\n", 2, "not TOML: "),
@@ -106,13 +106,13 @@ def test_a_line_ends_at_no_other_sign() -> None:
     ],
 )
 def test_text_that_is_no_toml_is_reported_with_its_line(
-    text: str, line: int | None, expected: str
+    text: str, line: int | None, message: str
 ) -> None:
     with pytest.raises(NotToml) as caught:
         parse(text)
     assert caught.value.line == line
-    assert expected in caught.value.said
-    assert "\n" not in caught.value.said
+    assert message in caught.value.message
+    assert "\n" not in caught.value.message
 
 
 def test_a_text_nested_deeply_has_lines_as_far_as_they_go() -> None:

@@ -73,7 +73,7 @@ def judged(rules: Recipe, evidence: Evidence, **more: Any) -> Json:
 
 
 def of(rules: Recipe, *runs: Json, facts: Json | None = None, **more: Any) -> Json:
-    own = {"seconds", "stopped", "ended", "refused", "scanned", "earlier"} & more.keys()
+    own = {"seconds", "stopped", "end", "refused", "scanned", "earlier"} & more.keys()
     attempt = {name: more.pop(name) for name in own}
     evidence = Evidence(drive=facts or drive(), runs=runs or (run(),), **more)
     return judged(rules, evidence, **attempt)
@@ -123,7 +123,8 @@ def test_a_limit_shows_measured_required_and_the_difference(
     if by is not None:
         assert codes_of(judgement) == (["figure-limit"], [])
         assert judgement["why"] == one["text"]
-        assert re.match(rf"{READ} of cdm: [\d.]+ MB/s, wanted .*, off by [\d.]+ MB/s", one["text"])
+        sentence = rf"{READ} of cdm: [\d.]+ MB/s, required .*, off by [\d.]+ MB/s"
+        assert re.match(sentence, one["text"])
     else:
         assert judgement["why"] is None
 
@@ -134,19 +135,19 @@ def test_the_text_of_a_failed_limit() -> None:
     judgement = of(recipe(text), run(figure(READ, 810.0)), sheet=sheet)
     assert judgement["limits"][0]["wanted"] == 900.0
     assert judgement["why"] == (
-        "SEQ1M Q8T1 read of cdm: 810 MB/s, wanted >= 900 MB/s (90 % of the maker's claim), "
-        "off by 90 MB/s (10 %)"
+        "SEQ1M Q8T1 read of cdm: 810 MB/s, required >= 900 MB/s "
+        "(90 % of the manufacturer's specification), off by 90 MB/s (10 %)"
     )
     text = limit("figure", READ, "~", '"5 %"', 'of = "run 12"')
     other = run(figure(READ, 1000.0), number=12)
     judgement = of(recipe(text), run(figure(READ, 900.0)), referenced={"run 12": other})
     assert judgement["why"] == (
-        "SEQ1M Q8T1 read of cdm: 900 MB/s, wanted 1000 MB/s within 5 % (run 12), "
+        "SEQ1M Q8T1 read of cdm: 900 MB/s, required 1000 MB/s within 5 % (run 12), "
         "off by 50 MB/s (5 %)"
     )
     judgement = of(recipe(limit("fact", "transport", "==", '["usb-uas", "nvme"]')),
                facts=drive(transport="usb-bot"))  # fmt: skip
-    assert judgement["why"] == "transport: usb-bot, wanted usb-uas or nvme"
+    assert judgement["why"] == "transport: usb-bot, required usb-uas or nvme"
     assert codes_of(judgement) == (["fact-limit"], [])
 
 
@@ -174,7 +175,7 @@ def test_a_suite_that_was_run_twice_is_judged_by_both() -> None:
         ([figure(READ, 500.0, state="invalid", why="buffered")], "", "figure-invalid",
          "SEQ1M Q8T1 read: invalid: buffered"),
         ([figure("x", 5.0), figure("y", 5.0)], "", "figure-missing",
-         "cdm gave no figure 'SEQ1M Q8T1 read'; it gave x, y"),
+         "cdm gave no result 'SEQ1M Q8T1 read'; it gave x, y"),
         ([figure(READ, 500.0, "IOPS")], 'unit = "MB/s"', "figure-missing", "in MB/s"),
         ([figure(READ, 5.0), figure(READ, 5.0, "IOPS")], "", "figure-missing", "IOPS and MB/s"),
         ([], "", "figure-missing", "it gave none"),
@@ -297,7 +298,7 @@ def test_a_suite_that_was_not_run_is_reported() -> None:
     assert judgement["why"] == "not run: das"
     # The run that ended badly is the only reason.
     assert codes_of(of(rules, run(state="failed", exit_code=4, why="x"))) == ([], ["drive-lost"])
-    assert codes_of(of(rules, run(), ended=(3, "das was not begun: replugged"))) == (
+    assert codes_of(of(rules, run(), end=(3, "das was not begun: replugged"))) == (
         [],
         ["refused"],
     )
@@ -305,7 +306,8 @@ def test_a_suite_that_was_not_run_is_reported() -> None:
 
 def test_a_rule_that_ended_the_test_fails_the_drive() -> None:
     stopped_run = run(state="cancelled", exit_code=130, why="cancelled")
-    judgement = of(recipe(), stopped_run, stopped=Reason("stopped-hot", "71 °C, wanted 70 at most"))
+    reason = Reason("stopped-hot", "71 °C, required at most 70")
+    judgement = of(recipe(), stopped_run, stopped=reason)
     assert (judgement["verdict"], judgement["exit_code"]) == ("fail", 1)
     assert codes_of(judgement) == (["stopped-hot"], [])
 
@@ -315,7 +317,7 @@ def test_the_time_limit_fails_the_drive_once() -> None:
     assert of(rules, seconds=60.0)["verdict"] == "pass"
     judgement = of(rules, seconds=75.0)
     assert codes_of(judgement) == (["time-limit"], [])
-    assert judgement["why"] == "the test took 75 s, wanted <= 60 s, off by 15 s"
+    assert judgement["why"] == "the test took 75 s, required <= 60 s, off by 15 s"
     stopped_run = run(state="cancelled", exit_code=130, why="cancelled")
     judgement = of(
         rules, stopped_run, seconds=61.0, stopped=Reason("time-limit", "not done after 60 s")
@@ -439,7 +441,7 @@ def test_all_four_conditions_are_required_and_each_missing_one_is_reported() -> 
         missing = {
             "the recipe does not say allow_erase = true": not allow,
             "port 2-1.3 is not listed in bench_ports": not port,
-            "the drive was not plugged in while the bench watched": not plugged,
+            "the drive was not plugged in while the agent was running": not plugged,
             "the drive is not blank (gpt partition table, ntfs) and the recipe does not say "
             "erase_used = true": not blank,
         }
@@ -475,7 +477,7 @@ def test_a_drive_with_unknown_facts_is_not_erased() -> None:
     nowhere["identity"] = {**nowhere["identity"], "port": None}
     assert why_not(ERASING, nowhere, ("2-1.3",), True) is not None
     refusal = why_not(ERASING, drive(transport="sata"), ("2-1.3",), True)
-    assert refusal is not None and "the recipe is not for this drive: transport sata" in refusal
+    assert refusal is not None and "the recipe does not match this drive: transport sata" in refusal
 
 
 def test_a_drive_without_a_signature_is_erased_only_where_its_sample_is_blank() -> None:
@@ -565,7 +567,7 @@ def test_a_rate_below_the_rule_for_its_time_ends_the_test(record: list[Second], 
     if reason is not None:
         assert reason.code == "stopped-slow"
         assert reason.text.startswith("SEQ1M Q8T1 write pass 1: ")
-        assert reason.text.endswith(" MB/s for 10 s, wanted 20 MB/s at least")
+        assert reason.text.endswith(" MB/s for 10 s, required at least 20 MB/s")
 
 
 def test_heat_and_errors_end_the_test() -> None:
@@ -575,7 +577,7 @@ def test_heat_and_errors_end_the_test() -> None:
         early_stop.due(rules.stops, Record(steps=STEPS, temperatures=[70.0], events=[link])) is None
     )
     reason = early_stop.due(rules.stops, Record(steps=STEPS, temperatures=[20.0, 70.5]))
-    assert reason == Reason("stopped-hot", "70.5 °C, wanted 70 at most")
+    assert reason == Reason("stopped-hot", "70.5 °C, required at most 70")
     reason = early_stop.due(rules.stops, Record(steps=STEPS, events=[link, ("setting", "x"), link]))
     assert reason is not None and reason.code == "stopped-errors"
 
@@ -641,7 +643,7 @@ def test_every_code_is_in_the_docs() -> None:
     rows = re.findall(r"^\| `([a-z-]+)` \|", tables, re.MULTILINE)
     assert rows == [*codes.FAILURES, *codes.INCONCLUSIVE]
     assert len(set(rows)) == len(rows)
-    assert set(codes.ENDED.values()) | codes.RETRIED <= set(rows)
+    assert set(codes.END_CODES.values()) | codes.RETRIED <= set(rows)
 
 
 def test_every_kind_of_limit_has_a_title() -> None:

@@ -51,7 +51,7 @@ def series(document: Any) -> list[tuple[int, float, int, float]]:
         samples = samples_of(db, document["number"])
     intervals = fill_series(plan_from_json(document["plan"]), document["figures"], samples)
     return [
-        (item.done, round(item.seconds, 4), item.moved, round(item.t or 0.0, 4))
+        (item.total, round(item.seconds, 4), item.moved, round(item.t or 0.0, 4))
         for item in intervals
     ]
 

@@ -179,8 +179,8 @@ class _Whole:
         if outcome.by_second is not None:
             by_second = outcome.by_second(samples)
             figures += figures_of(step, by_second, target="block", why=None, whole=True)
-        own = {} if step.made is None else {
-            "drive_state": self.plan.state_after(self.state, step.made)
+        own = {} if step.drive_state is None else {
+            "drive_state": self.plan.state_after(self.state, step.drive_state)
         }  # fmt: skip
         return [replace(item, detail={**item.detail, **own}) for item in figures], samples
 
@@ -239,7 +239,8 @@ class _Whole:
         self.state = sanitize_methods.state_after(rung.name)
         elapsed = float(len(samples))
         self.extra["purge"] = {
-            "rung": rung.name, "asked": step.asked, "seconds": elapsed, "tool": sample.HOST["fio"],
+            "rung": rung.name, "asked": step.user_rung, "seconds": elapsed,
+            "tool": sample.HOST["fio"],
             "command": "fio --verify=crc32c on the whole drive, then read back",
             "told": f"all {size_text(capacity)} written, all read back and equal",
         }  # fmt: skip

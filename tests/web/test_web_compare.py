@@ -91,8 +91,8 @@ def test_a_pass_that_does_not_count_is_told(client: Browser, bench: Bench) -> No
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("", "runs: none is named"),
-        ("?runs=", "runs: none is named"),
+        ("", "runs: select at least one run"),
+        ("?runs=", "runs: select at least one run"),
         ("?runs=das", "'das' is no run's number"),
         ("?runs=2,3", "only runs of one suite"),
         ("?runs=3,999999", "run 999999: there is no such run"),
@@ -187,7 +187,8 @@ def test_the_command_line_prints_the_same(
     assert "Link: Crucial X9 Pro: USB 10 Gb/s; SanDisk" in text
     assert re.search(r"SEQ1M Q8T1 read +1 .* \d+\.\d +MB/s +[\d.]+ to [\d.]+ in 3 passes", text)
     assert re.search(r"\* SanDisk Extreme", text)
-    for argv, message in ((["compare"], "none is named"), (["compare", cdm, "77"], "no such run"),
+    for argv, message in ((["compare"], "select at least one run"),
+                       (["compare", cdm, "77"], "no such run"),
                        (["compare", cdm, "2"], "only runs of one suite"),
                        (["compare", cdm, "x"], "'x'")):  # fmt: skip
         assert cli.invoke(argv) == 2

@@ -110,7 +110,7 @@ def test_a_file_is_taken_as_well(signed_in: SignedIn) -> None:
 
     answer = sent('model = "T7"\nprice = 1\n')
     assert answer.status_code == 400
-    assert "x9.toml: line 2: currency: is missing beside price" in words(answer.text)
+    assert "x9.toml: line 2: currency: is required with price" in words(answer.text)
     assert sent('model = "T7"').status_code == 303
     (kept,) = signed_in.client.get("/api/v1/models").json["models"]
     assert kept["name"] == "T7"
@@ -121,8 +121,8 @@ def test_a_file_is_taken_as_well(signed_in: SignedIn) -> None:
     [
         ({"model": ""}, "model: is missing"),
         ({"price": "cheap"}, "price: a number"),
-        ({"price_date": "31.1.2026"}, "price_date: a date is wanted"),
-        ({"currency": ""}, "currency: is missing beside price"),
+        ({"price_date": "31.1.2026"}, "price_date: a date is required"),
+        ({"currency": ""}, "currency: is required with price"),
         ({"capacity": "1000"}, "write it with its unit"),
         ({"claim_value": ["", ""]}, "claim 1: value: a number"),
         ({"claim_figure": ["", ""]}, "claim 1: figure: is empty"),

@@ -242,7 +242,7 @@ def test_verdicts_are_listed_newest_first(client: Browser, numbers: dict[str, in
 def test_a_verdict_says_why(client: Browser, bench: Bench, numbers: dict[str, int]) -> None:
     number = next(
         item["number"] for item in client.get("/api/v1/verdicts?verdict=fail").json["verdicts"]
-        if "wanted >= 400 MB/s" in item["why"]
+        if "required >= 400 MB/s" in item["why"]
     )  # fmt: skip
     found = client.get(f"/api/v1/verdicts/{number}").json
     assert (found["schema"], found["number"]) == ("benchstick/verdict/1", number)

@@ -60,7 +60,7 @@ def test_a_file_is_imported_shown_as_text_and_removed(signed_in: SignedIn, bench
     ("text", "name", "said"),
     [
         (f"{HEAD}T7,cdm,A,x,MB/s,y\n", "my.csv", "my.csv: line 2: value: a number"),
-        ("drive = 1\n", "<b>.toml", "<b>.toml: there is no figure in it"),
+        ("drive = 1\n", "<b>.toml", "<b>.toml: has no results"),
         (GOOD, "my.exe", "my.exe: neither .toml nor .csv"),
         (GOOD, "", "file: choose a TOML or CSV file first"),
     ],

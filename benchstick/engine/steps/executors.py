@@ -342,9 +342,9 @@ def _fio_figures(
 
 def _own_state(work: Work, step: Fio) -> dict[str, str]:
     """For a result's detail: the drive's state, when it differs from that at the end of the run."""
-    if step.made is None:
+    if step.drive_state is None:
         return {}
-    return {"drive_state": work.plan.state_after(work.state, step.made)}
+    return {"drive_state": work.plan.state_after(work.state, step.drive_state)}
 
 
 def _by_second(

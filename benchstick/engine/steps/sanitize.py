@@ -82,7 +82,7 @@ def do_purge(work: Work, step: Purge) -> StepOutcome:
     figures = list(_figures(work, step, rung, seconds, evidence, detail))
     work.state = sanitize_methods.state_after(rung.name)
     work.extra_conditions["purge"] = {
-        "rung": rung.name, "asked": step.asked, "seconds": round(seconds, 1),
+        "rung": rung.name, "asked": step.user_rung, "seconds": round(seconds, 1),
         "tool": _version(rung.tool), **evidence,
     }  # fmt: skip
     outcome = StepOutcome(figures=figures, detail={**detail, **work.extra_conditions["purge"]})
