@@ -66,7 +66,7 @@ class Slots(Protocol):
     def tick(self, db: sqlite3.Connection, drives: Sequence[Drive]) -> bool:
         """Begin and end what is due; whether a test has ended."""
 
-    def asked(self, body: Mapping[str, Any]) -> None:
+    def handle_request(self, body: Mapping[str, Any]) -> None:
         """Carry out a request. BadInput."""
 
     def close(self) -> None:
@@ -253,7 +253,7 @@ class Agent:
             elif row["kind"] == "qa":
                 if self._slots is None:
                     raise BadInput("slot: the settings name no bench_ports", field="slot")
-                self._slots.asked(body)
+                self._slots.handle_request(body)
                 records.answer_request(db, row["id"], "done")
             elif row["kind"] == "clock":
                 auth.keep_sessions(db, clock.carry_out(body))

@@ -76,8 +76,8 @@ def test_the_desk_by_command(bench: Bench) -> None:
     assert bench.run("desk", "drop").returncode == 0
     assert not any(bench.json("desk", "show")["ticket"].values())
     for argv, message in (
-        (("stop", "slot 1"), "'stop' is not to be had of a slot that is empty"),
-        (("again", "slot 1"), "no recipe starts by itself here"),
+        (("stop", "slot 1"), "'stop' is not possible for a slot that is empty"),
+        (("again", "slot 1"), "no recipe starts automatically here"),
         (("stop", "slot 9"), "there is no such slot; there are: slot 1"),
         (("scan", " "), "text: 1 to 100 characters"),
     ):

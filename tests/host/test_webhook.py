@@ -205,14 +205,14 @@ def test_pauses_grow_to_a_minute() -> None:
 
 
 def test_only_the_last_delivered_are_kept(store: sqlite3.Connection) -> None:
-    for number in range(webhook_outbox.KEPT + 5):
+    for number in range(webhook_outbox.MAX_SENT + 5):
         webhook_outbox.put(store, str(number), "{}")
     for letter in webhook_outbox.waiting(store, 1000):
         webhook_outbox.delivered(store, letter)
     webhook_outbox.put(store, "waits", "{}")
     letters = webhook_outbox.list_letters(store)["letters"]
     assert letters[0]["key"] == "waits"
-    assert store.execute("SELECT count(*) FROM outbox").fetchone()[0] == webhook_outbox.KEPT + 1
+    assert store.execute("SELECT count(*) FROM outbox").fetchone()[0] == webhook_outbox.MAX_SENT + 1
 
 
 @pytest.mark.parametrize(

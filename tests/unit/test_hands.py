@@ -186,10 +186,10 @@ def test_two_drives_in_one_slot_are_not_tested(bench: Bench) -> None:
 def test_a_countdown_that_is_stopped_stays_so(bench: Bench) -> None:
     bench.drives = [drive()]
     bench.go()
-    bench.hands.asked({"slot": "slot 1", "do": "stop"})
+    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
     assert bench.go(1000)["state"] == "stopped"
     assert bench.tests == []
-    bench.hands.asked({"slot": "slot 1", "do": "again"})
+    bench.hands.handle_request({"slot": "slot 1", "do": "again"})
     assert bench.go(9)["state"] == "countdown"
     assert bench.go(1)["state"] == "testing"
 
@@ -235,10 +235,10 @@ def test_a_test_is_ended_and_gives_its_verdict(bench: Bench) -> None:
     bench.drives = [drive()]
     bench.go()
     bench.go(10)
-    bench.hands.asked({"slot": "slot 1", "do": "stop"})
+    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
     slot = bench.go()
     assert (slot["state"], slot["word"], slot["said"]) == ("done", "inconclusive", "cancelled")
-    bench.hands.asked({"slot": "slot 1", "do": "again"})
+    bench.hands.handle_request({"slot": "slot 1", "do": "again"})
     bench.go(10)
     assert len(bench.tests) == 2
     bench.hands.close()
@@ -267,14 +267,14 @@ def test_each_event_is_told_as_it_happens(bench: Bench) -> None:
     ]  # fmt: skip
     bench.go(5)
     assert bench.told() == []
-    bench.hands.asked({"slot": "slot 1", "do": "stop"})
+    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
     assert bench.told() == [{"event": "stopped", **OF, "what": "countdown"}]
-    bench.hands.asked({"slot": "slot 1", "do": "again"})
+    bench.hands.handle_request({"slot": "slot 1", "do": "again"})
     assert bench.told() == [{"event": "countdown", **OF, "seconds": "10"}]
     barcode_scans.keep(bench.db, "scanner", "A-1", "asset", "A-1")
     bench.go(10)
     assert bench.told() == [{"event": "begun", **OF, "asset": "A-1"}]
-    bench.hands.asked({"slot": "slot 1", "do": "stop"})
+    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
     assert bench.told() == [{"event": "stopped", **OF, "what": "test"}]
     bench.go()
     *_, last = bench.told()
@@ -337,13 +337,13 @@ def test_without_a_recipe_nothing_starts(tmp_path: Path) -> None:
         ({}, "there are: slot 1, slot 2"),
         ({"slot": "slot 3", "do": "stop"}, "no such slot"),
         ({"slot": ["slot 1"], "do": "stop"}, "no such slot"),
-        ({"slot": "slot 1"}, "None is not to be had of a slot that is empty"),
-        ({"slot": "slot 1", "do": "again"}, "'again' is not to be had"),
+        ({"slot": "slot 1"}, "None is not possible for a slot that is empty"),
+        ({"slot": "slot 1", "do": "again"}, "'again' is not possible"),
     ],
 )
 def test_odd_requests(bench: Bench, body: dict[str, Any], said: str) -> None:
     with pytest.raises(BadInput) as error:
-        bench.hands.asked(body)
+        bench.hands.handle_request(body)
     assert said in error.value.message
 
 
@@ -382,13 +382,13 @@ def test_a_test_that_is_asked_for_begins_at_once_in_its_slot(asking: Asking) -> 
     # It was there before the bench watched: nothing starts by itself.
     assert asking.go(hotplugs=())["state"] == "here"
     barcode_scans.keep(asking.db, "page", "A-1", "asset", "A-1")
-    asking.hands.asked(wish(drive()))
+    asking.hands.handle_request(wish(drive()))
     slot = asking.go(hotplugs=())
     assert (slot["state"], slot["code"], slot["said"]) == ("testing", "S1", None)
     assert asking.asked == [("mine", "S1")]
     assert (asking.tests[0].slot, asking.tests[0].ticket.asset) == ("slot 1", "A-1")
     with pytest.raises(Refused, match="is being tested"):
-        asking.hands.asked(wish(drive()))
+        asking.hands.handle_request(wish(drive()))
     asking.tests[0].found = build_verdict(4, "pass", None)
     assert asking.go(hotplugs=())["word"] == "pass"
     assert len(asking.tests) == 1
@@ -402,7 +402,7 @@ def test_a_test_that_is_asked_for_begins_at_once_in_its_slot(asking: Asking) -> 
 def test_it_takes_the_place_of_a_countdown(asking: Asking) -> None:
     asking.drives = [drive()]
     assert asking.go()["state"] == "countdown"
-    asking.hands.asked(wish(drive()))
+    asking.hands.handle_request(wish(drive()))
     assert asking.go(60)["state"] == "testing"
     assert len(asking.tests) == 1
 
@@ -411,19 +411,19 @@ def test_beside_the_slots_it_is_on_as_well(asking: Asking) -> None:
     other = drive(9, "5-1", "S9")
     asking.drives = [other]
     asking.go()
-    asking.hands.asked(wish(other))
+    asking.hands.handle_request(wish(other))
     assert asking.go()["state"] == "empty"
     *_, own = bays.list_slots(asking.db)
     assert (own["name"], own["state"], own["code"]) == ("port 5-1", "testing", "S9")
     with pytest.raises(Refused, match="is being tested"):
-        asking.hands.asked(wish(other))
-    with pytest.raises(BadInput, match="no recipe starts by itself here"):
-        asking.hands.asked({"slot": "port 5-1", "do": "again"})
-    asking.hands.asked({"slot": "port 5-1", "do": "stop"})
+        asking.hands.handle_request(wish(other))
+    with pytest.raises(BadInput, match="no recipe starts automatically here"):
+        asking.hands.handle_request({"slot": "port 5-1", "do": "again"})
+    asking.hands.handle_request({"slot": "port 5-1", "do": "stop"})
     assert asking.hands.tick(asking.db, asking.drives) is True
     *_, own = bays.list_slots(asking.db)
     assert (own["state"], own["word"], own["verdict"]) == ("done", "inconclusive", 9)
-    asking.hands.asked(wish(other))
+    asking.hands.handle_request(wish(other))
     asking.go()
     assert [slot["state"] for slot in bays.list_slots(asking.db)] == ["empty", "empty", "testing"]
     asking.hands.close()
@@ -439,7 +439,7 @@ def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) ->
     asking.drives = [drive(at, f"5-{at}", f"S{at}") for at in range(10, 16)]
     asking.go()
     for one in asking.drives:
-        asking.hands.asked(wish(one))
+        asking.hands.handle_request(wish(one))
         asking.go()
         asking.tests[-1].end()
         asking.go()
@@ -450,7 +450,7 @@ def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) ->
     asking.drives = two
     asking.go()
     for one in two:
-        asking.hands.asked(wish(one))
+        asking.hands.handle_request(wish(one))
     asking.go(61)
     names = [slot["name"] for slot in bays.list_slots(asking.db)[2:]]
     assert names == ["port 2-1", "port 2-1 (S21)"]
@@ -471,7 +471,7 @@ def test_another_drive_than_was_chosen_is_not_tested(asking: Asking, other: dict
     asking.drives = [drive()]
     asking.go(hotplugs=())
     with pytest.raises(BadInput, match="unplugged or replaced"):
-        asking.hands.asked(wish(drive(), **other))
+        asking.hands.handle_request(wish(drive(), **other))
     asking.go(hotplugs=())
     assert asking.tests == []
 
@@ -495,8 +495,8 @@ def test_what_the_page_asks_for_is_read_anew(
             ({"recipe": "good", "erase": "S2"}, Refused, "not the code of S1"),
         ):
             with pytest.raises(error, match=message):
-                station.asked(wish(drive(), **body))
-        station.asked(wish(drive(), recipe="good", erase="S1"))
+                station.handle_request(wish(drive(), **body))
+        station.handle_request(wish(drive(), recipe="good", erase="S1"))
         station.tick(db, [drive()])
     assert [(item.drive.code, item.ask.erase, item.ask.own_folders) for item in requests] == [
         ("S1", "S1", False)

@@ -156,7 +156,7 @@ def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[N
         # What it left is this run's from now on.
         phase=leftover.phase if leftover else "begun",
         password=leftover.password if leftover else None,
-        written=leftover.written if leftover else 0,
+        bytes_written=leftover.written if leftover else 0,
     )  # fmt: skip
     if leftover is not None:
         # Of another purge's password this run knows nothing.
@@ -315,7 +315,7 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
         result = _command(work, argv, 120)
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
-    work.record.purge_goes_on(work.index, "erasing", written=SANITIZE_TAKEN)
+    work.record.purge_goes_on(work.index, "erasing", bytes_written=SANITIZE_TAKEN)
     log = _followed(work, ask, rung)
     if log.status not in end_states or log.action != action:
         raise Inconclusive(
@@ -457,7 +457,7 @@ def _by_fio(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     """Write all, then read all and check; goes on where an interrupted one had come to."""
     capacity = work.drive.identity.capacity
     begin = 0 if leftover is None else min(leftover.written, capacity) // MIB * MIB
-    work.record.purge_goes_on(work.index, "erasing", written=begin)
+    work.record.purge_goes_on(work.index, "erasing", bytes_written=begin)
     start = work.sampler.counters()
 
     def share() -> float:
@@ -497,7 +497,7 @@ def _moved(work: Work, rung: Rung, begin: int, end: int, *, reads: bool) -> None
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
         if not reads:
-            work.record.purge_goes_on(work.index, "erasing", written=offset + length)
+            work.record.purge_goes_on(work.index, "erasing", bytes_written=offset + length)
 
 
 _BY_TOOL: Mapping[str, Callable[[Work, Rung, Unfinished | None], Evidence]] = {
