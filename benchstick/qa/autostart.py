@@ -24,7 +24,7 @@ from benchstick.errors import BadInput, Refused
 from benchstick.plan.labels import Ticket
 from benchstick.recipes.event_lines import begun_line, drive_words, event_lines, line_of
 from benchstick.store import barcode_scans, bays
-from benchstick.store.bays import COUNTDOWN, DONE, HERE, STOPPED, TESTING, Slot
+from benchstick.store.bays import COUNTDOWN, FINISHED, HERE, STOPPED, TESTING, Slot
 from benchstick.store.database import utc_now
 
 NOT_SEEN = "already connected when the bench started; unplug and reconnect it to test it"
@@ -135,7 +135,7 @@ class Hands:
             # Its own process notices when the drive is gone.
             return
         if not there:
-            if place.slot.state != DONE:
+            if place.slot.state != FINISHED:
                 place.slot = self._empty(place.slot.name)
             if place.diskseq is not None:
                 place.diskseq, place.gone_since = None, self._now()
@@ -157,7 +157,7 @@ class Hands:
         again = drive.diskseq is None and place.drive_fields == drive_words(drive)
         place.diskseq, place.gone_since = drive.diskseq, None
         place.drive_fields = drive_words(drive)
-        if place.slot.state == DONE and place.slot.drive_key == drive.identity.key() and back:
+        if place.slot.state == FINISHED and place.slot.drive_key == drive.identity.key() and back:
             self._event("plugged", place, **place.drive_fields)
             return
         place.slot = self._new(place, drive, hotplugs)
@@ -198,8 +198,8 @@ class Hands:
         )  # fmt: skip
 
     def _shared(self, drive: Drive) -> str | None:
-        """The narrowest link that the drive shares with others that are being tested or will be soon,
-        and the bandwidth for each. None without any."""
+        """The narrowest link that the drive shares with others in a test or a countdown, and the
+        bandwidth for each. None without any."""
         on = {place.slot.drive_key for place in self._all()
               if place.slot.state in (COUNTDOWN, TESTING)}  # fmt: skip
         others = [one for one in self._drives
@@ -307,11 +307,11 @@ class Hands:
                 "verdict", place, drive=slot.code, model=slot.model, verdict="inconclusive",
                 exit_code=verdict["error"]["code"], why=message,
             )  # fmt: skip
-            return replace(slot, state=DONE, word="inconclusive", said=message)
+            return replace(slot, state=FINISHED, word="inconclusive", said=message)
         self._tell_of(verdict)
         return replace(
             slot,
-            state=DONE,
+            state=FINISHED,
             verdict=verdict.get("number"),
             word=verdict["verdict"],
             said=verdict["why"],
@@ -340,7 +340,7 @@ class Hands:
         elif action == "again" and (self._begin is None or place.beside):
             message = self._why_not or "no recipe starts automatically here (autostart)"
             raise BadInput(f"do: {message}", field="do")
-        elif action == "again" and state in (STOPPED, DONE) and place.diskseq is not None:
+        elif action == "again" and state in (STOPPED, FINISHED) and place.diskseq is not None:
             # The slot may have changed since the request: this drive was seen being plugged in.
             drive = next((one for one in self._drives if one.diskseq == place.diskseq), None)
             if drive is None:

@@ -167,7 +167,7 @@ def started(home: Path, value: str) -> tuple[list[Any], dict[str, Any], list[str
         slot = bays.list_slots(db)[0]
         if not requests:
             with pytest.raises(BadInput, match="autostart"):
-                station.asked({"slot": "slot 1", "do": "again"})
+                station.handle_request({"slot": "slot 1", "do": "again"})
     return requests, slot, lines
 
 
