@@ -2,7 +2,7 @@
 
     scripts/new-suite NAME
 
-NAME is what `benchstick run NAME` takes: small letters, digits and single hyphens, beginning with a
+NAME is what `benchstick run NAME` takes: small letters, digits and single hyphens, starting with a
 letter. What is made runs at once; docs/suites.md says what to do with it. Nothing is left behind
 when a name cannot be taken or something fails. Exit codes: 0 made, 2 not made, with one line why.
 """

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
 from benchstick.store import qa_station, records, run_queries
-from benchstick.store.bays import COUNTDOWN, DONE, TESTING
+from benchstick.store.bays import COUNTDOWN, FINISHED, TESTING
 from benchstick.store.qa_station import WISHES
 from webui.api import reply_request
 from webui.bench import reader, the_bench, writer
@@ -32,7 +32,7 @@ def list_slots() -> list[dict[str, Any]]:
 @bp.app_template_global("slot_look")
 def look(slot: dict[str, Any]) -> str:
     """The look of a slot's card: the colour only repeats its word."""
-    return _LOOK.get(slot["word"] if slot["state"] == DONE else slot["state"], "plain")
+    return _LOOK.get(slot["word"] if slot["state"] == FINISHED else slot["state"], "plain")
 
 
 def _ask(name: str, action: object) -> int:

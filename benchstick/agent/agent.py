@@ -68,7 +68,7 @@ class Slots(Protocol):
         """Start and end the tests that are due. Returns whether a test has ended."""
 
     def handle_request(self, body: Mapping[str, Any]) -> None:
-        """Do what a request of the page asks for. BadInput."""
+        """Handle a request from the web interface. BadInput."""
 
     def close(self) -> None:
         """End its tests."""

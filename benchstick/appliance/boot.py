@@ -155,7 +155,7 @@ def _settings(
                 sticks.mount_boot(machine, f"/dev/{stick.boot.kernel}", boot_folder())
             config = settings.load(boot_folder() / "benchstick.toml", on_stick=True)
         except settings.SettingsError as problem:
-            error = {"line": problem.line, "message": problem.said}
+            error = {"line": problem.line, "message": problem.reason}
         except (BenchError, OSError) as problem:
             error = {"line": None, "message": _words(problem)}
     # Where both processes look on any host: the stick may be pulled after this.

@@ -235,7 +235,7 @@ def _slot(row: dict[str, Any], run: Running | None, now: float) -> SlotLine:
     elif row["state"] == bays.TESTING and run is not None:
         rest = "" if run.seconds_left is None else f", {duration_text(run.seconds_left)} left"
         text = f"{run.suite}: {run.step}{rest}"
-    elif row["state"] == bays.DONE:
+    elif row["state"] == bays.FINISHED:
         outcome = ending("done", None, row["word"], row["said"])
         word, kind = outcome.word, outcome.kind
     model = " ".join(part for part in (row["code"], row["model"]) if part)

@@ -25,7 +25,7 @@ from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import Plan
 from benchstick.qa import parallel_drives
 from benchstick.qa.drive_session import Ask
-from benchstick.qa.parallel_drives import Asked
+from benchstick.qa.parallel_drives import DriveRequest
 from benchstick.recipes import event_lines as lines
 from benchstick.recipes import outputs, preconditions, verdict
 from benchstick.recipes.model import Recipe
@@ -106,7 +106,7 @@ def qa(
     if dry_run:
         return 0
     requests = [
-        Asked(
+        DriveRequest(
             drive,
             Ask(
                 recipe=raw, file=where, drive=_selector(drive),

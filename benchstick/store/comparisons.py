@@ -26,8 +26,8 @@ def comparison(
     mark: int | None = None,
     with_references: bool = True,
 ) -> dict[str, Any]:
-    """The `benchstick/comparison/1` document of these runs, with the reference figures of their
-    suite and the drives' model sheets. BadInput when there is no run of a number, or when they
+    """The `benchstick/comparison/1` document of these runs, with the reference results of their
+    suite and the drives' spec sheets. BadInput when there is no run of a number, or when they
     cannot be compared."""
     check_numbers(numbers, mark)
     labels = records.labels(db)

@@ -1,4 +1,4 @@
-"""Runs as files that somebody takes away: a run with all its samples, figures as CSV."""
+"""Export runs as files: a run with all its samples, results as CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPARED = (
 
 
 def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
-    """The run's document with its samples, and the verdicts that rest on it. BadInput when there
+    """The run's document with its samples, and the verdicts that use it. BadInput when there
     is no such run."""
     run = records.run_json(db, number)
     bottlenecks.put_into(run["drive"])
@@ -34,7 +34,7 @@ def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
 
 
 def figures_csv(document: Mapping[str, Any]) -> str:
-    """The figures of a run's document, one a line."""
+    """The results of a run's document, one a line."""
     fixed = {
         "run": document["number"],
         "suite": document["suite"],
@@ -57,8 +57,8 @@ def samples_csv(samples: Sequence[Sample]) -> str:
 
 
 def comparison_csv(document: Mapping[str, Any]) -> str:
-    """The figures of a comparison's document, one a line for each run and each reference, with
-    what differs between the runs: a figure is not to be read without it."""
+    """The results of a comparison's document, one a line for each run and each reference, with
+    the conditions that differ between the runs."""
     rows = []
     runs = {item["run"]: item for item in document["runs"]}
     differs: dict[int, list[str]] = {number: [] for number in runs}
@@ -88,6 +88,6 @@ def comparison_csv(document: Mapping[str, Any]) -> str:
 
 
 def drive_state(detail: Mapping[str, Any], conditions: Mapping[str, Any]) -> str:
-    """How the drive was purged and filled before the figure with this detail was measured: its
+    """How the drive was purged and filled before the result with this detail was measured: its
     own, where a run has several, else the run's."""
     return str(detail.get("drive_state") or conditions.get("state") or "")

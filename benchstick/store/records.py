@@ -16,10 +16,10 @@ from benchstick.plan import corrupt
 from benchstick.plan.quantity import Quantity, quantity_of
 from benchstick.store import imported_runs, locks
 from benchstick.store.database import transaction, utc_now
-from benchstick.store.legacy_names import typed
+from benchstick.store.legacy_names import fields_of_name
 
 RUN_SCHEMA = "benchstick/run/2"
-# The first version had results without typed fields; bundles of it are still read.
+# The first version had results without fields_of_name fields; bundles of it are still read.
 OLD_RUN_SCHEMA = "benchstick/run/1"
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -97,7 +97,7 @@ def storable(text: str | None) -> str | None:
 def _remember(
     method: Callable[Concatenate[RunRecord, _P], _T],
 ) -> Callable[Concatenate[RunRecord, _P], _T]:
-    """Remember what the record was told, so that another store can be told it again."""
+    """Remember the call, so that it can be repeated in another store."""
 
     @functools.wraps(method)
     def call(self: RunRecord, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -125,19 +125,19 @@ class RunRecord:
         # The sampler's thread commits samples of long steps while the runner waits for a tool.
         self._lock = threading.RLock()
         self._elsewhere: Elsewhere | None = None
-        self._born: Mapping[str, Any] = {}
+        self._run_values: Mapping[str, Any] = {}
         self._memory: list[Callable[[], Any]] = []
 
     def follow(self, elsewhere: Elsewhere) -> None:
-        """Be ready to go on in another store, all that was told included.
+        """Be ready to continue in another store, with everything written so far.
 
-        `elsewhere` is asked when the store fails, and by `move`. Right after `create`: what was
-        told before is not remembered.
+        `elsewhere` is called when the store fails, and by `move`. Call it right after `create`:
+        earlier writes are not remembered.
         """
         self._elsewhere = elsewhere
 
     def move(self) -> bool:
-        """Go on in another store if there is one and a reason to. True when that was done.
+        """Continue in another store if there is one and a reason to. True when that was done.
 
         The run keeps its number where that is free. Once only.
         """
@@ -147,9 +147,9 @@ class RunRecord:
                 return False
             self.db, why = new_store
             memory, self._memory, self._elsewhere = self._memory, [], None
-            self.number = _add_run(self.db, self._born, self.number)
-            for tell_again in memory:
-                tell_again()
+            self.number = _add_run(self.db, self._run_values, self.number)
+            for repeat in memory:
+                repeat()
             self.event(None, "store", why)
             return True
 
@@ -190,12 +190,12 @@ class RunRecord:
             "device": device,
         }  # fmt: skip
         record = RunRecord(db, _add_run(db, run_values))
-        record._born = run_values
+        record._run_values = run_values
         return record
 
     @_remember
     def conditions(self, conditions: Mapping[str, Any]) -> None:
-        """Keep the conditions that every figure of the run carries."""
+        """Store the conditions that apply to every result of the run."""
         with self._transaction():
             self.db.execute(
                 "UPDATE runs SET conditions_json = ? WHERE number = ?",
@@ -214,7 +214,7 @@ class RunRecord:
 
     @_remember
     def steps_skipped(self, steps: Sequence[tuple[int, str, str]], t: float, why: str) -> None:
-        """Add steps (index, name, kind) that are not begun at all, for the reason `why`."""
+        """Add steps (index, name, kind) that are not started at all, for the reason `why`."""
         with self._transaction():
             self.db.executemany(
                 "INSERT INTO steps (run, idx, name, kind, state, why, t_start, t_end)"
@@ -234,7 +234,7 @@ class RunRecord:
         figures: Sequence[Figure] = (),
         samples: Sequence[Sample] = (),
     ) -> None:
-        """Close step `idx` with its figures and samples, all in one transaction."""
+        """Close step `idx` with its results and samples, all in one transaction."""
         with self._transaction():
             self.db.execute(
                 "UPDATE steps SET state = ?, why = ?, t_end = ?, detail_json = ?"
@@ -246,7 +246,7 @@ class RunRecord:
 
     @_remember
     def figures(self, figures: Sequence[Figure]) -> None:
-        """Add figures that belong to no single step."""
+        """Add results that belong to no single step."""
         with self._transaction():
             self._figures(figures)
 
@@ -372,7 +372,7 @@ class RunRecord:
         size: int,
         phase: str = "begun",
         password: str | None = None,
-        written: int = 0,
+        bytes_written: int = 0,
     ) -> None:
         """Note a purge before its first command. `marks` is the UUID of the run that wrote the
         marks, `samples` how many there are, `size` their bytes; the rest as in `purge_goes_on`."""
@@ -382,22 +382,22 @@ class RunRecord:
                 " marks, samples, mark_size, begun_utc, changed_utc)"
                 " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    self.number, step, drive_key, rung, phase, password, written, marks, samples,
-                    size, utc_now(), utc_now(),
+                    self.number, step, drive_key, rung, phase, password, bytes_written, marks,
+                    samples, size, utc_now(), utc_now(),
                 ),
             )  # fmt: skip
 
     @_remember
     def purge_goes_on(
-        self, step: int, phase: str, *, password: str | None = None, written: int = 0
+        self, step: int, phase: str, *, password: str | None = None, bytes_written: int = 0
     ) -> None:
-        """Note the purge's `phase` (begun, password, erasing), before what belongs to it is done
-        to the drive, and how many bytes from the start are `written`."""
+        """Store the purge's `phase` (`begun`, `password`, `erasing`) before its commands go to the
+        drive, and how many bytes from the start are overwritten."""
         with self._transaction():
             self.db.execute(
                 "UPDATE purges SET phase = ?, password = coalesce(?, password), written = ?,"
                 " changed_utc = ? WHERE run = ? AND step = ?",
-                (phase, password, written, utc_now(), self.number, step),
+                (phase, password, bytes_written, utc_now(), self.number, step),
             )
 
     @_remember
@@ -433,7 +433,7 @@ class RunRecord:
             )
 
     def all_figures(self) -> list[Figure]:
-        """The run's figures so far, in the order measured."""
+        """The run's results so far, in the order measured."""
         return self.read(lambda db: figures_of(db, self.number))
 
     @_remember
@@ -506,7 +506,7 @@ def findings_of(row: sqlite3.Row) -> list[dict[str, Any]]:
 
 
 def any_running(db: sqlite3.Connection) -> bool:
-    """Whether a run says that it is running: its runner may have been killed."""
+    """Whether a run is recorded as running: its runner may have been killed."""
     return db.execute("SELECT 1 FROM running LIMIT 1").fetchone() is not None
 
 
@@ -515,7 +515,7 @@ def shown_state(db: sqlite3.Connection, row: sqlite3.Row) -> str:
     state = str(row["state"])
     if state != "running" or locks.is_alive(row["uuid"]):
         return state
-    # A runner writes the state before it lets go of the lock, so look again after the lock.
+    # A runner writes the state before it releases the lock, so read it again after the lock.
     again = find_run(db, row["number"])
     if again["state"] != "running":
         return str(again["state"])
@@ -537,11 +537,11 @@ def list_runs(
     ).fetchall()
 
 
-def _typed(row: sqlite3.Row) -> dict[str, Any]:
+def _result_fields(row: sqlite3.Row) -> dict[str, Any]:
     """Test, direction and quantity; of a store that is read and was not migrated by its names."""
     fields = dict(row)
     if "test" not in fields:
-        fields = typed(row["name"], row["unit"])
+        fields = fields_of_name(row["name"], row["unit"])
     return {
         "test": fields["test"],
         "direction": fields["direction"],
@@ -550,11 +550,11 @@ def _typed(row: sqlite3.Row) -> dict[str, Any]:
 
 
 def figures_of(db: sqlite3.Connection, number: int) -> list[Figure]:
-    """All figures of a run in the order measured."""
+    """All results of a run in the order measured."""
     return [
         Figure(
             step=row["step"],
-            **_typed(row),
+            **_result_fields(row),
             value=row["value"],
             unit=row["unit"],
             pass_no=row["pass"],
@@ -673,7 +673,7 @@ def open_requests(db: sqlite3.Connection) -> list[sqlite3.Row]:
 
 
 def requests_left_over(db: sqlite3.Connection) -> list[int]:
-    """Requests without an answer, and those taken that never began a run."""
+    """Requests without an answer, and accepted ones that never started a run."""
     rows = db.execute(
         "SELECT id FROM requests LEFT JOIN answers ON answers.request = requests.id"
         " WHERE answers.request IS NULL OR (answers.state = 'taken' AND answers.run IS NULL)"

@@ -1,4 +1,4 @@
-"""The agent: takes requests from the store, believes nothing in them, and answers."""
+"""The agent: takes requests from the store, checks each, and answers."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def answer(bench: Bench, request: int) -> sqlite3.Row | None:
 
 
 def final(bench: Bench, request: int) -> Any:
-    def ended() -> Any:
+    def final_answer() -> Any:
         row = answer(bench, request)
         return row if row is not None and row["state"] != "taken" else None
 
-    return wait_for(ended, 90)
+    return wait_for(final_answer, 90)
 
 
 def wish(bench: Bench, **changes: object) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def test_a_second_agent_is_refused(bench: Bench, agent: subprocess.Popen[str]) -
     assert "already running" in result.stderr
 
 
-def test_a_request_from_before_the_agent_began_is_refused(own_bench: Bench) -> None:
+def test_a_request_from_before_the_agent_started_is_refused(own_bench: Bench) -> None:
     own_bench.run("practice")
     database.open_writer(own_bench.home).close()
     body = {"suite": "cdm", "drive": "practice", "params": PARAMS, "erase": "practice"}

@@ -14,7 +14,7 @@ from benchstick.cli.runs import print_run
 from benchstick.plan.tabular_output import safe_cell
 from benchstick.store import database
 from benchstick.store.export import figures_csv
-from benchstick.store.legacy_names import typed
+from benchstick.store.legacy_names import fields_of_name
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_an_internal_error_is_70_with_a_report_and_no_traceback(
 def made_run(state: str | None) -> dict[str, Any]:
     """A run's document: a result with a drive state of its own, and one without."""
     figure = {
-        **typed("fob RND4K Q1T1 read", "MB/s"),
+        **fields_of_name("fob RND4K Q1T1 read", "MB/s"),
         "step": "s", "name": "fob RND4K Q1T1 read", "value": 1.0, "unit": "MB/s", "pass": None,
         "target": "block", "state": "valid", "why": None, "detail": {"drive_state": "its own"},
     }  # fmt: skip

@@ -335,8 +335,8 @@ def test_without_a_recipe_nothing_starts(tmp_path: Path) -> None:
         ({}, "there are: slot 1, slot 2"),
         ({"slot": "slot 3", "do": "stop"}, "no such slot"),
         ({"slot": ["slot 1"], "do": "stop"}, "no such slot"),
-        ({"slot": "slot 1"}, "None is not to be had of a slot that is empty"),
-        ({"slot": "slot 1", "do": "again"}, "'again' is not to be had"),
+        ({"slot": "slot 1"}, "None is not possible for a slot that is empty"),
+        ({"slot": "slot 1", "do": "again"}, "'again' is not possible"),
     ],
 )
 def test_odd_requests(bench: Bench, body: dict[str, Any], expected: str) -> None:
@@ -415,7 +415,7 @@ def test_a_requested_test_runs_outside_the_slots_as_well(asking: Asking) -> None
     assert (own["name"], own["state"], own["code"]) == ("port 5-1", "testing", "S9")
     with pytest.raises(Refused, match="is being tested"):
         asking.hands.handle_request(wish(other))
-    with pytest.raises(BadInput, match="no recipe starts by itself here"):
+    with pytest.raises(BadInput, match="no recipe starts automatically here"):
         asking.hands.handle_request({"slot": "port 5-1", "do": "again"})
     asking.hands.handle_request({"slot": "port 5-1", "do": "stop"})
     assert asking.hands.tick(asking.db, asking.drives) is True

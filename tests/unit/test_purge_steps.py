@@ -773,7 +773,7 @@ def test_what_is_unfinished_is_a_fact_of_the_drive(
     work = start(db, 1, "nvme")
     work.record.purge_begins(
         0, drive.identity.key(), "overwrite", marks=work.uuid, samples=64, size=4096,
-        phase="erasing", written=1 << 28,
+        phase="erasing", bytes_written=1 << 28,
     )  # fmt: skip
     (noted,) = interrupted_sanitize.noted(bench_home, [drive])
     fact = noted.to_json()["unfinished_purge"]
@@ -855,7 +855,7 @@ def test_an_overwrite_reports_the_progress_of_writing_and_reading(
     if offset:
         work.record.purge_begins(
             0, "key", "overwrite", marks=work.uuid, samples=64, size=4096, phase="erasing",
-            written=offset,
+            bytes_written=offset,
         )  # fmt: skip
         (purge,) = interrupted_sanitize.unfinished(db)
     sanitize._by_fio(work, find("overwrite"), purge)

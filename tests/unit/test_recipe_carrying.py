@@ -25,7 +25,7 @@ from benchstick.qa import parallel_drives
 from benchstick.qa.drive_session import Ask
 from benchstick.qa.early_stop_monitor import Watch
 from benchstick.qa.exclusive_lock import turn
-from benchstick.qa.parallel_drives import Asked
+from benchstick.qa.parallel_drives import DriveRequest
 from benchstick.recipes.parser import read
 from benchstick.store import database, export, live_progress, records, settings, verdicts
 from tests.hardware.playback import CASES, expand
@@ -137,7 +137,7 @@ def test_a_rate_that_stays_low_over_several_looks_stops_the_run(bench_home: Path
     paths.make_run_folder()
     rule = '[[stop]]\nrate_below = 20\nfor = "300 s"\n'
     with watched(rule, bench_home) as watch:
-        watch.begun(1, UUID, [{"name": "SEQ", "timed": True}])
+        watch.start_run(1, UUID, [{"name": "SEQ", "timed": True}])
         # The live record has the newest 180 only; the rule uses more.
         for first in (0, 100, 200):
             live_progress.publish(
@@ -164,12 +164,12 @@ def test_what_the_store_has_of_the_run_stops_it_too(bench_home: Path) -> None:
     run.temperature(1.0, 0, None, None, "not told")
     run.temperature(2.0, 0, 71.0, "test", None)
     with watched("[[stop]]\ntemperature_above = 70\n", bench_home) as watch:
-        watch.begun(run.number, UUID, [])
+        watch.start_run(run.number, UUID, [])
         assert watch.stop.wait(10)
     assert watch.reason is not None and watch.reason.code == "stopped-hot"
     run.event(3.0, "link", "usb_speed changed from 10000 to 480")
     with watched("[[stop]]\nerrors = 1\n", bench_home) as watch:
-        watch.begun(run.number, UUID, [])
+        watch.start_run(run.number, UUID, [])
         assert watch.stop.wait(10)
     assert watch.reason is not None and watch.reason.text.endswith("from 10000 to 480")
     run.db.close()
@@ -244,13 +244,13 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WAITS", str(tmp_path / "waits"))
 
 
-def build_requests(*names: str) -> list[Asked]:
+def build_requests(*names: str) -> list[DriveRequest]:
     requests = []
     for at, name in enumerate(names):
         disk = drive(f"sd{chr(97 + at)}", f"2-1.{at}", name)
         ask = Ask(recipe=RECIPE, file="my.toml", drive=name,
                   expected=(disk.identity.key(), 5), bench_ports={"2-1.0": "slot 1"})  # fmt: skip
-        requests.append(Asked(disk, ask))
+        requests.append(DriveRequest(disk, ask))
     return requests
 
 
@@ -309,9 +309,9 @@ def test_links_that_drives_share_are_reported(tmp_path: Path) -> None:
     drives = [drive("sda", "2-1.1", "A"), drive("sdb", "2-1.2", "B"), drive("sdc", "2-2", "C")]
     tree = Tree(tmp_path)
     assert parallel_drives.shared(drives, tree) == [
-        "USB hub 2-1 is shared by A, B: 500 MB/s at most, 250 each. Their figures may be lower than"
+        "USB hub 2-1 is shared by A, B: 500 MB/s at most, 250 each. Their results may be lower than"
         " alone",
-        "controller 0000:00:14.0 is shared by A, B, C: a limit that is not known. Their figures may"
+        "controller 0000:00:14.0 is shared by A, B, C: a limit that is not known. Their results may"
         " be lower than alone",
     ]
     assert parallel_drives.shared(drives[:1], tree) == []

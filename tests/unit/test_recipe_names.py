@@ -195,7 +195,7 @@ def test_another_text_of_that_name_starts_nothing(
     assert requests == []
     assert slot["state"] == "here"
     assert expected in slot["said"]
-    assert "no test starts by itself" in slot["said"]
+    assert "no test starts automatically" in slot["said"]
     assert "benchstick recipe show shop --pin" in slot["said"]
     err = capsys.readouterr().err
     assert err == f"benchstick agent: {slot['said']}\n"

@@ -98,7 +98,7 @@ def test_what_waits_can_be_dropped(store: sqlite3.Connection) -> None:
 
 def test_old_scans_go_and_the_last_of_each_kind_stay(store: sqlite3.Connection) -> None:
     scan(store, "OP:anna")
-    for number in range(barcode_scans.KEPT + 10):
+    for number in range(barcode_scans.MAX_SCANS + 10):
         scan(store, f"A-{number}")
-    assert store.execute("SELECT count(*) FROM scans").fetchone()[0] == barcode_scans.KEPT + 1
+    assert store.execute("SELECT count(*) FROM scans").fetchone()[0] == barcode_scans.MAX_SCANS + 1
     assert barcode_scans.waiting(store).operator == "anna"

@@ -1,4 +1,4 @@
-"""Truth of the file-set copy: USB drives of a known bandwidth, beside raw fio on the same."""
+"""Truth of the file-set copy: USB drives of a known bandwidth, compared with raw fio on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from .conftest import LiveVm, Qmp, StartVm, once_more_when_lost
 
-# Bytes a second; a pass takes more than 30 s. So low that an emulated processor with work beside it
+# Bytes a second; a pass takes more than 30 s. So low that an emulated processor with other work
 # still keeps the drives full.
 LIMITS = {"BSUAS0001": 4_000_000, "BSBOT0001": 5_000_000}
 # Of the sequential tests, which take 20 s whatever the limit: so high that one request of 1 MiB
@@ -35,8 +35,8 @@ def limit(qmp: Qmp, limits: dict[str, int]) -> None:
 
 
 def is_as_near(rate: float, raw: float, limit: float) -> bool:
-    """Whether the bench's rate is as near to the drive's limit as raw fio's, within 2 %. What runs
-    beside raw fio on the host slows it down: then it is not the measure of the bench."""
+    """Whether the bench's rate is as near to the drive's limit as raw fio's, within 2 %. Other
+    work on the host slows raw fio down: then raw fio is no measure for the bench."""
     return abs(rate / limit - 1) <= abs(raw / limit - 1) + 0.02
 
 

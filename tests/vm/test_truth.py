@@ -1,4 +1,4 @@
-"""Truth: on drives with a known service time the figures must be what they have to be."""
+"""Accuracy: on drives with a known service time the results must match it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from .conftest import RunVm
 
-# So long that emulation weighs little beside it.
+# So long that the overhead of emulation hardly matters.
 DELAY_MS = 100
 
 
@@ -49,7 +49,7 @@ def assert_as_raw_fio(entry: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["truth-uas", "truth-bot"])
-def test_a_usb_drives_figure_is_its_limit_and_raw_fios(measured: Any, name: str) -> None:
+def test_a_usb_drives_result_is_its_limit_and_raw_fios(measured: Any, name: str) -> None:
     entry = measured[name]
     figure = entry["figures"]["RND4K Q32T1 read"]
     assert figure["state"] == "valid", figure

@@ -133,7 +133,7 @@ def some_slots(judgements: Sequence[Mapping[str, Any]] = ()) -> list[Slot]:
     last = {item["verdict"]: item for item in judgements}
     slots = []
     for place, word in enumerate(("pass", "fail", "inconclusive"), 1):
-        slot = Slot(name=f"slot {place}", state=bays.DONE, word=word, **drives["slow"])
+        slot = Slot(name=f"slot {place}", state=bays.FINISHED, word=word, **drives["slow"])
         if word in last:
             of = last[word]["drive"]
             slot = replace(slot, drive_key=of["key"], code=of["code"], model=of["model"],

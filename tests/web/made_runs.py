@@ -234,7 +234,7 @@ class _Whole:
         samples = self._samples(
             index, nothing["write"] + ways["read"], ways["write"] + nothing["read"], 1 << 20, 8
         )
-        self.record.purge_goes_on(index, "erasing", written=capacity)
+        self.record.purge_goes_on(index, "erasing", bytes_written=capacity)
         self.record.purge_ends(index, "done")
         self.state = sanitize_methods.state_after(rung.name)
         elapsed = float(len(samples))

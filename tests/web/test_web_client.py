@@ -131,7 +131,7 @@ def test_it_tests_by_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, to
         verdicts.keep(db, {**report, "verdict": "pass", "exit_code": 0})
         time.sleep(1.5)
         last = verdicts.keep(db, report)
-        bays.keep(db, [replace(on, state=bays.DONE, verdict=last, word="fail")])
+        bays.keep(db, [replace(on, state=bays.FINISHED, verdict=last, word="fail")])
 
     with agent(bench, answer) as wished:
         process = client(url, "test", "incoming-usb-stick", "--drive", code, token=token)

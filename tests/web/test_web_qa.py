@@ -71,7 +71,7 @@ def test_what_a_drive_says_of_itself_is_text(bench: Bench, client: Browser) -> N
 
 
 def test_only_what_starts_by_itself_can_be_repeated(bench: Bench, client: Browser) -> None:
-    done = counting(state=bays.DONE, until=None, word="pass", verdict=1)
+    done = counting(state=bays.FINISHED, until=None, word="pass", verdict=1)
     keep_slots(bench, done, replace(done, name="port 5-1"),
                replace(done, name="port 5-2", state=bays.TESTING))  # fmt: skip
     assert [slot["can"] for slot in client.get("/api/v1/desk").json["slots"]] == [
@@ -131,7 +131,7 @@ def test_what_a_slot_cannot_do_is_not_asked_for(
 def test_without_an_agent_nothing_is_known_of_a_slot(
     bench: Bench, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = counting(name="slot 2", state=bays.DONE, word="pass", verdict=1)
+    done = counting(name="slot 2", state=bays.FINISHED, word="pass", verdict=1)
     keep_slots(bench, counting(), done)
     monkeypatch.setattr(locks, "is_alive", lambda _: False)
     one, two = signed_in.client.get("/api/v1/desk").json["slots"]
@@ -183,7 +183,7 @@ def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Benc
     expect(card.locator(".verdict")).to_have_text("stopped")
     expect(page.locator("#slot-news")).to_have_text("slot 1: stopped.")
     expect(page.get_by_role("button", name="Test again slot 1")).to_be_focused()
-    keep_slots(bench, counting(state=bays.DONE, until=None, word="fail", said=EVIL, verdict=7))
+    keep_slots(bench, counting(state=bays.FINISHED, until=None, word="fail", said=EVIL, verdict=7))
     expect(card.locator(".verdict")).to_have_text("fail")
     expect(card).to_contain_text(EVIL)
     expect(page.locator("#slot-problem")).to_be_hidden()
@@ -509,10 +509,10 @@ def test_the_page_says_why_no_test_starts_by_itself(bench: Bench, client: Browse
         odd = browser(create_app(bench.home, chosen))
         for path in ("/recipes", f"/recipes/{name}"):
             shown = unescape(odd.get(path).text)
-            assert said in shown and "no test starts by itself; check the recipe" in shown
+            assert said in shown and "no test starts automatically; check the recipe" in shown
             assert "starts by itself</span>" not in shown
         other = odd.get("/recipes/full-review").text
-        assert "no test starts by itself" not in other
+        assert "no test starts automatically" not in other
 
 
 def test_who_is_not_signed_in_keeps_no_recipe(bench: Bench, client: Browser) -> None:

@@ -156,7 +156,7 @@ def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[N
         # This run is now responsible for what it left.
         phase=leftover.phase if leftover else "begun",
         password=leftover.password if leftover else None,
-        written=leftover.bytes_written if leftover else 0,
+        bytes_written=leftover.bytes_written if leftover else 0,
     )  # fmt: skip
     if leftover is not None:
         # This run does not know the password of another purge.
@@ -316,7 +316,7 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
         result = _command(work, argv, 120)
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
-    work.record.purge_goes_on(work.index, "erasing", written=SANITIZE_TAKEN)
+    work.record.purge_goes_on(work.index, "erasing", bytes_written=SANITIZE_TAKEN)
     log = _followed(work, ask, rung)
     if log.status not in end_states or log.action != action:
         raise Inconclusive(
@@ -459,7 +459,7 @@ def _by_fio(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     """Write the whole drive, then read and check it. Continues an interrupted overwrite."""
     capacity = work.drive.identity.capacity
     begin = 0 if leftover is None else min(leftover.bytes_written, capacity) // MIB * MIB
-    work.record.purge_goes_on(work.index, "erasing", written=begin)
+    work.record.purge_goes_on(work.index, "erasing", bytes_written=begin)
     start = work.sampler.counters()
 
     def share() -> float:
@@ -499,7 +499,7 @@ def _moved(work: Work, rung: Rung, begin: int, end: int, *, reads: bool) -> None
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
         if not reads:
-            work.record.purge_goes_on(work.index, "erasing", written=offset + length)
+            work.record.purge_goes_on(work.index, "erasing", bytes_written=offset + length)
 
 
 _BY_TOOL: Mapping[str, Callable[[Work, Rung, Unfinished | None], Evidence]] = {
