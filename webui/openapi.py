@@ -43,8 +43,8 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "Benchstick",
             "version": __version__,
-            "description": "Drives, suites, runs and figures of one bench. Units are SI: MB/s is "
-            "10^6 bytes a second. Every page /x of the bench has its twin at /api/v1/x.",
+            "description": "Drives, suites, runs and results of one bench. Units are SI: MB/s is "
+            "10^6 bytes a second. Every page /x of the bench is available as JSON at /api/v1/x.",
         },
         "servers": [{"url": "/"}],
         "paths": paths,
@@ -120,7 +120,7 @@ def errors_of(operation: Operation) -> list[int]:
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
-    entry: dict[str, Any] = {"description": answer.told}
+    entry: dict[str, Any] = {"description": answer.description}
     if answer.content:
         entry["content"] = {kind: {"schema": schema} for kind, schema in answer.content.items()}
     if answer.headers:
@@ -142,7 +142,7 @@ def _parameter(item: Parameter) -> dict[str, Any]:
         "name": item.name,
         "in": item.place,
         "required": item.required or item.place == "path",
-        "description": item.told,
+        "description": item.description,
         "schema": item.schema,
     }
     if item.is_map:

@@ -1,4 +1,4 @@
-"""Every operation of the API, one entry a route and method: what it takes and what it answers.
+"""Every operation of the API, one entry for each route and method: its parameters and answers.
 
 A new route below /api/v1 needs an entry here; `tests/web/test_web_openapi.py` names those that
 lack one, and entries without a route. `webui.openapi` makes the document of them.
@@ -20,12 +20,12 @@ ZIP = "application/zip"
 
 @dataclass(frozen=True)
 class Parameter:
-    """What stands in the address: `place` is path or query."""
+    """A parameter of the address: `place` is path or query."""
 
     name: str
     place: str
     schema: Schema
-    told: str
+    description: str
     example: Any = None
     required: bool = False
     # Takes every `p.NAME` of the query.
@@ -36,7 +36,7 @@ class Parameter:
 class Answer:
     """One answer: its content by type, and the headers that come with it."""
 
-    told: str
+    description: str
     content: Mapping[str, Schema] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
 
@@ -45,10 +45,10 @@ class Answer:
 class Operation:
     """One method of one address.
 
-    `reads` is False for what needs a session or a token, `open_to_all` for what nobody needs to
-    be known for. `answers` are those of success; `errors` the statuses of its own that stand
-    beside those which follow from the rest (401, 404 where the address has a name in it, ...).
-    `session_only`: a token is refused.
+    `reads` is False for what needs a session or a token; `open_to_all` needs no sign-in.
+    `answers` are those of success; `errors` the statuses in addition to those that follow from
+    the rest (401, 404 where the address has a name in it, ...). `session_only`: a token is
+    refused.
     """
 
     method: str
@@ -77,7 +77,7 @@ def a_file(description: str, *kinds: str) -> dict[int, Answer]:
     return {200: Answer(description, {kind: text() for kind in kinds}, ("Content-Disposition",))}
 
 
-_ASKED = {202: Answer("the request to look at", {JSON: ref("Asked")}, ("Location",))}
+_ACCEPTED = {202: Answer("the request to look at", {JSON: ref("Asked")}, ("Location",))}
 _NUMBER = Parameter("number", "path", whole(high=10**15 - 1), "the run's number", 1)
 _VERDICT = Parameter("number", "path", whole(high=10**15 - 1), "the verdict's number", 1)
 _RECIPE_NAME = Parameter(
@@ -97,7 +97,7 @@ unit = "MB/s"
 _QUEUE = Parameter("number", "path", whole(high=10**15 - 1), "the queue's number", 1)
 _STEP_INDEX = Parameter("index", "path", whole(high=10**15 - 1), "the step's index", 1)
 _CODE = Parameter(
-    "code", "path", text(minLength=1), "the drive's code, label or node; slashes stand as they are",
+    "code", "path", text(minLength=1), "the drive's code, label or node; slashes are not escaped",
     "practice",
 )  # fmt: skip
 _SUITE = Parameter("name", "path", text(minLength=1), "the suite's name", "cdm")
@@ -122,9 +122,9 @@ _COMPARED = (
         "runs", text(pattern=r"^[0-9]{1,15}(,[0-9]{1,15})*$", maxLength=200),
         "runs of one suite by their numbers, 12 at most", "3,4", required=True,
     ),
-    _query("mark", whole(low=1, high=LARGEST), "the run on the drive under test; the first where "
-           "not given", 3),
-    _query("references", text(enum=["yes", "no"]), "`yes` where not given", "yes"),
+    _query("mark", whole(low=1, high=LARGEST), "the run on the drive under test; default: the "
+           "first", 3),
+    _query("references", text(enum=["yes", "no"]), "default: `yes`", "yes"),
 )  # fmt: skip
 
 
@@ -136,11 +136,11 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         method="GET", path="/api/v1/status", name="status", answers=ok("Status"),
-        summary="Running runs, the time of the last scan, what a booted stick has to tell",
+        summary="Running runs, the time of the last scan, notices of a booted stick",
     ),
     Operation(
         method="GET", path="/api/v1/appliance", name="appliance", answers=ok("Appliance"),
-        errors=(404,), summary="What a booted stick found: itself, whether results last",
+        errors=(404,), summary="What a booted stick reports: itself, whether results last",
     ),
     Operation(
         method="GET", path="/api/v1/licences", name="licences", answers=ok("Licences"),
@@ -151,7 +151,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="The bench's time, and whether it may be set from here",
     ),
     Operation(
-        method="POST", path="/api/v1/clock", name="set_clock", answers=_ASKED, reads=False,
+        method="POST", path="/api/v1/clock", name="set_clock", answers=_ACCEPTED, reads=False,
         body="ClockBody", body_example={"ms": 1_800_000_000_000}, errors=(409,),
         summary="Ask the agent to set the clock of a booted stick",
     ),
@@ -160,17 +160,17 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="The slots, the ticket of the next drive, the last scans, the webhook",
     ),
     Operation(
-        method="POST", path="/api/v1/desk/scans", name="scan", answers=_ASKED, reads=False,
+        method="POST", path="/api/v1/desk/scans", name="scan", answers=_ACCEPTED, reads=False,
         body="ScanBody", body_example={"text": "A-1007"}, errors=(409,),
-        summary="Keep a scan for the next drive",
+        summary="Save a scan for the next drive",
     ),
     Operation(
-        method="POST", path="/api/v1/desk/drop", name="drop_scans", answers=_ASKED, reads=False,
+        method="POST", path="/api/v1/desk/drop", name="drop_scans", answers=_ACCEPTED, reads=False,
         body="NoBody", body_example={}, body_needed=False, errors=(409,),
-        summary="Forget the scans that wait",
+        summary="Clear scanned data",
     ),
     Operation(
-        method="POST", path="/api/v1/desk/slots/{name}", name="ask_slot", answers=_ASKED,
+        method="POST", path="/api/v1/desk/slots/{name}", name="ask_slot", answers=_ACCEPTED,
         reads=False, parameters=(
             Parameter("name", "path", text(minLength=1, maxLength=40), "the slot's name", "slot 1"),
         ),
@@ -183,24 +183,24 @@ OPERATIONS: tuple[Operation, ...] = (
             _query("drive", text(maxLength=200), "its code", "port:1-4:0"),
             _query("recipe", text(maxLength=200), "its name", "incoming-portable-ssd"),
         ),
-        errors=(404,), summary="What a test by a recipe would do",
+        errors=(404,), summary="What a test with a recipe would do",
     ),
     Operation(
-        method="POST", path="/api/v1/desk/new", name="start_recipe", answers=_ASKED, reads=False,
+        method="POST", path="/api/v1/desk/new", name="start_recipe", answers=_ACCEPTED, reads=False,
         body="RecipeStartBody",
         body_example={"drive": "port:1-4:0", "recipe": "full-review", "erase": "port:1-4:0"},
         errors=(404, 409),
-        summary="Ask the agent to test a drive by a recipe. 403 without the code where data are "
+        summary="Ask the agent to test a drive with a recipe. 403 without the code where data are "
                 "destroyed",
     ),
     Operation(
         method="GET", path="/api/v1/verdicts", name="verdicts", answers=ok("Verdicts"),
         parameters=(
-            _query("verdict", text(enum=["pass", "fail", "inconclusive"]), "of this word alone"),
+            _query("verdict", text(enum=["pass", "fail", "inconclusive"]), "only these verdicts"),
             _query("before", whole(low=1, high=LARGEST), "verdicts with a number below this"),
-            _query("limit", whole(low=1, high=500), "how many, 50 where not given", 5),
+            _query("limit", whole(low=1, high=500), "how many; default: 50", 5),
         ),
-        summary="What recipes said of drives, the newest first",
+        summary="Verdicts of recipes on drives, the newest first",
     ),
     Operation(
         method="GET", path="/api/v1/verdicts/export", name="verdicts_file",
@@ -216,12 +216,12 @@ OPERATIONS: tuple[Operation, ...] = (
             )
         },
         parameters=(
-            _query("format", text(enum=["csv", "junit", "json"]), "`csv` where not given", "csv"),
-            _query("verdict", text(enum=["pass", "fail", "inconclusive"]), "of this word alone"),
+            _query("format", text(enum=["csv", "junit", "json"]), "default: `csv`", "csv"),
+            _query("verdict", text(enum=["pass", "fail", "inconclusive"]), "only these verdicts"),
             _query("before", whole(low=1, high=LARGEST), "verdicts with a number below this"),
-            _query("limit", whole(low=1, high=500), "how many, 500 where not given", 5),
+            _query("limit", whole(low=1, high=500), "how many; default: 500", 5),
         ),
-        summary="What recipes said of drives as one file, the newest first",
+        summary="Verdicts of recipes on drives as one file, the newest first",
     ),
     Operation(
         method="GET", path="/api/v1/verdicts/{number}", name="verdict", answers=ok("Verdict"),
@@ -244,25 +244,25 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters=(
             _VERDICT,
             _query("format", text(enum=["json", "junit", "csv", "events"]),
-                   "`json` where not given", "junit"),
+                   "default: `json`", "junit"),
         ),
         summary="The verdict as one file",
     ),
     Operation(
         method="GET", path="/api/v1/recipes", name="recipes", answers=ok("Recipes"),
-        summary="The recipes: the stick's, those uploaded, those that come with the bench",
+        summary="The recipes: the stick's, those uploaded, the built-in ones",
     ),
     Operation(
         method="POST", path="/api/v1/recipes", name="add_recipe", reads=False,
-        answers={201: Answer("the recipe as it is kept", {JSON: ref("Recipe")})},
+        answers={201: Answer("the recipe as it is saved", {JSON: ref("Recipe")})},
         body="RecipeBody", body_example={"name": "incoming", "text": _RECIPE},
-        summary="Keep a recipe; 400 with every mistake where it has some",
+        summary="Save a recipe; 400 with every error where it has some",
     ),
     Operation(
         method="POST", path="/api/v1/recipes/check", name="check_recipe", reads=False,
-        answers=ok("RecipeCheck", "what is wrong with it, perhaps nothing"),
+        answers=ok("RecipeCheck", "its errors, if any"),
         body="RecipeCheckBody", body_example={"text": _RECIPE},
-        summary="Tell every mistake of a recipe, each with its line; nothing is kept",
+        summary="List every error of a recipe, each with its line; nothing is saved",
     ),
     Operation(
         method="GET", path="/api/v1/recipes/{name}", name="recipe", answers=ok("Recipe"),
@@ -270,14 +270,14 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         method="POST", path="/api/v1/recipes/{name}/remove", name="remove_recipe", reads=False,
-        answers=ok("RecipeRemoved", "it is gone"), parameters=(_RECIPE_NAME,),
+        answers=ok("RecipeRemoved", "it was removed"), parameters=(_RECIPE_NAME,),
         body="NoBody", body_example={}, body_needed=False,
         summary="Remove a recipe that was uploaded",
     ),
     # ---- signing in
     Operation(
         method="GET", path="/api/v1/login", name="session", answers=ok("Session"),
-        summary="Whether one is signed in, and how",
+        summary="Whether the caller is signed in, and how",
     ),
     Operation(
         method="POST", path="/api/v1/login", name="login", reads=False, open_to_all=True,
@@ -295,9 +295,9 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         method="POST", path="/api/v1/settings/tokens", name="make_token", reads=False,
-        answers={201: Answer("the token, told this once", {JSON: ref("NewToken")})},
+        answers={201: Answer("the token, shown only this once", {JSON: ref("NewToken")})},
         body="TokenBody", body_example={"name": "nightly"}, errors=(409,), session_only=True,
-        summary="Make a token. 409 where there is one of this name",
+        summary="Create a token. 409 where there is one of this name",
     ),
     Operation(
         method="POST", path="/api/v1/settings/tokens/{name}/revoke", name="revoke_token",
@@ -306,7 +306,7 @@ OPERATIONS: tuple[Operation, ...] = (
             Parameter("name", "path", text(minLength=1), "the token's name", "nightly"),
         ),
         body="NoBody", body_example={}, body_needed=False,
-        summary="Make a token worthless at once",
+        summary="Revoke a token at once",
     ),
     # ---- drives
     Operation(
@@ -325,22 +325,22 @@ OPERATIONS: tuple[Operation, ...] = (
         method="POST", path="/api/v1/labels", name="set_label", reads=False,
         answers=ok("Label", "the label as it is now"), body="LabelBody",
         body_example={"drive": "practice", "label": "left bay"}, errors=(404,),
-        summary="Label a drive, or take its label away",
+        summary="Label a drive, or remove its label",
     ),
     # ---- runs
     Operation(
         method="GET", path="/api/v1/runs", name="runs", answers=ok("Runs"),
         parameters=(
-            _query("kind", text(enum=["real", "practice"]), "`real` where not given", "practice"),
+            _query("kind", text(enum=["real", "practice"]), "default: `real`", "practice"),
             _query("drive", text(maxLength=400), "of one drive alone, by its label, code or key, "
                    "whether it is plugged in or not; of both kinds", "practice"),
             _query("before", whole(low=1, high=LARGEST), "runs with a number below this"),
-            _query("limit", whole(low=1, high=500), "how many, 50 where not given", 5),
+            _query("limit", whole(low=1, high=500), "how many; default: 50", 5),
         ),
         summary="The newest runs first",
     ),
     Operation(
-        method="POST", path="/api/v1/runs", name="start", answers=_ASKED, reads=False,
+        method="POST", path="/api/v1/runs", name="start", answers=_ACCEPTED, reads=False,
         body="StartBody",
         body_example={
             "drive": "practice", "suite": "cdm", "params": {"size": "64MiB", "passes": 1},
@@ -354,9 +354,9 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters=(
             _query("drive", text(maxLength=200), "its code", "practice", required=True),
             _query("suite", text(maxLength=60), "its name", "cdm", required=True),
-            _query("target", TARGET, "the suite's own where not given"),
-            _query("fs", FS, "the suite's own where not given"),
-            _query("scale", SCALE, "1 where not given"),
+            _query("target", TARGET, "default: the suite's own"),
+            _query("fs", FS, "default: the suite's own"),
+            _query("scale", SCALE, "default: 1"),
             _query(
                 "params",
                 {
@@ -378,21 +378,21 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         method="GET", path="/api/v1/runs/{number}", name="run", answers=ok("Run"),
-        parameters=(_NUMBER,), summary="Plan, conditions, figures, events and temperatures",
+        parameters=(_NUMBER,), summary="Plan, conditions, results, events and temperatures",
     ),
     Operation(
         method="GET", path="/api/v1/runs/{number}/samples", name="samples", answers=ok("Samples"),
         parameters=(
             _NUMBER,
             _query("after", whole("", -1, LARGEST), "the cursor: samples with a greater n", 3),
-            _query("every", whole("", 1, 1000), "of each so many samples those alone with the "
-                   "least and the most of a counter", 60),
+            _query("every", whole("", 1, 1000), "of every so many samples only those with the "
+                   "minimum and maximum of a counter", 60),
             _query("steps", whole(high=LARGEST), "steps from this index on", 1),
         ),
         summary="The per-second record from a cursor on, while it runs too",
     ),
     Operation(
-        method="POST", path="/api/v1/runs/{number}/cancel", name="cancel", answers=_ASKED,
+        method="POST", path="/api/v1/runs/{number}/cancel", name="cancel", answers=_ACCEPTED,
         reads=False, parameters=(_NUMBER,), body="NoBody", body_example={}, body_needed=False,
         errors=(409,), summary="Ask the agent to cancel a run",
     ),
@@ -403,7 +403,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 "one file",
                 {
                     JSON: {"oneOf": [ref("RunExport"), ref("Certificate")]},
-                    "text/csv": text("figures or samples"),
+                    "text/csv": text("results or samples"),
                     "text/plain": text("the certificate"),
                 },
                 ("Content-Disposition",),
@@ -411,7 +411,7 @@ OPERATIONS: tuple[Operation, ...] = (
         },
         parameters=(
             _NUMBER,
-            _query("format", text(enum=list(_FORMATS)), "`json` where not given", "csv"),
+            _query("format", text(enum=list(_FORMATS)), "default: `json`", "csv"),
         ),
         summary="The run as one file",
     ),
@@ -438,16 +438,16 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters=(
             Parameter("number", "path", whole(high=10**15 - 1), "the request's id", 1),
         ),
-        summary="The agent's answer to a wish",
+        summary="The agent's answer to a request",
     ),
     # ---- queues
     Operation(
         method="GET", path="/api/v1/queues", name="queues", answers=ok("Queues"),
-        parameters=(_query("limit", whole(low=1, high=100), "how many, 20 where not given", 5),),
+        parameters=(_query("limit", whole(low=1, high=100), "how many; default: 20", 5),),
         summary="The newest queues first",
     ),
     Operation(
-        method="POST", path="/api/v1/queues", name="start_queue", answers=_ASKED, reads=False,
+        method="POST", path="/api/v1/queues", name="start_queue", answers=_ACCEPTED, reads=False,
         body="QueueBody",
         body_example={
             "drive": "practice",
@@ -458,25 +458,25 @@ OPERATIONS: tuple[Operation, ...] = (
             "erase": "practice",
         },
         errors=(404, 409),
-        summary="Ask the agent to carry out several suites on a drive, one after the other",
+        summary="Ask the agent to run several suites on a drive, one after the other",
     ),
     Operation(
         method="GET", path="/api/v1/queues/{number}", name="queue", answers=ok("Queue"),
-        parameters=(_QUEUE,), summary="What of a queue runs and what waits",
+        parameters=(_QUEUE,), summary="The running and the waiting runs of a queue",
     ),
     Operation(
         method="POST", path="/api/v1/queues/{number}/cancel", name="cancel_queue",
-        answers=_ASKED, reads=False, parameters=(_QUEUE,), body="NoBody", body_example={},
+        answers=_ACCEPTED, reads=False, parameters=(_QUEUE,), body="NoBody", body_example={},
         body_needed=False, errors=(409,), summary="Ask the agent to cancel a queue",
     ),
     Operation(
         method="POST", path="/api/v1/queues/{number}/entries/{place}/remove", name="take_out",
-        answers=_ASKED, reads=False,
+        answers=_ACCEPTED, reads=False,
         parameters=(
             _QUEUE, Parameter("place", "path", whole(high=10**15 - 1), "from 0 on", 1),
         ),
         body="NoBody", body_example={}, body_needed=False, errors=(409,),
-        summary="Ask the agent to take a run that waits out of a queue",
+        summary="Ask the agent to remove a waiting run from a queue",
     ),
     # ---- reports and bundles
     Operation(
@@ -491,8 +491,8 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         method="GET", path="/api/v1/runs/{number}/figures.csv", name="figures",
-        answers=a_file("the figures", "text/csv"), parameters=(_NUMBER,),
-        summary="The figures, one a line, as the export's `csv`",
+        answers=a_file("the results", "text/csv"), parameters=(_NUMBER,),
+        summary="The results, one a line, as the export's `csv`",
     ),
     Operation(
         method="GET", path="/api/v1/runs/{number}/charts/{which}.svg", name="chart",
@@ -501,7 +501,7 @@ OPERATIONS: tuple[Operation, ...] = (
             _NUMBER,
             Parameter(
                 "which", "path", whole(low=1, high=10**15 - 1),
-                "1, 2, ... as on the run's page, the one over the whole session last", 1,
+                "1, 2, ... as on the run's page, the timeline last", 1,
             ),
         ),
         summary="One chart of the run",
@@ -525,22 +525,21 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters=(
             Parameter("number", "path", whole(high=10**15 - 1), "the import's id", 1),
         ),
-        summary="What became of a bundle",
+        summary="The state of an imported bundle",
     ),
     # ---- comparisons
     Operation(
         method="GET", path="/api/v1/comparisons", name="comparisons", answers=ok("Comparisons"),
         parameters=(
-            _query("suite", text(maxLength=100), "that of the newest run where "
-                   "not given", "cdm"),
-            _query("kind", text(enum=["real", "practice"]), "`real` where not given", "practice"),
+            _query("suite", text(maxLength=100), "default: the suite of the newest run", "cdm"),
+            _query("kind", text(enum=["real", "practice"]), "default: `real`", "practice"),
             _query("before", whole(low=1, high=LARGEST), "runs with a number below this"),
         ),
         summary="The runs of a suite that can be compared, the newest first",
     ),
     Operation(
         method="GET", path="/api/v1/compare", name="compare", answers=ok("Comparison"),
-        parameters=_COMPARED, summary="Runs of one suite beside each other",
+        parameters=_COMPARED, summary="Runs of one suite compared",
     ),
     Operation(
         method="GET", path="/api/v1/compare/report.html", name="compared_html",
@@ -554,65 +553,65 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         method="GET", path="/api/v1/compare/figures.csv", name="compared_figures",
-        answers=a_file("the figures", "text/csv"), parameters=_COMPARED,
-        summary="The compared figures, one a line for each run and reference",
+        answers=a_file("the results", "text/csv"), parameters=_COMPARED,
+        summary="The compared results, one a line for each run and reference",
     ),
     Operation(
         method="GET", path="/api/v1/compare/ranks/{which}.svg", name="compared_ranks",
         answers=a_file("the bars", "image/svg+xml"), parameters=(_WHICH, *_COMPARED),
-        summary="One figure as ranked bars",
+        summary="One result as ranked bars",
     ),
     Operation(
         method="GET", path="/api/v1/compare/charts/{which}.svg", name="compared_chart",
         answers=a_file("the chart", "image/svg+xml"), parameters=(_WHICH, *_COMPARED),
-        summary="One chart of the runs laid over each other",
+        summary="One chart with the lines of all runs",
     ),
     Operation(
         method="GET", path="/api/v1/references", name="references", answers=ok("References"),
         parameters=(_query("suite", text(maxLength=60), "of one suite alone"),),
-        summary="Figures that were not measured on this bench",
+        summary="Reference results, which were not measured on this bench",
     ),
     Operation(
         method="POST", path="/api/v1/references", name="add_references", reads=False,
-        answers={201: Answer("how many are kept", {JSON: ref("ReferencesKept")})},
+        answers={201: Answer("how many were saved", {JSON: ref("ReferencesKept")})},
         body="ReferencesBody",
         body_example={
             "file": "my.csv",
             "text": "drive,suite,figure,value,unit,source\n"
                     "Crucial X9 Pro,cdm,SEQ1M Q8T1 read,1050,MB/s,maker\n",
         },
-        summary="Keep the reference figures of a file: all or none",
+        summary="Save the reference results of a file: all or none",
     ),
     Operation(
         method="POST", path="/api/v1/references/{number}/remove", name="remove_reference",
-        reads=False, answers=ok("ReferenceRemoved", "it is gone"), parameters=(
-            Parameter("number", "path", whole(high=10**15 - 1), "the figure's id", 1),
+        reads=False, answers=ok("ReferenceRemoved", "it was removed"), parameters=(
+            Parameter("number", "path", whole(high=10**15 - 1), "the reference result's id", 1),
         ),
         body="NoBody", body_example={}, body_needed=False,
-        summary="Remove a reference figure",
+        summary="Remove a reference result",
     ),
     Operation(
         method="GET", path="/api/v1/models", name="models", answers=ok("Models"),
-        summary="The model sheets: what makers claim",
+        summary="The spec sheets: manufacturer's specifications",
     ),
     Operation(
         method="POST", path="/api/v1/models", name="add_model", reads=False,
-        answers={201: Answer("the sheet as it is kept", {JSON: ref("ModelDocument")})},
+        answers={201: Answer("the sheet as it is saved", {JSON: ref("ModelDocument")})},
         body="ModelBody",
         body_example={
             "model": "Samsung*", "capacity": "2TB", "seq_read_mbps": 1050, "price": 189.9,
             "currency": "EUR", "price_date": "2026-01-31",
             "claim": [{"suite": "das", "figure": "Photos write", "value": 900, "unit": "MB/s"}],
         },
-        summary="Keep a model sheet; one of the same name is replaced",
+        summary="Save a spec sheet; it replaces one of the same name",
     ),
     Operation(
         method="POST", path="/api/v1/models/{number}/remove", name="remove_model",
-        reads=False, answers=ok("ModelRemoved", "it is gone"), parameters=(
+        reads=False, answers=ok("ModelRemoved", "it was removed"), parameters=(
             Parameter("number", "path", whole(high=10**15 - 1), "the sheet's id", 1),
         ),
         body="NoBody", body_example={}, body_needed=False,
-        summary="Remove a model sheet",
+        summary="Remove a spec sheet",
     ),
     # ---- suites and docs
     Operation(

@@ -26,7 +26,7 @@ Schema = dict[str, Any]
 
 
 def text(description: str = "", **more: Any) -> Schema:
-    """A string; `told` is its description."""
+    """A string with this description."""
     return _described({"type": "string", **more}, description)
 
 
@@ -92,7 +92,7 @@ def record(
 def document(
     name: str, fields: Mapping[str, Schema], description: str = "", *, may_lack: Sequence[str] = ()
 ) -> Schema:
-    """A document that begins with its `schema`, as `benchstick/runs/1`."""
+    """A document that starts with its `schema`, as `benchstick/runs/1`."""
     schema = {"schema": {"type": "string", "const": f"benchstick/{name}"}}
     return record({**schema, **fields}, description, may_lack=may_lack)
 
@@ -107,7 +107,7 @@ def _described(schema: Schema, description: str) -> Schema:
 
 
 UTC = text("time in UTC, as 2026-01-31T12:00:00.123Z")
-STATE = text("what became of it", enum=["valid", "invalid", "skipped"])
+STATE = text("whether it counts", enum=["valid", "invalid", "skipped"])
 # What a start and its cost take.
 TARGET = text("on what the suite does its I/O", enum=["block", "file"])
 FS = text("`auto` takes the suite's own, `keep` the drive's own", enum=list(FILESYSTEMS))
@@ -142,7 +142,7 @@ _GUARD = record(
     may_lack=("retry",),
 )
 _DRIVE_FIELDS: dict[str, Schema] = {
-    "code": text("what is typed to destroy its data; names the drive in addresses"),
+    "code": text("type this to confirm erasing; identifies the drive in addresses"),
     "label": or_null(text("the operator's")),
     "name": text("the kernel's, as sdb"),
     "path": text("its node"),
@@ -156,10 +156,10 @@ _DRIVE_FIELDS: dict[str, Schema] = {
             {
                 "code": text(enum=list(CODES)),
                 "text": text("the same as a sentence in English"),
-                "values": anything("the facts that it rests on, by name, in the facts' units"),
+                "values": anything("the facts that it is based on, by name, in the facts' units"),
             }
         ),
-        "what the connection gives away; empty where it is as good as it can be",
+        "how the connection limits the drive; empty where it does not",
     ),
 }
 _RUNNING = or_null(whole("the run that is on; null: none"))
@@ -277,29 +277,29 @@ _QUEUE_FIELDS: dict[str, Schema] = {
     "number": whole("that of the request which asked for it"),
     "drive": record({"code": text(), "key": text("its identity")}),
     "state": text(
-        "waiting: for the agent; refused: nothing of it was begun; stopped: a run did not come to "
-        "its end, or who carried it out has ended",
+        "waiting: for the agent; refused: nothing was started; stopped: a run did not finish, or "
+        "the process that ran the queue has ended",
         enum=["waiting", "open", "done", "stopped", "cancelled", "refused"],
     ),
     "why": _WHY,
     "created_utc": UTC,
     "ended_utc": or_null(UTC),
-    "by": text("who carries it out: a command does so in a terminal", enum=["agent", "command"]),
+    "by": text("who runs it: the agent, or a command in a terminal", enum=["agent", "command"]),
     "total": or_null(_COST)
-    | {"description": "of all but those taken out or not started; null: the drive is not there"},
+    | {"description": "of all but those removed or not started; null: the drive is not there"},
     "left": or_null(record({"seconds": number(), "at_most": flag()}))
-    | {"description": "how long it takes yet; null: it is over, or nothing is known of it"},
+    | {"description": "the time remaining; null: it is over, or the time is unknown"},
     "entries": several(
         record(
             {
                 "place": whole("0, 1, 2, ..."),
                 **_OF_RUN,
                 "state": text(
-                    "of its run, once that has begun",
+                    "of its run, once that has started",
                     enum=["waiting", "starting", "taken_out", "not_started", "refused", "running",
                           "done", "corrupt", "failed", "cancelled", "interrupted"],
                 ),
-                "run": or_null(whole("the run's number, once it has begun")),
+                "run": or_null(whole("the run's number, once it has started")),
                 "exit_code": or_null(whole("of the run, as of `benchstick run`")),
                 "why": _WHY,
                 "cost": or_null(_COST),
@@ -326,8 +326,8 @@ _START_FIELDS: dict[str, Schema] = {
     "scale": or_null(SCALE),
     "erase": or_null(text("the drive's code, where data is lost", maxLength=200)),
     "unlock": or_null(text("the code once more, of a locked drive", maxLength=200)),
-    "identity_key": or_null(text("as `runs/new` told it", maxLength=600)),
-    "diskseq": or_null(whole("as `runs/new` told it", high=LARGEST)),
+    "identity_key": or_null(text("as `runs/new` shows it", maxLength=600)),
+    "diskseq": or_null(whole("as `runs/new` shows it", high=LARGEST)),
     "medium": or_null(text("as `runs/new` shows it", maxLength=200)),
 }
 _RUN_FIELDS: dict[str, Schema] = {
@@ -339,7 +339,7 @@ _RUN_FIELDS: dict[str, Schema] = {
     "exit_code": or_null(whole("as of `benchstick run`")),
     "why": _WHY,
     "corrupt": several(
-        _FINDING, "comparisons in which read-back data differs; also of a run that goes on"
+        _FINDING, "comparisons in which read-back data differs; also of a running run"
     ),
     "created_utc": UTC,
     "ended_utc": or_null(UTC),
@@ -355,12 +355,12 @@ _RUN_FIELDS: dict[str, Schema] = {
         )
     )
     | {"description": "where it was measured; null on the bench itself"},
-    "drive": record(_DRIVE_FIELDS, "as it was when the run began", rest=ref("Fact")),
+    "drive": record(_DRIVE_FIELDS, "as it was when the run started", rest=ref("Fact")),
     "plan": ref("Plan"),
-    "conditions": anything("what the figures rest on: host, filesystem, queue, drive state"),
+    "conditions": anything("test conditions: host, filesystem, queue, drive state"),
     "result": or_null(ref("Result")),
     "so_far": or_null(ref("Result"))
-    | {"description": "what the steps that are done come to, of a run without a result"},
+    | {"description": "the result of the finished steps, of a run without a result"},
     "steps": several(
         record(
             {
@@ -375,30 +375,30 @@ _RUN_FIELDS: dict[str, Schema] = {
                 "detail": anything(),
             }
         ),
-        "the steps that have begun",
+        "the steps that have started",
     ),
-    "figures": several(ref("Figure")),
+    "figures": several(ref("Measurement")),
     "temperatures": several(_TEMPERATURE),
     "events": several(_EVENT),
 }
-# A figure that other drives' are held against: what is better where more of them are ranked.
+# Of a ranked result: which values are better.
 _BETTER = {
     "type": ["string", "null"],
     "enum": ["higher", "lower", None],
-    "description": "which figures are better; null where that is not known",
+    "description": "which values are better; null where that is not known",
 }
 _CLAIM_FIELDS: dict[str, Schema] = {
     "suite": text(), "figure": text(), "value": number(), "unit": text(),
 }  # fmt: skip
 _CLAIM = record(_CLAIM_FIELDS)
-# Of a model sheet: what it may say, and how it is given.
+# Of a spec sheet: its fields, and how they are given.
 _SIZE: Schema = {"type": ["string", "integer"], "description": "bytes, or a size as 1TB, 1024GiB"}
 _SHEET_FIELDS: dict[str, Schema] = {
     "model": text("of drives, * for any text"),
-    "name": text("the sheet's; the model's own where it is not given"),
+    "name": text("the sheet's; default: the model"),
     "capacity": whole("bytes; only drives of about that size then have this sheet"),
     **{
-        name: number(f"{unit}, held against {' or '.join(names)} of cdm")
+        name: number(f"{unit}, compared with {' or '.join(names)} of cdm")
         for name, (names, unit) in sheets.PLAIN.items()
     },
     "raw_nand": whole("bytes"),
@@ -408,14 +408,14 @@ _SHEET_FIELDS: dict[str, Schema] = {
     "price": number(),
     "currency": text("three letters"),
     "price_date": text("YYYY-MM-DD"),
-    "source": text("where the claims are from"),
+    "source": text("where the specifications are from"),
 }
 _SHEET: dict[str, Schema] = {
     **{
         name: schema if name in ("model", "name") else or_null(schema)
         for name, schema in _SHEET_FIELDS.items()
     },
-    "claims": several(_CLAIM, "of other figures than those above"),
+    "claims": several(_CLAIM, "of other results than those above"),
 }
 _CLAIMED: dict[str, Schema] = {
     "suite": text(),
@@ -429,14 +429,14 @@ _CLAIMED: dict[str, Schema] = {
 }
 
 
-def _beside(description: str, claimed: Mapping[str, Schema], **more: Schema) -> Schema:
-    """A sheet beside a drive."""
+def _spec_sheet(description: str, claimed: Mapping[str, Schema], **more: Schema) -> Schema:
+    """A spec sheet with measured values."""
     return record(
         {
             **more,
             "sheet": record(_SHEET),
             "price_per_gb": or_null(number("of 10^9 bytes, in the sheet's currency")),
-            "claims": several(record(claimed), "each claim beside what was measured"),
+            "claims": several(record(claimed), "each specification with the measured value"),
         },
         description,
     )
@@ -478,7 +478,7 @@ _COMPARED_ROW = record(
         "run": or_null(whole("null: a reference")),
         "label": text(),
         "marked": flag("on the drive under test"),
-        "reference": or_null(whole("id of the reference figure")),
+        "reference": or_null(whole("id of the reference result")),
         "rank": or_null(whole("1 is the best; null where it is not ranked", low=1)),
         "value": _FIGURE_VALUE,
         "min": or_null(number("of the valid passes")),
@@ -488,7 +488,7 @@ _COMPARED_ROW = record(
         "target": or_null(_TARGET),
         "state": text(enum=["valid", "invalid", "skipped", "missing", "reference"]),
         "why": _WHY,
-        "source": or_null(text("of a reference figure")),
+        "source": or_null(text("of a reference result")),
     },
     "one run or reference, the best first",
 )
@@ -497,13 +497,13 @@ _VERDICT_WORD = text(enum=["pass", "fail", "inconclusive"])
 _REASONS = several(
     record(
         {
-            "code": text("stable, as figure-limit"),
+            "code": text("stable, as `figure-limit`"),
             "text": text(),
             "limit": or_null(whole("the limit that it is of")),
         }
     )
 )
-_WANTED = {"type": ["number", "string", "boolean", "array", "null"]}
+_LIMIT_VALUE = {"type": ["number", "string", "boolean", "array", "null"]}
 _VERDICT = document(
     "verdict/1",
     {
@@ -523,7 +523,7 @@ _VERDICT = document(
                 "slot": or_null(text("of the settings")),
             }
         ),
-        "labels": table(text(), "what was scanned or given with it: asset, order, operator"),
+        "labels": table(text(), "what was scanned or typed for it: asset, order, operator"),
         "verdict": _VERDICT_WORD,
         "exit_code": whole(),
         "why": or_null(text("the reason that decided")),
@@ -536,12 +536,12 @@ _VERDICT = document(
                     "what": text(),
                     "op": text(enum=list(OPERATORS)),
                     "state": text(enum=["held", "failed", "unknown"]),
-                    "wanted": _WANTED,
+                    "wanted": _LIMIT_VALUE,
                     "within": or_null(number("percent")),
                     "unit": or_null(text()),
-                    "measured": _WANTED,
-                    "by": or_null(number("how far a failed one is beyond what is wanted")),
-                    "by_percent": or_null(number("the same, of what is wanted")),
+                    "measured": _LIMIT_VALUE,
+                    "by": or_null(number("how far a failed one misses the limit")),
+                    "by_percent": or_null(number("the same in percent of the limit")),
                     "run": or_null(whole("where it was measured")),
                     "code": or_null(text()),
                     "text": or_null(text()),
@@ -575,7 +575,7 @@ _VERDICT = document(
         "ended_utc": UTC,
         "seconds": number(),
     },
-    "what a recipe said of a drive",
+    "the verdict of a recipe on a drive",
 )
 _VERDICT_OF_RUN = record(
     {
@@ -600,8 +600,8 @@ _MISTAKES = several(
 )
 _SHELVED: dict[str, Schema] = {
     "name": text(),
-    "origin": text("where it is from; the stick's go before the uploaded ones, these before those "
-                   "that come with the bench", enum=["stick", "uploaded", "ready"]),
+    "origin": text("where it is from; the stick's override the uploaded ones, these the built-in "
+                   "ones", enum=["stick", "uploaded", "ready"]),
     "path": or_null(text("of one of the stick's")),
     "recipe": or_null(anything("benchstick/recipe/1, as `benchstick recipe show --json` has it")),
     "error": or_null(text("why it is none")),
@@ -622,11 +622,11 @@ _SLOT = record(
         "word": or_null(_VERDICT_WORD),
         "said": _WHY,
         "utc": or_null(UTC),
-        "can": or_null(text("what it may be asked for now", enum=["stop", "again"])),
+        "can": or_null(text("the request that it accepts now", enum=["stop", "again"])),
     },
     "a port of the bench, and the drive in it or that was tested in it last",
 )
-# Every schema that has a name. A document's field `schema` tells which one it is.
+# Every schema that has a name. A document's field `schema` states which one it is.
 _SHARED = or_null(text("what the drive has in common with others that are being tested"))
 
 SCHEMAS: dict[str, Schema] = {
@@ -659,11 +659,11 @@ SCHEMAS: dict[str, Schema] = {
     "Drive": record(
         {
             **_DRIVE_FIELDS,
-            "runs": whole("how many it has under all identities that its label joins"),
+            "runs": whole("how many it has under all identities that its label combines"),
             "last_run": or_null(ref("ListedRun")),
             "running": _RUNNING,
         },
-        "a drive; what else is known stands by name",
+        "a drive; all other known facts by name",
         rest=ref("Fact"),
     ),
     "DriveDocument": record(
@@ -671,7 +671,7 @@ SCHEMAS: dict[str, Schema] = {
             "schema": {"type": "string", "const": "benchstick/drive/1"},
             **_DRIVE_FIELDS,
             "model_sheet": or_null(ref("DriveSheet")),
-            "identities": several(text("its keys: its own, then those that its label joins to it")),
+            "identities": several(text("its own key, then the others that its label combines")),
             "runs": whole("how many runs it has under all of them"),
             "history": several(ref("ListedRun"), "the last of them, the newest first"),
             "running": _RUNNING,
@@ -704,17 +704,17 @@ SCHEMAS: dict[str, Schema] = {
                         "drives": several(text("kernel name")),
                     }
                 ),
-                "links that several of the drives hang on, the narrowest first",
+                "links that several of the drives share, the narrowest first",
             ),
         },
     ),
-    "DriveSheet": _beside(
-        "what the drive's maker claims beside the drive's last complete run of each suite",
+    "DriveSheet": _spec_sheet(
+        "manufacturer's specifications compared with the drive's last complete run of each suite",
         {**_CLAIMED, "run": or_null(whole("null: there is none"))},
     ),
     "Labels": document("labels/1", {"labels": table(text(), "labels by the drive's key")}),
     "Label": document("label/1", {"drive": text(), "label": or_null(text())}),
-    "Figure": record(
+    "Measurement": record(
         {
             "step": text(),
             "name": text("for people: the test and the quantity"),
@@ -730,9 +730,9 @@ SCHEMAS: dict[str, Schema] = {
             "target": _TARGET,
             "state": STATE,
             "why": _WHY,
-            "detail": anything("what the number rests on"),
+            "detail": anything("the data that the value is based on"),
         },
-        "one measured number",
+        "one measured value",
     ),
     "Result": record(
         {"headline": several(_LINE_OF_HEADLINE)},
@@ -753,7 +753,7 @@ SCHEMAS: dict[str, Schema] = {
             "notes": several(text()),
             "state": or_null(text("in which state the drive is tested")),
             "states": several(text()),
-            "departs": several(text(), "where it departs from the published method"),
+            "departs": several(text(), "deviations from the published method"),
             "seconds": number("what it will take"),
             "ends_early": flag("`seconds` is the most that it can take"),
             "bytes_written": whole("to the drive"),
@@ -811,7 +811,7 @@ SCHEMAS: dict[str, Schema] = {
         "run/2",
         {
             **_RUN_FIELDS,
-            "verdicts": several(_VERDICT_OF_RUN, "those that rest on it"),
+            "verdicts": several(_VERDICT_OF_RUN, "those that use it"),
             "queue": or_null(
                 record({"number": whole(), "state": _QUEUE_FIELDS["state"]}, "what it is part of")
             ),
@@ -822,7 +822,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             **_RUN_FIELDS,
             "samples": several(ref("Sample")),
-            "verdicts": several(_VERDICT_OF_RUN, "those that rest on it"),
+            "verdicts": several(_VERDICT_OF_RUN, "those that use it"),
         },
         "the run with its per-second record",
     ),
@@ -873,7 +873,7 @@ SCHEMAS: dict[str, Schema] = {
         "start/1",
         {
             "drive": text(),
-            "identity_key": text("send it with the start: a drive swapped meanwhile is refused"),
+            "identity_key": text("send it with the start: a drive swapped since is refused"),
             "diskseq": or_null(whole("send it with the start")),
             "medium": or_null(text("send it with the start: a card swapped since is refused")),
             "guard": _GUARD,
@@ -904,7 +904,7 @@ SCHEMAS: dict[str, Schema] = {
             "kind": text(enum=["run", "cancel", "clock", "scan", "qa"]),
             "created_utc": UTC,
             "state": _REQUEST_STATE,
-            "run": or_null(whole("the run's number, once it has begun")),
+            "run": or_null(whole("the run's number, once it has started")),
             "answered_utc": or_null(UTC),
             "error": {
                 "description": "why the agent refused it",
@@ -913,9 +913,9 @@ SCHEMAS: dict[str, Schema] = {
                     {"type": "null"},
                 ],
             },
-            "body": anything("what was asked for"),
+            "body": anything("the request itself"),
         },
-        "a wish to the agent and its answer",
+        "a request to the agent and its answer",
     ),
     "Asked": document(
         "request/1",
@@ -924,7 +924,7 @@ SCHEMAS: dict[str, Schema] = {
             "state": {"type": "string", "const": "waiting"},
             "href": text("where the agent's answer will be", format="uri-reference"),
         },
-        "a wish that the agent will take",
+        "a request that the agent will take",
     ),
     "Step": document(
         "step/1",
@@ -955,12 +955,12 @@ SCHEMAS: dict[str, Schema] = {
     "Import": document(
         "import/1",
         {
-            "id": or_null(whole("null: the run was here, and nothing waits for the agent")),
+            "id": or_null(whole("null: the run was already here; the agent has nothing to do")),
             "state": text(enum=["waiting", "done", "refused"]),
             "run": or_null(whole("the run's number here")),
-            "text": text("what there is to say"),
+            "text": text("a message"),
         },
-        "what became of a bundle",
+        "the state of an imported bundle",
     ),
     "Comparison": document(
         "comparison/1",
@@ -1006,15 +1006,15 @@ SCHEMAS: dict[str, Schema] = {
             ),
             "apart": several(
                 record({"name": text(), "unit": text(), "run": whole()}),
-                "figures that one of the runs alone has",
+                "results that only one of the runs has",
             ),
             "charts": several(_COMPARED_CHART),
             "models": several(
-                _beside("claims beside a run", _CLAIMED, run=whole()),
-                "of the runs whose drive has a model sheet",
+                _spec_sheet("specifications compared with a run", _CLAIMED, run=whole()),
+                "of the runs whose drive has a spec sheet",
             ),
         },
-        "runs of one suite beside each other",
+        "runs of one suite compared",
     ),
     "References": document(
         "references/1",
@@ -1034,7 +1034,7 @@ SCHEMAS: dict[str, Schema] = {
                 )
             )
         },
-        "figures that were not measured on this bench",
+        "results that were not measured on this bench",
     ),
     "ReferencesKept": document("references-kept/1", {"kept": whole("how many")}),
     "ReferenceRemoved": document("reference-removed/1", {"id": whole()}),
@@ -1056,7 +1056,7 @@ SCHEMAS: dict[str, Schema] = {
                         "name": text(),
                         "version": or_null(text()),
                         "licence": or_null(text("an SPDX expression")),
-                        "said": or_null(text("what the package itself says")),
+                        "said": or_null(text("what the package itself states")),
                     }
                 )
             ),
@@ -1074,11 +1074,11 @@ SCHEMAS: dict[str, Schema] = {
         "desk/1",
         {
             "agent": flag("whether the agent runs, which tests"),
-            "autostart": text("the recipe that starts by itself in the slots, empty for none"),
+            "autostart": text("the recipe that starts automatically in the slots, empty for none"),
             "slots": several(
-                _SLOT, "in the order of the settings, then the tests beside them, by their port"
+                _SLOT, "in the order of the settings, then the tests at other ports, by port"
             ),
-            "scanner": text("what is to be said of the bench's scanner, empty when none is set"),
+            "scanner": text("state of the bench's scanner, empty when none is set"),
             "ticket": record({kind: text() for kind in KINDS}, "what the next drive gets"),
             "scans": several(
                 record(
@@ -1124,7 +1124,7 @@ SCHEMAS: dict[str, Schema] = {
                 )
             )
         },
-        "what recipes said of drives",
+        "verdicts of recipes on drives",
     ),
     "Verdict": _VERDICT,
     "RecipeCheck": document(
@@ -1132,7 +1132,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             "file": text(),
             "mistakes": _MISTAKES,
-            "lines": several(text(), "what it says in words; none where it has mistakes"),
+            "lines": several(text(), "the recipe in words; none where it has errors"),
         },
     ),
     "Recipes": document("recipes/1", {"recipes": several(record(_SHELVED))}),
@@ -1141,7 +1141,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             **_SHELVED,
             "text": text("its TOML"),
-            "lines": several(text(), "what it says in words"),
+            "lines": several(text(), "the recipe in words"),
             "uploaded_utc": {**or_null(UTC), "description": "of one that was uploaded"},
         },
     ),
@@ -1152,18 +1152,18 @@ SCHEMAS: dict[str, Schema] = {
             "recipe": or_null(text()),
             "recipes": several(
                 record({"name": text(), "about": text(), "why_not": _WHY}),
-                "those without mistakes; `why_not`: why one is not for this drive",
+                "those without errors; `why_not`: why one does not match this drive",
             ),
             "lines": several(text(), "the recipe in words"),
             "runs": several(record({"suite": text(), "cost": or_null(_COST), "why": _WHY})),
             "destroys": flag("the drive's code must be typed"),
             "shared": _SHARED,
         },
-        "what a test by a recipe would do",
+        "what a test with a recipe would do",
     ),
     "RecipeRemoved": document("recipe-removed/1", {"name": text()}),
     "Appliance": {
-        **anything("what a booted stick says of itself"),
+        **anything("what a booted stick reports of itself"),
         "required": ["schema", "persistent", "why", "stick"],
     },
     "Status": document(
@@ -1173,7 +1173,7 @@ SCHEMAS: dict[str, Schema] = {
             "running": several(whole()),
             "scanned_utc": or_null(UTC),
             "agent": flag("whether the agent runs, which watches drives and takes requests"),
-            "pin": flag("whether one signs in with a PIN"),
+            "pin": flag("whether sign-in needs a PIN"),
             "signed_in": flag(),
             "notices": several(text()),
         },
@@ -1211,9 +1211,7 @@ SCHEMAS: dict[str, Schema] = {
         },
         "without the tokens themselves, which nobody can read again",
     ),
-    "NewToken": document(
-        "token/1", {"name": text(), "token": text("told this once, then never again")}
-    ),
+    "NewToken": document("token/1", {"name": text(), "token": text("shown only this once")}),
     # ---- bodies
     "TokenBody": record(
         {
@@ -1249,7 +1247,7 @@ SCHEMAS: dict[str, Schema] = {
                     may_lack=("params", "target", "fs", "scale"),
                 )
                 | {"additionalProperties": False},
-                "description": "in the order in which they are carried out",
+                "description": "in the order in which they run",
             },
         },
         may_lack=("erase", "unlock", "identity_key", "diskseq", "medium"),
@@ -1257,12 +1255,12 @@ SCHEMAS: dict[str, Schema] = {
     "LabelBody": record(
         {
             "drive": text("its code", maxLength=200, pattern=LINE),
-            "label": text("empty: take it away", maxLength=60, pattern=LINE),
+            "label": text("empty: remove it", maxLength=60, pattern=LINE),
         }
     ),
     "ScanBody": record({"text": text("what was scanned", maxLength=MOST_CHARACTERS)}),
     "SlotBody": record(
-        {"do": text("end its countdown or test, or count down anew", enum=["stop", "again"])}
+        {"do": text("end its countdown or test, or restart the countdown", enum=["stop", "again"])}
     ),
     "RecipeBody": record(
         {
@@ -1282,7 +1280,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "RecipeCheckBody": record(
         {
-            "name": text("for the places of its mistakes", pattern="^[a-z0-9][a-z0-9._-]{0,59}$"),
+            "name": text("for the error messages", pattern="^[a-z0-9][a-z0-9._-]{0,59}$"),
             "text": text("its TOML", maxLength=60_000),
         },
         may_lack=("name",),
@@ -1299,7 +1297,7 @@ SCHEMAS: dict[str, Schema] = {
             "pin": text("six digits, spaces do not count", maxLength=200),
             "key": text("of the link that the terminal shows", maxLength=200),
         },
-        "one of the two; `key` goes first",
+        "one of the two; `key` overrides `pin`",
         may_lack=("pin", "key"),
     )
     | {"anyOf": [{"required": ["pin"]}, {"required": ["key"]}]},
@@ -1323,7 +1321,7 @@ SCHEMAS: dict[str, Schema] = {
         may_lack=[name for name in (*_SHEET_FIELDS, "claim") if name != "model"],
     ),
     "BundleBody": text("a bundle, as `runs/N/bundle` makes it", contentMediaType="application/zip"),
-    "NoBody": {"type": "object", "maxProperties": 0, "description": "nothing is asked for"},
+    "NoBody": {"type": "object", "maxProperties": 0, "description": "empty"},
 }
 # What is sent in has no other fields.
 for _name, _schema in SCHEMAS.items():

@@ -234,10 +234,10 @@ BAD: dict[str, tuple[Callable[[Files], bytes], str]] = {
     "deep": (added("artefacts/00-x/y/z"), "is no file of a bundle"),
     "folder": (added("artefacts/00-x/"), "is no file of a bundle"),
     "dots": (added("artefacts/00-../x"), "is no file of a bundle"),
-    "link": (zipped(with_link), "a plain file is wanted"),
+    "link": (zipped(with_link), "expected a regular file"),
     "changed": (
         lambda files: repacked({**files, "run.json": files["run.json"] + b" "}, hashes=False),
-        "bytes are wanted",
+        "run.json: expected ",
     ),
     "damaged": (
         lambda files: repacked(
