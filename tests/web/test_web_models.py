@@ -128,7 +128,7 @@ def test_a_file_is_taken_as_well(signed_in: SignedIn) -> None:
         ({"claim_figure": ["", ""]}, "claim 1: figure: is empty"),
         ({"claim_suite": ["nix", "das"]}, "claim 1: suite: 'nix' is none"),
         ({"name": "x\x00y"}, "name: has control characters"),
-        ({"edit": "x"}, "edit: a whole number"),
+        ({"edit": "x"}, "edit: expected a whole number"),
     ],
 )
 def test_a_mistake_is_told_and_what_was_typed_stays(

@@ -347,7 +347,7 @@ def test_it_prints_with_heads_on_each_page_and_headings_beside_what_they_name(
         broken = [text for text in texts if text.count("file on exfat") > 3]
         assert len(broken) > 1
         for text in broken:
-            assert re.search(r"Figure\s+Pass\s+Value\s+Unit\s+Target\s+State", text)
+            assert re.search(r"Result\s+Pass\s+Value\s+Unit\s+Target\s+State", text)
         for text in texts:
             assert text.strip().splitlines()[-1].strip() not in headings
             # What is for the screen alone.
