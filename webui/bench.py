@@ -37,7 +37,7 @@ class Visitor:
     token: str | None = None
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         return self.session is not None or self.token is not None
 
 
@@ -82,7 +82,7 @@ def register(app: Flask, bench: Bench) -> None:
 
 class Scan(NamedTuple):
     """The agent's last scan: its UTC time, None before any, the drives, and the links that several
-    of them hang on, the narrowest first (`shared` of the `benchstick/drives/1` document)."""
+    of them share, the narrowest first (`shared` of the `benchstick/drives/1` document)."""
 
     utc: str | None
     drives: list[dict[str, Any]]
@@ -90,8 +90,8 @@ class Scan(NamedTuple):
 
 
 def drives_seen() -> Scan:
-    """The agent's last scan, the operators' labels filled in, and `worse`, which an agent of an
-    older version did not tell."""
+    """The agent's last scan, with the operators' labels, and with `worse`, which older agents did
+    not record."""
     scan = records.drives_seen(reader())
     if scan is None:
         return Scan(None, [], [])

@@ -28,7 +28,7 @@ def _ask(value: object) -> int:
     """Ask the agent to set the clock; the request's id."""
     browser = optional_whole(value, "ms")
     if browser is None:
-        raise BadInput("ms: the time in milliseconds is wanted", field="ms")
+        raise BadInput("ms: expected the time in milliseconds", field="ms")
     body = clock.wish(browser / 1000)
     if not clock.may_be_set():
         raise WebError(409, "clock", "The clock is kept right by this machine's system or by NTP.")

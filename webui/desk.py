@@ -1,7 +1,6 @@
-"""The page of the QA desk: the slots, what was scanned and waits for the next drive, what is still
-to be told.
+"""The page of the QA desk: slots, data scanned for the next drive, pending webhook messages.
 
-A scan only asks the agent to keep it. It confirms, starts and stops nothing.
+A scan only asks the agent to save it. It confirms, starts and stops nothing.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def api_scan() -> Response:
 
 @bp.post("/api/v1/desk/drop")
 def api_drop() -> Response:
-    """Forget what waits; answers 202 with a request."""
+    """Clear scanned data; answers 202 with a request."""
     no_body()
     number = _ask({"drop": True})
     return reply_request(number, url_for("start.api_request", number=str(number)))

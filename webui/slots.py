@@ -1,6 +1,6 @@
-"""The bench's slots in the page: what becomes of the drive in each, and how to stop or repeat it.
+"""The bench's slots in the page: the state of each drive, and how to stop or repeat its test.
 
-Starting a test is the agent's alone; the page asks it to stop one or to count down anew.
+Only the agent starts a test; the page asks it to stop one or to restart the countdown.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _ask(name: str, action: object) -> int:
     if slot is None:
         raise not_found(f"Slot {name[:60]}: the bench has no such slot.")
     if action not in WISHES:
-        raise BadInput(f"do: one of {', '.join(WISHES)} is wanted", field="do")
+        raise BadInput(f"do: expected one of {', '.join(WISHES)}", field="do")
     if not run_queries.agent_runs():
         raise WebError(409, "no_agent", "no agent is running, which tests: benchstick agent")
     return records.add_request(writer(), "qa", {"slot": name, "do": action})
@@ -55,7 +55,7 @@ def ask(name: str) -> BaseResponse:
 
 @bp.post("/api/v1/desk/slots/<path:name>")
 def api_ask(name: str) -> Response:
-    """`{"do": "stop"}` ends its countdown or test, `again` counts down anew; answers 202 with a
-    request."""
+    """`{"do": "stop"}` ends its countdown or test, `again` restarts the countdown; answers 202
+    with a request."""
     number = _ask(name, json_body(("do",)).get("do"))
     return reply_request(number, url_for("start.api_request", number=str(number)))

@@ -234,10 +234,10 @@ BAD: dict[str, tuple[Callable[[Files], bytes], str]] = {
     "deep": (added("artefacts/00-x/y/z"), "is no file of a bundle"),
     "folder": (added("artefacts/00-x/"), "is no file of a bundle"),
     "dots": (added("artefacts/00-../x"), "is no file of a bundle"),
-    "link": (zipped(with_link), "a plain file is wanted"),
+    "link": (zipped(with_link), "expected a regular file"),
     "changed": (
         lambda files: repacked({**files, "run.json": files["run.json"] + b" "}, hashes=False),
-        "bytes are wanted",
+        "run.json: expected ",
     ),
     "damaged": (
         lambda files: repacked(
@@ -296,7 +296,7 @@ def test_what_unpacks_to_too_much_is_not_unpacked(
                 keep_bundle(other, bomb)
     with monkeypatch.context() as patch:
         patch.setattr(bundle, "LARGEST_DOCUMENT", 10)
-        with pytest.raises(BadInput, match=r"manifest.json: at most"):
+        with pytest.raises(BadInput, match=r"manifest.json: expected at most"):
             keep_bundle(other, small)
     # A file that holds more than its head says is read no further than that.
     name = b"artefacts/00-x/stdout"

@@ -184,9 +184,9 @@ def lie(document: Json, **changes: Any) -> Json:
         (lambda found: lie(found, failures=[{"code": "x"}]), "is missing"),
         (lambda found: lie(found, limits=[{}]), "is missing"),
         (lambda found: lie(found, drive={}), "is missing"),
-        (lambda found: lie(found, labels={"asset": 1}), "text is wanted"),
+        (lambda found: lie(found, labels={"asset": 1}), "expected text"),
         (lambda found: lie(found, ended_utc="yesterday"), "a time"),
-        (lambda found: lie(found, seconds="1"), "a number is wanted"),
+        (lambda found: lie(found, seconds="1"), "expected a number"),
     ],
 )
 def test_what_is_no_verdict_keeps_the_whole_bundle_out(

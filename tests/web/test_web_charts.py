@@ -124,7 +124,7 @@ def test_consistency_is_drawn_as_dots_on_log_and_linear_axes(
     # Dots are not joined: nothing lies between the fast part and the next.
     assert not has(colour_at(page, 0, made_charts.FELL - 0.5, 45_000), LIGHT_READ)
     assert page.locator(".charts p").all_inner_texts() == [
-        "On this scale there is no 0: it is drawn at the lower edge."
+        "Log scale: zero values are drawn at the bottom edge."
     ]
     assert len(latency["data"]) == 3
 
@@ -262,7 +262,7 @@ def test_a_long_run_has_few_points_and_a_band(watched: Watched, runs: dict[str, 
     assert 20 < around[0] < 120
     assert around[1] < 20
     notes = page.locator(".charts .card").first.locator("p").all_inner_texts()
-    assert notes[0].startswith("Each point is a mean over several seconds")
+    assert notes[0].startswith("Each point averages several seconds")
     assert notes[-1] == (
         "IOPS from the drive's counters: fio's log came late: 2400 ms after the line before."
     )

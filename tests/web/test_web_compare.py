@@ -98,7 +98,7 @@ def test_a_pass_that_does_not_count_is_told(client: Browser, bench: Bench) -> No
         ("?runs=3,999999", "run 999999: there is no such run"),
         ("?runs=3,3", "run 3 is named twice"),
         ("?runs=3&mark=4", "mark: run 4 is not one of those compared"),
-        ("?runs=3&mark=x", "mark: a whole number"),
+        ("?runs=3&mark=x", "mark: expected a whole number"),
         ("?runs=1,3", "run 1 is on the practice drive"),
         ("?runs=" + ",".join(str(n) for n in range(1, 20)), "at most 12"),
     ],

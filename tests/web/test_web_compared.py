@@ -101,7 +101,7 @@ def test_pdf_and_csv_have_every_figure_of_the_json(
     document = client.get(f"/api/v1/compare?{query}").json
     expected = [(item, row) for item in document["figures"] for row in item["rows"]]
     assert len(expected) >= least
-    pdf_rows = list(table_of(client.get(f"/compare/report.pdf?{query}").data, "All figures", 9))
+    pdf_rows = list(table_of(client.get(f"/compare/report.pdf?{query}").data, "All results", 9))
     rows = list(csv.DictReader(io.StringIO(client.get(f"/compare/figures.csv?{query}").text)))
     assert len(pdf_rows) == len(rows) == len(expected)
     for (item, row), cells, line in zip(expected, pdf_rows, rows, strict=True):
@@ -138,11 +138,11 @@ def test_pdf_and_csv_have_every_figure_of_the_json(
 def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str]) -> None:
     document = client.get(f"/api/v1/compare?{compared['cdm']}").json
     page = client.get(f"/compare/report.html?{compared['cdm']}").text
-    assert "These runs differ in more than the drive" in page
+    assert "Test conditions differ between these runs" in page
     assert "<td>USB 10 Gb/s</td><td>USB 480 Mb/s</td>" in page.replace(' class="whole"', "")
     assert page.count('<figure class="ranks">') == len(document["figures"]) > 8
     # In words and in its colour, once in each figure.
-    (bars,) = re.findall(r"<h2>Figures in MB/s.*?<h2>", page, re.S)
+    (bars,) = re.findall(r"<h2>Results in MB/s.*?<h2>", page, re.S)
     drawings = re.findall(r"<svg .*?</svg>", bars, re.S)
     for drawing in drawings:
         assert len(re.findall(rf"font-weight=\"bold\">[^<]*(?:<title>[^<]*</title>)?[^<]*"
@@ -150,7 +150,7 @@ def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str
         assert drawing.count(f'fill="{COLOURS["accent"]}"') == 1
     assert "in 3 passes" in drawings[0]
     assert "reference, not measured here: its maker&#x27;s page" in page
-    assert "model sheet Any drive" in page
+    assert "spec sheet Any drive" in page
     assert "0.090 EUR" in page
     charts = client.get(f"/compare/report.html?{compared['charts']}").text
     assert charts.count('<figure class="chart"') == 2
@@ -201,7 +201,7 @@ def test_bars_are_as_long_as_their_values_and_spread_is_drawn() -> None:
     assert (second.low, second.high) == pytest.approx((0.8 * second.length, 1.2 * second.length),
                                                       abs=0.02)  # fmt: skip
     assert third.length == 0
-    assert third.said == "invalid · buffered"
+    assert third.detail == "invalid · buffered"
     root = ElementTree.fromstring(standalone(ranks))
     fills = [path for path in root.iter(f"{SVG}path") if path.get("fill") in
              (COLOURS["accent"], COLOURS["seventh"])]  # fmt: skip

@@ -71,7 +71,7 @@ def test_cards_come_and_go_with_their_drives(watched: Watched, bench: Bench, plu
     # Whoever works with the keyboard is where he was.
     expect(facts).to_be_focused()
     see(bench, *(make() for make in sample.ALL))
-    expect(cards.filter(has_text="Connected worse than it can be")).to_have_count(1)
+    expect(cards.filter(has_text="Not running at full speed")).to_have_count(1)
     expect(page.locator("#news")).to_contain_text("was plugged in.")
     see(bench)
     expect(page.get_by_role("heading", name="No drive is plugged in")).to_be_visible()

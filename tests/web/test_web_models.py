@@ -49,7 +49,7 @@ def test_a_sheet_of_the_form_stands_beside_the_figures(signed_in: SignedIn, benc
     assert "1024 GiB, 10.0 % more than its capacity" in text
     assert re.search(rf"SEQ1M Q8T1 read cdm, run {bench.numbers['cdm']} 1050 MB/s "
                      r"10\d\d\.\d MB/s 101 %", text)  # fmt: skip
-    assert re.search(r"RND4K Q1T1 read latency .* 100 µs \d+ µs 14\d %; less is better", text)
+    assert re.search(r"RND4K Q1T1 read latency .* 100 µs \d+ µs 14\d %; lower is better", text)
     told = signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["model_sheet"]
     assert told["price_per_gb"] == 0.0899
     query = f"runs={bench.numbers['cdm']},{bench.numbers['slow']}"
@@ -128,7 +128,7 @@ def test_a_file_is_taken_as_well(signed_in: SignedIn) -> None:
         ({"claim_figure": ["", ""]}, "claim 1: figure: is empty"),
         ({"claim_suite": ["nix", "das"]}, "claim 1: suite: 'nix' is none"),
         ({"name": "x\x00y"}, "name: has control characters"),
-        ({"edit": "x"}, "edit: a whole number"),
+        ({"edit": "x"}, "edit: expected a whole number"),
     ],
 )
 def test_a_mistake_is_told_and_what_was_typed_stays(

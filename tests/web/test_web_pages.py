@@ -76,7 +76,7 @@ def test_the_page_says_what_its_twin_lists_as_worse_also_of_an_older_agents_scan
         said = "; ".join(item["text"] for item in drive["worse"])
         assert client.get(f"/api/v1/drives/{drive['code']}").json["worse"] == drive["worse"]
         for path in ("/drives", f"/drives/{drive['code']}", f"/runs/new?drive={drive['code']}"):
-            assert f"Connected worse than it can be: {said}." in words(client.get(path).text), path
+            assert f"Not running at full speed: {said}." in words(client.get(path).text), path
 
 
 def test_a_run_of_an_older_version_tells_what_was_worse(client: Browser, bench: Bench) -> None:
@@ -429,7 +429,7 @@ def test_a_cdm_result_has_grid_passes_verdict_and_commands(client: Browser, benc
     assert "SEQ128K Q32T1" in text
     assert "1060.8" in text
     assert "works Q32 is 8.5 times Q1" in text
-    assert "device and tool within 0.08 %" in text
+    assert "drive counters and fio agree within 0.08 %" in text
     assert "fio --thread --output-format=json" in text
     assert "SEQ 1MiB (Q= 8, T= 1):" in text
     assert f"/runs/{bench.numbers['cdm']}/steps/1/fio.json" in html

@@ -572,7 +572,7 @@ def test_what_drives_under_test_leave_of_a_link_is_told_before_the_start(
     fast = sample.fast()
     (said,) = told(SLOW)
     assert said is not None
-    assert said.startswith("USB hub 1-4 carries ")
+    assert said.startswith("USB hub 1-4 is shared with ")
     assert "500 MB/s at most, 250 for each" in said
     assert told(fast.code) == {None}
     key = sample.slow().identity.key()

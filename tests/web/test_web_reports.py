@@ -121,7 +121,7 @@ def test_the_pdf_has_every_figure_of_the_json(client: Browser, bench: Bench) -> 
 
 
 def figure_rows(data: bytes) -> Iterator[list[str]]:
-    """The cells of each row under "All figures": a row begins at the left edge, and each of its
+    """The cells of each row under "All results": a row begins at the left edge, and each of its
     cells under the one that has its column's name."""
     pieces: list[tuple[float, float, str]] = []
 
@@ -133,7 +133,7 @@ def figure_rows(data: bytes) -> Iterator[list[str]]:
     for page in reader.pages:
         page.extract_text(visitor_text=seen)
     texts = [text for _, _, text in pieces]
-    begin, end = texts.index("All figures") + 1, texts.index("Steps")
+    begin, end = texts.index("All results") + 1, texts.index("Steps")
     row: list[str] = []
     last = math.inf
     for x, y, text in pieces[begin:end]:
@@ -141,7 +141,7 @@ def figure_rows(data: bytes) -> Iterator[list[str]]:
             continue
         # The first line of the first cell is above all others of its row, and below the last row.
         if x == 42 and not (row and len(row) == 1):
-            if row and row[0] != "Figure":
+            if row and row[0] != "Result":
                 yield row
             row = [text]
         elif y == last or len(row) < 6:
@@ -347,7 +347,7 @@ def test_it_prints_with_heads_on_each_page_and_headings_beside_what_they_name(
         broken = [text for text in texts if text.count("file on exfat") > 3]
         assert len(broken) > 1
         for text in broken:
-            assert re.search(r"Figure\s+Pass\s+Value\s+Unit\s+Target\s+State", text)
+            assert re.search(r"Result\s+Pass\s+Value\s+Unit\s+Target\s+State", text)
         for text in texts:
             assert text.strip().splitlines()[-1].strip() not in headings
             # What is for the screen alone.

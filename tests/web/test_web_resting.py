@@ -17,7 +17,7 @@ def test_the_block_layers_settings_are_told_in_words() -> None:
     kept = {"scheduler": "[none] mq-deadline", "nomerges": "0", "max_sectors_kb": "1280",
             "nr_requests": "128", "write_cache": "write back"}  # fmt: skip
     assert rows(queue=kept) == {
-        "Queue": "scheduler none · the kernel keeps 128 requests · requests of at most 1280 KiB"
+        "Queue": "scheduler none · kernel queue size 128 · requests of at most 1280 KiB"
         " · write cache: write back"
     }
     assert rows(queue={"max_sectors_kb": "many", "scheduler": "kyber"}) == {

@@ -68,7 +68,7 @@ def test_values_in_a_text_are_escaped_once_and_shown_as_they_are(
 
 @pytest.mark.parametrize(
     ("recorded", "shown"),
-    [("corrupt", "data corrupt"), ("here", "not tested"), ("taken_out", "taken out"),
+    [("corrupt", "data corrupt"), ("here", "not tested"), ("taken_out", "removed"),
      ("asset", "asset tag"), ("running", "running"), (None, "None")],
 )  # fmt: skip
 def test_recorded_states_are_shown_in_words(app: Flask, recorded: Any, shown: str) -> None:

@@ -147,7 +147,7 @@ def test_a_form_of_an_earlier_session_comes_back_as_well(signed_in: SignedIn, be
     before = bench.count("requests")
     answer = signed_in.client.post("/runs", data=START)
     assert answer.status_code == 403
-    assert "This form is out of date" in answer.text
+    assert "This form has expired" in answer.text
     assert sorted(parse_qsl(urlsplit(way_back(answer)).query)) == sorted(CHOSEN)
     assert bench.count("requests") == before
 
