@@ -1,7 +1,7 @@
 """Runs inside a guest whose USB drives are throttled from outside; prints one JSON document.
 
 Started by test_throttled.py. On each drive one `das` pass of 20 s and more each way, then raw fio
-with files of the same sizes on the same filesystem; then, with limits that the host has set by then,
+with files of the same sizes on the same filesystem; then, with other limits that the host sets,
 `cdm` on the raw drive for 20 s each way, and its own fio command by hand.
 """
 
