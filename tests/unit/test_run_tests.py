@@ -86,12 +86,12 @@ def test_the_longest_file_of_vm_starts_first(
     (level,) = (level for level in run_tests.LEVELS if level.name == "vm")
     saved = tmp_path / "durations.tsv"
     saved.write_text(
-        "10.0\ttests/vm/test_page.py::test_a\n300.0\ttests/vm/test_twins.py::test_b[x]\n"
+        "10.0\ttests/vm/test_page.py::test_a\n300.0\ttests/vm/test_duplicate_serials.py::test_b[x]\n"
         "900.0\ttests/vm/guest/test_lost.py::test_c\n"
     )
     monkeypatch.setattr(run_tests, "DURATIONS", saved)
     files = [stem for part in run_tests.vm_parts(level) for stem in part.files]
-    assert files[:2] == ["test_twins", "test_page"]
+    assert files[:2] == ["test_duplicate_serials", "test_page"]
 
 
 def test_each_guest_file_is_in_one_boot() -> None:

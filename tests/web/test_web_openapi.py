@@ -114,8 +114,8 @@ def test_its_names_and_limits_are_those_of_the_code() -> None:
     names = {
         "Filesystem/anyOf/0": FILESYSTEMS,
         "Bottleneck/properties/code": CODES,
-        "Figure/properties/metric": [str(item) for item in Metric],
-        "Figure/properties/statistic/anyOf/0": [str(item) for item in Statistic],
+        "Measurement/properties/metric": [str(item) for item in Metric],
+        "Measurement/properties/statistic/anyOf/0": [str(item) for item in Statistic],
         "LimitResult/properties/op": OPERATORS,
         "Desk/properties/slots/items/properties/state": [*SLOT_STATES, "unknown"],
         "Desk/properties/scans/items/properties/kind": KINDS,
