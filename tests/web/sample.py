@@ -233,7 +233,7 @@ class Story:
         self.n = 0
 
     def tell(self, steps: int | None = None, spoil: str | None = None) -> None:
-        """Record the first `steps` steps, by default all. `spoil` makes that step's results invalid."""
+        """Record the first `steps` steps, or all. `spoil` makes that step's results invalid."""
         for index, step in enumerate(self.plan.steps[:steps]):
             folder = f"runs/{self.uuid}/{index:02d}-step"
             self.record.step_begins(index, step.name, step.kind, self.t, folder)

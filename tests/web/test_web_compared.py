@@ -282,4 +282,4 @@ def test_the_charts_come_before_many_results_and_after_few(
     for name, first in (("charts", True), ("atto", False)):
         page = client.get(f"/compare?{compared[name]}").text
         assert page.count("<h2>Charts</h2>") == 1
-        assert (page.index("<h2>Charts</h2>") < page.index("<h2>Figures in ")) is first
+        assert (page.index("<h2>Charts</h2>") < page.index("<h2>Results in ")) is first

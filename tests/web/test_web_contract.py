@@ -29,8 +29,8 @@ CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance",
     "response_headers_conformance", "response_schema_conformance",
 )  # fmt: skip
-# For each operation, in addition to those from the document's own examples and limits. The generator
-# is deterministic: the same document gives the same requests.
+# For each operation, in addition to those from the document's own examples and limits. The
+# generator is deterministic: the same document gives the same requests.
 EXAMPLES = 5
 LEFT_OUT = {"logout": "it ends the session with which all others are asked"}
 
