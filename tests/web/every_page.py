@@ -36,7 +36,7 @@ RUNS = ("das", "cdm", "slow", "lost", "practice", "running", "corrupt")
 
 def add_to(home: Path, numbers: dict[str, Any]) -> None:
     """Give the sample bench what some pages need: a request, a token, runs with charts, an import,
-    a reference figure, a model sheet."""
+    a reference result, a spec sheet."""
     with contextlib.closing(open_writer(home)) as db:
         body = {"drive": "practice", "suite": "cdm", "params": {}}
         numbers["request"] = add_request(db, "run", body)
@@ -185,7 +185,7 @@ def add_queue(db: sqlite3.Connection, numbers: Mapping[str, Any]) -> int:
 
 
 def furnish(db: sqlite3.Connection) -> dict[str, int]:
-    """An import that was refused, a reference figure and a model sheet: their ids."""
+    """A refused import, a reference result and a spec sheet: their ids."""
     upload = imported_runs.add_upload(db, b"x")
     imported_runs.answer_upload(db, upload, None, "bundle: it is no bundle")
     reference_results.add(

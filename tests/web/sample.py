@@ -201,7 +201,7 @@ USB_2 = 40.0
 
 
 class Story:
-    """A run told step by step with invented but steady numbers."""
+    """A run that is recorded step by step with invented but steady numbers."""
 
     def __init__(self, home: Path, db: sqlite3.Connection, plan: Plan, drive: Drive) -> None:
         self.plan, self.drive = plan, drive
@@ -233,7 +233,7 @@ class Story:
         self.n = 0
 
     def tell(self, steps: int | None = None, spoil: str | None = None) -> None:
-        """The first `steps` steps, all without it. `spoil` makes that step's figures invalid."""
+        """Record the first `steps` steps, or all. `spoil` makes that step's results invalid."""
         for index, step in enumerate(self.plan.steps[:steps]):
             folder = f"runs/{self.uuid}/{index:02d}-step"
             self.record.step_begins(index, step.name, step.kind, self.t, folder)
@@ -376,7 +376,7 @@ class Story:
 
 
 def start(home: Path, db: sqlite3.Connection, suite: str, drive: Drive, **wishes: Any) -> Story:
-    """A run that has begun. `params`, `fs`, `scale`, `target` as `make_plan` takes them."""
+    """A run that has started. `params`, `fs`, `scale`, `target` as `make_plan` takes them."""
     params = wishes.pop("params", {})
     plan = registry.make_plan(suite, drive.to_json(), params, ram=32 << 30, **wishes)
     return Story(home, db, plan, drive)
@@ -384,7 +384,7 @@ def start(home: Path, db: sqlite3.Connection, suite: str, drive: Drive, **wishes
 
 def give_times(db: sqlite3.Connection, running: float) -> None:
     """Give the runs times that agree with how long they took: the finished ones one after another,
-    the last of them ended two minutes ago; the one that is running began `running` seconds ago."""
+    the last of them ended two minutes ago; the running one started `running` seconds ago."""
     now = datetime.datetime.now(datetime.UTC)
 
     def utc(ago: float) -> str:
@@ -411,7 +411,7 @@ def give_times(db: sqlite3.Connection, running: float) -> None:
             ).fetchall():
                 t = seconds if event["t"] is None else event["t"]
                 db.execute("UPDATE events SET utc = ? WHERE id = ?", (utc(age - t), event["id"]))
-            # Somebody chose the next one meanwhile.
+            # The user selects the next one in this time.
             ago += 180
 
 

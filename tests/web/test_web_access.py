@@ -258,7 +258,7 @@ def test_wrong_pins_are_limited(network_app: Flask, pin: Pin, key: LoginKey) -> 
     other = {"REMOTE_ADDR": "192.0.2.7"}
     answer = client.post("/login", data={"secret": pin.digits}, environ_base=other)
     assert answer.status_code == 303
-    # The link of the terminal is no guess: it opens the page meanwhile.
+    # The link of the terminal is no guess: it opens the page during the delay.
     assert browser(network_app).get(f"/login?key={key.current}").status_code == 303
 
 

@@ -146,12 +146,14 @@ def test_its_page_is_the_same_and_says_where_it_comes_from(
     assert "Imported " in there.get(f"/runs/{number}/report.html").text
 
 
-def test_the_same_bundle_is_told_and_not_doubled(bench: Bench, other: Path, das: bytes) -> None:
+def test_the_same_bundle_is_reported_and_not_stored_twice(
+    bench: Bench, other: Path, das: bytes
+) -> None:
     first = keep_bundle(other, das)
     before = counts(other)
     assert keep_bundle(other, das) == (first[0], False)
     assert counts(other) == before
-    # Made by the other bench it is still the same run, and tells of the bench that measured.
+    # Packed by the other bench it is still the same run, and names the bench that measured.
     again = packed(other, first[0])
     assert json.loads(unpacked(again)["manifest.json"])["bench"] == json.loads(
         unpacked(das)["manifest.json"]
@@ -399,24 +401,24 @@ def test_whatever_is_taken_can_be_shown(
 @pytest.mark.parametrize(
     "change",
     [
-        lambda found: found["columns"].pop(),
-        lambda found: found["rows"].insert(0, found["rows"][0]),
-        lambda found: found["rows"][0].pop(),
-        lambda found: found["rows"][0].__setitem__(1, "x"),
-        lambda found: found["rows"][0].__setitem__(4, -1),
-        lambda found: found["rows"][0].__setitem__(3, 10**6),
-        lambda found: found["rows"][0].__setitem__(4, 2**70),
+        lambda samples: samples["columns"].pop(),
+        lambda samples: samples["rows"].insert(0, samples["rows"][0]),
+        lambda samples: samples["rows"][0].pop(),
+        lambda samples: samples["rows"][0].__setitem__(1, "x"),
+        lambda samples: samples["rows"][0].__setitem__(4, -1),
+        lambda samples: samples["rows"][0].__setitem__(3, 10**6),
+        lambda samples: samples["rows"][0].__setitem__(4, 2**70),
     ],
 )
 def test_samples_of_another_shape_are_refused(
     other: Path, small: bytes, change: Callable[[Any], Any]
 ) -> None:
-    def made(document: Any) -> Any:
+    def with_change(document: Any) -> Any:
         change(document)
         return document
 
     with pytest.raises(BadInput, match=r"samples.json"):
-        keep_bundle(other, changed(small, "samples.json", made))
+        keep_bundle(other, changed(small, "samples.json", with_change))
     assert counts(other)[0] == 0
 
 
@@ -458,10 +460,10 @@ def test_an_upload_is_checked_then_taken_by_the_agent(
     }  # fmt: skip
     assert counts(other)[0] == 1
     assert counts(other)[-1] == 0
-    # Again: told at once, and nothing waits.
+    # Again: the answer comes at once, and nothing is pending.
     answer = send_bundle(there, das)
     assert answer.location == "/runs/1?here=1"
-    assert "It was here before" in there.client.get(answer.location).text
+    assert "Already imported" in there.client.get(answer.location).text
     assert counts(other)[-1] == 0
 
 
@@ -499,7 +501,7 @@ def test_a_bad_upload_is_refused_at_once(
     assert counts(other)[-1] == 0
 
 
-def test_a_large_upload_is_refused_and_told(there: SignedIn, other: Path) -> None:
+def test_a_large_upload_is_refused_with_a_message(there: SignedIn, other: Path) -> None:
     body, kind = bytes(gate.LARGEST_BUNDLE + 1), "multipart/form-data; boundary=x"
     answer = there.client.post("/imports", data=body, content_type=kind)
     assert answer.status_code == 413
@@ -558,7 +560,7 @@ def test_from_file_to_page_in_a_browser(
         watched = Watched(page, base)
         watched.go(f"/login?key={key.current}")
         watched.go("/runs")
-        page.get_by_text("Import a run of another bench…").click()
+        page.get_by_text("Import a run from another bench…").click()
         page.get_by_label("Bundle").set_input_files(tmp_path / "run.zip")
         page.get_by_role("button", name="Import").click()
         expect(page.get_by_role("status")).to_contain_text("waits for the agent")

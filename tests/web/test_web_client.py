@@ -56,18 +56,18 @@ def client(url: str, *argv: str, token: str | None = None) -> subprocess.Complet
 def agent(
     bench: Bench, answer: Callable[[sqlite3.Connection, int], None]
 ) -> Iterator[list[object]]:
-    """Answers the next wish in the agent's place; gives what was wished for."""
-    wished: list[object] = []
+    """Answers the next request in the agent's place; gives the requests."""
+    requests: list[object] = []
 
     def work() -> None:
         with contextlib.closing(open_writer(bench.home)) as db:
             (row,) = wait_for(lambda: records.open_requests(db))
-            wished.append(json.loads(row["body_json"]))
+            requests.append(json.loads(row["body_json"]))
             answer(db, row["id"])
 
     thread = threading.Thread(target=work)
     thread.start()
-    yield wished
+    yield requests
     thread.join(timeout=90)
 
 
@@ -83,16 +83,14 @@ def test_it_lists_the_drives(bench: Bench, url: str, token: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["cdm", "practice"])
-def test_it_carries_out_a_suite_and_ends_as_the_run(
-    bench: Bench, url: str, token: str, name: str
-) -> None:
+def test_it_runs_a_suite_and_ends_as_the_run(bench: Bench, url: str, token: str, name: str) -> None:
     def answer(db: sqlite3.Connection, request: int) -> None:
         records.answer_request(db, request, "taken")
         records.answer_request(db, request, "done", run=bench.numbers[name])
 
     with contextlib.closing(open_writer(bench.home)) as db:
         run = records.run_json(db, bench.numbers[name])
-    with agent(bench, answer) as wished:
+    with agent(bench, answer) as requests:
         argv = ("run", "cdm", "--drive", "practice", "--param", "passes=1", "--erase", "practice")
         process = client(url, *argv, token=token)
     assert process.returncode == run["exit_code"], process.stderr
@@ -100,10 +98,10 @@ def test_it_carries_out_a_suite_and_ends_as_the_run(
     rows = process.stdout.splitlines()
     assert len(rows) == len(run["figures"]) > 0
     assert rows[0].startswith(run["figures"][0]["name"])
-    (wish,) = wished
-    assert isinstance(wish, dict)
-    assert (wish["suite"], wish["drive"], wish["erase"]) == ("cdm", "practice", "practice")
-    assert wish["params"]["passes"] in ("1", 1)
+    (request,) = requests
+    assert isinstance(request, dict)
+    assert (request["suite"], request["drive"], request["erase"]) == ("cdm", "practice", "practice")
+    assert request["params"]["passes"] in ("1", 1)
 
 
 def test_what_the_agent_refuses_ends_with_its_exit_code(bench: Bench, url: str, token: str) -> None:
@@ -117,7 +115,7 @@ def test_what_the_agent_refuses_ends_with_its_exit_code(bench: Bench, url: str, 
     assert (process.returncode, process.stderr) == (3, "client: the drive is in use\n")
 
 
-def test_it_tests_by_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, token: str) -> None:
+def test_it_tests_with_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, token: str) -> None:
     report = copy.deepcopy(test_recipe_outputs.verdicts()[1])
     assert (report["verdict"], report["exit_code"]) == ("fail", 1)
     code = report["drive"]["code"] = "port:1-4:0"
@@ -133,12 +131,16 @@ def test_it_tests_by_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, to
         last = verdicts.keep(db, report)
         bays.keep(db, [replace(on, state=bays.FINISHED, verdict=last, word="fail")])
 
-    with agent(bench, answer) as wished:
+    with agent(bench, answer) as requests:
         process = client(url, "test", "incoming-usb-stick", "--drive", code, token=token)
     assert process.returncode == 1, process.stderr
-    (wish,) = wished
-    assert isinstance(wish, dict)
-    assert (wish["recipe"], wish["drive"], wish["erase"]) == ("incoming-usb-stick", code, None)
+    (request,) = requests
+    assert isinstance(request, dict)
+    assert (request["recipe"], request["drive"], request["erase"]) == (
+        "incoming-usb-stick",
+        code,
+        None,
+    )
     rows = [line.split("\t") for line in process.stdout.splitlines()]
     assert rows[0][0] == "FAIL"
     assert [report["failures"][0]["code"], report["failures"][0]["text"]] in rows
@@ -149,7 +151,7 @@ def test_it_tests_by_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, to
 
 
 @pytest.mark.parametrize(
-    ("argv", "with_token", "code", "said"),
+    ("argv", "with_token", "code", "message"),
     [
         (("run", "cdm", "--drive", "practice"), False, 2, ""),
         (("run", "cdm", "--drive", "no such drive"), True, 2, "no such drive"),
@@ -159,11 +161,11 @@ def test_it_tests_by_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, to
     ],
 )
 def test_what_the_page_refuses(
-    url: str, token: str, argv: tuple[str, ...], with_token: bool, code: int, said: str
+    url: str, token: str, argv: tuple[str, ...], with_token: bool, code: int, message: str
 ) -> None:
     process = client(url, *argv, token=token if with_token else None)
     assert process.returncode == code, process.stderr
-    assert said in process.stderr and "Traceback" not in process.stderr
+    assert message in process.stderr and "Traceback" not in process.stderr
 
 
 def test_a_bench_that_is_not_there() -> None:
