@@ -7,7 +7,7 @@ from typing import Any
 
 from benchstick.plan.quantity import quantity_of
 from benchstick.store.legacy_names import fields_of_name
-from benchstick.store.records import Figure
+from benchstick.store.run_results import Figure
 
 
 def named(*, name: str, unit: str, **fields: Any) -> Figure:

@@ -10,7 +10,7 @@ from flask import Blueprint, Response, current_app
 
 from benchstick import __doc__ as _about
 from benchstick.appliance import state
-from benchstick.store import records, run_queries
+from benchstick.store import known_drives, run_queries
 from webui.bench import reader, the_bench, visitor
 from webui.errors import not_found
 
@@ -45,7 +45,7 @@ def _finite(value: Any) -> Any:
 def status() -> dict[str, Any]:
     """What the head of every page shows: the bench, its running runs, how to sign in."""
     db = reader()
-    scan = records.drives_seen(db)
+    scan = known_drives.drives_seen(db)
     return {
         "schema": "benchstick/status/1",
         "bench": run_queries.bench_id(db),

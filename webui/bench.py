@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from flask import Flask, current_app, g
 
 from benchstick.drives import bottlenecks
-from benchstick.store import auth, records
+from benchstick.store import auth, known_drives
 from benchstick.store.database import open_for_web, open_reader
 from benchstick.store.settings import Settings
 from webui.errors import not_found
@@ -92,10 +92,10 @@ class Scan(NamedTuple):
 def drives_seen() -> Scan:
     """The agent's last scan, with the operators' labels, and with `worse`, which older agents did
     not record."""
-    scan = records.drives_seen(reader())
+    scan = known_drives.drives_seen(reader())
     if scan is None:
         return Scan(None, [], [])
-    labels = records.labels(reader())
+    labels = known_drives.labels(reader())
     drives: list[dict[str, Any]] = scan[1].get("drives", [])
     for drive in drives:
         drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))

@@ -11,7 +11,7 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.labels import scan_text
-from benchstick.store import qa_station, records, run_queries
+from benchstick.store import agent_requests, qa_station, run_queries
 from webui.api import reply, reply_request
 from webui.bench import reader, the_bench, writer
 from webui.errors import WebError
@@ -31,7 +31,7 @@ def _ask(body: dict[str, Any]) -> int:
         raise WebError(
             409, "no_agent", "no agent is running, which would keep it: benchstick agent"
         )
-    return records.add_request(writer(), "scan", body)
+    return agent_requests.add_request(writer(), "scan", body)
 
 
 @bp.get("/desk")

@@ -8,7 +8,7 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
-from benchstick.store import records, run_queries, spec_sheets
+from benchstick.store import known_drives, run_queries, spec_sheets
 from webui import present, runs
 from webui.api import reply
 from webui.bench import drives_seen, find_drive, reader, writer
@@ -141,7 +141,7 @@ def label() -> BaseResponse:
 @bp.get("/api/v1/labels")
 def api_labels() -> Response:
     """The labels by identity."""
-    return reply({"schema": "benchstick/labels/1", "labels": records.labels(reader())})
+    return reply({"schema": "benchstick/labels/1", "labels": known_drives.labels(reader())})
 
 
 @bp.post("/api/v1/labels")

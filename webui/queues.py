@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.errors import BadInput, BenchError
 from benchstick.plan.request import OWN, RunRequest
 from benchstick.plan.run_queue import Cost
-from benchstick.store import live_progress, queues, records
+from benchstick.store import agent_requests, live_progress, queues, run_reader
 from benchstick.suites import registry
 from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, reader, visitor, writer
@@ -79,7 +79,7 @@ def _estimate_rest(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
     seconds, at_most = 0.0, False
     for entry in entries:
         if entry["state"] == "running":
-            row = records.find_run(reader(), entry["run"])
+            row = run_reader.find_run(reader(), entry["run"])
             source = live_progress.read(row["uuid"]) or {}
             rest = source.get("seconds_left")
         elif entry["state"] in ("waiting", "starting"):
@@ -226,7 +226,7 @@ def _cancel(number: int) -> int:
     if state not in _OPEN:
         message = f"Queue {number} has ended: it is {word(state)}."
         raise WebError(409, "not_open", message)
-    return records.add_request(writer(), "cancel", {"queue": number})
+    return agent_requests.add_request(writer(), "cancel", {"queue": number})
 
 
 def _remove(number: int, place: int) -> int:
@@ -237,7 +237,7 @@ def _remove(number: int, place: int) -> int:
     if state != "waiting":
         message = f"Queue {number}: run {place + 1} does not wait, it is {word(state)}."
         raise WebError(409, "not_waiting", message)
-    return records.add_request(writer(), "cancel", {"queue": number, "place": place})
+    return agent_requests.add_request(writer(), "cancel", {"queue": number, "place": place})
 
 
 # ---- the pages

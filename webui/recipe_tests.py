@@ -19,7 +19,7 @@ from benchstick.plan.run_queue import Cost
 from benchstick.recipes import documents, library
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.preconditions import why_no_match
-from benchstick.store import records, run_queries
+from benchstick.store import agent_requests, run_queries
 from webui import present, sharing
 from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, the_bench, writer
@@ -145,7 +145,7 @@ def _ask(fields: Mapping[str, Any]) -> int:
         raise WebError(409, "no_agent", "no agent is running, which tests: benchstick agent")
     run_request = replace(run_request, erase=erase)
     body = {key: run_request.to_json(drive)[key] for key in FIELDS if key != "recipe"}
-    return records.add_request(writer(), "qa", {"recipe": name, **body})
+    return agent_requests.add_request(writer(), "qa", {"recipe": name, **body})
 
 
 @bp.post("/desk/new")

@@ -20,7 +20,15 @@ from benchstick.analysis.series import POINTS, every_of
 from benchstick.drives import bottlenecks
 from benchstick.errors import BadInput
 from benchstick.plan.steps import plan_from_json
-from benchstick.store import comparisons, imported_runs, live_progress, records, run_queries
+from benchstick.store import (
+    agent_requests,
+    comparisons,
+    imported_runs,
+    known_drives,
+    live_progress,
+    run_queries,
+    run_reader,
+)
 from benchstick.store import export as store_export
 from benchstick.suites import registry
 from benchstick.suites.erase_certificate import certificate
@@ -105,13 +113,13 @@ def api_index() -> Response:
 def list_for_page(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     """Rows of `pages.runs_before` as a page lists them."""
     from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
-    labels = records.labels(reader())
+    labels = known_drives.labels(reader())
     return [
         {
             "row": row,
             "label": labels.get(row["drive_key"]),
             "imported": row["number"] in from_others,
-            "state": records.shown_state(reader(), row),
+            "state": run_reader.shown_state(reader(), row),
             "headline": list(run_queries.headline(row))[:2],
             "title": suite_title(row["suite"]),
         }
@@ -122,7 +130,7 @@ def list_for_page(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
 def list_for_api(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     """The same rows as the API lists them."""
     from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
-    labels = records.labels(reader())
+    labels = known_drives.labels(reader())
     return [
         {
             **{key: row[key] for key in ("number", "uuid", "suite", "exit_code", "why",
@@ -131,7 +139,7 @@ def list_for_api(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
             "imported": row["number"] in from_others,
             "drive": {"code": row["drive_code"], "model": row["drive_model"],
                       "key": row["drive_key"], "label": labels.get(row["drive_key"])},
-            "state": records.shown_state(reader(), row),
+            "state": run_reader.shown_state(reader(), row),
             "headline": list(run_queries.headline(row)),
         }
         for row in rows
@@ -150,8 +158,8 @@ def suite_title(name: str) -> str:
 def document(number: int) -> dict[str, Any]:
     """The `benchstick/run/2` document with the state as it is shown, and the result so far."""
     row = find_run(number)
-    run = records.run_json(reader(), number)
-    run["state"] = records.shown_state(reader(), row)
+    run = run_reader.run_json(reader(), number)
+    run["state"] = run_reader.shown_state(reader(), row)
     run["so_far"] = so_far(run)
     bottlenecks.put_into(run["drive"])
     return run
@@ -318,7 +326,7 @@ def api_samples(number: str) -> Response:
         {
             "schema": "benchstick/samples/1",
             "run": row["number"],
-            "state": records.shown_state(reader(), row),
+            "state": run_reader.shown_state(reader(), row),
             "after": after,
             "every": every,
             "next": last,
@@ -345,11 +353,11 @@ def _live_samples(now: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _cancel(number: int) -> int:
     row = find_run(number)
-    state = records.shown_state(reader(), row)
+    state = run_reader.shown_state(reader(), row)
     if state != "running":
         message = f"Run {number} is not running: it is {present.word(state)}."
         raise WebError(409, "not_running", message)
-    return records.add_request(writer(), "cancel", {"run": number})
+    return agent_requests.add_request(writer(), "cancel", {"run": number})
 
 
 @bp.post("/runs/<number>/cancel")
@@ -380,7 +388,7 @@ def export(number: str) -> Response:
     form = request.args.get("format", "json")
     name = f"benchstick-run-{run_number}"
     if form == "json":
-        samples = [sample.to_json() for sample in records.samples_of(reader(), run_number)]
+        samples = [sample.to_json() for sample in run_reader.samples_of(reader(), run_number)]
         run_verdicts = verdicts.of_run(run_number)
         response = reply({**document(run_number), "samples": samples, "verdicts": run_verdicts})
         name += ".json"
@@ -388,7 +396,7 @@ def export(number: str) -> Response:
         response = Response(figures_csv(run_number), content_type="text/csv; charset=utf-8")
         name += "-figures.csv"
     elif form == "samples":
-        text = store_export.samples_csv(records.samples_of(reader(), run_number))
+        text = store_export.samples_csv(run_reader.samples_of(reader(), run_number))
         response = Response(text, content_type="text/csv; charset=utf-8")
         name += "-samples.csv"
     elif form == "certificate":

@@ -11,7 +11,7 @@ from flask import Blueprint, Response, redirect, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
-from benchstick.store import qa_station, records, run_queries
+from benchstick.store import agent_requests, qa_station, run_queries
 from benchstick.store.bays import COUNTDOWN, FINISHED, TESTING
 from benchstick.store.qa_station import WISHES
 from webui.api import reply_request
@@ -44,7 +44,7 @@ def _ask(name: str, action: object) -> int:
         raise BadInput(f"do: expected one of {', '.join(WISHES)}", field="do")
     if not run_queries.agent_runs():
         raise WebError(409, "no_agent", "no agent is running, which tests: benchstick agent")
-    return records.add_request(writer(), "qa", {"slot": name, "do": action})
+    return agent_requests.add_request(writer(), "qa", {"slot": name, "do": action})
 
 
 @bp.post("/desk/slots/<path:name>")

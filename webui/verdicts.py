@@ -13,7 +13,7 @@ from flask import Blueprint, Response, render_template, request
 from benchstick.errors import BadInput
 from benchstick.recipes import event_lines, library, limits, outputs
 from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
-from benchstick.store import records, verdicts
+from benchstick.store import known_drives, verdicts
 from webui.api import reply
 from webui.bench import reader, the_bench
 from webui.errors import not_found
@@ -64,7 +64,7 @@ def index() -> str:
     return render_template(
         "verdicts.html",
         found=rows,
-        labels=records.labels(reader()),
+        labels=known_drives.labels(reader()),
         wanted=_word(),
         before=request.args.get("before"),
         words=WORDS,
@@ -116,7 +116,7 @@ def verdict(number: str) -> str:
     return render_template(
         "verdict.html",
         verdict=verdict,
-        label=records.labels(reader()).get(verdict["drive"]["key"]),
+        label=known_drives.labels(reader()).get(verdict["drive"]["key"]),
         labels=[(_LABELS.get(name, name), text) for name, text in verdict["labels"].items()],
         limits=[{**item, **_format_limit(item)} for item in verdict["limits"]],
         recipe=_recipe_of(verdict),

@@ -35,7 +35,17 @@ from benchstick.engine import interrupted_sanitize
 from benchstick.engine.step_artifacts import check_room
 from benchstick.errors import BadInput, BenchError, Refused, StoreFailed
 from benchstick.reports import bundle
-from benchstick.store import auth, bays, database, imported_runs, locks, records, run_queries
+from benchstick.store import (
+    agent_requests,
+    auth,
+    bays,
+    database,
+    imported_runs,
+    known_drives,
+    locks,
+    run_queries,
+    run_reader,
+)
 
 SCAN_EVERY = 3.0
 REQUESTS_EVERY = 0.5
@@ -112,7 +122,7 @@ class Agent:
             # Discard the list of an earlier agent.
             hotplugged.publish(self.hotplugs)
             with contextlib.closing(database.open_writer(self.home)) as db:
-                if records.any_running(db):
+                if run_reader.any_running(db):
                     # Imported here to save memory: it imports the runner.
                     from benchstick.engine import recovery
 
@@ -144,8 +154,8 @@ class Agent:
         agent."""
         text = "requested before the agent started; request it again"
         error = {"code": "refused", "message": text, "field": None}
-        for request in records.requests_left_over(db):
-            records.answer_request(db, request, "refused", answer={"error": error})
+        for request in agent_requests.requests_left_over(db):
+            agent_requests.answer_request(db, request, "refused", answer={"error": error})
 
     def _loop(self, db: sqlite3.Connection) -> None:
         since_scan = SCAN_EVERY
@@ -160,7 +170,7 @@ class Agent:
                     self.scan(db)
                     self._reports.write_new(db)
                 self._reap(db)
-                for row in records.open_requests(db):
+                for row in agent_requests.open_requests(db):
                     self._answer(db, row)
                 self._take_uploads(db)
                 self._desk.tick(db)
@@ -175,7 +185,7 @@ class Agent:
 
     def scan(self, db: sqlite3.Connection) -> None:
         """Scan the drives and store the result for the page."""
-        labels = records.labels(db)
+        labels = known_drives.labels(db)
         try:
             quick = discover.scan(deep=False, labels=labels, hotplugs=self.hotplugs, home=self.home)
         except BenchError as error:
@@ -204,7 +214,7 @@ class Agent:
                 self.home, discover.scan(labels=labels, hotplugs=self.hotplugs, home=self.home)
             )
             self._drives = drives
-            records.keep_drives_seen(db, drives_document(drives))
+            known_drives.keep_drives_seen(db, drives_document(drives))
             note_sticks(
                 {"path": drive.path, "model": drive.identity.model, "id": None}
                 for drive in drives
@@ -249,32 +259,32 @@ class Agent:
                 raise BadInput("the request is not an object")
             if row["kind"] == "cancel":
                 self._cancel(db, body)
-                records.answer_request(db, row["id"], "done")
+                agent_requests.answer_request(db, row["id"], "done")
             elif row["kind"] == "scan":
                 self._desk.handle_request(db, body)
-                records.answer_request(db, row["id"], "done")
+                agent_requests.answer_request(db, row["id"], "done")
             elif row["kind"] == "qa":
                 if self._slots is None:
                     raise BadInput("slot: the settings name no bench_ports", field="slot")
                 self._slots.handle_request(body)
-                records.answer_request(db, row["id"], "done")
+                agent_requests.answer_request(db, row["id"], "done")
             elif row["kind"] == "clock":
                 auth.keep_sessions(db, clock.carry_out(body))
-                records.answer_request(db, row["id"], "done")
+                agent_requests.answer_request(db, row["id"], "done")
             elif run_queues.is_queue(body):
-                records.answer_request(db, row["id"], "taken")
+                agent_requests.answer_request(db, row["id"], "taken")
                 run_queues.take(db, int(row["id"]), body, self._start)
             else:
                 run_queues.check_free(db, body)
-                records.answer_request(db, row["id"], "taken")
+                agent_requests.answer_request(db, row["id"], "taken")
                 self._start(int(row["id"]))
         except BenchError as error:
             answer = {"code": error.code, "message": error.message, "field": error.field}
-            records.answer_request(db, row["id"], "refused", answer={"error": answer})
+            agent_requests.answer_request(db, row["id"], "refused", answer={"error": answer})
         except Exception as error:  # noqa: BLE001 - no request may end the agent
             print(f"benchstick agent: request {row['id']}: {error!r}", file=sys.stderr)
             answer = {"code": "bad_input", "message": f"not a request: {error}", "field": None}
-            records.answer_request(db, row["id"], "refused", answer={"error": answer})
+            agent_requests.answer_request(db, row["id"], "refused", answer={"error": answer})
 
     def _take_uploads(self, db: sqlite3.Connection) -> None:
         """Import the bundles that were uploaded to the page. Not during a run: the stick is not
@@ -326,7 +336,7 @@ class Agent:
             if child.poll() is None:
                 continue
             del self.children[request]
-            answer = records.answer_of(db, request)
+            answer = agent_requests.answer_of(db, request)
             # A run may have formatted its drive: the last scan is out of date.
             self._last = None
             if run_queues.is_of_queue(db, request):
@@ -334,7 +344,7 @@ class Agent:
             elif answer is None or answer["state"] == "taken":
                 text = f"the run's process ended with exit code {child.returncode}"
                 error = {"code": "internal", "message": text, "field": None}
-                records.answer_request(db, request, "refused", answer={"error": error})
+                agent_requests.answer_request(db, request, "refused", answer={"error": error})
 
     def _end_children(self) -> None:
         for child in self.children.values():
@@ -346,9 +356,9 @@ class Agent:
 
 def cancel_run(db: sqlite3.Connection, number: int) -> None:
     """Ask the runner of run `number` to stop. BadInput when it is not running."""
-    row = records.find_run(db, number)
+    row = run_reader.find_run(db, number)
     pid = locks.holder(row["uuid"])
     if row["state"] != "running" or pid is None:
-        state = records.shown_state(db, row)
+        state = run_reader.shown_state(db, row)
         raise BadInput(f"run {number}: is not running ({state})", field="run")
     os.kill(pid, signal.SIGTERM)

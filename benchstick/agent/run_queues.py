@@ -15,7 +15,7 @@ from typing import Any
 
 from benchstick.errors import BadInput, Refused
 from benchstick.plan.run_queue import entries_of, goes_on
-from benchstick.store import locks, queues, records
+from benchstick.store import agent_requests, locks, queues, run_reader
 
 # Starts the worker of an entry: request, place, whether it is the first entry.
 Start = Callable[[int, int, bool], None]
@@ -71,7 +71,7 @@ def continue_queue(db: sqlite3.Connection, number: int, code: int, start: Start)
     """A worker of the queue ended with exit code `code`: start the next run, or close the queue."""
     if number not in queues.open_of_agent(db):
         return
-    answer = records.answer_of(db, number)
+    answer = agent_requests.answer_of(db, number)
     if answer is not None and answer["state"] == "refused":
         queues.end(db, number, "stopped", "no run was started")
         return
@@ -81,7 +81,7 @@ def continue_queue(db: sqlite3.Connection, number: int, code: int, start: Start)
         return
     else:
         queues.end(db, number, "done")
-    records.answer_request(db, number, "done")
+    agent_requests.answer_request(db, number, "done")
 
 
 def _why(db: sqlite3.Connection, number: int, code: int) -> str:
@@ -92,9 +92,9 @@ def _why(db: sqlite3.Connection, number: int, code: int) -> str:
     if last["run"] is None:
         reason = last["why"] or f"its process ended with exit code {code}"
         return f"entry {last['place'] + 1} of the queue was not started: {reason}"
-    row = records.find_run(db, last["run"])
+    row = run_reader.find_run(db, last["run"])
     reason = row["why"] or f"its process ended with exit code {code}"
-    return f"run {last['run']} {records.shown_state(db, row)}: {reason}"
+    return f"run {last['run']} {run_reader.shown_state(db, row)}: {reason}"
 
 
 def cancel(db: sqlite3.Connection, body: Mapping[str, Any]) -> int | None:
@@ -115,7 +115,7 @@ def cancel(db: sqlite3.Connection, body: Mapping[str, Any]) -> int | None:
             os.kill(pid, signal.SIGTERM)
         return None
     queues.end(db, number, "cancelled", "cancelled")
-    records.answer_request(db, number, "done")
+    agent_requests.answer_request(db, number, "done")
     return number
 
 
@@ -134,6 +134,6 @@ def close_all(db: sqlite3.Connection) -> None:
             queues.end(db, row["number"], "stopped", queues.NO_COMMAND)
     for number in queues.open_of_agent(db):
         queues.end(db, number, "stopped", queues.NO_AGENT)
-        answer = records.answer_of(db, number)
+        answer = agent_requests.answer_of(db, number)
         if answer is not None and answer["state"] == "taken":
-            records.answer_request(db, number, "done")
+            agent_requests.answer_request(db, number, "done")

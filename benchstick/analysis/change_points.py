@@ -88,7 +88,7 @@ class Level:
 
 
 class Moved(Protocol):
-    """One row of a run's per-second record (`store.records.Sample`): what was moved in the `dt`
+    """One row of a run's per-second record (`store.run_results.Sample`): what was moved in the `dt`
     seconds that end at `t`, in a step of the plan."""
 
     @property

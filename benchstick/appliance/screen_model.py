@@ -15,7 +15,7 @@ from benchstick.appliance.outcome_text import NEITHER, Ending, ending
 from benchstick.appliance.web_address import Page
 from benchstick.errors import BenchError
 from benchstick.plan.units import duration_text
-from benchstick.store import bays, database, live_progress, locks, records, run_queries
+from benchstick.store import bays, database, known_drives, live_progress, locks, run_queries
 
 # An open connection would not notice a replaced store.
 _REOPEN_SECONDS = 60.0
@@ -166,9 +166,9 @@ class Looker:
         version = int(self._db.execute("PRAGMA data_version").fetchone()[0])
         if version == self._content.version:
             return
-        scan = records.drives_seen(self._db)
+        scan = known_drives.drives_seen(self._db)
         drives: list[dict[str, Any]] | None = None if scan is None else scan[1].get("drives", [])
-        labels = records.labels(self._db)
+        labels = known_drives.labels(self._db)
         for drive in drives or ():
             drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
         slots = bays.list_slots(self._db)

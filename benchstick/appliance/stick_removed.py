@@ -1,7 +1,7 @@
 """When the stick is pulled out, the bench continues in RAM with an empty store, and shows this.
 
 Earlier results are on the stick. A run in progress keeps what it has written to its store, and
-writes it to the one in RAM (`store.records.RunRecord.follow`).
+writes it to the one in RAM (`store.run_writer.RunRecord.follow`).
 """
 
 from __future__ import annotations

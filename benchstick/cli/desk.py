@@ -15,10 +15,10 @@ from benchstick.cli.common import need_root, print_json, print_line, print_table
 from benchstick.errors import BadInput, Refused, StoreFailed
 from benchstick.paths import data_folder, settings_file
 from benchstick.plan.labels import scan_text
-from benchstick.store import database, locks, records, settings
+from benchstick.store import agent_requests, database, locks, settings
 from benchstick.store import qa_station as desks
 from benchstick.store.qa_station import AGAIN, STOP
-from benchstick.store.records import storable
+from benchstick.store.run_results import storable
 
 # The agent polls twice a second; a scan of hanging drives takes longer.
 _PATIENCE = 60.0
@@ -110,7 +110,7 @@ def _ask(kind: str, body: Mapping[str, Any]) -> None:
     if locks.holder("agent") is None:
         raise BadInput("no agent is running, which tests: benchstick agent")
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        request = records.add_request(db, kind, body)
+        request = agent_requests.add_request(db, kind, body)
         answer = _answer(db, request)
     if answer["state"] == "refused":
         error = json.loads(answer["answer_json"])["error"]
@@ -121,7 +121,7 @@ def _ask(kind: str, body: Mapping[str, Any]) -> None:
 def _answer(db: sqlite3.Connection, request: int) -> sqlite3.Row:
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
-        answer = records.answer_of(db, request)
+        answer = agent_requests.answer_of(db, request)
         if answer is not None:
             return answer
         time.sleep(_LOOK)

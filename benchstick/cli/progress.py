@@ -16,7 +16,7 @@ from benchstick.plan import run_queue
 from benchstick.plan.plain import one_line, under
 from benchstick.plan.steps import Plan
 from benchstick.plan.units import duration_text, size_text
-from benchstick.store import database, records
+from benchstick.store import database, run_reader
 
 
 def carry_out(
@@ -36,7 +36,7 @@ def carry_out(
 def document_of(home: Path, number: int) -> dict[str, Any]:
     """The `benchstick/run/2` document of a run."""
     with contextlib.closing(database.open_reader(home)) as db:
-        return records.run_json(db, number)
+        return run_reader.run_json(db, number)
 
 
 def cost_text(plans: Sequence[Plan]) -> str:

@@ -32,7 +32,7 @@ from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.store import settings
 from benchstick.store.database import utc_now
-from benchstick.store.records import storable
+from benchstick.store.run_results import storable
 
 
 @click.command()

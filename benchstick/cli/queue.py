@@ -19,7 +19,7 @@ from benchstick.engine.signals import cancel_on_signals
 from benchstick.errors import EXIT_CANCELLED, BadInput, BenchError
 from benchstick.plan import run_queue
 from benchstick.plan.request import RunRequest
-from benchstick.store.records import storable
+from benchstick.store.run_results import storable
 from benchstick.suites import presets, registry
 from benchstick.suites.interface import Suite
 

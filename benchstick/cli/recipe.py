@@ -16,7 +16,7 @@ from benchstick.recipes import describe, documents, library
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.store import database, recipes, settings
-from benchstick.store.records import storable
+from benchstick.store.run_results import storable
 
 
 @click.group()

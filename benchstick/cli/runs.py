@@ -11,7 +11,7 @@ from benchstick.cli.common import print_json, print_line, print_table, reader, t
 from benchstick.drives import bottlenecks
 from benchstick.paths import data_folder
 from benchstick.plan.units import duration_text
-from benchstick.store import database, records
+from benchstick.store import database, run_reader
 
 
 @click.command()
@@ -56,13 +56,13 @@ def _list_runs(practice: bool) -> list[dict[str, Any]]:
                 "practice": bool(row["practice"]),
                 "drive": row["drive_code"],
                 "model": row["drive_model"],
-                "state": records.shown_state(db, row),
+                "state": run_reader.shown_state(db, row),
                 "exit_code": row["exit_code"],
                 "why": row["why"],
                 "created_utc": row["created_utc"],
                 "seconds": row["seconds"],
             }
-            for row in records.list_runs(db, practice=practice)
+            for row in run_reader.list_runs(db, practice=practice)
         ]
 
 
@@ -72,7 +72,7 @@ def _list_runs(practice: bool) -> list[dict[str, Any]]:
 def show(number: int, as_json: bool) -> None:
     """Show run N: its result, test conditions and events."""
     with reader() as db:
-        document = records.run_json(db, number)
+        document = run_reader.run_json(db, number)
     bottlenecks.put_into(document["drive"])
     if as_json:
         print_json(document)

@@ -13,8 +13,8 @@ from benchstick.paths import data_folder
 from benchstick.plan.plain import one_line
 from benchstick.recipes import event_lines, outputs
 from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
-from benchstick.store import database, records, verdicts
-from benchstick.store.records import storable
+from benchstick.store import database, run_reader, verdicts
+from benchstick.store.run_results import storable
 
 FORMATS = ("text", "json", "csv", "junit", "events")
 
@@ -72,7 +72,7 @@ def of(run: int, as_json: bool) -> None:
     """Print the verdicts that use run RUN; for an imported run those in its bundle, with the
     numbers of the bench that tested the drive."""
     with reader() as db:
-        records.find_run(db, run)
+        run_reader.find_run(db, run)
         documents = verdicts.all_of_run(db, run)
     if as_json:
         print_json({"schema": "benchstick/verdicts-of-run/1", "verdicts": documents})

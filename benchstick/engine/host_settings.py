@@ -13,7 +13,7 @@ from typing import Any
 from benchstick import __version__
 from benchstick.drives import subprocesses
 from benchstick.drives.types import Drive
-from benchstick.store.records import RunRecord
+from benchstick.store.run_writer import RunRecord
 
 SYS = Path("/sys")
 

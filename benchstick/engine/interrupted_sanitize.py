@@ -19,7 +19,7 @@ from benchstick.drives.subprocesses import Finished
 from benchstick.drives.types import Drive, Fact
 from benchstick.engine.retention import UUID
 from benchstick.errors import BadInput, BenchError, Inconclusive, StoreFailed
-from benchstick.store import database, records
+from benchstick.store import database, known_drives, run_writer
 
 _ASK_SECONDS = 60.0
 
@@ -97,7 +97,9 @@ class Unfinished:
 def unfinished(db: sqlite3.Connection) -> list[Unfinished]:
     """All interrupted purges, the newest first. Skips rows that this program cannot have written:
     the page's user may write to the store."""
-    return [purge for row in records.unfinished_purges(db) if (purge := _read(row)) is not None]
+    return [
+        purge for row in known_drives.unfinished_purges(db) if (purge := _read(row)) is not None
+    ]
 
 
 def _read(row: sqlite3.Row) -> Unfinished | None:
@@ -238,7 +240,7 @@ def undo(
         text = _take_back(purge, hold)
     if purge is None:
         return text
-    record = records.RunRecord(db, purge.run)
+    record = run_writer.RunRecord(db, purge.run)
     record.event(None, "purge", f"rolled back: {text}")
     record.purge_ends(purge.step, "closed", text)
     return text
@@ -275,7 +277,7 @@ def _leave_sanitize(ask: Ask) -> str:
     return "the drive left the failed sanitize and accepts reads and writes; it is not erased"
 
 
-def interrupt(record: records.RunRecord, db: sqlite3.Connection) -> None:
+def interrupt(record: run_writer.RunRecord, db: sqlite3.Connection) -> None:
     """Mark the purge of a run whose runner was killed, and record what to do."""
     rows = db.execute(
         "SELECT step FROM purges WHERE run = ? AND state = 'running'", (record.number,)

@@ -26,7 +26,7 @@ from benchstick.engine.retention import UUID
 from benchstick.engine.runner import MARK
 from benchstick.errors import BenchError
 from benchstick.store import live_progress, locks
-from benchstick.store.records import RunRecord
+from benchstick.store.run_writer import RunRecord
 
 IDLE_WAIT = 30.0
 

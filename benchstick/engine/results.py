@@ -12,7 +12,9 @@ from typing import Any
 from benchstick.engine.measure.per_second_log import BySecond, counter_rates, figures_of
 from benchstick.plan.quantity import quantity_of
 from benchstick.plan.steps import Fio, Plan, plan_from_json
-from benchstick.store.records import Figure, RunRecord, find_run, samples_of, temperatures_of
+from benchstick.store.run_reader import find_run, samples_of, temperatures_of
+from benchstick.store.run_results import Figure
+from benchstick.store.run_writer import RunRecord
 from benchstick.suites import registry
 from benchstick.suites.interface import Recorded, RecordSuite, Result, Suite
 

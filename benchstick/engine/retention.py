@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchstick.errors import StoreFailed
 from benchstick.store import locks
-from benchstick.store.records import RunRecord
+from benchstick.store.run_writer import RunRecord
 
 # No new run starts with less free space (step_artifacts.check_room).
 FLOOR = 256 << 20

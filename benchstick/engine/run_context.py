@@ -23,7 +23,8 @@ from benchstick.errors import Cancelled, DriveLost
 from benchstick.plan import corrupt
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.steps import Copy, CopyWithin, Plan
-from benchstick.store.records import Figure, RunRecord
+from benchstick.store.run_results import Figure
+from benchstick.store.run_writer import RunRecord
 
 
 @dataclass

@@ -27,7 +27,7 @@ from benchstick.plan import fileset, run_queue
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import Fio, Plan
-from benchstick.store import database, records
+from benchstick.store import database, known_drives
 from benchstick.suites import registry
 
 # The only suite that accepts a drive which can only be purged.
@@ -127,7 +127,7 @@ def _labels(home: Path) -> dict[str, str]:
         contextlib.suppress(StoreFailed),
         contextlib.closing(database.open_reader(home)) as db,
     ):
-        return records.labels(db)
+        return known_drives.labels(db)
     return {}
 
 

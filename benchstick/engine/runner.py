@@ -40,7 +40,7 @@ from benchstick.plan.fileset import FileSet
 from benchstick.plan.steps import Fio, Plan, Prepare, Purge, ReadBack, Step
 from benchstick.plan.units import duration_text
 from benchstick.store import live_progress, locks, settings
-from benchstick.store.records import RunRecord
+from benchstick.store.run_writer import RunRecord
 from benchstick.suites.interface import RoundSuite, Suite
 
 # In long steps the samples reach the store once a minute (docs/architecture.md).

@@ -50,7 +50,7 @@ from benchstick.recipes.limits import Evidence
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt
-from benchstick.store import database, records, settings, spec_sheets, verdicts
+from benchstick.store import database, run_reader, settings, spec_sheets, verdicts
 from benchstick.store.database import utc_now
 
 Tell = Callable[[str], None]
@@ -282,7 +282,7 @@ class DriveTest:
         def on_begin(number: int) -> None:
             numbers.append(number)
             with contextlib.closing(database.open_reader(self.home)) as db:
-                uuid = str(records.find_run(db, number)["uuid"])
+                uuid = str(run_reader.find_run(db, number)["uuid"])
             watch.start_run(number, uuid, [step.to_json() for step in ready.plan.steps])
 
         def show(at: Progress) -> None:
@@ -302,12 +302,12 @@ class DriveTest:
         after, why = self._after(drive) if numbers else (None, "no run was started")
         referenced = {}
         with contextlib.closing(database.open_writer(self.home)) as db:
-            runs = [records.run_json(db, number) for number in numbers]
+            runs = [run_reader.run_json(db, number) for number in numbers]
             sheet = spec_sheets.sheet_of(db, drive.to_json())
             for name in limits.references(self.recipe.limits):
                 row = _referenced(db, name)
                 if row is not None:
-                    referenced[name] = records.run_json(db, row)
+                    referenced[name] = run_reader.run_json(db, row)
         return Evidence(
             drive=drive.to_json(), after=after, after_why=why, runs=runs, sheet=sheet,
             referenced=referenced,

@@ -16,8 +16,8 @@ from benchstick.errors import StoreFailed
 from benchstick.recipes import codes, early_stop
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.model import RATE, Recipe
-from benchstick.store import database, live_progress, records
-from benchstick.store.records import Sample
+from benchstick.store import database, live_progress, run_reader
+from benchstick.store.run_results import Sample
 
 EVERY = 0.5
 # The interval between reads of the store: temperatures are read between steps only.
@@ -128,7 +128,7 @@ class Watch:
             contextlib.suppress(StoreFailed, sqlite3.Error),
             contextlib.closing(database.open_reader(self._home)) as db,
         ):
-            read = [celsius for _, celsius in records.temperatures_of(db, number)]
+            read = [celsius for _, celsius in run_reader.temperatures_of(db, number)]
             rows = db.execute("SELECT kind, text FROM events WHERE run = ?", (number,)).fetchall()
             return ([value for value in read if value is not None],
                     [(row["kind"], row["text"]) for row in rows])  # fmt: skip

@@ -10,7 +10,7 @@ from benchstick.recipes import describe
 from benchstick.recipes.library import Shelved
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
-from benchstick.store.records import storable
+from benchstick.store.run_results import storable
 
 
 @functools.lru_cache(maxsize=256)

@@ -26,7 +26,7 @@ from benchstick.errors import BadInput, StoreFailed
 from benchstick.plan import strict_json
 from benchstick.reports import record
 from benchstick.reports.shape import each, fields, one_of, text, whole, wrong
-from benchstick.store import imported_runs, records, run_queries, verdicts
+from benchstick.store import imported_runs, run_queries, run_reader, verdicts
 
 SCHEMA = "benchstick/bundle/1"
 # A day's record has 20 MB unpacked; a step's artefacts are bounded to 64 MiB.
@@ -71,7 +71,7 @@ def _version_1(run: Mapping[str, Any]) -> dict[str, Any]:
         {name: value for name, value in item.items() if name not in record.QUANTITY_FIELDS}
         for item in run["figures"]
     ]
-    return {**run, "schema": records.OLD_RUN_SCHEMA, "figures": figures}
+    return {**run, "schema": run_reader.OLD_RUN_SCHEMA, "figures": figures}
 
 
 def digest(run: Mapping[str, Any], samples: Sequence[Sequence[Any]]) -> str:
@@ -129,10 +129,10 @@ def _verdicts(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
 
 
 def _of_store(db: sqlite3.Connection, number: int) -> tuple[dict[str, Any], list[list[Any]]]:
-    run = records.run_json(db, number)
+    run = run_reader.run_json(db, number)
     samples = [
         [getattr(sample, name) for name in record.COLUMNS]
-        for sample in records.samples_of(db, number)
+        for sample in run_reader.samples_of(db, number)
     ]
     return run, samples
 

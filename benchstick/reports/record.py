@@ -23,7 +23,8 @@ from benchstick.reports.shape import (
     whole,
     wrong,
 )
-from benchstick.store.records import OLD_RUN_SCHEMA, RUN_SCHEMA, Sample
+from benchstick.store.run_reader import OLD_RUN_SCHEMA, RUN_SCHEMA
+from benchstick.store.run_results import Sample
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STAMP = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(\.\d{1,6})?Z", re.ASCII)

@@ -8,8 +8,8 @@ from typing import Any
 
 from benchstick.drives import bottlenecks
 from benchstick.plan.tabular_output import csv_text
-from benchstick.store import records, verdicts
-from benchstick.store.records import Sample
+from benchstick.store import run_reader, verdicts
+from benchstick.store.run_results import Sample
 
 COLUMNS = (
     "run", "suite", "drive", "model", "step", "name", "test", "direction", "metric", "statistic",
@@ -27,9 +27,9 @@ COMPARED = (
 def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     """The run's document with its samples, and the verdicts that use it. BadInput when there
     is no such run."""
-    run = records.run_json(db, number)
+    run = run_reader.run_json(db, number)
     bottlenecks.put_into(run["drive"])
-    samples = [sample.to_json() for sample in records.samples_of(db, number)]
+    samples = [sample.to_json() for sample in run_reader.samples_of(db, number)]
     return {**run, "samples": samples, "verdicts": verdicts.all_of_run(db, number)}
 
 

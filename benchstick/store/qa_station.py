@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from benchstick.store import barcode_scans, bays, records, run_queries, webhook_outbox
+from benchstick.store import barcode_scans, bays, known_drives, run_queries, webhook_outbox
 from benchstick.store.bays import COUNTDOWN, FINISHED, STOPPED, TESTING, Slot
 from benchstick.store.settings import Settings
 
@@ -50,7 +50,7 @@ def slots_of(db: sqlite3.Connection, settings: Settings) -> list[dict[str, Any]]
     slots = bays.list_slots(db)
     if not slots:
         slots = [{**asdict(Slot(name=name)), "utc": None} for name in settings.bench_ports]
-    labels = records.labels(db)
+    labels = known_drives.labels(db)
     on = {row["drive_key"]: int(row["number"]) for row in run_queries.running(db)}
     now = time.time()
     for slot in slots:

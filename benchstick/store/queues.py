@@ -15,7 +15,7 @@ from typing import Any
 from benchstick.errors import BadInput
 from benchstick.plan.request import OWN
 from benchstick.plan.run_queue import entries_of
-from benchstick.store import locks, records
+from benchstick.store import agent_requests, locks, run_reader, run_results
 from benchstick.store.database import has_table, transaction, utc_now
 
 SCHEMA = "benchstick/queue/1"
@@ -40,7 +40,7 @@ def begin_own(db: sqlite3.Connection, body: Mapping[str, Any], owner: str) -> in
     """Open a queue that the process with the lock `owner` runs itself; its number. The
     request that stores it is answered at once: the agent does not see it."""
     with transaction(db):
-        number = records.add_request(db, "run", body)
+        number = agent_requests.add_request(db, "run", body)
         db.execute(
             "INSERT INTO answers (request, state, utc) VALUES (?, 'taken', ?)", (number, utc_now())
         )
@@ -125,7 +125,7 @@ def end(db: sqlite3.Connection, number: int, state: str, why: str | None = None)
         )
         db.execute(
             "UPDATE queues SET state = ?, why = ?, ended_utc = ? WHERE number = ?",
-            (state, records.storable(why), utc_now(), number),
+            (state, run_results.storable(why), utc_now(), number),
         )
 
 
@@ -236,8 +236,8 @@ def _entries(
         entry_state = "waiting" if row is None else str(row["state"])
         run, why, code = (None, None, None) if row is None else (row["run"], row["why"], None)
         if run is not None:
-            run_row = records.find_run(db, run)
-            entry_state = records.shown_state(db, run_row)
+            run_row = run_reader.find_run(db, run)
+            entry_state = run_reader.shown_state(db, run_row)
             why, code = run_row["why"], run_row["exit_code"]
         elif entry_state == "started":
             entry_state = "starting"

@@ -11,7 +11,7 @@ from typing import Any
 from benchstick.analysis.run_timeline import PAUSE, POINTS, WAYS, Point, Session, every_of
 from benchstick.analysis.series import extremes
 from benchstick.errors import BadInput
-from benchstick.store import locks, records
+from benchstick.store import locks, run_results
 from benchstick.store.database import transaction, utc_now
 
 
@@ -196,14 +196,14 @@ def events_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
 
 def samples_page(
     db: sqlite3.Connection, number: int, after: int, limit: int
-) -> list[records.Sample]:
+) -> list[run_results.Sample]:
     """At most `limit` samples with n > `after`, in order."""
     rows = db.execute(
         "SELECT n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
         " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n LIMIT ?",
         (number, after, limit),
     )
-    return [records.Sample(*row) for row in rows]
+    return [run_results.Sample(*row) for row in rows]
 
 
 def samples_count(db: sqlite3.Connection, number: int) -> int:
@@ -223,7 +223,7 @@ def has_traffic(db: sqlite3.Connection, number: int) -> bool:
 
 def samples_reduced(
     db: sqlite3.Connection, number: int, after: int, every: int, most: int
-) -> tuple[list[records.Sample], int]:
+) -> tuple[list[run_results.Sample], int]:
     """Of the samples with n > `after`, of each `every` those with the minimum and maximum of a
     counter, in order; and the next cursor. At most `most` are read, or 2 x `every` where that
     is more."""
@@ -247,7 +247,7 @@ def samples_reduced(
         for counter in (read_bytes, write_bytes, reads, writes)
     ]
     indexes = extremes(n, [*rates, inflight], every)
-    return [records.Sample(*rows[at]) for at in indexes], n[-1]
+    return [run_results.Sample(*rows[at]) for at in indexes], n[-1]
 
 
 # A row for each ?2 samples of run ?1; ?3: the timed steps, a list as JSON. Each part has a query of

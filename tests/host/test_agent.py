@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.store import database, recipes, records, verdicts
+from benchstick.store import agent_requests, database, known_drives, recipes, verdicts
 from tests.host.bench import Bench, mounts_below, processes, wait_for
 
 PARAMS = {"passes": "1", "time": "1", "interval": "0", "size": "32MiB", "profile": "demo"}
@@ -31,7 +31,7 @@ def agent(bench: Bench) -> Iterator[subprocess.Popen[str]]:
 def read_seen_drives(bench: Bench) -> Any:
     try:
         with contextlib.closing(database.open_reader(bench.home)) as db:
-            return records.drives_seen(db)
+            return known_drives.drives_seen(db)
     except Exception:  # noqa: BLE001 - not there yet: asked again
         return None
 
@@ -44,7 +44,7 @@ def practice_drive(bench: Bench) -> dict[str, Any]:
 
 def ask(bench: Bench, kind: str, body: object) -> int:
     with contextlib.closing(database.open_for_web(bench.home)) as db:
-        return records.add_request(db, kind, body)  # type: ignore[arg-type]
+        return agent_requests.add_request(db, kind, body)  # type: ignore[arg-type]
 
 
 def answer(bench: Bench, request: int) -> sqlite3.Row | None:

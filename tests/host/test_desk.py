@@ -12,7 +12,7 @@ import pytest
 from benchstick.agent.station import Desk
 from benchstick.errors import BadInput
 from benchstick.plan.labels import Ticket, scan_text
-from benchstick.store import barcode_scans, database, records, webhook_outbox
+from benchstick.store import agent_requests, barcode_scans, database, webhook_outbox
 from tests.host.bench import Bench, wait_for
 from tests.host.test_webhook import Receiver
 
@@ -40,14 +40,15 @@ def test_an_agent_keeps_scans_and_delivers(bench: Bench) -> None:
         wait_for(lambda: barcode_scans.scanner_state(db) or agent.poll() is not None)
         assert barcode_scans.scanner_state(db) == "no scanner 'No such scanner' is plugged in"
         numbers = [
-            records.add_request(db, "scan", {"text": text}) for text in ("OP:anna", "A-1", " ")
+            agent_requests.add_request(db, "scan", {"text": text})
+            for text in ("OP:anna", "A-1", " ")
         ]
-        answers = [wait_for(partial(records.answer_of, db, number)) for number in numbers]
+        answers = [wait_for(partial(agent_requests.answer_of, db, number)) for number in numbers]
         states = [answer["state"] for answer in answers]
         assert states == ["done", "done", "refused"]
         assert barcode_scans.waiting(db) == Ticket(asset="A-1", operator="anna")
-        dropped = records.add_request(db, "scan", {"drop": True})
-        wait_for(lambda: records.answer_of(db, dropped))
+        dropped = agent_requests.add_request(db, "scan", {"drop": True})
+        wait_for(lambda: agent_requests.answer_of(db, dropped))
         assert barcode_scans.waiting(db) == Ticket()
         wait_for(lambda: webhook_outbox.list_letters(db)["waiting"] == 0)
         assert receiver.received_keys() == ["from before", "from before"]

@@ -14,7 +14,7 @@ from benchstick import paths
 from benchstick.agent import hotplugged
 from benchstick.agent.agent import Agent
 from benchstick.drives.types import Drive, Fact, Guard, Identity
-from benchstick.store import auth, database, locks, records
+from benchstick.store import agent_requests, auth, database, locks
 
 
 def drive(serial: str, diskseq: int, transport: str = "sata") -> Drive:
@@ -108,8 +108,8 @@ def test_a_request_to_set_the_clock_is_run_and_signs_nobody_out(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         auth.open_session(db)
         (expires,) = db.execute("SELECT expires FROM sessions").fetchone()
-        number = records.add_request(db, "clock", {"time": 1.0})
-        agent._answer(db, records.open_requests(db)[0])
+        number = agent_requests.add_request(db, "clock", {"time": 1.0})
+        agent._answer(db, agent_requests.open_requests(db)[0])
         assert bodies == [{"time": 1.0}]
         (later,) = db.execute("SELECT expires FROM sessions").fetchone()
         assert later == expires + year

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchstick.engine.measure.per_second_log import by_second, counter_rates, fio_iops, fio_latency
-from benchstick.store.records import Sample
+from benchstick.store.run_results import Sample
 
 # A job that stopped for 3.3 s after each 20000 writes (thinktime); 80031 writes in 12.003 s.
 STOPS_IOPS = """\

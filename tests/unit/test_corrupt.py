@@ -25,7 +25,7 @@ from benchstick.plan import corrupt, run_queue
 from benchstick.plan.steps import Verify
 from benchstick.recipes import codes, verdict
 from benchstick.recipes.codes import Reason
-from benchstick.store import database, export, imported_runs, records
+from benchstick.store import agent_requests, database, export, imported_runs, run_reader, run_writer
 from tests.results import named
 from tests.unit import test_compare, test_verdicts
 
@@ -151,8 +151,8 @@ def test_a_run_with_corrupt_data_is_never_ranked() -> None:
 # ---- the store
 
 
-def add_run(db: sqlite3.Connection, drive: Json, uuid: str = "u1") -> records.RunRecord:
-    return records.RunRecord.create(
+def add_run(db: sqlite3.Connection, drive: Json, uuid: str = "u1") -> run_writer.RunRecord:
+    return run_writer.RunRecord.create(
         db, uuid=uuid, suite="das", practice=False, drive=drive,
         plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
     )  # fmt: skip
@@ -166,14 +166,14 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
             for at in (1, 2)
         ])  # fmt: skip
         record.data_differs(3.0, FINDING, ["BR read"])
-        before = records.run_json(db, record.number)
+        before = run_reader.run_json(db, record.number)
         assert (before["corrupt"], before["exit_code"]) == ([FINDING], None)
         # A page read before the recovery after a killed runner.
         paths.make_run_folder()
-        row = records.find_run(db, record.number)
-        assert records.shown_state(db, row) == "corrupt"
+        row = run_reader.find_run(db, record.number)
+        assert run_reader.shown_state(db, row) == "corrupt"
         assert record.finish("done", 0, seconds=4.0) == ("corrupt", 4, TEXT)
-        document = records.run_json(db, record.number)
+        document = run_reader.run_json(db, record.number)
     assert (document["state"], document["exit_code"], document["why"]) == ("corrupt", 4, TEXT)
     assert [item["state"] for item in document["figures"]] == ["invalid", "valid"]
     assert [item["kind"] for item in document["events"]] == ["data-differ"]
@@ -212,10 +212,10 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
                 (state, code, why, record.number),
             )
             db.execute("DELETE FROM running")
-            request = records.add_request(db, "run", {})
-            records.answer_request(db, request, "done", run=record.number)
+            request = agent_requests.add_request(db, "run", {})
+            agent_requests.answer_request(db, request, "done", run=record.number)
         # The page reads a store that is not migrated yet.
-        assert records.run_json(db, 1)["corrupt"] == []
+        assert run_reader.run_json(db, 1)["corrupt"] == []
         tables = [row["name"] for row in db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         )]  # fmt: skip
@@ -225,18 +225,18 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
         )}  # fmt: skip
     monkeypatch.setattr(database, "migrations", lambda: scripts)
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        rows = {row["number"]: row for row in records.list_runs(db)}
+        rows = {row["number"]: row for row in run_reader.list_runs(db)}
         assert [(rows[at]["state"], rows[at]["exit_code"]) for at in (1, 2, 3)] == [
             ("corrupt", 4), ("corrupt", 130), ("done", 0),
         ]  # fmt: skip
         text = "data corrupt: compare: data differ: 1 files, the first: a (and 1 more comparisons)"
         assert rows[1]["why"] == text
         assert rows[2]["why"] == f"{text}; then cancelled: cancelled"
-        first = records.run_json(db, 1)
+        first = run_reader.run_json(db, 1)
         # As the program itself would make them of the same events.
         assert first["corrupt"] == corrupt.from_events(first["events"])
         assert rows[1]["why"] == corrupt.reason(first["corrupt"])
-        assert records.run_json(db, 3)["corrupt"] == []
+        assert run_reader.run_json(db, 3)["corrupt"] == []
         assert counts == {
             name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
         }
@@ -261,16 +261,16 @@ def test_an_old_bundle_with_that_event_is_not_imported_as_done(
         record = add_run(db, drive_json())
         record.event(1.0, "data-differ", "data differ: 1 files, the first: a")
         record.finish("done", 0, seconds=4.0)
-        bundle = records.run_json(db, record.number)
+        bundle = run_reader.run_json(db, record.number)
         del bundle["corrupt"]
         number = imported_runs.add_run(db, {**bundle, "uuid": "u2"}, [], bench="b", digest="d")
-        row = records.find_run(db, number)
+        row = run_reader.find_run(db, number)
         assert (row["state"], row["exit_code"]) == ("corrupt", 4)
         assert json.loads(row["corrupt_json"])[0]["text"] == "data differ: 1 files, the first: a"
         plain = imported_runs.add_run(
             db, {**bundle, "uuid": "u3", "events": [], "exit_code": None}, [], bench="b", digest="d"
         )
-        row = records.find_run(db, plain)
+        row = run_reader.find_run(db, plain)
         assert (row["state"], row["exit_code"], row["corrupt_json"]) == ("done", None, None)
 
 

@@ -29,7 +29,7 @@ from benchstick.qa.drive_session import Ask, DriveTest
 from benchstick.recipes import ready as ready_ones
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
-from benchstick.store import database, records, spec_sheets, verdicts
+from benchstick.store import database, run_writer, spec_sheets, verdicts
 from benchstick.suites import registry
 from benchstick.suites import spec_sheets as sheets
 from tests.results import named
@@ -104,7 +104,7 @@ class World:
         plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
         uuid = f"01234567-89ab-cdef-0123-{next(self._count):012d}"
         with contextlib.closing(database.open_writer(home)) as db:
-            run = records.RunRecord.create(
+            run = run_writer.RunRecord.create(
                 db, uuid=uuid, suite=ready.plan.suite, practice=False,
                 drive=ready.drive.to_json(), plan=plan, pid=1, device="sdx",
             )  # fmt: skip

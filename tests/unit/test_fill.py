@@ -15,7 +15,7 @@ from benchstick.analysis.change_points import (
     of_samples,
     of_writing,
 )
-from benchstick.store.records import Sample
+from benchstick.store.run_results import Sample
 from tests.unit.made_series import constant, fill, zones
 
 MB = 10**6

@@ -20,7 +20,9 @@ from benchstick.engine.steps.executors import do_idle
 from benchstick.errors import DriveLost, StoreFailed
 from benchstick.plan.steps import Idle
 from benchstick.store import database
-from benchstick.store.records import RunRecord, Sample, samples_of
+from benchstick.store.run_reader import samples_of
+from benchstick.store.run_results import Sample
+from benchstick.store.run_writer import RunRecord
 from benchstick.suites import registry
 
 Make = Callable[..., dict[str, Any]]

@@ -27,7 +27,7 @@ from benchstick.engine.steps import sanitize
 from benchstick.engine.steps.sanitize import do_purge
 from benchstick.errors import BadInput, BenchError, Cancelled, DriveLost, Inconclusive
 from benchstick.plan.steps import Plan, Purge
-from benchstick.store import database, locks, records
+from benchstick.store import database, locks, run_writer
 from tests.unit.test_purge import recorded
 
 UUID = "12345678-1234-1234-1234-{:012d}"
@@ -201,7 +201,7 @@ def start(db: Any, number: int, transport: str = "sata") -> Work:
     """A run that is about to purge, with its marks on the drive."""
     drive = a_drive(transport)
     plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
-    record = records.RunRecord.create(
+    record = run_writer.RunRecord.create(
         db, uuid=UUID.format(number), suite="erase", practice=False, drive=drive.to_json(),
         plan=plan, pid=1, device="nosuch",
     )  # fmt: skip

@@ -23,7 +23,7 @@ from benchstick.errors import PRECEDENCE, BadInput, Refused
 from benchstick.plan import run_queue
 from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import Plan
-from benchstick.store import database, locks, queues, records
+from benchstick.store import agent_requests, database, locks, queues, run_writer
 from benchstick.suites import presets, registry
 from tests.web import sample
 
@@ -185,20 +185,20 @@ class Workers:
             "drive": "D", "identity_key": "key", "diskseq": 1, "erase": "D",
             "runs": [{"suite": suite} for suite in suites],
         }  # fmt: skip
-        number = records.add_request(self.db, "run", body)
-        records.answer_request(self.db, number, "taken")
+        number = agent_requests.add_request(self.db, "run", body)
+        agent_requests.answer_request(self.db, number, "taken")
         agents.take(self.db, number, body, self.start)
         return number
 
     def ends(self, number: int, code: int, why: str | None = None) -> None:
         """The run that was started last ends."""
         place = self.started[-1][1]
-        run = records.RunRecord.create(
+        run = run_writer.RunRecord.create(
             self.db, uuid=f"u{number}{place}", suite="cdm", practice=False, drive=self.drive,
             plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
         )  # fmt: skip
         queues.entry_runs(self.db, number, place, run.number)
-        records.answer_request(self.db, number, "taken", run=run.number)
+        agent_requests.answer_request(self.db, number, "taken", run=run.number)
         run.finish("done" if code in (0, 5) else "failed", code, seconds=1.0, why=why)
         agents.continue_queue(self.db, number, code, self.start)
 
@@ -225,7 +225,7 @@ def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> No
     workers.ends(number, 0)
     assert workers.started == [(number, 0, True), (number, 2, False)]
     assert workers.read_state(number) == ("done", None, ["done", "taken_out", "done"])
-    answer = records.answer_of(workers.db, number)
+    answer = agent_requests.answer_of(workers.db, number)
     assert answer is not None and answer["state"] == "done"
 
 
@@ -258,7 +258,7 @@ def test_a_cancelled_queue_starts_nothing_more(workers: Workers) -> None:
 def test_a_queue_refused_at_the_start_is_reported_as_refused(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     error = {"code": "bad_input", "message": "passes: wrong", "field": "passes"}
-    records.answer_request(workers.db, number, "refused", answer={"error": error})
+    agent_requests.answer_request(workers.db, number, "refused", answer={"error": error})
     agents.continue_queue(workers.db, number, 2, workers.start)
     assert workers.read_state(number) == ("refused", "passes: wrong", ["not_started"] * 2)
     assert queues.open_queues(workers.db) == []
@@ -289,7 +289,7 @@ def in_turn(
         ends = iter(codes)
 
         def one(ready: Ready, home: Path, cancel: Any, on_begin: Callable[[int], None]) -> Any:
-            run = records.RunRecord.create(
+            run = run_writer.RunRecord.create(
                 db, uuid=f"r{len(documents)}", suite=ready.plan.suite, practice=True,
                 drive=drive_json(), plan=ready.plan.to_json(), pid=1, device="loop0",
             )  # fmt: skip
@@ -326,7 +326,7 @@ def test_the_page_shows_a_queue_of_the_command_line(
     assert states[-1] == ["done", "done", "done"]
     assert [entry["run"] for entry in documents[-1]["entries"]] == outcome.numbers
     # The agent takes no part in it: it was answered from the start.
-    assert records.open_requests(db) == []
+    assert agent_requests.open_requests(db) == []
     assert queues.open_of_agent(db) == []
 
 

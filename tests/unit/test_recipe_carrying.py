@@ -27,7 +27,7 @@ from benchstick.qa.early_stop_monitor import Watch
 from benchstick.qa.exclusive_lock import turn
 from benchstick.qa.parallel_drives import DriveRequest
 from benchstick.recipes.parser import read
-from benchstick.store import database, export, live_progress, records, settings, verdicts
+from benchstick.store import database, export, live_progress, run_writer, settings, verdicts
 from tests.hardware.playback import CASES, expand
 from tests.host.bench import wait_for
 
@@ -150,10 +150,10 @@ def test_a_rate_that_stays_low_over_several_looks_stops_the_run(bench_home: Path
     assert watch.reason is not None and watch.reason.code == "stopped-slow"
 
 
-def recorded(home: Path) -> records.RunRecord:
+def recorded(home: Path) -> run_writer.RunRecord:
     """A running run in the store."""
     db = database.open_writer(home)
-    return records.RunRecord.create(
+    return run_writer.RunRecord.create(
         db, uuid=UUID, suite="cdm", practice=True, drive=drive("sda", "2-1", "S").to_json(),
         plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sda",
     )  # fmt: skip

@@ -13,7 +13,7 @@ from benchstick.engine.measure import fio
 from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Idle, Plan, plan_from_json
 from benchstick.plan.units import MIB
-from benchstick.store.records import Sample
+from benchstick.store.run_results import Sample
 from benchstick.suites import registry
 from benchstick.suites.interface import Recorded, RecordSuite, Result
 from benchstick.suites.sustained import Sustained, fill_series

@@ -20,7 +20,7 @@ sys.path[:0] = [str(CLONE)]
 
 from benchstick.cli.common import reader  # noqa: E402 - found by the path above
 from benchstick.plan.steps import plan_from_json  # noqa: E402
-from benchstick.store.records import samples_of  # noqa: E402
+from benchstick.store.run_reader import samples_of  # noqa: E402
 from benchstick.suites.sustained import fill_series  # noqa: E402
 from tests.vm.delayed_runs import settle  # noqa: E402
 

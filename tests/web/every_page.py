@@ -23,9 +23,9 @@ from benchstick.store import (
     reference_results,
     spec_sheets,
 )
+from benchstick.store.agent_requests import add_request, answer_request
 from benchstick.store.bays import Slot
 from benchstick.store.database import open_writer
-from benchstick.store.records import add_request, answer_request
 from benchstick.suites.reference_results import Reference
 from benchstick.suites.spec_sheets import Claim, Sheet
 from tests.web import made_charts, made_runs, made_verdicts, sample

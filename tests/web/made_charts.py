@@ -13,7 +13,7 @@ from typing import Any
 
 from benchstick.engine.measure.per_second_log import BySecond, counter_rates
 from benchstick.plan.steps import Fio, Plan, Purge
-from benchstick.store.records import Sample
+from benchstick.store.run_results import Sample
 from tests.web.made_runs import Pieces, StepData
 
 # The second of the consistency run in which the drive did nothing, and where its speed falls.

@@ -24,7 +24,7 @@ from benchstick.engine.run_context import RAW_FILLED
 from benchstick.engine.runner import _CONDITION_FACTS
 from benchstick.plan.steps import Fio, Idle, Mark, Plan, Purge, ReadBack, Step
 from benchstick.plan.units import size_text
-from benchstick.store.records import Figure, Sample
+from benchstick.store.run_results import Figure, Sample
 from tests.results import named
 from tests.web import sample
 

@@ -15,7 +15,7 @@ from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt, judge
 from benchstick.store import verdicts
-from benchstick.store.records import run_json
+from benchstick.store.run_reader import run_json
 from tests.web import sample
 
 Json = dict[str, Any]

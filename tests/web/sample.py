@@ -18,10 +18,11 @@ from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.engine.results import conclude
 from benchstick.paths import make_run_folder
 from benchstick.plan.steps import Copy, Fio, Idle, Plan
-from benchstick.store import live_progress, records
+from benchstick.store import known_drives, live_progress
 from benchstick.store.database import open_writer, transaction
 from benchstick.store.locks import RunLock
-from benchstick.store.records import Figure, RunRecord, Sample
+from benchstick.store.run_results import Figure, Sample
+from benchstick.store.run_writer import RunRecord
 from benchstick.suites import registry
 from tests.results import named
 
@@ -182,7 +183,7 @@ def keep_drives(db: sqlite3.Connection) -> None:
         "schema": "benchstick/drives/1", "drives": [make().to_json() for make in ALL],
         "shared": [link.to_json()],
     }  # fmt: skip
-    records.keep_drives_seen(db, document)
+    known_drives.keep_drives_seen(db, document)
 
 
 HOST = {

@@ -23,7 +23,7 @@ from benchstick.analysis.run_timeline import session
 from benchstick.errors import BadInput, StoreFailed
 from benchstick.paths import make_run_folder
 from benchstick.reports import bundle, record
-from benchstick.store import imported_runs, records, run_queries
+from benchstick.store import imported_runs, run_queries, run_reader
 from benchstick.store.database import open_for_web, open_reader, open_writer
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser, served
@@ -107,12 +107,12 @@ def test_a_run_is_the_same_on_the_other_bench(bench: Bench, other: Path, das: by
     number, new = keep_bundle(other, das)
     assert (number, new) == (1, True)
     with contextlib.closing(open_reader(bench.home)) as db:
-        before = records.run_json(db, bench.numbers["das"])
-        samples = records.samples_of(db, bench.numbers["das"])
+        before = run_reader.run_json(db, bench.numbers["das"])
+        samples = run_reader.samples_of(db, bench.numbers["das"])
         home = run_queries.bench_id(db)
     with contextlib.closing(open_reader(other)) as db:
-        after = records.run_json(db, number)
-        assert records.samples_of(db, number) == samples
+        after = run_reader.run_json(db, number)
+        assert run_reader.samples_of(db, number) == samples
         assert run_queries.bench_id(db) != home
     origin = after.pop("imported")
     assert (origin["bench"], origin["number"]) == (home, bench.numbers["das"])
@@ -375,7 +375,7 @@ def test_whatever_is_taken_can_be_shown(
     document is refused, or its report can be made, and its page is shown."""
     number = bench.numbers[name]
     with contextlib.closing(open_reader(bench.home)) as db:
-        run = trimmed(record.plain(records.run_json(db, number)))
+        run = trimmed(record.plain(run_reader.run_json(db, number)))
     run["uuid"] = "0" * 8 + run["uuid"][8:]
     record.check_run(run)
     accepted_count = refused = 0
@@ -603,5 +603,5 @@ def test_a_store_of_an_older_program_is_still_read(bench: Bench, tmp_path: Path)
         number = story.finish()
         db.executescript("DROP TABLE imports")
     with contextlib.closing(open_reader(folder)) as db:
-        assert records.run_json(db, number)["imported"] is None
+        assert run_reader.run_json(db, number)["imported"] is None
         assert imported_runs.imported(db, [number]) == frozenset()

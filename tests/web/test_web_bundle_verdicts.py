@@ -18,7 +18,7 @@ from benchstick.recipes.limits import Evidence
 from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt, judge
 from benchstick.reports import bundle
-from benchstick.store import export, records, run_queries, verdicts
+from benchstick.store import export, run_queries, run_reader, verdicts
 from benchstick.store.database import open_reader, open_writer
 from tests.web.conftest import Bench, browser
 from tests.web.test_web_bundle import changed, keep_bundle, packed, repacked, unpacked
@@ -69,7 +69,7 @@ def judged(run: Json) -> Json:
 def give(home: Path, run: int, times: int = 1) -> list[int]:
     """Verdicts on a run; their numbers."""
     with contextlib.closing(open_writer(home)) as db:
-        return [verdicts.keep(db, judged(records.run_json(db, run))) for _ in range(times)]
+        return [verdicts.keep(db, judged(run_reader.run_json(db, run))) for _ in range(times)]
 
 
 def of_run(home: Path, run: int) -> list[Json]:

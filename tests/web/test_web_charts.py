@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchstick.store.database import open_reader, open_writer
-from benchstick.store.records import samples_of
+from benchstick.store.run_reader import samples_of
 from tests.host.bench import wait_for
 from tests.web import made_charts, made_runs, sample
 from tests.web.conftest import Bench, Browser

@@ -20,7 +20,7 @@ import pytest
 from flask import Flask
 
 from benchstick import errors
-from benchstick.store import auth, bays, records, verdicts
+from benchstick.store import agent_requests, auth, bays, known_drives, run_reader, verdicts
 from benchstick.store.bays import Slot
 from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
@@ -61,7 +61,7 @@ def agent(
 
     def work() -> None:
         with contextlib.closing(open_writer(bench.home)) as db:
-            (row,) = wait_for(lambda: records.open_requests(db))
+            (row,) = wait_for(lambda: agent_requests.open_requests(db))
             requests.append(json.loads(row["body_json"]))
             answer(db, row["id"])
 
@@ -76,7 +76,7 @@ def test_it_lists_the_drives(bench: Bench, url: str, token: str) -> None:
     assert process.returncode == 0, process.stderr
     rows = [line.split("\t") for line in process.stdout.splitlines()]
     with contextlib.closing(open_writer(bench.home)) as db:
-        sighting = records.drives_seen(db)
+        sighting = known_drives.drives_seen(db)
     assert sighting is not None
     assert [row[0] for row in rows] == [drive["code"] for drive in sighting[1]["drives"]]
     assert {"free", "protected"} <= {row[3] for row in rows}
@@ -85,11 +85,11 @@ def test_it_lists_the_drives(bench: Bench, url: str, token: str) -> None:
 @pytest.mark.parametrize("name", ["cdm", "practice"])
 def test_it_runs_a_suite_and_ends_as_the_run(bench: Bench, url: str, token: str, name: str) -> None:
     def answer(db: sqlite3.Connection, request: int) -> None:
-        records.answer_request(db, request, "taken")
-        records.answer_request(db, request, "done", run=bench.numbers[name])
+        agent_requests.answer_request(db, request, "taken")
+        agent_requests.answer_request(db, request, "done", run=bench.numbers[name])
 
     with contextlib.closing(open_writer(bench.home)) as db:
-        run = records.run_json(db, bench.numbers[name])
+        run = run_reader.run_json(db, bench.numbers[name])
     with agent(bench, answer) as requests:
         argv = ("run", "cdm", "--drive", "practice", "--param", "passes=1", "--erase", "practice")
         process = client(url, *argv, token=token)
@@ -107,7 +107,7 @@ def test_it_runs_a_suite_and_ends_as_the_run(bench: Bench, url: str, token: str,
 def test_what_the_agent_refuses_ends_with_its_exit_code(bench: Bench, url: str, token: str) -> None:
     def answer(db: sqlite3.Connection, request: int) -> None:
         error = {"code": "refused", "message": "the drive is in use", "field": None}
-        records.answer_request(db, request, "refused", answer={"error": error})
+        agent_requests.answer_request(db, request, "refused", answer={"error": error})
 
     with agent(bench, answer):
         argv = ("run", "cdm", "--drive", "practice", "--erase", "practice")
@@ -124,7 +124,7 @@ def test_it_tests_with_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, 
 
     def answer(db: sqlite3.Connection, request: int) -> None:
         bays.keep(db, [on])
-        records.answer_request(db, request, "done")
+        agent_requests.answer_request(db, request, "done")
         # Tested again: that verdict is not the last.
         verdicts.keep(db, {**report, "verdict": "pass", "exit_code": 0})
         time.sleep(1.5)

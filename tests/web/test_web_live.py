@@ -14,7 +14,7 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, Route, expect
 
 from benchstick.drives.types import Drive
-from benchstick.store import live_progress, queues, records
+from benchstick.store import agent_requests, known_drives, live_progress, queues, run_writer
 from benchstick.store.database import open_reader, open_writer
 from tests.host.bench import wait_for
 from tests.results import named
@@ -31,7 +31,7 @@ def see(bench: Bench, *drives: Drive) -> None:
     """The agent's scan finds these drives."""
     document = {"schema": "benchstick/drives/1", "drives": [drive.to_json() for drive in drives]}
     with contextlib.closing(open_writer(bench.home)) as db:
-        records.keep_drives_seen(db, document)
+        known_drives.keep_drives_seen(db, document)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def not_loaded_anew(page: Page) -> bool:
 def happens(bench: Bench, text: str) -> None:
     """An event of the running run."""
     with contextlib.closing(open_writer(bench.home)) as db:
-        records.RunRecord(db, bench.numbers["running"]).event(9.0, "link", text)
+        run_writer.RunRecord(db, bench.numbers["running"]).event(9.0, "link", text)
 
 
 def test_cards_come_and_go_with_their_drives(watched: Watched, bench: Bench, plugged: None) -> None:
@@ -203,7 +203,7 @@ def test_a_queue_and_a_request_report_a_lost_connection(
 ) -> None:
     sign_in(watched, key)
     with contextlib.closing(open_writer(bench.home)) as db:
-        request = records.add_request(db, "run", {"drive": "practice", "suite": "cdm"})
+        request = agent_requests.add_request(db, "run", {"drive": "practice", "suite": "cdm"})
         queue = every_page.add_queue(db, bench.numbers)
     for path, note, open_part in (
         (f"/queues/{queue}", "#queue-silent", "#queue"),
@@ -220,7 +220,7 @@ def test_a_queue_and_a_request_report_a_lost_connection(
         expect(page.locator(note)).to_be_hidden()
         assert not_loaded_anew(page)
     with contextlib.closing(open_writer(bench.home)) as db:
-        records.answer_request(db, request, "done")
+        agent_requests.answer_request(db, request, "done")
         queues.end(db, queue, "stopped", queues.NO_AGENT)
 
 
@@ -400,7 +400,7 @@ def test_what_is_measured_so_far_is_shown_and_follows(watched: Watched, bench: B
     expect(cells).to_have_text([re.compile("982"), re.compile("982")])
     story = bench.numbers["story"]
     with contextlib.closing(open_writer(bench.home)) as db:
-        record = records.RunRecord(db, number)
+        record = run_writer.RunRecord(db, number)
         figures = [
             named(step=story.plan.steps[12].name, name=name, value=value, unit=unit,
                            pass_no=2, target="file on exfat")

@@ -15,9 +15,9 @@ import pytest
 
 from benchstick.analysis import run_timeline as sessions
 from benchstick.analysis.series import extremes
-from benchstick.store import records, run_queries
+from benchstick.store import run_queries, run_reader, run_writer
 from benchstick.store.database import open_reader, open_writer
-from benchstick.store.records import Sample
+from benchstick.store.run_results import Sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched
 from webui import create_app
@@ -71,7 +71,7 @@ def long_run(bench: Bench) -> int:
     with contextlib.closing(open_writer(bench.home)) as db:
         db.execute("DELETE FROM samples WHERE run = ?", (number,))
         moved = {DIP: 0, PEAK: 9000}
-        records.RunRecord(db, number).samples(
+        run_writer.RunRecord(db, number).samples(
             [
                 Sample(n, n + 1.0 + (40 if n > 2500 else 0), 1.0, n // 600, 0,
                        moved.get(n, 1000 + n % 7), 0, 0, 10, 0, 0, 1, 1.0)
@@ -138,8 +138,8 @@ def test_the_store_reduces_a_session_as_python_does(
 ) -> None:
     number = bench.numbers[name]
     with contextlib.closing(open_reader(bench.home)) as db:
-        timed = sessions.timed_steps(records.run_json(db, number)["plan"])
-        samples = [item.to_json() for item in records.samples_of(db, number)]
+        timed = sessions.timed_steps(run_reader.run_json(db, number)["plan"])
+        samples = [item.to_json() for item in run_reader.samples_of(db, number)]
         reduced = run_queries.session(db, number, timed, most)
     expected = sessions.session(samples, timed, most)
     assert len(expected["write"]) > min(50, len(samples) - 1)

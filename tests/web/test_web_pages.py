@@ -17,7 +17,7 @@ from flask import Flask
 from benchstick.drives.types import Guard
 from benchstick.paths import make_run_folder
 from benchstick.plan.units import duration_text
-from benchstick.store import export, locks, records, run_queries
+from benchstick.store import agent_requests, export, known_drives, locks, run_queries
 from benchstick.store.database import open_writer
 from benchstick.suites import registry
 from tests.web import sample
@@ -67,7 +67,7 @@ def test_page_and_json_list_bottlenecks_also_from_an_older_agents_scan(
     for drive in drives:
         del drive["worse"]
     with contextlib.closing(open_writer(tmp_path / "home")) as db:
-        records.keep_drives_seen(db, {"schema": "benchstick/drives/1", "drives": drives})
+        known_drives.keep_drives_seen(db, {"schema": "benchstick/drives/1", "drives": drives})
     client = browser(create_app(tmp_path / "home"))
     listed_drives = {drive["name"]: drive for drive in client.get("/api/v1/drives").json["drives"]}
     codes = {
@@ -262,7 +262,7 @@ def test_hostile_names_are_shown_as_text(tmp_path: Path, monkeypatch: pytest.Mon
         drive["identity"]["model"] = drive["identity"]["serial"] = drive["code"] = evil
         drive["temperature"] = {"value": None, "why": evil}
         document = {"schema": "benchstick/drives/1", "drives": [drive]}
-        records.keep_drives_seen(db, document)
+        known_drives.keep_drives_seen(db, document)
     client = browser(create_app(tmp_path / "home"))
     link = client.get("/drives").text
     assert "<script>alert" not in link
@@ -342,7 +342,7 @@ def test_a_drive_that_does_not_answer_is_not_offered_to_be_unlocked(
     before = bench.count("requests")
     try:
         with contextlib.closing(open_writer(bench.home)) as db:
-            records.keep_drives_seen(db, document)
+            known_drives.keep_drives_seen(db, document)
         client = signed_in.client
         for path in ("/drives", f"/drives/{LOCKED}", f"/runs/new?drive={LOCKED}&suite=cdm"):
             page = client.get(path).text
@@ -393,12 +393,12 @@ def test_the_request_page_shows_the_agents_answer(signed_in: SignedIn, bench: Be
     number = int(address.rsplit("/", 1)[1])
     with contextlib.closing(open_writer(bench.home)) as db:
         error = {"code": "refused", "message": "the drive is <busy>", "field": "drive"}
-        records.answer_request(db, number, "refused", answer={"error": error})
+        agent_requests.answer_request(db, number, "refused", answer={"error": error})
         page = signed_in.client.get(address).text
         assert "the drive is &lt;busy&gt;" in page
         assert "p.size=32MiB" in page
         assert signed_in.client.get(f"/api/v1{address}").json["error"]["code"] == "refused"
-        records.answer_request(db, number, "taken", run=1)
+        agent_requests.answer_request(db, number, "taken", run=1)
     answer = signed_in.client.get(address)
     assert answer.status_code == 303
     assert answer.location == "/runs/1"

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchstick.recipes import event_lines, library, outputs, ready
-from benchstick.store import bays, locks, recipes, records, verdicts
+from benchstick.store import agent_requests, bays, locks, recipes, run_reader, verdicts
 from benchstick.store import settings as settings_file
 from benchstick.store.bays import Slot
 from benchstick.store.database import open_writer
@@ -87,7 +87,7 @@ def test_only_an_automatic_test_can_be_repeated(bench: Bench, client: Browser) -
 
 def test_the_current_run_is_shown(bench: Bench, client: Browser) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
-        key = records.find_run(db, bench.numbers["running"])["drive_key"]
+        key = run_reader.find_run(db, bench.numbers["running"])["drive_key"]
     keep_slots(bench, counting(state=bays.TESTING, until=None, drive_key=key))
     assert client.get("/api/v1/desk").json["slots"][0]["run"] == bench.numbers["running"]
     assert f'href="/runs/{bench.numbers["running"]}" data-part="run"' in client.get("/desk").text
@@ -161,10 +161,10 @@ def test_who_is_not_signed_in_stops_nothing(bench: Bench, client: Browser) -> No
 def carried_out(bench: Bench, *slots: Slot) -> None:
     """What the agent does with the last request."""
     with contextlib.closing(open_writer(bench.home)) as db:
-        row = records.open_requests(db)[-1]
+        row = agent_requests.open_requests(db)[-1]
         assert row["kind"] == "qa"
         bays.keep(db, slots)
-        records.answer_request(db, row["id"], "done")
+        agent_requests.answer_request(db, row["id"], "done")
 
 
 def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Bench) -> None:
@@ -191,9 +191,9 @@ def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Benc
     page.get_by_role("button", name="Test again slot 1").click()
     wait_for(lambda: bench.count("requests") == before + 2)
     with contextlib.closing(open_writer(bench.home)) as db:
-        row = records.open_requests(db)[-1]
+        row = agent_requests.open_requests(db)[-1]
         error = {"code": "bad_input", "message": f"no drive {EVIL}", "field": None}
-        records.answer_request(db, row["id"], "refused", answer={"error": error})
+        agent_requests.answer_request(db, row["id"], "refused", answer={"error": error})
     expect(page.locator("#slot-problem")).to_have_text(f"no drive {EVIL}")
     assert page.locator("#evil").count() == 0
 
@@ -553,7 +553,7 @@ def test_a_test_with_a_recipe_is_requested(bench: Bench, signed_in: SignedIn) ->
     assert "Waiting for the agent" in waits
     with contextlib.closing(open_writer(bench.home)) as db:
         error = {"code": "bad_input", "message": EVIL, "field": None}
-        records.answer_request(db, request["id"], "refused", answer={"error": error})
+        agent_requests.answer_request(db, request["id"], "refused", answer={"error": error})
     refused = signed_in.client.get(answer.location).text
     assert ESCAPED in refused
     assert f"/desk/new?drive={SLOW}&amp;recipe=incoming-portable-ssd" in refused

@@ -15,7 +15,7 @@ import pytest
 
 from benchstick.agent import run_queues as agents
 from benchstick.plan.units import duration_text
-from benchstick.store import live_progress, queues, records
+from benchstick.store import agent_requests, live_progress, queues
 from benchstick.store.database import open_writer
 from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, SignedIn
@@ -35,7 +35,7 @@ def take(db: sqlite3.Connection, number: int) -> None:
     """What the agent does with the request, but for the runs."""
     body = json.loads(db.execute("SELECT body_json FROM requests WHERE id = ?",
                                  (number,)).fetchone()[0])  # fmt: skip
-    records.answer_request(db, number, "taken")
+    agent_requests.answer_request(db, number, "taken")
     agents.take(db, number, body, lambda *_: None)
 
 

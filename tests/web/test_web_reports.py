@@ -25,7 +25,8 @@ from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.plan.plain import plain
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.export import figures_csv
-from benchstick.store.records import Sample, run_json
+from benchstick.store.run_reader import run_json
+from benchstick.store.run_results import Sample
 from tests.web import made_charts, made_runs, sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched

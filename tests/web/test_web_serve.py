@@ -25,8 +25,8 @@ from benchstick.appliance import state, web_address
 from benchstick.errors import StoreFailed
 from benchstick.reports import bundle
 from benchstick.store import auth, imported_runs
+from benchstick.store.agent_requests import add_request, open_requests
 from benchstick.store.database import open_writer
-from benchstick.store.records import add_request, open_requests
 from tests.web import sample
 from webui import cage
 

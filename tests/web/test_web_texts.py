@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from benchstick.store.agent_requests import add_request
 from benchstick.store.database import open_writer
-from benchstick.store.records import add_request
 from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 from tests.web.test_web_pages import words

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchstick.store.records import Sample
+from benchstick.store.run_results import Sample
 
 SECTOR = 512
 

@@ -65,7 +65,7 @@ from benchstick.plan.steps import (
     Verify,
 )
 from benchstick.plan.units import megabytes_per_second, size_text
-from benchstick.store.records import Figure
+from benchstick.store.run_results import Figure
 
 TEST_FILE = "benchstick.test"
 # A source less than twice as fast as the drive may limit the result.

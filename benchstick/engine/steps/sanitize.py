@@ -29,7 +29,7 @@ from benchstick.errors import BadInput, BenchError, Cancelled, DataCorrupt, Driv
 from benchstick.plan.quantity import PURGE, SPEED, TIME, Quantity
 from benchstick.plan.steps import Plan, Purge
 from benchstick.plan.units import MIB, megabytes_per_second, size_text
-from benchstick.store.records import Figure
+from benchstick.store.run_results import Figure
 
 Evidence = dict[str, Any]
 # How often a sanitize is polled, and how many polls in a row may fail.

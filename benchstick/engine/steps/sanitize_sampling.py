@@ -15,7 +15,7 @@ from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.errors import DataCorrupt, Inconclusive
 from benchstick.plan.quantity import MARKS_GONE, SHARE
 from benchstick.plan.steps import Mark, ReadBack
-from benchstick.store.records import Figure
+from benchstick.store.run_results import Figure
 
 
 def do_mark(work: Work, step: Mark) -> StepOutcome:
