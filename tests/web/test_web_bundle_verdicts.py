@@ -105,8 +105,8 @@ def test_page_json_and_export_of_the_run_show_them_on_both_benches(
     with contextlib.closing(open_reader(own)) as db:
         first = run_queries.bench_id(db)
     for home, at, sentence in (
-        (own, run, f"Verdict {number} by the recipe incoming rests"),
-        (other, here, f"Verdict {number} of bench {first} by the recipe incoming rests"),
+        (own, run, f"Verdict {number} by the recipe incoming uses"),
+        (other, here, f"Verdict {number} of bench {first} by the recipe incoming uses"),
     ):
         client = browser(create_app(home))
         assert sentence in words(client.get(f"/runs/{at}").text)

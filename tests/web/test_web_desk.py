@@ -165,4 +165,4 @@ def test_a_scan_that_was_not_saved_is_reported(
     page = sign_in(watched, key, "/desk")
     monkeypatch.setattr(locks, "is_alive", lambda _: False)
     scan(page, "A-1007")
-    expect(page.locator("#scanned")).to_contain_text("not kept: no agent is running")
+    expect(page.locator("#scanned")).to_contain_text("not saved: no agent is running")

@@ -529,7 +529,7 @@ def test_a_label_combines_the_runs_of_a_drive_behind_another_bridge(
         numbers = sorted([cdm, bench.numbers["lost"], bench.numbers["slow"]], reverse=True)
         assert [run["number"] for run in joined["history"]] == numbers
         page = client.get(f"/drives/{code}").text
-        assert "joins 2 identities" in page
+        assert "combines 2 identities" in page
         assert f'href="/runs/{cdm}"' in page
         assert "3 runs" in client.get("/drives").text
         assert client.get("/runs").text.count("<bdi>SSD 7</bdi>") == 3

@@ -474,7 +474,7 @@ def test_the_sticks_override_the_uploaded(
     one = signed_in.client.get("/api/v1/recipes/twice").json
     assert (one["origin"], one["recipe"], one["uploaded_utc"]) == ("stick", None, None)
     assert one["mistakes"][0]["line"] == 1
-    assert "It has mistakes" in signed_in.client.get("/recipes/twice").text
+    assert "This recipe has errors" in signed_in.client.get("/recipes/twice").text
     aside = signed_in.client.get("/api/v1/recipes/uploaded:twice").json
     assert (aside["origin"], aside["text"]) == ("uploaded", GOOD)
     assert "upload it with another name" in signed_in.client.get("/recipes/uploaded:twice").text

@@ -448,7 +448,7 @@ def test_from_its_cage_the_page_reads_the_sticks_recipes(start: Callable[..., Se
     folder.mkdir()
     (folder / "shop.toml").write_text("speed = 1\n", encoding="utf-8")
     served = start("--port", str(free_port()))
-    assert "It has mistakes" in served.get("/recipes/shop")
+    assert "This recipe has errors" in served.get("/recipes/shop")
 
 
 def test_root_shows_the_pin_of_the_page_on_the_screen(
