@@ -1,4 +1,4 @@
-"""`make bench`: the copier beside raw fio, cp, rsync and rclone, what the sampler costs, the pages.
+"""`make bench`: the copier against raw fio, cp, rsync and rclone, the sampler's CPU time, pages.
 
 The pages are a part of their own (bench_pages.py); ONLY=copier or ONLY=pages makes one part alone.
 
@@ -10,7 +10,7 @@ compared with the set byte for byte, outside the clock.
 
 Claims: on the limited drive the copier reaches 95 % of raw fio; without a limit it beats every
 peer; the sampler takes under 1 % of a CPU. Exit code 1 when one is missed. BENCH_QUICK=1 makes a
-reduced run, and says so.
+reduced run and prints a note.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def claims(table: Table, sampler_share: float) -> list[Claim]:
             claim_list.append(
                 Claim(
                     f"{where} {name}: the copier reaches {share:.1%} of raw fio "
-                    f"(wanted: {FIO_SHARE:.0%})",
+                    f"(claim: {FIO_SHARE:.0%})",
                     share >= FIO_SHARE,
                 )
             )
@@ -136,12 +136,12 @@ def claims(table: Table, sampler_share: float) -> list[Claim]:
         for peer in PEERS:
             ratio = own / cells[peer].speed
             claim_list.append(
-                Claim(f"{where} {name}: the copier is {ratio:.2f} times {peer} (wanted: more "
+                Claim(f"{where} {name}: the copier is {ratio:.2f} times {peer} (claim: more "
                       "than 1)", ratio > 1)
             )  # fmt: skip
     claim_list.append(
         Claim(
-            f"the sampler takes {sampler_share:.3%} of one CPU (wanted: under {SAMPLER_SHARE:.0%})",
+            f"the sampler takes {sampler_share:.3%} of one CPU (claim: under {SAMPLER_SHARE:.0%})",
             sampler_share < SAMPLER_SHARE,
         )
     )
@@ -159,7 +159,7 @@ def each_shape(
 
 
 def copier(quick: bool) -> int:
-    """The copier beside its peers; 1 when a claim is missed."""
+    """Compare the copier with its peers; 1 when a claim is missed."""
     if os.geteuid() != 0:
         raise BadInput("make bench needs root: it makes a loop drive and RAM disks")
     require_all()
@@ -203,7 +203,7 @@ def copier(quick: bool) -> int:
     for claim in claim_list:
         print(f"{'ok    ' if claim.holds else 'MISSED'}  {claim.text}")
     if quick:
-        print("REDUCED RUN (BENCH_QUICK=1): small sets and few runs; the figures are not the claim")
+        print("REDUCED RUN (BENCH_QUICK=1): small sets and few runs; no check of the claims")
     return 0 if all(claim.holds for claim in claim_list) else 1
 
 

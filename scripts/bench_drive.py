@@ -190,5 +190,5 @@ def end_cleanly() -> None:
 
 
 def settle() -> None:
-    """A throttle hands out what a pause saved up: let each run begin alike."""
+    """Wait: a throttle allows a burst after a pause, and each run must start alike."""
     time.sleep(0.3)

@@ -3,15 +3,15 @@
 Every GET address of the page and of its API, asked through the Flask app in this process, no
 network between; warmed once, the median of five. The small store is the tests' sample bench; the
 large one has 10 000 runs more, and one of 24 hours at a sample a second (bench_store.py). `ratio`
-is the same address on the large store against the small one: what the store's size costs. That of
-24 hours is held against one of 20 minutes.
+is the same address on the large store against the small one: what the store's size costs. The
+run of 24 hours is compared with one of 20 minutes.
 
 Claim: on the large store each page and each answer of the API comes within 100 ms. Whole records to
 take away (exports, bundles, reports) are timed too but not held to it. Exit code 1 when missed.
 
 Then each page of the large store is opened in Chromium: from the click until all its charts are
-drawn with all that they get, the server's time included. Claim: within 1 s. Beside it stand the
-points of each chart.
+drawn with all that they get, the server's time included. Claim: within 1 s. The output also lists
+the points of each chart.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from webui.serve import settle  # noqa: E402
 MOST_MS = 100.0
 MOST_DRAWN_MS = 1000.0
 TIMES = 5
-# Of `every_page`: what is wrong with a request is told before much is looked at.
+# Of `every_page`: a wrong request is refused before much is read.
 _ERRORS = ("start-wrong", "not-here")
 # Files of the page itself, and what only a booted stick has.
 _LEFT_OUT = ("static", "api.api_appliance")
@@ -75,7 +75,7 @@ class Timed:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawing:
     """A page in the browser: milliseconds until it is drawn, and the points of each chart."""
 
     path: str
@@ -87,9 +87,9 @@ def addresses(app: Flask, numbers: Mapping[str, Any]) -> list[str]:
     """Every GET address there is on a bench with these runs. BenchError for a rule without one."""
     named = every_page.paths(numbers).items()
     pages = [path for name, path in named if name not in _ERRORS]
-    # The twin of the page where one chooses a drive is that of the drives.
-    twins = [f"/api/v1{path}" for path in pages if path != "/runs/new"]
-    pages += [path for path in twins if _rule_of(app, path)]
+    # The page where one chooses a drive has the JSON version of the drives.
+    versions = [f"/api/v1{path}" for path in pages if path != "/runs/new"]
+    pages += [path for path in versions if _rule_of(app, path)]
     pages += list(_more(numbers))
     page_rules = {_rule_of(app, path) for path in pages}
     rules = {rule.rule: rule for rule in app.url_map.iter_rules() if "GET" in (rule.methods or ())}
@@ -165,25 +165,25 @@ class Visitor:
 _WHEN_DRAWN = """() => new Promise((done) => {
   const drawn = (box) => box.querySelector("canvas") && (box.id !== "chart" || box.dataset.all);
   const boxes = () => [...document.querySelectorAll(".chart")];
-  const told = (box) => [box.ariaLabel.split(/ over |,|:/)[0],
+  const label = (box) => [box.ariaLabel.split(/ over |,|:/)[0],
                          (box.session ?? box.lines).plot.data[0].length];
   const look = () => {
     if (document.readyState !== "complete" || !boxes().every(drawn)) setTimeout(look, 2);
     else requestAnimationFrame(() => setTimeout(
-      () => done([performance.now(), boxes().map(told)])));
+      () => done([performance.now(), boxes().map(label)])));
   };
   look();
 })"""
 
 
-def draw(page: Page, base: str, path: str) -> Drawn:
+def draw(page: Page, base: str, path: str) -> Drawing:
     """Open a page and wait until it is drawn."""
     page.goto(base + path, wait_until="commit")
     ms, points = page.evaluate(_WHEN_DRAWN)
-    return Drawn(path, ms, {f"{at + 1}. {name}": n for at, (name, n) in enumerate(points)})
+    return Drawing(path, ms, {f"{at + 1}. {name}": n for at, (name, n) in enumerate(points)})
 
 
-def draw_all(visitor: Visitor, numbers: Mapping[str, Any]) -> list[Drawn]:
+def draw_all(visitor: Visitor, numbers: Mapping[str, Any]) -> list[Drawing]:
     """Each page of the large store as Chromium draws it, the faster of two times. BenchError."""
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -200,7 +200,7 @@ def draw_all(visitor: Visitor, numbers: Mapping[str, Any]) -> list[Drawn]:
     return drawings
 
 
-def measure(folder: Path) -> tuple[list[Timed], list[Drawn]]:
+def measure(folder: Path) -> tuple[list[Timed], list[Drawing]]:
     """Make both stores in `folder`, time every address on them, and draw the pages."""
     os.environ["BENCHSTICK_RUN"] = str(folder / "run")
     start = time.monotonic()
@@ -228,7 +228,7 @@ def measure(folder: Path) -> tuple[list[Timed], list[Drawn]]:
     return timings, drawings
 
 
-def print_drawings(drawings: list[Drawn]) -> None:
+def print_drawings(drawings: list[Drawing]) -> None:
     width = max(len(item.path) for item in drawings)
     print(f"\n{'page in Chromium':<{width}}{'ms':>9}  points of its charts")
     for item in sorted(drawings, key=lambda item: -item.ms):
@@ -260,7 +260,7 @@ def run() -> int:
     files = sum(item.ms > MOST_MS for item in timings if item.is_file)
     print(
         f"\n{'MISSED' if missed else 'ok    '}  {len(missed)} of {len(pages)} pages and answers "
-        f"take more than {MOST_MS:.0f} ms with {bench_store.RUNS} runs (wanted: none); the slowest "
+        f"take more than {MOST_MS:.0f} ms with {bench_store.RUNS} runs (claim: none); the slowest "
         f"{worst.ms:.0f} ms: {worst.path}\n"
         f"        of {len(timings) - len(pages)} files of whole records {files} take more"
     )
@@ -269,7 +269,7 @@ def run() -> int:
     most = max(count for item in drawings for count in item.points.values())
     print(
         f"{'MISSED' if late else 'ok    '}  {len(late)} of {len(drawings)} pages are drawn later "
-        f"than {MOST_DRAWN_MS:.0f} ms (wanted: none); the slowest {last.ms:.0f} ms: {last.path}\n"
+        f"than {MOST_DRAWN_MS:.0f} ms (claim: none); the slowest {last.ms:.0f} ms: {last.path}\n"
         f"        a chart has {most} points at most, of a record of {bench_store.DAY} seconds"
     )
     return 1 if missed or late else 0

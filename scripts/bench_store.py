@@ -15,7 +15,7 @@ RUNS = 10_000
 DAY = 86_400
 # The run of the small store that the day is compared with: 20 minutes.
 SHORT = 1200
-# Drives that were here once, beside those of the sample bench.
+# Drives of older runs, in addition to those of the sample bench.
 OTHER_DRIVES = 40
 # Of a copied run only so many samples: pages ask for the samples of one run alone, by its number.
 COPIED_SAMPLES = 60
@@ -64,7 +64,7 @@ def large(small_home: Path, home: Path, numbers: dict[str, Any]) -> dict[str, An
     """A copy of that bench in `home` with `RUNS` runs more and one of 24 hours: the numbers there.
 
     The runs are copies of the sample's, with numbers of their own and on more drives, each with its
-    steps, figures, temperatures and events, the request that it was started by, and some in queues.
+    steps, results, temperatures and events, the request that started it, and some in queues.
     """
     shutil.copytree(small_home, home)
     with contextlib.closing(_fast_writer(home)) as db:
@@ -73,8 +73,8 @@ def large(small_home: Path, home: Path, numbers: dict[str, Any]) -> dict[str, An
 
 
 def _add_series(home: Path, db: sqlite3.Connection, seconds: int) -> dict[str, int]:
-    """Add a run of random writes that was kept second by second: its number, and which of its
-    charts is the one over the whole session."""
+    """Add a run of random writes with results per second: its number, and which of its charts
+    is the timeline."""
     run = made_runs.add_run(
         home, db, "consistency", {"time": str(seconds), "fills": "0"}, made_charts.consistency
     )

@@ -35,7 +35,7 @@ class Task:
 
 
 def copier(task: Task) -> float:
-    """The bench's own, from the call to its return: a little more than the figure it reports."""
+    """The bench's own copier, from call to return: a little more than the time it reports."""
     started_at = time.monotonic()
     report = copy_tree(task.source, task.target)
     seconds = time.monotonic() - started_at

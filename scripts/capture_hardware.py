@@ -2,8 +2,8 @@
 
     scripts/capture-hardware NAME sda [sdb ...] [--mask] [--into FOLDER]
 
-Writes FOLDER/NAME/{tree.json,tools/,expected.json}; FOLDER is tests/hardware. Asks the drives what
-a scan asks them, so no test may run on them meanwhile; needs root. `--mask` replaces serial
+Writes FOLDER/NAME/{tree.json,tools/,expected.json}; FOLDER is tests/hardware. Queries the
+drives as a scan does, so no test may run on them then; needs root. `--mask` replaces serial
 numbers and filesystem UUIDs by made-up ones of the same length, everywhere. Look the result over
 before you commit it: the facts in expected.json are what this version of the bench found, and it
 is for you to say that they are right.
@@ -120,7 +120,7 @@ def _capture_controller(into: Capture, name: str, device: Path) -> None:
 
 
 def _capture_classes(into: Capture, device: Path) -> None:
-    """The classes beside the device: SCSI host (AHCI registers), ATA link."""
+    """The other classes of the device: SCSI host (AHCI registers), ATA link."""
     for folder in (device, *device.parents):
         if re.fullmatch(r"host\d+", folder.name):
             link = f"sys/class/scsi_host/{folder.name}"

@@ -2,7 +2,7 @@
 
 A name says what it holds or does: `results`, not `found`; `is_known()`, not `known()`. Each name is
 printed as FILE:LINE. scripts/names-left lists those of older code, one `FILE NAME` a line: they
-become fewer, and a line whose name is no more is an error too. Exit code 1 when there is one.
+become fewer, and a line whose name no longer exists is an error too. Exit code 1 when there is one.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LEFT = ROOT / "scripts/names-left"
-_WORDS = """
-asked begun born broken brought chosen cut done drawn ended found given gone grown held hidden kept
-known laid left listed lost made meant said seen sent shown spent spoken stood taken ticked told
-tried typed wanted worded worn written
-"""
-PARTICIPLES = frozenset(_WORDS.split())
+KNOWN_NAMES = ROOT / "scripts/names-left"
+PARTICIPLES = frozenset((
+    "asked", "begun", "born", "broken", "brought", "chosen", "cut", "done", "drawn", "ended",
+    "found", "given", "gone", "grown", "held", "hidden", "kept", "known", "laid", "left",
+    "listed", "lost", "made", "meant", "said", "seen", "sent", "shown", "spent", "spoken",
+    "stood", "taken", "ticked", "told", "tried", "typed", "wanted", "worded", "worn", "written",
+))  # fmt: skip
 
 
 def names(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -52,8 +52,8 @@ def tracked() -> list[Path]:
 
 
 def check(files: list[Path], known_names: set[str], root: Path = ROOT) -> Iterator[str]:
-    """A line for each participle that is not among `known_names`, and for each of these that is no
-    more."""
+    """A line for each participle that is not among `known_names`, and for each of these that no
+    longer exists."""
     entries = set()
     for path in files:
         where = path.relative_to(root)
@@ -63,12 +63,12 @@ def check(files: list[Path], known_names: set[str], root: Path = ROOT) -> Iterat
                 yield f"{where}:{line}: {name}: name it by what it holds or does"
     for entry in sorted(known_names - entries):
         if root / entry.split()[0] in files or not (root / entry.split()[0]).exists():
-            yield f"scripts/names-left: {entry}: is no more, take the line out"
+            yield f"scripts/names-left: {entry}: no longer exists, remove the line"
 
 
 def main() -> int:
     known_names = {
-        line for line in LEFT.read_text().splitlines() if line and not line.startswith("#")
+        line for line in KNOWN_NAMES.read_text().splitlines() if line and not line.startswith("#")
     }
     files = [Path(name).resolve() for name in sys.argv[1:]]
     if files:

@@ -2,7 +2,7 @@
 
     scripts/new-suite NAME
 
-NAME is what `benchstick run NAME` takes: small letters, digits and single hyphens, beginning with a
+NAME is what `benchstick run NAME` takes: small letters, digits and single hyphens, starting with a
 letter. What is made runs at once; docs/suites.md says what to do with it. Nothing is left behind
 when a name cannot be taken or something fails. Exit codes: 0 made, 2 not made, with one line why.
 """
@@ -28,7 +28,7 @@ from string import Template
 import suite_docs
 
 from benchstick.plan import params as parameters
-from benchstick.suites.interface import Asked, Suite
+from benchstick.suites.interface import PlanRequest, Suite
 
 CLONE = Path(__file__).resolve().parents[1]
 TEMPLATES = Path(__file__).resolve().parent / "new-suite.d"
@@ -136,7 +136,7 @@ def files_of(names: Names, folder: Path) -> dict[Path, str]:
     (folder / "module.py").write_text(module, encoding="utf-8")
     suite = _loaded(folder / "module.py", names.cls)
     plan = suite.plan(
-        Asked(
+        PlanRequest(
             drive=suite_docs.EXAMPLE,
             params=parameters.read(suite.params, {}),
             target=suite.default_target,

@@ -14,7 +14,7 @@ tests/required.txt names the tests that must have run: one that did not, or was 
 failure, as is a level in which nothing was collected. tests/durations.tsv has the seconds of each
 test on two cores, best saved on a quiet machine: tests that now take a fifth longer are listed.
 
-SKIP=vm leaves out guest, vm and image, and the last line says so. LEVEL=unit,web runs only those,
+SKIP=vm leaves out guest, vm and image, and the last line shows it. LEVEL=unit,web runs only those,
 LEVEL=quick runs lint, unit, web and guard. DURATIONS=update saves the durations of this run.
 `run-tests check-settings` only checks these. Exit codes: 0 all passed, 1 something failed, 2 a
 bad setting.
@@ -57,7 +57,7 @@ NO_CODE = 70
 class Level:
     """One group of tests; `folders` (or files) are relative to the clone, none for what is not
     pytest. `files` are the names of those of one job, where the level is divided into several.
-    `is_alone`: nothing else may run beside it."""
+    `is_alone`: nothing else may run at the same time."""
 
     name: str
     limit_s: int
@@ -106,7 +106,7 @@ ACCURACY = ("test_sustained_truth", "test_throttled", "test_truth")
 # So many jobs share the files of web: the longest level that needs no VM. As many jobs run at a
 # time, and the level host with them.
 WEB_JOBS = LANES_WITHOUT_VM = 2
-# Two VMs of 4 GiB each, and what runs beside them.
+# Two VMs of 4 GiB each, and what runs at the same time.
 RAM_OF_TWO_VMS = 10 << 30
 # Processes that share the level host, a file of tests at a time.
 HOST_WORKERS = 4
@@ -119,7 +119,7 @@ IMAGE = CLONE / "output/images/benchstick-x86_64.img"
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one test: `state` is passed, failed or skipped."""
+    """The outcome of one test: `state` is passed, failed or skipped."""
 
     test: str
     state: str
@@ -261,7 +261,7 @@ def run_levels(levels: list[Level]) -> list[Result]:
 
 
 def run_jobs(jobs: list[Level], lanes: list[tuple[int, ...]]) -> list[Result]:
-    """Run the jobs in their order, one in each lane at a time; the level host beside them all."""
+    """Run the jobs in their order, one in each lane at a time; the level host runs with all."""
     waiting = deque(job for job in jobs if job.name != "host")
     with ThreadPoolExecutor(len(lanes) + 1) as pool:
         parts = [pool.submit(run_logged, job, lanes[0]) for job in jobs if job.name == "host"]

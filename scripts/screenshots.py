@@ -92,7 +92,7 @@ def _page(browser: Browser, width: str) -> Page:
 
 def _picture(page: Page, file: Path, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    # Charts are drawn anew in the other colours, in the next frames.
+    # Charts are drawn again in the other colours, in the next frames.
     page.evaluate("() => new Promise((go) => requestAnimationFrame(() => setTimeout(go, 60)))")
     page.screenshot(path=file, full_page=True)
 

@@ -6,10 +6,10 @@ Prints the blocks that the page of each suite (of all without a name) should hol
 `--write` puts them in. Exit codes: 0 the pages are right (with --write: are now), 1 they were not,
 2 bad input.
 
-A block on a page begins with ```steps or ```fio and the parameters that are not the default, as in
+A block on a page starts with ```steps or ```fio and the parameters that are not the default, as in
 ```fio state=steady. One of steps has all steps of the plan for a drive of 1 TB; of the like that
 follow each other the first and the last. One of fio has a line for each test that it shows, such as
-"4 KiB write:"; what stands under these lines, and under "all of these:", comes from the plan. FILE
+"4 KiB write:"; the text under these lines, and under "all of these:", comes from the plan. FILE
 is the test file, DRIVE the raw drive, STEP the step's folder. A page without a block gets one with
 all tests of the plan: leave in those that are worth reading, and call this again.
 """
@@ -46,7 +46,7 @@ EXAMPLE = {
     "trim_kernel": {"value": 1 << 30, "unit": "B", "source": "docs"},
 }
 # So many lines must be saved for steps to be left out; so long may be what is repeated; so many of
-# it are shown at least at its begin and at its end.
+# it are shown at least at its start and at its end.
 _LEAST_SAVED, _LONGEST_CYCLE = 12, 24
 _FIRST, _LAST = 3, 2
 _BLOCK = re.compile(r"^```(fio|steps)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -100,7 +100,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def steps_block(plan: Plan, params: Sequence[str] = ()) -> str:
-    """The block with the plan's steps; `params` are told in its first line."""
+    """The block with the plan's steps; its first line lists `params`."""
     width = len(str(len(plan.steps)))
     lines = []
     for number in _select_steps([step.kind for step in plan.steps]):
@@ -111,12 +111,12 @@ def steps_block(plan: Plan, params: Sequence[str] = ()) -> str:
             lines.append(f"{number + 1:>{width}}. {step.name}{_does(step)}")
     how = "at most" if plan.ends_early else "about"
     time, size = duration_text(plan.seconds), size_text(plan.bytes_written)
-    lines.append(f"in all: {how} {time}, {how} {size} written")
+    lines.append(f"total: {how} {time}, {how} {size} written")
     return "\n".join([" ".join(("```steps", *params)), *lines, "```"])
 
 
 def _does(step: Step) -> str:
-    """What is known of the step before it is carried out: its time, or its bytes."""
+    """What is known of the step before it runs: its time, or its bytes."""
     details = []
     if isinstance(step, Fio) and step.runtime is not None:
         details.append(f"{step.runtime:g} s")
@@ -136,7 +136,7 @@ def _select_steps(kinds: Sequence[str]) -> Iterator[int | None]:
     while at < len(kinds):
         cycle, times = max(
             ((size, _times(kinds, at, size)) for size in range(1, _LONGEST_CYCLE + 1)),
-            key=lambda found: found[0] * (found[1] - 2),
+            key=lambda pair: pair[0] * (pair[1] - 2),
         )
         if cycle * (times - 2) < _LEAST_SAVED:
             yield at
@@ -185,7 +185,7 @@ def plan_of(suite: str, params: tuple[str, ...] = ()) -> Plan:
 
 
 def whole_block(plan: Plan) -> str:
-    """The block with all tests of the plan, none of it without any; its parameters are not told."""
+    """The block with all tests of the plan, empty without any; its parameters are not listed."""
     commands = commands_of(plan)
     return Block((), tuple(commands)).text(commands) if commands else ""
 

@@ -36,7 +36,7 @@ class Relay(threading.Thread):
         super().__init__(daemon=True)
         self.read_end, self.write_end = os.pipe()
         self.port = os.open(PORTS / port, os.O_WRONLY)
-        self.sent = 0
+        self.byte_count = 0
         self.busy = threading.Lock()
 
     def run(self) -> None:
@@ -44,7 +44,7 @@ class Relay(threading.Thread):
             with self.busy:
                 while data:
                     count = os.write(self.port, data)
-                    self.sent += count
+                    self.byte_count += count
                     data = data[count:]
 
     def finish(self) -> int:
@@ -54,7 +54,7 @@ class Relay(threading.Thread):
         # Still open, held by a background process: stop at a moment when nothing is half sent.
         if self.is_alive():
             self.busy.acquire()
-        return self.sent
+        return self.byte_count
 
 
 def environment(clone: Path) -> dict[str, str]:

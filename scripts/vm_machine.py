@@ -27,7 +27,7 @@ PC_DRIVE_SIZE = "1G"
 
 
 class BadSetting(Exception):
-    """A BENCHSTICK_VM_* variable that cannot be used; the text says which and what is wanted."""
+    """A BENCHSTICK_VM_* variable that cannot be used; with its name and the expected value."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Settings:
         def text(name: str, default: str, pattern: str, hint: str) -> str:
             value = env.get(f"BENCHSTICK_VM_{name}", "") or default
             if not re.fullmatch(pattern, value):
-                raise BadSetting(f"BENCHSTICK_VM_{name}={value}: wanted is {hint}")
+                raise BadSetting(f"BENCHSTICK_VM_{name}={value}: expected {hint}")
             return value
 
         usual_cpus = str(min(2, len(os.sched_getaffinity(0))))
@@ -103,7 +103,7 @@ class Storage:
 
     folder: Path
     settings: Settings
-    templates: Path | None  # the folder with the PC's own disks, made; None: they begin blank
+    templates: Path | None  # the folder with the PC's own disks, made; None: blank disks
     arguments: list[str] = field(default_factory=list)
     servers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 

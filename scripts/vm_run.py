@@ -41,7 +41,7 @@ from vm_machine import BadSetting, Settings, Storage
 
 CLONE = Path(__file__).resolve().parent.parent
 CACHE = CLONE / ".cache"
-# A VM that is kept to some processors has logs of its own: another may run beside it.
+# A VM that is kept to some processors has logs of its own: another may run at the same time.
 _CPUS = os.sched_getaffinity(0)
 _OWN = "" if len(_CPUS) == (os.cpu_count() or 1) else f"-cpu{min(_CPUS)}"
 LOGS = (CACHE / f"vm-console{_OWN}.log", CACHE / f"vm-qemu{_OWN}.log")
@@ -147,7 +147,7 @@ def prepare_initrd(kernel: Path, run: Path, files: dict[str, bytes]) -> Path:
 
 
 def boot_files(command: str | None, kernel: Path) -> dict[str, bytes]:
-    """What the guest is told: where things are, the command, its environment."""
+    """The guest's input files: paths, the command, its environment."""
     paths = f"CLONE={shlex.quote(str(CLONE))}\nKERNEL={shlex.quote(str(kernel))}\n"
     passed = {
         name: value

@@ -62,7 +62,7 @@ def ask_code(drive: Drive, update: bool) -> str | None:
     effect = "replaces the system on" if update else "destroys all data on"
     size = size_text(drive.identity.capacity)
     say(f"this {effect} {drive.path}: {drive.identity.model}, {size}, code {drive.code}")
-    return input("Type its code to go on: ").strip()
+    return input("Type its code to continue: ").strip()
 
 
 def run(options: argparse.Namespace) -> None:
@@ -85,7 +85,7 @@ def main() -> int:
         say(f"error: {error.message}")
         return error.exit_code
     except (KeyboardInterrupt, EOFError):
-        say("cancelled; if writing had begun, the stick is unfinished: write it again")
+        say("cancelled; if writing had started, the stick is unfinished: write it again")
         return EXIT_CANCELLED
     return 0
 

@@ -1,4 +1,4 @@
-"""What all levels share: an invented drive, and folders of the bench's own for each test."""
+"""What all levels share: an invented drive, and separate folders for each test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from benchstick.drives import subprocesses
 
-# The current fio that set-up builds, where there is one, goes before the system's.
+# The current fio that set-up builds, where there is one, overrides the system's.
 _FIO = Path(__file__).resolve().parents[1] / ".cache/fio/bin"
 if _FIO.is_dir():
     os.environ.setdefault(subprocesses.PATH_VARIABLE, f"{_FIO}:{subprocesses.PATH}")
@@ -21,7 +21,7 @@ DriveJson = dict[str, Any]
 
 @pytest.fixture
 def drive_json() -> Callable[..., DriveJson]:
-    """Makes a drive's JSON as `drives` gives it; keywords replace facts."""
+    """Builds a drive's JSON like `drives`; keywords replace facts."""
 
     def make(code: str = "SERIAL1", capacity: int = 10**12, **facts: object) -> DriveJson:
         values = {

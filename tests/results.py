@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchstick.plan.quantity import quantity_of
-from benchstick.store.legacy_names import typed
-from benchstick.store.records import Figure
+from benchstick.store.legacy_names import fields_of_name
+from benchstick.store.run_results import Figure
 
 
 def named(*, name: str, unit: str, **fields: Any) -> Figure:
     """The result of this name and unit."""
-    typed_fields = typed(name, unit)
+    typed_fields = fields_of_name(name, unit)
     return Figure(
         test=typed_fields["test"],
         direction=typed_fields["direction"],
@@ -23,5 +23,5 @@ def named(*, name: str, unit: str, **fields: Any) -> Figure:
 
 
 def document(item: Mapping[str, Any]) -> dict[str, Any]:
-    """A result's document with its typed fields."""
-    return {**typed(item["name"], item["unit"]), **item}
+    """A result's document with its fields_of_name fields."""
+    return {**fields_of_name(item["name"], item["unit"]), **item}

@@ -10,7 +10,7 @@ from flask import Blueprint, Response, current_app
 
 from benchstick import __doc__ as _about
 from benchstick.appliance import state
-from benchstick.store import records, run_queries
+from benchstick.store import known_drives, run_queries
 from webui.bench import reader, the_bench, visitor
 from webui.errors import not_found
 
@@ -18,7 +18,7 @@ bp = Blueprint("api", __name__)
 
 
 def reply(document: Any, status: int = 200) -> Response:
-    """A JSON answer. What is not a number in JSON (NaN, infinite) becomes null."""
+    """A JSON answer. NaN and infinities become null."""
     try:
         text = json.dumps(document, ensure_ascii=False, allow_nan=False)
     except ValueError:
@@ -27,7 +27,7 @@ def reply(document: Any, status: int = 200) -> Response:
 
 
 def reply_request(number: int, href: str) -> Response:
-    """The answer to a request that the agent will carry out: 202, and where to look at it."""
+    """The answer to a request that the agent will run: 202, with the address of its state."""
     document = {"schema": "benchstick/request/1", "id": number, "state": "waiting", "href": href}
     response = reply(document, 202)
     response.headers["Location"] = href
@@ -43,9 +43,9 @@ def _finite(value: Any) -> Any:
 
 
 def status() -> dict[str, Any]:
-    """What the head of every page tells: the bench, its running runs, how one signs in."""
+    """What the head of every page shows: the bench, its running runs, how to sign in."""
     db = reader()
-    scan = records.drives_seen(db)
+    scan = known_drives.drives_seen(db)
     return {
         "schema": "benchstick/status/1",
         "bench": run_queries.bench_id(db),
@@ -53,7 +53,7 @@ def status() -> dict[str, Any]:
         "scanned_utc": None if scan is None else scan[0],
         "agent": run_queries.agent_runs(),
         "pin": the_bench().pin is not None,
-        "signed_in": visitor().known,
+        "signed_in": visitor().is_known,
         "notices": state.notices(),
     }
 
@@ -79,7 +79,7 @@ def api_index() -> Response:
 
 @bp.get("/api/v1/appliance")
 def api_appliance() -> Response:
-    """What the booted stick found: itself, its settings' error, whether results last."""
+    """What the booted stick reports: itself, an error in its settings, whether results last."""
     appliance = state.read()
     if appliance is None:
         raise not_found("This bench is not a booted stick.")

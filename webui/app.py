@@ -112,7 +112,7 @@ def _context() -> dict[str, Any]:
         "twin": twins.of_this_page(),
     }
     # An error page must not fail over the store that failed.
-    if not g.get("bare") and (visitor.known or not bench.the_bench().private):
+    if not g.get("bare") and (visitor.is_known or not bench.the_bench().private):
         from benchstick.store import run_queries
 
         context["running_now"] = run_queries.running(bench.reader())

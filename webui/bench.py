@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from flask import Flask, current_app, g
 
 from benchstick.drives import bottlenecks
-from benchstick.store import auth, records
+from benchstick.store import auth, known_drives
 from benchstick.store.database import open_for_web, open_reader
 from benchstick.store.settings import Settings
 from webui.errors import not_found
@@ -37,7 +37,7 @@ class Visitor:
     token: str | None = None
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         return self.session is not None or self.token is not None
 
 
@@ -82,7 +82,7 @@ def register(app: Flask, bench: Bench) -> None:
 
 class Scan(NamedTuple):
     """The agent's last scan: its UTC time, None before any, the drives, and the links that several
-    of them hang on, the narrowest first (`shared` of the `benchstick/drives/1` document)."""
+    of them share, the narrowest first (`shared` of the `benchstick/drives/1` document)."""
 
     utc: str | None
     drives: list[dict[str, Any]]
@@ -90,12 +90,12 @@ class Scan(NamedTuple):
 
 
 def drives_seen() -> Scan:
-    """The agent's last scan, the operators' labels filled in, and `worse`, which an agent of an
-    older version did not tell."""
-    scan = records.drives_seen(reader())
+    """The agent's last scan, with the operators' labels, and with `worse`, which older agents did
+    not record."""
+    scan = known_drives.drives_seen(reader())
     if scan is None:
         return Scan(None, [], [])
-    labels = records.labels(reader())
+    labels = known_drives.labels(reader())
     drives: list[dict[str, Any]] = scan[1].get("drives", [])
     for drive in drives:
         drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))

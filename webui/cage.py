@@ -98,7 +98,7 @@ def enter(home: Path) -> None:
 
 
 def system_folders() -> list[Path]:
-    """`/usr` and what stands beside it on this system (symbolic links are made anew), read-only."""
+    """`/usr` and the system folders next to it, read-only; symbolic links are created again."""
     names = ("usr", "bin", "sbin", "lib", "lib32", "lib64")
     folders = [Path("/") / name for name in names]
     return [path for path in folders if path.exists()]
@@ -189,7 +189,7 @@ def _small_things(base: Path) -> None:
 
 
 def _change_root(base: Path) -> None:
-    """Make `base` the root and let go of the old one."""
+    """Make `base` the root and detach the old one."""
     os.chdir(base)
     number = _SYS_PIVOT_ROOT.get(os.uname().machine)
     if number is not None and _libc.syscall(ctypes.c_long(number), b".", b".") == 0:

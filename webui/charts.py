@@ -13,8 +13,8 @@ from typing import Any, TypeGuard
 
 from webui import present
 
-# Names of colours in style.css. The first two are told apart by everybody. As many as the mixes of
-# SNIA's matrix have lines, before the one that stands for temperatures.
+# Names of colours in style.css. The first two can be distinguished with any colour vision. SNIA's
+# matrix of mixes needs one for each of its lines; the last colour is for temperatures.
 _LOOKS = ("read", "write", "third", "fifth", "sixth", "seventh", "eighth", "temp")
 _OF_WORD = {"read": "read", "write": "write", "mix": "third", "temperature": "temp"}
 # What JSON makes of a number, and of a value that may be missing; a bool is neither.
@@ -24,12 +24,12 @@ _SCALES = {"x": ("linear", "log2"), "y": ("linear", "log"), "y2": ("linear", "lo
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """One chart: its JSON, (name, look) of its lines, what it says without being seen."""
+class PageChart:
+    """One chart: its JSON, (name, look) of its lines, and what it shows in words."""
 
     chart: Mapping[str, Any]
     lines: Sequence[tuple[str, str]]
-    told: str
+    description: str
     notes: Sequence[str]
 
     @property
@@ -47,7 +47,7 @@ class Drawn:
 
     @property
     def long(self) -> bool:
-        """Takes the page's whole width: a record, and no curve of a few points."""
+        """Takes the page's whole width: a per-second record, not a curve of a few points."""
         return self.chart["x"]["unit"] in ("s", "GB")
 
 
@@ -57,7 +57,7 @@ def shared(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [item for item in series if _is_line(item)] if isinstance(series, list) else []
 
 
-def list_charts(result: Mapping[str, Any]) -> Iterator[Drawn]:
+def list_charts(result: Mapping[str, Any]) -> Iterator[PageChart]:
     """The charts of a result document that have something to draw."""
     by_name = {item["name"]: item for item in shared(result)}
     charts = result.get("charts")
@@ -68,15 +68,16 @@ def list_charts(result: Mapping[str, Any]) -> Iterator[Drawn]:
         lines = [line for line in named if _is_line(line)]
         if len(lines) < len(named) or not _has_points(chart, lines):
             continue
-        # A line without a point in the chart is not drawn, nor told: the script reads its ends.
+        # A line without a point in the chart is neither drawn nor described: the script reads its
+        # ends.
         places = [at for at, line in enumerate(lines) if _within(chart, line)]
         lines = [lines[at] for at in places]
         chart = {**chart, "series": [chart["series"][at] for at in places]}
         names = [str(line["name"]) for line in lines]
-        yield Drawn(
+        yield PageChart(
             chart=chart,
             lines=list(zip(names, _looks(names), strict=True)),
-            told=describe_chart(chart, lines),
+            description=describe_chart(chart, lines),
             notes=list(notes(chart, lines)),
         )
 
@@ -196,15 +197,12 @@ def _quantity(value: float, unit: str) -> str:
 
 
 def notes(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What must be known of the lines and is not seen."""
+    """What the lines themselves do not show."""
     if any("low" in line and "high" in line for line in lines):
-        yield (
-            "Each point is a mean over several seconds; the band reaches from the lowest of "
-            "them to the highest."
-        )
+        yield "Each point averages several seconds; the band shows minimum and maximum."
     on_log = [line for line in lines if chart["y"]["scale"] == "log" and "on" not in line]
     if any(low <= 0 for line in on_log for low in _lows(chart, line)):
-        yield "On this scale there is no 0: it is drawn at the lower edge."
+        yield "Log scale: zero values are drawn at the bottom edge."
     for line in lines:
         if line.get("source") == "counters" and line.get("why"):
             yield f"{line['name']} from the drive's counters: {line['why']}."

@@ -9,7 +9,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.appliance import clock
 from benchstick.errors import BadInput
-from benchstick.store import records, run_queries
+from benchstick.store import agent_requests, run_queries
 from benchstick.store.database import utc_now
 from webui.api import reply, reply_request
 from webui.bench import writer
@@ -28,13 +28,13 @@ def _ask(value: object) -> int:
     """Ask the agent to set the clock; the request's id."""
     browser = optional_whole(value, "ms")
     if browser is None:
-        raise BadInput("ms: the time in milliseconds is wanted", field="ms")
+        raise BadInput("ms: expected the time in milliseconds", field="ms")
     body = clock.wish(browser / 1000)
     if not clock.may_be_set():
         raise WebError(409, "clock", "The clock is kept right by this machine's system or by NTP.")
     if not run_queries.agent_runs():
         raise WebError(409, "no_agent", "no agent is running, which would set it: benchstick agent")
-    return records.add_request(writer(), "clock", body)
+    return agent_requests.add_request(writer(), "clock", body)
 
 
 @bp.post("/clock")

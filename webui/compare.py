@@ -1,4 +1,4 @@
-"""Runs of one suite beside each other: ranked figures, overlaid charts, differing conditions."""
+"""Runs of one suite compared: ranked results, overlaid charts, differing conditions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def document() -> dict[str, Any]:
     mark = whole(request.args.get("mark"), "mark", low=1, high=LARGEST, default=0)
     references = request.args.get("references", "yes")
     if references not in ("yes", "no"):
-        raise BadInput("references: yes or no is wanted", field="references")
+        raise BadInput("references: expected yes or no", field="references")
     return comparisons.comparison(
         reader(), numbers, mark=mark or None, with_references=references == "yes"
     )
@@ -82,7 +82,7 @@ def compare() -> str:
             leave_out=numbers,
         ),
         numbers=numbers,
-        # What its files are asked for with.
+        # The query of its files.
         query=f"runs={','.join(map(str, numbers))}&mark={comparison['marked']}"
         + ("&references=no" if request.args.get("references") == "no" else ""),
         file_name=name_of(comparison),
@@ -108,7 +108,7 @@ class Choice:
 
 
 def choice() -> Choice:
-    """What the query asks to choose from: without a suite that of the newest run."""
+    """The runs to choose from by the query; default suite: that of the newest run."""
     practice = kind_asked()
     before = whole(request.args.get("before"), "before", low=1, high=LARGEST, default=LARGEST)
     name = request.args.get("suite")
@@ -169,7 +169,7 @@ class Overlay:
     """An overlaid chart as the page draws it: `lines` are (name, look, run, dash), where dash
     counts the lines of a run, which have its colour."""
 
-    drawn: charts.Drawn
+    drawing: charts.PageChart
     lines: Sequence[tuple[str, str, int, int]]
 
     @property
@@ -185,7 +185,7 @@ class Overlay:
         return " ".join(str(run) for _, _, run, _ in self.lines)
 
 
-def overlay(drawing: charts.Drawn, looks: Mapping[int, str]) -> Overlay:
+def overlay(drawing: charts.PageChart, looks: Mapping[int, str]) -> Overlay:
     """The chart with each line in the colour of its run."""
     counts: dict[int, int] = {}
     lines = []
@@ -201,7 +201,7 @@ def overlay(drawing: charts.Drawn, looks: Mapping[int, str]) -> Overlay:
 
 @dataclass(frozen=True)
 class Bar:
-    """One row of a ranked figure. `width`, `low` and `high` are in percent of the longest."""
+    """One row of a ranked result. `width`, `low` and `high` are in percent of the longest."""
 
     row: Mapping[str, Any]
     width: float
@@ -222,7 +222,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Ranked:
-    """One figure with its bars; `at` is its place in the document's figures, from 1 on."""
+    """One result with its bars; `at` is its place in the document's `figures`, from 1 on."""
 
     figure: Mapping[str, Any]
     bars: Sequence[Bar]
@@ -230,7 +230,7 @@ class Ranked:
 
 
 def ranked(figure: Mapping[str, Any], at: int) -> Ranked:
-    """The bars of figure number `at`, drawn against the largest value or pass."""
+    """The bars of result number `at`, scaled to the largest value or pass."""
     rows = figure["rows"]
     longest = max(
         (row[name] for row in rows for name in ("value", "max") if row[name] is not None),
@@ -257,7 +257,7 @@ def _is_comparable(row: Mapping[str, Any]) -> bool:
 
 
 def groups(figures: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Ranked]]]:
-    """The figures by unit, in the order in which the units come first."""
+    """The results by unit, in the order in which the units come first."""
     units = dict.fromkeys(figure["unit"] for figure in figures)
     for unit in units:
         yield (
@@ -284,7 +284,7 @@ def spread_text(row: Mapping[str, Any], unit: str) -> str:
 
 @bp.app_template_global("value_text")
 def value_text(value: Any, unit: str) -> str:
-    """A figure without its unit where the heading has it, as its kind is shown elsewhere."""
+    """A value without its unit where the heading has it, as its kind is shown elsewhere."""
     if value is None:
         return "–"
     if unit == "us":

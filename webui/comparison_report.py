@@ -1,4 +1,4 @@
-"""What stands in the report of a comparison: what its page shows, without links. Pure functions.
+"""The report of a comparison: what its page shows, without links. Pure functions.
 
 `benchstick.reports` writes it as HTML or PDF, and its bars and charts as SVG.
 """
@@ -29,18 +29,18 @@ Json = Mapping[str, Any]
 
 # More columns than that leave no room for words on paper.
 _MOST_COLUMNS = 4
-_HINTS = {"higher": "more is better", "lower": "less is better"}
+_HINTS = {"higher": "higher is better", "lower": "lower is better"}
 _UNITS = {"us": "µs and ms"}
 
 
 def of_comparison(document: Json, bench: str = "") -> Report:
-    """The report of a `benchstick/comparison/1` document; `bench` is the UUID of the bench that
-    tells."""
+    """The report of a `benchstick/comparison/1` document; `bench` is the UUID of this
+    bench."""
     runs = document["runs"]
     suite = registry.all_suites().get(document["suite"])
     title = document["suite"] if suite is None else suite.title
     summary = f"{len(runs)} runs compared" if len(runs) > 1 else "one run"
-    # As on the page: the figures that one looks at first, then the charts, then the others.
+    # As on the page: the most important results, then the charts, then the others.
     first, *more = [list(parts) for parts in _figures(document)]
     further = [part for parts in more for part in parts]
     return Report(
@@ -72,7 +72,7 @@ def _lead(document: Json) -> Iterator[str]:
     others = [run for run in document["runs"] if not run["marked"]]
     yield f"Under test: {_with_run(mine)}"
     if others:
-        yield "Beside it: " + "; ".join(map(_with_run, others))
+        yield "Compared with: " + "; ".join(map(_with_run, others))
 
 
 def _with_run(run: Json) -> str:
@@ -91,20 +91,20 @@ def _name(row: Json) -> str:
 
 def _head(document: Json) -> Iterator[Part]:
     if document["runs"][0]["practice"]:
-        yield Text("Practice drive: a file on the bench. These are not the figures of a real "
+        yield Text("Practice drive: a file on the bench. These are not the results of a real "
                    "drive.", "note")  # fmt: skip
 
 
 def _differ(document: Json) -> Iterator[Part]:
     runs, differences = document["runs"], document["differ"]
     if differences:
-        yield Heading("These runs differ in more than the drive")
-        yield Text("What differs here changes figures too: read them with it.", "bad")
+        yield Heading("Test conditions differ between these runs")
+        yield Text("These differences affect the results.", "bad")
         yield _in_columns(document) if len(runs) <= _MOST_COLUMNS else _in_rows(document)
     yield Heading("The runs")
     if not differences and len(runs) > 1:
-        yield Text("No condition that the runs tell differs: target, filesystem, link, driver, "
-                   "state, scale, parameters, host, kernel, fio.", "dim")  # fmt: skip
+        yield Text("All recorded conditions match: target, filesystem, link, driver, state, scale, "
+                   "parameters, host, kernel, fio.", "dim")  # fmt: skip
     yield Table(
         [
             [_marked(run), str(run["drive"]["model"]), str(run["drive"]["code"]), str(run["run"]),
@@ -139,7 +139,7 @@ def _in_rows(document: Json) -> Table:
 
 
 def _figures(document: Json) -> Iterator[Iterator[Part]]:
-    """The bars of each unit; of no figure at all, why there is none."""
+    """The bars of each unit, or why there are none."""
     groups = list(compare.groups(document["figures"]))
     if not groups:
         yield _no_figure(document)
@@ -148,27 +148,27 @@ def _figures(document: Json) -> Iterator[Iterator[Part]]:
 
 
 def _no_figure(document: Json) -> Iterator[Part]:
-    yield Heading("Figures")
-    yield Text("No figure is in more than one of these runs: they had other tests, or ended before "
-               "their first figure." if len(document["runs"]) > 1
-               else "This run has none: it ended before its first one.")  # fmt: skip
+    yield Heading("Results")
+    yield Text("No result is in more than one of these runs: their tests differ, or they ended "
+               "before their first result." if len(document["runs"]) > 1
+               else "This run ended before its first result.")  # fmt: skip
 
 
 def _bars(unit: str, figures: Sequence[compare.Ranked]) -> Iterator[Part]:
-    yield Heading(f"Figures in {_UNITS.get(unit, unit)}")
+    yield Heading(f"Results in {_UNITS.get(unit, unit)}")
     for item in figures:
         yield _ranks(item)
 
 
 def ranks_of(document: Json) -> list[Ranks]:
-    """The bars of each figure, in the order of the document's `figures`."""
+    """The bars of each result, in the order of the document's `figures`."""
     return [_ranks(compare.ranked(figure, at)) for at, figure in enumerate(document["figures"], 1)]
 
 
 def _ranks(item: compare.Ranked) -> Ranks:
     figure = item.figure
     name, unit = str(figure["name"]), str(figure["unit"])
-    # Values in us are told with their unit, µs or ms.
+    # Values in us are shown with their unit, µs or ms.
     has_unit = unit == "us" or name.endswith(f" {unit}")
     return Ranks(
         title=name if has_unit else f"{name}, {unit}",
@@ -179,7 +179,7 @@ def _ranks(item: compare.Ranked) -> Ranks:
                 name=_name(bar.row),
                 tail=str(bar.row["label"]).removeprefix(_name(bar.row)),
                 value=compare.value_text(bar.row["value"], unit) if bar.counts else "–",
-                said=_describe_row(bar.row, unit),
+                detail=_describe_row(bar.row, unit),
                 length=bar.width,
                 low=bar.low,
                 high=bar.high,
@@ -191,7 +191,7 @@ def _ranks(item: compare.Ranked) -> Ranks:
 
 
 def _describe_row(row: Json, unit: str) -> str:
-    """What stands beside a bar: the spread, and why a figure does not count."""
+    """The text next to a bar: the spread, and why a result does not count."""
     if row["state"] == "reference":
         return f"{row['why']}: {row['source']}"
     if row["state"] == "missing":
@@ -204,9 +204,9 @@ def _describe_row(row: Json, unit: str) -> str:
 def _claims(document: Json) -> Iterator[Part]:
     labels = _labels(document)
     if document["models"]:
-        yield Heading("Claims beside figures")
+        yield Heading("Spec vs. measured")
     for item in document["models"]:
-        title = f"{labels[item['run']]}: model sheet {item['sheet']['name']}"
+        title = f"{labels[item['run']]}: spec sheet {item['sheet']['name']}"
         facts = [[name, text] for name, text in sheet_facts(item["sheet"], item["price_per_gb"])]
         if facts:
             yield Table(facts, title=title)
@@ -217,8 +217,8 @@ def _claims(document: Json) -> Iterator[Part]:
                      claim["unit"], claimed_share(claim)]
                     for claim in item["claims"]
                 ],
-                ("Figure", "Claimed", "Measured", "Unit", "Of the claim"),
-                title=f"What it claims: {labels[item['run']]}" if facts else title,
+                ("Result", "Claimed", "Measured", "Unit", "% of spec"),
+                title=f"Specifications: {labels[item['run']]}" if facts else title,
             )  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def charts_of(document: Json) -> list[Chart]:
             for line in drawing.chart["series"]
         ]
         colours = [looks[line["run"]] for line in lines]
-        overlays.append(Chart(drawing.chart, lines, colours, drawing.told, drawing.notes))
+        overlays.append(Chart(drawing.chart, lines, colours, drawing.description, drawing.notes))
     return overlays
 
 
@@ -244,10 +244,10 @@ def _charts(document: Json) -> Iterator[Part]:
 
 
 def _all_figures(document: Json) -> Iterator[Part]:
-    """Every figure with its digits: to be compared with those of the JSON."""
+    """Every result with all its digits, to compare with those of the JSON."""
     if not document["figures"]:
         return
-    yield Heading("All figures")
+    yield Heading("All results")
     yield Table(
         [
             [figure["name"], figure["unit"], "–" if row["rank"] is None else str(row["rank"]),
@@ -256,7 +256,7 @@ def _all_figures(document: Json) -> Iterator[Part]:
              _state(row)]
             for figure in document["figures"] for row in figure["rows"]
         ],
-        ("Figure", "Unit", "Rank", "Drive", "Value", "Lowest", "Highest", "Passes", "State"),
+        ("Result", "Unit", "Rank", "Drive", "Value", "Lowest", "Highest", "Passes", "State"),
         texts=frozenset({0, 1, 3, 8}),
     )  # fmt: skip
 
@@ -270,7 +270,7 @@ def _state(row: Json) -> str:
 def _apart(document: Json) -> Iterator[Part]:
     if not document["apart"]:
         return
-    yield Heading("Figures that only one of the runs has")
+    yield Heading("Results that only one of the runs has")
     for number, label in _labels(document).items():
         figures = [
             f"{item['name']} ({item['unit']})"

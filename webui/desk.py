@@ -1,7 +1,6 @@
-"""The page of the QA desk: the slots, what was scanned and waits for the next drive, what is still
-to be told.
+"""The page of the QA desk: slots, data scanned for the next drive, pending webhook messages.
 
-A scan only asks the agent to keep it. It confirms, starts and stops nothing.
+A scan only asks the agent to save it. It confirms, starts and stops nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.plan.labels import scan_text
-from benchstick.store import qa_station, records, run_queries
+from benchstick.store import agent_requests, qa_station, run_queries
 from webui.api import reply, reply_request
 from webui.bench import reader, the_bench, writer
 from webui.errors import WebError
@@ -32,7 +31,7 @@ def _ask(body: dict[str, Any]) -> int:
         raise WebError(
             409, "no_agent", "no agent is running, which would keep it: benchstick agent"
         )
-    return records.add_request(writer(), "scan", body)
+    return agent_requests.add_request(writer(), "scan", body)
 
 
 @bp.get("/desk")
@@ -68,7 +67,7 @@ def api_scan() -> Response:
 
 @bp.post("/api/v1/desk/drop")
 def api_drop() -> Response:
-    """Forget what waits; answers 202 with a request."""
+    """Clear scanned data; answers 202 with a request."""
     no_body()
     number = _ask({"drop": True})
     return reply_request(number, url_for("start.api_request", number=str(number)))

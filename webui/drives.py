@@ -8,7 +8,7 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
-from benchstick.store import records, run_queries, spec_sheets
+from benchstick.store import known_drives, run_queries, spec_sheets
 from webui import present, runs
 from webui.api import reply
 from webui.bench import drives_seen, find_drive, reader, writer
@@ -23,7 +23,7 @@ _GUARD_ORDER = {"free": 0, "locked": 1, "protected": 2}
 
 
 def _ordered(drives: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Free ones first: those are what one came for."""
+    """Free drives first: only these can be tested."""
     return sorted(
         drives, key=lambda drive: (_GUARD_ORDER.get(drive["guard"]["state"], 3), drive["name"])
     )
@@ -42,7 +42,7 @@ def _all() -> dict[str, Any]:
     last = dict(zip(past, runs.list_for_api([item["last"] for item in past.values()]), strict=True))
     busy = _busy()
 
-    def told(drive: dict[str, Any]) -> dict[str, Any]:
+    def add_history(drive: dict[str, Any]) -> dict[str, Any]:
         key = drive["identity"]["key"]
         count = past[key]["runs"] if key in past else 0
         return {**drive, "runs": count, "last_run": last.get(key), "running": busy.get(key)}
@@ -50,7 +50,7 @@ def _all() -> dict[str, Any]:
     return {
         "schema": "benchstick/drives/1",
         "scanned_utc": scan.utc,
-        "drives": [told(drive) for drive in scan.drives],
+        "drives": [add_history(drive) for drive in scan.drives],
         "shared": scan.shared,
     }
 
@@ -75,10 +75,10 @@ def api_index() -> Response:
 
 
 def _one(code: str) -> dict[str, Any]:
-    """The `benchstick/drive/1` document: the drive's facts; `model_sheet` is what its maker claims
-    beside what was measured; `history` its last runs under all `identities` that its label joins,
-    `runs` how many it has; `last_temperature` the last reading in any of them; `running` the run
-    that is on."""
+    """The `benchstick/drive/1` document: the drive's facts; `model_sheet`: the manufacturer's
+    specifications with the measured values; `history`: its last runs under all `identities` that
+    its label combines, `runs`: how many it has; `last_temperature`: the last reading in any of
+    them; `running`: the run in progress."""
     drive = find_drive(code)
     key = drive["identity"]["key"]
     keys = run_queries.same_drive(reader(), key)
@@ -141,7 +141,7 @@ def label() -> BaseResponse:
 @bp.get("/api/v1/labels")
 def api_labels() -> Response:
     """The labels by identity."""
-    return reply({"schema": "benchstick/labels/1", "labels": records.labels(reader())})
+    return reply({"schema": "benchstick/labels/1", "labels": known_drives.labels(reader())})
 
 
 @bp.post("/api/v1/labels")

@@ -18,15 +18,15 @@ from benchstick.recipes.parser import RecipeMistakes
 log = logging.getLogger("benchstick.web")
 
 _TITLES = {
-    400: "That cannot be right",
+    400: "Invalid request",
     401: "Sign in first",
     403: "Refused",
-    404: "Not here",
-    405: "Not like this",
+    404: "Not found",
+    405: "Method not allowed",
     409: "Not now",
     413: "Too large",
     415: "Wrong kind of content",
-    421: "This name is not mine",
+    421: "Unknown host name",
     429: "Too many attempts",
     500: "The page failed",
     503: "The store cannot be read",
@@ -40,10 +40,10 @@ _SENTENCES = {
 
 
 class WayBack(NamedTuple):
-    """The page that a refused form was on: a path of our own, and what it does not bring along."""
+    """The page of a refused form: a path of our own, and a message on what is kept."""
 
     path: str
-    said: str
+    message: str
 
 
 class WebError(BenchError):
@@ -111,7 +111,7 @@ def answer(
 
         response = reply(error_document(code, message, field, more), status)
     else:
-        title = _TITLES.get(status, "This did not work")
+        title = _TITLES.get(status, "Request failed")
         page = render_template(
             "error.html", title=title, message=message, status=status, twin=None, way_back=back
         )

@@ -52,7 +52,7 @@ def register(app: Flask) -> None:
         if request.endpoint == "static":
             return None
         g.visitor = who()
-        if the_bench().private and not visitor().known and not is_open():
+        if the_bench().private and not visitor().is_known and not is_open():
             return ask_to_sign_in()
         if request.method not in SAFE_METHODS:
             # Before anything looks at the body.
@@ -75,8 +75,8 @@ def register(app: Flask) -> None:
 
 
 def is_open() -> bool:
-    """Whether this address is answered to somebody unknown: what is needed to sign in, and to this
-    machine itself the description of the API, which tells nothing of the bench."""
+    """Whether this address is answered without sign-in: what is needed to sign in, and for this
+    machine itself the description of the API, which shows no data of the bench."""
     if request.endpoint == "openapi.serve":
         at = ipaddress.ip_address(request.remote_addr or "::")
         return (getattr(at, "ipv4_mapped", None) or at).is_loopback
@@ -147,14 +147,14 @@ def check_write() -> None:
     check_origin()
     if request.endpoint in OPEN:
         return
-    if not visitor().known:
+    if not visitor().is_known:
         raise WebError(401, "sign_in", how_to_sign_in(), back=_back())
     session = visitor().session
     if session is None:
         return
     csrf = request.headers.get("X-CSRF-Token") or request.form.get("csrf") or ""
     if not hmac.compare_digest(csrf.encode("utf-8", "replace"), session.csrf.encode()):
-        message = "This form is out of date; load the page again."
+        message = "This form has expired. Reload the page."
         raise WebError(403, "csrf", message, field="csrf", back=_back())
 
 

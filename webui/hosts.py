@@ -15,7 +15,7 @@ _OWN_NAME = re.compile(r"localhost|benchstick(-\d{1,3})?\.local")
 
 
 def local_addresses(proc: Path = Path("/proc/net")) -> set[Address]:
-    """The addresses of this machine as the kernel lists them; empty where it does not tell."""
+    """The addresses of this machine that the kernel lists, empty where it lists none."""
     addresses: set[Address] = set()
     address = None
     for line in _lines(proc / "fib_trie"):

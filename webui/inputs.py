@@ -24,12 +24,12 @@ def whole(text: str | None, field: str, *, low: int, high: int, default: int) ->
         return default
     if re.fullmatch(r"-?[0-9]{1,16}", text) and low <= int(text) <= high:
         return int(text)
-    raise BadInput(f"{field}: a whole number from {low} to {high} is wanted", field=field)
+    raise BadInput(f"{field}: expected a whole number from {low} to {high}", field=field)
 
 
 def number_in_path(text: str, what: str) -> int:
-    """The number of a run, step or request in an address; 404 when it cannot be one, in which
-    `what`, marked with `N_`, is named."""
+    """The number of a run, step or request in an address; 404, which names `what`, when it
+    cannot be one."""
     if re.fullmatch(r"[0-9]{1,15}", text):
         return int(text)
     raise not_found(f"{what} {text[:40]!r}: not a number.")
@@ -38,7 +38,7 @@ def number_in_path(text: str, what: str) -> int:
 def plain_text(value: Any, field: str, *, most: int = 200) -> str:
     """One line of text without control characters, at most `most` long."""
     if not isinstance(value, str):
-        raise BadInput(f"{field}: text is wanted", field=field)
+        raise BadInput(f"{field}: expected text", field=field)
     if len(value) > most:
         raise BadInput(f"{field}: longer than {most} characters", field=field)
     try:
@@ -64,13 +64,13 @@ def optional_number(value: Any, field: str) -> float | None:
     if isinstance(value, str):
         value = plain_text(value, field, most=40).strip().replace(",", ".")
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise BadInput(f"{field}: a number is wanted", field=field)
+        raise BadInput(f"{field}: expected a number", field=field)
     try:
         number = float(value)
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise BadInput(f"{field}: a number is wanted, as 0.05", field=field)
+        raise BadInput(f"{field}: expected a number, e.g. 0.05", field=field)
     return number
 
 
@@ -81,7 +81,7 @@ def optional_whole(value: Any, field: str) -> int | None:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,15}", value):
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST:
-        raise BadInput(f"{field}: a whole number is wanted", field=field)
+        raise BadInput(f"{field}: expected a whole number", field=field)
     return value
 
 
@@ -90,7 +90,7 @@ def text_map(value: Any, field: str) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or len(value) > 100:
-        raise BadInput(f"{field}: an object of names and values is wanted", field=field)
+        raise BadInput(f"{field}: expected an object of names and values", field=field)
     return {
         plain_text(name, field, most=60): _as_text(item, f"{field}.{name[:60]}")
         for name, item in value.items()
@@ -115,7 +115,7 @@ def local_path(text: str | None) -> str:
 
 
 def json_body(names: Iterable[str]) -> dict[str, Any]:
-    """The request's JSON object, with no other fields than `known`. 400, 413 or 415 else."""
+    """The request's JSON object, with no other fields than `names`. 400, 413 or 415 otherwise."""
     if request.mimetype != "application/json":
         raise WebError(
             415, "content_type", "the body must be JSON with Content-Type: application/json"

@@ -36,8 +36,8 @@ class Latency:
 
 
 def of_steps(run: Mapping[str, Any]) -> list[Latency]:
-    """The steps of a run's document whose figures kept what fio said of latency, in order. Those
-    before the last `HISTOGRAMS` are without their histogram."""
+    """The steps of a run's document whose results have fio's latencies, in order. Only the last
+    `HISTOGRAMS` have their histogram."""
     latencies = list(_of_steps(run))
     early = max(0, len(latencies) - HISTOGRAMS)
     return [*(replace(item, histogram={}) for item in latencies[:early]), *latencies[early:]]

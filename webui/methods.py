@@ -16,7 +16,7 @@ from webui.errors import not_found
 bp = Blueprint("methods", __name__)
 
 _HERE = Path(__file__).resolve().parent
-# A wheel holds the docs inside this package (setup.py); a clone and the image beside it.
+# A wheel has the docs inside this package (setup.py); a clone and the image have them next to it.
 DOCS = _HERE / "docs" if (_HERE / "docs").is_dir() else _HERE.parent / "docs"
 # The folders of docs/, as the pages' addresses have them.
 SOURCES, DECISIONS = "methods", "decisions"

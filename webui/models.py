@@ -1,4 +1,4 @@
-"""Model sheets in the page: listed, filled in or taken out of a file, removed."""
+"""Spec sheets in the page: listed, entered or imported from a file, removed."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from webui.inputs import LARGEST, json_body, no_body, number_in_path, plain_text
 
 bp = Blueprint("models", __name__)
 
-# What a field of the form is called, and a hint of what to write.
+# Label and hint of each field of the form.
 LABELS: Mapping[str, tuple[str, str]] = {
     "model": (
         "Drives' model",
-        "as the drive tells it; * stands for any text, as Crucial X9 Pro*",
+        "as reported by the drive; * matches any text, e.g. Crucial X9 Pro*",
     ),
-    "name": ("Name of the sheet", "the model's own where it is empty"),
-    "capacity": ("Capacity", "as 1TB; only drives of about that size then have this sheet"),
-    "seq_read_mbps": ("Sequential read, MB/s", "held against SEQ1M Q8T1 read of cdm"),
-    "seq_write_mbps": ("Sequential write, MB/s", "held against SEQ1M Q8T1 write of cdm"),
-    "rand_read_iops": ("Random read, IOPS", "held against RND4K Q32 read of cdm"),
-    "rand_write_iops": ("Random write, IOPS", "held against RND4K Q32 write of cdm"),
-    "raw_nand": ("Raw NAND", "all flash in it, as 1024GiB"),
-    "nand": ("Kind of NAND", "as Micron 176 layers TLC"),
-    "controller": ("Controller", "as SM2320"),
+    "name": ("Name of the sheet", "default: the model"),
+    "capacity": ("Capacity", "e.g. 1TB; the sheet then applies only to drives of about that size"),
+    "seq_read_mbps": ("Sequential read, MB/s", "compared with SEQ1M Q8T1 read (cdm)"),
+    "seq_write_mbps": ("Sequential write, MB/s", "compared with SEQ1M Q8T1 write (cdm)"),
+    "rand_read_iops": ("Random read, IOPS", "compared with RND4K Q32 read (cdm)"),
+    "rand_write_iops": ("Random write, IOPS", "compared with RND4K Q32 write (cdm)"),
+    "raw_nand": ("Raw NAND", "all flash in the drive, e.g. 1024GiB"),
+    "nand": ("Kind of NAND", "e.g. Micron 176 layers TLC"),
+    "controller": ("Controller", "e.g. SM2320"),
     "warranty_years": ("Warranty, years", ""),
-    "price": ("Price", "as 89.90"),
-    "currency": ("Currency", "three letters, as EUR"),
-    "price_date": ("Date of the price", "as 2026-01-31"),
-    "source": ("Source", "where the claims are from"),
+    "price": ("Price", "e.g. 89.90"),
+    "currency": ("Currency", "three letters, e.g. EUR"),
+    "price_date": ("Date of the price", "e.g. 2026-01-31"),
+    "source": ("Source", "where the specifications are from"),
 }
 _ROWS = 4
 
@@ -53,14 +53,14 @@ def _json(number: int, sheet: Sheet) -> dict[str, Any]:
 
 @bp.get("/api/v1/models")
 def api_index() -> Response:
-    """All model sheets."""
+    """All spec sheets."""
     models = [_json(number, sheet) for number, sheet in spec_sheets.list_sheets(reader())]
     return reply({"schema": "benchstick/models/1", "models": models})
 
 
 @bp.get("/models")
 def index() -> str:
-    """The sheets and the form, with `?edit=ID` that sheet in it."""
+    """The sheets and the form; with `?edit=ID` the form has that sheet."""
     edit = whole(request.args.get("edit"), "edit", low=0, high=LARGEST, default=0)
     if not edit:
         model = plain_text(request.args.get("model", ""), "model")
@@ -73,7 +73,7 @@ def index() -> str:
                 {**item, "value": _format_field("value", item["value"])} for item in data["claims"]
             ]
             return _page(values, claims, number, None)
-    raise not_found(f"Model sheet {edit}: there is none.")
+    raise not_found(f"Spec sheet {edit}: there is none.")
 
 
 def _format_field(name: str, value: Any) -> str:
@@ -108,7 +108,7 @@ def _page(
     )
 
 
-def _tell(name: str | None, at: int | None, message: str) -> NoReturn:
+def _raise_error(name: str | None, at: int | None, message: str) -> NoReturn:
     where = "" if at is None else f"claim {at + 1}: "
     field = name if at is None else f"claim.{at}.{name}"
     raise BadInput(f"{where}{message}", field=field)
@@ -121,8 +121,8 @@ def api_add() -> Response:
     body = json_body((*sheets.FIELDS, "claim"))
     claims = body.pop("claim", [])
     if not isinstance(claims, list) or not all(isinstance(item, dict) for item in claims):
-        raise BadInput("claim: a list of objects is wanted", field="claim")
-    sheet = sheets.checked(_storable(body), [_storable(item) for item in claims], _tell)
+        raise BadInput("claim: expected a list of objects", field="claim")
+    sheet = sheets.checked(_storable(body), [_storable(item) for item in claims], _raise_error)
     number = spec_sheets.save(writer(), sheet)
     return reply({"schema": "benchstick/model/1", **_json(number, sheet)}, 201)
 
@@ -139,7 +139,7 @@ def _storable(record: Mapping[str, Any]) -> dict[str, Any]:
 
 @bp.post("/models")
 def add() -> BaseResponse:
-    """Keep the sheet of the form, or of an uploaded file."""
+    """Save the sheet of the form, or of an uploaded file."""
     edit = whole(request.form.get("edit"), "edit", low=0, high=LARGEST, default=0)
     values: dict[str, str] = {}
     claims: list[dict[str, str]] = []
@@ -153,7 +153,7 @@ def add() -> BaseResponse:
             sheet = sheets.read(upload.read(), plain_text(upload.filename, "file", most=100))
         else:
             fields = {name: text for name, text in values.items() if text}
-            sheet = sheets.checked(fields, claims, _tell)
+            sheet = sheets.checked(fields, claims, _raise_error)
         spec_sheets.save(writer(), sheet, replaces=edit or None)
     except BadInput as error:
         page = _page(values, claims, edit, error)
@@ -174,11 +174,11 @@ def _claims() -> list[dict[str, str]]:
 
 
 def _remove(number: str) -> int:
-    sheet_id = number_in_path(number, "Model sheet")
+    sheet_id = number_in_path(number, "Spec sheet")
     try:
         spec_sheets.remove(writer(), sheet_id)
     except BadInput as error:
-        raise not_found(f"Model sheet {sheet_id}: there is none.") from error
+        raise not_found(f"Spec sheet {sheet_id}: there is none.") from error
     return sheet_id
 
 
@@ -197,7 +197,7 @@ def api_remove(number: str) -> Response:
 
 @bp.app_template_global("sheet_facts")
 def sheet_facts(sheet: Mapping[str, Any], price: float | None) -> list[tuple[str, str]]:
-    """(title, text) of what a sheet tells beside its claims."""
+    """(title, text) of the fields of a sheet other than its claims."""
     facts: list[tuple[str, str]] = []
     raw, capacity = sheet["raw_nand"], sheet["capacity"]
     if raw is not None:
@@ -224,10 +224,10 @@ def sheet_facts(sheet: Mapping[str, Any], price: float | None) -> list[tuple[str
 
 @bp.app_template_global("claimed_share")
 def claimed_share(claim: Mapping[str, Any]) -> str:
-    """`101 %` of the claim, or why there is nothing to compare."""
+    """Measured in percent of the specification, as `101 %`, or why there is nothing to compare."""
     if claim["percent"] is None:
         return str(claim["why"])
     percent = present.number(claim["percent"], 0)
     if claim["better"] == "lower":
-        return f"{percent} %; less is better"
+        return f"{percent} %; lower is better"
     return f"{percent} %"

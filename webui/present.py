@@ -20,7 +20,7 @@ from benchstick.reports.content import Table
 _SHOWN_AS = {
     "corrupt": "data corrupt",
     "here": "not tested",
-    "taken_out": "taken out",
+    "taken_out": "removed",
     "not_started": "not started",
     "asset": "asset tag",
     "serial": "serial number",
@@ -74,7 +74,7 @@ def latency(us: Any) -> str:
 
 
 def value_with_unit(value: Any, unit: str | None) -> str:
-    """Any figure or fact for people: bytes in GB, Mb/s in Gb/s, lists with commas."""
+    """Any value or fact for people: bytes in GB, Mb/s in Gb/s, lists with commas."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -113,7 +113,7 @@ def utc(text: str | None) -> str:
 
 
 def ago(text: str | None, now: datetime.datetime | None = None) -> str:
-    """`4 min ago`; a time that lies ahead (a clock was set) is told as the time itself."""
+    """`4 min ago`; a time in the future (a clock was set) is shown as the time itself."""
     when = parse_utc(text)
     if when is None:
         return "–"
@@ -195,14 +195,14 @@ def _connection(drive: Mapping[str, Any], transport: Any) -> str:
 
 
 def worse_than_possible(drive: Mapping[str, Any]) -> str | None:
-    """A sentence when the drive could be connected better than it is, None when not. By its facts:
-    older programs' records have no `worse`, and that of another bench is only believed."""
+    """A sentence when the connection limits the drive, None when not. It is computed from the
+    facts: records of older versions have no `worse`, and that of another bench is not verified."""
     problems = [item.text for item in bottlenecks.of_json(drive)]
     if not problems:
         return None
     return (
-        f"Connected worse than it can be: {'; '.join(problems)}. Figures from here tell "
-        "about the connection."
+        f"Not running at full speed: {'; '.join(problems)}. Results will be limited by the "
+        "connection, not the drive."
     )
 
 
@@ -245,20 +245,20 @@ _FIRST = ("health", "temperature", "smart_health")
 _TITLES = {
     "apm": "APM",
     "devsleep": "DevSleep",
-    "driver": "Driver bound",
-    "driver_why": "Why not a better driver",
+    "driver": "Driver in use",
+    "driver_why": "Why UAS is not used",
     "external": "External",
     "fua": "FUA",
     "ncq": "NCQ",
     "opal": "TCG Opal",
     "lun": "LUN",
-    "nr_requests": "Requests the kernel keeps",
-    "pcie_capable_speed": "PCIe speed, best",
-    "pcie_capable_width": "PCIe width, best",
+    "nr_requests": "Kernel queue size (nr_requests)",
+    "pcie_capable_speed": "Maximum PCIe speed",
+    "pcie_capable_width": "Maximum PCIe width",
     "pcie_speed": "PCIe speed, negotiated",
     "pcie_width": "PCIe width, negotiated",
-    "queue_depth": "Queue depth in effect",
-    "sata_capable_speed": "SATA speed, best",
+    "queue_depth": "Queue depth (in use)",
+    "sata_capable_speed": "Maximum SATA speed",
     "sata_port_limit": "SATA speed, the port's limit",
     "sata_speed": "SATA speed, negotiated",
     "security": "ATA security",
@@ -277,8 +277,8 @@ _TITLES = {
     "trim": "TRIM/UNMAP at the device",
     "trim_kernel": "TRIM, the kernel's largest request",
     "trim_drive": "TRIM of the drive inside",
-    "usb_capable_speed": "USB speed, best",
-    "usb_hubs": "Hubs between",
+    "usb_capable_speed": "Maximum USB speed (device)",
+    "usb_hubs": "USB hubs in path",
     "usb_id": "USB id",
     "usb_interfaces": "USB interface offers",
     "usb_lanes": "USB lanes",
@@ -304,12 +304,12 @@ def is_fact(value: Any) -> bool:
 
 # The card "Identity" shows these already.
 _IN_IDENTITY = frozenset({"model", "serial", "capacity", "port", "lun"})
-# Facts of another kind of drive: told apart, because they are not news.
+# Facts that do not apply to this kind of drive: listed separately.
 _OTHER_KIND = re.compile(r"not (on|an?) (USB|PCIe|ATA|SATA|SCSI|NVMe)\b")
 
 
 def fact_groups(drive: Mapping[str, Any]) -> Iterator[tuple[str, list[ShownFact]]]:
-    """A drive's facts in groups; those that no group knows come last, and at the very end, under
+    """A drive's facts in groups; those without a group come last, and at the very end, under
     `Does not apply`, those of other kinds of drives."""
     grouped: dict[str, list[ShownFact]] = {title: [] for title, _ in _GROUPS}
     grouped["More"] = []
@@ -367,7 +367,7 @@ def _format_item(item: Any) -> str:
 
 
 def condition(value: Any) -> str:
-    """A kept condition in one line: facts with their unit or why, objects as `name value · ...`."""
+    """A condition in one line: facts with their unit or why, objects as `name value · ...`."""
     if is_fact(value):
         if value["value"] is None:
             return f"not known: {value.get('why') or 'not reported'}"
@@ -382,8 +382,8 @@ def condition(value: Any) -> str:
 
 
 def place(identity: Mapping[str, Any], transport: Any) -> str:
-    """Where a drive is plugged in: an NVMe drive is told with its namespace, one that SCSI commands
-    reach with its LUN."""
+    """Where a drive is plugged in, with the namespace of an NVMe drive, or the LUN of a drive that
+    takes SCSI commands."""
     port, lun = identity["port"], identity["lun"]
     # A run of another bench may have any value there.
     if transport == "nvme" and isinstance(lun, int):
@@ -462,7 +462,7 @@ def cell_text(cell: Any) -> str:
 
 
 def headline_text(item: Mapping[str, Any]) -> tuple[str, str]:
-    """The value of a headline's figure and its unit, which is empty where the value has it."""
+    """The value of a headline and its unit, which is empty where the value includes it."""
     value, unit = item.get("value"), str(item.get("unit") or "")
     if unit == "MB/s":
         return speed(value), unit

@@ -1,6 +1,6 @@
-"""Queues: several suites for one drive. Started here, carried out by the agent.
+"""Queues: several suites for one drive. Started here, run by the agent.
 
-The page only asks: the agent checks every run again before the first one begins.
+The page only asks: the agent checks every run again before the first one starts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.errors import BadInput, BenchError
 from benchstick.plan.request import OWN, RunRequest
 from benchstick.plan.run_queue import Cost
-from benchstick.store import live_progress, queues, records
+from benchstick.store import agent_requests, live_progress, queues, run_reader
 from benchstick.suites import registry
 from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, reader, visitor, writer
@@ -40,7 +40,7 @@ from webui.start import start_form, unlock_page
 
 bp = Blueprint("queues", __name__)
 
-# Of them something is still to come.
+# States of queues with runs still to come.
 _OPEN = ("waiting", "open")
 _LEFT_OUT = ("taken_out", "not_started")
 
@@ -75,11 +75,11 @@ def _with_costs(number: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
 
 
 def _estimate_rest(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """How long the queue takes yet: what its run says of itself, and the costs of what waits."""
+    """The remaining time: that of the running run, and the costs of the waiting ones."""
     seconds, at_most = 0.0, False
     for entry in entries:
         if entry["state"] == "running":
-            row = records.find_run(reader(), entry["run"])
+            row = run_reader.find_run(reader(), entry["run"])
             source = live_progress.read(row["uuid"]) or {}
             rest = source.get("seconds_left")
         elif entry["state"] in ("waiting", "starting"):
@@ -95,7 +95,7 @@ def _estimate_rest(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _drive_of(queue: dict[str, Any]) -> dict[str, Any] | None:
-    """The queue's drive if it is there: its costs are reckoned with what is known of it."""
+    """The queue's drive if it is there: costs are estimated from its facts."""
     for drive in drives_seen().drives:
         if drive["identity"]["key"] == queue["drive"]["key"]:
             return drive
@@ -126,7 +126,7 @@ def _total(costs: list[dict[str, Any] | None]) -> dict[str, Any] | None:
 
 
 def build_view(number: int) -> dict[str, Any]:
-    """The document with what the page says beside it."""
+    """The document with the texts that the page adds."""
     queue, drive = _with_costs(number)
     rest = []
     for entry in queue["entries"]:
@@ -144,7 +144,7 @@ def build_view(number: int) -> dict[str, Any]:
     queue["moves"] = queue["open"] or any(
         entry["state"] in ("starting", "running") for entry in queue["entries"]
     )
-    # To be put together and confirmed anew.
+    # To be put together and confirmed again.
     queue["again"] = None
     if rest and drive is not None and not queue["open"]:
         queue["again"] = url_for(
@@ -169,7 +169,7 @@ def state_of_run(run: int) -> dict[str, Any] | None:
 
 
 def open_now() -> list[dict[str, Any]]:
-    """The queues of which something is still to come, oldest first."""
+    """The queues with runs still to come, oldest first."""
     rows = queues.open_queues(reader())
     return [build_view(row["number"]) for row in rows if queues.is_carried_out(row)]
 
@@ -187,7 +187,7 @@ def api_index() -> Response:
 
 @bp.post("/api/v1/queues")
 def api_start() -> Response:
-    """Ask the agent to carry out several suites; answers 202 with the queue to look at."""
+    """Ask the agent to run several suites; answers 202 with the queue to look at."""
     run_requests = queue_from_json()
     number = _ask(run_requests, find_drive(run_requests[0].drive))
     return reply_request(number, url_for("queues.api_queue", number=str(number)))
@@ -207,7 +207,7 @@ def api_queue(number: str) -> Response:
 
 @bp.post("/api/v1/queues/<number>/cancel")
 def api_cancel(number: str) -> Response:
-    """Ask the agent to cancel the queue: its run is cancelled, what waits is not started."""
+    """Ask the agent to cancel the queue: its run is cancelled, waiting runs are not started."""
     no_body()
     request_id = _cancel(number_in_path(number, "Queue"))
     return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
@@ -215,7 +215,7 @@ def api_cancel(number: str) -> Response:
 
 @bp.post("/api/v1/queues/<number>/entries/<place>/remove")
 def api_remove(number: str, place: str) -> Response:
-    """Ask the agent to take a run that waits out of the queue."""
+    """Ask the agent to remove a waiting run from the queue."""
     no_body()
     request_id = _remove(number_in_path(number, "Queue"), number_in_path(place, "Place"))
     return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
@@ -226,7 +226,7 @@ def _cancel(number: int) -> int:
     if state not in _OPEN:
         message = f"Queue {number} has ended: it is {word(state)}."
         raise WebError(409, "not_open", message)
-    return records.add_request(writer(), "cancel", {"queue": number})
+    return agent_requests.add_request(writer(), "cancel", {"queue": number})
 
 
 def _remove(number: int, place: int) -> int:
@@ -237,7 +237,7 @@ def _remove(number: int, place: int) -> int:
     if state != "waiting":
         message = f"Queue {number}: run {place + 1} does not wait, it is {word(state)}."
         raise WebError(409, "not_waiting", message)
-    return records.add_request(writer(), "cancel", {"queue": number, "place": place})
+    return agent_requests.add_request(writer(), "cancel", {"queue": number, "place": place})
 
 
 # ---- the pages
@@ -254,7 +254,7 @@ def start() -> BaseResponse:
     try:
         check_possible(one, drive)
         plans = plans_of(drafts, drive)
-        # The first act is complete before the second one is asked for.
+        # The first confirmation is complete before the second one is requested.
         check_codes(replace(one, unlock=drive["code"]), drive, plans, "this queue")
         if needs_unlock(drive) and one.unlock != drive["code"]:
             return unlock_page(one, drive, plans, drafts)
@@ -273,7 +273,7 @@ def page(number: str) -> str:
         "queue.html",
         queue=build_view(number_in_path(number, "Queue")),
         asked=request.args.get("asked"),
-        may_write=visitor().known,
+        may_write=visitor().is_known,
     )
 
 

@@ -1,6 +1,6 @@
-"""A test by a recipe on a drive of one's choice: what it would do, and the request for it.
+"""A test with a recipe on a selected drive: what it would do, and the request for it.
 
-The page only asks: the agent reads the recipe anew, and the process that tests the drive looks for
+The page only asks: the agent reads the recipe again, and the process that tests the drive looks for
 it and passes the guard once more.
 """
 
@@ -19,7 +19,7 @@ from benchstick.plan.run_queue import Cost
 from benchstick.recipes import documents, library
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.preconditions import why_no_match
-from benchstick.store import records, run_queries
+from benchstick.store import agent_requests, run_queries
 from webui import present, sharing
 from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, the_bench, writer
@@ -33,7 +33,7 @@ FIELDS = ("drive", "recipe", "erase", "identity_key", "diskseq", "medium")
 
 
 def _recipes() -> dict[str, Recipe]:
-    """Those without mistakes, by name."""
+    """Recipes without errors, by name."""
     pairs = ((item.name, documents.of_shelf(item)) for item in library.shelved(the_bench().home))
     return {name: recipe for name, recipe in pairs if isinstance(recipe, Recipe)}
 
@@ -58,7 +58,7 @@ def _runs(recipe: Recipe, drive: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def document() -> dict[str, Any]:
     """The `benchstick/recipe-start/1` document of `?drive=CODE&recipe=NAME`. Without a drive or a
-    recipe it tells those there are."""
+    recipe it lists those available."""
     code = optional_text(request.args.get("drive"), "drive")
     name = optional_text(request.args.get("recipe"), "recipe")
     recipes = _recipes()
@@ -87,7 +87,7 @@ def _destroys(runs: list[dict[str, Any]]) -> bool:
 
 def _find(name: str, recipes: Mapping[str, Recipe]) -> Recipe:
     if name not in recipes:
-        raise BadInput(f"recipe: {name[:60]!r} is none, or has mistakes", field="recipe")
+        raise BadInput(f"recipe: {name[:60]!r} does not exist, or has errors", field="recipe")
     return recipes[name]
 
 
@@ -145,7 +145,7 @@ def _ask(fields: Mapping[str, Any]) -> int:
         raise WebError(409, "no_agent", "no agent is running, which tests: benchstick agent")
     run_request = replace(run_request, erase=erase)
     body = {key: run_request.to_json(drive)[key] for key in FIELDS if key != "recipe"}
-    return records.add_request(writer(), "qa", {"recipe": name, **body})
+    return agent_requests.add_request(writer(), "qa", {"recipe": name, **body})
 
 
 @bp.post("/desk/new")
@@ -153,7 +153,7 @@ def start() -> BaseResponse:
     try:
         number = _ask(request.form)
     except (BadInput, Refused, WebError) as error:
-        # What was chosen stands in the address as well.
+        # The address has the choices as well.
         page = _page(error)
         return Response(page, status_of(error), content_type="text/html; charset=utf-8")
     return redirect(url_for("start.request_page", number=number), 303)
@@ -161,6 +161,6 @@ def start() -> BaseResponse:
 
 @bp.post("/api/v1/desk/new")
 def api_start() -> Response:
-    """Ask the agent to test a drive by a recipe; answers 202 with a request."""
+    """Ask the agent to test a drive with a recipe; answers 202 with a request."""
     number = _ask(json_body(FIELDS))
     return reply_request(number, url_for("start.api_request", number=str(number)))

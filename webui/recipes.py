@@ -1,6 +1,7 @@
-"""Recipes in the page: those of the shelf, and a bench's own: checked, kept, removed.
+"""Recipes in the page: those of the library, and a bench's own: checked, saved, removed.
 
-Nothing here starts a test. Who carries a recipe out reads it anew and keeps the rules for erasing.
+Nothing here starts a test. The process that runs a recipe reads it again and keeps the rules for
+erasing.
 """
 
 from __future__ import annotations
@@ -25,29 +26,29 @@ from webui.inputs import json_body, no_body, plain_text
 
 bp = Blueprint("recipes", __name__)
 
-# What a request may carry, told to who sends more.
+# Maximum length of a recipe in a request; the error message states it.
 MOST_TEXT = 60_000
 _UNNAMED = "recipe.toml"
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A recipe that somebody sent, and what came of the look at it."""
+    """A recipe that was sent, and the result of its check."""
 
     name: str
     text: str
-    found: Recipe | BadInput
+    result: Recipe | BadInput
 
     @property
     def where(self) -> str:
-        """What it is called where its mistakes are told."""
+        """Its file name in error messages."""
         return f"{self.name}.toml" if self.name else _UNNAMED
 
 
 def _draft(name: str, text: Any) -> Draft:
     """BadInput for what can be no recipe's text or name, and for a name that is taken."""
     if not isinstance(text, str) or len(text) > MOST_TEXT:
-        raise BadInput(f"text: a recipe is wanted, up to {MOST_TEXT} characters", field="text")
+        raise BadInput(f"text: expected a recipe of up to {MOST_TEXT} characters", field="text")
     try:
         raw = text.encode()
     except UnicodeEncodeError:
@@ -61,14 +62,14 @@ def _draft(name: str, text: Any) -> Draft:
 
 
 def _keep(draft: Draft) -> None:
-    """Keep a recipe without mistakes. RecipeMistakes, BadInput."""
-    if isinstance(draft.found, BadInput):
-        raise draft.found
+    """Save a recipe without errors. RecipeMistakes, BadInput."""
+    if isinstance(draft.result, BadInput):
+        raise draft.result
     recipes.save(writer(), recipes.check_name(draft.name), draft.text)
 
 
 def _uploaded() -> dict[str, str]:
-    """The uploaded ones: when each was kept, by name."""
+    """The uploaded ones: when each was saved, by name."""
     return {row["name"]: row["created_utc"] for row in recipes.list_recipes(reader())}
 
 
@@ -98,14 +99,14 @@ def document(name: str) -> dict[str, Any]:
 
 
 def _pin(item: Shelved) -> str | None:
-    """The line for the settings that starts the recipe by itself; None where none can."""
+    """The line for the settings that starts the recipe automatically; None where it cannot be."""
     if not isinstance(documents.of_shelf(item), Recipe) or not recipes.NAME.fullmatch(item.name):
         return None
     return f'autostart = "{settings.pinned(item.name, item.raw())}"'
 
 
 def _autostart() -> tuple[str | None, str | None]:
-    """The recipe that starts by itself; or why the one in the settings does not."""
+    """The recipe that starts automatically, or why the one in the settings does not."""
     bench_settings = the_bench().settings
     why = autostart_rules.problem(bench_settings, the_bench().home)
     return (None, why) if why else (bench_settings.autostart_recipe or None, None)
@@ -128,9 +129,9 @@ def index() -> str:
 
 
 def _page(draft: Draft | None, problem: BadInput | None) -> str:
-    """The list, and the form with the draft and what is to be said of it."""
+    """The list, and the form with the draft and its errors."""
     there = {item.name: item.origin for item in library.shelved(the_bench().home)}
-    result = None if draft is None else draft.found
+    result = None if draft is None else draft.result
     starts, why_not = _autostart()
     return render_template(
         "recipes.html",
@@ -148,7 +149,7 @@ def _page(draft: Draft | None, problem: BadInput | None) -> str:
 
 
 def _read_form() -> tuple[str, str]:
-    """Name and text of the form; a file goes before the text area, and names a recipe that has no
+    """Name and text of the form; a file overrides the text area, and names a recipe that has no
     name yet. BadInput."""
     name = plain_text(request.form.get("name", ""), "name", most=100).strip()
     text = request.form.get("text", "")
@@ -162,13 +163,13 @@ def _read_form() -> tuple[str, str]:
             text = upload.read().decode("utf-8-sig")
         except UnicodeDecodeError:
             raise BadInput("file: not UTF-8 text", field="file") from None
-    # A text area ends its lines as a form does; who reads the recipe counts lines alike.
+    # A form sends CRLF; line numbers of errors are the same either way.
     return name.removesuffix(".toml"), text.replace("\r\n", "\n")
 
 
 @bp.post("/recipes/check")
 def check() -> BaseResponse:
-    """Look at what was sent, and show it; it is kept by another act."""
+    """Check what was sent, and show it; saving it takes another request."""
     draft = None
     name, text = "", ""
     try:
@@ -181,7 +182,7 @@ def check() -> BaseResponse:
 
 @bp.post("/recipes")
 def add() -> BaseResponse:
-    """Keep what was sent, if nothing is wrong with it."""
+    """Save what was sent, if it has no errors."""
     name, text = "", ""
     try:
         name, text = _read_form()
@@ -227,7 +228,7 @@ def _remove(name: str) -> None:
 
 @bp.get("/api/v1/recipes")
 def api_index() -> Response:
-    """The stick's, those that were uploaded, those that come with the bench."""
+    """The stick's, those that were uploaded, the built-in ones."""
     entries = [
         {key: value for key, value in item.items() if key != "found"} for item in _list_recipes()
     ]
@@ -236,17 +237,17 @@ def api_index() -> Response:
 
 @bp.post("/api/v1/recipes/check")
 def api_check() -> Response:
-    """Tell every mistake in `text`, a recipe's TOML. Nothing is kept."""
+    """List every error in `text`, a recipe's TOML. Nothing is saved."""
     body = json_body(("name", "text"))
     draft = _draft(plain_text(body.get("name") or "", "name", most=100), body.get("text"))
     return reply(
-        {**documents.check(draft.found, draft.where), "lines": documents.lines(draft.found)}
+        {**documents.check(draft.result, draft.where), "lines": documents.lines(draft.result)}
     )
 
 
 @bp.post("/api/v1/recipes")
 def api_add() -> Response:
-    """Keep a recipe without mistakes; one of the same name that was uploaded is replaced."""
+    """Save a recipe without errors; an uploaded one of the same name is replaced."""
     body = json_body(("name", "text"))
     name = recipes.check_name(plain_text(body.get("name"), "name", most=100))
     _keep(_draft(name, body.get("text")))

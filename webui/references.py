@@ -1,4 +1,4 @@
-"""Reference figures in the page: listed, taken out of a file, removed."""
+"""Reference results in the page: listed, imported from a file, removed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webui.errors import not_found, status_of
 from webui.inputs import json_body, no_body, number_in_path, optional_text, plain_text
 
 bp = Blueprint("references", __name__)
-# What a request may carry, told to who types more into the API.
+# Maximum length of a file in a request; the error message states it.
 _MOST_TEXT = 60_000
 
 
@@ -25,7 +25,7 @@ def _suite() -> str | None:
 
 @bp.get("/api/v1/references")
 def api_index() -> Response:
-    """The reference figures, of one suite with `?suite=NAME`."""
+    """The reference results, of one suite with `?suite=NAME`."""
     figures = reference_results.list_references(reader(), _suite())
     return reply({"schema": "benchstick/references/1", "references": figures})
 
@@ -49,12 +49,12 @@ def _page(problem: BadInput | None) -> str:
 
 @bp.post("/api/v1/references")
 def api_add() -> Response:
-    """`{"file": "x.toml" or "x.csv", "text": what is in it}`; what is kept is told by number."""
+    """`{"file": "x.toml" or "x.csv", "text": its content}`; the answer has how many were saved."""
     body = json_body(("file", "text"))
     name = plain_text(body.get("file"), "file", most=100)
     text = body.get("text")
     if not isinstance(text, str) or len(text) > _MOST_TEXT:
-        raise BadInput("text: what is in the file is wanted, up to 60000 characters", field="text")
+        raise BadInput("text: expected the file's content, up to 60000 characters", field="text")
     figures = files.read(text.encode("utf-8", "surrogatepass"), name)
     count = reference_results.add(writer(), figures)
     return reply({"schema": "benchstick/references-kept/1", "kept": count}, 201)
@@ -62,7 +62,7 @@ def api_add() -> Response:
 
 @bp.post("/references")
 def add() -> BaseResponse:
-    """Take the figures out of an uploaded file; what is wrong with it is told on the page."""
+    """Import the results of an uploaded file; the page shows what is wrong with it."""
     try:
         upload = request.files.get("file")
         if upload is None or not upload.filename:
@@ -76,11 +76,11 @@ def add() -> BaseResponse:
 
 
 def _remove(number: str) -> int:
-    figure_number = number_in_path(number, "Reference figure")
+    figure_number = number_in_path(number, "Reference result")
     try:
         reference_results.remove(writer(), [figure_number])
     except BadInput as error:
-        raise not_found(f"Reference figure {figure_number}: there is none.") from error
+        raise not_found(f"Reference result {figure_number}: there is none.") from error
     return figure_number
 
 

@@ -1,4 +1,4 @@
-"""What stands in the report of a run: what its page shows, without links. Pure functions.
+"""The report of a run: what its page shows, without links. Pure functions.
 
 `benchstick.reports` writes it as HTML or PDF.
 """
@@ -21,8 +21,8 @@ Json = Mapping[str, Any]
 
 
 def of_run(run: Json, session: Session, bench: str = "") -> Report:
-    """The report of a `benchstick/run/2` document, with the `verdicts` that rest on it where it has
-    them. `session` is its speed by second, `bench` the UUID of the bench that tells."""
+    """The report of a `benchstick/run/2` document, with the `verdicts` that use it where it has
+    them. `session` is its speed by second, `bench` the UUID of this bench."""
     suite = registry.all_suites().get(run["suite"])
     title = run["suite"] if suite is None else suite.title
     drive = run["drive"]
@@ -37,7 +37,7 @@ def of_run(run: Json, session: Session, bench: str = "") -> Report:
 
 
 def charts_of(run: Json, session: Session) -> list[Chart]:
-    """The charts of a run in the order of its page, at the end the one over the whole session."""
+    """The charts of a run in the order of its page, the timeline last."""
     drawings = result_charts(run)
     whole = session_chart(run, session)
     return [*drawings, whole] if whole is not None else drawings
@@ -57,7 +57,7 @@ def result_charts(run: Json) -> list[Chart]:
             item.chart,
             [shared[one] if isinstance(one, str) else one for one in item.chart["series"]],
             [look for _, look in item.lines],
-            item.told,
+            item.description,
             item.notes,
         )
         for item in charts.list_charts(result)
@@ -80,7 +80,7 @@ def _lead(run: Json) -> Iterator[str]:
 
 def _head(run: Json) -> Iterator[Part]:
     if run["practice"]:
-        yield Text("Practice drive: a file on the bench. These are not the figures of a real "
+        yield Text("Practice drive: a file on the bench. These are not the results of a real "
                    "drive.", "note")  # fmt: skip
     origin = run.get("imported")
     if origin:
@@ -106,7 +106,7 @@ def _head(run: Json) -> Iterator[Part]:
 
 
 def _verdict(verdict: Json) -> str:
-    """The word, by which recipe, with what was scanned or typed for the drive, and why."""
+    """The verdict, its recipe, the labels of the drive, and why."""
     labels = [f"{name} {text}" for name, text in verdict["labels"].items() if text]
     # Of an imported run: the number that the verdict has on the bench it comes from.
     number = verdict["number"] or verdict["imported"]["number"]
@@ -151,7 +151,7 @@ def _charts(run: Json, session: Session) -> Iterator[Part]:
 
 
 def _rest(run: Json) -> Iterator[Part]:
-    yield Heading("What the figures rest on")
+    yield Heading("Test conditions")
     yield Table(
         [[row.name, f"{row.state}: {row.text}" if row.state else row.text]
          for row in resting.rows(run)]
@@ -167,7 +167,7 @@ def _rest(run: Json) -> Iterator[Part]:
     yield from _steps(run)
     text = (run["result"] or {}).get("text")
     if text:
-        yield Heading("The suite's own words")
+        yield Heading("Output of the suite")
         yield Verbatim(str(text))
 
 
@@ -177,7 +177,7 @@ def _identity(drive: Json) -> Iterator[Sequence[str]]:
     if drive.get("label"):
         yield "Label", str(drive["label"])
     yield "Model", str(identity["model"])
-    yield "Serial", str(identity["serial"] or "none that can be read")
+    yield "Serial", str(identity["serial"] or "not readable")
     if identity.get("bridge"):
         yield "Bridge", str(identity["bridge"])
     size = identity["capacity"]
@@ -212,7 +212,7 @@ def _temperatures(run: Json) -> Iterator[Part]:
 def _events(run: Json) -> Iterator[Part]:
     if not run["events"]:
         return
-    yield Heading("What happened")
+    yield Heading("Events")
     yield Table(
         [
             [
@@ -229,7 +229,7 @@ def _events(run: Json) -> Iterator[Part]:
 def _figures(run: Json) -> Iterator[Part]:
     if not run["figures"]:
         return
-    yield Heading("All figures")
+    yield Heading("All results")
     yield Table(
         [
             [
@@ -242,7 +242,7 @@ def _figures(run: Json) -> Iterator[Part]:
             ]
             for item in run["figures"]
         ],
-        ("Figure", "Pass", "Value", "Unit", "Target", "State"),
+        ("Result", "Pass", "Value", "Unit", "Target", "State"),
     )
 
 
@@ -276,7 +276,7 @@ def _foot(run: Json, bench: str) -> str:
 
 
 def exact(value: Any) -> str:
-    """A figure with six digits at least, of large ones all before the point: to be compared."""
+    """A value with at least six digits, large ones with all before the point: to be compared."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return "–"
     if float(value).is_integer() and abs(value) < 1e15:
@@ -284,7 +284,7 @@ def exact(value: Any) -> str:
     return f"{value:.1f}" if abs(value) >= 1e6 else f"{value:.6g}"
 
 
-# ---- the whole session
+# ---- the timeline
 
 
 def session_chart(run: Json, session: Session) -> Chart | None:

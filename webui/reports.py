@@ -1,4 +1,4 @@
-"""Reports of a run or a comparison to take away: HTML, PDF, figures, each chart as SVG."""
+"""Downloads of a run or a comparison: report as HTML and PDF, results as CSV, charts as SVG."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def as_pdf(number: str) -> Response:
 @bp.get("/runs/<number>/figures.csv")
 @bp.get("/api/v1/runs/<number>/figures.csv", endpoint="api_figures")
 def figures(number: str) -> Response:
-    """The figures, one a line, as the export's `csv`."""
+    """The results, one a line, as the export's `csv`."""
     row = find_run(number_in_path(number, "Run"))
     name = f"benchstick-run-{row['number']}-figures.csv"
     return attached(figures_csv(row["number"]), "text/csv; charset=utf-8", name)
@@ -73,7 +73,7 @@ def figures(number: str) -> Response:
 @bp.get("/runs/<number>/charts/<which>.svg")
 @bp.get("/api/v1/runs/<number>/charts/<which>.svg", endpoint="api_chart")
 def chart(number: str, which: str) -> Response:
-    """One chart: 1, 2, ... as on the run's page, the one over the whole session last."""
+    """One chart: 1, 2, ... as on the run's page, the timeline last."""
     run = document(number_in_path(number, "Run"))
     at = number_in_path(which, "Chart")
     charts = report.result_charts(run)
@@ -113,7 +113,7 @@ def compared_pdf() -> Response:
 @bp.get("/compare/figures.csv")
 @bp.get("/api/v1/compare/figures.csv", endpoint="api_compared_figures")
 def compared_figures() -> Response:
-    """The compared figures, one a line for each run and reference."""
+    """The compared results, one a line for each run and reference."""
     comparison = compare.document()
     name = f"{compare.name_of(comparison)}-figures.csv"
     return attached(comparison_csv(comparison), "text/csv; charset=utf-8", name)
@@ -122,7 +122,7 @@ def compared_figures() -> Response:
 @bp.get("/compare/ranks/<which>.svg")
 @bp.get("/api/v1/compare/ranks/<which>.svg", endpoint="api_compared_ranks")
 def compared_ranks(which: str) -> Response:
-    """The bars of one figure: 1, 2, ... in the order of the document's figures."""
+    """The bars of one result: 1, 2, ... in the order of the document's `figures`."""
     comparison = compare.document()
     return _drawing(
         which, comparison_report.ranks_of(comparison), "rank", compare.name_of(comparison)
@@ -143,7 +143,7 @@ def _drawing(which: str, drawings: Sequence[Chart | Ranks], kind: str, name: str
     """Drawing number `which`. WebError 404 when there are fewer."""
     at = number_in_path(which, "Chart")
     if not 1 <= at <= len(drawings):
-        words = {"rank": "ranked figures", "chart": "charts"}[kind]
+        words = {"rank": "ranked results", "chart": "charts"}[kind]
         raise not_found(f"This comparison has {len(drawings)} {words}: no {which[:20]}.")
     return attached(svg.standalone(drawings[at - 1]), "image/svg+xml", f"{name}-{kind}-{at}.svg")
 
@@ -221,5 +221,5 @@ def import_(number: str) -> str:
 
 @bp.get("/api/v1/imports/<number>")
 def api_import(number: str) -> Response:
-    """What became of a bundle: `state` is waiting, done or refused."""
+    """The state of a bundle: `state` is waiting, done or refused."""
     return reply(_import(number))

@@ -1,4 +1,4 @@
-"""What the figures of a run rest on, as rows for the result page. Pure functions."""
+"""The test conditions of a run, as rows for the result page. Pure functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Row:
 
 
 def rows(run: Mapping[str, Any]) -> Iterator[Row]:
-    """Verdicts, counters, target, link, host: what somebody asks before believing a figure."""
+    """Verdicts, counters, target, link, host: what shows whether a result is valid."""
     result = run["result"] or {}
     names = set()
     for verdict in result.get("verdicts") or []:
@@ -54,7 +54,7 @@ def deviation(figure: Mapping[str, Any]) -> float | None:
 
 
 def _copy_totals(figure: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a copy moved, on the side that its name tells."""
+    """What a copy moved, in the direction that its name states."""
     moved = (figure.get("detail") or {}).get("bytes")
     if not isinstance(moved, int):
         return None
@@ -68,14 +68,14 @@ def _counters(run: Mapping[str, Any]) -> Row | None:
     bad = [figure for figure in passes if figure["state"] == "invalid"]
     if bad:
         text = f"{len(bad)} of {len(passes)} passes, see below: {bad[0]['why']}"
-        return Row("Figures", "invalid", text)
+        return Row("Results", "invalid", text)
     deviations = [share for figure in passes if (share := deviation(figure)) is not None]
     if not deviations:
         subject = "the pass was" if len(passes) == 1 else f"all {len(passes)} passes were"
         text = f"{subject} checked against the drive"
         return Row("Counters", "agree", text)
     worst = max(deviations, key=abs)
-    text = f"device and tool within {abs(worst) * 100:.2g} %"
+    text = f"drive counters and fio agree within {abs(worst) * 100:.2g} %"
     return Row("Counters", "agree", text)
 
 
@@ -106,8 +106,8 @@ def _filesystem(filesystem: Mapping[str, Any]) -> str:
 
 
 def _purge(purge: Mapping[str, Any]) -> str:
-    """How the drive was purged (`engine.purge.do_purge`), and what was found behind it."""
-    rest = {name: item for name, item in purge.items() if name not in _PURGE_TOLD}
+    """How the drive was purged (`engine.purge.do_purge`), and what was read back."""
+    rest = {name: item for name, item in purge.items() if name not in _PURGE_PARTS}
     parts = [str(purge[name]) for name in ("rung", "tool") if purge.get(name)]
     seconds = purge.get("seconds")
     if isinstance(seconds, int | float):
@@ -120,8 +120,8 @@ def _purge(purge: Mapping[str, Any]) -> str:
     return " · ".join([*parts, *([present.condition(rest)] if rest else [])])
 
 
-# The command stands with its step, what was asked for with the parameters.
-_PURGE_TOLD = frozenset({"rung", "tool", "seconds", "told", "read back", "command", "asked"})
+# The page shows the command with its step, and the request with the parameters.
+_PURGE_PARTS = frozenset({"rung", "tool", "seconds", "told", "read back", "command", "asked"})
 _HOST_PARTS = (
     ("cpu", ""),
     ("ram", ""),
@@ -132,8 +132,8 @@ _HOST_PARTS = (
     ("hdparm", ""),
     ("governor", ""),
 )
-# What the head of the page, the verdicts or the rows above tell already.
-_TOLD = frozenset({"host", "drive", "target", "notes", "sets", "scale", "sampler"})
+# What the head of the page, the verdicts or the rows above show already.
+_SHOWN_ELSEWHERE = frozenset({"host", "drive", "target", "notes", "sets", "scale", "sampler"})
 
 
 def _queue(settings: Mapping[str, Any]) -> str:
@@ -142,7 +142,7 @@ def _queue(settings: Mapping[str, Any]) -> str:
     if "scheduler" in settings:
         parts.append(f"scheduler {_in_force(settings['scheduler'])}")
     if "nr_requests" in settings:
-        parts.append(f"the kernel keeps {settings['nr_requests']} requests")
+        parts.append(f"kernel queue size {settings['nr_requests']}")
     if str(settings.get("max_sectors_kb", "")).isdigit():
         size = binary_text(int(settings["max_sectors_kb"]) * 1024)
         parts.append(f"requests of at most {size}")
@@ -152,7 +152,7 @@ def _queue(settings: Mapping[str, Any]) -> str:
 
 
 def _conditions(run: Mapping[str, Any]) -> Iterator[Row]:
-    """The host in one line, then every other condition as it was kept."""
+    """The host in one line, then every other condition as recorded."""
     conditions = run["conditions"] or {}
     host = conditions.get("host")
     if isinstance(host, Mapping):
@@ -164,7 +164,7 @@ def _conditions(run: Mapping[str, Any]) -> Iterator[Row]:
         parts = [f"{before}{facts[name]}" for name, before in _HOST_PARTS if facts.get(name)]
         yield Row("Host", None, " · ".join(parts))
     for name, value in conditions.items():
-        if name in _TOLD:
+        if name in _SHOWN_ELSEWHERE:
             continue
         if name == "alongside":
             others = ", ".join(f"run {number}" for number in value)

@@ -19,7 +19,7 @@ from benchstick.plan.request import OWN, RunRequest
 from benchstick.plan.run_queue import Cost
 from benchstick.plan.steps import Plan
 from benchstick.plan.units import binary_text
-from benchstick.store import queues, records, run_queries
+from benchstick.store import agent_requests, queues, run_queries
 from benchstick.suites import presets, registry
 from webui import present
 from webui.bench import reader, writer
@@ -341,4 +341,4 @@ def ask_agent(body: Mapping[str, Any]) -> int:
     if not run_queries.agent_runs():
         message = "no agent is running, so no run can start: benchstick agent"
         raise WebError(409, "no_agent", message)
-    return records.add_request(writer(), "run", body)
+    return agent_requests.add_request(writer(), "run", body)

@@ -20,7 +20,15 @@ from benchstick.analysis.series import POINTS, every_of
 from benchstick.drives import bottlenecks
 from benchstick.errors import BadInput
 from benchstick.plan.steps import plan_from_json
-from benchstick.store import comparisons, imported_runs, live_progress, records, run_queries
+from benchstick.store import (
+    agent_requests,
+    comparisons,
+    imported_runs,
+    known_drives,
+    live_progress,
+    run_queries,
+    run_reader,
+)
 from benchstick.store import export as store_export
 from benchstick.suites import registry
 from benchstick.suites.erase_certificate import certificate
@@ -39,8 +47,8 @@ LOOKED_AT = 10_000
 MOST_EVERY = 1000
 # With more samples than that a page that follows a run asks for all of them again, reduced.
 MOST_DRAWN = 8000
-# On a run's page: of a day of rounds, which has ten thousand figures and more than a thousand
-# steps, the figures over all passes and so many others, and the steps that it began and ended with.
+# Limits of a run's page: a day of rounds has ten thousand results and more than a thousand steps.
+# The page shows the results over all passes and so many others, and the first and last steps.
 FIGURES = 1000
 FIRST_STEPS, LAST_STEPS = 20, 100
 # Columns of the table of every pass: the suite takes no more than 9.
@@ -55,11 +63,11 @@ def _number(text: str) -> int:
 
 
 def kind_asked() -> bool:
-    """Whether practice runs are asked for: they are never mixed with real ones."""
+    """Whether practice runs are requested: they are never mixed with real ones."""
     text = request.args.get("kind")
     if text in (None, "", "real", "practice"):
         return text == "practice"
-    raise BadInput("kind: real or practice is wanted", field="kind")
+    raise BadInput("kind: expected real or practice", field="kind")
 
 
 def _page_of_runs(practice: bool) -> list[Any]:
@@ -73,7 +81,7 @@ def _page_of_runs(practice: bool) -> list[Any]:
 
 
 def _drive_asked() -> str:
-    """The drive whose history is asked for: its label, code or key."""
+    """The drive whose history is requested: its label, code or key."""
     return plain_text(request.args.get("drive", ""), "drive", most=400)
 
 
@@ -105,13 +113,13 @@ def api_index() -> Response:
 def list_for_page(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     """Rows of `pages.runs_before` as a page lists them."""
     from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
-    labels = records.labels(reader())
+    labels = known_drives.labels(reader())
     return [
         {
             "row": row,
             "label": labels.get(row["drive_key"]),
             "imported": row["number"] in from_others,
-            "state": records.shown_state(reader(), row),
+            "state": run_reader.shown_state(reader(), row),
             "headline": list(run_queries.headline(row))[:2],
             "title": suite_title(row["suite"]),
         }
@@ -122,7 +130,7 @@ def list_for_page(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
 def list_for_api(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     """The same rows as the API lists them."""
     from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
-    labels = records.labels(reader())
+    labels = known_drives.labels(reader())
     return [
         {
             **{key: row[key] for key in ("number", "uuid", "suite", "exit_code", "why",
@@ -131,7 +139,7 @@ def list_for_api(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
             "imported": row["number"] in from_others,
             "drive": {"code": row["drive_code"], "model": row["drive_model"],
                       "key": row["drive_key"], "label": labels.get(row["drive_key"])},
-            "state": records.shown_state(reader(), row),
+            "state": run_reader.shown_state(reader(), row),
             "headline": list(run_queries.headline(row)),
         }
         for row in rows
@@ -139,7 +147,7 @@ def list_for_api(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
 
 
 def suite_title(name: str) -> str:
-    """What a suite is called; the name of one that this bench does not know."""
+    """The title of a suite; the name of one that this bench does not know."""
     suite = registry.all_suites().get(name)
     return suite.title if suite is not None else name
 
@@ -148,18 +156,18 @@ def suite_title(name: str) -> str:
 
 
 def document(number: int) -> dict[str, Any]:
-    """The `benchstick/run/2` document with the state as it is shown, and what it came to so far."""
+    """The `benchstick/run/2` document with the state as it is shown, and the result so far."""
     row = find_run(number)
-    run = records.run_json(reader(), number)
-    run["state"] = records.shown_state(reader(), row)
+    run = run_reader.run_json(reader(), number)
+    run["state"] = run_reader.shown_state(reader(), row)
     run["so_far"] = so_far(run)
     bottlenecks.put_into(run["drive"])
     return run
 
 
 def so_far(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What the suite makes of the steps that are done, of a run that has no result yet: its runner
-    is at it, or has died. None where nothing was measured yet."""
+    """The suite's result from the finished steps of a run that has no result yet: it is running, or
+    its process died. None where nothing was measured yet."""
     measured = [figure for figure in run["figures"] if figure["pass"] is not None]
     suite = registry.all_suites().get(run["suite"])
     if run["result"] is not None or run["imported"] or suite is None or not measured:
@@ -167,7 +175,7 @@ def so_far(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
     try:
         plan = plan_from_json(run["plan"])
     except (BadInput, KeyError, TypeError, ValueError):
-        # Of another version of the bench: its figures stand in their table.
+        # Of another version of the bench: the table of results shows them.
         return None
     return suite.result(plan, measured, run["drive"]).document
 
@@ -176,7 +184,7 @@ def so_far(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def run(number: str) -> str:
     run = document(_number(number))
     result = run["result"] or run.get("so_far") or {}
-    # While it runs the chart over the session is drawn second by second, and no other.
+    # While it runs the timeline is drawn second by second, and no other chart.
     chart_data = {} if run["state"] == "running" else result
     samples = run_queries.samples_count(reader(), run["number"])
     steps = latencies.of_steps(run)
@@ -230,7 +238,7 @@ def _has_session(run: Mapping[str, Any]) -> bool:
 
 @bp.get("/api/v1/runs/<number>")
 def api_run(number: str) -> Response:
-    """The run, with the verdicts that rest on it and the queue that it is of, as its page tells."""
+    """The run, with the verdicts that use it and the queue that it is part of, as on its page."""
     run = document(_number(number))
     return reply(
         {
@@ -245,7 +253,7 @@ def every_pass(
     grid: Sequence[Mapping[str, Any]], figures: Sequence[Mapping[str, Any]]
 ) -> tuple[list[int], dict[str, dict[int, Mapping[str, Any]]]]:
     """The numbers of the passes of a grid, and for each of its tests and directions, as
-    `SEQ1M Q8T1 read`, the figure of each pass by its number."""
+    `SEQ1M Q8T1 read`, the result of each pass by its number."""
     rows: dict[str, dict[int, Mapping[str, Any]]] = {
         f"{line['test']} {way}": {} for line in grid for way in ("read", "write", "mix")
     }
@@ -290,8 +298,8 @@ def _was_interrupted(run: Mapping[str, Any], state: str) -> bool:
 @bp.get("/api/v1/runs/<number>/samples")
 def api_samples(number: str) -> Response:
     """Samples with n > `after`, and how far the run is. `next` is the cursor for the next call;
-    `more` tells that there are more already. With `every` of each so many those alone with the
-    least and the most of a counter. `steps` of the query: those from that index on."""
+    `more`: there are more already. With `every` of every so many samples only those with the
+    minimum and maximum of a counter. `steps` of the query: those from that index on."""
     row = find_run(_number(number))
     after = whole(request.args.get("after"), "after", low=-1, high=LARGEST, default=-1)
     every = whole(request.args.get("every"), "every", low=1, high=MOST_EVERY, default=1)
@@ -308,7 +316,8 @@ def api_samples(number: str) -> Response:
     if now is not None and not more:
         samples += [item for item in _live_samples(now) if item["n"] > last]
         last = max(last, samples[-1]["n"]) if samples else last
-    # The state is read last: a run that ended meanwhile is asked once more for its last samples.
+    # The state is read last: if the run ended during this call, the page asks once more for the
+    # last samples.
     steps = [
         {key: step[key] for key in ("idx", "name", "kind", "state", "why", "t_start", "t_end")}
         for step in run_queries.steps_of(reader(), row["number"], first)
@@ -317,7 +326,7 @@ def api_samples(number: str) -> Response:
         {
             "schema": "benchstick/samples/1",
             "run": row["number"],
-            "state": records.shown_state(reader(), row),
+            "state": run_reader.shown_state(reader(), row),
             "after": after,
             "every": every,
             "next": last,
@@ -344,11 +353,11 @@ def _live_samples(now: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _cancel(number: int) -> int:
     row = find_run(number)
-    state = records.shown_state(reader(), row)
+    state = run_reader.shown_state(reader(), row)
     if state != "running":
         message = f"Run {number} is not running: it is {present.word(state)}."
         raise WebError(409, "not_running", message)
-    return records.add_request(writer(), "cancel", {"run": number})
+    return agent_requests.add_request(writer(), "cancel", {"run": number})
 
 
 @bp.post("/runs/<number>/cancel")
@@ -372,14 +381,14 @@ def api_cancel(number: str) -> Response:
 @bp.get("/runs/<number>/export")
 @bp.get("/api/v1/runs/<number>/export", endpoint="api_export")
 def export(number: str) -> Response:
-    """The run as one file: `?format=json` with its samples, `csv` its figures, `samples` the
-    per-second record as CSV, `certificate` and `certificate-text` of an erase its certificate."""
+    """The run as one file: `?format=json` with its samples, `csv` its results, `samples` the
+    per-second record as CSV, `certificate` and `certificate-text` the certificate of an erase."""
     run_number = _number(number)
     find_run(run_number)
     form = request.args.get("format", "json")
     name = f"benchstick-run-{run_number}"
     if form == "json":
-        samples = [sample.to_json() for sample in records.samples_of(reader(), run_number)]
+        samples = [sample.to_json() for sample in run_reader.samples_of(reader(), run_number)]
         run_verdicts = verdicts.of_run(run_number)
         response = reply({**document(run_number), "samples": samples, "verdicts": run_verdicts})
         name += ".json"
@@ -387,7 +396,7 @@ def export(number: str) -> Response:
         response = Response(figures_csv(run_number), content_type="text/csv; charset=utf-8")
         name += "-figures.csv"
     elif form == "samples":
-        text = store_export.samples_csv(records.samples_of(reader(), run_number))
+        text = store_export.samples_csv(run_reader.samples_of(reader(), run_number))
         response = Response(text, content_type="text/csv; charset=utf-8")
         name += "-samples.csv"
     elif form == "certificate":
@@ -398,7 +407,7 @@ def export(number: str) -> Response:
         response = Response(text, content_type="text/plain; charset=utf-8")
         name += "-certificate.txt"
     else:
-        raise BadInput("format: json, csv, samples, certificate or certificate-text is wanted",
+        raise BadInput("format: expected json, csv, samples, certificate or certificate-text",
                        field="format")  # fmt: skip
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
@@ -445,7 +454,7 @@ def _open(path: Path) -> io.BufferedReader:
 
 
 def figures_shown(figures: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """All figures; of very many those over all passes, and the last FIGURES of the others."""
+    """All results; of very many those over all passes, and the last `FIGURES` of the others."""
     over_all = sum(figure["pass"] is None for figure in figures)
     early = len(figures) - over_all - FIGURES
     selection = []
@@ -459,7 +468,7 @@ def figures_shown(figures: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any
 
 
 def _steps_shown(steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """All steps that were begun; of very many the first and the last that left something."""
+    """All steps that were started; of very many the first and the last that left files."""
     if len(steps) <= FIRST_STEPS + LAST_STEPS:
         return steps
     file_steps = [step for step in steps if step["artefacts"]]

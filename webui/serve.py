@@ -41,7 +41,7 @@ START = "BENCHSTICK_WEB_START"
 
 
 def main(*, listen: str | None, port: int | None, home: Path, new_token: str | None = None) -> int:
-    """Serve until Ctrl-C or SIGTERM (exit code 0), or make a token and end. BenchError."""
+    """Serve until Ctrl-C or SIGTERM (exit code 0), or create a token and end. BenchError."""
     settings = settings_module.load(paths.settings_file())
     address = settings.listen if listen is None else _option("listen", listen)
     number = settings.port if port is None else _option("port", port)
@@ -71,7 +71,7 @@ def _tell_screen(bound: socket.socket, pin: Pin | None) -> None:
 
 
 def _pin(bound: socket.socket, settings: Settings) -> Pin | None:
-    """The PIN, where one is asked for; made here, because root tells it to the screen."""
+    """The PIN, where one is required; made here, because root passes it to the screen."""
     on_network = not ipaddress.ip_address(bound.getsockname()[0]).is_loopback
     return Pin() if on_network and settings.pin else None
 
@@ -172,7 +172,7 @@ def serve(bound: socket.socket, home: Path, settings: Settings, pin: Pin | None)
         ident=None,
         expose_tracebacks=False,
         clear_untrusted_proxy_headers=True,
-        # A little more than the page takes, which says so itself.
+        # A little more than the page takes: the page's own limit has the better message.
         max_request_body_size=LARGEST_BUNDLE + (1 << 20),
         channel_timeout=60,
     )
@@ -185,8 +185,8 @@ def serve(bound: socket.socket, home: Path, settings: Settings, pin: Pin | None)
 
 
 def settle() -> None:
-    """Take what the program is made of out of the garbage collector's sight: now and then it looked
-    through all of that in the middle of a large answer, for as long as the answer takes itself."""
+    """Hide the program's own objects from the garbage collector: a collection in the middle of a
+    large answer took as long as the answer itself."""
     gc.collect()
     gc.freeze()
 
@@ -225,7 +225,7 @@ def addresses(listen: str) -> list[str]:
 
 
 def _announce(address: str, port: int, key: LoginKey, pin: Pin | None) -> None:
-    """Tell on the terminal where the page is and how one signs in."""
+    """Print on the terminal where the page is and how to sign in."""
     if ipaddress.ip_address(address).is_loopback:
         _say(f"the page: http://{_host(address)}:{port}/")
     else:

@@ -43,7 +43,7 @@ def login() -> Response:
     back = local_path(request.args.get("next"))
     key = request.args.get("key")
     if key is None:
-        # Signed in meanwhile, by the terminal's link or in another tab.
+        # Already signed in, by the terminal's link or in another tab.
         if visitor().session is not None and "next" in request.args:
             return redirect(back, 303)
         return _form(back)
@@ -52,7 +52,7 @@ def login() -> Response:
         return _form(back)
     if the_bench().key.take(plain_text(key, "key")):
         return _with_cookie(redirect(back, 303), auth.open_session(writer()))
-    if visitor().known:
+    if visitor().is_known:
         return redirect(back, 303)
     return _form(back, "This link was used before; the terminal shows a new one.", 403)
 
@@ -115,7 +115,7 @@ def api_session() -> Response:
     return reply(
         {
             "schema": "benchstick/session/1",
-            "signed_in": caller.known,
+            "signed_in": caller.is_known,
             "token": caller.token,
             "csrf": caller.session.csrf if caller.session else None,
         }

@@ -1,4 +1,4 @@
-"""What a drive that is to be tested has in common with others that are being tested."""
+"""The links that a drive shares with drives under test."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from webui.bench import drives_seen, reader
 
 
 def describe_link(drive: Mapping[str, Any]) -> str | None:
-    """The narrowest link that this drive shares with drives under test, or in a countdown, and what
-    is left for each, as a sentence. None without any."""
+    """The narrowest link that this drive shares with drives under test, or in a countdown, and the
+    share of each, as a sentence. None without any."""
     scan = drives_seen()
     busy = {row["drive_key"] for row in run_queries.running(reader())}
     busy |= {slot["drive_key"] for slot in bays.list_slots(reader())
@@ -36,6 +36,6 @@ def _sentence(link: Mapping[str, Any], names: list[str]) -> str:
     else:
         share = f": {limit:.0f} MB/s at most, {limit / (1 + len(names)):.0f} for each"
     return (
-        f"{link['kind']} {link['name']} carries {', '.join(names)} as well, under test now{share}. "
-        "Figures measured meanwhile say so."
+        f"{link['kind']} {link['name']} is shared with {', '.join(names)}, under test now{share}. "
+        "Runs measured at the same time are flagged."
     )

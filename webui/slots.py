@@ -1,6 +1,6 @@
-"""The bench's slots in the page: what becomes of the drive in each, and how to stop or repeat it.
+"""The bench's slots in the page: the state of each drive, and how to stop or repeat its test.
 
-Starting a test is the agent's alone; the page asks it to stop one or to count down anew.
+Only the agent starts a test; the page asks it to stop one or to restart the countdown.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from flask import Blueprint, Response, redirect, request, url_for
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
-from benchstick.store import qa_station, records, run_queries
-from benchstick.store.bays import COUNTDOWN, DONE, TESTING
+from benchstick.store import agent_requests, qa_station, run_queries
+from benchstick.store.bays import COUNTDOWN, FINISHED, TESTING
 from benchstick.store.qa_station import WISHES
 from webui.api import reply_request
 from webui.bench import reader, the_bench, writer
@@ -32,7 +32,7 @@ def list_slots() -> list[dict[str, Any]]:
 @bp.app_template_global("slot_look")
 def look(slot: dict[str, Any]) -> str:
     """The look of a slot's card: the colour only repeats its word."""
-    return _LOOK.get(slot["word"] if slot["state"] == DONE else slot["state"], "plain")
+    return _LOOK.get(slot["word"] if slot["state"] == FINISHED else slot["state"], "plain")
 
 
 def _ask(name: str, action: object) -> int:
@@ -41,10 +41,10 @@ def _ask(name: str, action: object) -> int:
     if slot is None:
         raise not_found(f"Slot {name[:60]}: the bench has no such slot.")
     if action not in WISHES:
-        raise BadInput(f"do: one of {', '.join(WISHES)} is wanted", field="do")
+        raise BadInput(f"do: expected one of {', '.join(WISHES)}", field="do")
     if not run_queries.agent_runs():
         raise WebError(409, "no_agent", "no agent is running, which tests: benchstick agent")
-    return records.add_request(writer(), "qa", {"slot": name, "do": action})
+    return agent_requests.add_request(writer(), "qa", {"slot": name, "do": action})
 
 
 @bp.post("/desk/slots/<path:name>")
@@ -55,7 +55,7 @@ def ask(name: str) -> BaseResponse:
 
 @bp.post("/api/v1/desk/slots/<path:name>")
 def api_ask(name: str) -> Response:
-    """`{"do": "stop"}` ends its countdown or test, `again` counts down anew; answers 202 with a
-    request."""
+    """`{"do": "stop"}` ends its countdown or test, `again` restarts the countdown; answers 202
+    with a request."""
     number = _ask(name, json_body(("do",)).get("do"))
     return reply_request(number, url_for("start.api_request", number=str(number)))

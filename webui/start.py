@@ -1,4 +1,4 @@
-"""Starting a run: what it will cost, the code typed to erase, the second act to unlock.
+"""Starting a run: the estimate, the code typed to erase, the second confirmation to unlock.
 
 The page only asks. The agent checks everything again before anything is written.
 """
@@ -224,7 +224,7 @@ def start_form(
         presets=list(_presets(run_request, drive)),
         drafts=[draft(item) for item in drafts],
         queue=_shown_queue(drafts, drive, problem if of_queue else None),
-        may_write=visitor().known,
+        may_write=visitor().is_known,
         practice=present.is_practice(drive),
         twin=_twin(run_request, drive, drafts),
         shared=sharing.describe_link(drive),
@@ -234,13 +234,13 @@ def start_form(
 
 
 def _own_cost(suite: Suite, drive: Mapping[str, Any]) -> tuple[Cost | None, str]:
-    """The cost of a suite as its card starts it, or why it cannot be had on this drive."""
+    """The cost of a suite as its card starts it, or why it is not available on this drive."""
     cost = cost_of(scaled(RunRequest(drive=drive["code"], suite=suite.name), drive), drive)
     return (None, cost) if isinstance(cost, str) else (cost, "")
 
 
 def _presets(run_request: RunRequest, drive: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The presets of the suite with their cost, or why they are not to be had on this drive."""
+    """The presets of the suite with their cost, or why they are not available on this drive."""
     for preset in presets.of_suite(run_request.suite):
         filled = preset_request(preset, run_request.suite, drive)
         cost = cost_of(filled, drive)
@@ -250,7 +250,7 @@ def _presets(run_request: RunRequest, drive: Mapping[str, Any]) -> Iterator[dict
             "cost": None if isinstance(cost, str) else cost,
             "why": cost if isinstance(cost, str) else None,
             "chosen": same_run(run_request, filled, drive),
-            # What the preset does not say of itself: whole file sets do not fit everywhere.
+            # Not part of the preset: full file sets do not fit on every drive.
             "scale": f"{filled.scale:g}" if filled.scale != preset.scale else None,
         }
 
@@ -283,7 +283,7 @@ def _shown_queue(
 
 
 def _twin(run_request: RunRequest, drive: Mapping[str, Any], drafts: Sequence[RunRequest]) -> str:
-    """The address that tells the same cost as the form."""
+    """The address of the form's estimate as JSON."""
     query: dict[str, Any] = {"drive": drive["code"], "suite": run_request.suite}
     query |= {name: getattr(run_request, name) for name in ("target", "fs", "scale")}
     query |= {f"p.{name}": value for name, value in run_request.params.items()}
@@ -296,7 +296,7 @@ def unlock_page(
     plans: Sequence[Plan],
     drafts: Sequence[RunRequest] = (),
 ) -> Response:
-    """The second act: the code once more, on a page of its own. With `drafts` for their queue."""
+    """The second confirmation: the code again, on its own page. With `drafts` for their queue."""
     problem = None
     if run_request.unlock:
         problem = f"{run_request.unlock!r} is not this drive's code."
@@ -322,7 +322,7 @@ def _find_request(text: str) -> dict[str, Any]:
 
 @bp.get("/requests/<number>")
 def request_page(number: str) -> BaseResponse:
-    """Waits for the agent's answer; goes on to the run once there is one."""
+    """Waits for the agent's answer; redirects to the run once there is one."""
     record = _find_request(number)
     if record["run"] is not None and record["state"] != "refused":
         return redirect(url_for("runs.run", number=record["run"]), 303)

@@ -1,4 +1,4 @@
-"""Every page /x has a JSON twin at /api/v1/x; each page names its own."""
+"""Every page /x is available as JSON at /api/v1/x; each page links to its own."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from flask import request
 
 
 def of_this_page() -> str | None:
-    """The address of the JSON that says what the page asked for shows; None where it has none.
+    """The address of this page as JSON; None where it has none.
 
-    A page whose twin takes other parameters hands its template a `twin` of its own.
+    A page whose JSON takes other parameters passes its own `twin` to its template.
     """
     if request.method not in ("GET", "HEAD") or request.url_rule is None:
         return None

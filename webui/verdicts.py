@@ -13,7 +13,7 @@ from flask import Blueprint, Response, render_template, request
 from benchstick.errors import BadInput
 from benchstick.recipes import event_lines, library, limits, outputs
 from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
-from benchstick.store import records, verdicts
+from benchstick.store import known_drives, verdicts
 from webui.api import reply
 from webui.bench import reader, the_bench
 from webui.errors import not_found
@@ -44,15 +44,15 @@ SEVERAL: Mapping[str, tuple[str, str, Callable[[list[dict[str, Any]]], str]]] = 
 
 
 def _word() -> str | None:
-    """The word that is asked for, None for all."""
+    """The requested verdict, None for all."""
     word = request.args.get("verdict") or None
     if word not in (None, *WORDS):
-        raise BadInput(f"verdict: one of {', '.join(WORDS)} is wanted", field="verdict")
+        raise BadInput(f"verdict: expected one of {', '.join(WORDS)}", field="verdict")
     return word
 
 
 def _which(default: int = PAGE) -> dict[str, Any]:
-    """Which of the last verdicts are asked for, as the store takes it."""
+    """Which of the last verdicts are requested, as the store takes it."""
     before = whole(request.args.get("before"), "before", low=1, high=LARGEST, default=LARGEST)
     limit = whole(request.args.get("limit"), "limit", low=1, high=MOST, default=default)
     return {"limit": limit, "word": _word(), "before": before}
@@ -64,7 +64,7 @@ def index() -> str:
     return render_template(
         "verdicts.html",
         found=rows,
-        labels=records.labels(reader()),
+        labels=known_drives.labels(reader()),
         wanted=_word(),
         before=request.args.get("before"),
         words=WORDS,
@@ -83,10 +83,10 @@ def api_index() -> Response:
 @bp.get("/api/v1/verdicts/export", endpoint="api_export_all")
 def export_all() -> Response:
     """The last verdicts in one file, the newest first: `?format=csv`, `junit` or `json`, an array
-    of the whole documents; `verdict`, `before` and `limit` as in the list, 500 where not given."""
+    of the whole documents; `verdict`, `before` and `limit` as in the list, default limit: 500."""
     form = request.args.get("format", "csv")
     if form not in SEVERAL:
-        raise BadInput(f"format: one of {', '.join(SEVERAL)} is wanted", field="format")
+        raise BadInput(f"format: expected one of {', '.join(SEVERAL)}", field="format")
     documents = verdicts.documents(reader(), **_which(MOST))
     kind, end, make = SEVERAL[form]
     response = Response(make(documents), content_type=kind)
@@ -105,7 +105,7 @@ def find(text: str) -> dict[str, Any]:
 
 
 def of_run(number: int) -> list[dict[str, Any]]:
-    """Those that rest on a run: of an imported one those that came with it, too, whose `number` is
+    """Those that use a run; of an imported one also those that came with it, whose `number` is
     None."""
     return verdicts.all_of_run(reader(), number)
 
@@ -116,7 +116,7 @@ def verdict(number: str) -> str:
     return render_template(
         "verdict.html",
         verdict=verdict,
-        label=records.labels(reader()).get(verdict["drive"]["key"]),
+        label=known_drives.labels(reader()).get(verdict["drive"]["key"]),
         labels=[(_LABELS.get(name, name), text) for name, text in verdict["labels"].items()],
         limits=[{**item, **_format_limit(item)} for item in verdict["limits"]],
         recipe=_recipe_of(verdict),
@@ -124,7 +124,7 @@ def verdict(number: str) -> str:
 
 
 def _recipe_of(verdict: Mapping[str, Any]) -> str | None:
-    """The name of the bench's recipe that the verdict is by, as long as that has the same text."""
+    """The name of the verdict's recipe, if the bench still has it with the same text."""
     digest = verdict["recipe"]["sha256"]
     for item in library.shelved(the_bench().home):
         with contextlib.suppress(BadInput):
@@ -139,7 +139,7 @@ def api_verdict(number: str) -> Response:
 
 
 def _format_limit(limit: Mapping[str, Any]) -> dict[str, str]:
-    """Measured, wanted and by how much, as text."""
+    """Measured, required and by how much it is off, as text."""
     unit = f" {limit['unit']}" if limit["unit"] else ""
     within = f" ± {limits.format_value(limit['within'])} %" if limit["within"] is not None else ""
     by = "" if limit["by"] is None else f"{limits.format_value(limit['by'])}{unit}"
@@ -172,7 +172,7 @@ def export(number: str) -> Response:
         kind, end, make = FILES[form]
         response = Response(make(verdict), content_type=kind)
     else:
-        raise BadInput(f"format: one of {', '.join(FORMATS)} is wanted", field="format")
+        raise BadInput(f"format: expected one of {', '.join(FORMATS)}", field="format")
     name = f"benchstick-{verdicts.file_name(verdict)}.{end}"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -1,4 +1,4 @@
-"""Back to the page of a form that was not taken: after signing in, or to load it again."""
+"""Back to the page of a refused form: after signing in, or to reload it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webui.inputs import local_path
 
 # Typed to confirm or to sign in: never in an address.
 SECRETS = frozenset({"erase", "unlock", "csrf", "key", "secret", "pin"})
-# What the start form asks for. The drive's identity is taken anew, with the drive that is shown.
+# What the start form asks for. The drive's identity is that of the drive shown then.
 _CHOICES = frozenset({"drive", "suite", "target", "fs", "scale", "q"})
 _STARTS = frozenset({"start.start", "queues.start"})
 # Pages of forms whose own address and those above it are none.

@@ -1,6 +1,6 @@
-"""The results of ATTO-style and AS SSD-style runs as the users of those programs know them: their
-windows. Pure functions of a result document; what is not in its format is left out, as it may come
-from another version or another bench."""
+"""The results of ATTO-style and AS SSD-style runs in the layout of those programs' windows. Pure
+functions of a result document; what is not in its format is left out, as it may come from another
+version or another bench."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 WAYS = ("write", "read")
-# AS SSD counts in MiB/s, and tells the time of an access instead of a speed.
+# AS SSD counts in MiB/s, and shows the time of an access instead of a speed.
 MIB = 1 << 20
 ACCESS = "Acc.time"
 
@@ -42,7 +42,7 @@ class Line:
 
     @property
     def is_access(self) -> bool:
-        """Told by its time, not its speed."""
+        """Shown by its time, not its speed."""
         return self.name == ACCESS
 
 
@@ -73,7 +73,7 @@ def _lines(entries: Any, name: str) -> list[Line]:
     if not isinstance(entries, Sequence) or isinstance(entries, str):
         return []
     rows = [row for row in entries if isinstance(row, Mapping) and isinstance(row.get(name), str)]
-    # An access is of one small block: beside the others' its speed says nothing.
+    # An access is of one small block: its speed cannot be compared with the others'.
     speeds = [_speed(row, way) for row in rows if row[name] != ACCESS for way in WAYS]
     best = max((speed for speed in speeds if speed is not None), default=0.0)
     return [Line(row[name], {way: _cell(row.get(way), best) for way in WAYS}) for row in rows]

@@ -1,7 +1,7 @@
-"""The only privileged process beside the runs themselves: watches drives, takes requests.
+"""The only privileged process apart from the runs: it watches the drives and takes requests.
 
-It trusts neither the page nor the store: a request goes to a child process that finds the drive,
-parses the parameters and passes the guard anew (`engine.worker`).
+It trusts neither the page nor the store. A request goes to a child process (`agent.worker`), which
+finds the drive, parses the parameters and passes the guard again.
 """
 
 from __future__ import annotations
@@ -35,20 +35,30 @@ from benchstick.engine import interrupted_sanitize
 from benchstick.engine.step_artifacts import check_room
 from benchstick.errors import BadInput, BenchError, Refused, StoreFailed
 from benchstick.reports import bundle
-from benchstick.store import auth, bays, database, imported_runs, locks, records, run_queries
+from benchstick.store import (
+    agent_requests,
+    auth,
+    bays,
+    database,
+    imported_runs,
+    known_drives,
+    locks,
+    run_queries,
+    run_reader,
+)
 
 SCAN_EVERY = 3.0
 REQUESTS_EVERY = 0.5
-# Drives that appear before then were there all along.
+# A drive that appears before this uptime was present at boot.
 BOOT_SECONDS = 120.0
 START_SECONDS = 10.0
-# Of internal drives only these can be plugged in by hand; dm, null_blk and virtio are made.
+# Transports that can be hot-plugged; dm, null_blk and virtio devices are created by software.
 HOT_PLUG = frozenset({"sata", "nvme", "mmc", "usb-uas", "usb-bot"})
 DRIVES_SCHEMA = "benchstick/drives/1"
 
 
 def drives_document(drives: list[Drive]) -> dict[str, Any]:
-    """The `benchstick/drives/1` document: the drives, and the links that several hang on."""
+    """The `benchstick/drives/1` document: the drives, and the links that several of them share."""
     links = shared_links.shared(Tree(), [drive.name for drive in drives])
     return {
         "schema": DRIVES_SCHEMA,
@@ -58,24 +68,25 @@ def drives_document(drives: list[Drive]) -> dict[str, Any]:
 
 
 class Slots(Protocol):
-    """Who tests drives by themselves (recipes.hands): a room further on, given to the agent."""
+    """Tests drives automatically. `qa.autostart` implements it; the agent does not import `qa`."""
 
     def look(self, drives: Sequence[Drive], hotplugs: Collection[int]) -> None:
-        """These drives are there; `seen` were plugged in while the agent watched, by diskseq."""
+        """Take note of the drives that are present. `hotplugs` are the diskseqs of those that were
+        plugged in while the agent was running."""
 
     def tick(self, db: sqlite3.Connection, drives: Sequence[Drive]) -> bool:
-        """Begin and end what is due; whether a test has ended."""
+        """Start and end the tests that are due. Returns whether a test has ended."""
 
-    def asked(self, body: Mapping[str, Any]) -> None:
-        """Carry out a request. BadInput."""
+    def handle_request(self, body: Mapping[str, Any]) -> None:
+        """Handle a request from the web interface. BadInput."""
 
     def close(self) -> None:
         """End its tests."""
 
 
 class Agent:
-    """Runs until `stop` is set. One agent a bench: a second one is refused. `reports` writes those
-    of a booted stick, `slots` tests what is plugged into the bench's ports."""
+    """Runs until `stop` is set. A bench has one agent; a second one is refused. `reports` writes
+    the reports of a booted stick, `slots` tests the drives in the bench's ports."""
 
     def __init__(
         self,
@@ -89,45 +100,45 @@ class Agent:
         self.children: dict[int, subprocess.Popen[bytes]] = {}
         self._present: set[int] | None = None
         self._here_at_start: set[str] = set()
-        self._began = time.monotonic()
-        self.seen: set[int] = set()
+        self._start_time = time.monotonic()
+        self.hotplugs: set[int] = set()
         self._last: str | None = None
         self._reports = reports or Reports()
         self._desk = Desk(home)
         self._slots = slots
-        # As the last thorough look found them.
+        # The result of the last deep scan.
         self._drives: list[Drive] = []
 
     def serve(self) -> None:
-        """Scan and answer until stopped; then end the runs it started."""
+        """Scan drives and answer requests until stopped; then end the runs it started."""
         paths.make_run_folder()
-        # Before the store is opened: on a stick that is gone it cannot be.
+        # Before the store is opened: this fails when the stick was removed.
         go_on_in_ram()
         try:
             lock = locks.RunLock("agent")
         except OSError:
             raise Refused("an agent is already running on this bench") from None
         try:
-            # What an agent before this one saw counts no more.
-            hotplugged.publish(self.seen)
+            # Discard the list of an earlier agent.
+            hotplugged.publish(self.hotplugs)
             with contextlib.closing(database.open_writer(self.home)) as db:
-                if records.any_running(db):
-                    # On use: it brings the runner, and the agent waits most of its life.
+                if run_reader.any_running(db):
+                    # Imported here to save memory: it imports the runner.
                     from benchstick.engine import recovery
 
                     recovery.recover(db)
                 for purge in interrupted_sanitize.unfinished(db):
-                    print(f"benchstick agent: {purge.told()}", file=sys.stderr)
+                    print(f"benchstick agent: {purge.describe()}", file=sys.stderr)
                 self._refuse_old(db)
                 run_queues.close_all(db)
                 if self._slots is None:
-                    # Of an agent with other settings: nobody looks at them any more.
+                    # Discard the slots of an agent with other settings: they are no longer watched.
                     bays.keep(db, ())
                 self._desk.open()
                 try:
                     self._loop(db)
                 finally:
-                    # Before its runs are cancelled: nothing of a queue begins after that.
+                    # Before its runs are cancelled, so that no queue starts another run.
                     with contextlib.suppress(BenchError, sqlite3.Error):
                         run_queues.close_all(db)
         finally:
@@ -138,12 +149,13 @@ class Agent:
             lock.release()
 
     def _refuse_old(self, db: sqlite3.Connection) -> None:
-        """Requests from before this agent began: nobody waits for them, and a drive may have
-        changed hands since. Those that were taken and never began a run died with their agent."""
-        text = "asked for when no agent was running, or before it was restarted; ask again"
+        """Refuse the requests from before this agent started: nobody waits for them, and the drive
+        may have been exchanged since. Those that were taken but started no run ended with their
+        agent."""
+        text = "requested before the agent started; request it again"
         error = {"code": "refused", "message": text, "field": None}
-        for request in records.requests_left_over(db):
-            records.answer_request(db, request, "refused", answer={"error": error})
+        for request in agent_requests.requests_left_over(db):
+            agent_requests.answer_request(db, request, "refused", answer={"error": error})
 
     def _loop(self, db: sqlite3.Connection) -> None:
         since_scan = SCAN_EVERY
@@ -152,13 +164,13 @@ class Agent:
                 if since_scan >= SCAN_EVERY:
                     since_scan = 0.0
                     if go_on_in_ram():
-                        # Its runs go on, and move to the store in RAM by themselves.
+                        # Its runs continue: each moves to the store in RAM.
                         self.children.clear()
-                        raise StoreFailed("the stick was pulled out; start again, in RAM")
+                        raise StoreFailed("the stick was pulled out; the agent restarts in RAM")
                     self.scan(db)
                     self._reports.write_new(db)
                 self._reap(db)
-                for row in records.open_requests(db):
+                for row in agent_requests.open_requests(db):
                     self._answer(db, row)
                 self._take_uploads(db)
                 self._desk.tick(db)
@@ -166,24 +178,24 @@ class Agent:
                     self._last = None
             except StoreFailed:
                 raise
-            except Exception as error:  # noqa: BLE001 - an odd drive may not end everybody's runs
-                print(f"benchstick agent: {error!r}; going on", file=sys.stderr)
+            except Exception as error:  # noqa: BLE001 - a faulty drive must not end all runs
+                print(f"benchstick agent: {error!r}; the agent continues", file=sys.stderr)
             self.stop.wait(REQUESTS_EVERY)
             since_scan += REQUESTS_EVERY
 
     def scan(self, db: sqlite3.Connection) -> None:
-        """Look at the drives and keep what was seen for the page."""
-        labels = records.labels(db)
+        """Scan the drives and store the result for the page."""
+        labels = known_drives.labels(db)
         try:
-            quick = discover.scan(deep=False, labels=labels, hotplugs=self.seen, home=self.home)
+            quick = discover.scan(deep=False, labels=labels, hotplugs=self.hotplugs, home=self.home)
         except BenchError as error:
             print(f"benchstick agent: {error.message}", file=sys.stderr)
             return
-        known_before = len(self.seen)
+        known_before = len(self.hotplugs)
         self._note_plugged(quick)
-        if len(self.seen) != known_before:
-            hotplugged.publish(self.seen)
-        # The tools behind a deep scan are asked again only when something has changed.
+        if len(self.hotplugs) != known_before:
+            hotplugged.publish(self.hotplugs)
+        # The tools of a deep scan run again only when something has changed.
         shape = json.dumps(
             [
                 [
@@ -195,14 +207,14 @@ class Agent:
                 ]
                 for drive in quick
             ]
-            + sorted(self.seen)
+            + sorted(self.hotplugs)
         )
         if shape != self._last:
             drives = interrupted_sanitize.noted(
-                self.home, discover.scan(labels=labels, hotplugs=self.seen, home=self.home)
+                self.home, discover.scan(labels=labels, hotplugs=self.hotplugs, home=self.home)
             )
             self._drives = drives
-            records.keep_drives_seen(db, drives_document(drives))
+            known_drives.keep_drives_seen(db, drives_document(drives))
             note_sticks(
                 {"path": drive.path, "model": drive.identity.model, "id": None}
                 for drive in drives
@@ -210,22 +222,23 @@ class Agent:
             )
             self._last = shape
         if self._slots is not None:
-            # What came during the thorough look is not in `seen` yet: it is new at the next one.
+            # A drive that came during the deep scan is new at the next scan: it is not in
+            # `hotplugs` yet.
             there = {drive.diskseq for drive in quick}
             present_drives = [drive for drive in self._drives if drive.diskseq in there]
-            self._slots.look(present_drives, self.seen)
+            self._slots.look(present_drives, self.hotplugs)
 
     def _note_plugged(self, drives: list[Drive]) -> None:
-        """Remember which drives were plugged in while the agent watched.
+        """Add the drives that were plugged in since the last scan to `hotplugs`.
 
-        Not every new disk was: a late or reset internal drive, or a dm device, appears as well. So
-        none counts that was here at the start or that comes while the machine still boots.
+        Other new disks appear as well: an internal drive that is slow or was reset, or a dm device.
+        So a drive that was present at the start, or that appears during boot, does not count.
         """
         now = {drive.diskseq for drive in drives if drive.diskseq is not None}
         if self._present is None or not self._settled():
             self._here_at_start |= {drive.identity.key() for drive in drives}
         else:
-            self.seen |= {
+            self.hotplugs |= {
                 drive.diskseq
                 for drive in drives
                 if drive.diskseq is not None
@@ -237,7 +250,7 @@ class Agent:
 
     def _settled(self) -> bool:
         uptime = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
-        return uptime > BOOT_SECONDS and time.monotonic() - self._began > START_SECONDS
+        return uptime > BOOT_SECONDS and time.monotonic() - self._start_time > START_SECONDS
 
     def _answer(self, db: sqlite3.Connection, row: sqlite3.Row) -> None:
         try:
@@ -246,36 +259,36 @@ class Agent:
                 raise BadInput("the request is not an object")
             if row["kind"] == "cancel":
                 self._cancel(db, body)
-                records.answer_request(db, row["id"], "done")
+                agent_requests.answer_request(db, row["id"], "done")
             elif row["kind"] == "scan":
-                self._desk.asked(db, body)
-                records.answer_request(db, row["id"], "done")
+                self._desk.handle_request(db, body)
+                agent_requests.answer_request(db, row["id"], "done")
             elif row["kind"] == "qa":
                 if self._slots is None:
                     raise BadInput("slot: the settings name no bench_ports", field="slot")
-                self._slots.asked(body)
-                records.answer_request(db, row["id"], "done")
+                self._slots.handle_request(body)
+                agent_requests.answer_request(db, row["id"], "done")
             elif row["kind"] == "clock":
                 auth.keep_sessions(db, clock.carry_out(body))
-                records.answer_request(db, row["id"], "done")
+                agent_requests.answer_request(db, row["id"], "done")
             elif run_queues.is_queue(body):
-                records.answer_request(db, row["id"], "taken")
+                agent_requests.answer_request(db, row["id"], "taken")
                 run_queues.take(db, int(row["id"]), body, self._start)
             else:
                 run_queues.check_free(db, body)
-                records.answer_request(db, row["id"], "taken")
+                agent_requests.answer_request(db, row["id"], "taken")
                 self._start(int(row["id"]))
         except BenchError as error:
             answer = {"code": error.code, "message": error.message, "field": error.field}
-            records.answer_request(db, row["id"], "refused", answer={"error": answer})
-        except Exception as error:  # noqa: BLE001 - no request, however odd, may end the agent
+            agent_requests.answer_request(db, row["id"], "refused", answer={"error": answer})
+        except Exception as error:  # noqa: BLE001 - no request may end the agent
             print(f"benchstick agent: request {row['id']}: {error!r}", file=sys.stderr)
             answer = {"code": "bad_input", "message": f"not a request: {error}", "field": None}
-            records.answer_request(db, row["id"], "refused", answer={"error": answer})
+            agent_requests.answer_request(db, row["id"], "refused", answer={"error": answer})
 
     def _take_uploads(self, db: sqlite3.Connection) -> None:
-        """Import the bundles that came through the page. Not while a run is on: the stick is not
-        written while a drive is timed."""
+        """Import the bundles that were uploaded to the page. Not during a run: the stick is not
+        written while a drive is measured."""
         waiting = imported_runs.waiting(db)
         if not waiting or run_queries.running(db):
             return
@@ -286,7 +299,7 @@ class Agent:
                 number, new = bundle.keep(db, self.home, file)
             except BenchError as error:
                 imported_runs.answer_upload(db, upload, None, error.message)
-            except Exception as error:  # noqa: BLE001 - no bundle, however odd, may end the agent
+            except Exception as error:  # noqa: BLE001 - no bundle may end the agent
                 print(f"benchstick agent: upload {upload}: {error!r}", file=sys.stderr)
                 imported_runs.answer_upload(db, upload, None, f"not a bundle: {error}")
             else:
@@ -299,10 +312,10 @@ class Agent:
         environment = {**os.environ, "BENCHSTICK_HOME": str(self.home)}
         self.children[request] = subprocess.Popen(
             [sys.executable, "-m", "benchstick.agent.worker", str(request),
-             ",".join(str(number) for number in sorted(self.seen)), *entry],
+             ",".join(str(number) for number in sorted(self.hotplugs)), *entry],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            # Of its own session: a run outlives an agent that is killed and restarted.
+            # In its own session: a run survives an agent that is killed and restarted.
             start_new_session=True,
             env=environment,
         )  # fmt: skip
@@ -323,15 +336,15 @@ class Agent:
             if child.poll() is None:
                 continue
             del self.children[request]
-            answer = records.answer_of(db, request)
-            # A run may have formatted its drive: what was known of it is old.
+            answer = agent_requests.answer_of(db, request)
+            # A run may have formatted its drive: the last scan is out of date.
             self._last = None
             if run_queues.is_of_queue(db, request):
                 run_queues.continue_queue(db, request, child.returncode, self._start)
             elif answer is None or answer["state"] == "taken":
                 text = f"the run's process ended with exit code {child.returncode}"
                 error = {"code": "internal", "message": text, "field": None}
-                records.answer_request(db, request, "refused", answer={"error": error})
+                agent_requests.answer_request(db, request, "refused", answer={"error": error})
 
     def _end_children(self) -> None:
         for child in self.children.values():
@@ -343,9 +356,9 @@ class Agent:
 
 def cancel_run(db: sqlite3.Connection, number: int) -> None:
     """Ask the runner of run `number` to stop. BadInput when it is not running."""
-    row = records.find_run(db, number)
+    row = run_reader.find_run(db, number)
     pid = locks.holder(row["uuid"])
     if row["state"] != "running" or pid is None:
-        state = records.shown_state(db, row)
+        state = run_reader.shown_state(db, row)
         raise BadInput(f"run {number}: is not running ({state})", field="run")
     os.kill(pid, signal.SIGTERM)

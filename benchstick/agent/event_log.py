@@ -1,8 +1,8 @@
-"""Events as lines of text, as they happen: at the end of a log file, and on a serial line.
+"""Writes events as lines of text, as they happen, to a log file and to a serial line.
 
-Both are handlers of the standard library's `logging`. Nobody waits for either: a line that cannot
-be written is dropped, and that is reported once. Lines are ASCII without control characters
-(recipes.event_lines.line_of makes them).
+Both are handlers of the standard library's `logging`. Neither blocks: a line that cannot be written
+is dropped, and this is reported once. Lines are ASCII without control characters
+(recipes.event_lines.line_of).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from benchstick.store.database import utc_now
 from benchstick.store.settings import AUTO, Settings
 
 LOG = "qa.log"
-# A bench that tests a drive a minute, with ten lines for each, fills it in five days.
+# A bench that tests a drive a minute, with ten lines each, fills it in five days.
 LOG_BYTES = 10_000_000
-# What waits for a serial line that is slow or not there; 115200 Bd take 6 s for it.
+# The buffer for a serial line that is slow or absent: 6 s at 115200 Bd.
 WAITING_BYTES = 64 << 10
 RETRY_SECONDS = 5.0
-# How long the end of the program waits for what is still to be sent.
+# How long the program waits at its end for lines that are not sent yet.
 CLOSE_SECONDS = 3.0
 _POLL = 0.1
 _CONSOLES = Path("/sys/class/tty/console/active")
@@ -50,8 +50,8 @@ def _complain(text: str) -> None:
 
 @contextlib.contextmanager
 def opened(settings: Settings, home: Path) -> Iterator[Tell]:
-    """Takes a line for where the settings want it. What is still to be sent when it ends has
-    `CLOSE_SECONDS` for that."""
+    """A function that writes a line to the log and the serial line in the settings. At the end
+    lines that are not sent yet have `CLOSE_SECONDS`."""
     logger = logging.Logger("events")
     path = log_path(settings, home)
     if path is not None:
@@ -66,16 +66,16 @@ def opened(settings: Settings, home: Path) -> Iterator[Tell]:
 
 
 def log_path(settings: Settings, home: Path) -> Path | None:
-    """Where the settings want the log; None where they want none."""
+    """The path of the log by the settings; None without a log."""
     if settings.event_log == AUTO:
         return home / LOG if settings.bench_ports else None
     return home / settings.event_log if settings.event_log else None
 
 
 class Log(RotatingFileHandler):
-    """A file that several processes may add lines to. It stays below `most` bytes: then it is
-    renamed to the same name with `.1` and a new one starts. It is open for one line at a time, so
-    that its file system can be unmounted."""
+    """A file that several processes may append lines to. At `most` bytes it is renamed to the same
+    name with `.1`, and a new file starts. It is closed after each line, so that its file system can
+    be unmounted."""
 
     def __init__(self, path: Path, most: int = LOG_BYTES, complain: Tell = _complain) -> None:
         super().__init__(path, maxBytes=most, delay=True)
@@ -83,7 +83,7 @@ class Log(RotatingFileHandler):
         self._error = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Add a line. One that cannot be written is lost, which is reported once."""
+        """Append a line. One that cannot be written is lost; this is reported once."""
         previous, self._error = self._error, ""
         super().emit(record)
         with contextlib.suppress(OSError):
@@ -92,13 +92,13 @@ class Log(RotatingFileHandler):
             self._complain(f"{self.baseFilename}: {self._error}; events are not kept there")
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """`logging` calls this while it handles the exception."""
+        """Keep the error: `logging` calls this while it handles the exception."""
         error = sys.exc_info()[1]
         self._error = getattr(error, "strerror", None) or repr(error)
 
     def _open(self) -> TextIOWrapper:
-        # The web process may write to the data folder: no link of its making is followed, and no
-        # pipe waited for.
+        # The web process may write to the data folder: do not follow its links, and do not wait for
+        # its pipes.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
         fd = os.open(self.baseFilename, flags | os.O_NOCTTY, 0o640)
         status = os.fstat(fd)
@@ -108,21 +108,21 @@ class Log(RotatingFileHandler):
         return os.fdopen(fd, "a", encoding="ascii", errors="backslashreplace")
 
     def doRollover(self) -> None:
-        """Rename the full file, unless another process has done it or is at it."""
+        """Rename the full file, unless another process has renamed it or is renaming it."""
         assert self.stream is not None
         fd = self.stream.fileno()
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(fd), os.lstat(self.baseFilename)):
                 self.rotate(self.baseFilename, f"{self.baseFilename}.1")
-            # The line goes to the new file.
+            # `logging` opens the new file for the line.
             self.close()
 
 
 class SerialLine(logging.Handler):
-    """A serial line at 115200 Bd, 8N1, without flow control, written by a thread of its own: a
-    driver that hangs holds nobody else up. The tty may be absent, and vanish and come back: lines
-    wait for it, `WAITING_BYTES` at most; those that do not fit are dropped and counted."""
+    """A serial line at 115200 Bd, 8N1, without flow control, written by a thread of its own, as its
+    driver may hang. The tty may be absent, disappear and return: up to `WAITING_BYTES` of lines
+    wait for it; further lines are dropped and counted."""
 
     def __init__(
         self,
@@ -142,11 +142,11 @@ class SerialLine(logging.Handler):
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send a line, when its turn comes. Returns at once."""
+        """Queue a line. Returns at once."""
         line = record.getMessage()
         with self._changed:
             if self._dropped:
-                # Those that read have to know that something is missing here.
+                # Readers must see that lines are missing here.
                 if self._put(f"time={utc_now()} event=dropped lines={self._dropped}", line):
                     self._dropped = 0
                 else:
@@ -164,10 +164,10 @@ class SerialLine(logging.Handler):
         return True
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """End it; what is still to be sent has `seconds` for that."""
+        """End it. Lines that are not sent yet have `seconds`."""
         with self._changed:
             if self._deadline is not None:
-                # `logging` closes its handlers once more when the program ends.
+                # `logging` closes its handlers again when the program ends.
                 return
             self._deadline = time.monotonic() + seconds
             self._changed.notify()
@@ -181,7 +181,7 @@ class SerialLine(logging.Handler):
     # -- in its thread
 
     def _serve(self) -> None:
-        # A process in the background of that very terminal would be stopped by setting it up.
+        # Setting up the tty would stop a background process of this same terminal.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
         port: serial.Serial | None = None
         while (line := self._next()) is not None:
@@ -205,7 +205,7 @@ class SerialLine(logging.Handler):
             self._leave(port)
 
     def _next(self) -> bytes | None:
-        """The line to be sent; None when it is over."""
+        """The next line to send; None at the end."""
         with self._changed:
             while not self._waiting and self._deadline is None:
                 self._changed.wait()
@@ -220,25 +220,26 @@ class SerialLine(logging.Handler):
             time.sleep(min(_POLL, self._retry))
 
     def _open(self) -> serial.Serial:
-        # Looked at first: to open a disk or a watchdog does something.
+        # Check before opening: opening a disk or a watchdog has effects.
         if not stat.S_ISCHR(Path(self._path).stat().st_mode):
             raise OSError(0, "is no serial line")
         try:
             return _Port(self._path, 115200)
         except (serial.SerialException, termios.error) as error:
-            # pyserial's text holds the kernel's number and words, and the path a second time.
+            # pyserial's text has the kernel's error number and text, and repeats the path.
             number, text = (error.__context__ or error).args[:2]
             raise OSError(number, "is no serial line" if number == errno.ENOTTY else text) from None
 
     def _send(self, fd: int, line: bytes) -> None:
-        """Write the whole line, as the tty takes it. OSError where it is gone, or it is over.
+        """Write the whole line, as fast as the tty takes it. OSError when the tty is gone or the
+        time is over.
 
-        Not by pyserial's `write`: it spins while the tty takes nothing, and a timeout of it does
-        not tell how much of the line is out."""
+        Not with pyserial's `write`: it spins while the tty takes nothing, and after a timeout it
+        does not report how much of the line was written."""
         poll = select.poll()
         poll.register(fd, select.POLLOUT)
         rest = memoryview(line)
-        # Against the lines of another process of the bench in the middle of this one.
+        # Keeps lines of another process of the bench out of this one.
         locked = False
         while rest:
             if self._late():
@@ -254,8 +255,8 @@ class SerialLine(logging.Handler):
         fcntl.flock(fd, fcntl.LOCK_UN)
 
     def _leave(self, port: serial.Serial) -> None:
-        """Close the tty: the kernel would wait up to 30 s for one that sends nothing."""
-        # An error means that it is gone, and so is what was to be sent.
+        """Close the tty. The kernel would wait up to 30 s for one that sends nothing."""
+        # An error means that the tty is gone, and with it the rest of the data.
         with contextlib.suppress(OSError, termios.error):
             while port.out_waiting and not self._late():
                 time.sleep(_POLL / 4)
@@ -265,15 +266,15 @@ class SerialLine(logging.Handler):
 
 
 class _Port(serial.Serial):
-    """8N1 and raw. A tty that the kernel's messages and a shell are on stays as it is: theirs are
-    its settings, and they have the speed of the kernel's command line."""
+    """8N1 and raw. A tty with the kernel's messages and a shell keeps its settings, with the speed
+    of the kernel's command line."""
 
     def _reconfigure_port(self, force_update: bool = False) -> None:
         if not _is_console(str(self.port)):
             super()._reconfigure_port(force_update)  # type: ignore[misc]  # not in the stubs
 
     def _reset_input_buffer(self) -> None:
-        """Keep what is typed at a shell."""
+        """Keep the input of a shell."""
 
 
 def _is_console(path: str) -> bool:

@@ -1,8 +1,8 @@
-"""A queue that a command carries out itself, told to the store, so that the page shows it.
+"""Records a queue that a command runs itself in the store, so that the page shows it.
 
-The agent leaves it alone: the request is in the store with its answer from the beginning. It lives
-as long as its command, whose lock says so. What the page is told is worth no run: where the store
-fails here, the runs go on.
+The agent ignores it: its request has an answer in the store from the start. It exists as long as
+its command, which holds a lock for it. These records are not worth a run: when the store fails here
+the runs continue.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchstick.store import database, locks, queues
 
 
 class Foreground:
-    """The queue of these runs. To be closed by `end`."""
+    """The queue of these runs. Call `end` to close it."""
 
     def __init__(self, home: Path, readies: Sequence[Ready]) -> None:
         self._db: sqlite3.Connection | None = None
@@ -44,43 +44,43 @@ class Foreground:
                 for ready in readies
             ],
         }
-        with self._told():
+        with self._ignore_store_errors():
             self._db = database.open_writer(home)
             self.number = queues.begin_own(self._db, body, owner)
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _ignore_store_errors(self) -> Iterator[None]:
         with contextlib.suppress(StoreFailed, sqlite3.Error, OSError):
             yield
 
     def starts(self, place: int) -> bool:
-        """The run at `place` is to begin; False when it was taken out meanwhile."""
+        """Record that the run at `place` is about to start. False when it was removed."""
         db = self._db
         if db is None:
             return True
-        with self._told():
+        with self._ignore_store_errors():
             if place not in queues.waits(db, self.number):
                 return False
             queues.entry_starts(db, self.number, place)
         return True
 
-    def begun(self, place: int, run: int) -> None:
-        """Its run has begun."""
+    def record_run(self, place: int, run: int) -> None:
+        """Record the number of the run that started at `place`."""
         if self._db is not None:
-            with self._told():
+            with self._ignore_store_errors():
                 queues.entry_runs(self._db, self.number, place, run)
 
     def refused(self, place: int, error: BenchError) -> None:
-        """No run of it will begin."""
+        """Record that the run at `place` does not start."""
         if self._db is not None:
-            with self._told():
+            with self._ignore_store_errors():
                 queues.entry_refused(self._db, self.number, place, error.message)
 
     def end(self, codes: Sequence[int], why: str | None) -> None:
-        """The command has ended with these exit codes of its runs."""
+        """Record the end of the command. `codes` are the exit codes of its runs."""
         db = self._db
         if db is not None:
-            with self._told():
+            with self._ignore_store_errors():
                 cancelled = codes[-1:] == [EXIT_CANCELLED]
                 is_complete = bool(codes) and all(goes_on(code) for code in codes)
                 state = "done" if is_complete else "cancelled" if cancelled else "stopped"

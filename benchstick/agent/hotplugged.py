@@ -1,7 +1,7 @@
-"""Which drives the running agent saw being plugged in, for the commands beside it.
+"""Shares the list of drives that were plugged in while the agent was running with the commands.
 
-The agent alone can know it (docs/guard.md, Locked). Without this the page would
-call a drive free that the command line calls locked.
+Only the agent knows it (docs/guard.md, Locked). Without this list the page would
+show a drive as free that the command line shows as locked.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ def _path() -> Path:
 
 
 def publish(hotplugs: Collection[int]) -> None:
-    """Write down the diskseqs that the agent saw being plugged in; for the agent."""
+    """Write the diskseqs of the drives that were plugged in. The agent calls this."""
     live_progress.replace(_path(), {"seen": sorted(hotplugs)}, 0o644)
 
 
 def believed() -> tuple[int, ...]:
-    """The diskseqs that the agent, if it is running, saw being plugged in.
+    """The diskseqs in the list of the agent, if it is running.
 
-    Only of a file of root's own or ours: whoever may write it can make a locked drive free.
+    The file must belong to root or to this user: who can write it can make a locked drive free.
     """
     if locks.holder("agent") is None:
         return ()

@@ -1,4 +1,4 @@
-"""One POST to the webhook's receiver."""
+"""Posts one message to the webhook's receiver."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from benchstick import __version__
 from benchstick.store import webhook_outbox
 
-# A receiver's answer is not read beyond what an error message needs.
+# An error message needs no more of the receiver's answer.
 _ANSWER_BYTES = 200
 
 
@@ -23,11 +23,11 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def post(url: str, secret: str, letter: webhook_outbox.Letter, seconds: float) -> str | None:
-    """Post one body, and wait so many seconds for an answer. None when the receiver has taken it,
-    else why not, in one line.
+    """Post one body and wait `seconds` for an answer. None when the receiver accepted it, else the
+    reason in one line.
 
     With a secret the header X-Benchstick-Signature is `sha256=` and the HMAC of the body, so that
-    the receiver knows who it is from.
+    the receiver can check the sender.
     """
     body = letter.body.encode()
     headers = {

@@ -1,8 +1,8 @@
-"""The agent's queues: which run of a queue begins when, and when none does any more.
+"""The agent's queues: when the next run of a queue starts, and when a queue ends.
 
-Each run is carried out by a worker of its own, as one that was asked for alone: here it is only
-started once the one before came to its end. An agent that begins closes what one before it left
-open: a person confirmed those runs for a drive that may have changed hands since.
+Each run has a worker of its own, like a single run; it starts after the run before it ended. An
+agent that starts closes the open queues of an earlier agent: a user confirmed their runs for a
+drive that may have been exchanged since.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 from benchstick.errors import BadInput, Refused
 from benchstick.plan.run_queue import entries_of, goes_on
-from benchstick.store import locks, queues, records
+from benchstick.store import agent_requests, locks, queues, run_reader
 
-# Starts the worker of an entry: request, place, whether it is the first.
+# Starts the worker of an entry: request, place, whether it is the first entry.
 Start = Callable[[int, int, bool], None]
 
 
 def is_queue(body: Mapping[str, Any]) -> bool:
-    """Whether a request to run something asks for a queue."""
+    """Whether a request is for a queue."""
     return "runs" in body
 
 
@@ -32,7 +32,7 @@ def is_of_queue(db: sqlite3.Connection, request: int) -> bool:
 
 
 def check_free(db: sqlite3.Connection, body: Mapping[str, Any]) -> None:
-    """Refused when a queue has the drive: it would be taken between two of its runs."""
+    """Refused when an open queue uses the drive: a run could start between two of its runs."""
     number = queues.open_of_drive(db, str(body.get("identity_key")))
     if number is not None:
         raise Refused(
@@ -41,8 +41,8 @@ def check_free(db: sqlite3.Connection, body: Mapping[str, Any]) -> None:
 
 
 def take(db: sqlite3.Connection, number: int, body: Mapping[str, Any], start: Start) -> None:
-    """Open the queue that request `number` asks for and start its first run. BadInput, Refused."""
-    # On use: it brings every suite, and the agent waits most of its life.
+    """Open the queue of request `number` and start its first run. BadInput, Refused."""
+    # Imported here to save memory: it imports every suite.
     from benchstick.plan.request import RunRequest
 
     entries = entries_of(body)
@@ -71,9 +71,9 @@ def continue_queue(db: sqlite3.Connection, number: int, code: int, start: Start)
     """A worker of the queue ended with exit code `code`: start the next run, or close the queue."""
     if number not in queues.open_of_agent(db):
         return
-    answer = records.answer_of(db, number)
+    answer = agent_requests.answer_of(db, number)
     if answer is not None and answer["state"] == "refused":
-        queues.end(db, number, "stopped", "nothing of it was begun")
+        queues.end(db, number, "stopped", "no run was started")
         return
     if not goes_on(code):
         queues.end(db, number, "stopped", _why(db, number, code))
@@ -81,25 +81,25 @@ def continue_queue(db: sqlite3.Connection, number: int, code: int, start: Start)
         return
     else:
         queues.end(db, number, "done")
-    records.answer_request(db, number, "done")
+    agent_requests.answer_request(db, number, "done")
 
 
 def _why(db: sqlite3.Connection, number: int, code: int) -> str:
-    """Why the queue stops after the run that was started last."""
+    """Why the queue stops after its last run."""
     last = queues.started(db, number)
     if last is None:
         return f"a run's process ended with exit code {code}"
     if last["run"] is None:
         reason = last["why"] or f"its process ended with exit code {code}"
-        return f"number {last['place'] + 1} of the queue was not begun: {reason}"
-    row = records.find_run(db, last["run"])
+        return f"entry {last['place'] + 1} of the queue was not started: {reason}"
+    row = run_reader.find_run(db, last["run"])
     reason = row["why"] or f"its process ended with exit code {code}"
-    return f"run {last['run']} {records.shown_state(db, row)}: {reason}"
+    return f"run {last['run']} {run_reader.shown_state(db, row)}: {reason}"
 
 
 def cancel(db: sqlite3.Connection, body: Mapping[str, Any]) -> int | None:
-    """Take the entry at `place` out of an open queue, or cancel the `queue` as a whole: then the
-    queue's number, whose worker is to be stopped. BadInput."""
+    """Remove the entry at `place` from an open queue, or cancel the whole `queue`. Returns the
+    queue's number when its worker is to be stopped. BadInput."""
     number, place = _whole(body, "queue"), body.get("place")
     rows = [row for row in queues.open_queues(db) if row["number"] == number]
     if not rows:
@@ -109,13 +109,13 @@ def cancel(db: sqlite3.Connection, body: Mapping[str, Any]) -> int | None:
         return None
     owner = queues.owner_of(rows[0])
     if owner is not None:
-        # The command ends its queue itself.
+        # The command closes its queue.
         pid = locks.holder(owner)
         if pid is not None:
             os.kill(pid, signal.SIGTERM)
         return None
     queues.end(db, number, "cancelled", "cancelled")
-    records.answer_request(db, number, "done")
+    agent_requests.answer_request(db, number, "done")
     return number
 
 
@@ -127,13 +127,13 @@ def _whole(body: Mapping[str, Any], name: str) -> int:
 
 
 def close_all(db: sqlite3.Connection) -> None:
-    """Close what is open, because its agent has ended or is about to; and what a command left that
-    was killed."""
+    """Close the open queues of an agent that has ended or is about to end, and those of commands
+    that were killed."""
     for row in queues.open_queues(db):
         if queues.owner_of(row) is not None and not queues.is_carried_out(row):
             queues.end(db, row["number"], "stopped", queues.NO_COMMAND)
     for number in queues.open_of_agent(db):
         queues.end(db, number, "stopped", queues.NO_AGENT)
-        answer = records.answer_of(db, number)
+        answer = agent_requests.answer_of(db, number)
         if answer is not None and answer["state"] == "taken":
-            records.answer_request(db, number, "done")
+            agent_requests.answer_request(db, number, "done")

@@ -1,7 +1,7 @@
-"""The agent's desk: scans come in here, what is told to others goes out. Two threads of its own.
+"""The agent's desk: it takes barcode scans and sends webhook messages, in two threads.
 
-A scan, of the scanner or typed into the page's field, is kept in the store and waits for a drive.
-It never confirms, stops or starts anything.
+A scan comes from the scanner or from the page's field. It is stored and waits for a drive. It never
+confirms, stops or starts anything.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from benchstick.store import settings as settings_file
 
 
 class Desk:
-    """Open from the agent's start to its end. SettingsError when the settings have a mistake."""
+    """Open from the agent's start to its end. SettingsError when the settings have an error."""
 
     def __init__(self, home: Path) -> None:
         self.settings = settings_file.load(settings_path())
         self._came: queue.SimpleQueue[Scan] = queue.SimpleQueue()
         self._scanner: Scanner | None = None
         self._can_read = is_installed()
-        self._said: str | None = None
+        self._last_status: str | None = None
         self._postman = Postman(home, lambda: self.settings)
 
     def open(self) -> None:
-        """Take the scanner, where the settings name one, and begin to deliver."""
+        """Start to read the scanner, when the settings name one, and to send messages."""
         if self.settings.scanner and self._can_read:
             settings = self.settings
             self._scanner = Scanner(settings.scanner, settings.scanner_layout, self._came.put)
@@ -41,25 +41,25 @@ class Desk:
         self._postman.start()
 
     def close(self) -> None:
-        """Let go of the scanner."""
+        """Release the scanner, and stop sending."""
         if self._scanner is not None:
             self._scanner.stop()
         self._postman.stop()
 
     def tick(self, db: sqlite3.Connection) -> None:
-        """Keep what was scanned since the last time, and what is to be said of the scanner."""
+        """Store the new scans and the scanner's state."""
         while not self._came.empty():
             self._keep(db, "scanner", self._came.get().text)
         status = "" if self._can_read else NEEDS_EXTRA
         if self._scanner is not None:
             status = self._scanner.state
-        if status != self._said:
+        if status != self._last_status:
             barcode_scans.say_scanner(db, status)
-            self._said = status
+            self._last_status = status
 
-    def asked(self, db: sqlite3.Connection, body: Mapping[str, Any]) -> None:
-        """Carry out a request of the page: `{"text": T}` is a scan, `{"drop": true}` forgets those
-        that wait. BadInput."""
+    def handle_request(self, db: sqlite3.Connection, body: Mapping[str, Any]) -> None:
+        """Handle a request of the page: `{"text": T}` is a scan, `{"drop": true}` discards the
+        scans that wait. BadInput."""
         if body.get("drop") is True:
             barcode_scans.drop(db)
             return

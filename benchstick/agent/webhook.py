@@ -1,8 +1,8 @@
-"""Posts what waits in the store to the webhook of the settings, again and again until it is taken.
+"""Posts the messages that wait in the store to the webhook until the receiver accepts them.
 
-A thread of the agent with a connection of its own: a receiver that is down, slow or says 500 keeps
-nobody else waiting. Taken is what is answered with 2xx; everything else is tried again, a redirect
-too, since what is posted would be lost on the way.
+It is a thread of the agent with a connection of its own, so that a receiver that is down, slow or
+answers 500 delays nothing else. An answer 2xx means accepted. Every other answer is retried, a
+redirect too: following it would lose the body.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 
 
 def pause_after(tries: int) -> float:
-    """Seconds to wait after so many tries in a row that failed."""
+    """Seconds to wait after this number of failures in a row."""
     return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(tries - 1, 20))
 
 
 class Postman(threading.Thread):
-    """Delivers until stopped. `settings` gives those in force at each round."""
+    """Delivers messages until stopped. Each round uses the current settings."""
 
     def __init__(self, home: Path, settings: Callable[[], Settings]) -> None:
         super().__init__(name="webhook", daemon=True)
@@ -35,17 +35,17 @@ class Postman(threading.Thread):
         self._stop_event = threading.Event()
 
     def run(self) -> None:
-        """Look at what waits, every two seconds; after a failure later and later."""
+        """Deliver every two seconds; after failures at growing intervals."""
         failures = 0
         pause = LOOK_EVERY
         db: sqlite3.Connection | None = None
         while not self._stop_event.wait(pause):
             try:
-                # Kept open: opening the store to write checks the whole of it.
+                # Keep it open: opening the store to write checks the whole store.
                 db = db or database.open_writer(self._home)
                 well = deliver(db, self._settings(), self._stop_event)
             except (BenchError, sqlite3.Error):
-                # The store is gone for the moment, or a setting is wrong: what waits stays.
+                # The store is not available, or a setting is wrong: the messages stay.
                 well = False
                 if db is not None:
                     db.close()
@@ -56,7 +56,7 @@ class Postman(threading.Thread):
             db.close()
 
     def stop(self) -> None:
-        """End; waits no longer than a try in flight takes."""
+        """End, at the latest after the current attempt."""
         self._stop_event.set()
         if self.is_alive():
             self.join(TIMEOUT_SECONDS + 1)
@@ -65,16 +65,16 @@ class Postman(threading.Thread):
 def deliver(
     db: sqlite3.Connection, settings: Settings, stop: threading.Event | None = None
 ) -> bool:
-    """Post everything that waits, the oldest first. False when the receiver did not take all.
+    """Post all messages that wait, the oldest first. False when the receiver did not accept all.
 
-    One that refuses a single body gets the others all the same; after three failures in a row
+    When the receiver refuses a message it still gets the next ones; after three failures in a row
     the round ends.
     """
     failures = 0
     well = True
     if not settings.webhook:
         return True
-    # On use: HTTP and TLS take 4 MB, on a bench without a webhook for nothing.
+    # Imported here to save the 4 MB of HTTP and TLS on a bench without a webhook.
     from benchstick.agent.http_post import post
 
     for letter in webhook_outbox.waiting(db):

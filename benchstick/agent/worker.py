@@ -1,8 +1,8 @@
-"""The agent's child: carries out one request, or one entry of a queue.
+"""The agent's child process: it runs one request, or one entry of a queue.
 
-Started as `python -m benchstick.agent.worker REQUEST SEEN [PLACE [first]]`. Before the `first`
-entry of a queue is begun, all of them are checked: a mistake in the last one must not be found
-hours later.
+Started as `python -m benchstick.agent.worker REQUEST HOTPLUGS [PLACE [first]]`. Before the `first`
+entry of a queue starts, all entries are checked: an error in the last one must not appear hours
+later.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from benchstick.paths import data_folder
 from benchstick.plan.plain import plain_output
 from benchstick.plan.request import RunRequest
 from benchstick.plan.run_queue import entries_of
-from benchstick.store import database, queues, records
+from benchstick.store import agent_requests, database, queues
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What this process is to carry out: request `number`, of a queue the entry at `place`."""
+class _WorkerRequest:
+    """The request `number` that this process runs; of a queue the entry at `place`."""
 
     db: sqlite3.Connection
     number: int
@@ -37,7 +37,7 @@ class _Asked:
     first: bool = False
 
     def ready(self, home: Path, hotplugs: Sequence[int]) -> Ready:
-        """The run, ready to be carried out. BadInput, Refused, DriveLost."""
+        """The run, ready to start. BadInput, Refused, DriveLost."""
         row = self.db.execute(
             "SELECT body_json FROM requests WHERE id = ?", (self.number,)
         ).fetchone()
@@ -52,18 +52,18 @@ class _Asked:
             return check_queue([requests[at] for at in (self.place, *waiting)], home, hotplugs)[0]
         return make_ready(replace(requests[self.place], follows=True), home, hotplugs)
 
-    def begun(self, run: int) -> None:
-        records.answer_request(self.db, self.number, "taken", run=run)
+    def record_run(self, run: int) -> None:
+        agent_requests.answer_request(self.db, self.number, "taken", run=run)
         if self.place is not None:
             queues.entry_runs(self.db, self.number, self.place, run)
 
     def refused(self, code: str, message: str, field: str | None) -> None:
-        # Of a queue that has begun the asker learns it from the queue.
+        # Once a queue has started the queue reports it.
         if self.place is not None and not self.first:
             queues.entry_refused(self.db, self.number, self.place, message)
             return
         answer = {"error": {"code": code, "message": message, "field": field}}
-        records.answer_request(self.db, self.number, "refused", answer=answer)
+        agent_requests.answer_request(self.db, self.number, "refused", answer=answer)
 
 
 def main(argv: list[str]) -> int:
@@ -71,21 +71,21 @@ def main(argv: list[str]) -> int:
     home = data_folder()
     with contextlib.closing(database.open_writer(home)) as db, cancel_on_signals() as cancel:
         place = int(argv[2]) if len(argv) > 2 else None
-        request = _Asked(db, int(argv[0]), place, argv[3:] == ["first"])
+        request = _WorkerRequest(db, int(argv[0]), place, argv[3:] == ["first"])
         try:
             ready = request.ready(home, hotplugs)
-            outcome = execute(ready, home, cancel=cancel, on_begin=request.begun)
+            outcome = execute(ready, home, cancel=cancel, on_begin=request.record_run)
         except BenchError as error:
             request.refused(error.code, error.message, error.field)
             return error.exit_code
-        except Exception:  # noqa: BLE001 - told to the asker, whatever it is
+        except Exception:  # noqa: BLE001 - the request reports any error
             traceback.print_exc()
             request.refused("internal", "internal error: see the agent's log", None)
             return EXIT_INTERNAL
-        # The request was left behind with a stick that was pulled out. A queue's is the agent's to
-        # answer: more of it may follow.
+        # After the stick was pulled out the request is gone with its store. The agent answers the
+        # request of a queue, as more runs may follow.
         if place is None and not state.moved_to_ram():
-            records.answer_request(db, request.number, "done", run=outcome.number)
+            agent_requests.answer_request(db, request.number, "done", run=outcome.number)
         return outcome.exit_code
 
 

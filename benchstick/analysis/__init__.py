@@ -1,1 +1,1 @@
-"""Pure functions of samples and figures."""
+"""Pure functions of samples and results."""

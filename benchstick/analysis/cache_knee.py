@@ -1,10 +1,10 @@
 """The cache knee: where a sequential fill leaves the drive's fast zone.
 
 Our choice (no published rule was found): a knee is a fall of the speed by 20 % or more, within a
-few intervals, to a level from which it does not come back, short bursts apart. What falls
-gradually (a hard disk's speed by position), what comes back (a slow-down: throttle.py) and what
-lasts for one or two intervals is none. The knee lies inside one interval, and its place there
-follows from how much was written in that interval and the speeds on both sides.
+few intervals, to a level from which it does not come back except in short bursts. A gradual fall (a
+hard disk's speed by position), a fall that comes back (a slow-down: slowdowns.py) and one of one or
+two intervals are no knees. The knee lies inside one interval, and its place there follows from how
+much was written in that interval and the speeds on both sides.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ from benchstick.analysis.change_points import (
 from benchstick.plan.units import duration_text, size_text
 
 LEAST_FALL = 0.20
-# So many whole intervals of the fast zone, and of the slower level after it.
+# The least number of whole intervals of the fast zone, and of the slower level after it.
 LEAST_FAST = 2
 LEAST_SLOW = 5
-# And as much as is written fast in so many intervals: one fast second can look like two of them.
+# The fast zone must also hold what is written fast in this many intervals: one fast second can look
+# like two of them.
 _LEAST_FAST_LENGTH = 2.5
-# Where the speed came back from falls before, the last one must outlast the longest of them so
-# many times.
+# Where the speed came back from earlier falls, the last one must last this many times as long as
+# the longest of them.
 _OUTLASTS = 1.5
-# Less than this share of a fall at one place: it was spread over time.
+# With less than this share of the fall at one place, it was spread over time.
 _SHARP_SHARE = 0.5
-# How many intervals on each side tell the speeds at a knee.
+# How many intervals on each side give the speeds at a knee.
 _WIDEST_LOOK = 30
-# How far from where a level begins its knee can be, in intervals.
+# How far from the start of a level its knee can be, in intervals.
 _NEAR = 5
-# So many intervals after a knee tell whether it is a step, however short the level there.
+# This many intervals after a knee show whether it is a step, however short the level there.
 _LEAST_RIGHT = 10
-# A level between two others that lasts for fewer intervals is the way from one to the other.
+# A level between two others that lasts for fewer intervals is a transition between them.
 _LEAST_BETWEEN = 5
 # A fall at one place must exceed its own uncertainty this many times.
 _TIMES_UNSURE = 5.0
@@ -176,7 +177,7 @@ class _Search:
         The levels since the knee before are those from `begin` on, their points from `start` on.
         """
         levels, points = self.levels, self.points
-        # A stall comes back, though not to the speed at the begin where the drive got slower since.
+        # After a stall the speed comes back, but not to that at the start if the drive got slower.
         stall = levels[place].speed <= (1 - LEAST_FALL) * around[place]
         top = around[place - 1] if stall else max(around[begin:place])
         lasting = 1 - around[place] / top if top else 0.0
@@ -232,8 +233,8 @@ class _Search:
             return f"the speed falls gradually, from {_mbps(first)} to {_mbps(end)}"
         if step < _TIMES_UNSURE * unsure:
             return (
-                f"the speed falls from {_mbps(first)} to {_mbps(end)}, but too unevenly to tell "
-                "where"
+                f"the speed falls from {_mbps(first)} to {_mbps(end)}, but too unevenly to locate "
+                "the fall"
             )
         return None
 
@@ -295,8 +296,8 @@ def _knee(
 
 
 def _unseen(points: Sequence[Point], at: int, share: float, blur: float) -> tuple[int, int]:
-    """The bytes beside a pause that no point shows and that the knee may lie in; (0, 0) when
-    there are none. A `share` so near to 0 or 1 as `blur` may as well be 0 or 1."""
+    """The bytes next to a pause that no point shows and that the knee may lie in; (0, 0) when
+    there are none. A `share` as near to 0 or 1 as `blur` may be 0 or 1."""
     if share > 1 - blur:
         return points[at].end, points[at + 1].start
     if share < blur:

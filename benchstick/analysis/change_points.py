@@ -1,7 +1,7 @@
-"""The speed of a sequential fill as a series: what counts of it, and the levels that it keeps to.
+"""The speed of a sequential fill as a series: its valid intervals and the levels of the speed.
 
-Both the cache knee and slow-downs are looked for in these levels. The method is our choice: a
-running median takes away single outliers; changes of level are then sought at every scale with a
+Both the cache knee and slow-downs are searched for in these levels. The method is our choice: a
+running median removes single outliers; changes of level are then searched at every scale with a
 CUSUM statistic over overlapping windows, the narrowest window that shows a change first (seeded
 binary segmentation with narrowest-over-threshold selection, both known from the literature on
 change points); neighbouring levels that differ by less than a tenth are joined. Its threshold
@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
-# A level of fewer intervals cannot be told from an outlier that lies across two of them.
+# A level of fewer intervals looks the same as an outlier that lies across two of them.
 LEAST_POINTS = 3
 _MEDIAN_OF = 5
 _JOIN_BELOW = 0.10
-# Slower than this share of the median, nothing was asked of the drive.
+# Slower than this share of the median, no requests were sent to the drive.
 _IDLE_BELOW = 0.001
-# An interval beside a pause that is slower than this share of the next one was partly a pause.
+# An interval next to a pause that is slower than this share of the next one was partly a pause.
 _PARTLY_BELOW = 0.9
 # No series is trusted to be quieter than 1 %.
 _LEAST_NOISE = 0.01
@@ -40,14 +40,14 @@ _CERTAINTY = 1.6
 class Interval(NamedTuple):
     """One reading of a sequential fill.
 
-    `done` is the bytes written since the fill began, this interval's included; `seconds` the
+    `total` is the bytes written since the fill started, this interval's included; `seconds` the
     interval's length; `moved` the bytes written in it. `t` is the clock at its end, None where it
-    follows the one before without a gap (the first then begins at 0). `waiting`: requests were
-    with the drive. An interval with nothing moved is a stall when the drive was waited for, and a
-    pause when it was not.
+    follows the one before without a gap (the first then starts at 0). `waiting`: requests were
+    outstanding. An interval with nothing moved is a stall with outstanding requests, and a pause
+    without.
     """
 
-    done: int
+    total: int
     seconds: float
     moved: int
     t: float | None = None
@@ -88,7 +88,7 @@ class Level:
 
 
 class Moved(Protocol):
-    """One row of a run's per-second record (`store.records.Sample`): what was moved in the `dt`
+    """One row of a run's per-second record (`store.run_results.Sample`): what was moved in the `dt`
     seconds that end at `t`, in a step of the plan."""
 
     @property
@@ -125,8 +125,8 @@ def of_writing(
     """The intervals of one uninterrupted write without the pauses around it.
 
     `samples` are those in which it lies. Its first and its last one are pauses in part: they share
-    what is left of `seconds`, the writing time that the tool tells, by their bytes. With None (a
-    write cut short) they are left out, as bytes that were written and show no speed. `done`: the
+    what is left of `seconds`, the writing time that the tool reports, by their bytes. With None (a
+    cancelled write) they are left out: their bytes were written, but show no speed. `total`: the
     bytes written before.
     """
     moving = [at for at, sample in enumerate(samples) if sample.write_bytes]
@@ -139,7 +139,7 @@ def of_writing(
         total += sample.write_bytes
         if length <= 0:
             continue
-        # The first one ends with its sample, the last one begins with it.
+        # The first one ends with its sample, the last one starts with it.
         t = sample.t - sample.dt + length if at == len(part) - 1 > 0 else sample.t
         series.append(Interval(total, length, sample.write_bytes, t, True))
     return series
@@ -164,10 +164,10 @@ def busy_points(
 ) -> tuple[list[Point], list[Point]]:
     """(points, partial): the intervals that show the drive's speed, and those left out.
 
-    Pauses are in neither. The first interval, the last and those beside a pause may have been a
+    Pauses are in neither. The first interval, the last and those next to a pause may have been a
     pause in part, which makes them too slow: they are left out when they are slower than their
-    neighbour. With `ends_whole` the caller says that no interval is a pause in part. ValueError
-    when the series is not in order.
+    neighbour. `ends_whole`: no interval is a pause in part. ValueError when the series is not in
+    order.
     """
     stretches = _stretches(list(_on_the_clock(intervals)))
     everything = [point for stretch in stretches for point in stretch]
@@ -201,7 +201,7 @@ def _stretches(clocked: Sequence[tuple[int, float, float, int, bool]]) -> list[l
 def _on_the_clock(
     intervals: Sequence[Interval],
 ) -> Iterator[tuple[int, float, float, int, bool]]:
-    """(done, begin, end, moved, waiting) of each interval that has a length."""
+    """(total, start, end, moved, waiting) of each interval that has a length."""
     clock, last = 0.0, 0
     for interval in intervals:
         total, seconds, moved, t, waiting = interval
@@ -215,7 +215,7 @@ def _on_the_clock(
 
 def _without_partial_ends(stretch: list[Point]) -> list[Point]:
     """A stretch between two pauses without the ends that were partly pauses themselves."""
-    # Of one or two intervals all may be pauses in part, with nothing to tell it by.
+    # One or two intervals may all be pauses in part, which cannot be detected.
     if len(stretch) < 3:
         return []
     points = list(stretch)
@@ -320,9 +320,9 @@ def calm_logs(points: Sequence[Point], noise: float) -> list[float]:
 def without_bursts(levels: Sequence[Level]) -> list[Level]:
     """The levels with each burst lowered to the faster of its neighbours.
 
-    A burst is faster than what is beside it, and shorter than 10 s and than half of the slow time
-    beside it: a cache that got a little room in a pause, and not what the drive slowed down from.
-    What the series begins with is none: a small fast zone is as short.
+    A burst is faster than its neighbours, and shorter than 10 s and than half of the slow time next
+    to it: a cache that got a little room in a pause, not a speed that the drive slowed down from.
+    The first level of the series is no burst: a small fast zone is as short.
     """
     flat = list(levels)
     changed = True
@@ -341,7 +341,7 @@ def without_bursts(levels: Sequence[Level]) -> list[Level]:
 
 
 def _slower_seconds(levels: Sequence[Level], at: int, way: int) -> float:
-    """Seconds of writing beside level `at`, one way, in which it was slower by a fifth."""
+    """Seconds of writing next to level `at`, in one direction, that were slower by a fifth."""
     total, to = 0.0, at + way
     while 0 <= to < len(levels) and levels[to].speed <= _SLOWER_BELOW * levels[at].speed:
         total += levels[to].seconds

@@ -14,8 +14,8 @@ from typing import Any
 from benchstick.analysis.series import percentile
 from benchstick.analysis.statistics import deviation, mean
 
-# Seconds: the steady part begins at LATE, evenness is told of the LAST, the first FIRST are what
-# the drive does at its best.
+# Seconds: the steady part starts at LATE, the spread is computed over the LAST, and the first FIRST
+# show the drive at its best.
 LATE = 1400
 LAST = 400
 FIRST = 10
@@ -80,17 +80,17 @@ def summary(iops: Sequence[float], *, start: int = 0) -> dict[str, Any]:
     the last 400 s, each None where the run is too short for it; `first` the mean of the first 10 s.
     """
 
-    def told(values: Sequence[float]) -> dict[str, Any] | None:
-        figures = part(values)
-        return None if figures is None else asdict(figures)
+    def part_document(values: Sequence[float]) -> dict[str, Any] | None:
+        values_part = part(values)
+        return None if values_part is None else asdict(values_part)
 
     end = start + len(iops)
     fell = half_after(iops)
     return {
         "seconds": len(iops),
-        "all": told(iops),
-        "late": told(iops[LATE - start :]) if end > LATE else None,
-        "last": told(iops[-LAST:]) if len(iops) >= LAST else None,
+        "all": part_document(iops),
+        "late": part_document(iops[LATE - start :]) if end > LATE else None,
+        "last": part_document(iops[-LAST:]) if len(iops) >= LAST else None,
         "first": mean(iops[:FIRST]) if len(iops) >= FIRST else None,
         "half_after": None if fell is None else start + fell,
     }

@@ -1,10 +1,9 @@
-"""Folding: a time after the fast zone in which the drive is slower still than it can be.
+"""Folding: a time after the fast zone in which the drive is slower than its later steady speed.
 
-What it is: the drive moves what its cache took into the flash proper, and has little left for what
-comes meanwhile. From outside that is only a likely reading of the speeds. Our choice (no published
-rule was found): a slow-down that begins where the fast zone ends and gives way to a speed between
-the two, or a second lasting fall behind that of the knee. One with rising temperature can be
-either thing.
+The drive moves data from its cache to TLC or QLC flash and has little bandwidth left for new
+writes. From the speeds alone folding is only likely. Our choice (no published rule was found): a
+slow-down that starts where the fast zone ends and is followed by a speed between the two, or a
+second lasting fall after the knee. A slow-down with rising temperature can also be throttling.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from benchstick.analysis.cache_knee import CacheKnees, Knee
 from benchstick.analysis.change_points import Interval
 from benchstick.analysis.slowdowns import SlowDown, SlowDowns
 
-# How far from the knee a slow-down that belongs to it begins, in seconds and of its own length.
+# How far from the knee a slow-down that belongs to it starts, in seconds and of its own length.
 _NEAR_SECONDS, _NEAR_SHARE = 5.0, 0.1
 # What comes after it must still be below the fast zone by this share.
 _LEAST_FALL = 0.20
@@ -25,9 +24,10 @@ _LEAST_FALL = 0.20
 
 @dataclass(frozen=True)
 class Fold:
-    """One time of it: from and to in bytes written, `to_bytes` to some seconds, None up to the end
-    of the fill; MB/s in it and beside it (after it, or before it where it does not end). `warm`:
-    the temperature rose meanwhile."""
+    """One time of folding: from and to in bytes written. `to_bytes` is accurate to some seconds,
+    and None when folding lasts until the end of the fill. `mbps` is the speed during folding,
+    `beside_mbps` the speed after it, or before it where it does not end. `warm`: the temperature
+    rose during it."""
 
     from_bytes: int
     to_bytes: int | None
@@ -41,13 +41,13 @@ class Folding:
     """`state` is `likely`, `unclear` (with rising temperature) or `none`."""
 
     state: str
-    found: tuple[Fold, ...]
+    folds: tuple[Fold, ...]
     text: str
 
     def to_json(self) -> dict[str, Any]:
         return {
             "state": self.state,
-            "found": [asdict(item) for item in self.found],
+            "found": [asdict(fold) for fold in self.folds],
             "text": self.text,
         }
 
@@ -67,7 +67,7 @@ def find_folding(intervals: Sequence[Interval], knees: CacheKnees, slow: SlowDow
 
 
 def _after_knee(intervals: Sequence[Interval], knee: Knee, slow: SlowDowns) -> Iterator[Fold]:
-    for item in slow.found:
+    for item in slow.slow_downs:
         near = max(_NEAR_SECONDS, _NEAR_SHARE * (item.to_seconds - item.from_seconds))
         if abs(item.from_seconds - knee.at_seconds) > near:
             continue
@@ -82,7 +82,7 @@ def _after_knee(intervals: Sequence[Interval], knee: Knee, slow: SlowDowns) -> I
 
 
 def _later(knees: CacheKnees) -> Iterator[Fold]:
-    """Each knee after the first is the begin of a level below the one that follows the cache."""
+    """Each knee after the first starts a level below the one that follows the cache."""
     ends = [*(knee.at_bytes for knee in knees.knees[2:]), None]
     for knee, end in zip(knees.knees[1:], ends, strict=False):
         yield Fold(knee.at_bytes, end, knee.after_mbps, knee.before_mbps, warm=False)
@@ -95,7 +95,7 @@ def _done_at(intervals: Sequence[Interval], slow: SlowDown) -> int:
         clock = clock + interval.seconds if interval.t is None else interval.t
         if clock > slow.to_seconds:
             break
-        total = interval.done
+        total = interval.total
     return total
 
 

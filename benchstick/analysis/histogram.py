@@ -27,7 +27,7 @@ def one_two_five(bins: Mapping[int, int]) -> list[tuple[int, int]]:
 
 
 def percentile_of(bins: Mapping[int, int], percent: Fraction) -> int:
-    """The bin that `percent` % of all counts do not exceed, as fio tells percentiles of its bins.
+    """The bin that `percent` % of all counts do not exceed: how fio computes percentiles.
 
     ValueError of nothing.
     """

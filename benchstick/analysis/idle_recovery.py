@@ -3,8 +3,8 @@
 Our choice (no published rule was found): after the fill has left the fast zone, the drive idles
 and is then written to for a short burst. The burst's mean speed lies between the fast and the slow
 speed of the fill; from that follows how many of its bytes went at the fast speed, and so how much
-of the fast zone had come back. Each burst uses up what it finds, so each idle time counts by
-itself.
+of the fast zone had come back. Each burst uses up what came back, so each idle time is judged
+independently.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from benchstick.plan.units import duration_text, size_text
 
-# Fast and slow must differ by this much, else a burst's speed tells nothing.
+# Fast and slow must differ by this much, else a burst's speed does not show how much was fast.
 LEAST_FALL = 0.20
 # A burst that was fast up to this share may have ended before the fast zone did.
 _ALL_FAST = 0.95
@@ -25,8 +25,8 @@ _NONE_FAST = 0.05
 
 @dataclass(frozen=True)
 class Burst:
-    """A burst of `moved` bytes in `seconds` after `idle_seconds` of rest. `why` says why it
-    cannot be used (its pass was invalid), None when it can."""
+    """A burst of `moved` bytes in `seconds` after `idle_seconds` of idle time. `why` is the reason
+    why it cannot be used (its pass was invalid), None when it can."""
 
     idle_seconds: float
     moved: int
@@ -36,9 +36,9 @@ class Burst:
 
 @dataclass(frozen=True)
 class CameBack:
-    """What one burst tells. `fast_bytes` of the fast zone had come back, `share` of it (0 to 1;
-    None when the zone's size is not known); both are None with a `why` when the burst cannot tell.
-    `at_least`: the whole burst was fast, there may have been more."""
+    """The result of one burst. `fast_bytes` of the fast zone had come back, `share` of it (0 to 1;
+    None when the zone's size is not known); both are None with a `why` when the burst does not
+    show it. `at_least`: the whole burst was fast, more may have come back."""
 
     idle_seconds: float
     mbps: float | None
@@ -81,7 +81,7 @@ def judge_recovery(
         return _unknown("no fast zone was found that could come back")
     if not 0 < slow_mbps <= (1 - LEAST_FALL) * fast_mbps < math.inf:
         return _unknown(
-            f"{fast_mbps:.0f} MB/s and {slow_mbps:.0f} MB/s are too near to each other to tell"
+            f"{fast_mbps:.0f} MB/s and {slow_mbps:.0f} MB/s are too close to each other"
         )
     if not bursts:
         return _unknown("no burst after an idle time was measured")

@@ -1,4 +1,4 @@
-"""Does command queueing (NCQ, UASP, NVMe queues) work? The measured answer beside the stated one.
+"""Does command queueing (NCQ, UASP, NVMe queues) work? Compares the measurement with sysfs.
 
 Source: AnandTech reads RND4K Q32 about equal to Q1 as "no NCQ or UASP" (docs/methods/cdm.md). The
 thresholds are our choice: below 1.5 times there is no queueing, from 2 times there is, between
@@ -36,10 +36,10 @@ def judge_queueing(
 ) -> QueueingVerdict:
     """The verdict from random 4K reads at QD1 and QD32.
 
-    `queue_depth` is the depth in effect as sysfs states it (1 means no queueing), `driver` what is
-    named beside it. Of a rotational drive the verdict is what sysfs says: its ratio depends on
-    the seek order as much as on queueing. `rotational` None: the drive does not tell, so a low
-    ratio at a depth above 1 may be a hard disk's, and is no contradiction.
+    `queue_depth` is the depth in use as sysfs states it (1 means no queueing), `driver` is named
+    with it in the text. For a rotational drive the verdict follows sysfs, because its ratio depends
+    on the seek order as much as on queueing. `rotational` None: the drive does not report it, so a
+    low ratio at a depth above 1 may be a hard disk's, and is no contradiction.
     """
     stated = _stated(queue_depth, driver)
     if not q1_iops or not q32_iops:
@@ -61,7 +61,7 @@ def judge_queueing(
     )
     text = f"{measured}; {stated}"
     if contradiction and rotational is None and state == "ineffective":
-        text += "; the drive does not tell its rotation rate, and of a hard disk this says nothing"
+        text += "; inconclusive: the drive does not report whether it is a hard disk"
         return QueueingVerdict("unclear", ratio, text)
     if contradiction:
         text += ": the two contradict each other"
@@ -69,8 +69,8 @@ def judge_queueing(
 
 
 def waits_in_kernel(request_count: int, queue_depth: int | None) -> bool | None:
-    """Does a test with `asked` requests outstanding queue in the kernel, because the drive takes
-    only `queue_depth` at a time? None where that depth is not known."""
+    """Does a test with `request_count` outstanding requests queue in the kernel, because the drive
+    takes only `queue_depth` at a time? None where that depth is not known."""
     return None if queue_depth is None else request_count > queue_depth
 
 

@@ -38,7 +38,7 @@ def timed_steps(plan: Mapping[str, Any]) -> set[int]:
 
 class Pass(NamedTuple):
     """One pass of a file set in a run: the index of its first timed step, the set's name, the
-    pass, and when it began on the run's clock, None where it has not."""
+    number of the pass, and its start on the run's clock, None where it has not started."""
 
     step: int
     set_name: str

@@ -1,7 +1,7 @@
-"""Marks on a drive: where they are, what they hold, and what became of them. Pure functions.
+"""Marks on a drive: their places, their content, and what is there after an erase. Pure functions.
 
-The drive is divided into as many equal parts as there are marks, with one place in each, as NIST
-SP 800-88 asks of a sampling; the first and the last place of the drive are always among them.
+The drive is divided into as many equal parts as there are marks, with one mark in each, as NIST
+SP 800-88 requires of sampling; the first and the last place of the drive always have one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# Less than this of a mark is told from what came after it.
+# A mark is compared in pieces of this many bytes.
 _SECTOR = 512
 
 

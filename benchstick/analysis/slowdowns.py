@@ -1,9 +1,9 @@
 """Slow-downs: the speed falls, stays down for a while and comes back; throttling when it got warm.
 
-The words (docs/glossary.md, throttling): without a temperature the verdict is
-`slowdown, cause unknown`, never `throttling`. The rule itself is our choice: the speed lies 30 %
-or more, for 5 s or longer, below what the drive showed both before and after. A lasting fall (the
-cache knee, a hard disk's inner tracks) is therefore none, nor is a pause.
+Terms (docs/glossary.md, throttling): without a temperature the verdict is
+`slowdown, cause unknown`, never `throttling`. The rule itself is our choice: for 5 s or longer the
+speed is 30 % or more below what the drive showed both before and after. A lasting fall (the cache
+knee, a hard disk's inner tracks) is therefore no slow-down, nor is a pause.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from benchstick.plan.units import duration_text
 
 LEAST_DEPTH = 0.30
 LEAST_SECONDS = 5.0
-# And so many times below what the noise makes of a mean over as many intervals.
+# The fall must also exceed the noise of a mean over as many intervals this many times.
 _TIMES_NOISE = 5.0
 # The way down and the way up count as part of a slow-down from here on.
 _EDGE_DEPTH = 0.10
 # Degrees by which the temperature must have risen, within how many seconds before the fall.
 LEAST_RISE = 3.0
 LOOK_BACK = 120.0
-# A lasting fall of a drive this hot can be either thing.
+# A lasting fall of a drive this hot can be the cache or throttling.
 _HOT = 60.0
 
 Reading = tuple[float, float | None]
@@ -79,13 +79,13 @@ class SlowDowns:
     temperature), `unclear` (a lasting fall of a hot drive) or `unknown` (too little to judge)."""
 
     state: str
-    found: tuple[SlowDown, ...]
+    slow_downs: tuple[SlowDown, ...]
     text: str
 
     def to_json(self) -> dict[str, Any]:
         return {
             "state": self.state,
-            "found": [asdict(item) for item in self.found],
+            "found": [asdict(item) for item in self.slow_downs],
             "text": self.text,
         }
 
@@ -126,7 +126,7 @@ def _slow_downs(
     noise: float,
     warmth: Sequence[tuple[float, float]],
 ) -> list[SlowDown]:
-    """`flat` are the levels without bursts, by which slow times are told."""
+    """`flat` are the levels without bursts, which show the slow times."""
     around = shown_around(flat)
     # A drive that has not moved anything yet has nothing to slow down from.
     depths = [
@@ -175,7 +175,7 @@ def _slow_down(
         slow_mbps=levels[lowest].speed / 1e6,
         after_mbps=levels[end].speed / 1e6,
         depth=depth,
-        # A level's begin is told to a point, more or less.
+        # The start of a level is accurate to about one point.
         in_pause=any(point.rested for point in points[back - 1 : back + 2]),
         warming=warming,
         cause="throttling" if warming is not None else "unknown",
@@ -183,8 +183,8 @@ def _slow_down(
 
 
 def _warming(warmth: Sequence[tuple[float, float]], begin: float, end: float) -> Warming | None:
-    """What the readings say of the time right before and during a slow-down; None when they show
-    no rise or there are none there."""
+    """The rise of the readings right before and during a slow-down; None when they do not rise or
+    there are none."""
     earlier = [reading for reading in warmth if reading[0] <= begin]
     if not earlier:
         return None

@@ -23,7 +23,7 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Window:
-    """Five successive rounds held against both criteria.
+    """Five successive rounds compared with both criteria.
 
     `first` and `last` number the rounds from 1. `range_share` is (highest - lowest) / mean;
     `slope` the change from one round to the next by the least-squares line, in the unit of the
@@ -177,7 +177,7 @@ def _plain(value: float) -> str:
 
 
 def _percent(share: float, limit: float) -> str:
-    # As many digits as it takes to tell a share just above the limit from the limit.
+    # As many digits as it takes to distinguish a share just above the limit from the limit.
     for digits in (1, 2, 3, 4):
         text = f"{100 * share:.{digits}f}"
         if (float(text) > 100 * limit) == (share > limit * (1 + _SLACK)):

@@ -1,4 +1,4 @@
-"""May a figure be believed? The device's own counters against the tool's total.
+"""Is a result valid? Compares the device's own counters with the tool's total.
 
 The rules and their reasons: docs/decisions/sampler.md.
 """
@@ -14,11 +14,11 @@ CACHED_SHARE = 0.01
 def distrust(
     *, target: str, tool_bytes: int, device_bytes: int, cached_bytes: int = 0, files: int = 1
 ) -> str | None:
-    """Why the figure is invalid, or None when it may be believed.
+    """Why the result is invalid, or None when it is valid.
 
-    `tool_bytes` is what the tool says it moved, `device_bytes` what the drive's counters say in
-    the same direction, `cached_bytes` how much of it was found in the page cache, `files` how many
-    files it went through. All in bytes. A target that is not `block` is a file on a filesystem.
+    `tool_bytes` is what the tool reports, `device_bytes` what the drive's counters show in the same
+    direction, `cached_bytes` how much of it was found in the page cache: all in bytes. `files` is
+    the number of files. A target that is not `block` is a file on a filesystem.
     """
     if tool_bytes <= 0:
         return "nothing was moved"

@@ -1,1 +1,1 @@
-"""What runs in the booted stick around the bench: the stick itself, its store, its screen."""
+"""The booted stick around the bench: the stick itself, its store, its screen."""

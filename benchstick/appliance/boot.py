@@ -1,7 +1,7 @@
 """`benchstick appliance start`: at boot, before the agent and the page, once.
 
-Every way it can go wrong ends in a bench that runs from RAM and says why: a stick that cannot be
-used is no reason not to test drives.
+After any error the bench runs from RAM and shows the reason: drives can be tested without a usable
+stick.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def boot_folder() -> Path:
 
 
 def start(machine: Machine, say: Say = lambda text: None) -> dict[str, Any]:
-    """Find the stick, mount it, read its settings; the record that it wrote.
+    """Find the stick, mount it, read its settings; returns the record that it wrote.
 
     A second call changes nothing. BadInput on a machine that was not booted from a stick.
     """
@@ -97,7 +97,7 @@ def is_mounted(folder: Path) -> bool:
 
 
 def _take(machine: Machine, stick: Stick, notes: list[str], say: Say) -> str:
-    """Put the booted stick to use; why results cannot be kept on it, or nothing."""
+    """Mount the booted stick and its store; why results cannot be stored on it, or nothing."""
     try:
         if data_partition.grow_partition(machine, stick):
             say(f"{stick.path}: its data partition now reaches to the end of the drive")
@@ -124,7 +124,7 @@ def _words(error: BenchError | OSError) -> str:
 
 
 def store_in_ram(machine: Machine, notes: list[str]) -> None:
-    """A quarter of the RAM at most: artefacts must not take it from what is measured."""
+    """A quarter of the RAM at most: artefacts must not take RAM from the tests."""
     folder = paths.data_folder()
     if is_mounted(folder):
         return
@@ -147,7 +147,7 @@ def make_home(notes: list[str]) -> None:
 def _settings(
     machine: Machine, stick: Stick | None, notes: list[str]
 ) -> tuple[Settings, dict[str, Any] | None]:
-    """Read the stick's settings and put them in force; they, and what was wrong, if anything."""
+    """Read the stick's settings and apply them; returns them and the error, if any."""
     config, error = settings.read("", "defaults", on_stick=True), None
     if stick is not None:
         try:
@@ -155,7 +155,7 @@ def _settings(
                 sticks.mount_boot(machine, f"/dev/{stick.boot.kernel}", boot_folder())
             config = settings.load(boot_folder() / "benchstick.toml", on_stick=True)
         except settings.SettingsError as problem:
-            error = {"line": problem.line, "message": problem.said}
+            error = {"line": problem.line, "message": problem.reason}
         except (BenchError, OSError) as problem:
             error = {"line": None, "message": _words(problem)}
     # Where both processes look on any host: the stick may be pulled after this.
@@ -167,12 +167,12 @@ def _settings(
         # Read by the script that DHCP's answers start.
         (paths.run_folder() / "ntp").write_text(" ".join(config.ntp), encoding="ascii")
     except OSError as problem:
-        notes.append(f"The settings could not be put in force: {_words(problem)}.")
+        notes.append(f"The settings could not be applied: {_words(problem)}.")
     return config, error
 
 
 def _copy_recipes(notes: list[str]) -> None:
-    """Take the recipes from the stick's FAT partition; whoever carries one out checks it."""
+    """Copy the recipes from the stick's FAT partition; they are checked before use."""
     folder = paths.stick_recipes()
     try:
         for path in sorted((boot_folder() / "recipes").glob("*.toml"))[: recipes.MOST]:

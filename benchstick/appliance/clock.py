@@ -1,7 +1,7 @@
-"""The bench's clock: from the PC's own at boot, by NTP where there is one, else from a laptop.
+"""The bench's clock: from the PC's own at boot, by NTP where available, else from a laptop.
 
-Nothing that is measured goes by it; it stamps results, and a PC whose battery is empty begins in
-1970. The page only asks for another time, and the agent sets it.
+No measurement uses it; it stamps results, and a PC with an empty battery starts in 1970. The page
+only requests another time; the agent sets it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from benchstick.errors import BadInput, BenchError, Refused
 from benchstick.store import settings
 
 UTC, LOCAL = "utc", "local"
-# When this was written, and a time by which it will not be in use: what is outside is a mistake.
+# When this was written, and a time after its use: a time outside is an error.
 EARLIEST, LATEST = 1_790_000_000.0, 4_102_444_800.0
-# A request that waited longer for its agent is not carried out.
+# A request that waited longer for its agent is rejected.
 _FRESH_SECONDS = 60.0
-# sys/timex.h: adjtimex() answers so while nobody keeps the clock right. struct timex is 208 bytes.
+# sys/timex.h: adjtimex() returns this while nothing synchronises the clock; struct timex has 208
+# bytes.
 _TIME_ERROR = 5
 _TIMEX_BYTES = 512
 _RTC_SECONDS = 15.0
@@ -31,25 +32,25 @@ Run = Callable[..., Finished]
 
 
 def is_kept() -> bool:
-    """Does somebody (NTP) keep the clock right, as the kernel has it?"""
+    """Whether the kernel regards the clock as synchronised (by NTP)."""
     answer = int(ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES)))
     return 0 <= answer < _TIME_ERROR
 
 
 def may_be_set() -> bool:
-    """Only a booted stick's clock is ours to set, and only while nobody else keeps it right."""
+    """The bench sets the clock on a booted stick only, and only while nothing synchronises it."""
     return state.read() is not None and not is_kept()
 
 
 def since_boot() -> float:
-    """Seconds that no setting of the clock changes, the same in all processes."""
+    """Seconds since boot: unaffected by setting the clock, the same in all processes."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def from_rtc(kind: str, run: Run = subprocesses.run) -> str | None:
-    """At boot: take the time of the PC's own clock, which keeps UTC or local time; why not, if so.
+    """At boot: read the PC's own clock, which has UTC or local time; why not, if it fails.
 
-    Local time is taken as UTC: which zone it is nobody tells. The page then offers a laptop's.
+    Local time is taken as UTC, as its zone is unknown. The page then offers a laptop's time.
     """
     return _hwclock(["-s", "-l" if kind == LOCAL else "-u"], run)
 
@@ -74,10 +75,10 @@ def carry_out(
     run: Run = subprocesses.run,
     set_clock: Callable[[float], None] = lambda now: time.clock_settime(time.CLOCK_REALTIME, now),
 ) -> float:
-    """Set the clock as a request says; by how many seconds it was moved. Refused, BadInput."""
+    """Set the clock as requested; by how many seconds it moved. Refused, BadInput."""
     browser_time, at = body.get("time"), body.get("since_boot")
     if not isinstance(browser_time, float) or not isinstance(at, float):
-        raise BadInput("time: two numbers are wanted", field="time")
+        raise BadInput("time: expected two numbers", field="time")
     waited = since_boot() - at
     if not 0 <= waited <= _FRESH_SECONDS or not EARLIEST <= browser_time <= LATEST:
         raise BadInput("time: the request is too old, or no time of today; ask again", field="time")
@@ -86,7 +87,7 @@ def carry_out(
     before = time.time()
     set_clock(browser_time + waited)
     if _rtc_kind() == UTC:
-        # One that keeps local time belongs to the PC's own system, which would be an hour off.
+        # Local time belongs to the PC's own system, whose clock would then be wrong.
         _hwclock(["-w", "-u"], run)
     return browser_time + waited - before
 

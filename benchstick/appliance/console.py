@@ -1,4 +1,4 @@
-"""Keeps the screen on a terminal up to date: only rows that changed are written again."""
+"""Keeps the screen on a terminal up to date: writes only rows that changed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchstick.appliance import screen
 from benchstick.appliance.screen_model import View
 
 EVERY_SECONDS = 2.0
-# The kernel writes messages on the screen as well; now and then everything is drawn anew.
-_ANEW_EVERY = 30
+# The kernel writes messages on the screen as well, so everything is redrawn now and then.
+_REDRAW_EVERY = 30
 _USUAL = (80, 25)
 
 
 def size_of(fd: int) -> tuple[int, int]:
-    """Columns and rows; 80 x 25 where the terminal does not tell, as on a serial line."""
+    """Columns and rows; 80 x 25 where the terminal reports none, as on a serial line."""
     with contextlib.suppress(OSError):
         size = os.get_terminal_size(fd)
         if size.columns and size.lines:
@@ -44,25 +44,25 @@ class Terminal:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self._shown: list[str] = []
+        self._rows: list[str] = []
         self._size = (0, 0)
         self._turn = 0
 
     def show(self, view: View) -> None:
-        """Bring the terminal to `view`, with as few writes as it takes."""
+        """Show `view` on the terminal, with as few writes as possible."""
         size = size_of(self.fd)
         rows = frame(view, *size, colours=has_colours(self.fd))
-        if size != self._size or self._turn % _ANEW_EVERY == 0:
-            self._shown = []
+        if size != self._size or self._turn % _REDRAW_EVERY == 0:
+            self._rows = []
         self._turn += 1
         text = "".join(
             f"\x1b[{at + 1};1H{row}\x1b[K"
             for at, row in enumerate(rows)
-            if at >= len(self._shown) or row != self._shown[at]
+            if at >= len(self._rows) or row != self._rows[at]
         )
         if size != self._size:
             text = f"\x1b[2J{text}"
-        self._shown, self._size = rows, size
+        self._rows, self._size = rows, size
         self.write(text)
 
     def write(self, text: str) -> None:
@@ -71,8 +71,8 @@ class Terminal:
             data = data[os.write(self.fd, data) :]
 
     @contextlib.contextmanager
-    def taken(self) -> Iterator[None]:
-        """No cursor, no echo of keys, no screen saver; all of it put back at the end."""
+    def full_screen(self) -> Iterator[None]:
+        """Hide the cursor, turn off echo and screen saver; restore all of it at the end."""
         before = None
         with contextlib.suppress(termios.error):
             before = termios.tcgetattr(self.fd)
@@ -93,7 +93,7 @@ class Terminal:
 
 
 def serve(look: Callable[[], View], fd: int = 1) -> None:
-    """Show what `look` gives every two seconds, until SIGTERM, SIGINT or SIGHUP."""
+    """Show the view from `look` every two seconds, until SIGTERM, SIGINT or SIGHUP."""
     stop = threading.Event()
 
     def note(number: int, where: FrameType | None) -> None:
@@ -101,15 +101,15 @@ def serve(look: Callable[[], View], fd: int = 1) -> None:
 
     for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(which, note)
-    # It runs beside what is measured.
+    # It must not disturb running tests.
     with contextlib.suppress(OSError):
         os.nice(10)
     terminal = Terminal(fd)
     try:
-        with terminal.taken():
+        with terminal.full_screen():
             while not stop.is_set():
                 terminal.show(look())
                 stop.wait(EVERY_SECONDS)
     except OSError as error:
-        # The terminal went away: whoever started it starts it again.
+        # The terminal is gone: the supervisor of this process restarts it.
         print(f"benchstick console: {error.strerror}", file=sys.stderr)

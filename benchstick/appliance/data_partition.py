@@ -14,19 +14,19 @@ from benchstick.drives.device_query import Asker
 from benchstick.errors import BadInput, Refused
 
 _MIB = 1 << 20
-# Less is not worth a change of the partition table.
+# A smaller gain is not worth changing the partition table.
 _LEAST_GAIN = 8 * _MIB
 # An MBR counts sectors of 512 bytes in 32 bits.
 _MBR_MOST_BYTES = ((1 << 32) - 1) * 512
 _CHECK_SECONDS = 900.0
-# e2fsck: 1 mended, 2 mended and a restart wanted (of the root filesystem); from 4 on not.
-_MENDED = 3
+# e2fsck: 1 repaired, 2 repaired but needs a restart (for a root filesystem); 4 and above: not.
+_REPAIRED = 3
 # The kernel would write inode tables in the background for hours, while a drive is timed.
 MOUNT_OPTIONS = ("nosuid", "nodev", "noexec", "noatime", "noinit_itable", "errors=remount-ro")
 
 
 def grow_partition(machine: Machine, stick: Stick) -> bool:
-    """Let the data partition reach to the end of the drive. True when it grew.
+    """Grow the data partition to the end of the drive. True when it grew.
 
     Refused, with nothing written, unless the drive is still this stick, unused, and has exactly
     the stick's two partitions with nothing behind the second.
@@ -85,14 +85,14 @@ def _write_table(machine: Machine, stick: Stick, size: int) -> None:
 
 def _node(stick: Stick) -> Path:
     if stick.data is None or stick.data.kernel is None:
-        raise BadInput(f"{stick.path} has no data partition: write the stick anew")
+        raise BadInput(f"{stick.path} has no data partition: write the stick again")
     return Path("/dev") / stick.data.kernel
 
 
 def mount_store(machine: Machine, stick: Stick, folder: Path) -> None:
-    """Check the data partition and mount it. BadInput with the reason when it cannot be had.
+    """Check the data partition and mount it. BadInput with the reason when that fails.
 
-    A filesystem that e2fsck cannot mend by itself is left as it is: it holds somebody's results.
+    A filesystem that e2fsck cannot repair automatically is not changed: it holds results.
     """
     if stick.read_only:
         raise BadInput("the stick is write-protected")
@@ -110,10 +110,10 @@ def _mount(machine: Machine, node: Path, folder: Path) -> None:
 
 
 def fill_partition(machine: Machine, stick: Stick, folder: Path) -> bool:
-    """Let the filesystem mounted at `folder` fill its partition. True when it grew; else BadInput.
+    """Grow the filesystem mounted at `folder` to its partition. True when it grew; else BadInput.
 
-    Mounted, because then it is the kernel that does it, through the journal: a power cut meanwhile
-    harms nothing. Only where the kernel refuses is it done unmounted.
+    Mounted, so that the kernel grows it through the journal: a power failure then does no harm.
+    Unmounted only where the kernel refuses.
     """
     node = _node(stick)
     size = (machine.tree.number(f"sys/class/block/{node.name}/size") or 0) * 512
@@ -136,14 +136,14 @@ def _check(machine: Machine, node: Path, *options: str) -> None:
     answer = machine.run(["e2fsck", "-p", *options, str(node)], timeout=_CHECK_SECONDS)
     if answer.timed_out:
         raise BadInput(f"the check of {node} did not end in {_CHECK_SECONDS / 60:.0f} min")
-    if answer.exit_code & ~_MENDED:
+    if answer.exit_code & ~_REPAIRED:
         raise BadInput(
             f"the stick's data partition is damaged; in a shell: e2fsck {node}, then restart"
         )
 
 
 def _filesystem_bytes(node: Path) -> int:
-    """The size that the ext4 superblock tells; 0 when it cannot be read."""
+    """The size in the ext4 superblock; 0 when it cannot be read."""
     fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
     try:
         block = os.pread(fd, 1024, 1024)

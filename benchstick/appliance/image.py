@@ -1,7 +1,7 @@
 """A stick's image file: what is in it, and a copy of it with files put on its FAT partition.
 
-The files are put there before anything is written to a drive: what is written can then be read
-back and compared byte for byte, and no drive is ever mounted for it.
+The files are added before anything is written to a drive: the drive can then be read back and
+compared byte for byte, and is never mounted for this.
 """
 
 from __future__ import annotations

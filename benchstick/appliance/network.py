@@ -1,4 +1,4 @@
-"""The wired ports of this machine and their addresses, as the kernel has them. Asks nobody."""
+"""The wired ports of this machine and their addresses, from the kernel. Sends nothing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def ports(
         wired = _text(folder / "type") == _ETHERNET and (folder / "device").exists()
         if not wired or (folder / "wireless").exists() or (folder / "phy80211").exists():
             continue
-        # The kernel refuses to tell while the port is switched off.
+        # The kernel does not report it while the port is switched off.
         carrier = _text(folder / "carrier")
         cable = None if carrier is None else carrier == "1"
         mine = sorted(have.get(folder.name, []), key=is_link_local)
@@ -67,9 +67,9 @@ def ports(
 
 
 def mdns_name(address: str, daemon: Path = _AVAHI) -> str | None:
-    """The name that the network knows `address`, one of ours, by; None where nobody answers.
+    """The mDNS name of `address`, one of ours; None when avahi does not answer.
 
-    avahi counts up (`benchstick-2.local`) when the name is taken. Asked in its own simple protocol.
+    avahi adds a number (`benchstick-2.local`) when the name is in use. Uses avahi's own protocol.
     """
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:

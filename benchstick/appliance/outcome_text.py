@@ -1,7 +1,7 @@
-"""How a run ended, in the words that a bench shows from afar.
+"""How a run ended, in the words on the bench's screen.
 
-PASS and FAIL are verdicts on limits: a run without limits was judged by nobody and is DONE. A run
-that could not be carried out is no FAIL either: the drive was not measured against anything.
+PASS and FAIL are verdicts on limits: a run without limits has no verdict and is DONE. A run that
+could not be executed is no FAIL either: the drive was not tested against any limit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CODES = {
 }
 _STATES = {
     "done": ("DONE", NEITHER),
-    # Whatever its exit code says besides: it may have been cancelled as well.
+    # Whatever its exit code: it may have been cancelled as well.
     "corrupt": ("DATA CORRUPT", BAD),
     "cancelled": ("CANCELLED", NEITHER),
     "interrupted": ("INTERRUPTED", NEITHER),

@@ -11,18 +11,18 @@ import sys
 _QUIET = 4
 # (upper, lower) module, 1 is dark; light ones are drawn, because the screen is dark.
 _BLOCKS = {(1, 1): " ", (0, 1): "▀", (1, 0): "▄", (0, 0): "█"}
-# In a process of its own: the library brings HTTP and TLS along, 5 MB that a bench would keep for
-# a code that is made once.
+# In a separate process: the library imports HTTP and TLS, 5 MB that the bench would keep for a code
+# that is made once.
 _MAKE = """
 import json, sys, segno
-made = segno.make_qr(sys.argv[1]).matrix_iter(scale=1, border=int(sys.argv[2]))
-json.dump([list(row) for row in made], sys.stdout)
+rows = segno.make_qr(sys.argv[1]).matrix_iter(scale=1, border=int(sys.argv[2]))
+json.dump([list(row) for row in rows], sys.stdout)
 """
 _SECONDS = 30.0
 
 
 @functools.lru_cache(maxsize=8)
-def _made(text: str) -> tuple[tuple[int, ...], ...]:
+def _build_modules(text: str) -> tuple[tuple[int, ...], ...]:
     """The code's modules, row by row, 1 is dark; none when it could not be made."""
     try:
         process = subprocess.run(
@@ -31,7 +31,7 @@ def _made(text: str) -> tuple[tuple[int, ...], ...]:
         )  # fmt: skip
         return tuple(tuple(row) for row in json.loads(process.stdout))
     except (OSError, subprocess.SubprocessError, ValueError):
-        # The address stands beside it in letters.
+        # The address is shown next to it in letters.
         return ()
 
 
@@ -41,7 +41,7 @@ def code(url: str) -> list[str]:
 
     In capitals, which mean the same there, an address fits into the smallest code.
     """
-    rows = list(_made(url.rstrip("/").upper()))
+    rows = list(_build_modules(url.rstrip("/").upper()))
     if len(rows) % 2:
         # The missing half belongs to the margin.
         rows.append((0,) * len(rows[0]))

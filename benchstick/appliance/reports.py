@@ -1,7 +1,7 @@
 """Puts a report of every run that ended, and every verdict, on the stick's FAT partition, where any
 PC can read it.
 
-Written by the agent while no run is on: the stick is left alone while a drive is timed.
+The agent writes them while no run is on: the stick is not used while a drive is timed.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from benchstick.store import export, run_queries, verdicts
 
 # Left free for settings, recipes, and the next system.
 _FLOOR_BYTES = 16 << 20
-# What a run that never began has to tell stands in the answer to its request.
+# The answer to its request reports why a run did not start.
 _NOT_REPORTED = frozenset({"running", "refused"})
 
 
-# Makes a text of a run's document, samples included, and the UUID of the bench.
+# Builds a text from a run's document, samples included, and the UUID of the bench.
 MakeReport = Callable[[Mapping[str, Any], str], str]
-# Makes a text of a verdict's document.
+# Builds a text from a verdict's document.
 MakeVerdict = Callable[[Mapping[str, Any]], str]
 
 
 class Reports:
-    """Knows which runs have their report. `write_new` is called again and again.
+    """Writes missing reports. `write_new` is called repeatedly.
 
-    `more` makes further files of a run's document and the bench's UUID, by the end of their name;
-    `verdicts` those of a verdict beside its JSON.
+    `more` builds further files from a run's document and the bench's UUID, by file extension;
+    `verdicts` those of a verdict in addition to its JSON.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Reports:
         self.machine = machine or Machine()
         self.more = dict(more or {})
         self.verdicts = dict(verdicts or {})
-        self._done: set[str] = set()
+        self._reported_ids: set[str] = set()
         self._version = -1
 
     def write_new(self, db: sqlite3.Connection) -> None:
@@ -57,34 +57,34 @@ class Reports:
         record = state.read()
         if record is None or record["stick"] is None or record["why"] == state.PULLED:
             return
-        # Runs are written by other processes; as long as none wrote, nothing is to be done.
+        # Other processes write runs; as long as none wrote, there is nothing to do.
         version = int(db.execute("PRAGMA data_version").fetchone()[0])
         if version == self._version:
             return
         rows = [
             row
             for row in run_queries.last_runs(db)
-            if row["uuid"] not in self._done
+            if row["uuid"] not in self._reported_ids
             and row["state"] not in _NOT_REPORTED
             and not row["practice"]
         ]
         verdict_rows = [
-            row for row in verdicts.list_verdicts(db) if _verdict_id(row) not in self._done
+            row for row in verdicts.list_verdicts(db) if _verdict_id(row) not in self._reported_ids
         ]
         if (rows or verdict_rows) and (run_queries.running(db) or not is_mounted(boot_folder())):
             return
         self._version = version
         folder = boot_folder() / "reports"
         for row in reversed(rows):
-            self._done.add(row["uuid"])
+            self._reported_ids.add(row["uuid"])
             if not (folder / _name(row, "json")).exists():
                 self._write(db, row, folder)
         for one in reversed(verdict_rows):
-            self._done.add(_verdict_id(one))
+            self._reported_ids.add(_verdict_id(one))
             self._write_verdict(verdicts.find(db, one["number"]), folder)
 
     def _write_verdict(self, verdict: Mapping[str, Any], folder: Path) -> None:
-        # Numbers begin anew with a fresh store; with the time of its end nothing is overwritten.
+        # Numbers restart with a fresh store; the time of its end keeps the name unique.
         name = f"{verdicts.file_name(verdict)}-{re.sub(r'[^0-9]', '', verdict['ended_utc'])[:14]}"
         practice = verdict["drive"]["transport"] == "virtual"
         if practice or (folder / f"{name}.json").exists():
@@ -99,7 +99,7 @@ class Reports:
     def _write(self, db: sqlite3.Connection, row: sqlite3.Row, folder: Path) -> None:
         document = export.bundle(db, row["number"])
         bench = run_queries.bench_id(db)
-        # The JSON last: a run whose JSON is there has all of them.
+        # The JSON last: a run with a JSON file has all of them.
         texts = {
             "csv": export.figures_csv(document),
             **dict(self._further(document, bench)),
@@ -109,7 +109,7 @@ class Reports:
                   f"Run {row['number']}")  # fmt: skip
 
     def _put(self, files: Mapping[str, str], folder: Path, what: str) -> None:
-        """Write these files, in their order; what cannot be written is told."""
+        """Write these files, in order; a notice reports what cannot be written."""
         try:
             _check_room(sum(len(text.encode()) for text in files.values()))
             with stick.writing(self.machine, boot_folder()):
@@ -129,7 +129,7 @@ class Reports:
 
 
 def _name(row: sqlite3.Row, end: str) -> str:
-    """Numbers begin anew with a fresh store; with the run's own id nothing is overwritten."""
+    """Numbers restart with a fresh store; the run's own id keeps the name unique."""
     return f"run-{row['number']}-{str(row['uuid'])[:8]}.{end}"
 
 

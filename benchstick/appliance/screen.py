@@ -1,7 +1,7 @@
 """Lays the view out on a screen of any size: addresses, QR code, drives, runs, PASS or FAIL.
 
 Only characters of the kernel's own console font (code page 437) reach the screen: a drive's model
-name could otherwise carry anything, control codes included.
+name may contain anything, control codes included.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from benchstick.appliance import banner_font, qr
 from benchstick.appliance.network import is_link_local
 from benchstick.appliance.outcome_text import BAD, GOOD
-from benchstick.appliance.screen_model import Ended, Line, Running, SlotLine, View
+from benchstick.appliance.screen_model import FinishedRun, Line, Running, SlotLine, View
 from benchstick.plan.units import duration_text, size_text
 
 # Select Graphic Rendition of ECMA-48, by what a text is.
@@ -36,7 +36,7 @@ _WORDS = {"usb-uas": "UASP", "usb-bot": "BOT", "virtual": "practice"}
 _BAR = 30
 # The left margin's second column: kernel names have up to seven letters (`nvme0n1`).
 _SECOND = 10
-# A model needs so much to be told from another; before that its size is left out.
+# The least room for a model name to be distinct; the size is left out first.
 _MODEL = 16
 _LEAST = (40, 12)
 # Above the slots: the head, an address, the PIN and some drives.
@@ -44,7 +44,7 @@ _KEPT_ROWS = 11
 
 
 def plain(text: str) -> str:
-    """`text` with what the console's font has not, or what would steer it, as question marks."""
+    """`text` with question marks for control codes and what the console's font does not have."""
     clean_text = "".join(letter if letter.isprintable() else "?" for letter in text)
     return clean_text.encode("cp437", "replace").decode("cp437")
 
@@ -131,7 +131,7 @@ def url(address: str, port: int) -> str:
 
 
 def best_url(view: View) -> str | None:
-    """The address for the code: one given by a network before one that a port gave itself."""
+    """The address for the code: one assigned by a network before a link-local one."""
     if view.page is None:
         return None
     addresses = _reached(view)
@@ -149,7 +149,7 @@ def _reached(view: View) -> list[str]:
 
 
 def _code(canvas: Canvas, view: View, below: int) -> tuple[int, int]:
-    """The QR code in the upper right corner where it fits; where it begins and the row below."""
+    """The QR code in the upper right corner where it fits; its column and the row below."""
     where = best_url(view)
     lines = qr.code(where) if where else []
     if not lines or 1 + len(lines) > below or canvas.width - len(lines[0]) < _LEAST[0]:
@@ -185,7 +185,7 @@ def _page(canvas: Canvas, view: View, edge: int) -> int:
         row += 1
     canvas.put(row, 2, "PIN", limit=edge)
     style = "strong" if view.page.pin else ""
-    canvas.put(row, _SECOND, view.page.pin or "none asked", style, limit=edge)
+    canvas.put(row, _SECOND, view.page.pin or "not required", style, limit=edge)
     if view.ssh is not None:
         row += 1
         canvas.put(row, 2, "SSH", limit=edge)
@@ -212,10 +212,10 @@ def _drives(canvas: Canvas, view: View, row: int, below: int, edges: Sequence[in
     canvas.put(row, 1, "Drives", "title")
     row += 1
     if not view.drives:
-        status = "not looked for yet" if view.drives is None else "none plugged in"
+        status = "not scanned yet" if view.drives is None else "none plugged in"
         canvas.put(row, 2, status, "dim", limit=edges[row])
         return
-    # Free ones first: those are what one came for.
+    # Free ones first: these can be tested.
     order = {"free": 0, "locked": 1, "protected": 2}
     drives = sorted(view.drives, key=lambda drive: (order.get(drive.guard, 3), drive.name))
     room = below - row
@@ -228,7 +228,7 @@ def _drives(canvas: Canvas, view: View, row: int, below: int, edges: Sequence[in
 
 
 def _drive(canvas: Canvas, row: int, drive: Line, edge: int) -> None:
-    """One line; what is on the right gives the model the room that is left."""
+    """One line; the model gets the room that the right side leaves."""
     transport = _WORDS.get(drive.transport, drive.transport)
     state = drive.last or drive.guard
     for size in (f"{size_text(drive.capacity):>9} ", ""):
@@ -245,14 +245,14 @@ def _drive(canvas: Canvas, row: int, drive: Line, edge: int) -> None:
 
 def _foot(canvas: Canvas, view: View) -> int:
     """From the bottom up: the bench's slots where it has some, else runs or how the last one ended;
-    above them the notices. The row where they begin."""
+    above them the notices. Returns the row where they start."""
     row = canvas.height
     if view.slots:
         row = _slots(canvas, view.slots, row)
     elif view.running:
         row = _running(canvas, view.running, row)
-    elif view.ended is not None:
-        row = _draw_ending(canvas, view.ended, row)
+    elif view.last_run is not None:
+        row = _draw_ending(canvas, view.last_run, row)
     notices = [
         line
         for notice in view.notices
@@ -285,8 +285,7 @@ def _running(canvas: Canvas, runs: Sequence[Running], row: int) -> int:
 
 
 def _slots(canvas: Canvas, slots: Sequence[SlotLine], row: int) -> int:
-    """Two side by side with words that can be read from afar; where the screen is too low for that,
-    a line each."""
+    """Two side by side in big letters; one line each where the screen is too low for that."""
     across = 1 if len(slots) == 1 else 2
     down = -(-len(slots) // across)
     tall = banner_font.HEIGHT + 3
@@ -294,7 +293,7 @@ def _slots(canvas: Canvas, slots: Sequence[SlotLine], row: int) -> int:
         top_slots = slots[: max(1, row - _KEPT_ROWS)]
         row -= len(top_slots)
         for at, slot in enumerate(top_slots):
-            text = f" {slot.name}: {slot.word}  {slot.model}  {slot.said}"
+            text = f" {slot.name}: {slot.word}  {slot.model}  {slot.message}"
             canvas.block(row + at, 0, canvas.width, text, _style(slot.kind))
         return row
     row -= down * tall
@@ -304,7 +303,7 @@ def _slots(canvas: Canvas, slots: Sequence[SlotLine], row: int) -> int:
         edge = canvas.width if number % across == across - 1 else start + width - 1
         word = banner_font.big(slot.word, edge - start - 2)
         space = [""] * (banner_font.HEIGHT - len(word))
-        lines = (f"{slot.name}  {slot.model}", *space, *word, slot.said, "")
+        lines = (f"{slot.name}  {slot.model}", *space, *word, slot.message, "")
         for at, line in enumerate(lines):
             canvas.block(top + at, start, edge, line, _style(slot.kind), middle=True)
     return row
@@ -314,8 +313,8 @@ def _style(kind: str) -> str:
     return {GOOD: "good-block", BAD: "bad-block"}.get(kind, "plain-block")
 
 
-def _draw_ending(canvas: Canvas, run: Ended, row: int) -> int:
-    """The word over the whole width, with what it is about below."""
+def _draw_ending(canvas: Canvas, run: FinishedRun, row: int) -> int:
+    """The word over the whole width, with the run below."""
     style = _style(run.ending.kind)
     word = banner_font.big(run.ending.word, canvas.width - 2)
     lines = (f"run {run.number}, {run.suite} on {run.model}", run.ending.why)

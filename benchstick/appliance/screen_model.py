@@ -1,4 +1,4 @@
-"""What the screen shows, gathered without asking any drive: the store, live records, sysfs."""
+"""What the screen shows, from the store, live records and sysfs. Queries no drive."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from benchstick.appliance.outcome_text import NEITHER, Ending, ending
 from benchstick.appliance.web_address import Page
 from benchstick.errors import BenchError
 from benchstick.plan.units import duration_text
-from benchstick.store import bays, database, live_progress, locks, records, run_queries
+from benchstick.store import bays, database, known_drives, live_progress, locks, run_queries
 
-# A store that was replaced would not be noticed by an open connection.
+# An open connection would not notice a replaced store.
 _REOPEN_SECONDS = 60.0
 _NAME_SECONDS = 20.0
 
@@ -49,7 +49,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Ended:
+class FinishedRun:
     """The last run that ended in this boot."""
 
     number: int
@@ -60,14 +60,14 @@ class Ended:
 
 @dataclass(frozen=True)
 class SlotLine:
-    """A slot of the bench: what it shows in big letters, whether that is good or bad news, what is
-    plugged in, and a sentence."""
+    """A slot of the bench: its word in big letters, whether that is good or bad news, its drive,
+    and a message."""
 
     name: str
     word: str
     kind: str
     model: str
-    said: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,15 @@ class View:
     name: str | None = None
     drives: tuple[Line, ...] | None = None
     running: tuple[Running, ...] = ()
-    ended: Ended | None = None
+    last_run: FinishedRun | None = None
     notices: tuple[str, ...] = ()
     ssh: str | None = None
     slots: tuple[SlotLine, ...] = ()
 
 
 @dataclass
-class _Kept:
-    """What the store held at the last look, and by which version of it."""
+class _StoreContent:
+    """What the store held at the last read, and its version then."""
 
     version: int = -1
     drives: list[dict[str, Any]] | None = None
@@ -98,36 +98,36 @@ class _Kept:
 
 
 class Looker:
-    """Looks again and again. Reads the store only after somebody wrote to it."""
+    """Polls for the screen. Reads the store only after a write to it."""
 
     def __init__(self, version: str) -> None:
         self.version = version
         self._db: sqlite3.Connection | None = None
         self._opened = 0.0
         self._in_ram = False
-        self._kept = _Kept()
+        self._content = _StoreContent()
         self._named: tuple[float, tuple[str, ...], str | None] = (0.0, (), None)
 
     def look(self) -> View:
-        """Everything as it is now. Never raises for a store that cannot be read: it is told."""
+        """The current view. Never raises for a store that cannot be read: a notice reports it."""
         state.note_pulled()
         notices = state.notices()
         try:
             self._read_store()
         except (BenchError, sqlite3.Error) as error:
             self.close()
-            self._kept = _Kept()
+            self._content = _StoreContent()
             if (paths.data_folder() / database.FILE).exists():
                 reason = error.message if isinstance(error, BenchError) else str(error)
                 notices.append(f"The store cannot be read: {reason}.")
-        if self._kept.drives is not None and not run_queries.agent_runs():
+        if self._content.drives is not None and not run_queries.agent_runs():
             notices.append("The agent is not running: no run can start.")
         ports = network.ports()
         began = self._boot_utc()
-        states = {row["number"]: self._state(row) for row in self._kept.runs}
+        states = {row["number"]: self._state(row) for row in self._content.runs}
         past_runs = [
             row
-            for row in self._kept.runs
+            for row in self._content.runs
             if states[row["number"]] != "running" and (row["ended_utc"] or "") >= began
         ]
         return View(
@@ -138,12 +138,14 @@ class Looker:
             name=self._name(ports),
             drives=self._drives(past_runs),
             running=tuple(
-                _running(row) for row in self._kept.runs if states[row["number"]] == "running"
+                _running(row) for row in self._content.runs if states[row["number"]] == "running"
             ),
-            ended=_build_ended(past_runs[0]) if past_runs else None,
+            last_run=_build_finished(past_runs[0]) if past_runs else None,
             notices=tuple(notices),
             ssh=ssh_access.fingerprint(),
-            slots=tuple(_slot(row, self._on(row, states), time.time()) for row in self._kept.slots),
+            slots=tuple(
+                _slot(row, self._on(row, states), time.time()) for row in self._content.slots
+            ),
         )
 
     def close(self) -> None:
@@ -160,27 +162,27 @@ class Looker:
             self._db = database.open_reader(paths.data_folder())
             self._opened = time.monotonic()
             self._in_ram = state.moved_to_ram()
-            self._kept.version = -1
+            self._content.version = -1
         version = int(self._db.execute("PRAGMA data_version").fetchone()[0])
-        if version == self._kept.version:
+        if version == self._content.version:
             return
-        scan = records.drives_seen(self._db)
+        scan = known_drives.drives_seen(self._db)
         drives: list[dict[str, Any]] | None = None if scan is None else scan[1].get("drives", [])
-        labels = records.labels(self._db)
+        labels = known_drives.labels(self._db)
         for drive in drives or ():
             drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
         slots = bays.list_slots(self._db)
-        self._kept = _Kept(version, drives, run_queries.last_runs(self._db), slots)
+        self._content = _StoreContent(version, drives, run_queries.last_runs(self._db), slots)
 
     def _on(self, slot: dict[str, Any], states: dict[int, str]) -> Running | None:
         """The run that is on in a slot."""
-        for row in self._kept.runs:
+        for row in self._content.runs:
             if row["drive_key"] == slot["drive_key"] and states[row["number"]] == "running":
                 return _running(row)
         return None
 
     def _state(self, row: sqlite3.Row) -> str:
-        """A run called running whose lock is free was interrupted; not yet told by the store."""
+        """A running run whose lock is free was interrupted; the store does not show this yet."""
         state = str(row["state"])
         return "interrupted" if state == "running" and not locks.is_alive(row["uuid"]) else state
 
@@ -198,12 +200,12 @@ class Looker:
         return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - uptime))
 
     def _drives(self, past_runs: list[sqlite3.Row]) -> tuple[Line, ...] | None:
-        if self._kept.drives is None:
+        if self._content.drives is None:
             return None
         last: dict[str, str] = {}
         for row in past_runs:
             last.setdefault(row["drive_key"], f"run {row['number']} {_ending(row).word}")
-        lines = [_line(drive, last) for drive in self._kept.drives]
+        lines = [_line(drive, last) for drive in self._content.drives]
         return tuple(line for line in lines if line.transport != "virtual" or line.last)
 
 
@@ -229,11 +231,11 @@ def _slot(row: dict[str, Any], run: Running | None, now: float) -> SlotLine:
     text = row["said"] or ""
     if row["state"] == bays.COUNTDOWN:
         word = str(max(0, round((row["until"] or now) - now)))
-        text = "seconds until its test begins; the page can stop it"
+        text = "seconds until its test starts; the page can stop it"
     elif row["state"] == bays.TESTING and run is not None:
         rest = "" if run.seconds_left is None else f", {duration_text(run.seconds_left)} left"
         text = f"{run.suite}: {run.step}{rest}"
-    elif row["state"] == bays.DONE:
+    elif row["state"] == bays.FINISHED:
         outcome = ending("done", None, row["word"], row["said"])
         word, kind = outcome.word, outcome.kind
     model = " ".join(part for part in (row["code"], row["model"]) if part)
@@ -261,5 +263,5 @@ def _ending(row: sqlite3.Row) -> Ending:
     return ending(state, row["exit_code"], row["verdict"], row["why"])
 
 
-def _build_ended(row: sqlite3.Row) -> Ended:
-    return Ended(row["number"], row["suite"], row["drive_model"], _ending(row))
+def _build_finished(row: sqlite3.Row) -> FinishedRun:
+    return FinishedRun(row["number"], row["suite"], row["drive_model"], _ending(row))

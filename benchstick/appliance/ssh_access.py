@@ -1,4 +1,4 @@
-"""Logging in over the network: only by a key that stands in the stick's settings.
+"""Logging in over the network: only with a key from the stick's settings.
 
 The SSH server (`overlay/usr/libexec/benchstick/ssh`) reads the keys from a folder of root's in RAM
 and leaves its own key's fingerprint there. It does not start when there are none.
@@ -30,7 +30,7 @@ def authorise(keys: Sequence[str]) -> None:
 
 
 def fingerprint() -> str | None:
-    """How the running server's own key is told, `SHA256:...`; None where there is no server."""
+    """The fingerprint of the running server's key, `SHA256:...`; None where there is no server."""
     try:
         return (_folder() / "fingerprint").read_text(encoding="ascii").strip() or None
     except OSError:

@@ -59,7 +59,7 @@ def moved_to_ram() -> bool:
 
 
 def note_pulled(tree: Tree | None = None) -> None:
-    """Write down that the stick was pulled out meanwhile. Reads sysfs alone; root's to call."""
+    """Record that the stick was pulled out, if so. Reads sysfs only; needs root."""
     record = read()
     stick = record.get("stick") if record else None
     if record is None or stick is None or not record["persistent"]:
@@ -69,7 +69,7 @@ def note_pulled(tree: Tree | None = None) -> None:
 
 
 def note_sticks(present: Iterable[Mapping[str, Any]]) -> None:
-    """Write down which sticks there are now, ours among them or not: those that are not count.
+    """Record which sticks there are now; the booted one may be among them.
 
     Each has its `path`, `model` and `id`; the id of one that was there at boot is kept.
     """
@@ -84,7 +84,7 @@ def note_sticks(present: Iterable[Mapping[str, Any]]) -> None:
 
 
 def notices(record: Mapping[str, Any] | None = None) -> list[str]:
-    """What people must be told, in sentences; none on a host, and none when all is well."""
+    """Notices for the user, as sentences; none on a host, and none without a problem."""
     record = read() if record is None else record
     if record is None:
         return []

@@ -109,7 +109,7 @@ def _look(machine: Machine, name: str) -> Stick | None:
 
 
 def _id_of(machine: Machine, node: str) -> str | None:
-    """The id in the stick's configuration; None where there is none that can be read."""
+    """The id in the stick's configuration; None where there is none or it is not readable."""
     point = paths.run_folder() / "mnt" / f"look-{Path(node).name}"
     try:
         with mounted(machine, node, point):
@@ -131,7 +131,7 @@ def new_config() -> tuple[str, str]:
 
 
 def choose(sticks: Sequence[Stick], parameter: str | None) -> tuple[Stick | None, str]:
-    """The stick that was booted, or None and why it cannot be told."""
+    """The stick that was booted, or None and why it is not known."""
     if parameter is None:
         return None, "this system was not booted from a stick"
     if not sticks:
@@ -141,7 +141,7 @@ def choose(sticks: Sequence[Stick], parameter: str | None) -> tuple[Stick | None
         return same[0], ""
     paths = ", ".join(stick.path for stick in same or sticks)
     if same:
-        return None, f"it cannot be told which of {paths} was booted; leave only one plugged in"
+        return None, f"it is not known which of {paths} was booted; leave only one plugged in"
     return None, f"the stick that was booted is not there any more ({paths} is another one)"
 
 
@@ -188,10 +188,10 @@ def mount(machine: Machine, fs: str, options: Sequence[str], node: str, point: P
 
 @contextlib.contextmanager
 def writing(machine: Machine, point: Path) -> Iterator[None]:
-    """The stick's first partition, mounted at `point`, may be written meanwhile.
+    """Make the stick's first partition, mounted at `point`, writable in this context.
 
-    BadInput when it cannot. Read-only before and after, so that pulling the stick at any other
-    moment harms nothing.
+    BadInput when that fails. Read-only before and after, so that pulling the stick at any other
+    time does no harm.
     """
     answer = machine.run(["mount", "-i", "-o", "remount,rw", str(point)], timeout=60)
     if answer.exit_code != 0 or os.statvfs(point).f_flag & os.ST_RDONLY:

@@ -1,7 +1,7 @@
-"""When the stick is pulled out: the bench goes on in RAM, with an empty store, and says so.
+"""When the stick is pulled out, the bench continues in RAM with an empty store, and shows this.
 
-What was measured before is on the stick. A run that is on remembers what it has told its store, and
-tells it to the one in RAM (`store.records.RunRecord.follow`).
+Earlier results are on the stick. A run in progress keeps what it has written to its store, and
+writes it to the one in RAM (`store.run_writer.RunRecord.follow`).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _WHY = (
 
 
 def go_on_in_ram(machine: Machine | None = None) -> bool:
-    """Put a store in RAM in the place of one whose stick is gone. True when that was done.
+    """Replace a store whose stick is gone by one in RAM. True when that was done.
 
-    The page holds the old folder in its own view of the machine: it is ended, and started again by
-    who started it.
+    The page has the old folder in its own mount namespace: it is stopped, and its supervisor
+    restarts it.
     """
     state.note_pulled()
     record = state.read()
@@ -53,7 +53,7 @@ def go_on_in_ram(machine: Machine | None = None) -> bool:
 
 
 def other_store(folder: Path) -> tuple[sqlite3.Connection, str] | None:
-    """The store in RAM and why it is needed, once the agent has made it; None while the stick is
+    """The store in RAM and why it is in use, once the agent has created it; None while the stick is
     there. StoreFailed when it cannot be opened."""
     state.note_pulled()
     record = state.read()

@@ -1,7 +1,7 @@
 """Writes an image to a drive, or a new system over a stick's old one, and reads it back.
 
-The one program that writes bench sticks, which are protected from everything else: only external
-drives that are free, and sticks of which nothing is mounted and that this system does not run from.
+Only this program writes bench sticks, which are protected otherwise: external drives that are free,
+and sticks that have no mount and that this system does not run from.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _refuse_the_booted(drive: Drive, who: str) -> None:
         return
     booted = (state.read() or {}).get("stick")
     if booted is None:
-        raise Refused(f"{who}: it cannot be told which stick this system was booted from")
+        raise Refused(f"{who}: it is not known which stick this system was booted from")
     if booted["diskseq"] == drive.diskseq:
         raise Refused(f"{who} is the stick that this system was booted from")
 
@@ -93,7 +93,7 @@ def write(image: Image, drive: Drive, code: str | None, say: Say, progress: Prog
             f"{drive.path} holds {size_text(drive.identity.capacity)}, the stick needs "
             f"{size_text(image.size)}: take a larger one"
         )
-    with images.with_users_files(image) as (copy, identity, _), _held(drive, code) as hold:
+    with images.with_users_files(image) as (copy, identity, _), _hold_drive(drive, code) as hold:
         # The head goes last: what is not finished must not look like a stick.
         body = Extent(copy, _HEAD, _HEAD, image.size - _HEAD)
         head = Extent(copy, 0, 0, _HEAD)
@@ -121,7 +121,7 @@ def update(image: Image, drive: Drive, code: str | None, say: Say, progress: Pro
             f"--erase {drive.code}",
             field="erase",
         )
-    with TemporaryDirectory(prefix="benchstick-") as name, _held(drive, code) as hold:
+    with TemporaryDirectory(prefix="benchstick-") as name, _hold_drive(drive, code) as hold:
         boot = _same_layout(image, drive)
         old = Path(name) / "old.fat"
         say(f"reading the settings and reports of {drive.path}")
@@ -144,7 +144,7 @@ def update(image: Image, drive: Drive, code: str | None, say: Say, progress: Pro
 
 
 @contextlib.contextmanager
-def _held(drive: Drive, code: str | None) -> Iterator[guard.Hold]:
+def _hold_drive(drive: Drive, code: str | None) -> Iterator[guard.Hold]:
     with guard.hold(
         drive, erase=code, destructive=True, home=paths.data_folder(), over_stick=True
     ) as hold:
@@ -153,14 +153,14 @@ def _held(drive: Drive, code: str | None) -> Iterator[guard.Hold]:
         try:
             yield hold
         finally:
-            # Where the kernel cannot be told, the next plugging shows them.
+            # Where this fails, the kernel reads the table when the drive is next plugged in.
             with contextlib.suppress(BenchError):
                 subprocesses.run(["partx", "--update", drive.path], timeout=30)
 
 
 @contextlib.contextmanager
 def _unfinished(drive: Drive) -> Iterator[None]:
-    """I/O errors in words."""
+    """I/O errors as messages."""
     try:
         yield
     except OSError as error:
@@ -220,13 +220,13 @@ def _fill(room: mmap.mmap, extent: Extent, start: int, size: int) -> None:
     with extent.file.open("rb") as file:
         data = os.pread(file.fileno(), size, extent.offset + start)
     if len(data) != size:
-        raise BadInput(f"{extent.file}: became shorter meanwhile")
+        raise BadInput(f"{extent.file}: became shorter while it was read")
     room[:size] = data
 
 
 def _copy(fd: int, extents: list[Extent], progress: Progress) -> None:
     total, byte_count = sum(extent.size for extent in extents), 0
-    # Anonymous memory begins on a page, as direct I/O wants it.
+    # Anonymous memory is page-aligned, as direct I/O requires.
     with mmap.mmap(-1, _CHUNK) as room:
         for extent, start, size in _chunks(extents):
             _fill(room, extent, start, size)

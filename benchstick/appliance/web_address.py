@@ -1,6 +1,6 @@
-"""Where the page is and what one signs in with: told by the page's first process, root's alone.
+"""The page's address and PIN, published by the page's first process.
 
-The screen shows it. Only root may read it: the PIN is for who stands before the bench.
+The screen shows them. Only root may read them: the PIN is for people at the bench.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _path() -> Path:
 
 
 def publish(page: Page) -> None:
-    """Tell where the page is. Where that cannot be written, only the terminal has it."""
+    """Publish the page's address. Where it cannot be written, only the terminal shows it."""
     fresh = _path().with_suffix(".new")
     with contextlib.suppress(OSError):
         fresh.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The command line: one module a command. JSON alone on stdout, progress on stderr."""
+"""The command line: one module per command. JSON alone on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ def _invoke(argv: list[str]) -> int:
         print(f"benchstick: the store failed: {one_line(error)}", file=sys.stderr)
         return EXIT_STORE
     except BrokenPipeError:
-        # Whoever read the output has seen enough; Python must not complain when it flushes.
+        # The reader of the output has closed it; Python must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # noqa: BLE001 - the top: told with a report file, never a traceback
+    except Exception as error:  # noqa: BLE001 - a report file, never a traceback
         text = ascii(error)
         print(f"benchstick: internal error: {text}; report: {_report(argv)}", file=sys.stderr)
         return EXIT_INTERNAL

@@ -20,7 +20,7 @@ from benchstick.store import settings
 
 @click.command()
 def agent() -> None:
-    """Watch the drives and carry out what the page asks for, until Ctrl-C."""
+    """Watch the drives and run what the page requests, until Ctrl-C."""
     need_root("the agent")
     with cancel_on_signals() as stop:
         config = settings.load(settings_file())
@@ -31,7 +31,7 @@ def agent() -> None:
 
 
 def _csv(verdict: Mapping[str, Any]) -> str:
-    # On use, here and below, on the booted stick alone: it brings what judges.
+    # On use, here and below, on the booted stick alone: it imports what evaluates verdicts.
     from benchstick.recipes import outputs
 
     return outputs.csv_text([verdict])
@@ -43,13 +43,13 @@ def _junit(verdict: Mapping[str, Any]) -> str:
     return outputs.junit([verdict])
 
 
-# What a verdict leaves on the stick beside its JSON, by the end of the files' names.
+# The files of a verdict on the stick, in addition to its JSON, by extension.
 VERDICT_FILES = {"csv": _csv, "xml": _junit}
 
 
 def html_report(document: Mapping[str, Any], bench: str) -> str:
     """The report of a run for the stick, which any PC opens."""
-    # On use, on the booted stick alone: what a report shows is made by the page's part.
+    # On use, on the booted stick alone: reports are built by the page's modules.
     from benchstick.reports import html
     from webui import report
 

@@ -1,4 +1,4 @@
-"""`benchstick appliance`: what the booted stick does around the bench."""
+"""`benchstick appliance`: the booted stick around the bench."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from benchstick.cli.common import need_root, reader
 @click.command()
 @click.argument("number", type=int, metavar="N")
 def cancel(number: int) -> None:
-    """Stop run N: its tool is ended, the drive unmounted, what was measured stays."""
+    """Cancel run N. Its results so far are kept."""
     need_root("cancel")
     with reader() as db:
         cancel_run(db, number)

@@ -27,21 +27,21 @@ def print_json(document: Any) -> None:
 
 
 def need_root(what: str) -> None:
-    """BadInput when not root: the message has the command that mends it."""
+    """BadInput when not root; the message states what to do."""
     if os.geteuid() != 0:
         raise BadInput(f"{what} needs root: run it with sudo")
 
 
 def tell_notices() -> None:
-    """What the booted stick has to say, on stderr; nothing on a host."""
+    """Print the notices of the booted stick on stderr; nothing on a host."""
     for notice in state.notices():
         print_line(f"benchstick: {notice}", file=sys.stderr)
 
 
 def tell_unfinished() -> None:
-    """Purges that did not come to their end, on stderr, with what to do."""
+    """Print unfinished purges on stderr, with what to do."""
     for purge in interrupted_sanitize.at_home(data_folder()):
-        print_line(f"benchstick: {purge.told()}", file=sys.stderr)
+        print_line(f"benchstick: {purge.describe()}", file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -66,8 +66,8 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 
 
 def read_file(path: Path) -> bytes:
-    """What is in a file that the user named, a little more than any may hold at most. BadInput
-    when it cannot be read."""
+    """The content of a file that the user named, up to a little more than the largest allowed.
+    BadInput when it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1)

@@ -23,10 +23,10 @@ FORMATS = ("text", "json", "csv", "html", "pdf", "svg")
 
 @click.command()
 @click.argument("numbers", type=int, nargs=-1, metavar="RUN RUN...")
-@click.option("--mark", type=int, metavar="RUN", help="the drive under test; the first run's else")
-@click.option("--no-references", is_flag=True, help="leave out figures measured elsewhere")
+@click.option("--mark", type=int, metavar="RUN", help="drive under test (default: the first run)")
+@click.option("--no-references", is_flag=True, help="leave out results measured elsewhere")
 @click.option("--format", "form", type=click.Choice(FORMATS), default=None,
-              help="text where not given")  # fmt: skip
+              help="default: text")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="the same as --format json")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE",
               help="write there instead of to stdout; of svg a folder")  # fmt: skip
@@ -34,10 +34,10 @@ def compare(
     numbers: tuple[int, ...], mark: int | None, no_references: bool, form: str | None,
     as_json: bool, output: Path | None,
 ) -> None:  # fmt: skip
-    """Compare runs of one suite: each figure ranked, and the conditions that differ.
+    """Compare runs of one suite: each result ranked, and the conditions that differ.
 
-    As text, as json (the benchstick/comparison/1 document), csv (its figures), a report as html or
-    pdf, or as svg, a file for the bars of each figure and for each chart."""
+    As text, as json (the benchstick/comparison/1 document), csv (its results), a report as html or
+    pdf, or as svg, a file for the bars of each result and for each chart."""
     if as_json and form not in (None, "json"):
         raise BadInput(f"compare: --json and --format {form}; choose one", field="format")
     kind = "json" if as_json else form or "text"
@@ -63,7 +63,7 @@ def _build_file(document: Mapping[str, Any], form: str, bench: str) -> bytes:
         with contextlib.redirect_stdout(text):
             print_comparison(document)
         return encoded(text.getvalue())
-    # On use: what a report shows is made by the page's part of the program.
+    # On use: reports are built by the page's modules.
     from benchstick.reports import html, pdf
     from webui import comparison_report
 
@@ -86,7 +86,7 @@ def _drawings(document: Mapping[str, Any], folder: Path) -> None:
         for at, chart in enumerate(comparison_report.charts_of(document), 1)
     }
     if not drawings:
-        raise BadInput("compare: these runs have no figure and no chart in common", field="format")
+        raise BadInput("compare: these runs have no result and no chart in common", field="format")
     put_drawings(folder, drawings)
 
 
@@ -94,21 +94,21 @@ def print_comparison(document: Mapping[str, Any]) -> None:
     """A comparison as text: what differs first, then a ranked table."""
     differences = list(summary(document))
     if differences:
-        print("These runs differ in more than the drive:")
+        print("Test conditions differ between these runs:")
         for line in differences:
             print_line(f"  {line}")
         print()
     if not document["figures"]:
-        print("no figure is in more than one of these runs")
+        print("no result is in more than one of these runs")
         return
     rows = [row for figure in document["figures"] for row in _rows(figure)]
-    print_table(("figure", "rank", "drive", "run", "value", "unit", "spread", "note"), rows)
+    print_table(("result", "rank", "drive", "run", "value", "unit", "spread", "note"), rows)
     print("\n* the drive under test")
     _print_models(document)
 
 
 def _print_models(document: Mapping[str, Any]) -> None:
-    """What makers claim beside what was measured, and what a GB costs."""
+    """Manufacturer's specifications and measured results, and the price per GB."""
     labels = {item["run"]: item["label"] for item in document["runs"]}
     for item in document["models"]:
         sheet, price = item["sheet"], item["price_per_gb"]
@@ -123,7 +123,7 @@ def _print_models(document: Mapping[str, Any]) -> None:
         print(f"\n{labels[item['run']]}, claims of {sheet['name']}{cost}")
         if item["claims"]:
             print_table(
-                ("figure", "claimed", "measured", "unit", "of the claim"),
+                ("result", "claimed", "measured", "unit", "% of spec"),
                 [
                     (claim["figure"], _digits(claim["claimed"]), _digits(claim["measured"]),
                      claim["unit"],
@@ -154,7 +154,7 @@ def _digits(value: Any) -> str:
 
 
 def spread(row: Mapping[str, Any]) -> str:
-    """`1058.3 to 1061.4 in 3 passes`, empty where there is nothing to tell."""
+    """`1058.3 to 1061.4 in 3 passes`, empty where there are no passes."""
     count, every = len(row["passes"]), row["passes_all"]
     if not every:
         return ""

@@ -12,7 +12,7 @@ from benchstick.appliance.screen_model import Looker
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="print the screen once and end")
+@click.option("--once", is_flag=True, help="print the screen once and exit")
 def console(once: bool) -> None:
     """Show addresses, PIN, drives and runs on this terminal, until Ctrl-C."""
     looker = Looker(__version__)

@@ -1,4 +1,4 @@
-"""`benchstick desk`: the slots of the running agent, and what was scanned."""
+"""`benchstick desk`: the slots of the running agent, and barcode scans."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from benchstick.cli.common import need_root, print_json, print_line, print_table
 from benchstick.errors import BadInput, Refused, StoreFailed
 from benchstick.paths import data_folder, settings_file
 from benchstick.plan.labels import scan_text
-from benchstick.store import database, locks, records, settings
+from benchstick.store import agent_requests, database, locks, settings
 from benchstick.store import qa_station as desks
 from benchstick.store.qa_station import AGAIN, STOP
-from benchstick.store.records import storable
+from benchstick.store.run_results import storable
 
-# The agent looks twice a second; a look at drives that hang takes longer.
+# The agent polls twice a second; a scan of hanging drives takes longer.
 _PATIENCE = 60.0
 _LOOK = 0.1
 
 
 @click.group()
 def desk() -> None:
-    """The slots where drives are tested by themselves, and what was scanned."""
+    """Manage the automatic test slots and barcode scans."""
 
 
 @desk.command()
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/desk/1 document")
 def show(as_json: bool) -> None:
-    """Tell what is in each slot, what the next drive gets, and what waits for the webhook."""
+    """Show each slot, the scans for the next drive, and what waits for the webhook."""
     config = settings.load(settings_file())
     if not (data_folder() / database.FILE).exists():
         raise BadInput("no agent was ever running on this bench: benchstick agent")
@@ -83,7 +83,7 @@ def stop(slot: str) -> None:
 @desk.command()
 @click.argument("slot")
 def again(slot: str) -> None:
-    """Begin a new countdown for the drive in SLOT."""
+    """Start a new countdown for the drive in SLOT."""
     _ask("qa", {"slot": slot, "do": AGAIN})
     print_line(f"{slot}: counts down")
 
@@ -91,26 +91,26 @@ def again(slot: str) -> None:
 @desk.command()
 @click.argument("text")
 def scan(text: str) -> None:
-    """Keep TEXT as if a scanner had read it: it goes with the next drive."""
+    """Add TEXT as if a scanner had read it: it is attached to the next drive."""
     _ask("scan", {"text": scan_text(text)})
     print_line(f"kept: {text}")
 
 
 @desk.command()
 def drop() -> None:
-    """Forget what was scanned and waits for a drive."""
+    """Clear scans that wait for a drive."""
     _ask("scan", {"drop": True})
     print("forgotten")
 
 
 def _ask(kind: str, body: Mapping[str, Any]) -> None:
-    """Ask the agent for it and wait until it is done. BadInput, Refused; StoreFailed where the
+    """Send the agent a request and wait until it is done. BadInput, Refused; StoreFailed when the
     agent does not answer."""
     need_root("the desk")
     if locks.holder("agent") is None:
         raise BadInput("no agent is running, which tests: benchstick agent")
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        request = records.add_request(db, kind, body)
+        request = agent_requests.add_request(db, kind, body)
         answer = _answer(db, request)
     if answer["state"] == "refused":
         error = json.loads(answer["answer_json"])["error"]
@@ -121,7 +121,7 @@ def _ask(kind: str, body: Mapping[str, Any]) -> None:
 def _answer(db: sqlite3.Connection, request: int) -> sqlite3.Row:
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
-        answer = records.answer_of(db, request)
+        answer = agent_requests.answer_of(db, request)
         if answer is not None:
             return answer
         time.sleep(_LOOK)

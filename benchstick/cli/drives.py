@@ -16,7 +16,7 @@ from benchstick.engine.run_request import find_drive
 from benchstick.errors import StoreFailed
 from benchstick.paths import data_folder
 from benchstick.plan.units import size_text
-from benchstick.store import database, records
+from benchstick.store import database, known_drives
 
 
 def _labels() -> dict[str, str]:
@@ -24,7 +24,7 @@ def _labels() -> dict[str, str]:
         contextlib.suppress(StoreFailed),
         contextlib.closing(database.open_reader(data_folder())) as db,
     ):
-        return records.labels(db)
+        return known_drives.labels(db)
     return {}
 
 

@@ -33,9 +33,9 @@ _BINARY = frozenset({"pdf", "bundle"})
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE",
               help="write there instead of to stdout; of svg a folder")  # fmt: skip
 @click.option("--artefacts", is_flag=True,
-              help="put what the run's steps left into its bundle as well")  # fmt: skip
+              help="include the steps' raw output files in the bundle")  # fmt: skip
 def export(number: int, form: str, output: Path | None, artefacts: bool) -> None:
-    """Write run N to stdout or to FILE: json (everything, with samples), csv (its figures), a
+    """Write run N to stdout or to FILE: json (everything, with samples), csv (its results), a
     report as html or pdf, each chart as svg, a bundle that another bench imports, or of an erase
     its certificate, as JSON or as plain text."""
     if artefacts and form != "bundle":
@@ -55,7 +55,7 @@ def export(number: int, form: str, output: Path | None, artefacts: bool) -> None
 
 
 def check_place(command: str, form: str, output: Path | None) -> None:
-    """BadInput when what is made in this format cannot go where it shall."""
+    """BadInput when a file of this format cannot be written to this place."""
     if output is None and form == "svg":
         raise BadInput(f"{command}: svg needs --output FOLDER, one file a chart", field="output")
     if output is None and form in _BINARY and sys.stdout.isatty():
@@ -104,7 +104,7 @@ def _session(document: Mapping[str, Any]) -> Session:
 
 
 def _report(document: Mapping[str, Any], form: str, bench: str) -> bytes:
-    # On use: what a report shows is made by the page's part of the program.
+    # On use: reports are built by the page's modules.
     from benchstick.reports import html, pdf
     from webui import report
 
@@ -139,7 +139,7 @@ def put_drawings(folder: Path, drawings: Mapping[str, str]) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Put `data` in the place of the file at `path`, whole or not at all. BadInput."""
+    """Replace the file at `path` by `data`, whole or not at all. BadInput."""
     fresh = None
     try:
         with tempfile.NamedTemporaryFile(
@@ -147,7 +147,7 @@ def write_file(path: Path, data: bytes) -> None:
         ) as file:
             fresh = Path(file.name)
             file.write(data)
-        # As any new file: NamedTemporaryFile makes it for its owner alone.
+        # The mode of a new file: NamedTemporaryFile makes it readable for its owner alone.
         mask = os.umask(0)
         os.umask(mask)
         fresh.chmod(0o666 & ~mask)

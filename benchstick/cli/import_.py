@@ -17,14 +17,14 @@ from benchstick.store import database, run_queries
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 def import_(file: Path) -> None:
-    """Read a bundle that another bench made (export N --format bundle), and keep its run as one
-    that was imported. A run that is here already is not kept twice."""
+    """Import a run from a bundle of another bench (export N --format bundle). A run that is already
+    here is not imported twice."""
     try:
         source = file.open("rb")
     except OSError as error:
         raise BadInput(f"{file}: {error.strerror}", field="file") from None
     with source:
-        # Before a store is made or changed.
+        # Before a store is created or changed.
         bundle.read(source)
         with contextlib.closing(database.open_writer(data_folder())) as db:
             running = run_queries.running(db)

@@ -1,7 +1,7 @@
-"""Masks what tells one drive, one machine or one person from others, in a document for strangers.
+"""Masks what identifies a drive, a machine or a person, in a document for other people.
 
-Fields that hold such a thing are masked by their name. What they held is then searched in all other
-texts, also in the forms that tools and the kernel make of it: other case, blanks as underscores,
+Such fields are masked by their name. Their values are then searched in all other texts, also in the
+forms that tools and the kernel use: other case, blanks as underscores,
 ATA's swapped bytes, hexadecimal. Numbers that are unique by their form (WWN, EUI-64, NGUID, MAC
 addresses, UUIDs) are masked wherever they are. Masks are counted, not computed: a serial cannot be
 guessed from its mask.
@@ -26,7 +26,7 @@ _WORDS = frozenset({
 })  # fmt: skip
 # Fields that may hold numbers which are unique; the fact `value` of one is meant as well.
 _UNIQUE = frozenset({"wwn", "wwid", "eui64", "nguid", "logical_unit_id", "mac"})
-# Shorter ones would be found in words that have nothing to do with them.
+# Shorter ones would match in unrelated words.
 _SHORTEST = 4
 _ATA_SERIAL = 20
 _COMMON = frozenset({"practice", "localhost", "benchstick", "unknown", "none"})
@@ -92,8 +92,8 @@ class _Masks:
     def _text(self, text: str) -> str:
         if _FOLDERS.fullmatch(text):
             return f"/{text.split('/')[1]}/masked"
-        text = _IN_TEXT.sub(lambda found: f"/{found[1]}/masked", text)
-        return self._search.sub(lambda found: self._mask(found[0]), text)
+        text = _IN_TEXT.sub(lambda match: f"/{match[1]}/masked", text)
+        return self._search.sub(lambda match: self._mask(match[0]), text)
 
 
 def _secrets(value: Any, name: str = "") -> Iterator[tuple[bool, str]]:

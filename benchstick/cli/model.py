@@ -1,4 +1,4 @@
-"""`benchstick model`: sheets of what makers claim of their models."""
+"""`benchstick model`: spec sheets of drive models."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from benchstick.suites import spec_sheets as sheets
 
 @click.group()
 def model() -> None:
-    """Model sheets: claims, parts and price, put beside figures."""
+    """Manage spec sheets: specifications, parts and price of a model."""
 
 
 @model.command("import")
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
 def import_(path: Path) -> None:
-    """Take a model sheet out of a TOML file; one of the same name is replaced."""
+    """Import a spec sheet from a TOML file; one of the same name is replaced."""
     sheet = sheets.read(read_file(path), str(path))
     with contextlib.closing(database.open_writer(data_folder())) as db:
         spec_sheets.save(db, sheet)
-    print_line(f"kept {sheet.name}, for drives whose model is {sheet.model}")
+    print_line(f"saved {sheet.name}, for drives whose model is {sheet.model}")
 
 
 @model.command("list")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/models/1 document")
 def list_(as_json: bool) -> None:
-    """List the model sheets."""
+    """List the spec sheets."""
     has_store = (data_folder() / database.FILE).exists()
     with reader() if has_store else contextlib.nullcontext() as db:
         rows = [] if db is None else spec_sheets.list_sheets(db)
@@ -40,7 +40,7 @@ def list_(as_json: bool) -> None:
         entries = [{"id": number, **sheet.to_json()} for number, sheet in rows]
         print_json({"schema": "benchstick/models/1", "models": entries})
     elif not rows:
-        print("no model sheets yet (benchstick model import FILE)")
+        print("no spec sheets yet (benchstick model import FILE)")
     else:
         print_table(
             ("id", "name", "drives' model", "claims"),
@@ -55,9 +55,9 @@ def list_(as_json: bool) -> None:
 @model.command()
 @click.argument("number", type=int, metavar="ID")
 def remove(number: int) -> None:
-    """Remove a model sheet by the number that `list` shows."""
+    """Remove a spec sheet by the number that `list` shows."""
     if not (data_folder() / database.FILE).exists():
-        raise BadInput("there are no model sheets yet")
+        raise BadInput("there are no spec sheets yet")
     with contextlib.closing(database.open_writer(data_folder())) as db:
         spec_sheets.remove(db, number)
     print_line(f"removed {number}")

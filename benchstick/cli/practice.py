@@ -15,7 +15,7 @@ from benchstick.paths import data_folder
 @click.command()
 @click.option("--detach", is_flag=True, help="detach it and delete its file")
 def practice(detach: bool) -> None:
-    """Make the practice drive (a file on a loop device), or take it away."""
+    """Create the practice drive (a file on a loop device), or detach it."""
     need_root("the practice drive")
     if detach:
         device = drive.find(data_folder())

@@ -1,4 +1,4 @@
-"""Carrying out a run in the foreground: its cost before, its progress meanwhile."""
+"""Runs in the foreground: the estimate before, the progress during a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchstick.plan import run_queue
 from benchstick.plan.plain import one_line, under
 from benchstick.plan.steps import Plan
 from benchstick.plan.units import duration_text, size_text
-from benchstick.store import database, records
+from benchstick.store import database, run_reader
 
 
 def carry_out(
@@ -25,7 +25,7 @@ def carry_out(
     cancel: threading.Event,
     on_start: Callable[[int], None] | None = None,
 ) -> Outcome:
-    """Carry out a ready run, with its progress on stderr. `begun` is told the run's number."""
+    """Run a ready request, with progress on stderr. `on_start` is called with the run's number."""
     show = _Meter() if sys.stderr.isatty() else _Lines()
     try:
         return execute(ready, home, cancel=cancel, progress=show, on_begin=on_start)
@@ -36,11 +36,11 @@ def carry_out(
 def document_of(home: Path, number: int) -> dict[str, Any]:
     """The `benchstick/run/2` document of a run."""
     with contextlib.closing(database.open_reader(home)) as db:
-        return records.run_json(db, number)
+        return run_reader.run_json(db, number)
 
 
 def cost_text(plans: Sequence[Plan]) -> str:
-    """What the plans take, in words."""
+    """The estimate for these plans, as a text."""
     cost = run_queue.cost(plans)
     effect = "destroys the data on the drive" if cost.destroys else "keeps the data on the drive"
     most = "at most about" if cost.at_most else "about"
@@ -65,7 +65,7 @@ def print_plan(plan: Plan, as_json: bool) -> None:
 
 
 def tell_cost(ready: Ready) -> None:
-    """What the run takes, on stderr."""
+    """Print the estimate of the run on stderr."""
     model = ready.drive.identity.model
     print_line(f"{ready.plan.suite} on {model}: {cost_text([ready.plan])}", file=sys.stderr)
     for note in ready.plan.notes:
@@ -83,7 +83,7 @@ class _Meter:
         filled = int(24 * position / max(at.total, 1))
         bar = "█" * filled + "░" * (24 - filled)
         share = "" if at.fraction is None else f" {100 * at.fraction:.0f} %"
-        text = f"run {at.number} {bar} {at.name}{share} · {at.left}"
+        text = f"run {at.number} {bar} {at.name}{share} · {at.time_left}"
         self._out.write(f"\r\x1b[K{one_line(text)[:110]}")
         self._out.flush()
 
@@ -93,7 +93,7 @@ class _Meter:
 
 
 class _Lines:
-    """One line a step, for logs."""
+    """One line per step, for logs."""
 
     def __init__(self) -> None:
         self._last: Any = None
@@ -101,8 +101,8 @@ class _Lines:
     def __call__(self, at: Progress) -> None:
         if at.index != self._last:
             self._last = at.index
-            print_line(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.left}",
+            print_line(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.time_left}",
                        file=sys.stderr, flush=True)  # fmt: skip
 
     def close(self) -> None:
-        """Nothing to put right."""
+        """Nothing to restore."""

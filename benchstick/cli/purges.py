@@ -1,4 +1,4 @@
-"""`benchstick purges`: purges that did not come to their end, and taking one back."""
+"""`benchstick purges`: interrupted purges, and how to undo one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from benchstick.store import database
 
 
 @click.command()
-@click.option("--undo", "selector", metavar="D", help="take back what is left on this drive")
+@click.option("--undo", "selector", metavar="D", help="undo the purge of this drive")
 @click.option("--unlock", metavar="CODE", help="the drive's code: do it although it is locked")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/purges/1 document")
 def purges(selector: str | None, unlock: str | None, as_json: bool) -> None:
-    """List the purges that were interrupted, with what to type; or take one back.
+    """List interrupted purges with the commands to continue; or undo one.
 
-    Taking back an ATA security erase takes the drive's password off. A failed NVMe sanitize is
-    left. What was erased is gone.
+    Undoing an ATA security erase removes the drive's password. Undoing a failed NVMe sanitize
+    clears the failure. Erased data stay erased.
     """
     home = data_folder()
     if selector is not None:
@@ -39,7 +39,7 @@ def purges(selector: str | None, unlock: str | None, as_json: bool) -> None:
     if not rows:
         print("no purge was interrupted")
     for purge in rows:
-        print(purge.told())
+        print(purge.describe())
 
 
 def _undo(home: Path, selector: str, unlock: str | None) -> str:

@@ -1,4 +1,4 @@
-"""`benchstick qa RECIPE`: a recipe on one drive or several at once, and the verdicts."""
+"""`benchstick qa RECIPE`: tests one drive or several at once with a recipe, prints the verdicts."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import Plan
 from benchstick.qa import parallel_drives
 from benchstick.qa.drive_session import Ask
-from benchstick.qa.parallel_drives import Asked
+from benchstick.qa.parallel_drives import DriveRequest
 from benchstick.recipes import event_lines as lines
 from benchstick.recipes import outputs, preconditions, verdict
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.store import settings
 from benchstick.store.database import utc_now
-from benchstick.store.records import storable
+from benchstick.store.run_results import storable
 
 
 @click.command()
@@ -42,20 +42,20 @@ from benchstick.store.records import storable
     "selectors",
     multiple=True,
     metavar="D",
-    help="a drive, as often as there are some; none: those on the bench's ports",
+    help="drive to test, may be repeated (default: those on the bench's ports)",
 )
 @click.option(
     "--erase",
     "codes",
     multiple=True,
     metavar="CODE",
-    help="the code of a drive whose data may be destroyed; else the recipe's rule holds",
+    help="the code of a drive whose data may be destroyed (default: the recipe's rule)",
 )
 @click.option("--scanned", metavar="SERIAL", help="the serial that is on the drive's sticker")
 @click.option("--asset", metavar="TAG", help="goes with the verdict; of one drive, as --order")
 @click.option("--order", metavar="TEXT")
 @click.option("--operator", metavar="NAME")
-@click.option("--dry-run", is_flag=True, help="tell what would be done; write nothing")
+@click.option("--dry-run", is_flag=True, help="show what would be done; write nothing")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/qa/1 document")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="JUnit XML as well")
 @click.option(
@@ -85,7 +85,7 @@ def qa(
     as_csv: Path | None,
     events: Path | None,
 ) -> int:
-    """Test drives by a recipe: PASS, FAIL or INCONCLUSIVE."""
+    """Test drives with a recipe: PASS, FAIL or INCONCLUSIVE."""
     raw, where = source(name)
     try:
         recipe = read(raw, where)
@@ -106,7 +106,7 @@ def qa(
     if dry_run:
         return 0
     requests = [
-        Asked(
+        DriveRequest(
             drive,
             Ask(
                 recipe=raw, file=where, drive=_selector(drive),
@@ -158,7 +158,7 @@ def _selector(drive: Drive) -> str:
 def _drives(
     recipe: Recipe, selectors: Sequence[str], ports: dict[str, str], *, makes: bool
 ) -> list[Drive]:
-    """The drives that are meant. BadInput where there are none, or one is named twice."""
+    """The selected drives. BadInput where there are none, or one is named twice."""
     home, hotplugs = data_folder(), hotplugged.believed()
     if selectors:
         drives = find_drives(selectors, home, hotplugs, makes=makes)
@@ -203,7 +203,7 @@ def _tell(
     *,
     dry_run: bool,
 ) -> None:
-    """What is about to be done, for each drive; on stderr, of a dry run on stdout."""
+    """Print the plan for each drive on stderr, on stdout for a dry run."""
     file = sys.stdout if dry_run else sys.stderr
     hotplugs = hotplugged.believed()
     print_line(f"{recipe.name} on {len(drives)} drive{'s' if len(drives) > 1 else ''}", file=file)

@@ -19,14 +19,14 @@ from benchstick.engine.signals import cancel_on_signals
 from benchstick.errors import EXIT_CANCELLED, BadInput, BenchError
 from benchstick.plan import run_queue
 from benchstick.plan.request import RunRequest
-from benchstick.store.records import storable
+from benchstick.store.run_results import storable
 from benchstick.suites import presets, registry
 from benchstick.suites.interface import Suite
 
 
 @dataclass(frozen=True)
-class Given:
-    """The options that say how suites are run; `params` may be `NAME` or `SUITE.NAME`."""
+class Options:
+    """The options for suites; names in `params` are `NAME` or `SUITE.NAME`."""
 
     params: Mapping[str, str] = field(default_factory=dict)
     target: str | None = None
@@ -34,7 +34,7 @@ class Given:
     scale: float | None = None
 
 
-def read_suites(request: RunRequest, options: Given) -> list[RunRequest]:
+def read_suites(request: RunRequest, options: Options) -> list[RunRequest]:
     """The requests that `SUITE[:PRESET][,SUITE...]` in `request.suite` means, else as `request`.
 
     Of several suites each takes the options that it knows. BadInput naming what none knows.
@@ -51,7 +51,12 @@ def read_suites(request: RunRequest, options: Given) -> list[RunRequest]:
 
 
 def _request(
-    request: RunRequest, suite: Suite, preset: presets.Preset | None, options: Given, *, alone: bool
+    request: RunRequest,
+    suite: Suite,
+    preset: presets.Preset | None,
+    options: Options,
+    *,
+    alone: bool,
 ) -> RunRequest:
     own = preset or presets.Preset("", "", "")
     target = options.target if alone or options.target in suite.targets else None
@@ -67,7 +72,7 @@ def _request(
     )
 
 
-def _params_of(suite: Suite, options: Given, *, alone: bool) -> Iterator[tuple[str, str]]:
+def _params_of(suite: Suite, options: Options, *, alone: bool) -> Iterator[tuple[str, str]]:
     names = {param.name for param in suite.params}
     for name, value in options.params.items():
         which, dot, rest = name.partition(".")
@@ -77,7 +82,7 @@ def _params_of(suite: Suite, options: Given, *, alone: bool) -> Iterator[tuple[s
             yield name, value
 
 
-def _check_used(suites: Sequence[Suite], options: Given) -> None:
+def _check_used(suites: Sequence[Suite], options: Options) -> None:
     """BadInput for an option that none of the suites takes."""
     names = ", ".join(suite.name for suite in suites)
     for name in options.params:
@@ -105,9 +110,9 @@ def queue_of(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Carry out all requests, one after the other, and print their results; the exit code.
+    """Run all requests, one after the other, and print their results; returns the exit code.
 
-    All are checked before the first begins. One that does not come to its end is the last.
+    All are checked before the first starts. One that does not complete is the last.
     """
     if dry_run:
         _print_plans(make_all_ready(requests, home, hotplugs, makes=False), as_json)
@@ -140,9 +145,9 @@ def queue_of(
 
 
 @dataclass
-class _Done:
-    """Exit codes, numbers of the runs that began, and what is to be said of the last one; the
-    places of those that somebody took out in the page."""
+class _Tally:
+    """Exit codes and numbers of the runs that started, a message about the last one, and the places
+    of those that were removed in the page."""
 
     codes: list[int] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
@@ -150,8 +155,8 @@ class _Done:
     taken_out: list[int] = field(default_factory=list)
 
 
-def _carry_out_all(readies: Sequence[Ready], home: Path, hotplugs: Collection[int]) -> _Done:
-    tally = _Done()
+def _carry_out_all(readies: Sequence[Ready], home: Path, hotplugs: Collection[int]) -> _Tally:
+    tally = _Tally()
     queue = Foreground(home, readies)
     try:
         with cancel_on_signals() as cancel:
@@ -164,7 +169,7 @@ def _carry_out_all(readies: Sequence[Ready], home: Path, hotplugs: Collection[in
                     tally.taken_out.append(place)
                     continue
                 if not _carry_out_one(
-                    ready, home, hotplugs, tally, cancel, partial(queue.begun, place)
+                    ready, home, hotplugs, tally, cancel, partial(queue.record_run, place)
                 ):
                     break
     except BenchError as error:
@@ -180,15 +185,15 @@ def _carry_out_one(
     ready: Ready,
     home: Path,
     hotplugs: Collection[int],
-    tally: _Done,
+    tally: _Tally,
     cancel: threading.Event,
     on_start: Callable[[int], None],
 ) -> bool:
-    """Carry out one run of the queue; whether the next one may begin."""
+    """Run one request of the queue; whether the next one may start."""
     drive = ready.drive
     try:
         if tally.numbers:
-            # The drive as it is then, and no other than the one that was confirmed.
+            # The current state of the drive, which must be the one that was confirmed.
             request = replace(
                 ready.request,
                 identity_key=drive.identity.key(),
@@ -202,7 +207,7 @@ def _carry_out_one(
         if not tally.numbers:
             raise
         tally.codes.append(error.exit_code)
-        tally.why = f"{ready.plan.suite} was not begun: {error.message}"
+        tally.why = f"{ready.plan.suite} was not started: {error.message}"
         return False
     tally.codes.append(outcome.exit_code)
     tally.numbers.append(outcome.number)

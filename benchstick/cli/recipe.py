@@ -16,19 +16,19 @@ from benchstick.recipes import describe, documents, library
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.store import database, recipes, settings
-from benchstick.store.records import storable
+from benchstick.store.run_results import storable
 
 
 @click.group()
 def recipe() -> None:
-    """What is run on which drives, and by which limits they pass."""
+    """Manage test recipes: suites, drives and limits."""
 
 
 @recipe.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/recipe-check/1 document")
 def check(path: Path, as_json: bool) -> int:
-    """Tell every mistake in FILE as FILE:LINE: what."""
+    """Check FILE and list every error as FILE:LINE: message."""
     try:
         recipe = read(read_file(path), str(path))
     except RecipeMistakes as error:
@@ -40,14 +40,14 @@ def check(path: Path, as_json: bool) -> int:
     if as_json:
         print_json(documents.check(recipe, str(path)))
     else:
-        print_line(f"{path}: {recipe.name}: {_counts(recipe)}; no mistakes")
+        print_line(f"{path}: {recipe.name}: {_counts(recipe)}; no errors")
     return 0
 
 
 def tell_mistakes(error: RecipeMistakes, where: str) -> None:
-    """Each on a line of stderr, as FILE:LINE: what."""
+    """Print each error on stderr as FILE:LINE: message."""
     for item in error.mistakes:
-        print_line(item.told(where), file=sys.stderr)
+        print_line(item.format(where), file=sys.stderr)
 
 
 def _counts(recipe: Recipe) -> str:
@@ -59,7 +59,7 @@ def _counts(recipe: Recipe) -> str:
 @recipe.command("list")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/recipes/1 document")
 def list_(as_json: bool) -> None:
-    """List the recipes: those that come with the bench, those uploaded, those on its stick."""
+    """List the recipes: built-in, uploaded, and on the stick."""
     shelf = [(item, documents.of_shelf(item)) for item in library.shelved()]
     if as_json:
         entries = [documents.build_entry(item, content) for item, content in shelf]
@@ -80,11 +80,11 @@ def _summarise(content: Recipe | BadInput) -> tuple[str, str, str]:
 
 @recipe.command()
 @click.argument("name", metavar="NAME|FILE")
-@click.option("--toml", "as_toml", is_flag=True, help="the file itself, to make your own of it")
+@click.option("--toml", "as_toml", is_flag=True, help="the file itself, as a template for your own")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/recipe/1 document")
-@click.option("--pin", is_flag=True, help="the line for the settings that starts it by itself")
+@click.option("--pin", is_flag=True, help="the line for the settings that starts it automatically")
 def show(name: str, as_toml: bool, as_json: bool, pin: bool) -> None:
-    """Tell what a recipe does: one of `list`, or that in a file."""
+    """Show what a recipe does: one of `list`, or one in a file."""
     raw, where = source(name)
     recipe = read(raw, where)
     if pin:
@@ -110,9 +110,9 @@ def _pin_line(name: str, raw: bytes) -> str:
 
 @recipe.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--name", metavar="NAME", help="what it is called here; else as its file")
+@click.option("--name", metavar="NAME", help="its name here (default: the file name)")
 def add(path: Path, name: str | None) -> int:
-    """Keep the recipe in FILE on this bench, as the page does; one of the same name is replaced."""
+    """Save the recipe in FILE on this bench, as the page does; one of the same name is replaced."""
     called = recipes.check_name(path.stem if name is None else name)
     raw = read_file(path)
     try:

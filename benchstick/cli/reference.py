@@ -1,4 +1,4 @@
-"""`benchstick reference`: figures measured elsewhere or published."""
+"""`benchstick reference`: results measured elsewhere or published."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from benchstick.suites import reference_results as files
 
 @click.group()
 def reference() -> None:
-    """Figures measured elsewhere or published, shown in comparisons."""
+    """Manage results measured elsewhere or published, shown in comparisons."""
 
 
 @reference.command("import")
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
 def import_(path: Path) -> None:
-    """Take figures out of a TOML or CSV file: drive, suite, figure, value, unit, source."""
+    """Import results from a TOML or CSV file: drive, suite, `figure`, value, unit, source."""
     figures = files.read(read_file(path), str(path))
     with contextlib.closing(database.open_writer(data_folder())) as db:
         count = reference_results.add(db, figures)
-    print_line(f"{count} reference figure{'' if count == 1 else 's'} kept from {path}")
+    print_line(f"{count} reference result{'' if count == 1 else 's'} saved from {path}")
 
 
 @reference.command("list")
 @click.option("--suite", metavar="NAME", help="of this suite only")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/references/1 document")
 def list_(suite: str | None, as_json: bool) -> None:
-    """List the reference figures with their numbers and sources."""
+    """List the reference results with their numbers and sources."""
     has_store = (data_folder() / database.FILE).exists()
     with reader() if has_store else contextlib.nullcontext() as db:
         rows = [] if db is None else reference_results.list_references(db, suite)
     if as_json:
         print_json({"schema": "benchstick/references/1", "references": rows})
     elif not rows:
-        print("no reference figures yet (benchstick reference import FILE)")
+        print("no reference results yet (benchstick reference import FILE)")
     else:
         print_table(
-            ("id", "drive", "suite", "figure", "value", "unit", "source"),
+            ("id", "drive", "suite", "result", "value", "unit", "source"),
             [
                 (item["id"], item["drive"], item["suite"], item["figure"], f"{item['value']:g}",
                  item["unit"], item["source"])
@@ -55,9 +55,9 @@ def list_(suite: str | None, as_json: bool) -> None:
 @reference.command()
 @click.argument("numbers", type=int, nargs=-1, required=True, metavar="ID...")
 def remove(numbers: tuple[int, ...]) -> None:
-    """Remove reference figures by the numbers that `list` shows."""
+    """Remove reference results by the numbers that `list` shows."""
     if not (data_folder() / database.FILE).exists():
-        raise BadInput("there are no reference figures yet")
+        raise BadInput("there are no reference results yet")
     with contextlib.closing(database.open_writer(data_folder())) as db:
         reference_results.remove(db, numbers)
     print_line(f"removed {', '.join(str(number) for number in numbers)}")

@@ -10,7 +10,7 @@ import click
 from benchstick.agent import hotplugged
 from benchstick.cli.common import need_root, print_json, print_line, tell_unfinished
 from benchstick.cli.progress import carry_out, document_of, print_plan, tell_cost
-from benchstick.cli.queue import Given, queue_of, read_suites
+from benchstick.cli.queue import Options, queue_of, read_suites
 from benchstick.cli.runs import print_run
 from benchstick.engine.run_request import make_ready
 from benchstick.engine.signals import cancel_on_signals
@@ -26,7 +26,7 @@ from benchstick.plan.steps import FILESYSTEMS, TARGETS
 @click.option("--to", "second", metavar="D2", help="a second drive, for suites that take one")
 @click.option("--target", type=click.Choice(TARGETS))
 @click.option("--fs", type=click.Choice(FILESYSTEMS))
-@click.option("--scale", type=float, metavar="F", help="the part of the file sets to use")
+@click.option("--scale", type=float, metavar="F", help="fraction of the file sets, up to 1")
 @click.option(
     "--param",
     "params",
@@ -51,12 +51,12 @@ def run(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Carry out SUITE on a drive and print the result; several suites one after the other."""
+    """Run SUITE on a drive and print the result; several suites one after the other."""
     if second is not None:
         raise BadInput(f"--to: {suite} takes no second drive", field="to")
     home = data_folder()
     request = RunRequest(suite=suite, drive=selector, erase=erase, unlock=unlock)
-    options = Given(params=_params(params), target=target, fs=fs, scale=scale)
+    options = Options(params=_params(params), target=target, fs=fs, scale=scale)
     requests = read_suites(request, options)
     if not dry_run:
         need_root("a run")

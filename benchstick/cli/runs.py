@@ -11,7 +11,7 @@ from benchstick.cli.common import print_json, print_line, print_table, reader, t
 from benchstick.drives import bottlenecks
 from benchstick.paths import data_folder
 from benchstick.plan.units import duration_text
-from benchstick.store import database, records
+from benchstick.store import database, run_reader
 
 
 @click.command()
@@ -44,7 +44,7 @@ def runs(as_json: bool, practice: bool) -> None:
 
 
 def _list_runs(practice: bool) -> list[dict[str, Any]]:
-    """One entry a run, the newest first; none where there is no store yet."""
+    """One entry per run, the newest first; none where there is no store yet."""
     if not (data_folder() / database.FILE).exists():
         return []
     with reader() as db:
@@ -56,13 +56,13 @@ def _list_runs(practice: bool) -> list[dict[str, Any]]:
                 "practice": bool(row["practice"]),
                 "drive": row["drive_code"],
                 "model": row["drive_model"],
-                "state": records.shown_state(db, row),
+                "state": run_reader.shown_state(db, row),
                 "exit_code": row["exit_code"],
                 "why": row["why"],
                 "created_utc": row["created_utc"],
                 "seconds": row["seconds"],
             }
-            for row in records.list_runs(db, practice=practice)
+            for row in run_reader.list_runs(db, practice=practice)
         ]
 
 
@@ -70,9 +70,9 @@ def _list_runs(practice: bool) -> list[dict[str, Any]]:
 @click.argument("number", type=int, metavar="N")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/run/2 document")
 def show(number: int, as_json: bool) -> None:
-    """Show run N: its result, what it rests on, what happened."""
+    """Show run N: its result, test conditions and events."""
     with reader() as db:
-        document = records.run_json(db, number)
+        document = run_reader.run_json(db, number)
     bottlenecks.put_into(document["drive"])
     if as_json:
         print_json(document)
@@ -96,7 +96,7 @@ def print_run(document: Mapping[str, Any]) -> None:
             where = "" if one["offset"] is None else f" at byte {one['offset']}"
             print_line(f"  {one['path']}{where}: {one['what']}")
     if document["practice"]:
-        print("practice drive: these figures say nothing about a real one")
+        print("practice drive: these results say nothing about a real one")
     result = document["result"] or {}
     if result.get("text"):
         print(f"\n{result['text']}\n")

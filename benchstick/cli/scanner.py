@@ -28,7 +28,7 @@ def scanner(device: str | None, layout: str | None, as_json: bool) -> int:
     """List the keyboards that are plugged in, or print what DEVICE scans until Ctrl-C.
 
     DEVICE is a vendor and product id (0c2e:0b61) or a pattern of the name ("Honeywell*"), as in the
-    setting `scanner`. While it is read it types nowhere else.
+    setting `scanner`. While the bench reads it, it does not act as a keyboard.
     """
     config = settings.load(settings_file())
     if device is None:

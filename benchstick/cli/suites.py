@@ -19,11 +19,11 @@ def suites(as_json: bool) -> None:
         return
     for suite in suite_list:
         print(f"{suite.name}: {suite.title}\n    {suite.summary}")
-        print(f"    target: {' or '.join(suite.targets)}; --fs {suite.default_fs} unless told")
+        print(f"    target: {' or '.join(suite.targets)}; default: --fs {suite.default_fs}")
         for param in suite.params:
             default = param.default
             if isinstance(default, bool):
                 default = "yes" if default else "no"
             print(f"    --param {param.name}={default}  {param.help}")
         for preset in presets.of_suite(suite.name):
-            print(f"    {suite.name}:{preset.name}  {preset.title}: {preset.told}")
+            print(f"    {suite.name}:{preset.name}  {preset.title}: {preset.description}")

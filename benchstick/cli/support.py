@@ -18,7 +18,7 @@ from benchstick.drives import discover
 from benchstick.engine import host_settings
 from benchstick.errors import BadInput, BenchError
 from benchstick.paths import data_folder
-from benchstick.store import database, records
+from benchstick.store import database, run_reader
 
 
 @click.command()
@@ -57,7 +57,7 @@ def _last_runs() -> list[object]:
     except BenchError as error:
         return [{"why": error.message}]
     try:
-        numbers = [row["number"] for row in records.list_runs(db, limit=5)]
-        return [records.run_json(db, number) for number in numbers]
+        numbers = [row["number"] for row in run_reader.list_runs(db, limit=5)]
+        return [run_reader.run_json(db, number) for number in numbers]
     finally:
         db.close()

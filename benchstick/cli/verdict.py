@@ -1,4 +1,4 @@
-"""`benchstick verdict`: what recipes said of drives."""
+"""`benchstick verdict`: the verdicts of tests with recipes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from benchstick.paths import data_folder
 from benchstick.plan.plain import one_line
 from benchstick.recipes import event_lines, outputs
 from benchstick.recipes.verdict import FAIL, INCONCLUSIVE, PASS
-from benchstick.store import database, records, verdicts
-from benchstick.store.records import storable
+from benchstick.store import database, run_reader, verdicts
+from benchstick.store.run_results import storable
 
 FORMATS = ("text", "json", "csv", "junit", "events")
 
 
 @click.group()
 def verdict() -> None:
-    """What recipes said of drives."""
+    """Show and export test verdicts."""
 
 
 @verdict.command("list")
@@ -69,15 +69,15 @@ def show(number: int, form: str) -> None:
 @click.argument("run", type=int, metavar="RUN")
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/verdicts-of-run/1 document")
 def of(run: int, as_json: bool) -> None:
-    """Print the verdicts that rest on run RUN; of an imported run those that came with it, whose
-    numbers are those of the bench that gave them."""
+    """Print the verdicts that use run RUN; for an imported run those in its bundle, with the
+    numbers of the bench that tested the drive."""
     with reader() as db:
-        records.find_run(db, run)
+        run_reader.find_run(db, run)
         documents = verdicts.all_of_run(db, run)
     if as_json:
         print_json({"schema": "benchstick/verdicts-of-run/1", "verdicts": documents})
     elif not documents:
-        print_line(f"no verdict rests on run {run}")
+        print_line(f"no verdict uses run {run}")
     for item in documents if not as_json else ():
         origin = item.get("imported")
         at = f" of bench {origin['bench']}" if origin else ""

@@ -23,7 +23,7 @@ SCHEMA = "benchstick/watch/1"
 def watch(as_json: bool) -> int:
     """Print drives as they are plugged and unplugged, until Ctrl-C."""
     with cancel_on_signals() as stop:
-        # Taken before the slow look at what is there, so that no plug is missed meanwhile.
+        # Before the slow scan of the drives, so that no event is missed during it.
         initial = present()
         drives = _look()
         if not as_json:

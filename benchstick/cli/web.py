@@ -8,9 +8,9 @@ from benchstick.paths import data_folder
 
 
 @click.command()
-@click.option("--listen", metavar="A", help="address; loopback unless told otherwise")
-@click.option("--port", metavar="P", type=int, help="port; 8080 unless told otherwise")
-@click.option("--new-token", metavar="NAME", help="make a token for scripts, print it, and end")
+@click.option("--listen", metavar="A", help="address (default: loopback)")
+@click.option("--port", metavar="P", type=int, help="port (default: 8080)")
+@click.option("--new-token", metavar="NAME", help="create a token for scripts, print it, and exit")
 def web(listen: str | None, port: int | None, new_token: str | None) -> int:
     """Serve the page, as an unprivileged user that cannot open a drive."""
     from webui import serve

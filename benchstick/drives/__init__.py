@@ -1,1 +1,1 @@
-"""Drives: what is plugged in, how it is connected, may it be written, how it is prepared."""
+"""Drives: which are plugged in, how they are connected, whether they may be written."""

@@ -1,8 +1,8 @@
-"""What an ATA drive says of itself: the 256 words of IDENTIFY DEVICE, read from three places.
+"""The 256 words of an ATA drive's IDENTIFY DEVICE and the facts in them.
 
 The words and bits are those of ATA8-ACS to ACS-4. Sources, in this order: `hdparm --Istdout`
-(asks the drive now, so that the security state is of this moment), the kernel's copy in
-`vpd_pg89` (no command sent). Pure functions but for `read_words`.
+(queries the drive, so the security state is current), the kernel's copy in `vpd_pg89` (sends no
+command). All functions but `read_words` are pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SATA_SPEEDS = {1: 1500, 2: 3000, 3: 6000}
 
 @dataclass(frozen=True)
 class Words:
-    """The 256 words and where they come from; empty with `why` when they cannot be had."""
+    """The 256 words and their source; empty, with the reason in `why`, when not available."""
 
     words: tuple[int, ...] = ()
     source: str = ""
@@ -139,8 +139,8 @@ def feature_facts(words: Words, why: str) -> dict[str, Fact]:
     }
     trusted = words.words[48]
     if trusted >> 14 == 1:
-        # The bit tells TRUSTED SEND/RECEIVE, the door to Opal; which subsystem is behind it
-        # only a discovery would tell, and that is not asked.
+        # The bit shows TRUSTED SEND/RECEIVE, which Opal uses. Only a discovery would show the
+        # security subsystem, and the bench sends none.
         text = "trusted computing supported" if trusted & 1 else "not supported"
         facts["opal"] = Fact(text, source=f"{say}, word 48")
     else:
@@ -194,13 +194,13 @@ def security_erase(word: int) -> str:
 
 
 def _erase_time(words: Words, word: int, supported: bool) -> Fact:
-    """Words 89 and 90, in units of two minutes; bit 15 tells the longer form of ACS-3."""
+    """Words 89 and 90, in units of two minutes; bit 15 marks the longer form of ACS-3."""
     if not supported:
         return Fact.unknown("the drive has no such security erase")
     value = words.words[word]
     units = value & 0x7FFF if value >> 15 else value & 0xFF
     if not units:
-        return Fact.unknown("the drive does not tell how long its security erase takes")
+        return Fact.unknown("the drive does not report how long its security erase takes")
     most = units == (0x7FFF if value >> 15 else 0xFF)
     source = f"{words.source}, word {word}" + (", or more" if most else "")
     return Fact(2 * units, "min", source)

@@ -1,7 +1,7 @@
-"""Ports of the bench by the names that people call them: `slot 3`.
+"""Names of the bench's ports: `slot 3`.
 
 A socket that takes USB 2 and USB 3 is two ports to the kernel, one on each of the controller's
-buses, and a drive shows up on the one whose speed it took. The kernel knows which two are one
+buses; a drive appears on the one whose speed it uses. The kernel knows which two belong together
 (`peer`), so naming one of them is enough.
 """
 
@@ -16,13 +16,13 @@ _USB_PORT = re.compile(r"(\d+)-(\d+(?:\.\d+)*)")
 
 
 def same_socket(tree: Tree, port: str) -> tuple[str, ...]:
-    """`port` and, for a USB port, its twin of the other speed where the kernel knows one."""
+    """`port` and, for a USB port, its peer of the other speed where the kernel knows one."""
     match = _USB_PORT.fullmatch(port)
     if match is None:
         return (port,)
     hub, last = _hub_and_port(match)
     folder = tree.real(f"sys/bus/usb/devices/{_interface(hub)}/{hub}-port{last}/peer").name
-    # The twin's own name is that of its hub: usb1-port4 on a root hub, 1-2-port3 behind one.
+    # The peer's name starts with its hub's: usb1-port4 on a root hub, 1-2-port3 behind one.
     twin = re.fullmatch(r"(?:usb(\d+)|(\d+-[\d.]+))-port(\d+)", folder)
     if twin is None:
         return (port,)

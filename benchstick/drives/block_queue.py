@@ -1,4 +1,4 @@
-"""The kernel's block queue: depth in effect, scheduler, sectors, what it may discard."""
+"""The kernel's block queue: depth in use, scheduler, sector sizes, discard limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def facts(tree: Tree, where: Where) -> dict[str, Fact]:
         "queue_count": (
             Fact(len(queues), source="sysfs mq")
             if queues
-            else Fact.unknown("the kernel tells no hardware queues")
+            else Fact.unknown("the kernel shows no hardware queues")
         ),
         "nr_requests": _number(tree, f"{here}/queue/nr_requests", None),
         "scheduler": _scheduler(tree, here),
@@ -70,7 +70,7 @@ def _scheduler(tree: Tree, here: str) -> Fact:
 def _rotational(tree: Tree, here: str) -> Fact:
     text = tree.text(f"{here}/queue/rotational")
     if text is None:
-        return Fact.unknown("the kernel does not tell")
+        return Fact.unknown("the kernel does not report it")
     return Fact(text == "1", source="sysfs rotational")
 
 
@@ -82,7 +82,7 @@ def _discard(tree: Tree, here: str) -> Fact:
 
 
 def kernel_write_cache(tree: Tree, where: Where) -> Fact:
-    """The kernel's view, where the drive itself cannot be asked."""
+    """The kernel's view, for drives that cannot be queried."""
     here = f"sys/block/{where.name}/device/scsi_disk"
     for address in tree.names(here):
         kind = tree.text(f"{here}/{address}/cache_type")
@@ -91,5 +91,5 @@ def kernel_write_cache(tree: Tree, where: Where) -> Fact:
             return Fact("enabled" if on else "off", source="MODE SENSE (sysfs cache_type)")
     text = tree.text(f"sys/block/{where.name}/queue/write_cache")
     if text is None:
-        return Fact.unknown("the kernel does not tell")
+        return Fact.unknown("the kernel does not report it")
     return Fact("enabled" if text == "write back" else "off", source="sysfs queue/write_cache")

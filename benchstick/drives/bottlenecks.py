@@ -1,4 +1,4 @@
-"""Where a drive could be connected better than it is. Pure: it looks at facts, and asks nothing."""
+"""Finds what limits a drive's connection (link speed, UAS, TRIM) in its facts. No I/O."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MOST = 1 << 64
 
 @dataclass(frozen=True)
 class Worse:
-    """One thing that this connection gives away.
+    """One thing that this connection limits.
 
-    `code` is one of `CODES`. `values` has the facts that show it, by the facts' own names and in
-    their units (Mb/s, GT/s, lanes, bytes).
+    `code` is one of `CODES`. `values` has the facts that show it, by name and in their units
+    (Mb/s, GT/s, lanes, bytes).
     """
 
     code: str
@@ -32,12 +32,12 @@ class Worse:
 
 
 def find_worse(value: Values) -> list[Worse]:
-    """What the connection of the drive with these facts gives away; empty where nothing."""
+    """What limits the connection of the drive with these facts; empty when nothing does."""
     return [*_usb(value), *_sata(value), *_pcie(value), *_trim(value)]
 
 
 def of_json(drive: Mapping[str, Any]) -> list[Worse]:
-    """The same of a drive's JSON, whatever program or bench wrote it."""
+    """As `find_worse`, from a drive's JSON of any program version or bench."""
 
     def value(name: str) -> Any:
         fact = drive.get(name)
@@ -47,8 +47,8 @@ def of_json(drive: Mapping[str, Any]) -> list[Worse]:
 
 
 def put_into(drive: dict[str, Any]) -> None:
-    """Give a drive's JSON its `worse`, whatever it had: records of older programs have none, and
-    that of another bench need not be what its facts say."""
+    """Set `worse` in a drive's JSON from its facts: records of older programs have none, and that
+    of another bench need not match its facts."""
     drive["worse"] = [item.to_json() for item in of_json(drive)]
 
 
@@ -98,7 +98,7 @@ def _trim(value: Values) -> Iterator[Worse]:
     usable = _numbers(value, "trim_kernel")
     if not value("trim") or not usable or usable["trim_kernel"]:
         return
-    text = "the drive says that it takes TRIM, but the kernel does not use it"
+    text = "the drive supports TRIM, but the kernel does not use it"
     values = {"trim": value("trim"), **usable}
     mode = value("provisioning_mode")
     if mode:

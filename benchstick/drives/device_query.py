@@ -1,7 +1,7 @@
-"""Asks a drive through somebody else's tool: with a timeout, in a process of its own.
+"""Queries a drive with an external tool, in a separate process and with a timeout.
 
-`Query` is the one way out, so that tests play recorded answers back. `Asker` belongs to one drive
-in one scan: after the first timeout it asks nothing more, so a drive that hangs costs one timeout.
+All queries go through `Query`, so that tests can replay recorded answers. `Asker` belongs to one
+drive in one scan: after the first timeout it sends nothing more, so a hanging drive costs one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchstick.drives import subprocesses
 from benchstick.drives.subprocesses import Finished
 from benchstick.errors import BadInput
 
-# An emulated processor is slower than any drive: its tests give more.
+# An emulated CPU is slower than any drive: its tests set a longer one.
 TIMEOUT_SECONDS = float(os.environ.get("BENCHSTICK_TOOL_SECONDS", "10"))
 NOT_INSTALLED = 127
 # Own look at a device node: exclusive open, readability. Run by file name as a plain script, so
@@ -104,27 +104,27 @@ def recorded(folder: Path) -> Query:
 
 @dataclass
 class Asker:
-    """Asks one drive. `silent_why` set: the drive must not be asked anything now, and why.
-    `timed_out`: that is because it did not answer in time."""
+    """Queries one drive. `silent_why`: why the drive must not be queried now, None when it may be.
+    `timed_out`: the reason is that it did not answer in time."""
 
     query: Query
     silent_why: str | None = None
-    asked: dict[tuple[str, ...], Finished] = field(default_factory=dict)
+    answers: dict[tuple[str, ...], Finished] = field(default_factory=dict)
     timed_out: bool = False
 
     def __call__(self, *argv: str) -> Finished:
-        """The tool's answer; the same question is put once. Never raises."""
+        """The tool's answer; each query runs once. Never raises."""
         if self.silent_why is not None:
             return Finished(argv, NOT_INSTALLED, b"", self.silent_why.encode(), 0.0)
-        if argv not in self.asked:
+        if argv not in self.answers:
             answer = self.query(argv)
-            self.asked[argv] = answer
+            self.answers[argv] = answer
             if answer.timed_out:
                 self.timed_out = True
                 seconds = max(answer.seconds, TIMEOUT_SECONDS)
                 self.silent_why = f"the drive did not answer {argv[0]} in {seconds:.0f} s"
-        return self.asked[argv]
+        return self.answers[argv]
 
     def why_not(self, answer: Finished) -> str:
-        """Why `answer` tells nothing, in words for the user."""
+        """Why `answer` is of no use, as a text for the user."""
         return self.silent_why or f"{answer.argv[0]}: {answer.error_line}"

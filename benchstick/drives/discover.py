@@ -1,4 +1,4 @@
-"""Finds the drives: a rescan of sysfs, each drive looked at in parallel, codes and guard states."""
+"""Finds the drives: rescans sysfs, queries the drives in parallel, sets codes and guard states."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ TEST_RUNS = "not asked while a test runs"
 NOT_MEANT = "not looked at: another drive is meant"
 # How often a drive is looked at when its medium changes during the look.
 _LOOKS = 3
-# Enough that a drive that hangs does not hold up the others, few enough that on a slow machine
-# the tools do not starve each other into their timeouts.
+# Enough that a hanging drive does not delay the others, few enough that the tools do not run into
+# their timeouts on a slow machine.
 _WORKERS = 4
-# Answers of quick scans, by disk: asked again only when something was written to the disk.
+# Answers of quick scans, by disk: queried again only after a write to the disk.
 _memory: dict[str, tuple[object, Asker]] = {}
 PRACTICE_CODE = "practice"
-# What a code never has: blanks, quotes, `$`, control characters, letters that others look like.
+# Not in a code: blanks, quotes, `$`, control characters, letters that look like others.
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:+-]")
 _ATA_ONLY = ("sata", "usb-uas", "usb-bot")
 
@@ -57,7 +57,7 @@ class _Scan:
     query: Query
     claims: in_use.Claims
     runs: tuple[Running, ...]
-    seen: frozenset[int]
+    hotplugs: frozenset[int]
     home: Path | None
     deep: bool
     skip: frozenset[str]
@@ -79,15 +79,15 @@ def scan(
 
     `root` is `/` or a recorded tree, with `query` answering for its tools. `deep` False leaves out
     SMART, NVMe and ATA commands (identity is then what the kernel knows; the guard is complete).
-    `labels`: operator labels by `Identity.key()`. `seen`: diskseqs that the running agent saw
+    `labels`: operator labels by `Identity.key()`. `hotplugs`: diskseqs that the running agent saw
     being plugged in. `home`: the bench's data folder, for the practice drive. `skip_queries`:
-    kernel names of drives that must not be asked anything; drives that a run holds are found by
-    their lock. `identity_only`: kernel names of drives of which only the identity is wanted, which
-    the codes of all others depend on; what is inside them is not looked at. Takes at most about
-    15 s a drive that hangs, all drives at once. BadInput when no tool can be started at all.
+    kernel names of drives that must not be queried; drives that a run holds are found by their
+    lock. `identity_only`: kernel names of drives whose identity alone is needed, as the codes of
+    all others depend on it; their contents are not read. A hanging drive takes about 15 s at most,
+    all drives at the same time. BadInput when no tool can be started at all.
     """
     if query is ask_live:
-        # Else each drive would be locked with this as its reason.
+        # Otherwise each drive would be locked for this reason.
         subprocesses.require("setpriv")
     brief = frozenset(identity_only)
     of = frozenset(disk_names(Tree(root))) - brief if brief else None
@@ -119,10 +119,10 @@ def _is_drive(shared: _Scan, name: str) -> bool:
 
 
 def _look(shared: _Scan, name: str) -> Drive | None:
-    """One drive, its code still to be made unique. None when it went away meanwhile.
+    """One drive, its code not yet unique. None when it disappeared during the scan.
 
-    The first open of a card reader's node is what makes the kernel notice a new card, so a look
-    can start on one medium and end on another. Such a look is repeated.
+    The kernel notices a new card when a card reader's node is first opened, so a scan of one drive
+    can start on one medium and end on another. It is then repeated.
     """
     drive = None
     for _ in range(_LOOKS):
@@ -149,8 +149,8 @@ def _look_once(shared: _Scan, name: str) -> Drive | None:
     ask = look if shared.deep else Asker(shared.query, silent_why=why or "not asked: quick look")
     who = identify(tree, where, Asker(shared.query) if tells else ask)
     inside = partition_table.look(tree, name, look)
-    # Before the facts are asked for: only what the guard needs may count as not answered.
-    guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.seen)
+    # Before the facts are queried: only what the guard needs may count as unanswered.
+    guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.hotplugs)
     facts = _facts(shared, where, who, inside, ask)
     identity = who.identity
     if why is not None:
@@ -171,9 +171,9 @@ def _look_once(shared: _Scan, name: str) -> Drive | None:
 
 
 def _remembered(shared: _Scan, name: str) -> Asker:
-    """What was asked of this disk before, while its contents cannot have changed since.
+    """Earlier answers of this disk, as long as its contents cannot have changed.
 
-    Quick scans come every few seconds; without this they would keep every disk awake.
+    Quick scans run every few seconds; without this they would keep every disk awake.
     """
     tree = shared.tree
     counts = (tree.text(f"sys/block/{name}/stat") or "").split()
@@ -195,7 +195,7 @@ def _run_on(shared: _Scan, name: str, seq: int | None) -> Running | None:
 
 
 def _neighbour(shared: _Scan, where: Where) -> str | None:
-    """Drives of one enclosure share its bridge: while one is timed, the others keep still."""
+    """Drives of one enclosure share its bridge: while one is timed, the others are not queried."""
     if where.usb is None:
         return None
     for run in shared.runs:
@@ -207,7 +207,7 @@ def _neighbour(shared: _Scan, where: Where) -> str | None:
 def _as_known(
     run: Running | None, why: str, identity: Identity, guard: Guard, facts: dict[str, Fact]
 ) -> tuple[Identity, Guard, dict[str, Fact]]:
-    """For a drive that may not be asked: what its runner wrote down when it began."""
+    """For a drive that must not be queried: what its runner recorded at the start."""
     if guard.state != "protected":
         guard = Guard(LOCKED, why)
     if run is None:
@@ -218,7 +218,7 @@ def _as_known(
         for name in ("serial", "model"):
             value = getattr(identity, name)
             if value is not None:
-                facts[name] = Fact(value, source="read before the run began")
+                facts[name] = Fact(value, source="read before the run started")
     state = run.content.get("guard")
     if guard.state == LOCKED and isinstance(state, dict) and state.get("state"):
         guard = Guard(str(state["state"]), f"a run is on; before it: {state.get('why')}")
@@ -262,7 +262,7 @@ def _facts(
     facts |= _by_transport(tree, where, who, ask, facts)
     facts |= smart_facts
     facts["temperature"] = temperature.ask_temperature(tree, where, ask, who.smart)
-    text = inside.told()
+    text = inside.describe()
     facts["contents"] = (
         Fact.unknown(inside.doubts[0]) if text is None else Fact(text, source="sfdisk, blkid")
     )
@@ -275,16 +275,16 @@ def _facts(
 
 
 def _rotation(tree: Tree, where: Where, who: Identified) -> Fact:
-    """Of SCSI disks the kernel calls everything rotating that does not say otherwise."""
+    """The kernel treats a SCSI disk as rotating unless the disk reports otherwise."""
     if who.words and (turning := ata.rotational(who.words)) is not None:
         return Fact(turning, source=f"{who.words.source}, word 217")
     if (turning := scsi.rotation(tree, where.name)) is not None:
         return Fact(turning, source="VPD B1h")
-    return Fact.unknown("the drive does not tell its rotation rate (the kernel assumes a disk)")
+    return Fact.unknown("the drive does not report its rotation rate (the kernel assumes a disk)")
 
 
 def _no_words_why(where: Where, who: Identified) -> str:
-    """Why ATA facts cannot be had."""
+    """Why ATA facts are not available."""
     if who.words:
         return ""
     if where.usb is not None and who.words.why == "no ATA pass-through":
@@ -295,7 +295,7 @@ def _no_words_why(where: Where, who: Identified) -> str:
 def _by_transport(
     tree: Tree, where: Where, who: Identified, ask: Asker, facts: dict[str, Fact]
 ) -> dict[str, Fact]:
-    """TRIM, write cache, provisioning: who is to be asked depends on the transport."""
+    """TRIM, write cache, provisioning: the source depends on the transport."""
     mode = scsi.provisioning_mode(tree, where)
     if where.transport == "nvme":
         return {**nvme.facts(tree, ask, where.name), "provisioning_mode": mode}
@@ -307,7 +307,7 @@ def _by_transport(
     else:
         hardware = tree.number(f"sys/block/{where.name}/queue/discard_max_hw_bytes")
         own["trim"] = (
-            Fact.unknown("the kernel does not tell")
+            Fact.unknown("the kernel does not report it")
             if hardware is None
             else Fact(hardware > 0, source="sysfs discard_max_hw_bytes")
         )
@@ -334,8 +334,7 @@ def _filesystems(inside: Contents, where: Where, who: Identified, claims: in_use
 
 
 def _with_codes(drives: Sequence[Drive], labels: Mapping[str, str]) -> list[Drive]:
-    """Give each drive its code: the serial where it is the only one and safe to type, else its
-    place."""
+    """Give each drive its code: the serial where it is unique and safe to type, else its place."""
     count = Counter(drive.identity.serial for drive in drives)
     used_codes: set[str] = {PRACTICE_CODE}
     coded = []
@@ -344,7 +343,7 @@ def _with_codes(drives: Sequence[Drive], labels: Mapping[str, str]) -> list[Driv
         if not code:
             code = _code(drive, count)
             if code in used_codes:
-                # Two drives in one place by the kernel's paths: the device number tells them apart.
+                # Two drives in one place by the kernel's paths: add the device number.
                 code = f"{_place(drive.identity)}@{drive.devno}"
             used_codes.add(code)
         coded.append(replace(drive, code=code, label=labels.get(drive.identity.key())))
@@ -352,7 +351,7 @@ def _with_codes(drives: Sequence[Drive], labels: Mapping[str, str]) -> list[Driv
 
 
 def _place(identity: Identity) -> str:
-    """The code of a place. A kernel name may have signs that a shell reads."""
+    """The code of a place. A kernel name may have characters that a shell interprets."""
     return f"port:{_UNSAFE.sub('_', identity.port)}:{identity.lun}"
 
 
@@ -364,17 +363,17 @@ def _code(drive: Drive, count: Mapping[str | None, int]) -> str:
 
 
 def _is_code(serial: str) -> bool:
-    """Whether a serial can be a code: typed, pasted into any shell, put into TOML and addresses
-    without quotes, and read as no option."""
+    """Whether a serial can be a code: typed, pasted into any shell, used in TOML and addresses
+    without quotes, and not taken for an option."""
     begins_well = serial[:1].isalnum() and not serial.startswith("port:")
     return begins_well and _UNSAFE.search(serial) is None
 
 
 def code_of(code: str | None, selector: str, drive: Drive) -> str | None:
-    """What was typed as a code, as the drive's code of today.
+    """The drive's current code for what was typed as its code.
 
-    Until codes were shell-safe, every serial was one: a stored request and a script that name the
-    drive by its serial and type that serial mean the drive that `selector` was resolved to.
+    Before codes were shell-safe, every serial was one: stored requests and scripts that select a
+    drive by its serial and confirm with that serial mean the drive that `selector` selects.
     """
     serial = drive.identity.serial
     if code is not None and serial and code == selector == serial and not _is_code(serial):
@@ -392,9 +391,9 @@ def reidentify(
 ) -> Drive | None:
     """A fresh look at the disk that now has the drive's kernel name; None when there is none.
 
-    Identity, diskseq and guard are new, the other facts those of `drive`. What is found may be
-    another drive: compare `identity` and `diskseq`. `ignore_run`: ask it although a run holds
-    it, for the runner itself.
+    Identity, diskseq and guard are new, the other facts those of `drive`. It may be another
+    drive: compare `identity` and `diskseq`. `ignore_run`: query it although a run holds it, for
+    the runner itself.
     """
     shared = _share(Path("/"), query, hotplugs, home, True, (), of={drive.name})
     if ignore_run:
@@ -412,7 +411,7 @@ def reidentify(
     if asker.silent_why is not None:
         look = asker
     inside = partition_table.look(tree, name, look)
-    guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.seen)
+    guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.hotplugs)
     devno = tree.text(f"sys/block/{name}/dev")
     if devno is None:
         return None
@@ -426,10 +425,10 @@ def reidentify(
 def resolve(
     selector: str, drives: Sequence[Drive], labels: Mapping[str, str] | None = None
 ) -> Drive:
-    """The one drive that `selector` names: /dev path, code, label, port path, or `practice`.
+    """The one drive that `selector` selects: /dev path, code, label, port path, or `practice`.
 
-    BadInput when it names none (with the drives there are) or several (with their codes).
-    `labels` by `Identity.key()` may be given where the drives were scanned without.
+    BadInput when it matches none (lists the drives) or several (lists their codes). `labels` by
+    `Identity.key()`: for drives that were scanned without labels.
     """
     text = selector.strip()
     if text.startswith("/dev/"):
@@ -462,7 +461,7 @@ def resolve(
 def _by_path(text: str, drives: Sequence[Drive]) -> Drive:
     try:
         real = Path(text).resolve()
-        # Asked once here, so that a name which no file can have is told as one.
+        # Checked here, for a clear error about a name that no file can have.
         real.exists()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)

@@ -1,5 +1,5 @@
-"""Lets a drive go after its test: out of the kernel's sight, so that it can be pulled; a USB drive
-also off its port."""
+"""Ejects a drive after its test: stops it and removes it from the kernel, so that it can be pulled
+out; can also power a USB drive off."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchstick.drives.topology import locate
 from benchstick.drives.types import Drive
 from benchstick.errors import BadInput, DriveLost, Refused
 
-# A drive that hangs must not keep its verdict from being kept. Disks take up to 15 s to stop, and
-# the kernel waits for a flush as long.
+# A drive that hangs must not prevent its verdict from being stored. Disks take up to 15 s to stop,
+# and the kernel waits as long for a flush.
 STOP_SECONDS = 60.0
 REMOVE_SECONDS = 60.0
 GONE_SECONDS = 10.0
-# In a process of its own: what hangs in the kernel cannot be ended. What the page cache holds of
-# the drive is written first.
+# In a separate process: a call that hangs in the kernel cannot be cancelled. The page cache of the
+# drive is written first.
 _REMOVE = """
 import os, sys
 try:
@@ -39,8 +39,8 @@ _MASS_STORAGE = "08"
 
 
 def switch(tree: Tree, name: str, *, power_off: bool) -> Path:
-    """The sysfs file that takes disk `name` away when 1 is written to it. BadInput where there is
-    none, or where it would take another disk or an interface in use along.
+    """The sysfs file that removes disk `name` when 1 is written to it. BadInput where there is
+    none, or where it would also remove another disk or an interface in use.
 
     A SCSI disk's `delete` (drivers/scsi/scsi_sysfs.c) leaves the device on its bus: it comes back
     when its host is scanned. A USB device's `remove` (drivers/usb/core/sysfs.c) unbinds it and
@@ -64,12 +64,12 @@ def _alone(tree: Tree, name: str, device: Path, file: str) -> Path:
     """`file` of a device that has no other disk (or CD) below it, and does nothing else."""
     for other in tree.names("sys/block"):
         if other != name and not _LEG.fullmatch(other) and device in _place(tree, other).parents:
-            raise BadInput(f"{name}: {other} is on the same device and would go along")
+            raise BadInput(f"{name}: {other} is on the same device and would be removed too")
     for child in tree.names(device):
         kind = tree.text(device / child / "bInterfaceClass")
         used = tree.link_name(device / child / "driver")
         if kind not in (None, _MASS_STORAGE) and used is not None:
-            raise BadInput(f"{name}: the same device is in use by {used}, which would go along")
+            raise BadInput(f"{name}: the same device is in use by {used}, which would stop")
     path = tree.path(device / file)
     if not path.exists():
         raise BadInput(f"{name}: {device / file} is not there; pull the drive")
@@ -86,14 +86,14 @@ def _place(tree: Tree, name: str) -> Path:
 def let_go(
     drive: Drive, *, power_off: bool, hotplugs: Collection[int] = (), home: Path | None = None
 ) -> None:
-    """Flush the drive, stop it, and take it away. Nothing is taken away that the guard would not
-    let a run write: Refused for a drive that is not free, mounted, in use by another run or
-    program, or another one; Refused as well when it is still there after. BadInput where there is
-    no way, DriveLost when it is gone or does not answer in time."""
+    """Flush the drive, stop it, and remove it. Only a drive that a run might write is removed:
+    Refused for a drive that is not free, mounted, in use by another run or program, or another
+    one; Refused as well when it is still there afterwards. BadInput where there is no way to
+    remove it, DriveLost when it is gone or does not answer in time."""
     path = switch(Tree(), drive.name, power_off=power_off)
     with guard.hold(drive, destructive=False, hotplugs=hotplugs, home=home) as hold:
         hold.check_before_write()
-        # Nobody mounts it from here on.
+        # From here on nobody can mount it.
         with hold.exclusive():
             if drive.name.startswith("sd"):
                 _stop(drive)
@@ -102,9 +102,9 @@ def let_go(
 
 
 def _stop(drive: Drive) -> None:
-    """Have a SCSI, SATA or USB disk write what it holds and stop: heads are parked, an SSD counts
-    no unsafe shutdown. The kernel flushes only a cache that it knows of, and since 6.6 stops no
-    disk that is deleted. Bridges that know neither command refuse them: that is no error."""
+    """Flush and stop a SCSI, SATA or USB disk: it parks its heads, and an SSD counts no unsafe
+    shutdown. The kernel flushes only a cache that it knows of, and since 6.6 does not stop a disk
+    that is deleted. A bridge that knows neither command rejects them: that is no error."""
     for argv in (("sg_sync", drive.path), ("sg_start", "--readonly", "--stop", drive.path)):
         if subprocesses.run(argv, timeout=STOP_SECONDS).timed_out:
             raise DriveLost(f"{drive.code}: does not answer {argv[0]} within {STOP_SECONDS:.0f} s")
@@ -114,7 +114,7 @@ def _remove(drive: Drive, path: Path) -> None:
     argv = (sys.executable, "-I", "-S", "-c", _REMOVE, drive.path, str(path))
     result = subprocesses.run(argv, timeout=REMOVE_SECONDS)
     if result.timed_out:
-        raise DriveLost(f"{drive.code}: is not let go by the kernel within {REMOVE_SECONDS:.0f} s")
+        raise DriveLost(f"{drive.code}: the kernel did not remove it within {REMOVE_SECONDS:.0f} s")
     if result.exit_code != 0:
         if not path.exists():
             raise DriveLost(f"{drive.code}: the drive went away")
@@ -122,11 +122,11 @@ def _remove(drive: Drive, path: Path) -> None:
 
 
 def _wait_until_gone(drive: Drive) -> None:
-    """A name may be given again at once, to another disk."""
+    """The kernel may reuse the name at once for another disk."""
     tree, deadline = Tree(), time.monotonic() + GONE_SECONDS
     while tree.exists(f"sys/block/{drive.name}"):
         if drive.diskseq is not None and diskseq(tree, drive.name) != drive.diskseq:
             return
         if time.monotonic() > deadline:
-            raise Refused(f"{drive.code}: was told to go, and is still there; do not pull it yet")
+            raise Refused(f"{drive.code}: was ejected but is still there; do not pull it yet")
         time.sleep(0.1)

@@ -1,6 +1,6 @@
-"""Drives that the kernel itself gives to others: SCSI and NVMe targets, USB gadgets.
+"""Drives that the kernel exports: SCSI and NVMe targets, USB gadgets.
 
-These are set up in configfs. The kernel holds the drive without any process, and some of them
+They are set up in configfs. The kernel holds the drive without any process, and in some cases
 without exclusive use, so that neither /proc nor an exclusive open shows it.
 """
 

@@ -1,4 +1,4 @@
-"""Which filesystems can this host make and mount? Kernel drivers only, never FUSE for a figure."""
+"""The filesystems that this host can make and mount. Kernel drivers only: no FUSE in a result."""
 
 from __future__ import annotations
 

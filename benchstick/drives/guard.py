@@ -1,8 +1,8 @@
-"""Holds a drive for a run, and refuses: the rules of docs/guard.md.
+"""Holds a drive for a run, or refuses, by the rules of docs/guard.md.
 
-`hold` is the only way to a drive that a run may write. It checks the codes that were typed, looks
-at the drive afresh, and keeps a read-only descriptor with `flock(LOCK_EX)` (udev leaves the drive
-alone, the kernel cannot give its name to another) and the lock file of `locks.py`.
+A run may write a drive only through `hold`. It checks the typed codes, looks at the drive again,
+and keeps a read-only descriptor with `flock(LOCK_EX)` (udev ignores the drive, the kernel cannot
+reuse its name) and the lock file of `locks.py`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from benchstick.errors import DriveLost, Refused
 
 __all__ = ["FREE", "LOCKED", "PROTECTED", "Hold", "hold", "is_locked", "judge"]
 
-# udev holds a shared flock while it looks at a drive after each event, on a slow stick for many
-# seconds; a run holds for good, and is told at once by its lock file.
+# udev holds a shared flock while it probes a drive after each event, on a slow stick for many
+# seconds. A run holds the drive throughout; its lock file shows this at once.
 _FLOCK_PATIENCE_SECONDS = 20.0
 _DEAD_STATES = {"offline", "transport-offline", "cancel", "deleted"}
 
@@ -68,7 +68,7 @@ class Hold:
         self.close()
 
     def close(self) -> None:
-        """Let the drive go. May be called twice."""
+        """Release the drive. May be called twice."""
         if self._fd >= 0:
             if self._stopped:
                 medium.drop_cache(self._fd)
@@ -100,20 +100,20 @@ class Hold:
         return self._changed
 
     def lose_medium(self, why: str) -> DriveLost:
-        """Another medium is in the drive: nothing more may reach it, write-back included."""
+        """Another medium is in the drive: stop all writes to it, write-back included."""
         with self._stopping:
             if self._changed is None:
                 self._changed = why
-                # The held descriptor keeps the name, so this is still the drive that was held.
+                # The open descriptor keeps the name, so this is still the same drive.
                 self._stopped = medium.stop_writes(self.drive.name)
         outcome = "nothing more was written" if self._is_written else "nothing was written"
         return DriveLost(f"{_who(self.drive)}: {self._changed}; {outcome}")
 
     def check_medium(self) -> None:
-        """Ask the device whether the medium is still the one that was chosen: by size and disk
-        sequence, as the bench's own writes change the content. DriveLost when it is not.
+        """Check with the device that the medium is still the chosen one: by size and disk sequence,
+        as the bench's own writes change the content. DriveLost when it is not.
 
-        Sends a command to the drive, so never to be called while the drive is timed.
+        Sends a command to the drive: do not call it while the drive is timed.
         """
         self._check_there("nothing more was written" if self._is_written else "nothing was written")
         token = self.drive.medium
@@ -132,13 +132,13 @@ class Hold:
         asks_drive: bool = True,
         writes: bool = True,
     ) -> None:
-        """To be called before each destructive step. Refused or DriveLost, with the reason.
+        """Call this before each destructive step. Refused or DriveLost, with the reason.
 
         Before the first write the medium's content is compared as well. `writes` False: the step
         itself writes nothing yet, so that the next check is still the one before the first write.
 
-        `asks_drive` False leaves out the questions to the drive itself, for steps that follow each
-        other without a pause: the held descriptor, the node and diskseq are still compared.
+        `asks_drive` False leaves out the queries to the drive itself, for steps that follow each
+        other without a pause: the open descriptor, the node and diskseq are still compared.
 
         `mounted_by_bench`: the bench has the drive mounted itself, which makes it busy; only the
         exclusive probe is then left out.
@@ -146,7 +146,7 @@ class Hold:
         drive, tree = self.drive, Tree()
         self.check_same()
         self.check_medium()
-        # The question may have made the kernel notice another medium.
+        # The query may have made the kernel notice another medium.
         self._check_there("nothing was written")
         first = not self._is_written
         if first or not (mounted_by_bench or self._exclusive_depth):
@@ -165,13 +165,13 @@ class Hold:
                 f"({_difference_of(drive.identity, identity) or 'it was replugged since'}): "
                 "nothing was written, choose the drive again"
             )
-        # The questions above open the node, which is when the kernel notices another medium.
+        # The queries above open the node, and the kernel notices another medium at an open.
         self.check_same()
         self._is_written = self._is_written or writes
 
     def check_same(self, *, is_writing: bool = False) -> None:
-        """The part of `check_before_write` that opens nothing, for the middle of a step, which
-        has `begun` to write then.
+        """The part of `check_before_write` that opens nothing, for the middle of a step.
+        `is_writing`: the step has already written.
 
         The node, the name and the held descriptor must still be one and the same disk, and
         nobody may have mounted it.
@@ -185,15 +185,15 @@ class Hold:
             raise DriveLost(f"{drive.path}: {error.strerror}; the drive is gone") from error
         device = os.fstat(self._fd).st_rdev
         if node != device:
-            raise Refused(f"{drive.path} became another device since the run began: {outcome}")
+            raise Refused(f"{drive.path} became another device since the run started: {outcome}")
         if drive.diskseq is not None and medium.sequence(self._fd) not in (None, drive.diskseq):
-            raise DriveLost(f"{_who(drive)} was replaced since the run began: {outcome}")
+            raise DriveLost(f"{_who(drive)} was replaced since the run started: {outcome}")
         reasons = in_use.read(Tree(), {drive.name}).reasons.get(drive.name)
         if reasons:
             raise Refused(f"{_who(drive)} is protected: {'; '.join(reasons)}; {outcome}")
 
     def _check_there(self, outcome: str) -> None:
-        """By what the kernel knows, without a question to the drive."""
+        """By what the kernel knows, without a query to the drive."""
         if self._changed is not None:
             raise self.lose_medium(self._changed)
         if self.alive():
@@ -203,7 +203,7 @@ class Hold:
             seq = diskseq(tree, drive.name)
             if seq is not None and seq != drive.diskseq:
                 raise self.lose_medium("its medium was changed")
-        raise DriveLost(f"{_who(drive)} is gone or was replaced since the run began: {outcome}")
+        raise DriveLost(f"{_who(drive)} is gone or was replaced since the run started: {outcome}")
 
     def _probe(self, *, compares: bool, may_be_busy: bool) -> None:
         """EBUSY means that the kernel uses the drive, whatever mountinfo says. `compares`: the
@@ -277,7 +277,7 @@ def hold(
     """Take `drive` for a run that writes to it.
 
     `erase` is the code typed back, needed when `destructive`; `unlock` the code typed to unlock a
-    locked drive. `seen` as in `scan`. Refused (exit 3) for a wrong or missing code, a protected
+    locked drive. `hotplugs` as in `scan`. Refused (exit 3) for a wrong or missing code, a protected
     drive, a locked one without `unlock`, a second run, another drive in its place; DriveLost when
     it is gone. `over_stick`: a bench stick that is not in use may be written, which is otherwise
     protected; for the program that writes sticks, and for no run.
@@ -395,7 +395,7 @@ def _lock_file(drive: Drive) -> int:
         raise Refused(f"{path}: {error.strerror}: no lock, so no run on this drive") from error
     if fd is None:
         raise _second_run(drive)
-    # Written at once, so that a scan from now on does not ask the drive anything.
+    # Written at once: from now on a scan does not query the drive.
     locks.write(fd, _content(drive))
     return fd
 
@@ -414,7 +414,7 @@ def _content(drive: Drive) -> dict[str, object]:
 def _fresh(
     drive: Drive, fd: int, hotplugs: Collection[int], home: Path | None, query: Query
 ) -> Drive:
-    """Look again, now that nobody can take the name away; the same drive or an error."""
+    """Look again, now that the name cannot be reused; the same drive or an error."""
     fresh = reidentify(drive, query=query, hotplugs=hotplugs, home=home, ignore_run=True)
     if fresh is not None and fresh.guard.retry:
         fresh = reidentify(
@@ -424,7 +424,7 @@ def _fresh(
         # An identity that could not be read is not another drive.
         _check_guard(fresh, None, False, query)
     if fresh is None:
-        raise DriveLost(f"{_who(drive)} is gone: plug it in again and choose it anew")
+        raise DriveLost(f"{_who(drive)} is gone: plug it in again and choose it again")
     if fresh.diskseq != drive.diskseq or not fresh.identity.matches(drive.identity):
         raise Refused(
             f"{drive.path} is not the drive that was chosen "

@@ -1,7 +1,7 @@
-"""May this drive be written? The rules of docs/guard.md.
+"""Whether a drive may be written, by the rules of docs/guard.md.
 
-Protected beats locked beats free. What cannot be told locks: never the other way round. A drive
-that did not answer in time is locked, and no code unlocks it: it is looked at again (`retry`).
+Protected overrides locked, locked overrides free. Whatever is unknown locks the drive. A drive
+that did not answer in time is locked, and no code unlocks it: it is checked again (`retry`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchstick.drives.types import Guard
 
 FREE, LOCKED, PROTECTED = "free", "locked", "protected"
 STICK_WHY = "is the stick's own"
-# systems.findings explains itself; more than this many reasons do not help anybody.
+# More reasons than these do not help.
 _MOST_REASONS = 4
 
 
@@ -27,7 +27,7 @@ def judge(
     *,
     seen_plugged: bool,
 ) -> Guard:
-    """The guard state of a drive and a sentence that names what was found.
+    """The guard state of a drive, with a sentence that states why.
 
     `seen_plugged`: the running agent saw this very disk (by diskseq) being plugged in.
     """
@@ -37,7 +37,7 @@ def judge(
     if protected:
         return Guard(PROTECTED, _sentence(protected))
     if where.transport == "virtual":
-        # Its contents are the bench's own; what uses it was looked at above.
+        # Its contents are the bench's own; its users were checked above.
         return Guard(FREE, "the practice drive, a file in the bench's own folder")
     locked = []
     if not where.external and not seen_plugged:
@@ -46,16 +46,16 @@ def judge(
     locked += claims.doubts
     locked += os_detection.findings(contents, where.name, ask)
     if ask.timed_out:
-        # Nobody knows what is on it: a code cannot stand in for an answer that is still to come.
+        # Its contents are unknown: a code cannot replace a pending answer.
         return Guard(LOCKED, f"{NOT_ANSWERING}: {ask.silent_why}", retry=True)
     if locked:
         return Guard(LOCKED, _sentence(locked))
-    how = where.external_why if where.external else "it was plugged in while the bench watched"
+    how = where.external_why if where.external else "it was plugged in while the agent was running"
     return Guard(FREE, f"{how}; not in use, and no system found on it")
 
 
 def is_stick(contents: Contents) -> bool:
-    """Does it carry a bench stick's own partition UUIDs?"""
+    """Whether it has a bench stick's own partition UUIDs."""
     return any(part.partuuid.lower() in STICK_PARTUUIDS for part in contents.partitions)
 
 

@@ -21,8 +21,8 @@ from benchstick.drives.sysfs import Tree
 # linux/proc_ns.h: PROC_PID_INIT_INO, the number of the first namespace of processes.
 _FIRST_PIDS = "pid:[4026531836]"
 _O_PATH = 0o10000000
-# A process that hangs in the kernel can hang who reads its `maps`.
-# An emulated CPU takes seconds for it beside other work.
+# A process that hangs in the kernel can block a reader of its `maps`.
+# An emulated CPU takes seconds for it under load.
 _WALK_SECONDS = 30.0
 # smartctl and sg tools open a drive for writing for a moment. What stays longer counts.
 _MOMENT_SECONDS = 1.5
@@ -96,7 +96,7 @@ def walk(tree: Tree) -> Walk:
 
 
 def lasting(tree: Tree, candidates: list[Opened]) -> list[Opened]:
-    """Those of `found` that are still there after a moment."""
+    """Those of `candidates` that are still there after a moment."""
     _lasting.intersection_update(candidates)
     fresh = [one for one in candidates if one not in _lasting]
     until = time.monotonic() + (_MOMENT_SECONDS if tree.live else 0.0)
@@ -248,7 +248,7 @@ def _descriptors(
     here = f"proc/{pid}"
     folders = ["fd"]
     if not (names := _list(tree, f"{here}/fd")):
-        # A kernel thread, or a first thread that has ended while others go on.
+        # A kernel thread, or a first thread that has exited while others still run.
         threads = tree.names(f"{here}/task")
         folders = [f"task/{one}/fd" for one in threads if one != str(pid)]
     entries = []

@@ -1,4 +1,4 @@
-"""Plug and unplug events. Kernel uevents are only a nudge: the truth is a rescan of sysfs."""
+"""Plug and unplug events. A kernel uevent only triggers a rescan of sysfs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Event:
-    """`kind` is `plug` or `unplug`; `diskseq` tells one disk from the next of the same name."""
+    """`kind` is `plug` or `unplug`; `diskseq` distinguishes disks of the same name."""
 
     kind: str
     name: str
@@ -37,7 +37,7 @@ def present(tree: Tree | None = None) -> dict[str, int | None]:
 
 
 def changes(before: dict[str, int | None], after: dict[str, int | None]) -> list[Event]:
-    """What happened between two looks; another disk under the same name is both events."""
+    """The events between two scans; another disk under the same name is both events."""
     unplugs = [Event("unplug", n, s) for n, s in before.items() if (n, s) not in after.items()]
     come = [Event("plug", n, s) for n, s in after.items() if (n, s) not in before.items()]
     return unplugs + come
@@ -66,7 +66,7 @@ def watch(
 
 
 class _Nudges:
-    """The netlink socket, or nothing where it cannot be had (then the interval alone counts)."""
+    """The netlink socket, or nothing where it is not available (then only the interval counts)."""
 
     def __init__(self, link: socket.socket | None) -> None:
         self.link = link

@@ -1,7 +1,7 @@
-"""Who is this drive? Serial and model inside the bridge where they can be read, else the bridge's.
+"""A drive's identity: serial and model inside the bridge where they can be read, else the bridge's.
 
-Order for a serial: the drive's own word (IDENTIFY, NVMe, smartctl through the bridge), the SCSI
-unit serial (VPD 80h), the USB device's. Never udev's ID_SERIAL, which invents one.
+Order for a serial: the drive's own (IDENTIFY, NVMe, smartctl through the bridge), the SCSI unit
+serial (VPD 80h), the USB device's. Never udev's ID_SERIAL, as udev may invent it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_PASS_THROUGH = "behind this bridge: no ATA pass-through"
 
 @dataclass(frozen=True)
 class Identified:
-    """The identity, with the answers that it was read from, for the facts to use again."""
+    """The identity, and the answers it was read from, which the facts use again."""
 
     identity: Identity
     words: ata.Words
@@ -43,7 +43,7 @@ def clean(text: str | None) -> str | None:
 
 
 def identify(tree: Tree, where: Where, ask: Asker) -> Identified:
-    """Read the identity of one drive. Asks the drive itself where its transport allows it."""
+    """Read the identity of one drive. Queries the drive itself where its transport allows it."""
     if where.transport == "nvme":
         return _nvme(tree, where, ask)
     if where.transport in ("sata", "usb-uas", "usb-bot", "scsi"):
@@ -52,10 +52,10 @@ def identify(tree: Tree, where: Where, ask: Asker) -> Identified:
 
 
 def again(tree: Tree, where: Where, drive: Drive, query: Query) -> tuple[Identity, Asker]:
-    """The identity once more, asking only what told it the first time.
+    """Read the identity again, from the sources of the first time only.
 
-    That makes the look before each destructive step cheap. A source that answers otherwise now,
-    or not at all, gives another identity: the drive is then not written.
+    This keeps the check before each destructive step cheap. A source that gives another answer,
+    or none, gives another identity: the drive is then not written.
     """
     sources = [drive.facts[name].source for name in ("serial", "model") if name in drive.facts]
     tools = {tool for tool in _IDENTITY_TOOLS if any(tool in source for source in sources)}
@@ -79,8 +79,8 @@ def _build(
     firmwares: list[tuple[str | None, str]],
     vendor: Fact,
 ) -> Identified:
-    serial = _first(serials, "the drive tells no serial")
-    model = _first(models, "the drive tells no model")
+    serial = _first(serials, "the drive reports no serial")
+    model = _first(models, "the drive reports no model")
     usb = where.usb
     bridge = None
     if usb is not None:
@@ -96,7 +96,7 @@ def _build(
         port=where.port,
         lun=where.lun,
     )
-    firmware = _first(firmwares, "the drive tells no firmware version")
+    firmware = _first(firmwares, "the drive reports no firmware version")
     return Identified(identity, words, reply, serial, model, vendor, firmware)
 
 
@@ -159,7 +159,7 @@ def _scsi(tree: Tree, where: Where, ask: Asker) -> Identified:
     maker = tree.text(where.usb / "manufacturer") if where.usb is not None else None
     vendor_fact = _first(
         [(vendor if vendor != "ATA" else None, "INQUIRY"), (maker, "USB device")],
-        "ATA drives tell no vendor apart from the model",
+        "ATA drives report no vendor apart from the model",
     )
     return _build(tree, where, words, reply, serials, models, firmwares, vendor_fact)
 
@@ -174,7 +174,7 @@ def _scsi_model(vendor: str, model: str) -> str:
 def _refuse_ata(where: Where, reply: smart.Smart, fragile: str | None, vendor: str) -> str | None:
     """Why this drive is not sent ATA commands, None when it is."""
     if reply.is_nvme:
-        # Some bridges make up an ATA identity for the NVMe drive that they carry.
+        # Some bridges invent an ATA identity for the NVMe drive behind them.
         return "an NVMe drive is behind this bridge"
     if where.transport == "scsi" and vendor != "ATA":
         return "a SCSI drive"
@@ -182,7 +182,7 @@ def _refuse_ata(where: Where, reply: smart.Smart, fragile: str | None, vendor: s
 
 
 def _plain(tree: Tree, where: Where) -> Identified:
-    """virtio, mmc, null_blk, dm, the practice drive: what sysfs says, no commands."""
+    """virtio, mmc, null_blk, dm, the practice drive: from sysfs, no commands."""
     here = f"sys/block/{where.name}"
     kinds = {
         "virtual": "Benchstick practice drive",
@@ -212,7 +212,7 @@ def _plain(tree: Tree, where: Where) -> Identified:
         [] if where.transport == "virtual" else serials,
         models,
         firmwares,
-        Fact.unknown(f"a {where.transport} drive tells no vendor"),
+        Fact.unknown(f"a {where.transport} drive reports no vendor"),
     )
 
 

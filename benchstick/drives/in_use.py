@@ -1,4 +1,4 @@
-"""Which drives does the running system use? Mounts, swap, LVM, RAID, bcache, dm, the boot drive.
+"""The drives that the running system uses: mounts, swap, LVM, RAID, bcache, dm, the boot drive.
 
 Climbs from what is mounted down to the disks (`slaves`, partitions, loop devices over a disk) and
 from each disk up (`holders`), so that a mount over dm over RAID over a partition protects every
@@ -96,10 +96,10 @@ def read(tree: Tree, of: Collection[str] | None = None) -> Claims:
     _btrfs(tree, claims)
     _stacked(tree, claims)
     second_paths = twins.find(tree, disk_names(tree))
-    wanted = None
+    selected = None
     if of is not None:
-        wanted = {*of, *(twin.name for name in of for twin in second_paths.get(name, ()))}
-    _opened(tree, claims, walk, runners, wanted)
+        selected = {*of, *(twin.name for name in of for twin in second_paths.get(name, ()))}
+    _opened(tree, claims, walk, runners, selected)
     _exported(tree, claims, by_devno)
     _boot_paths(tree, claims)
     _second_paths(claims, second_paths)
@@ -117,7 +117,7 @@ def _runners(tree: Tree) -> dict[str, set[int]]:
 
 
 def disks_below(tree: Tree, name: str) -> set[str]:
-    """The whole disks that block device `name` stands on, itself included when it is one."""
+    """The whole disks below block device `name`, itself included when it is one."""
     disks: set[str] = set()
     _descend(tree, name, disks, set())
     return disks
@@ -205,7 +205,7 @@ def _mounted(tree: Tree, claims: Claims, by_devno: dict[str, str]) -> None:
     for file in ("proc/self/mountinfo", "proc/1/mountinfo"):
         lines |= dict.fromkeys(parse_mountinfo(tree.text(file) or ""))
     for devno, point, fs, source in lines:
-        # btrfs and overlays have numbers of their own: there the source tells.
+        # btrfs and overlays have their own numbers: use the source.
         name = by_devno.get(devno) or _name_of_node(tree, source)
         if name is None:
             continue
@@ -264,17 +264,17 @@ def _opened(
     claims: Claims,
     walk: holders.Walk,
     runners: dict[str, set[int]],
-    wanted: set[str] | None,
+    selected: set[str] | None,
 ) -> None:
     """Descriptors and mappings of other programs: writing protects, reading is kept apart.
 
-    Only those of the `wanted` disks, of all disks for None.
+    Only those of the `selected` disks; None: of all disks.
     """
     disks = {node: _disks_of(tree, node.blocks) for node in {one.node for one in walk.opened}}
     foreign = [
         one
         for one in walk.opened
-        if (wanted is None or disks[one.node] & wanted)
+        if (selected is None or disks[one.node] & selected)
         and not holders.is_of_bench(
             tree, one, {pid for disk in disks[one.node] for pid in runners.get(disk, ())}
         )

@@ -1,10 +1,9 @@
 """The lock that a run holds on its drive, as a file under `/run/benchstick/drives/`.
 
-Open-file-description locks (fcntl), because asking whether one is held (`F_OFD_GETLK`) does not
-take it: a scan can look at any moment without getting in a runner's way. The kernel frees them
-when the runner dies, however it dies. The file's text tells other processes what they must know
-about a drive that may not be asked anything: its identity, guard state and facts of the moment
-the run began.
+Open-file-description locks (fcntl): testing for one (`F_OFD_GETLK`) does not take it, so a scan
+can test at any time without disturbing a runner. The kernel releases them however the runner ends.
+The file's text has the identity, guard state and facts of the drive at the start of the run, for
+other processes, which must not query the drive.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _FLOCK = "hhqqi4x"
 
 
 def lock_path(identity: Identity) -> Path:
-    """One file for each drive in its place; names made safe, told apart by a digest."""
+    """One file for each drive in its place; names made safe and unique by a digest."""
     text = json.dumps(identity.to_json(), sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", identity.serial or f"port-{identity.port}")[:64]
@@ -70,7 +69,7 @@ def _request(kind: int) -> bytes:
 
 @dataclass(frozen=True)
 class Running:
-    """A run that is on: the drive's kernel name, its number, and what was known at its start."""
+    """A run in progress: the drive's kernel name, its number, and what was known at its start."""
 
     name: str
     diskseq: int | None

@@ -1,4 +1,4 @@
-"""Loop devices: what they stand on, and which one is the practice drive.
+"""Loop devices: what backs them, and which one is the practice drive.
 
 The practice drive is only the loop device whose file lies in the bench's own folder.
 """
@@ -24,7 +24,7 @@ _INFO_BYTES = 232
 
 @dataclass(frozen=True)
 class Backing:
-    """What a loop device stands on, by number: the file, or the block device whose node it is."""
+    """What backs a loop device, by number: the file, or the block device whose node it is."""
 
     device: int
     inode: int
@@ -48,7 +48,7 @@ def backing(tree: Tree, name: str) -> Backing | None:
 
 
 def backing_block(tree: Tree, name: str) -> str | None:
-    """The block device that the loop device stands on, by number. None for a loop device over a
+    """The block device that backs the loop device, by number. None for a loop device over a
     file, and where the kernel does not answer."""
     info = backing(tree, name)
     return None if info is None else nodes.block_name(tree, info.block)

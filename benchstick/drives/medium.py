@@ -93,7 +93,7 @@ def ask(path: str) -> Token:
     the bench asks once more itself, for readers that the kernel does not take for one. DriveLost
     when the device reports a change, holds no medium, or does not answer.
     """
-    # A device that hangs, hangs the thread that asks it.
+    # A device that hangs blocks the thread that queries it.
     result: list[Token | Exception] = []
 
     def put_question() -> None:

@@ -34,7 +34,7 @@ def controller(tree: Tree, name: str) -> Path:
 
 
 def identify(ask: Asker, name: str) -> dict[str, Any]:
-    """Identify Controller as nvme-cli prints it; empty when it cannot be had."""
+    """Identify Controller as nvme-cli prints it; empty when not available."""
     answer = ask("nvme", "id-ctrl", f"/dev/{name}", "-o", "json")
     try:
         document = json.loads(answer.text) if answer.exit_code == 0 else {}
@@ -50,7 +50,7 @@ _FROM_CONTROLLER = ("trim", "opal", "write_cache", "sanitize", "format", "format
 
 
 def facts(tree: Tree, ask: Asker, name: str) -> dict[str, Fact]:
-    """TRIM, write cache, security, what can purge it; ATA's features say that they are ATA's."""
+    """TRIM, write cache, security, erase methods; ATA's features are marked as such."""
     facts = {feature: Fact.unknown(NOT_ATA) for feature in _ATA}
     facts["smart"] = Fact("supported", source="every NVMe drive keeps the health log")
     document = identify(ask, name)
@@ -72,8 +72,8 @@ def facts(tree: Tree, ask: Asker, name: str) -> dict[str, Fact]:
 
 
 def reach(tree: Tree, ask: Asker, name: str) -> dict[str, Fact]:
-    """Of `facts` those that tell what Format and Sanitize would erase, and of how many
-    namespaces: to be asked again right before."""
+    """Of `facts` those that show what Format and Sanitize would erase, and of how many namespaces:
+    to be queried again right before."""
     document = identify(ask, name)
     if not document:
         why = ask.why_not(ask("nvme", "id-ctrl", f"/dev/{name}", "-o", "json"))
@@ -111,7 +111,7 @@ def _format(ask: Asker, name: str, oacs: int, fna: int) -> dict[str, Fact]:
 
 
 def _sanitize(ask: Asker, name: str, sanicap: int) -> dict[str, Fact]:
-    """What Sanitize can do, how the last one ended, and how long the drive says one takes."""
+    """What Sanitize can do, how the last one ended, and the drive's estimate of its duration."""
     facts = {"sanitize": _sanitize_actions(sanicap)}
     if not facts["sanitize"].value:
         return facts
@@ -122,7 +122,7 @@ def _sanitize(ask: Asker, name: str, sanicap: int) -> dict[str, Fact]:
         return facts | {"sanitize_state": Fact.unknown(ask.why_not(answer))}
     facts["sanitize_state"] = Fact(log.word, source="sanitize-log")
     if log.status == sanitize_commands.FAILED and _reads(ask, name):
-        # The log tells of the last sanitize, also when its failure was left since.
+        # The log shows the last sanitize, also after its failure was cleared.
         facts["sanitize_state"] = Fact("failed, left since", source="sanitize-log, a read")
     for action, fact in (
         (sanitize_commands.BLOCK_ERASE, "sanitize_block_time"),
@@ -130,7 +130,7 @@ def _sanitize(ask: Asker, name: str, sanicap: int) -> dict[str, Fact]:
     ):
         seconds = log.seconds.get(action)
         facts[fact] = (
-            Fact.unknown("the drive does not tell how long it takes")
+            Fact.unknown("the drive does not report how long it takes")
             if seconds is None
             else Fact(seconds, "s", "sanitize-log")
         )

@@ -1,7 +1,7 @@
-"""Is somebody's system on this drive? Told by partition types, signatures, labels, names of files.
+"""Finds an operating system on a drive: by partition types, signatures, labels, names of files.
 
-Looks into filesystems only with tools that cannot write: `debugfs -c`, `ntfsls`. Every sentence
-returned locks the drive. A filesystem that cannot be looked into locks it as well.
+Looks into filesystems only with tools that cannot write: `debugfs -c`, `ntfsls`. Every reason
+returned locks the drive. A filesystem that cannot be read locks it as well.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _linux(place: str, part: Partition | None, name: str, ask: Asker) -> str:
             return f"{place} is a Linux root (/etc/{min(etc & _LINUX_ETC)})"
     if {"usr", "bin"} <= root or {"usr", "sbin"} <= root or {"lib", "bin"} <= root:
         return f"{place} is a Linux root (/usr, /bin)"
-    # A separate /home, /var or /usr is part of somebody's system as well; /usr and /var tell.
+    # A separate /home, /var or /usr is part of a system as well.
     if {"lib", "log", "cache"} <= root or {"bin", "sbin", "share"} <= root:
         return f"{place} is part of a Linux system"
     return _FOUND_NOTHING

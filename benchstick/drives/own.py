@@ -1,9 +1,9 @@
-"""Marks the tools that the bench starts, so that the guard can tell them from other programs.
+"""Marks the tools that the bench starts, so that the guard recognises them.
 
 Each tool gets an environment variable with a random token. The token is in a file that only root
 can read; all processes of one bench share it. A child of a tool inherits the variable, a program
-that somebody else starts does not have it. A tool that outlives a killed run keeps it: it dies by
-its parent-death signal, and the recovery ends its cgroup.
+that someone else starts does not have it. A tool that outlives a killed run keeps it: its
+parent-death signal kills it, and the recovery ends its cgroup.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _token() -> str:
             with contextlib.suppress(FileExistsError):
                 os.link(fresh, path)
             fresh.unlink()
-        # A file of another user is not believed: its owner would know the token.
+        # A file of another user is not used: its owner would know the token.
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             status = os.fstat(fd)

@@ -1,6 +1,6 @@
 """What is on a drive: partition table, partitions, signatures. Read only, never by mounting.
 
-`sfdisk -J` tells the table, `blkid -p` probes the whole disk and every partition by offset, so
+`sfdisk -J` reads the table, `blkid -p` probes the whole disk and every partition by offset, so
 partitions that the kernel does not show are looked into as well. An answer that cannot be trusted
 (error, timeout, unreadable sectors, two signatures in one place) goes into `doubts`: the guard
 locks a drive on any of them.
@@ -18,7 +18,7 @@ from benchstick.drives.medium import Token
 from benchstick.drives.sysfs import Tree, capacity, partition_names
 
 # blkid's exit codes: 0 found, 2 nothing found, 8 several signatures contradict each other.
-_FOUND, _NOTHING, _AMBIVALENT = 0, 2, 8
+_SUCCESS, _NOTHING, _AMBIVALENT = 0, 2, 8
 _MOST_PARTITIONS = 128
 _READ_BYTES = 1 << 20
 # MBR types that only hold other partitions.
@@ -55,8 +55,8 @@ class Partition:
 
 @dataclass(frozen=True)
 class Contents:
-    """All of it. `exclusive`: `ok`, `busy` (the kernel uses the drive), or what went wrong.
-    `has_data`: in its first and last MiB are bytes that are neither 00 nor FF."""
+    """All of it. `exclusive`: `ok`, `busy` (the kernel uses the drive), or the error.
+    `has_data`: its first and last MiB have bytes other than 00 and FF."""
 
     table: str = ""
     whole: Signature = field(default_factory=Signature)
@@ -66,7 +66,7 @@ class Contents:
     has_data: bool = False
     medium: Token | None = None
 
-    def told(self) -> str | None:
+    def describe(self) -> str | None:
         """What is on the drive, in a few words: `nothing` where no table, no signature and no data
         was found at its ends; None where it is not known. `blank.py` reads more of the drive."""
         if self.doubts:
@@ -247,9 +247,9 @@ def _signature(
     place = "the whole drive" if part is None else f"partition {part.number}"
     if answer.exit_code == _AMBIVALENT:
         doubts.append(f"{place} holds several signatures that contradict each other")
-    elif answer.exit_code not in (_FOUND, _NOTHING):
+    elif answer.exit_code not in (_SUCCESS, _NOTHING):
         doubts.append(f"{place} could not be probed: {ask.why_not(answer)}")
-    if answer.exit_code == _FOUND:
+    if answer.exit_code == _SUCCESS:
         return parse_blkid(answer.text), False
     return Signature(), answer.exit_code == _NOTHING
 

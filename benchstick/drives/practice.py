@@ -1,4 +1,4 @@
-"""The practice drive: a sparse file in the bench's own folder on a loop device of its own."""
+"""The practice drive: a sparse file in the bench's own folder, on a loop device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ensure(home: Path | None = None, *, run: Callable[..., Finished] = subproces
     """The practice drive, made and attached where needed.
 
     At least 4 GiB and at most a quarter of the space free for it; BadInput with the numbers when
-    that cannot be, or when no loop device can be had.
+    there is less, or when no loop device is available.
     """
     image = loops.practice_file(home)
     _folder(image.parent)
@@ -106,7 +106,7 @@ def _file(image: Path) -> None:
     try:
         fd = os.open(image, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise BadInput(f"{image}: {error.strerror}: remove it, the bench makes it anew") from error
+        raise BadInput(f"{image}: {error.strerror}: remove it to have it created again") from error
     try:
         os.fchmod(fd, 0o600)
         status = os.fstat(fd)
@@ -130,6 +130,6 @@ def _attach(image: Path, run: Callable[..., Finished]) -> None:
             "the kernel needs the loop driver (modprobe loop) and the caller must be root"
         )
     node = answer.text.strip()
-    # Refused by filesystems without direct I/O (tmpfs on older kernels): then the page cache is
-    # in between, `direct_io` says so, and the figures are practice figures anyway.
+    # Filesystems without direct I/O (tmpfs on older kernels) refuse it: the page cache is then in
+    # use, and `direct_io` shows this. Results of the practice drive are for practice anyway.
     run(["losetup", "--direct-io=on", node], timeout=30)

@@ -60,7 +60,7 @@ class Prepared:
 
 
 def cluster_size(fs: str, size: int) -> int:
-    """Bytes a cluster as Windows chooses by default, so that figures compare with reviews.
+    """Bytes per cluster as in Windows by default, so that results compare with reviews.
 
     exFAT (KB 140365): 4 KiB up to 256 MiB, 32 KiB up to 32 GiB, 128 KiB above. NTFS: 4 KiB up to
     16 TiB, doubled with each doubling above. ext4: 4 KiB.

@@ -52,8 +52,8 @@ def read_ranges(fd: int, ranges: list[str], *, sample: bool = False) -> tuple[st
 
 
 def read_range(fd: int, offset: int, length: int) -> tuple[str, int | None]:
-    """Why not all of a range can be read, empty when it can; and where it has data, if it has. The
-    kernel ends a read early for many reasons, and only the next one tells which."""
+    """Why part of a range cannot be read, empty when all can; and where it has data, if any. The
+    kernel ends a read early for many reasons; only the next read shows which."""
     # Memory of its own page: O_DIRECT demands it.
     with mmap.mmap(-1, max(1, length)) as memory, memoryview(memory) as view:
         count = 0
@@ -109,7 +109,7 @@ def hash_of_ends(path: str, size: int) -> str:
 
 
 def exclusive_open(path: str, flags: int) -> str:
-    """The value of `exclusive`. The node is let go at once, and one that is busy is tried again:
+    """The value of `exclusive`. The node is closed at once, and a busy one is tried again:
     two probes of the same drive must not take each other for a user of it."""
     for attempt in range(BUSY_ATTEMPTS):
         if attempt:

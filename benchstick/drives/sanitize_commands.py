@@ -1,4 +1,4 @@
-"""The commands of the purge ladder, and what the tools answer. Pure functions.
+"""The commands of the erase methods, and the tools' answers. Pure functions.
 
 Sources: NVM Express base specification 2.0 (Sanitize, Format NVM, Sanitize Status log page);
 nvme-cli 2.3 to 2.15, nvme-print-json.c; hdparm 9.65, identify.c and hdparm.c; ACS-4 4.18 and 7.45
@@ -22,8 +22,7 @@ NEVER, COMPLETED, IN_PROGRESS, FAILED, COMPLETED_KEPT = 0, 1, 2, 3, 4
 _NOT_REPORTED = 0xFFFFFFFF
 # A format that takes longer than nvme-cli's ten minutes is cut off by a controller reset.
 FORMAT_TIMEOUT_MS = 6 * 3600 * 1000
-# Known to all, because it protects nothing: the data are being erased. A drive whose store is lost
-# can still be unlocked with it.
+# Public, as it protects nothing: the data are being erased. It unlocks a drive whose store is lost.
 ATA_PASSWORD = "benchstick"
 _PASSWORD = re.compile(r"[A-Za-z0-9]{1,32}")
 
@@ -133,7 +132,7 @@ def _document(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AtaSecurity:
-    """The Security section of `hdparm -I`. Minutes are None where the drive tells none."""
+    """The Security section of `hdparm -I`. Minutes are None where the drive reports none."""
 
     supported: bool = False
     enabled: bool = False
@@ -208,7 +207,7 @@ def format_nvm(path: str, keep: LbaFormat, erase: int) -> list[str]:
 
 
 def is_formatted(text: str) -> bool:
-    """nvme-cli's own word. Its exit code also tells of what it does after the format."""
+    """By nvme-cli's message: its exit code also covers what it does after the format."""
     return text.lstrip().startswith("Success formatting namespace")
 
 

@@ -1,11 +1,11 @@
-"""The purge ladder: which rungs a drive offers, and why not the others. Pure functions of facts.
+"""The erase methods: which a drive supports, and why not the others. Pure functions of facts.
 
-Rungs and their traps: docs/methods/erase.md. The order is from what reaches most of the medium to
-what reaches least; `auto` takes the first that is offered. A fresh drive is one on which no block
-is in use any more: an overwrite is the opposite on flash, and is last.
+Methods and their traps: docs/methods/erase.md. The methods are in order of how much of the medium
+they reach; `auto` takes the first that the drive supports. On a fresh drive no block is in use: an
+overwrite does the opposite on flash, and is last.
 
-What the standards say of each is on the certificate only as far as it was read. NVM Express base
-specification 2.0 and ACS-4 name the commands. NIST SP 800-88 Rev. 1 (2014, withdrawn in September
+The certificate quotes the standards only as far as they were read. NVM Express base specification
+2.0 and ACS-4 name the commands. NIST SP 800-88 Rev. 1 (2014, withdrawn in September
 2025) is known from quotations of its tables A-5 and A-8 for ATA drives, and Rev. 2 from quotations
 of its sections 3.1 and 4.5 [web]; IEEE 2883, to which Rev. 2 refers, was not read.
 """
@@ -21,9 +21,9 @@ from benchstick.errors import BadInput
 
 Facts = Mapping[str, Any]
 AUTO, RESUME, NONE = "auto", "resume", "none"
-# The state of a drive that nobody purged, as figures have it.
+# The state of a drive that was not purged, as results have it.
 AS_FOUND = "as found, not purged"
-# The fact under which the bench's own store adds a purge that did not come to its end.
+# The fact under which the bench's own store adds an unfinished purge.
 UNFINISHED = "unfinished_purge"
 
 FROZEN = (
@@ -31,10 +31,10 @@ FROZEN = (
     "wake it, or pull the drive's power plug and put it back while the machine runs, then try again"
 )
 BEHIND_BRIDGE = (
-    "not sent through a USB bridge: drives were lost that way; connect the drive to a SATA port"
+    "not sent through a USB bridge: this has bricked drives; connect the drive to a SATA port"
 )
-# For a drive that is locked and of which this bench knows nothing: its store may be lost.
-_OF_ANOTHER_STORE = f"the one that a Benchstick sets is {ATA_PASSWORD}"
+# For a locked drive that is not in this bench's store: the store may be lost.
+_OF_ANOTHER_STORE = f"the password that Benchstick sets is {ATA_PASSWORD}"
 _R2 = (
     "NIST SP 800-88 Rev. 2 counts it among dedicated sanitize commands and leaves to IEEE 2883 "
     "which are acceptable; Benchstick was not checked against IEEE 2883"
@@ -44,9 +44,9 @@ _R1 = "NIST SP 800-88 Rev. 1 (2014, withdrawn 2025)"
 
 @dataclass(frozen=True)
 class Rung:
-    """One way to purge. `title` is how figures name it, `standard` the command as its standard
-    names it, `limit` what it leaves out. `stoppable`: the drive allows to stop in the middle.
-    `fresh`: no block is in use after it. `tool` is the program that does it."""
+    """One erase method. `title` is its name in results, `standard` the command's name in its
+    standard, `limit` what it does not reach. `stoppable`: it can be stopped in the middle.
+    `fresh`: no block is in use after it. `tool` is the program that runs it."""
 
     name: str
     title: str
@@ -75,7 +75,7 @@ LADDER = (
     Rung("security-erase-enhanced", "ATA security erase, enhanced",
          "ATA (ACS), SECURITY ERASE UNIT, enhanced mode", _FIRMWARE, "hdparm"),
     Rung("discard", "discard of all blocks",
-         "none: a discard tells the drive that its blocks are not needed, and is no secure erase",
+         "none: a discard marks blocks as not needed, and is no secure erase",
          "the drive may keep the data for as long as it likes, and give them back", "blkdiscard",
          stoppable=True),
     Rung("overwrite", "one overwrite of all blocks with random data, all read back",
@@ -88,14 +88,14 @@ _BY_NAME = {rung.name: rung for rung in LADDER}
 
 
 def find(name: str) -> Rung:
-    """The rung called `name`. BadInput when there is none."""
+    """The erase method called `name`. BadInput when there is none."""
     if name not in _BY_NAME:
-        raise BadInput(f"rung {name!r}: there are {', '.join(NAMES)}", field="rung")
+        raise BadInput(f"no erase method {name!r}; available: {', '.join(NAMES)}", field="rung")
     return _BY_NAME[name]
 
 
 def nist(name: str, *, rotational: bool | None) -> str:
-    """What NIST SP 800-88 says of the rung, as far as it was read; see the module's text."""
+    """What NIST SP 800-88 states about the method, as far as it was read; see above."""
     if name.startswith("sanitize"):
         return _R2
     if name == "overwrite":
@@ -113,8 +113,8 @@ def nist(name: str, *, rotational: bool | None) -> str:
 
 @dataclass(frozen=True)
 class Offer:
-    """A rung on one drive: `why_not` is None when the drive offers it. Seconds and bytes are what
-    to reckon with."""
+    """An erase method on one drive: `why_not` is None when the drive supports it. Seconds and bytes
+    are estimates."""
 
     rung: Rung
     why_not: str | None
@@ -124,14 +124,14 @@ class Offer:
 
 
 def offers(drive: Facts, speed: float) -> list[Offer]:
-    """Every rung in the ladder's order, for a drive's JSON; `speed` is bytes a second."""
+    """Every erase method in order, for a drive's JSON; `speed` is bytes a second."""
     return [_offer(rung, drive, speed) for rung in LADDER]
 
 
 def choose(drive: Facts, rung_name: str, speed: float, field: str = "rung") -> Offer:
-    """The offer for `wanted`: a rung's name, or `auto` for the first one offered.
+    """The offer for `rung_name`: a method's name, or `auto` for the first that is supported.
 
-    BadInput with the reason when the drive does not offer it; `field` is the parameter's name.
+    BadInput with the reason when the drive does not support it; `field` is the parameter's name.
     """
     every = offers(drive, speed)
     if rung_name == AUTO:
@@ -147,8 +147,8 @@ def choose(drive: Facts, rung_name: str, speed: float, field: str = "rung") -> O
 
 
 def choose_fresh(drive: Facts, speed: float) -> Offer | None:
-    """The first offer that leaves the drive fresh and sets no password: what a test may do without
-    being told how. None where there is none."""
+    """The first offer that leaves the drive fresh and sets no password: a test may use it by
+    default. None where there is none."""
     return next(
         (
             offer
@@ -160,21 +160,21 @@ def choose_fresh(drive: Facts, speed: float) -> Offer | None:
 
 
 def state_after(name: str) -> str:
-    """The state in which the rung called `name` leaves a drive, as figures have it."""
+    """The state in which the method called `name` leaves a drive, as results have it."""
     rung = find(name)
     return f"purged by {rung.title}" + ("" if rung.fresh else "; no fresh drive, all is in use")
 
 
 def not_proved(state: str, why: str) -> str:
-    """`state` of a drive on which marks were still there after the purge."""
+    """`state` of a drive that still had marks after the purge."""
     return f"{state}, not proved ({why})"
 
 
 def never_on(rung: Rung, drive: Facts) -> str | None:
-    """Why the rung must not be sent to this drive whatever state it is in; None when it may.
+    """Why the method must not be used on this drive in any state; None when it may.
 
-    For what `choose` does not look at: a purge that is gone on with, whose drive may hang on
-    another port by now, and the moment before the command.
+    For the cases that `choose` does not cover: a purge that continues, whose drive may be on
+    another port now, and the moment before the command.
     """
     if rung.tool == "hdparm":
         return _no_sata(drive)
@@ -217,8 +217,8 @@ def unusable(drive: Facts) -> str | None:
         )
     if is_locked(drive):
         return (
-            "the drive is locked with an ATA password: benchstick purges tells if it is this "
-            f"bench's; {_OF_ANOTHER_STORE}"
+            "the drive is locked with an ATA password: benchstick purges shows whether this bench "
+            f"set it; {_OF_ANOTHER_STORE}"
         )
     return None
 
@@ -232,7 +232,7 @@ def value(drive: Facts, name: str) -> Any:
 def _why(drive: Facts, name: str) -> str:
     fact = drive.get(name)
     reason = fact.get("why") if isinstance(fact, Mapping) else None
-    return str(reason or "the drive does not tell")
+    return str(reason or "the drive does not report it")
 
 
 def _offer(rung: Rung, drive: Facts, speed: float) -> Offer:
@@ -279,7 +279,7 @@ def _not_among(drive: Facts, fact: str, action: str, command: str) -> str | None
 
 
 def _shared(drive: Facts, whole: bool) -> str | None:
-    """A command for the whole drive would take namespaces that nobody chose."""
+    """A command for the whole drive would also erase namespaces that were not chosen."""
     count = value(drive, "namespaces")
     if not whole or count == 1:
         return None
@@ -292,7 +292,7 @@ def _shared(drive: Facts, whole: bool) -> str | None:
 def _nvme_seconds(name: str, drive: Facts) -> float:
     fact = {"sanitize-block": "sanitize_block_time", "sanitize-crypto": "sanitize_crypto_time"}
     seconds = value(drive, fact.get(name, ""))
-    # What consumer drives take, where they tell nothing.
+    # What consumer drives take, for those that report nothing.
     return float(seconds) if seconds else {"sanitize-block": 120.0, "format": 60.0}.get(name, 20.0)
 
 
@@ -318,12 +318,12 @@ def _no_security(name: str, drive: Facts) -> str | None:
 
 
 def password_or_frozen(enabled: bool, locked: bool, frozen: bool) -> str | None:
-    """Why a security erase cannot begin in this state; None when it can."""
+    """Why a security erase cannot start in this state; None when it can."""
     if locked or enabled:
         how = "locked with" if locked else "protected by"
         return (
-            f"the drive is {how} an ATA password; benchstick purges tells if it is this bench's; "
-            f"{_OF_ANOTHER_STORE}"
+            f"the drive is {how} an ATA password; benchstick purges shows whether this bench set "
+            f"it; {_OF_ANOTHER_STORE}"
         )
     return FROZEN if frozen else None
 

@@ -21,9 +21,9 @@ def facts(tree: Tree, where: Where, words: Words, why: str) -> dict[str, Fact]:
         return {name: Fact.unknown(why) for name in NAMES}
     capable, current = sata_speeds(words)
     return {
-        "sata_speed": _make_fact(current, f"{words.source}, word 77", "the drive does not tell it"),
+        "sata_speed": _make_fact(current, f"{words.source}, word 77", "not reported by the drive"),
         "sata_capable_speed": _make_fact(capable, f"{words.source}, word 76", "not a SATA drive"),
-        "sata_port_limit": Fact.unknown("the bridge does not tell its SATA port's limit"),
+        "sata_port_limit": Fact.unknown("the bridge does not report its SATA port's limit"),
     }
 
 
@@ -39,17 +39,17 @@ def _own_port(tree: Tree, where: Where, words: Words) -> dict[str, Fact]:
         "sata_speed": _make_fact(
             _megabits(tree.text(f"{here}/sata_spd")),
             f"sysfs ata_link {link} sata_spd",
-            "the kernel tells no link speed",
+            "the kernel reports no link speed",
         ),
         "sata_capable_speed": _make_fact(
             capable,
             f"{words.source}, word 76",
-            "IDENTIFY DEVICE tells no SATA generation" if words else words.why,
+            "IDENTIFY DEVICE reports no SATA generation" if words else words.why,
         ),
         "sata_port_limit": _make_fact(
             _megabits(tree.text(f"{here}/hw_sata_spd_limit")),
             f"sysfs ata_link {link} hw_sata_spd_limit",
-            "the kernel tells no limit of the port",
+            "the kernel reports no limit of the port",
         ),
     }
 
@@ -85,7 +85,7 @@ def pcie(tree: Tree, folder: Path | None) -> dict[str, Fact]:
         match = re.match(r"([\d.]+)", tree.text(folder / file) or "")
         # 255 lanes is the kernel's "unknown" for links without the capability register.
         if match is None or match.group(1) in ("0", "255"):
-            facts[name] = Fact.unknown("the PCI device tells no link")
+            facts[name] = Fact.unknown("the PCI device reports no link")
             continue
         value = float(match.group(1))
         facts[name] = Fact(int(value) if value.is_integer() else value, unit, f"sysfs {file}")

@@ -1,4 +1,4 @@
-"""SCSI: the unit serial, the vendor and product words, and what the device says of UNMAP."""
+"""SCSI: the unit serial, vendor and product, and support for UNMAP."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def provisioning_mode(tree: Tree, where: Where) -> Fact:
 
 
 def trim(tree: Tree, where: Where, ask: Asker) -> Fact:
-    """Does the device say that it takes UNMAP? VPD B2h and LBPME of READ CAPACITY(16)."""
+    """Whether the device supports UNMAP: VPD B2h and LBPME of READ CAPACITY(16)."""
     name = where.name
     page = tree.data(f"sys/block/{name}/device/vpd_pgb2")
     source = "VPD B2h"
@@ -72,9 +72,9 @@ def trim(tree: Tree, where: Where, ask: Asker) -> Fact:
 
 
 def _lbpme(tree: Tree, ask: Asker, name: str) -> bool | None:
-    """The bit without which the kernel leaves UNMAP alone; bridges often forget it."""
+    """The bit without which the kernel does not use UNMAP; bridges often omit it."""
     here = f"sys/block/{name}/device/scsi_disk"
-    # A 0 may only mean that the kernel asked with READ CAPACITY(10), which does not tell it.
+    # A 0 may only mean that the kernel used READ CAPACITY(10), which does not have it.
     if any(tree.text(f"{here}/{a}/thin_provisioning") == "1" for a in tree.names(here)):
         return True
     answer = ask("sg_readcap", "--long", f"/dev/{name}")

@@ -1,8 +1,8 @@
-"""Which drives hang on one link: a USB hub, a controller, a port multiplier, a PCIe switch.
+"""The drives that share a link: a USB hub, a controller, a port multiplier, a PCIe switch.
 
-What they can do at once is limited by that link. Read from sysfs. A USB hub is counted by the speed
-of its own connection, a PCI device by its link. A controller inside the chipset has no link that
-the kernel tells: it shares one all the same, and its limit is said to be unknown.
+That link limits their total speed. Read from sysfs. A USB hub counts with the speed of its own
+connection, a PCI device with its link. The kernel reports no link for a controller inside the
+chipset: its drives share one all the same, with an unknown limit.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _PCIE_BYTES = {2.5: 250.0, 5.0: 500.0, 8.0: 984.6, 16.0: 1969.2, 32.0: 3938.5}
 
 @dataclass(frozen=True)
 class Link:
-    """Something that several drives hang on. `limit` is in MB/s before any protocol, None where
-    the kernel does not tell; `drives` are kernel names."""
+    """A link that several drives share. `limit` is in MB/s before any protocol, None where the
+    kernel does not report it; `drives` are kernel names."""
 
     kind: str
     name: str
     limit: float | None
     drives: tuple[str, ...]
 
-    def told(self, names: Sequence[str]) -> str:
-        """In words, with the drives as the user knows them."""
+    def describe(self, names: Sequence[str]) -> str:
+        """As a text, with the names of the drives that the user knows."""
         share = "a limit that is not known"
         if self.limit is not None:
             share = f"{self.limit:.0f} MB/s at most, {self.limit / len(names):.0f} each"
@@ -51,8 +51,8 @@ class Link:
 def shared(tree: Tree, names: Sequence[str]) -> list[Link]:
     """The links that carry two or more of these disks, the narrowest first.
 
-    A link whose drives all hang on one further out with the same drives and no higher limit is
-    left out: the inner one is what slows them.
+    A link is left out when all of its drives share another one with the same drives and no higher
+    limit: that one limits them.
     """
     carried: dict[tuple[str, str], tuple[float | None, list[str]]] = {}
     for name in names:
@@ -66,14 +66,14 @@ def shared(tree: Tree, names: Sequence[str]) -> list[Link]:
     links.sort(key=lambda link: (link.limit is None, link.limit or 0.0))
     bottlenecks: list[Link] = []
     for link in links:
-        # Sorted: whatever is kept already is as narrow or narrower.
+        # Sorted: those already in the list are as narrow or narrower.
         if not any(set(link.drives) <= set(other.drives) for other in bottlenecks):
             bottlenecks.append(link)
     return bottlenecks
 
 
 def _links(tree: Tree, where: Where) -> list[tuple[str, str, float | None]]:
-    """What the drive hangs on: kind, name and limit, from the drive outwards."""
+    """The links of the drive: kind, name and limit, from the drive outwards."""
     links: list[tuple[str, str, float | None]] = []
     if where.usb is not None:
         # Two LUNs of one bridge share the bridge.

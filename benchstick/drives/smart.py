@@ -15,7 +15,7 @@ from benchstick.drives.device_query import Asker
 from benchstick.drives.types import Fact
 
 ARGUMENTS = ("-j", "-i", "-H", "-A")
-# Bits 0 to 2 of smartctl's exit status tell that the command failed, 3 to 7 the drive's state.
+# Bits 0 to 2 of smartctl's exit status mean that the command failed, 3 to 7 show the drive's state.
 _FAILED = 0b011
 _WEAR_ATTRIBUTES = {
     "Media_Wearout_Indicator", "Wear_Leveling_Count", "SSD_Life_Left",
@@ -32,7 +32,7 @@ _COUNTERS: dict[str, tuple[int, str | None]] = {
 
 @dataclass(frozen=True)
 class Smart:
-    """What smartctl told: its JSON, the device type it used; `why` when it told nothing."""
+    """smartctl's answer: its JSON, the device type it used; `why` when there is none."""
 
     document: dict[str, Any] = field(default_factory=dict)
     kind: str = ""
@@ -91,7 +91,7 @@ def _parse(output: bytes, exit_code: int) -> tuple[Smart, str]:
 
 
 def facts(smart: Smart) -> dict[str, Fact]:
-    """Health, hours, wear, counters. Each says why when the drive does not report it."""
+    """Health, hours, wear, counters; each with the reason when the drive does not report it."""
     names = ("health", "power_on_hours", "wear", "bytes_written", *_COUNTERS)
     if not smart:
         return {name: Fact.unknown(smart.why) for name in names}

@@ -1,4 +1,4 @@
-"""Starts other people's programs (fio, smartctl, mkfs, mount) so that none outlives the bench.
+"""Starts external programs (fio, smartctl, mkfs, mount) so that none outlives the bench.
 
 Every tool gets the parent-death signal (by util-linux `setpriv --pdeathsig`), a session of its
 own, and, where the caller has one, its run's cgroup. The parent-death signal belongs to the
@@ -31,10 +31,10 @@ from benchstick.errors import BadInput
 CANCEL_LOOK_S = 0.05
 # The folders with the tools, in this order. A newer fio may be in /usr/local.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# The environment variable with other folders, colon between.
+# The environment variable with other folders, separated by colons.
 PATH_VARIABLE = "BENCHSTICK_TOOL_PATH"
 _VERSION_SECONDS = 20
-# Where the tools' packages are, told when one is missing.
+# The tools' packages, for the message when one is missing.
 PACKAGES = {
     "smartctl": "smartmontools",
     "nvme": "nvme-cli",
@@ -94,7 +94,7 @@ class Finished:
 
 
 def search_path() -> str:
-    """The folders in which tools are searched, colon between. BadInput when one is not absolute."""
+    """The folders of tools, separated by colons. BadInput when one is not absolute."""
     path = os.environ.get(PATH_VARIABLE) or PATH
     for folder in path.split(":"):
         if not folder.startswith("/"):

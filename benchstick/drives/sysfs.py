@@ -1,7 +1,7 @@
 """Reads sysfs and procfs under a root folder, so that recorded trees read like a live machine.
 
-Nothing here opens a device. A file that is missing or refuses to be read gives None: what that
-means is for the caller to say.
+Nothing here opens a device. A file that is missing or cannot be read gives None: the caller
+decides what that means.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def disk_names(tree: Tree) -> list[str]:
     null_blk = _null_blk_major(tree)
     for name in tree.names("sys/block"):
         here = f"sys/block/{name}"
-        # null_blk devices made through configfs carry any name that was given to them.
+        # null_blk devices made through configfs can have any name.
         is_drive = DRIVE_NAME.fullmatch(name) or (
             null_blk is not None and (tree.text(f"{here}/dev") or "").startswith(f"{null_blk}:")
         )

@@ -32,13 +32,13 @@ def read(drive: Drive, run: Query = ask_live, *, tree: Tree | None = None) -> Fa
     where = locate(tree, drive.name, practice=drive.is_practice)
     fact = ask_temperature(tree, where, Asker(run))
     with _lock:
-        # A drive without a sensor is asked no more either: each question disturbs a bridge.
+        # A drive without a sensor is not queried again either: each query disturbs a bridge.
         _failures[key] = 0 if fact.value is not None else _failures.get(key, 0) + 1
     return fact
 
 
 def ask_temperature(tree: Tree, where: Where, ask: Asker, reply: smart.Smart | None = None) -> Fact:
-    """As `read`, without the memory. `known`: smartctl's answer where it was asked already."""
+    """As `read`, without its count of failures. `reply`: smartctl's answer, if known."""
     if ask.silent_why is not None:
         return Fact.unknown(ask.silent_why)
     for kind in ("nvme", "drivetemp"):

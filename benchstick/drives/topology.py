@@ -1,4 +1,4 @@
-"""Where a disk hangs in sysfs: its transport, its port, its LUN, and the folders above it."""
+"""Where a disk is in sysfs: its transport, its port, its LUN, and the folders above it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Where:
 
 
 def locate(tree: Tree, name: str, *, practice: bool = False) -> Where:
-    """Work out where disk `name` hangs, from the path that its sysfs symlink resolves to."""
+    """Where disk `name` is, from the path that its sysfs symlink resolves to."""
     device = tree.real(f"sys/block/{name}")
     above = [device, *device.parents]
     pci = tuple(reversed([path for path in above if _PCI.fullmatch(path.name)]))
@@ -107,7 +107,7 @@ def _transport(
         return "sata"
     if any(re.fullmatch(r"virtio\d+", part) for part in device.parts):
         return "virtio"
-    # scsi_debug hangs under /sys/devices/pseudo_0: a kernel's toy, not a bus.
+    # scsi_debug is under /sys/devices/pseudo_0: a test driver of the kernel, not a bus.
     if scsi is not None and not any(part.startswith("pseudo_") for part in device.parts):
         return "scsi"
     return "other"
@@ -159,7 +159,7 @@ def _port(
     if practice:
         return "practice"
     if usb is not None:
-        # Two LUNs share it and are told apart by the LUN; two disks of one bridge that answer
+        # Two LUNs share it, and the LUN distinguishes them; two disks of one bridge that answer
         # as two SCSI targets need the target as well.
         target = f"-t{scsi[2]}" if scsi is not None and scsi[2] else ""
         return usb.name + target

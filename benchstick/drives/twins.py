@@ -45,7 +45,7 @@ class _Claims(Protocol):
 
 
 def find(tree: Tree, names: Sequence[str]) -> dict[str, list[Twin]]:
-    """The twins of each disk, by what sysfs shows; no drive is asked."""
+    """The second paths of each disk, by what sysfs shows; sends no command."""
     signs = [one for one in (_signs(tree, name) for name in names) if one.wwn or one.serials]
     twins: dict[str, list[Twin]] = {}
     for one in signs:
@@ -79,7 +79,7 @@ def _twin(one: _Signs, other: _Signs) -> Twin | None:
 
 
 def reasons(name: str, twins: Sequence[Twin], claims: _Claims, ask: Asker) -> list[str]:
-    """Why the drive is protected: a twin is in use, and nothing shows that it is another drive."""
+    """Why the drive is protected: a second path is in use, and may lead to the same drive."""
     if ask.silent_why is not None and locks.is_locked(name):
         # A run is on: it compared the two before it started.
         return []
@@ -92,7 +92,7 @@ def reasons(name: str, twins: Sequence[Twin], claims: _Claims, ask: Asker) -> li
 
 
 def _kernel_use(twin: Twin, claims: _Claims, ask: Asker) -> list[str]:
-    """What only an exclusive open shows, such as ZFS. Not asked while a run holds the twin."""
+    """What only an exclusive open shows, such as ZFS. Not tried while a run holds that path."""
     if claims.own_mounts(twin.name) or locks.is_locked(twin.name):
         return []
     answer = ask(PROBE, f"/dev/{twin.name}")

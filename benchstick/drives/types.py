@@ -1,4 +1,4 @@
-"""The shape of what the bench knows about a drive. Data only."""
+"""Types of what the bench knows about a drive. Data only."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ TRANSPORTS = (
 class Fact:
     """One thing known about a drive, with its source; or not known, with the reason.
 
-    `value` is None exactly when `why` says why it cannot be had. `unit` is the unit of `value`
-    (`"Mb/s"`, `"B"`, `"C"`), or None where it has none.
+    `value` is None exactly when `why` has the reason. `unit` is the unit of `value` (`"Mb/s"`,
+    `"B"`, `"C"`), or None where it has none.
     """
 
     value: Any = None
@@ -29,7 +29,7 @@ class Fact:
 
     @staticmethod
     def unknown(why: str) -> Fact:
-        """A fact that cannot be had; `why` is shown to the user."""
+        """A fact that is not available; `why` is shown to the user."""
         return Fact(why=why)
 
     def to_json(self) -> dict[str, Any]:
@@ -40,7 +40,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Identity:
-    """Who a drive is, over resets and renames.
+    """A drive's identity, across resets and renames.
 
     `serial` and `model` are those inside the bridge where they can be read, else the bridge's.
     `port` is the USB port path (`2-1.3`), SATA port (`ata3`), PCI address or host path; `lun` the
@@ -61,7 +61,7 @@ class Identity:
         return self == other
 
     def key(self) -> str:
-        """A text under which labels and history are kept.
+        """The key of labels and history.
 
         Serial, model and capacity where there is a serial; the place where there is none.
         """
@@ -84,8 +84,8 @@ class Identity:
 
 @dataclass(frozen=True)
 class Guard:
-    """May this drive be written? `state` is free, locked or protected; `why` says why. `retry`: it
-    is locked only until it answers; no code unlocks it before."""
+    """Whether a drive may be written. `state` is free, locked or protected; `why` is the reason.
+    `retry`: it is locked only until it answers; no code unlocks it before."""
 
     state: str
     why: str
@@ -98,10 +98,10 @@ class Guard:
 
 @dataclass(frozen=True)
 class Drive:
-    """One drive as found: names of the moment, identity, guard state and facts.
+    """One drive of a scan: current names, identity, guard state and facts.
 
-    `name` is the kernel's (`sda`), `path` its node, `diskseq` the kernel's count of disks that
-    tells a replugged drive from the one before (None on kernels before 5.15). `medium` is the token
+    `name` is the kernel's (`sda`), `path` its node, `diskseq` the kernel's count of disks, which
+    changes when a drive is replugged (None on kernels before 5.15). `medium` is the token
     of the medium in it (None where it was not looked at). `facts` holds the facts by name;
     `transport` and `external` are always among them.
     """

@@ -1,4 +1,4 @@
-"""USB: speed, lanes, hubs, what the interface offers against the driver that is bound, and why.
+"""USB: speed, lanes, hubs, the protocols of the interface, and why not the best driver is bound.
 
 Read from sysfs; BOS descriptor parsing after USB 3.2, 9.6.2. `lsusb -v` only where the kernel does
 not show the BOS descriptor (before 6.9).
@@ -36,7 +36,7 @@ def facts(tree: Tree, where: Where, ask: Asker, log: Asker) -> dict[str, Fact]:
         "usb_speed": (
             Fact(_number(speed), "Mb/s", "sysfs speed")
             if speed
-            else Fact.unknown("the kernel tells no speed")
+            else Fact.unknown("the kernel reports no speed")
         ),
         "usb_capable_speed": capable_speed(tree, usb, ask, log),
         "usb_lanes": _lanes(tree, usb),
@@ -69,7 +69,7 @@ def _usb_id(tree: Tree, usb: Path) -> Fact:
 def _lanes(tree: Tree, usb: Path) -> Fact:
     receive, transmit = tree.number(usb / "rx_lanes"), tree.number(usb / "tx_lanes")
     if receive is None or transmit is None:
-        return Fact.unknown("the kernel tells no lanes")
+        return Fact.unknown("the kernel reports no lanes")
     return Fact(min(receive, transmit), source="sysfs rx_lanes, tx_lanes")
 
 
@@ -89,10 +89,10 @@ def offered(tree: Tree, usb: Path) -> tuple[list[str], str]:
 
 
 def bos_speed(raw: bytes) -> int | None:
-    """The best speed in a BOS descriptor, Mb/s; None when it tells of none above USB 2.
+    """The best speed in a BOS descriptor, Mb/s; None when it has none above USB 2.
 
     SuperSpeed: bit 3 of wSpeedsSupported is 5 Gb/s. SuperSpeedPlus: the fastest sublink times the
-    lanes that the descriptor promises as a minimum, so a x2 device may be told one lane short.
+    minimum of lanes in the descriptor, so a x2 device may be reported with one lane.
     """
     best: int | None = None
     at = raw[0] if len(raw) >= 5 and raw[1] == _BOS else len(raw)
@@ -151,7 +151,7 @@ def _capable(speed: int | None, now: float, source: str) -> Fact:
 
 
 def lsusb_speed(output: str) -> int | None:
-    """The same from the text of `lsusb -v`, which tells no lanes."""
+    """The same from the text of `lsusb -v`, which shows no lanes."""
     speeds = [5000] if "Device can operate at SuperSpeed (5Gbps)" in output else []
     for amount, unit in re.findall(r"Speed Attribute ID: \d+ (\d+)([GM])b/s", output):
         speeds.append(int(amount) * (1000 if unit == "G" else 1))
@@ -175,7 +175,7 @@ def driver_why(tree: Tree, where: Where, offers: list[str], log: Asker) -> str |
         return "offers UAS, but the kernel's built-in quirk for this bridge forbids it"
     if not tree.exists("sys/module/uas"):
         return "offers UAS, but the kernel's uas driver is not loaded"
-    return "offers UAS, but usb-storage is bound; the kernel log does not tell why"
+    return "offers UAS, but usb-storage is bound; the kernel log does not show why"
 
 
 def quirk_for(parameter: str, usb_id: str) -> str | None:

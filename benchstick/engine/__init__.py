@@ -1,1 +1,1 @@
-"""Carries out plans on drives: runner, fio, copier, sampler, recovery."""
+"""Runs plans on drives: runner, fio, copier, sampler, recovery."""

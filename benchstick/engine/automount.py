@@ -1,6 +1,6 @@
-"""Keeps desktop automounters off a drive under test, by a udev rule for the time of the run.
+"""Keeps desktop automounters off the drive under test, with a udev rule during the run.
 
-Where no udev runs there is nothing to keep off. The rule lies in `/run`, so that a reboot ends it.
+Without udev it does nothing. The rule is in `/run`, so that a reboot removes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _rule(uuid: str) -> Path:
 
 
 def keep_off(name: str, uuid: str) -> None:
-    """Tell udisks and its like to leave drive `name` and its partitions alone."""
+    """Make udisks and similar services ignore drive `name` and its partitions."""
     if not RULES.parent.is_dir() or not re.fullmatch(r"[a-z0-9]+", name):
         return
     with contextlib.suppress(OSError):
@@ -33,7 +33,7 @@ def keep_off(name: str, uuid: str) -> None:
 
 
 def release(uuid: str) -> None:
-    """Take the rule away."""
+    """Remove the rule."""
     if _rule(uuid).exists():
         _rule(uuid).unlink(missing_ok=True)
         _reload()

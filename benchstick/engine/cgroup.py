@@ -1,4 +1,4 @@
-"""A cgroup for each run, where cgroups are writable: what is in it can be ended at once."""
+"""A cgroup for each run, where cgroups are writable: all its processes can be killed at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def cgroup2_mount(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path | None:
-    """Where cgroup v2 is mounted, None where it is not."""
+    """Where cgroup v2 is mounted, None when it is not."""
     try:
         lines = mountinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -23,7 +23,7 @@ def cgroup2_mount(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path | None
 
 
 def create(uuid: str) -> Path | None:
-    """The run's cgroup, newly made; None where cgroups cannot be written."""
+    """Create the run's cgroup; None when cgroups cannot be written."""
     base = cgroup2_mount()
     if base is None:
         return None
@@ -38,7 +38,7 @@ def create(uuid: str) -> Path | None:
 
 
 def find(uuid: str) -> Path | None:
-    """The cgroup that `create` made for the run, None where there is none."""
+    """The cgroup of the run, None when there is none."""
     base = cgroup2_mount()
     path = None if base is None else base / "benchstick" / uuid
     return path if path is not None and path.is_dir() else None
@@ -53,7 +53,7 @@ def members(path: Path) -> list[int]:
 
 
 def end(path: Path, wait: float = 5.0) -> bool:
-    """Kill all in it and take it away. True when it is empty and gone."""
+    """Kill all its processes and remove it. True when it is gone."""
     deadline = time.monotonic() + wait
     while path.exists():
         for pid in members(path):

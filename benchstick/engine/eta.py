@@ -1,4 +1,4 @@
-"""How long a step and the steps after it still take, from what was seen so far."""
+"""Estimates how long a step and the steps after it still take."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Iterable
 
 from benchstick.plan.steps import Copy, CopyWithin, Fio, LaySet, Step
 
-# Of less than that of a step's bytes nothing is said of other steps: a cache takes the first ones.
-_TELLING = 0.02
+# A smaller fraction of a step's bytes does not update the estimate for other steps: the first bytes
+# go to a cache.
+_MIN_FRACTION = 0.02
 
 
 def of_step(
     step: Step, elapsed: float, bytes_done: int, share: float | None = None
 ) -> tuple[float | None, float]:
-    """(fraction of the step done, seconds it has left). A step that tells its `share` goes by
-    that, another one without a set time by its bytes."""
+    """(fraction of the step done, seconds left). From the step's `share`, if it reports one; else,
+    for a step without a fixed time, from its bytes."""
     if share is not None and share > 0:
         return min(1.0, share), max(0.0, elapsed / share - elapsed)
     total = _bytes(step)
@@ -27,23 +28,23 @@ def of_step(
 
 
 class Paces:
-    """How many times longer than planned steps of each kind take.
+    """How many times longer than planned the steps of each kind take.
 
-    A plan reckons with what the link carries; the drive may have a tenth of that. What the last
-    step that goes by its bytes took is therefore reckoned with for those like it that are to come:
-    the parts of a long fill, its second pass.
+    A plan assumes the speed of the link; the drive may have a tenth of it. So the speed of the last
+    step without a fixed time is used for later steps of its kind: the parts of a long fill, its
+    second pass.
     """
 
     def __init__(self) -> None:
         self._by_kind: dict[tuple[str, str], float] = {}
 
     def learn(self, step: Step, elapsed: float, remaining: float, bytes_done: int) -> None:
-        """Take note of a step that is being carried out: it takes `spent` + `left` seconds."""
-        if _is_untimed(step) and step.seconds > 0 and bytes_done > _TELLING * _bytes(step):
+        """Learn from the running step, which takes `elapsed` + `remaining` seconds."""
+        if _is_untimed(step) and step.seconds > 0 and bytes_done > _MIN_FRACTION * _bytes(step):
             self._by_kind[_kind(step)] = (elapsed + remaining) / step.seconds
 
     def seconds_of(self, steps: Iterable[Step]) -> float:
-        """What these steps take, all of them that go by their bytes at the pace of their kind."""
+        """Seconds that these steps take; those without a fixed time at the pace of their kind."""
         return sum(
             step.seconds * (self._by_kind.get(_kind(step), 1.0) if _is_untimed(step) else 1.0)
             for step in steps
@@ -51,7 +52,7 @@ class Paces:
 
 
 def _kind(step: Step) -> tuple[str, str]:
-    """Steps that take as long as another: with the same tool, the same way."""
+    """The kind of a step. Steps of a kind have the same speed."""
     way = step.rw if isinstance(step, Fio) else step.direction if isinstance(step, Copy) else ""
     return step.kind, way
 

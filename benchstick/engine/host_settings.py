@@ -1,4 +1,4 @@
-"""The host that a run takes place on: what it is, and the settings that a run changes on it."""
+"""The properties of the host, and the host settings that a run changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from benchstick import __version__
 from benchstick.drives import subprocesses
 from benchstick.drives.types import Drive
-from benchstick.store.records import RunRecord
+from benchstick.store.run_writer import RunRecord
 
 SYS = Path("/sys")
 
@@ -40,9 +40,9 @@ def _ram() -> int:
 def _tool_version(argv: list[str]) -> str:
     try:
         lines = subprocesses.run(argv, timeout=10).text.splitlines()
-    except Exception as error:  # noqa: BLE001 - a condition that cannot be read never stops a run
+    except Exception as error:  # noqa: BLE001 - an unreadable version must not stop a run
         return f"not known: {error}"
-    # smartctl adds what it was built on in brackets: the kernel is a condition of its own.
+    # smartctl adds the system in brackets: the kernel has its own entry.
     return lines[0].partition(" [")[0].strip() if lines else "not known"
 
 
@@ -66,7 +66,7 @@ def facts() -> dict[str, Any]:
 
 
 def queue_settings(name: str) -> dict[str, str]:
-    """The block-layer settings of drive `name` that bear on figures."""
+    """The block-layer settings of drive `name` that affect results."""
     queue = SYS / "block" / name / "queue"
     names = ("scheduler", "nomerges", "max_sectors_kb", "nr_requests", "wbt_lat_usec",
              "read_ahead_kb", "rotational", "write_cache", "discard_max_bytes")  # fmt: skip
@@ -75,7 +75,7 @@ def queue_settings(name: str) -> dict[str, str]:
 
 
 def _list_settings(drive: Drive) -> Iterator[tuple[Path, str]]:
-    """The settings that a run wants, with their files."""
+    """The settings for a run, with their files."""
     block = SYS / "block" / drive.name
     yield block / "queue/scheduler", "none"
     device = (block / "device").resolve()
@@ -95,15 +95,15 @@ def _list_settings(drive: Drive) -> Iterator[tuple[Path, str]]:
 def _current(path: Path) -> str | None:
     text = _first_line(path)
     if text is not None and "[" in text and path.name == "scheduler":
-        # `mq-deadline [none]`: the one in brackets is in force.
+        # `mq-deadline [none]`: the one in brackets is active.
         return text.split("[", 1)[1].split("]", 1)[0]
     return text
 
 
 def change_settings(drive: Drive, record: RunRecord) -> list[str]:
-    """Change what a run wants changed; each old value is in the store before.
+    """Change the settings for a run. The store has each old value before.
 
-    Returns sentences about those that could not be changed.
+    Returns a sentence for each setting that could not be changed.
     """
     refused = []
     for path, new in _list_settings(drive):
@@ -119,8 +119,8 @@ def change_settings(drive: Drive, record: RunRecord) -> list[str]:
     return refused
 
 
-# The only files that `_wanted` names, with the only kind of value that they take. The store can be
-# written by the page's user, so what is put back from it must be one of these.
+# The only files that `_list_settings` lists, and the only values that they take. The page's user
+# can write to the store, so only these are restored from it.
 _OURS = re.compile(
     r"/sys/(block/[A-Za-z0-9_-]+/queue/scheduler"
     r"|devices/[A-Za-z0-9_:./-]+/power/control"
@@ -130,9 +130,9 @@ _VALUE = re.compile(r"[a-z0-9_-]{1,40}")
 
 
 def restore_settings(record: RunRecord) -> None:
-    """Put back what the run changed. A setting whose file is gone with its drive is done with.
+    """Restore the settings that the run changed. One whose file is gone with its drive is skipped.
 
-    All of them before any is noted as done: a store that is gone meanwhile takes no note.
+    Restores all of them before it records any as restored: the store may fail at that.
     """
     rows = record.settings_to_restore()
     for row in rows:
@@ -149,7 +149,7 @@ _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 def controller(name: str) -> str:
-    """The PCI device that drive `name` hangs on, with its driver; or that there is none."""
+    """The PCI device of drive `name` with its driver; or a text that there is none."""
     for parent in (SYS / "block" / name).resolve().parents:
         if _PCI.fullmatch(parent.name):
             driver = (parent / "driver").resolve().name

@@ -1,4 +1,4 @@
-"""Purges that did not come to their end: told, gone on with, or taken back."""
+"""Lists, describes, resumes and rolls back interrupted purges."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from benchstick.drives.subprocesses import Finished
 from benchstick.drives.types import Drive, Fact
 from benchstick.engine.retention import UUID
 from benchstick.errors import BadInput, BenchError, Inconclusive, StoreFailed
-from benchstick.store import database, records
+from benchstick.store import database, known_drives, run_writer
 
 _ASK_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A purge that was begun and has no end. `phase` is begun, password or erasing; `written` how
-    many bytes from the start an overwrite had done; `marks` the UUID of the run that wrote the
-    marks, `samples` their number, `mark_size` their bytes."""
+    """A purge that started and did not complete. `phase` is `begun`, `password` or `erasing`;
+    `bytes_written` how many bytes from the start an overwrite had written; `marks` the UUID of the
+    run that wrote the marks, `samples` their number, `mark_size` their bytes."""
 
     run: int
     step: int
@@ -38,62 +38,68 @@ class Unfinished:
     rung: str
     phase: str
     password: str | None
-    written: int
+    bytes_written: int
     marks: str
     samples: int
     mark_size: int
     why: str | None
 
     def fact(self) -> Fact:
-        """For the drive's facts: what a plan needs to go on with it, and what to type."""
-        names = ("run", "rung", "phase", "written", "samples", "mark_size")
+        """For the drive's facts: what a plan needs to resume it, and the commands."""
+        names = ("run", "rung", "phase", "samples", "mark_size")
         values = {name: getattr(self, name) for name in names}
+        values["written"] = self.bytes_written
         return Fact({**values, "advice": self.advice()}, source=f"run {self.run}")
 
     def advice(self) -> str:
-        """What it left behind, and what to type."""
-        # An older bench may have kept a code that a shell reads as more than a word.
+        """The state of the drive, and the commands to resume or roll back."""
+        # An older bench may have stored a code that needs quotes in a shell.
         code = shlex.quote(self.code)
-        go_on = f"benchstick run erase --drive {code} --erase {code} --param rung=resume"
+        resume = f"benchstick run erase --drive {code} --erase {code} --param rung=resume"
         undo = f"benchstick purges --undo {code}"
         if self.phase == "begun" and self.password is None:
-            return f"nothing was erased yet; begin again with: {go_on}; or forget it with: {undo}"
+            return f"nothing was erased yet; start again with: {resume}; or discard it with: {undo}"
         if self.rung.startswith("sanitize"):
-            return f"the drive goes on with the sanitize by itself; follow it with: {go_on}"
+            return f"the drive continues the sanitize on its own; follow it with: {resume}"
         if self.password is not None:
-            # What is locked cannot be read, and what cannot be read is locked for the guard too.
+            # A drive with a password cannot be read, so the guard locks it too.
             unlock = f" --unlock {code}"
             return (
-                f"the drive may be locked with the ATA password {self.password}; go on with: "
-                f"{go_on}{unlock}; or take the password off with: {undo}{unlock}"
+                f"the drive may be locked with the ATA password {self.password}; continue with: "
+                f"{resume}{unlock}; or remove the password with: {undo}{unlock}"
             )
         if self.rung.startswith("format"):
             return (
-                "whether the drive came to the end of it is not known; format it again with: "
-                f"{go_on}; or leave it so with: {undo}"
+                "it is not known whether the drive completed the format; format it again with: "
+                f"{resume}; or leave it as it is with: {undo}"
             )
-        return f"a part of the drive is erased; go on with: {go_on}; or leave it so with: {undo}"
+        return (
+            f"a part of the drive is erased; continue with: {resume}; "
+            f"or leave it as it is with: {undo}"
+        )
 
-    def told(self) -> str:
-        """One sentence for whoever starts the bench next."""
+    def describe(self) -> str:
+        """One line about it, for the next start of the bench."""
         title = sanitize_methods.find(self.rung).title
         return (
-            f"run {self.run}: the purge of {self.model} ({self.code}) by {title} "
-            f"did not come to its end: {self.advice()}"
+            f"run {self.run}: the purge of {self.model} ({self.code}) with {title} "
+            f"was interrupted: {self.advice()}"
         )
 
     def to_json(self) -> dict[str, Any]:
         return {
             "run": self.run, "drive": self.code, "model": self.model, "rung": self.rung,
-            "phase": self.phase, "password": self.password, "written": self.written,
+            "phase": self.phase, "password": self.password, "written": self.bytes_written,
             "why": self.why, "advice": self.advice(),
         }  # fmt: skip
 
 
 def unfinished(db: sqlite3.Connection) -> list[Unfinished]:
-    """All of them, the newest first. Rows that this program could not have written are left out:
+    """All interrupted purges, the newest first. Skips rows that this program cannot have written:
     the page's user may write to the store."""
-    return [purge for row in records.unfinished_purges(db) if (purge := _read(row)) is not None]
+    return [
+        purge for row in known_drives.unfinished_purges(db) if (purge := _read(row)) is not None
+    ]
 
 
 def _read(row: sqlite3.Row) -> Unfinished | None:
@@ -111,18 +117,18 @@ def _read(row: sqlite3.Row) -> Unfinished | None:
     return Unfinished(
         run=row["run"], step=row["step"], drive_key=row["drive_key"], code=row["drive_code"],
         model=row["drive_model"], rung=row["rung"], phase=row["phase"], password=password,
-        written=row["written"], marks=row["marks"], samples=row["samples"],
+        bytes_written=row["written"], marks=row["marks"], samples=row["samples"],
         mark_size=row["mark_size"], why=row["why"],
     )  # fmt: skip
 
 
 def of_drive(db: sqlite3.Connection, drive: Drive) -> Unfinished | None:
-    """The unfinished purge of this drive that is to be seen to first."""
+    """The interrupted purge of this drive to handle first."""
     return _by_drive(unfinished(db)).get(drive.identity.key())
 
 
 def _by_drive(purges: Sequence[Unfinished]) -> dict[str, Unfinished]:
-    """Of each drive the newest one, before it one with a password: a locked drive takes nothing
+    """The newest one of each drive, but one with a password first: a locked drive accepts nothing
     else."""
     first: dict[str, Unfinished] = {}
     for purge in sorted(purges, key=lambda purge: purge.password is None):
@@ -131,7 +137,7 @@ def _by_drive(purges: Sequence[Unfinished]) -> dict[str, Unfinished]:
 
 
 def at_home(home: Path) -> list[Unfinished]:
-    """All of them in the store at `home`; none where there is no store that can be read."""
+    """All interrupted purges in the store at `home`; none when the store cannot be read."""
     if not (home / database.FILE).exists():
         return []
     with (
@@ -143,7 +149,7 @@ def at_home(home: Path) -> list[Unfinished]:
 
 
 def noted(home: Path, drives: Collection[Drive]) -> list[Drive]:
-    """The drives, each with what is unfinished on it among its facts."""
+    """The drives, with the interrupted purge of each in its facts."""
     by_key = _by_drive(at_home(home))
     return [_noted(drive, by_key.get(drive.identity.key())) for drive in drives]
 
@@ -154,11 +160,11 @@ def _noted(drive: Drive, purge: Unfinished | None) -> Drive:
     return replace(drive, facts={**drive.facts, sanitize_methods.UNFINISHED: purge.fact()})
 
 
-# ---- what a drive says, for the purge itself as well
+# ---- queries of a drive, also for the purge itself
 
 
 class Ask:
-    """Asks one drive through `run`, which is `tool.run` or a run's own."""
+    """Queries a drive with `run`, which is `subprocesses.run` or that of a run."""
 
     def __init__(self, path: str, run: Any = None) -> None:
         self.path = path
@@ -169,7 +175,7 @@ class Ask:
         return result
 
     def security(self) -> AtaSecurity:
-        """The ATA security state now. Inconclusive when the drive does not tell it."""
+        """The current ATA security state. Inconclusive when the drive does not report it."""
         result = self(["hdparm", "-I", self.path])
         try:
             return sanitize_commands.parse_ata_security(result.text)
@@ -177,7 +183,7 @@ class Ask:
             raise Inconclusive(f"hdparm -I: {error}: {result.error_line}") from None
 
     def sanitize(self) -> SanitizeLog:
-        """The sanitize log now. Inconclusive when the drive does not tell it."""
+        """The current sanitize log. Inconclusive when the drive does not report it."""
         result = self(["nvme", "sanitize-log", self.path, "-o", "json"])
         try:
             return sanitize_commands.parse_sanitize_log(result.text)
@@ -185,30 +191,30 @@ class Ask:
             raise Inconclusive(f"nvme sanitize-log: {error}: {result.error_line}") from None
 
     def take_password_off(self, password: str) -> AtaSecurity:
-        """Unlock the drive and switch the password off; the state after it. BadInput when the
-        drive is frozen, Inconclusive when it does not take the password."""
+        """Unlock the drive and remove the password. Returns the state after it. BadInput when the
+        drive is frozen, Inconclusive when it does not accept the password."""
         now = self.security()
         if not now.enabled:
             return now
         if now.frozen:
-            raise BadInput(f"the drive keeps its password for now: {sanitize_methods.FROZEN}")
+            raise BadInput(f"the password cannot be removed now: {sanitize_methods.FROZEN}")
         if now.expired:
             raise BadInput(
-                "the drive counted too many passwords that it did not take: switch its power off "
-                "and on, then try again"
+                "the drive has refused too many passwords: switch its power off and on, then try "
+                "again"
             )
         result = None
-        # hdparm's disable begins with an unlock, which an unlocked drive takes as well.
+        # hdparm's disable starts with an unlock, which an unlocked drive accepts as well.
         for act in ("unlock",) * now.locked + ("disable",):
             result = self(sanitize_commands.ata(self.path, act, password))
             if result.exit_code != 0:
-                # The drive counts what it does not take, and listens to no more than five.
+                # The drive counts refused passwords, and accepts none after five.
                 break
         after = self.security()
         if after.enabled or result is None or result.exit_code != 0:
             reason = result.error_line if result is not None else "nothing was sent"
             raise Inconclusive(
-                f"the drive did not take the password {password} off ({reason}; it is {after.word})"
+                f"the drive did not remove the password {password} ({reason}; it is {after.word})"
             )
         return after
 
@@ -221,12 +227,12 @@ def undo(
     unlock: str | None,
     hotplugs: Collection[int] = (),
 ) -> str:
-    """Take back what an interrupted purge left on `drive`; says what was done.
+    """Roll back what an interrupted purge left on `drive`. Returns a sentence about it.
 
-    BadInput when nothing is unfinished there, or it cannot be taken back; Refused by the guard.
+    BadInput when there is no interrupted purge, or it cannot be rolled back; Refused by the guard.
     """
     purge = of_drive(db, drive)
-    # A failed sanitize can be left whoever began it: the store that knew of it may be lost.
+    # A failed sanitize can be left even without its record: the store may be lost.
     if purge is None and not sanitize_methods.sanitize_failed(drive.to_json()):
         raise BadInput(f"{drive.code}: no purge of this drive was interrupted", field="undo")
     subprocesses.require(sanitize_methods.find(purge.rung).tool if purge is not None else "nvme")
@@ -234,8 +240,8 @@ def undo(
         text = _take_back(purge, hold)
     if purge is None:
         return text
-    record = records.RunRecord(db, purge.run)
-    record.event(None, "purge", f"taken back: {text}")
+    record = run_writer.RunRecord(db, purge.run)
+    record.event(None, "purge", f"rolled back: {text}")
     record.purge_ends(purge.step, "closed", text)
     return text
 
@@ -247,32 +253,32 @@ def _take_back(purge: Unfinished | None, hold: Hold) -> str:
         return _leave_sanitize(ask)
     if purge.password is not None:
         after = ask.take_password_off(purge.password)
-        return f"the ATA password is off: the drive is {after.word}; its data may be gone"
+        return f"the ATA password is removed: the drive is {after.word}; its data may be gone"
     if purge.rung.startswith("sanitize") and purge.phase == "erasing":
         return _leave_sanitize(ask)
     if purge.phase == "begun":
         return "nothing was erased"
-    return "nothing can be put back: what was erased is gone, and the rest is as it was"
+    return "nothing can be restored: what was erased is gone, the rest is unchanged"
 
 
 def _leave_sanitize(ask: Ask) -> str:
     log = ask.sanitize()
     if log.status == sanitize_commands.IN_PROGRESS:
         raise BadInput(
-            f"the drive is at {100 * log.progress:.0f} % of its sanitize, which nothing can stop; "
-            "it ends by itself"
+            f"the drive is at {100 * log.progress:.0f} % of its sanitize, which cannot be stopped; "
+            "wait until it ends"
         )
     if log.status != sanitize_commands.FAILED:
-        return f"the drive says of its sanitize: {log.word}; its data are gone"
-    # The log goes on to tell that the last sanitize failed.
+        return f"the drive reports for its sanitize: {log.word}; its data is gone"
+    # The log still reports after this that the last sanitize failed.
     result = ask(sanitize_commands.leave_failed_sanitize(ask.path))
     if result.exit_code != 0:
-        raise Inconclusive(f"the drive stays in its failed sanitize: {result.error_line}")
-    return "the failed sanitize was left, the drive takes reads and writes; it is not erased"
+        raise Inconclusive(f"the drive did not leave its failed sanitize: {result.error_line}")
+    return "the drive left the failed sanitize and accepts reads and writes; it is not erased"
 
 
-def interrupt(record: records.RunRecord, db: sqlite3.Connection) -> None:
-    """Of a run whose runner was killed: its purge is marked, and told with what to do."""
+def interrupt(record: run_writer.RunRecord, db: sqlite3.Connection) -> None:
+    """Mark the purge of a run whose runner was killed, and record what to do."""
     rows = db.execute(
         "SELECT step FROM purges WHERE run = ? AND state = 'running'", (record.number,)
     ).fetchall()
@@ -283,4 +289,4 @@ def interrupt(record: records.RunRecord, db: sqlite3.Connection) -> None:
     for purge in unfinished(db):
         if purge.run == record.number:
             with contextlib.suppress(BenchError):
-                record.event(None, "purge", purge.told())
+                record.event(None, "purge", purge.describe())

@@ -1,8 +1,8 @@
-"""Clears up after a runner that was killed: tools, mounts, settings, then the run's state.
+"""Cleans up after a runner that was killed: tools, mounts, settings, then the run's state.
 
-It touches only runs whose lock is free. The order matters: after a SIGKILL forked tools may go on
-writing (docs/methods/fio.md), so they are ended first, then the drive must be idle, then it is
-unmounted, and only then the run is marked, with the result of what it had measured by then.
+It touches only runs whose lock is free. The order matters: after a SIGKILL forked tools may
+continue to write (docs/methods/fio.md). So it kills them first, waits until the drive is idle,
+unmounts it, and only then marks the run, with the result of its data so far.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchstick.engine.retention import UUID
 from benchstick.engine.runner import MARK
 from benchstick.errors import BenchError
 from benchstick.store import live_progress, locks
-from benchstick.store.records import RunRecord
+from benchstick.store.run_writer import RunRecord
 
 IDLE_WAIT = 30.0
 
@@ -35,14 +35,14 @@ _NAME = re.compile(r"[a-z0-9]+")
 
 
 def recover(db: sqlite3.Connection) -> list[int]:
-    """Recover every run that says running and is not. Returns their numbers."""
+    """Recover every run with the state running that does not run. Returns their numbers."""
     paths.make_run_folder()
     rows = db.execute(
         "SELECT running.run, runs.uuid FROM running JOIN runs ON runs.number = running.run"
     ).fetchall()
     recovered = []
     for row in rows:
-        # The store can be written by the page's user: a UUID of another shape names no run of ours.
+        # The page's user may write to the store: skip a UUID that the bench did not write.
         if not UUID.fullmatch(row["uuid"]):
             continue
         try:
@@ -50,7 +50,7 @@ def recover(db: sqlite3.Connection) -> list[int]:
         except OSError:
             continue
         try:
-            # Asked again under the lock: the run may have ended since the look above.
+            # Check again under the lock: the run may have ended since.
             still = db.execute("SELECT * FROM running WHERE run = ?", (row["run"],)).fetchone()
             if still is not None:
                 _recover_one(db, int(row["run"]), str(row["uuid"]), str(still["device"]))
@@ -82,7 +82,7 @@ def _recover_one(db: sqlite3.Connection, number: int, uuid: str, device: str) ->
 
 
 def _unmount(number: int, uuid: str) -> Iterator[str]:
-    """Remove the run's own folder, unmount what it had mounted; yields what went wrong."""
+    """Remove the run's folder and unmount its filesystems; yields errors."""
     base = paths.run_folder()
     mounted = base / "mnt" / uuid
     try:
@@ -102,7 +102,7 @@ def _unmount(number: int, uuid: str) -> Iterator[str]:
 
 
 def end_marked(uuid: str) -> None:
-    """Kill every process that carries the run's mark, also where there are no cgroups."""
+    """Kill every process with the run's mark, also without cgroups."""
     for _ in range(20):
         pids = list(_marked(uuid))
         if not pids:
@@ -126,9 +126,9 @@ def _marked(uuid: str) -> list[int]:
 
 
 def wait_idle(device: str, sysfs: Path = Path("/sys")) -> bool:
-    """Wait until the drive has nothing in flight and its counters stand still for a second.
+    """Wait until the drive has no request in flight and its counters do not change for a second.
 
-    True as well when the drive is gone. False after IDLE_WAIT seconds.
+    Also True when the drive is gone. False after IDLE_WAIT seconds.
     """
     folder = sysfs / "block" / device
     deadline = time.monotonic() + IDLE_WAIT

@@ -1,6 +1,6 @@
-"""What a run comes to, however it ended: its suite's result from what was measured so far.
+"""Computes the result of a run, however it ended, from its measurements so far.
 
-The runner asks at its end, and recovery for a runner that was killed, from the store alone.
+The runner calls this at its end, and recovery for a runner that was killed, from the store only.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 from benchstick.engine.measure.per_second_log import BySecond, counter_rates, figures_of
 from benchstick.plan.quantity import quantity_of
 from benchstick.plan.steps import Fio, Plan, plan_from_json
-from benchstick.store.records import Figure, RunRecord, find_run, samples_of, temperatures_of
+from benchstick.store.run_reader import find_run, samples_of, temperatures_of
+from benchstick.store.run_results import Figure
+from benchstick.store.run_writer import RunRecord
 from benchstick.suites import registry
 from benchstick.suites.interface import Recorded, RecordSuite, Result, Suite
 
@@ -23,14 +25,14 @@ _LOST_LOG = "fio's log is lost: the bench was killed or lost power"
 def conclude(
     record: RunRecord, suite: Suite, plan: Plan, drive: Mapping[str, Any], target: str
 ) -> Mapping[str, Any]:
-    """The document of the result; its figures over all passes and its events are kept with the run.
+    """The result's document. Stores its values over all passes, and its events, with the run.
 
-    `drive` is the drive's JSON, `target` what the passes were measured on.
+    `drive` is the drive's JSON, `target` what the passes measured.
     """
     figures = record.all_figures()
     measured = [figure for figure in figures if figure.pass_no is not None]
     result = _result(record, suite, plan, drive, measured)
-    # Whoever came this far and was killed then has kept them already.
+    # A runner that was killed after this point has stored them already.
     if len(measured) == len(figures):
         record.figures(
             [
@@ -55,7 +57,7 @@ def _result(
     drive: Mapping[str, Any],
     measured: Sequence[Figure],
 ) -> Result:
-    """What the suite makes of the figures, and of the per-second record where it wants it."""
+    """The suite's result, from the run's values and, for some suites, the per-second record."""
     figures = [figure.to_json() for figure in measured]
     if not isinstance(suite, RecordSuite):
         return suite.result(plan, figures, drive)
@@ -67,8 +69,8 @@ def _result(
 
 
 def conclude_killed(record: RunRecord) -> Mapping[str, Any] | None:
-    """As `conclude`, for a run whose runner is gone, with the seconds of the step in flight that
-    reached the store. None where nothing can be made of what it has; an event then tells why."""
+    """As `conclude`, for a run whose runner is gone, with the stored seconds of the running step.
+    None when there can be no result; an event then has the reason."""
     try:
         row = record.read(lambda db: find_run(db, record.number))
         plan = plan_from_json(json.loads(row["plan_json"]))
@@ -76,13 +78,13 @@ def conclude_killed(record: RunRecord) -> Mapping[str, Any] | None:
         _keep_seconds(record, plan, target)
         suite = registry.find(str(row["suite"]))
         return conclude(record, suite, plan, json.loads(row["drive_json"]), target)
-    except Exception as error:  # noqa: BLE001 - whatever the store has of it, the run is closed
+    except Exception as error:  # noqa: BLE001 - the run is closed, whatever the store has of it
         record.event(None, "recovery", f"no result can be made of what was measured: {error!r}")
         return None
 
 
 def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
-    """The series of the step in flight, where it is one that is kept second by second."""
+    """Store the series of the running step, if it has a per-second series."""
     open_steps = record.read(
         lambda db: db.execute(
             "SELECT idx, t_start FROM steps WHERE run = ? AND state = 'running'", (record.number,)

@@ -1,7 +1,7 @@
-"""Keeps the runs' raw output (artefacts) within a bound; the oldest goes first.
+"""Limits the size of the runs' raw output (artefacts); the oldest is removed first.
 
-Figures, samples, temperatures and events are in the store and stay. What goes is what tools said:
-their commands, outputs and own records.
+Results, samples, temperatures and events are in the store and stay. The commands, outputs and
+records of tools are removed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pathlib import Path
 
 from benchstick.errors import StoreFailed
 from benchstick.store import locks
-from benchstick.store.records import RunRecord
+from benchstick.store.run_writer import RunRecord
 
-# Below this much free space nothing new is begun (artefacts.check_room).
+# No new run starts with less free space (step_artifacts.check_room).
 FLOOR = 256 << 20
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
-class Kept:
+class RunArtefacts:
     """The artefacts of one run: `number` is None when the store does not know the run."""
 
     uuid: str
@@ -36,10 +36,10 @@ class Kept:
 
 
 def prune(db: sqlite3.Connection, home: Path, limit: int, *, floor: int = FLOOR) -> list[str]:
-    """Remove the oldest runs' artefacts until all are within `limit` bytes and `floor` is free.
+    """Remove the artefacts of the oldest runs until `limit` bytes remain and `floor` is free.
 
-    A run that is going on keeps its own. Each run that loses its artefacts gets an event that
-    tells it. Returns the UUIDs. StoreFailed when the folder is not ours.
+    Those of a running run stay. Each run without its artefacts gets an event about it. Returns the
+    UUIDs. StoreFailed when the folder is not the bench's.
     """
     with contextlib.suppress(FileNotFoundError), _opened(home / "runs") as runs:
         folders = sorted(_list_folders(db, runs), key=lambda item: (item.number or 0, item.changed))
@@ -57,8 +57,8 @@ def prune(db: sqlite3.Connection, home: Path, limit: int, *, floor: int = FLOOR)
                 RunRecord(db, item.number).event(
                     None,
                     "artefacts",
-                    f"the tools' raw output was removed to make room ({item.size >> 20} MiB; "
-                    f"setting output_mib: {limit >> 20}); the figures stay",
+                    f"the tools' raw output was removed to free space ({item.size >> 20} MiB; "
+                    f"setting output_mib: {limit >> 20}); the results stay",
                 )
         return removed
     return []
@@ -66,7 +66,7 @@ def prune(db: sqlite3.Connection, home: Path, limit: int, *, floor: int = FLOOR)
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of a folder of our own. The page's user could lay a link in its place."""
+    """A descriptor of a folder of the bench. The page's user could replace it with a link."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -81,7 +81,7 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(fd)
 
 
-def _list_folders(db: sqlite3.Connection, runs: int) -> Iterator[Kept]:
+def _list_folders(db: sqlite3.Connection, runs: int) -> Iterator[RunArtefacts]:
     rows = db.execute("SELECT uuid, number FROM runs")
     numbers = {str(row["uuid"]): int(row["number"]) for row in rows}
     for name in os.listdir(runs):
@@ -89,11 +89,11 @@ def _list_folders(db: sqlite3.Connection, runs: int) -> Iterator[Kept]:
             continue
         status = os.stat(name, dir_fd=runs, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
-            yield Kept(name, numbers.get(name), _size(name, runs), status.st_mtime)
+            yield RunArtefacts(name, numbers.get(name), _size(name, runs), status.st_mtime)
 
 
 def _size(name: str, runs: int) -> int:
-    """What the files of one run take on the disk, in bytes."""
+    """The disk space of a run's files, in bytes."""
     return sum(
         os.stat(file, dir_fd=fd, follow_symlinks=False).st_blocks * 512
         for _, _, files, fd in os.fwalk(name, dir_fd=runs)

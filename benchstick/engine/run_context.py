@@ -1,4 +1,4 @@
-"""What the steps of one run share."""
+"""The context that the steps of a run share."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ from benchstick.errors import Cancelled, DriveLost
 from benchstick.plan import corrupt
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.steps import Copy, CopyWithin, Plan
-from benchstick.store.records import Figure, RunRecord
+from benchstick.store.run_results import Figure
+from benchstick.store.run_writer import RunRecord
 
 
 @dataclass
 class StepOutcome:
-    """What a step gave: figures and what they rest on; `skipped` is the reason it could not run."""
+    """The results of a step and their detail; `skipped` is the reason why it could not run."""
 
     figures: Sequence[Figure] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
     skipped: str | None = None
-    # What the step found wrong; the run goes on.
+    # The error that the step reports; the run continues.
     failed: str | None = None
 
 
 @dataclass(frozen=True)
 class Either:
-    """Set as soon as one of two is set."""
+    """Set when one of two flags is set."""
 
     one: subprocesses.Flag
     other: subprocesses.Flag
@@ -48,12 +49,12 @@ class Either:
         return self.one.is_set() or self.other.is_set()
 
 
-RAW_FILLED = Fact.unknown("raw drive: what it holds is not known")
+RAW_FILLED = Fact.unknown("raw drive: its content is not known")
 
 
 @dataclass
 class Work:
-    """One run in the making. `target` is `block`, or `file on exfat` once it is known."""
+    """A run in progress. `target` is `block`, or `file on exfat` once it is known."""
 
     uuid: str
     home: Path
@@ -75,31 +76,31 @@ class Work:
     bytes_done: int = 0
     artefacts: StepFolder | None = None
     index: int = 0
-    # What a step that is cut short has to show; kept with its end.
+    # The outcome of a step that ended early; stored at its end.
     partial: StepOutcome | None = None
     filled: Fact = RAW_FILLED
-    # What part of the step is done, 0 to 1, where the step can tell it.
+    # The fraction of the step that is done, 0 to 1, if the step reports it.
     share: Callable[[], float | None] | None = None
     marks: Marks | None = None
-    # Files of this pass that were not copied, and whose report says so.
+    # The files of this pass that the report lists as not copied.
     not_copied: set[str] = field(default_factory=set)
-    # The drive's state that a purge left, for every figure; None where the plan has none.
+    # The drive's state after the purge, for every result; None when the plan has no purge.
     state: str | None = None
     extra_conditions: dict[str, Any] = field(default_factory=dict)
 
     @property
     def now(self) -> float:
-        """Seconds on the run's clock."""
+        """Seconds since the start of the run."""
         return time.monotonic() - self.sampler.start_time
 
     def check_cancelled(self) -> None:
-        """Cancelled or DriveLost when there is a reason to stop."""
-        if self.sampler.lost.is_set():
-            raise self.lost("went away")
+        """Raises Cancelled or DriveLost when there is a reason to stop."""
+        if self.sampler.drive_lost.is_set():
+            raise self.drive_lost("went away")
         if self.cancel.is_set():
             raise Cancelled("cancelled")
 
-    def lost(self, how: str) -> DriveLost:
+    def drive_lost(self, how: str) -> DriveLost:
         if self.hold.medium_changed is not None:
             how = f"holds another medium: {self.hold.medium_changed}"
         return DriveLost(f"{self.drive.identity.model} ({self.drive.code}): the drive {how}")
@@ -119,7 +120,7 @@ class Work:
         files: int = 0,
         differences: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Keep that the data read back differs from what was written: the run is corrupt, and the
+        """Record that the data read back differs from the data written: the run is corrupt, and the
         results of `tests` in that pass are invalid."""
         name = self.plan.steps[self.index].name
         self.record.data_differs(
@@ -130,7 +131,7 @@ class Work:
         )  # fmt: skip
 
     def read_back(self, text: str, *, proved: bool) -> None:
-        """Say on every figure what the places of the marks held after the purge."""
+        """Add the content of the marks' places after the purge to the conditions of all results."""
         self.extra_conditions["purge"] = {
             **self.extra_conditions.get("purge", {}), "read back": text,
         }  # fmt: skip
@@ -149,18 +150,18 @@ class Work:
         grace: float = 5.0,
         stoppable: bool = True,
     ) -> subprocesses.Finished:
-        """`tool.run` in the run's cgroup, ended by a cancel or the drive's loss, with its
-        artefacts kept.
+        """`subprocesses.run` in the run's cgroup. A cancel or the loss of the drive ends it. Its
+        output is stored.
 
-        What is not `stoppable` (a command that the drive carries to its end) is waited for
-        whatever is asked meanwhile; the caller looks at the cancel after it.
+        A command that is not `stoppable` (as the drive completes it anyway) runs to its end; the
+        caller checks for a cancel after it.
         """
         if self.artefacts is not None:
             self.artefacts.command(argv)
         result = subprocesses.run(
             argv,
             timeout=timeout,
-            cancel=Either(cancel or self.cancel, self.sampler.lost) if stoppable else None,
+            cancel=Either(cancel or self.cancel, self.sampler.drive_lost) if stoppable else None,
             cgroup=cgroup or self.cgroup,
             started=started,
             grace=grace,
@@ -173,10 +174,10 @@ class Work:
 
     @contextlib.contextmanager
     def measured(self, into: dict[str, Any]) -> Iterator[None]:
-        """Put into `into` what the drive's counters say of the time in between.
+        """Put the changes of the drive's counters during the block into `into`.
 
-        `inflight_median` is what the drive itself held, `queue_mean` also counts requests that
-        waited in the kernel.
+        `inflight_median` counts requests in the drive, `queue_mean` also those that waited in the
+        kernel.
         """
         try:
             before = self.sampler.counters()
@@ -184,8 +185,8 @@ class Work:
             yield
             after = self.sampler.counters()
         except OSError as error:
-            if self.sampler.lost.is_set() or not self.hold.alive():
-                raise self.lost("went away") from error
+            if self.sampler.drive_lost.is_set() or not self.hold.alive():
+                raise self.drive_lost("went away") from error
             raise
         end = self.now
         into["counters"] = after.since(before)

@@ -1,7 +1,7 @@
-"""From what somebody asked for to a run: resolve the drive, plan, pass the guard, carry out.
+"""From a request to a run: find the drive, make the plan, pass the guard, run it.
 
-The command line and the agent both come through here, and nothing that they say is believed:
-the drive is looked for anew, the parameters are parsed anew, the guard judges anew.
+The command line and the agent both use this, and it does not trust them: it finds the drive, parses
+the parameters and evaluates the guard itself.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from benchstick.plan import fileset, run_queue
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import Fio, Plan
-from benchstick.store import database, records
+from benchstick.store import database, known_drives
 from benchstick.suites import registry
 
-# The one suite that takes a drive which can only be purged.
+# The only suite that accepts a drive which can only be purged.
 PURGING = "erase"
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A request with its drive found and its plan made."""
+    """A request with its drive and its plan."""
 
     request: RunRequest
     drive: Drive
     plan: Plan
     sets: Mapping[str, FileSet]
     set_folder: Path | None
-    seen: tuple[int, ...] = ()
+    hotplugs: tuple[int, ...] = ()
 
 
 def find_drive(
     selector: str, home: Path, hotplugs: Collection[int] = (), *, makes: bool = True
 ) -> Drive:
-    """The drive that `selector` means; the practice drive is made where it `makes` things.
+    """The drive for `selector`. With `makes` the practice drive is created when it is missing.
 
     BadInput when there is none.
     """
@@ -59,7 +59,7 @@ def find_drive(
             practice.ensure(home)
         elif practice.find(home) is None:
             raise BadInput(
-                "practice: not there yet, and a dry run makes nothing; run: benchstick practice",
+                "practice: missing, and a dry run does not create it; run: benchstick practice",
                 field="drive",
             )
     others = _others(selector, home, labels)
@@ -71,7 +71,7 @@ def find_drive(
 def find_drives(
     selectors: Sequence[str], home: Path, hotplugs: Collection[int] = (), *, makes: bool = True
 ) -> list[Drive]:
-    """The drives that several selectors mean, in one look where that can be. BadInput."""
+    """The drives for several selectors, with one scan where possible. BadInput."""
     if "practice" in selectors or len(selectors) == 1:
         return [find_drive(selector, home, hotplugs, makes=makes) for selector in selectors]
     labels = _labels(home)
@@ -85,8 +85,8 @@ def _resolved(
     labels: Mapping[str, str],
     others: Collection[str] = (),
 ) -> list[Drive]:
-    """The drives of a scan that the selectors mean. Where one did not answer in time, which can
-    change its code as well, a second scan gives it more time. BadInput."""
+    """The drives of a scan that match the selectors. When one did not answer in time, which can
+    also change its code, a second scan gives it more time. BadInput."""
     drives = discover.scan(labels=labels, hotplugs=hotplugs, home=home, identity_only=others)
     try:
         matches = [discover.resolve(selector, drives, labels) for selector in selectors]
@@ -103,11 +103,10 @@ def _resolved(
 
 
 def _others(selector: str, home: Path, labels: Mapping[str, str]) -> list[str]:
-    """Kernel names of the drives that `selector` does not mean, by what the kernel alone knows.
+    """Kernel names of the drives that do not match `selector`, by the kernel's data only.
 
-    They are asked for their identity only, so that codes are what `benchstick drives` prints: a
-    look at all that is on them can take long. None are left out when the kernel alone cannot tell
-    which is meant.
+    Only their identity is queried, so that codes are those of `benchstick drives`: a scan of their
+    content can take long. Empty when the kernel's data does not identify the drive.
     """
     names = [path.name for path in Path("/sys/block").iterdir()]
     drives = discover.scan(
@@ -123,12 +122,12 @@ def _others(selector: str, home: Path, labels: Mapping[str, str]) -> list[str]:
 def _labels(home: Path) -> dict[str, str]:
     if not (home / database.FILE).exists():
         return {}
-    # A store that cannot be read is the writer's to mend or to refuse; it has no labels to give.
+    # No labels from a store that cannot be read: opening it for writing repairs or refuses it.
     with (
         contextlib.suppress(StoreFailed),
         contextlib.closing(database.open_reader(home)) as db,
     ):
-        return records.labels(db)
+        return known_drives.labels(db)
     return {}
 
 
@@ -140,9 +139,9 @@ def make_ready(
     makes: bool = True,
     drive: Drive | None = None,
 ) -> Ready:
-    """Find the drive and make the plan; writes nothing to any drive. BadInput, Refused, DriveLost.
+    """Find the drive and make the plan; writes to no drive. BadInput, Refused, DriveLost.
 
-    `makes` as in `find_drive`; `drive` where it was found just now.
+    `makes` as in `find_drive`; `drive` is the drive, if the caller has just found it.
     """
     registry.find(request.suite)
     if drive is None:
@@ -156,7 +155,7 @@ def make_ready(
     if request.identity_key is not None and expected != (drive.identity.key(), drive.diskseq):
         raise Refused(
             f"{drive.code}: not the drive that was chosen (it was replugged or replaced); "
-            "look at the drives again"
+            "check the list of drives again"
         )
     request = replace(
         request,
@@ -165,11 +164,11 @@ def make_ready(
     )
     medium = to_token(request.medium)
     if medium is not None:
-        # What ran on it before may have changed its content.
+        # The run before may have changed its content.
         why = medium.difference(drive.medium, content=not request.follows)
         if why is not None:
             raise Refused(
-                f"{drive.code}: {why} since the drive was chosen; look at the drives again",
+                f"{drive.code}: {why} since the drive was chosen; check the list of drives again",
                 field="drive",
             )
     why = None if request.suite == PURGING else sanitize_methods.unusable(drive.to_json())
@@ -201,8 +200,8 @@ def make_all_ready(
     *,
     makes: bool = True,
 ) -> list[Ready]:
-    """Make all requests of a queue ready, on one and the same drive; writes nothing. BadInput, also
-    where they cannot follow each other; Refused."""
+    """Make all requests of a queue ready, on the same drive; writes nothing. BadInput, also when
+    their order is not possible; Refused."""
     ready_jobs: list[Ready] = []
     for request in requests:
         drive = ready_jobs[0].drive if ready_jobs else None
@@ -214,7 +213,7 @@ def make_all_ready(
 def check_queue(
     requests: Sequence[RunRequest], home: Path, hotplugs: Collection[int] = ()
 ) -> list[Ready]:
-    """`make_all_ready`, with the tools, codes and guard of each checked before the first begins."""
+    """`make_all_ready`, and check the tools, codes and guard of each before the first starts."""
     ready_jobs = make_all_ready(requests, home, hotplugs)
     for ready in ready_jobs:
         _check_tools(ready.plan)
@@ -234,12 +233,12 @@ def _check_tools(plan: Plan) -> None:
 
 
 def _own_sets(request: RunRequest) -> tuple[list[FileSet], Path | None]:
-    """The user's own set: a folder (read, never changed) or a manifest."""
+    """The user's own set: a folder (it is not changed) or a manifest."""
     set_path = request.params.get("set")
     if request.suite != "das" or not set_path:
         return [], None
     if not request.own_folders:
-        raise BadInput("set: a folder of your own is taken on the command line only", field="set")
+        raise BadInput("set: your own folder is accepted only on the command line", field="set")
     try:
         return _own_set(Path(set_path))
     except OSError as error:
@@ -268,7 +267,7 @@ def execute(
     progress: Callable[[Progress], None] | None = None,
     on_begin: Callable[[int], None] | None = None,
 ) -> Outcome:
-    """Run what is ready. Raises Refused, BadInput, StoreFailed before anything is written."""
+    """Run a ready request. Raises Refused, BadInput, StoreFailed before anything is written."""
     _check_tools(ready.plan)
     with (
         guard.hold(
@@ -276,7 +275,7 @@ def execute(
             unlock=ready.request.unlock,
             erase=ready.request.erase,
             destructive=ready.plan.destroys,
-            hotplugs=ready.seen,
+            hotplugs=ready.hotplugs,
             home=home,
         ) as hold,
         contextlib.closing(_store(home)) as store,

@@ -1,4 +1,4 @@
-"""Carries out one plan on one drive, and keeps every figure."""
+"""Runs a plan on a drive, and stores every result."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from benchstick.plan.fileset import FileSet
 from benchstick.plan.steps import Fio, Plan, Prepare, Purge, ReadBack, Step
 from benchstick.plan.units import duration_text
 from benchstick.store import live_progress, locks, settings
-from benchstick.store.records import RunRecord
+from benchstick.store.run_writer import RunRecord
 from benchstick.suites.interface import RoundSuite, Suite
 
 # In long steps the samples reach the store once a minute (docs/architecture.md).
 COMMIT_EVERY = 60.0
-# The mark by which recovery finds what a killed runner left; inherited by every tool.
+# Every tool inherits this mark: recovery finds the processes of a killed runner with it.
 MARK = "BENCHSTICK_RUN_UUID"
 _CONDITION_FACTS = (
     "transport", "external", "driver", "usb_speed", "sata_speed", "pcie_speed", "pcie_width",
@@ -55,8 +55,8 @@ _CONDITION_FACTS = (
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run is: step `index` of `total`, `fraction` of that step, seconds left in all, which
-    are the most there can be where `at_most` is set: rounds are to come that may not be needed."""
+    """The progress of a run: step `index` of `total`, `fraction` of that step, and the seconds left
+    of the run. With `at_most` these are a maximum: later rounds may not be needed."""
 
     number: int
     index: int
@@ -67,7 +67,7 @@ class Progress:
     at_most: bool = False
 
     @property
-    def left(self) -> str:
+    def time_left(self) -> str:
         """`at most 5 h 12 min left`."""
         return f"{'at most ' if self.at_most else ''}{duration_text(self.seconds_left)} left"
 
@@ -84,8 +84,8 @@ class Outcome:
 
 
 class Runner:
-    """One run, from the lock to the last figure. `hold` is the guard's hold on the drive, taken
-    by the caller for the whole run."""
+    """A run, from its lock to its last result. `hold` is the guard's hold on the drive, which the
+    caller keeps for the whole run."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Runner:
         request: int | None = None,
         on_begin: Callable[[int], None] | None = None,
     ) -> None:
-        self.begun = on_begin
+        self.on_begin = on_begin
         self._db = store
         self.home = home
         self.suite = suite
@@ -117,11 +117,11 @@ class Runner:
         self.request = request
         self.uuid = str(uuids.uuid4())
         self.work_target = plan.target
-        self._step_began = 0.0
+        self._step_start = 0.0
         self._paces = Paces()
         self._committed = 0.0
-        # (the store, the last sample that it has); a run may go on in another store.
-        self._written: tuple[Any, int] = (None, -1)
+        # (the store, the last sample in it); a run may continue in another store.
+        self._stored: tuple[Any, int] = (None, -1)
         self._host: dict[str, Any] = {}
         self._controller = ""
         self._queue_settings: dict[str, str] = {}
@@ -129,7 +129,7 @@ class Runner:
         self._on_stick = False
 
     def carry_out(self) -> Outcome:
-        """Do the plan. Every end is recorded: done, failed, cancelled; never raises BenchError."""
+        """Run the plan. Records every end: done, failed, cancelled; does not raise BenchError."""
         paths.make_run_folder()
         limit_mib = settings.load(paths.settings_file()).output_mib
         retention.prune(self._db, self.home, limit_mib << 20)
@@ -152,8 +152,8 @@ class Runner:
             self._on_stick = state.on_a_stick()
             if self._on_stick:
                 self.record.follow(lambda: stick_removed.other_store(self.home))
-            if self.begun is not None:
-                self.begun(self.record.number)
+            if self.on_begin is not None:
+                self.on_begin(self.record.number)
             return self._recorded()
         finally:
             os.environ.pop(MARK, None)
@@ -194,11 +194,11 @@ class Runner:
         )
 
     def _judge(self) -> tuple[int, str | None]:
-        """(exit code, why) of a plan that came to its end: 5 when no figure of it is valid."""
+        """(exit code, why) of a plan that ran to its end: 5 when it has no valid result."""
         figures = self.record.all_figures()
         if figures and not any(figure.state == "valid" for figure in figures):
             first = figures[0]
-            return EXIT_INCONCLUSIVE, f"no valid figure; the first is {first.state}: {first.why}"
+            return EXIT_INCONCLUSIVE, f"no valid result; the first is {first.state}: {first.why}"
         return EXIT_DONE, None
 
     def _run(self) -> None:
@@ -233,29 +233,29 @@ class Runner:
             self._host = host_settings.facts()
             self._controller = host_settings.controller(self.drive.name)
             self._keep_conditions()
-            # However the run ends: what was measured so far has its conditions.
+            # The results so far have their conditions, however the run ends.
             cleanup.callback(self._keep_conditions)
             sampler.start()
             try:
                 self._steps()
                 self._compare_link()
             except BenchError as error:
-                # A tool may see the loss, or something else that comes of it, before the sampler.
-                if isinstance(error, DriveLost) or sampler.lost.is_set():
+                # A tool may see the loss, or an effect of it, before the sampler does.
+                if isinstance(error, DriveLost) or sampler.drive_lost.is_set():
                     self.record.event(self.work.now, "drive-lost", error.message)
                 raise
-        # The last look is the one before the filesystem is taken off.
+        # The last check was before the filesystem was unmounted.
         if self.hold.medium_changed is not None:
-            raise self.work.lost("was changed")
+            raise self.work.drive_lost("was changed")
 
     def _steps(self) -> None:
-        """All steps in order, but for rounds that their suite says are over."""
+        """Run all steps in order, except rounds that the suite no longer needs."""
         judged: tuple[str, int] = ("", 0)
         over: str | None = None
         skipped: list[tuple[int, str, str]] = []
         for index, step in enumerate(self.plan.steps):
             now = (step.group, step.round) if isinstance(step, Fio) else ("", 0)
-            # Once a group's rounds are over, those that are left are as well.
+            # Once a round of a group is not needed, the later ones are not needed either.
             if now != judged and not (over and now[0] == judged[0]):
                 self._skip(skipped, over)
                 skipped, over = [], self._over(step)
@@ -269,14 +269,15 @@ class Runner:
         self._skip(skipped, over)
 
     def _over(self, step: Step) -> str | None:
-        """Why the round that the step begins is not needed; None when it is, or it begins none."""
+        """Why the round that starts with this step is not needed; None when it is needed, or no
+        round starts here."""
         if not isinstance(step, Fio) or not step.round or not isinstance(self.suite, RoundSuite):
             return None
         figures = [item.to_json() for item in self.record.all_figures()]
         return self.suite.over(self.plan, step, figures)
 
     def _skip(self, steps: list[tuple[int, str, str]], why: str | None) -> None:
-        """Record steps that are not carried out, all at once: there may be a thousand."""
+        """Record all skipped steps at once: there may be a thousand."""
         if steps and why:
             self.record.steps_skipped(steps, self.work.now, why)
 
@@ -287,7 +288,8 @@ class Runner:
             raise DriveLost(f"{self.drive.code}: the drive went away ({error.strerror})") from error
 
     def _medium_changed(self) -> None:
-        """In the sampler's thread: no write may reach the other medium while the step ends."""
+        """Make sure that no write reaches the other medium while the step ends. Runs in the
+        sampler's thread."""
         self.hold.lose_medium("its medium was changed")
 
     def _close_source(self) -> None:
@@ -328,12 +330,12 @@ class Runner:
         return f"{purged}, then newly formatted" if purged else "newly formatted, not purged"
 
     def _queue(self) -> dict[str, str]:
-        """The block layer's settings; of a drive that has gone, as they were last."""
+        """The block layer's settings; the last known ones when the drive is gone."""
         self._queue_settings = host_settings.queue_settings(self.drive.name) or self._queue_settings
         return self._queue_settings
 
     def _note_others(self) -> None:
-        """Note which other runs are going on, by their numbers."""
+        """Note the numbers of the other running runs."""
         rows = self.record.read(
             lambda db: db.execute(
                 "SELECT runs.number, uuid FROM running JOIN runs ON runs.number = running.run"
@@ -355,8 +357,8 @@ class Runner:
         work.artefacts, work.index, work.bytes_done = folder, index, 0
         work.share = work.partial = None
         self.record.step_begins(index, step.name, step.kind, work.now, folder.relative)
-        self._step_began = work.now
-        # It stays until the next step begins: what a sample between the two shows is of this one.
+        self._step_start = work.now
+        # It stays until the next step starts: a sample between the two belongs to this step.
         work.sampler.step = index
         try:
             outcome = self._carry_out(step)
@@ -386,12 +388,12 @@ class Runner:
             folder.keep()
 
     def _carry_out(self, step: Step) -> StepOutcome:
-        """The step; an error of the system that a vanished drive explains is the drive's loss."""
+        """Run the step. DriveLost for a system error when the drive is gone."""
         try:
             return executors.carry_out(self.work, step)
         except OSError as error:
-            if self.work.sampler.lost.is_set() or not self.hold.alive():
-                raise self.work.lost(f"went away ({error.strerror})") from error
+            if self.work.sampler.drive_lost.is_set() or not self.hold.alive():
+                raise self.work.drive_lost(f"went away ({error.strerror})") from error
             raise
 
     def _end(self, index: int, state: str, outcome: StepOutcome, why: str | None) -> None:
@@ -407,10 +409,10 @@ class Runner:
         self._committed = self.work.now
 
     def _tick(self) -> None:
-        """After each sample, in the sampler's thread. Must not fail: the record would end there.
+        """Called after each sample, in the sampler's thread. Must not fail: the record would end.
 
-        What cannot be shown or committed now is tried again a second later and at the step's end,
-        where a failing store does end the run.
+        Progress that cannot be shown or committed now is retried after a second and at the end of
+        the step, where an error of the store ends the run.
         """
         with contextlib.suppress(BenchError, OSError):
             if self._on_stick and state.moved_to_ram():
@@ -421,11 +423,11 @@ class Runner:
         work = self.work
         index = work.index
         step = self.plan.steps[index]
-        elapsed = work.now - self._step_began
-        # Taken once: the runner's thread ends a step whenever it likes.
-        tells = work.share
-        share = tells() if tells is not None else None
-        # A copy tells what it has done; of a tool the drive's counters do.
+        elapsed = work.now - self._step_start
+        # Read it once: the runner's thread may end the step at any time.
+        read_share = work.share
+        share = read_share() if read_share is not None else None
+        # A copy counts its own bytes; for a tool use the drive's counters.
         moved = work.sampler.moved(index) if isinstance(step, Fio) else work.bytes_done
         fraction, remaining = of_step(step, elapsed, moved, share)
         self._paces.learn(step, elapsed, remaining, moved)
@@ -455,21 +457,21 @@ class Runner:
     def _commit(self) -> None:
         """Write the samples that the store does not have yet.
 
-        They stay in memory until the step ends: the in-flight median and the series by second
-        need them, and a store that the run moved to meanwhile gets all of them then.
+        They stay in memory until the step ends: the in-flight median and the per-second series need
+        them. A store to which the run moves during the step gets all of them.
         """
         store = self.record.db
-        fresh = self.work.sampler.pending(self._written[1] if self._written[0] is store else -1)
+        fresh = self.work.sampler.pending(self._stored[1] if self._stored[0] is store else -1)
         if fresh:
             self.record.samples(fresh)
-            self._written = (store, fresh[-1].n)
+            self._stored = (store, fresh[-1].n)
         self._committed = self.work.now
 
     def _compare_link(self) -> None:
-        """Tell when the drive came back on another link during the run."""
+        """Record whether the drive came back with another link during the run."""
         fresh = discover.reidentify(self.drive)
         if fresh is None:
-            raise self.work.lost("went away")
+            raise self.work.drive_lost("went away")
         for name in ("usb_speed", "sata_speed", "driver", "queue_depth"):
             old, new = self.drive.value(name), fresh.value(name)
             if old is not None and new is not None and old != new:

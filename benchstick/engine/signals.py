@@ -1,4 +1,4 @@
-"""What ends a run from outside: Ctrl-C, a terminal that is closed, the agent's word."""
+"""The signals that end a run: Ctrl-C, a closed terminal, the agent's SIGTERM."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def cancel_on_signals() -> Iterator[threading.Event]:
-    """An event that SIGINT, SIGTERM and SIGHUP set; their handlers are put back after."""
+    """An event that SIGINT, SIGTERM and SIGHUP set. Restores their handlers at the end."""
     event = threading.Event()
 
     def note(number: int, frame: FrameType | None) -> None:

@@ -1,7 +1,7 @@
-"""What every step leaves: command, output, exit code, and the tool's own record.
+"""The raw output of each step: command, output, exit code, and the tool's record.
 
-`runs/<uuid>/NN-step/{command,stdout,stderr,exit,fio.json}`, bounded to 64 MiB a step; what is
-beyond is cut, and the cut is told in the file itself.
+`runs/<uuid>/NN-step/{command,stdout,stderr,exit,fio.json}`, at most 64 MiB per step. The rest is
+truncated; a line in the file shows this.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ LIMIT = 64 << 20
 
 
 class StepFolder:
-    """The folder of one step; `staging` is where it lies until `keep`, None: in its place.
+    """The folder of a step. It is in `staging` until `keep`; None: in its final place.
 
-    On the booted stick it is in RAM meanwhile: a stick that is pulled out takes nothing with it,
-    and is not written while a drive is timed.
+    On the booted stick it is in RAM during the step, so that nothing is lost when the stick is
+    pulled out, and the stick is not written while a drive is measured.
     """
 
     def __init__(
@@ -36,20 +36,20 @@ class StepFolder:
         self.relative = f"runs/{uuid}/{index:02d}-{slug}"
         self.place = home / self.relative
         self.path = self.place if staging is None else staging / self.relative
-        self._left = LIMIT
+        self._free_bytes = LIMIT
 
     def make(self) -> None:
-        """Make the folder. StoreFailed when it cannot be made."""
+        """Create the folder. StoreFailed when it cannot be created."""
         _make(self.path)
 
     def keep(self) -> None:
-        """Put the folder in its place. StoreFailed when it cannot be kept there."""
+        """Move the folder to its final place. StoreFailed when this fails."""
         if self.path == self.place:
             return
         _make(self.place)
         try:
             for path in self.path.iterdir():
-                # The content alone: the mode and the group are those of the place.
+                # Only the content: mode and group are those of the new folder.
                 shutil.copyfile(path, self.place / path.name)
             shutil.rmtree(self.path)
         except OSError as error:
@@ -74,7 +74,7 @@ class StepFolder:
         self._append(name, text)
 
     def bound(self) -> str | None:
-        """Cut what tools wrote by themselves to the limit; says what was cut, None if nothing."""
+        """Truncate the tools' own files to the limit. Returns a note, or None."""
         total = 0
         note = None
         for path in sorted(self.path.iterdir(), key=lambda item: item.stat().st_size):
@@ -88,9 +88,9 @@ class StepFolder:
 
     def _append(self, name: str, text: str) -> None:
         data = text.encode("utf-8")
-        if len(data) > self._left:
-            data = data[: max(0, self._left)] + b"\n[cut: 64 MiB a step]\n"
-        self._left -= len(data)
+        if len(data) > self._free_bytes:
+            data = data[: max(0, self._free_bytes)] + b"\n[cut: 64 MiB a step]\n"
+        self._free_bytes -= len(data)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             fd = os.open(self.path / name, flags, 0o640)
@@ -101,7 +101,7 @@ class StepFolder:
 
 
 def _make(folder: Path) -> None:
-    # From the top: the page's user may write to the data folder, and could lay a link there.
+    # From the top: the page's user may write to the data folder, and could put a link there.
     for path in (folder.parent.parent, folder.parent, folder):
         paths.make_folder(path, 0o2750, for_group=True)
 

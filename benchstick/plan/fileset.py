@@ -88,11 +88,11 @@ class FileSet:
         return whole + names * 1024
 
     def estimate(self) -> dict[str, int]:
-        """Bytes, files and folders, as a plan tells them."""
+        """Bytes, files and folders, as a plan lists them."""
         return {"bytes": self.bytes, "files": self.count, "folders": len(self.folders)}
 
     def conditions(self) -> dict[str, Any]:
-        """What stands on every figure made with this set: scale and the counts really used."""
+        """Test conditions of each result of this set: the scale and the counts really used."""
         return {"set": self.name, "scale": self.scale, **self.estimate()}
 
     def to_json(self) -> dict[str, Any]:
@@ -172,14 +172,14 @@ _STATED: dict[str, Nominal] = {
     "ISOs": Nominal(28_610 * _MB, 4, 1),
 }
 BUILTIN_NAMES = tuple(_STATED)
-# AS SSD's copy benchmark says what kinds of files these are; how many and how large is our choice.
-_CHOSEN: dict[str, Nominal] = {
+# AS SSD's copy benchmark states the kinds of files; their number and sizes are our choice.
+_COPY_NOMINAL: dict[str, Nominal] = {
     "ISO": Nominal(1_000 * _MB, 2, 1),
     "Program": Nominal(400 * _MB, 4_000, 200),
     "Game": Nominal(1_000 * _MB, 6_005, 100),
 }
-COPY_NAMES = tuple(_CHOSEN)
-_NOMINAL = {**_STATED, **_CHOSEN}
+COPY_NAMES = tuple(_COPY_NOMINAL)
+_NOMINAL = {**_STATED, **_COPY_NOMINAL}
 
 _BR_FOLDERS = (
     "BDMV",
@@ -205,7 +205,7 @@ class _Item:
     fill: str
 
 
-# The start page reckons the cost of a few sets again and again, and a large one takes 0.1 s.
+# The start page estimates the cost of a few sets repeatedly, and a large one takes 0.1 s.
 @functools.lru_cache(maxsize=32)
 def builtin(name: str, scale: float = 1.0) -> FileSet:
     """The built-in set `name` (of BUILTIN_NAMES or COPY_NAMES) at `scale`, 0 < scale <= 1.
@@ -473,7 +473,7 @@ _LINE = re.compile(r"(?P<size>[^\s]+)(?:\t| +)(?P<path>.+)")
 
 
 def manifest(text: str, name: str = "manifest") -> FileSet:
-    """A set from a manifest: `SIZE<TAB or spaces>PATH` a line; `#` begins a comment line.
+    """A set from a manifest: `SIZE<TAB or spaces>PATH` a line; `#` starts a comment line.
 
     SIZE is a whole number of bytes. A path ending in `/` (size 0) is a folder, for empty ones.
     BadInput with the line's number for an absolute path, `..`, a path given twice (also when
@@ -599,7 +599,7 @@ def _from_json(document: str | Mapping[str, Any]) -> FileSet:
     if not isinstance(document, Mapping):
         raise BadInput("file set: not a JSON object")
     if document.get("schema") != SCHEMA:
-        raise BadInput(f"file set: schema: wanted {SCHEMA!r}, found {document.get('schema')!r}")
+        raise BadInput(f"file set: schema: expected {SCHEMA!r}, found {document.get('schema')!r}")
     nominal = _get(document, "nominal", Mapping)
     folders = _get(document, "folders", list)
     for i, folder in enumerate(folders):
@@ -641,14 +641,14 @@ def _get(document: Mapping[str, Any], key: str, kind: Any) -> Any:
 def _whole(document: Mapping[str, Any], where: str, key: str) -> int:
     value = document.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise BadInput(f"file set: {where}.{key}: wanted a whole number, found {value!r}")
+        raise BadInput(f"file set: {where}.{key}: expected a whole number, found {value!r}")
     return value
 
 
 def _entry(i: int, row: Any) -> FileEntry:
     where = f"file set: files[{i}]"
     if not isinstance(row, list) or len(row) != 3:
-        raise BadInput(f"{where}: wanted [path, size, fill]")
+        raise BadInput(f"{where}: expected [path, size, fill]")
     path, size, fill = row
     wrong = check_path(path) if isinstance(path, str) else f"the path {path!r} is not a text"
     if wrong is not None:

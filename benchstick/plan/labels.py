@@ -1,4 +1,4 @@
-"""What a person or a scanner says of a drive: asset tag, order, operator, serial number. Pure."""
+"""Labels of a drive, typed or scanned: asset tag, order, operator, serial number. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MOST_CHARACTERS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Ticket:
-    """What goes with a drive's test. `serial` is what was scanned from its label, to be compared
-    with what the drive itself says. Empty where nobody said it."""
+    """The labels of a drive's test. `serial` is what was scanned from its label, to be compared
+    with what the drive itself reports. Empty where not entered."""
 
     asset: str = ""
     serial: str = ""
@@ -30,7 +30,7 @@ class Ticket:
 
 
 def ticket_of(texts: Mapping[str, Any]) -> Ticket:
-    """A ticket of texts that anybody may have typed. BadInput naming the field that is wrong."""
+    """A ticket from texts that a user typed. BadInput naming the field that is wrong."""
     names = {part.name for part in fields(Ticket)}
     for name in texts:
         if name not in names:
@@ -52,7 +52,7 @@ def _text(name: str, value: Any) -> str:
 def scan_text(value: Any) -> str:
     """A scan as the page sends it. BadInput."""
     if not isinstance(value, str) or not value.strip() or len(value) > MOST_CHARACTERS:
-        raise BadInput(f"text: 1 to {MOST_CHARACTERS} characters are wanted", field="text")
+        raise BadInput(f"text: 1 to {MOST_CHARACTERS} characters are required", field="text")
     text = " ".join(value.split())
     if not text.isprintable():
         raise BadInput("text: has characters that cannot be shown", field="text")
@@ -60,8 +60,8 @@ def scan_text(value: Any) -> str:
 
 
 def classify(text: str, prefixes: Mapping[str, str]) -> tuple[str, str]:
-    """Kind and value of what was scanned: by the longest of `prefixes` (each with its kind) that it
-    begins with, which is cut off; an asset tag without one. Case counts."""
+    """Kind and value of a scan: by the longest of `prefixes` (each with its kind) that it starts
+    with, which is cut off; an asset tag without one. Case counts."""
     for prefix in sorted(prefixes, key=len, reverse=True):
         if text.startswith(prefix) and len(text) > len(prefix):
             return prefixes[prefix], text[len(prefix) :].strip()

@@ -64,7 +64,7 @@ def whole(name: str, low: int, high: int, default: int, help: str) -> Param:
 
 def or_auto(param: Param) -> Param:
     """`param`, or the word `auto` (the default) where the suite chooses. For parameters of which 0
-    would be a mistake and not a wish."""
+    is an error."""
 
     def parse(text: str, field: str) -> Value:
         return AUTO if text == AUTO else param.parse(text, field)
@@ -111,7 +111,7 @@ def read(declared: tuple[Param, ...], texts: Mapping[str, str]) -> dict[str, Val
     for name in texts:
         if name not in params:
             raise BadInput(
-                f"{name}: no such parameter; there are {', '.join(params) or 'none'}", field=name
+                f"{name}: unknown parameter; available: {', '.join(params) or 'none'}", field=name
             )
     return {
         name: param.parse(texts[name], name) if name in texts else param.default

@@ -60,7 +60,7 @@ def under(stream: TextIO) -> TextIO:
 
 @contextlib.contextmanager
 def plain_output() -> Iterator[None]:
-    """Everything that is printed meanwhile is `plain`, on stdout and stderr."""
+    """Everything that is printed inside is `plain`, on stdout and stderr."""
     streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (cast(TextIO, _wrapped(stream)) for stream in streams)
     try:

@@ -21,7 +21,7 @@ class Metric(StrEnum):
     # How many seconds of a test fulfil the condition that `part` states.
     SECONDS = "seconds"
     CONSISTENCY = "consistency"
-    WRITTEN = "written"
+    BYTES_WRITTEN = "written"
     SCORE = "score"
     SHARE = "share"
     SIZE = "size"
@@ -43,15 +43,15 @@ _WORDS = {
     Metric.TIME: " time",
     Metric.SECONDS: " seconds",
     Metric.CONSISTENCY: " consistency",
-    Metric.WRITTEN: " written",
+    Metric.BYTES_WRITTEN: " written",
 }
 FIELDS = ("metric", "statistic", "percentile", "part")
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """`percentile` in percent, for that statistic only; `part`: of which part of the test, in
-    words, None for the whole."""
+    """`percentile` in percent, for that statistic only; `part`: which part of the test, as text,
+    None for the whole."""
 
     metric: Metric
     statistic: Statistic | None = None

@@ -1,4 +1,4 @@
-"""A queue: several suites for one drive, carried out one after the other. Pure functions."""
+"""A queue: several suites for one drive, run one after the other. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from benchstick.errors import (
 )
 from benchstick.plan.steps import Plan
 
-# A page of choices is for people: a day's work, not a month's.
+# The limit of a queue: a day's work, not a month's.
 MOST = 20
 
-# After these a queue goes on: the run came to its end. Any other end (drive lost or replaced,
-# refused, cancelled, store or program failed) says that the next run had better not begin.
-_ENDED = frozenset({EXIT_DONE, EXIT_VERDICT_FAIL, EXIT_INCONCLUSIVE})
+# A queue continues after these: the run was complete. After any other code (drive lost or replaced,
+# refused, cancelled, store or program failed) the next run must not start.
+_COMPLETE_CODES = frozenset({EXIT_DONE, EXIT_VERDICT_FAIL, EXIT_INCONCLUSIVE})
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def cost(plans: Sequence[Plan]) -> Cost:
 
 
 def check(plans: Sequence[Plan]) -> None:
-    """BadInput when the plans cannot be carried out in this order, whatever the drive holds."""
+    """BadInput when the plans cannot run in this order, whatever the drive holds."""
     if not 1 <= len(plans) <= MOST:
         raise BadInput(f"runs: a queue has 1 to {MOST} suites, not {len(plans)}", field="runs")
     raw: Plan | None = None
@@ -73,8 +73,8 @@ def check(plans: Sequence[Plan]) -> None:
 
 
 def goes_on(exit_code: int) -> bool:
-    """Whether the next run of a queue may begin after one that ended so."""
-    return exit_code in _ENDED
+    """Whether the next run of a queue may start after one that ended with `exit_code`."""
+    return exit_code in _COMPLETE_CODES
 
 
 def exit_code(codes: Sequence[int]) -> int:
@@ -86,14 +86,14 @@ def exit_code(codes: Sequence[int]) -> int:
 
 
 def entries_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The runs that a request's body asks for, each as the body of a request for one run: `runs`
-    has what is each one's own, the rest holds for all. BadInput when it is not like that."""
+    """The runs that a request's body lists, each as the body of a request for one run: `runs` has
+    the keys of each one, the other keys apply to all. BadInput when it has another form."""
     runs = body.get("runs")
     if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
-        raise BadInput("runs: a list of objects is wanted", field="runs")
+        raise BadInput("runs: a list of objects is required", field="runs")
     if not 1 <= len(runs) <= MOST:
         raise BadInput(f"runs: a queue has 1 to {MOST} suites, not {len(runs)}", field="runs")
     shared = {name: value for name, value in body.items() if name != "runs"}
-    # What holds for all goes last: no entry may name another drive or bring a code of its own.
+    # The shared keys override: no entry may name another drive or have its own code.
     own = ("suite", "params", "target", "fs", "scale")
     return [{**{name: run.get(name) for name in own}, **shared} for run in runs]

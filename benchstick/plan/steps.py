@@ -11,15 +11,17 @@ from benchstick.errors import BadInput
 SCHEMA = "benchstick/plan/1"
 TARGETS = ("block", "file")
 FILESYSTEMS = ("auto", "exfat", "ntfs", "ext4", "keep")
+# Fields of steps whose JSON key is another word.
+_KEYS: Mapping[str, str] = {"drive_state": "made", "user_rung": "asked"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """One act of a plan.
 
-    `seconds` is the expected duration; `bytes_written` and `bytes_read` what the drive will be
-    asked to take and give; `destroys` whether data on the drive is lost by it. A `timed` step
-    yields figures: no other command is sent to the drive while it runs.
+    `seconds` is the expected duration; `bytes_written` and `bytes_read` the expected amounts;
+    `destroys` whether data on the drive is lost by it. A `timed` step gives results: no other
+    command is sent to the drive while it runs.
     """
 
     name: str
@@ -31,7 +33,8 @@ class Step:
     timed: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "timed": self.is_timed, **asdict(self)}
+        values = {_KEYS.get(name, name): value for name, value in asdict(self).items()}
+        return {"kind": self.kind, "timed": self.is_timed, **values}
 
     @property
     def is_timed(self) -> bool:
@@ -56,22 +59,21 @@ class Fio(Step):
     bytes; `runtime` seconds, or None to move `size` once. `mix` is the read share of `rw`/`randrw`
     in percent. `fill` is `random` (incompressible, new for each block) or `zero`. `test` groups
     the passes of one test; `pass_no` 0 is the preparing pass, which is recorded and not counted.
-    `needs` names fio options that must exist (probed by `fio --cmdhelp`). `offset` is where the
-    span begins on the target, in bytes. `series` keeps each second's IOPS and latency; for one
+    `needs` names fio options that must exist (probed by `fio --cmdhelp`). `offset` is the start of
+    the span on the target, in bytes. `series` stores each second's IOPS and latency; for one
     thread in one direction only.
 
     `files` above 1: that many files of `size` bytes each (on a raw drive: areas, one behind the
     other), one for each thread, or filled one after the other by a single thread. `whole_drive`:
     reads the raw drive, opened read-only, also where the target is a file; `size` is then the
     drive's. `compress` is how many percent of each block are zeros, the rest of it being random.
-    `write_through`: each write is on the medium before it counts as done.
+    `write_through`: each write is on the medium before it completes.
 
-    `group` and `round`: one of the rounds (from 1) of a group that ends when its suite says so;
-    the rounds that are left are then skipped (`suites.base.RoundSuite`): at steady state, or when
-    `enough` bytes were written in the group. `busy` and `rest`: it
-    works for `busy` seconds and then waits for `rest`, over and over; its rates are those of the
-    time in which it works. `made` is what the plan has made of the drive's state when the step
-    begins, where that is not all of the plan's `states`.
+    `group` and `round`: one of the rounds (from 1) of a group. The suite ends the group
+    (`suites.interface.RoundSuite`) at steady state, or when `enough` bytes were written in it; the
+    remaining rounds are then skipped. `busy` and `rest`: it works for `busy` seconds and then waits
+    for `rest`, repeatedly; its rates are those of the time in which it works. `drive_state` is the
+    state at the start of the step as the plan has changed it, where that is not all of `states`.
     """
 
     test: str
@@ -98,7 +100,7 @@ class Fio(Step):
     enough: int = 0
     busy: float = 0.0
     rest: float = 0.0
-    made: str | None = None
+    drive_state: str | None = None
     kind: ClassVar[str] = "fio"
 
     @property
@@ -114,7 +116,7 @@ class Fio(Step):
 
     @property
     def busy_seconds(self) -> float | None:
-        """How long a step that rests in between works in all; None of another one."""
+        """The total working time of a step with pauses; None for a step without."""
         if not self.rest or self.runtime is None:
             return None
         return self.runtime * self.busy / (self.busy + self.rest)
@@ -175,8 +177,8 @@ class LaySet(Step):
 class CopyWithin(Step):
     """Copies the set that `LaySet` laid from folder to folder on the drive itself.
 
-    Through the page cache, which holds nothing of it at the beginning, with the flush in the
-    clock. `bytes_read` and `bytes_written` are both the set's bytes.
+    Through the page cache, which holds nothing of it at the start; the time includes the flush.
+    `bytes_read` and `bytes_written` are both the set's bytes.
     """
 
     set_name: str
@@ -220,7 +222,7 @@ class Skip(Step):
 @dataclass(frozen=True, kw_only=True)
 class Mark(Step):
     """Writes marks of `size` bytes at `samples` places spread over the raw drive, and reads them
-    back, so that a purge can be proved by what became of them."""
+    back. After a purge their absence proves it."""
 
     samples: int
     size: int
@@ -229,22 +231,24 @@ class Mark(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Purge(Step):
-    """Purges the raw drive by one rung of the ladder (`drives.purge`); `asked` is what the user
-    wrote, which may be `auto`. `resumes` is the run whose interrupted purge is gone on with.
+    """Purges the raw drive with one erase method (`rung`, see `drives.sanitize_methods`);
+    `user_rung` is what the user wrote, which may be `auto`. `resumes` is the run whose interrupted
+    purge is continued.
 
-    `none` leaves the drive as it is, which is then said on every figure.
+    `none` leaves the drive as it is; each result then has a note about it.
     """
 
     rung: str
-    asked: str
+    user_rung: str
     resumes: int | None = None
     kind: ClassVar[str] = "purge"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadBack(Step):
-    """Reads the places of `Mark` again and tells what is there now. When marks are left, a step
-    that is `required` ends the run; else the figures only say that the purge is not proved."""
+    """Reads the places of `Mark` again and records what is there now. When marks are left, a step
+    that is `required` ends the run; otherwise the results only note that the purge is not proved.
+    """
 
     samples: int
     size: int
@@ -277,13 +281,13 @@ STEP_KINDS: Mapping[str, type[Step]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The ordered steps that a suite makes for one drive and one set of parameters.
+    """A suite's ordered steps for one drive and one set of parameters.
 
-    `target` is `block` or `file`; `fs` the filesystem asked for; `scale` the factor of the file
-    sets (None where the suite has none); `notes` sentences that belong beside every figure;
-    `states` is the state that the drive is tested in, in parts: how it was before the suite's own
-    work (as found, or purged), then what the suite makes of it. Empty where the target tells it.
-    `departs` is what keeps the plan from being the published method, where that has conditions.
+    `target` is `block` or `file`; `fs` the requested filesystem; `scale` the factor of the file
+    sets (None where the suite has none); `notes` sentences shown with every result; `states` the
+    state in which the drive is tested, in parts: its state before the suite's own work (as found,
+    or purged), then what the suite does to it. Empty where the target shows it. `departs` lists the
+    differences from the published method, where that has conditions.
     """
 
     suite: str
@@ -300,12 +304,12 @@ class Plan:
 
     @property
     def state(self) -> str | None:
-        """The state in one text; None where the target tells it."""
+        """The state in one text; None where the target shows it."""
         return "; ".join(self.states) or None
 
     def state_after(self, purged: str | None, new_state: str | None = None) -> str:
-        """The state when the plan's purge left the drive as `purged` says, None when it has not
-        been carried out or there is none; with what is `made` of it instead of all of `states`."""
+        """The state when the plan's purge left the drive `purged` (None when there was no purge),
+        with `new_state` instead of all later parts of `states`."""
         before = purged or (self.states[0] if self.states else None)
         if purged is None and any(isinstance(step, Purge) for step in self.steps):
             before = "purge not done"
@@ -362,8 +366,8 @@ def step_from_json(data: Mapping[str, Any]) -> Step:
     cls = STEP_KINDS.get(str(data.get("kind")))
     if cls is None:
         raise BadInput(f"plan: unknown step kind {data.get('kind')!r}")
-    names = {item.name for item in fields(cls)}
-    values = {name: value for name, value in data.items() if name in names}
+    keys = {_KEYS.get(item.name, item.name): item.name for item in fields(cls)}
+    values = {keys[key]: value for key, value in data.items() if key in keys}
     if "needs" in values:
         values["needs"] = tuple(values["needs"])
     return cls(**values)
@@ -395,7 +399,7 @@ def _states(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def unique_names(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """The steps, checked to have distinct names: figures refer to steps by name."""
+    """The steps, checked to have distinct names: results refer to steps by name."""
     checked_steps = tuple(steps)
     names: set[str] = set()
     for step in checked_steps:

@@ -1,4 +1,4 @@
-"""Reads small tables that people write, TOML or CSV, and says where in the file something is wrong.
+"""Reads small tables that people write, TOML or CSV, and reports the line of each error.
 
 Every error is a BadInput of one line: `FILE: line N: what`.
 """
@@ -39,12 +39,12 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     try:
         return toml_positions.parse(text)
     except NotToml as error:
-        wrong(where, error.line, error.said)
+        wrong(where, error.line, error.message)
 
 
 def line_of(text: str, key: str | None, *, table: str | None = None, number: int = 0) -> int:
     """The line on which `key` is set in the `number`th (from 0) `[[table]]`, or before all tables;
-    the line where that begins if it is not set there. `text` is TOML that `parse_toml` took."""
+    the first line of the table if it is not set there. `text` is TOML that `parse_toml` accepts."""
     within = () if table is None else (table, number)
     return TomlLines(text).of(*within, *(() if key is None else (key,)))
 
@@ -69,7 +69,7 @@ def parse_csv(text: str, where: str, columns: Sequence[str]) -> list[tuple[int, 
                     wrong(where, reader.line_num,
                           f"the first row must name the columns {', '.join(columns)}")  # fmt: skip
             elif len(cells) != len(names):
-                wrong(where, reader.line_num, f"{len(cells)} cells, {len(names)} are wanted")
+                wrong(where, reader.line_num, f"{len(cells)} cells, {len(names)} are required")
             else:
                 rows.append((reader.line_num, dict(zip(names, cells, strict=True))))
     except csv.Error as error:
@@ -80,10 +80,10 @@ def parse_csv(text: str, where: str, columns: Sequence[str]) -> list[tuple[int, 
 
 
 def checked_text(value: Any, name: str, *, most: int = 200) -> str:
-    """One line of text that is not empty. ValueError with what is wanted."""
+    """One line of text that is not empty. ValueError with what is required."""
     if not isinstance(value, str):
-        raise ValueError(f"{name}: text is wanted")
-    # Of an address it is the control characters alone that no line may have.
+        raise ValueError(f"{name}: text is required")
+    # Other invisible characters are allowed: an address may have them.
     if any(sign < " " or sign == "\x7f" for sign in value):
         raise ValueError(f"{name}: has control characters")
     if not value.strip():
@@ -97,13 +97,13 @@ def checked_number(
     value: Any, name: str, *, low: float = 0.0, high: float = 1e15, above: bool = False
 ) -> float:
     """A finite number from `low` (`above`: more than it) to `high`, given as a number or as text.
-    ValueError else."""
+    Otherwise ValueError."""
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,15}([.,]\d{1,20})?", value.strip()):
         value = float(value.strip().replace(",", "."))
     good = isinstance(value, int | float) and not isinstance(value, bool)
     # Not true of NaN either.
     if not good or not low <= value <= high:
-        raise ValueError(f"{name}: a number from {low:g} to {high:g} is wanted")
+        raise ValueError(f"{name}: a number from {low:g} to {high:g} is required")
     if above and value == low:
-        raise ValueError(f"{name}: a number above {low:g} is wanted")
+        raise ValueError(f"{name}: a number above {low:g} is required")
     return float(value)

@@ -1,7 +1,7 @@
-"""Reads TOML, and tells on which line each of its keys stands, which `tomllib` does not.
+"""Reads TOML and finds the line of each of its keys, which `tomllib` does not report.
 
-This is no second parser: `tomllib` says what is TOML and what its values are; a text that it took
-is walked here for the places of its keys alone.
+This is no second parser: `tomllib` checks the TOML and gives the values. The text that it accepted
+is then searched for the places of its keys only.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 Path = tuple[str | int, ...]
 
-# No key of ours has more than three parts. tomllib keeps every beginning of a dotted key: one of
+# No key of ours has more than three parts. tomllib stores every prefix of a dotted key: one of
 # 30 000 parts, which fits into 64 KiB, would take 4 GB. A line of addresses has dots as well.
 _MOST_DOTS = 1000
-# What tomllib says instead of a line where something that was begun does not end.
+# tomllib's message instead of a line where a string or an array does not end.
 _AT_END = "(at end of document)"
 
 # Between statements, and between the items of an array: blanks, line ends and comments.
@@ -27,7 +27,7 @@ _BLANKS = re.compile(r"[ \t]*")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _BASIC = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _LITERAL = re.compile(r"'[^'\n]*'")
-# Up to two quotes may stand right before the three that end it.
+# Up to two quotes may come right before the three that end it.
 _MULTI_BASIC = re.compile(r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*"""(?:"{0,2})', re.DOTALL)
 _MULTI_LITERAL = re.compile(r"'''(?:[^']|'{1,2}(?!'))*'''(?:'{0,2})")
 # Numbers, dates (with a blank inside), true and false.
@@ -36,21 +36,21 @@ _STRINGS = (_MULTI_BASIC, _MULTI_LITERAL, _BASIC, _LITERAL)
 
 
 class NotToml(ValueError):
-    """Why a text is not TOML, and on which line; None where that cannot be told."""
+    """Why a text is not TOML, and on which line; None where the line is not known."""
 
     def __init__(self, line: int | None, message: str) -> None:
         super().__init__(message)
         self.line = line
-        self.said = message
+        self.message = message
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The document that `text` is. NotToml."""
+    """The document in `text`. Raises NotToml."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > _MOST_DOTS:
             raise NotToml(number, f"not TOML that is read here: more than {_MOST_DOTS} dots")
     try:
-        # At the very end of a text tomllib tells no line.
+        # At the very end of a text tomllib reports no line.
         return tomllib.loads(f"{text}\n")
     except RecursionError:
         raise NotToml(None, "nested too deeply") from None
@@ -64,10 +64,10 @@ def parse(text: str) -> dict[str, Any]:
 
 
 class TomlLines:
-    """The lines, from 1, of the keys of a text that `parse` takes."""
+    """The lines, from 1, of the keys of a text that `parse` accepts."""
 
     def __init__(self, text: str) -> None:
-        # As tomllib does; a line ends at no other sign than this.
+        # As tomllib does; no other character ends a line.
         self._text = text.replace("\r\n", "\n")
         self._at = 0
         self._breaks = [at for at, sign in enumerate(self._text) if sign == "\n"]
@@ -79,8 +79,8 @@ class TomlLines:
             self._walk()
 
     def of(self, *path: str | int) -> int:
-        """The line of a key (or of an array's element, by its index), of what it should be in
-        where it is not there, and 1 for a key that nothing holds."""
+        """The line of a key (or of an array's element, by its index), that of its table where the
+        key is missing, and 1 where the table is missing as well."""
         for length in range(len(path), 0, -1):
             if path[:length] in self._lines:
                 return self._lines[path[:length]]
@@ -190,7 +190,7 @@ class TomlLines:
             self._skip(_SCALAR)
 
     def _ends(self, mark: str) -> bool:
-        """Pass what stands between two items; whether `mark`, the end, came."""
+        """Skip what is between two items; whether `mark`, the end, came."""
         self._skip(_GAP)
         if self._is(","):
             self._skip(_GAP)

@@ -42,7 +42,7 @@ def parse_duration(text: str, field: str) -> float:
 def size_text(count: float) -> str:
     """Bytes in the decimal unit that reads best: `24.03 GB`, `512 B`."""
     for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        # What would be told as 1000.00 is one of the next unit.
+        # What would be shown as 1000.00 is one of the next unit.
         if count >= 0.999995 * factor:
             return f"{count / factor:.2f} {unit}"
     return f"{int(count)} B"

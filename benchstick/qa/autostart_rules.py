@@ -1,5 +1,5 @@
-"""What the agent is given to test drives by themselves: the settings' slots and recipe, and
-what the page asks for."""
+"""Rules of the agent's unattended tests: the slots and the recipe of the settings, and the
+requests of the page."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from benchstick.store.settings import Settings, SettingsError
 
 
 def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
-    """The slots of the settings, if any, and the tests that are asked for; `tell` takes a line for
-    each event. SettingsError for a recipe that is not there or has a mistake: found out at the
-    start, not with a drive in somebody's hand. A recipe that `autostart` does not pin by its
-    SHA-256 starts no test: the slots and a line on stderr say what to do."""
+    """The slots of the settings, if any, and the requested tests; `tell` takes a line for each
+    event. SettingsError at the start for a recipe that does not exist or has an error. A recipe
+    that `autostart` does not pin by its SHA-256 starts no test: the slots and a line on stderr show
+    what to do."""
     ports = settings.bench_ports
     if settings.autostart and not ports:
         raise SettingsError("settings", None, "autostart: it needs bench_ports to start on")
 
-    def wanted(body: Mapping[str, Any], drive: Drive) -> Begin:
+    def read_request(body: Mapping[str, Any], drive: Drive) -> Begin:
         name, erase_code = body.get("recipe"), body.get("erase")
         if not isinstance(name, str):
-            raise BadInput("recipe: a recipe's name is wanted", field="recipe")
+            raise BadInput("recipe: expected a recipe's name", field="recipe")
         if erase_code not in (None, drive.code):
             raise Refused(f"erase: {erase_code!r} is not the code of {drive.code}", field="erase")
-        # On use, here and below: they bring the runner and every suite, and an agent without slots
-        # waits most of its life.
+        # Imported on use, here and below: they load the runner and every suite, which an agent
+        # without slots does not need.
         from benchstick.recipes import library
         from benchstick.recipes.parser import read
 
@@ -58,7 +58,7 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
         try:
             read(raw, recipe.file)
         except RecipeMistakes as error:
-            mistake = error.mistakes[0].told(recipe.file)
+            mistake = error.mistakes[0].format(recipe.file)
             message = f"autostart: {mistake}"
             raise SettingsError("settings", None, message, field="autostart") from None
         why_not = pin_problem(settings, raw)
@@ -68,12 +68,12 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
             print(f"benchstick agent: {why_not}", file=sys.stderr)
             tell(line_of({"time": utc_now(), "event": "autostart", "said": why_not}))
     return Hands(
-        ports, settings.countdown, begin, tell=tell, request_reader=wanted, why_not=why_not
+        ports, settings.countdown, begin, tell=tell, request_reader=read_request, why_not=why_not
     )
 
 
 def problem(settings: Settings, home: Path) -> str | None:
-    """Why the recipe of `autostart` starts no test by itself; None also where none is set."""
+    """Why the recipe of `autostart` starts no test; None also where none is set."""
     from benchstick.recipes import library
 
     if not settings.autostart:
@@ -85,8 +85,8 @@ def problem(settings: Settings, home: Path) -> str | None:
 
 
 def pin_problem(settings: Settings, raw: bytes) -> str | None:
-    """Why the recipe of `autostart`, whose file has these bytes, starts no test by itself; None
-    where its SHA-256 is the one in the settings."""
+    """Why the recipe of `autostart`, whose file has these bytes, starts no test; None where its
+    SHA-256 is the one in the settings."""
     name, pin = settings.autostart_recipe, settings.autostart_sha256
     digest = hashlib.sha256(raw).hexdigest()
     if digest == pin:
@@ -98,7 +98,7 @@ def pin_problem(settings: Settings, raw: bytes) -> str | None:
         else f"the setting has no SHA-256 for the recipe {name!r}"
     )
     return (
-        f"autostart: {what}: no test starts by itself; check the recipe, put the line that "
+        f"autostart: {what}: no test starts automatically; check the recipe, put the line that "
         f"'benchstick recipe show {name} --pin' prints into the settings, and restart the bench"
     )
 
@@ -107,12 +107,12 @@ def _begin(
     settings: Settings, home: Path, raw: bytes, file: str, *, erase: str | None = None,
     medium: str | None = None,
 ) -> Begin:  # fmt: skip
-    """What begins a test by this recipe. `erase` is the drive's code, typed by a person for the
+    """What starts a test with this recipe. `erase` is the drive's code, typed by a user for the
     `medium` that was in the drive."""
 
     def begin(drive: Drive, slot: str, ticket: Ticket) -> Test:
         from benchstick.qa.drive_session import Ask
-        from benchstick.qa.parallel_drives import Asked, Child
+        from benchstick.qa.parallel_drives import Child, DriveRequest
 
         labels = {"asset": ticket.asset, "order": ticket.order, "operator": ticket.operator}
         ask = Ask(
@@ -122,6 +122,6 @@ def _begin(
             per_controller=settings.per_controller, scanned=ticket.serial or None,
             labels={name: text for name, text in labels.items() if text}, medium=medium,
         )  # fmt: skip
-        return Child(Asked(drive, ask), home)
+        return Child(DriveRequest(drive, ask), home)
 
     return begin

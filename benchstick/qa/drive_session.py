@@ -1,9 +1,8 @@
-"""Carries out a recipe on one drive, in a process of its own, and keeps the verdict.
+"""Runs a recipe on one drive, in a process of its own, and stores the verdict.
 
-Started as `python -m benchstick.qa.drive_session` with what is asked as JSON on stdin; the
-verdict is the one document on stdout, progress goes to stderr. The process ends when the one that
-started it does. Nothing that it is told is believed: the drive is looked for anew, the guard judges
-anew.
+Started as `python -m benchstick.qa.drive_session` with the request as JSON on stdin; the verdict is
+the one document on stdout, progress goes to stderr. The process ends when the one that started it
+does. The request is not trusted: the process scans for the drive and checks the guard again.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ from benchstick.recipes.limits import Evidence
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt
-from benchstick.store import database, records, settings, spec_sheets, verdicts
+from benchstick.store import database, run_reader, settings, spec_sheets, verdicts
 from benchstick.store.database import utc_now
 
 Tell = Callable[[str], None]
@@ -59,11 +58,11 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """What is to be done: the recipe's text and its file's name, the drive by its code, and who it
-    was when it was chosen (identity key, diskseq, the medium's token). `bench_ports` has the names
-    of the bench's ports by port; `erase` is the code that somebody typed; `per_controller` how
-    many drives of one controller are tested at once; `own_folders` whether the recipe may name
-    folders of this machine (its author has them anyway), as no one may who comes by the page."""
+    """A request: the recipe's text and its file's name, the drive by its code, and its identity
+    when it was chosen (identity key, diskseq, the medium's token). `bench_ports` has the names of
+    the bench's ports by port; `erase` is the code that a user typed; `per_controller` how many
+    drives of one controller are tested at once; `own_folders` whether the recipe may name folders
+    of this machine: only in requests of the command line."""
 
     recipe: bytes
     file: str
@@ -93,8 +92,8 @@ def posts() -> bool:
 
 
 class DriveTest:
-    """A recipe on one drive, again as often as it says. `cancelled` ends it, and the end of the
-    process `parent`, which started this one."""
+    """A recipe on one drive, with the retries that it allows. `cancelled` ends it, and the end of
+    the process `parent`, which started this one."""
 
     def __init__(
         self, ask: Ask, home: Path, cancelled: threading.Event, tell: Tell, parent: int
@@ -105,13 +104,13 @@ class DriveTest:
         self.cancelled = cancelled
         self.tell = tell
         self.parent = parent
-        self._seen = hotplugged.believed()
-        # What is on the drive from then on is the bench's own.
+        self._hotplugs = hotplugged.believed()
+        # From then on the drive's content is the bench's own.
         self._destroyed = False
         self._has_run = False
 
     def carry_out(self) -> dict[str, Any]:
-        """The last verdict; each is kept as soon as it is there. BenchError where there is no drive
+        """The last verdict; each is stored at once. BenchError where there is no drive
         to give one on, or the store fails."""
         drive = self._find()
         earlier: list[dict[str, Any]] = []
@@ -128,12 +127,12 @@ class DriveTest:
             self.tell(f"{document['verdict']}: {document['why']}; tested again")
             earlier.append(document)
             with contextlib.suppress(BenchError):
-                # With the facts of now; where it is gone its first run says so.
+                # With its current facts; where it is gone its first run reports that.
                 drive = self._find()
 
     def _find(self) -> Drive:
         """The drive that was chosen, and no other."""
-        drive = find_drive(self.ask.drive, self.home, self._seen)
+        drive = find_drive(self.ask.drive, self.home, self._hotplugs)
         if (drive.identity.key(), drive.diskseq) != self.ask.expected:
             raise Refused(f"{drive.code}: not the drive that was chosen (replugged or replaced)")
         token = to_token(self.ask.medium)
@@ -157,7 +156,7 @@ class DriveTest:
                     if not refused:
                         refused = self._runs(readies, watch, numbers, again=bool(earlier))
                 except Cancelled:
-                    # By a rule, which tells itself, or by somebody.
+                    # By a rule, which has a reason of its own, or by a user.
                     ending = None if watch.reason else (EXIT_CANCELLED, "cancelled")
                 except BenchError as error:
                     ending = (error.exit_code, error.message)
@@ -167,15 +166,15 @@ class DriveTest:
             ending = _went_away(evidence)
         attempt = Attempt(
             evidence=evidence, seconds=seconds, begun_utc=started_at, ended_utc=utc_now(),
-            stopped=reason, ended=ending, refused=refused, scanned=self.ask.scanned,
+            stopped=reason, end=ending, refused=refused, scanned=self.ask.scanned,
             labels=self.ask.labels, slot=self.ask.bench_ports.get(drive.identity.port) or None,
             earlier=earlier,
         )  # fmt: skip
         return verdict.judge(self.recipe, attempt)
 
     def _let_go(self) -> dict[str, Any] | None:
-        """What the recipe says is done with the drive then; None where it says nothing. A test that
-        somebody cancelled leaves the drive where it is."""
+        """Eject or power off the drive as the recipe requires; None where it requires nothing. The
+        drive stays connected after a cancelled test."""
         after = self.recipe.after
         if not (after.eject or after.power_off):
             return None
@@ -184,7 +183,7 @@ class DriveTest:
             if self.cancelled.is_set():
                 raise Cancelled("the test was cancelled")
             eject.let_go(
-                self._find(), power_off=after.power_off, hotplugs=self._seen, home=self.home
+                self._find(), power_off=after.power_off, hotplugs=self._hotplugs, home=self.home
             )
         except BenchError as error:
             return {"asked": action, "done": False, "why": error.message}
@@ -207,13 +206,13 @@ class DriveTest:
         """The runs with their plans, before anything of them is allowed."""
         readies = []
         for request in self._requests(drive):
-            readies.append(make_ready(request, self.home, self._seen, drive=drive))
+            readies.append(make_ready(request, self.home, self._hotplugs, drive=drive))
         run_queue.check([ready.plan for ready in readies])
         return readies
 
     def _erasing(self, drive: Drive, readies: Sequence[Ready], *, sample: bool) -> list[Reason]:
-        """Why what destroys data may not be carried out; nothing where nothing does, or it may.
-        A `sample` reads from the drive, so it waits for the drive's turn."""
+        """Why runs that destroy data may not start; empty where none does, or they may. A `sample`
+        reads from the drive, so it waits for the drive's turn."""
         if self.ask.erase is not None or self._destroyed:
             return []
         if not any(ready.plan.destroys for ready in readies):
@@ -222,7 +221,7 @@ class DriveTest:
             self.recipe,
             drive.to_json(),
             bench_ports=self.ask.bench_ports,
-            plugged=drive.diskseq is not None and drive.diskseq in self._seen,
+            plugged=drive.diskseq is not None and drive.diskseq in self._hotplugs,
             sample=lambda: blank.why_not_blank(drive.name) if sample else None,
         )
         return [] if reason is None else [reason]
@@ -232,24 +231,26 @@ class DriveTest:
     def _runs(
         self, readies: Sequence[Ready], watch: Watch, numbers: list[int], *, again: bool
     ) -> list[Reason]:
-        """Carry the runs out, noting their `numbers`, up to one that did not come to its end. A
-        drive that was tested before (`again`) and is not there has gone away. Reasons where one may
-        not be carried out any more."""
+        """Run them in order, adding their `numbers`, up to one that did not complete. A drive that
+        was tested before (`again`) and is not there was lost. Returns reasons where one may not run
+        any more."""
         drive = readies[0].drive
-        # Typed by somebody, or earned by the rule: the guard wants it all the same.
+        # Typed by a user, or allowed by the rule: the guard requires it in either case.
         code = self.ask.erase or drive.code
         requests = [
             replace(ready.request, erase=code if ready.plan.destroys else None) for ready in readies
         ]
-        # A mistake in the last one is not to be found hours later; a single one begins at once.
+        # Check all of them first: an error in the last one would show hours later.
         if len(requests) > 1:
-            check_queue(requests, self.home, self._seen)
+            check_queue(requests, self.home, self._hotplugs)
         for at, (request, entry) in enumerate(zip(requests, self.recipe.entries, strict=True)):
             with self._turn(drive, entry.exclusive, watch):
                 # As the drive is now: the run before may have changed what is on it.
-                ready = make_ready(replace(request, follows=again or at > 0), self.home, self._seen)
-                # It may have waited long, and somebody may have used the drive since then. That
-                # the drive is not blank is found before the first run, whichever run erases it.
+                ready = make_ready(
+                    replace(request, follows=again or at > 0), self.home, self._hotplugs
+                )
+                # It may have waited long, and the drive may have been used since then. The check
+                # that it is blank is before the first run, whichever run erases it.
                 erasing = [*readies[1:], ready] if at == 0 else [ready]
                 refused = self._erasing(ready.drive, erasing, sample=True)
                 if refused:
@@ -278,35 +279,35 @@ class DriveTest:
     def _run(self, ready: Ready, watch: Watch, numbers: list[int]) -> Outcome:
         last = -1
 
-        def begun(number: int) -> None:
+        def on_begin(number: int) -> None:
             numbers.append(number)
             with contextlib.closing(database.open_reader(self.home)) as db:
-                uuid = str(records.find_run(db, number)["uuid"])
-            watch.begun(number, uuid, [step.to_json() for step in ready.plan.steps])
+                uuid = str(run_reader.find_run(db, number)["uuid"])
+            watch.start_run(number, uuid, [step.to_json() for step in ready.plan.steps])
 
         def show(at: Progress) -> None:
             nonlocal last
             if at.index != last:
                 last = at.index
-                self.tell(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.left}")
+                self.tell(f"run {at.number}: {at.index + 1}/{at.total} {at.name}, {at.time_left}")
 
         try:
-            return execute(ready, self.home, cancel=watch.stop, progress=show, on_begin=begun)
+            return execute(ready, self.home, cancel=watch.stop, progress=show, on_begin=on_begin)
         finally:
-            watch.ended()
+            watch.end_run()
 
-    # -- what it is judged by
+    # -- the evidence for the verdict
 
     def _evidence(self, drive: Drive, numbers: Sequence[int]) -> Evidence:
-        after, why = self._after(drive) if numbers else (None, "no run was begun")
+        after, why = self._after(drive) if numbers else (None, "no run was started")
         referenced = {}
         with contextlib.closing(database.open_writer(self.home)) as db:
-            runs = [records.run_json(db, number) for number in numbers]
+            runs = [run_reader.run_json(db, number) for number in numbers]
             sheet = spec_sheets.sheet_of(db, drive.to_json())
             for name in limits.references(self.recipe.limits):
                 row = _referenced(db, name)
                 if row is not None:
-                    referenced[name] = records.run_json(db, row)
+                    referenced[name] = run_reader.run_json(db, row)
         return Evidence(
             drive=drive.to_json(), after=after, after_why=why, runs=runs, sheet=sheet,
             referenced=referenced,
@@ -315,10 +316,10 @@ class DriveTest:
     def _after(self, drive: Drive) -> tuple[dict[str, Any] | None, str]:
         """The drive's facts after its runs, SMART among them; else why there are none."""
         try:
-            current_drive = find_drive(self.ask.drive, self.home, self._seen, makes=False)
+            current_drive = find_drive(self.ask.drive, self.home, self._hotplugs, makes=False)
         except (BadInput, DriveLost, Refused) as error:
             # Its code may be another one since a drive with the same serial was plugged in.
-            there = discover.scan(hotplugs=self._seen, home=self.home)
+            there = discover.scan(hotplugs=self._hotplugs, home=self.home)
             same = [one for one in there if one.identity == drive.identity]
             if len(same) != 1:
                 return None, error.message
@@ -327,8 +328,8 @@ class DriveTest:
 
 
 def _went_away(evidence: Evidence) -> tuple[int, str] | None:
-    """That the drive is not there after runs that came to their end: nobody knows whether it was
-    still itself. Other ends tell themselves."""
+    """Drive lost after complete runs: it may have been replaced during them. Other ends have a
+    reason of their own."""
     runs = evidence.runs
     if not runs or evidence.after is not None:
         return None
@@ -348,7 +349,7 @@ def _referenced(db: Any, name: str) -> int | None:
 
 def main() -> int:
     """The process of one drive: 0 when there is a verdict on stdout, else the error's exit code."""
-    # Before anything that takes long.
+    # Before anything slow.
     parent = os.getppid()
     ask = Ask.from_json(json.loads(sys.stdin.read()))
     # What it writes to stdout is one document: whatever else writes there goes to stderr.
@@ -363,7 +364,7 @@ def main() -> int:
             document = DriveTest(ask, data_folder(), cancelled, tell, parent).carry_out()
         except BenchError as error:
             document = {"error": {"code": error.exit_code, "message": error.message}}
-        except Exception as error:  # noqa: BLE001 - told to the one who asked, whatever it is
+        except Exception as error:  # noqa: BLE001 - every error is reported to the caller
             traceback.print_exc()
             document = {"error": {"code": EXIT_INTERNAL, "message": f"internal error: {error!r}"}}
         with os.fdopen(out, "w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""Watches a test of a drive: the recipe's rules, its time limit, and who waits for it."""
+"""Monitors a test of a drive: the recipe's stop rules, its time limit, and cancellation."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from benchstick.errors import StoreFailed
 from benchstick.recipes import codes, early_stop
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.model import RATE, Recipe
-from benchstick.store import database, live_progress, records
-from benchstick.store.records import Sample
+from benchstick.store import database, live_progress, run_reader
+from benchstick.store.run_results import Sample
 
 EVERY = 0.5
-# How often the store is asked: temperatures are read between steps only.
+# The interval between reads of the store: temperatures are read between steps only.
 STORE_EVERY = 5.0
 
 
 class Watch:
-    """A thread beside the runs of one test. `stop` is what the runs look at; it is set when
-    somebody cancels, when the process that started this one (`parent`) has died, or when a rule is
-    met, whose reason is then in `reason`."""
+    """A thread that monitors the runs of one test. They poll `stop`, which is set when a user
+    cancels, when the process that started this one (`parent`) has died, or when a rule is met;
+    `reason` is then the rule's."""
 
     def __init__(self, recipe: Recipe, home: Path, cancelled: threading.Event, parent: int) -> None:
         self.stop = threading.Event()
@@ -36,12 +36,12 @@ class Watch:
         self._home = home
         self._cancelled = cancelled
         self._parent = parent
-        self._begun = time.monotonic()
+        self._started = time.monotonic()
         self._waited = 0.0
         self._waiting_since: float | None = None
         self._run: tuple[str, Sequence[Mapping[str, Any]], int] | None = None
         self._samples: deque[Sample] = deque()
-        self._told: tuple[float, list[float], list[tuple[str, str]]] = (-STORE_EVERY, [], [])
+        self._stored: tuple[float, list[float], list[tuple[str, str]]] = (-STORE_EVERY, [], [])
         self._over = threading.Event()
         # Far more than the interval between samples, whatever the rules say.
         rates = [rule.seconds for rule in recipe.stops if rule.kind == RATE]
@@ -61,11 +61,11 @@ class Watch:
         """How long the test has taken, without the time that it waited for its turn."""
         since = self._waiting_since
         now = time.monotonic()
-        return now - self._begun - self._waited - (now - since if since is not None else 0.0)
+        return now - self._started - self._waited - (now - since if since is not None else 0.0)
 
     @contextlib.contextmanager
     def waiting(self) -> Any:
-        """While it lasts, the test waits for others."""
+        """Count the time in this context as waiting for other tests."""
         self._waiting_since = time.monotonic()
         try:
             yield
@@ -73,14 +73,14 @@ class Watch:
             self._waited += time.monotonic() - self._waiting_since
             self._waiting_since = None
 
-    def begun(self, number: int, uuid: str, steps: Sequence[Mapping[str, Any]]) -> None:
-        """A run of the test has begun."""
+    def start_run(self, number: int, uuid: str, steps: Sequence[Mapping[str, Any]]) -> None:
+        """A run of the test has started."""
         self._samples.clear()
-        self._told = (-STORE_EVERY, [], [])
+        self._stored = (-STORE_EVERY, [], [])
         self._run = (uuid, steps, number)
 
-    def ended(self) -> None:
-        """It has ended."""
+    def end_run(self) -> None:
+        """The run has ended."""
         self._run = None
 
     def _watch(self) -> None:
@@ -98,7 +98,7 @@ class Watch:
         if limit is not None and self.seconds > limit:
             return Reason(
                 codes.TIME_LIMIT,
-                f"the test was ended after {self.seconds:.0f} s, wanted <= {limit:.0f} s",
+                f"the test was ended after {self.seconds:.0f} s, required <= {limit:.0f} s",
             )
         run = self._run
         if run is None or not self._recipe.stops:
@@ -106,29 +106,29 @@ class Watch:
         uuid, steps, number = run
         if any(rule.kind == RATE for rule in self._recipe.stops):
             self._take_samples(uuid)
-        if time.monotonic() - self._told[0] >= STORE_EVERY:
-            self._told = (time.monotonic(), *self._kept(number))
+        if time.monotonic() - self._stored[0] >= STORE_EVERY:
+            self._stored = (time.monotonic(), *self._read_store(number))
         record = early_stop.Record(
-            steps=steps, samples=tuple(self._samples), temperatures=self._told[1],
-            events=self._told[2],
+            steps=steps, samples=tuple(self._samples), temperatures=self._stored[1],
+            events=self._stored[2],
         )  # fmt: skip
         return early_stop.due(self._recipe.stops, record)
 
     def _take_samples(self, uuid: str) -> None:
-        """The samples that are new in the live record; it has the newest only."""
+        """Add the new samples of the live record, which has the last ones only."""
         live_samples = (live_progress.read(uuid) or {}).get("samples") or ()
         last = self._samples[-1].n if self._samples else -1
         self._samples.extend(Sample(**item) for item in live_samples if item["n"] > last)
         while self._samples and self._samples[0].t < self._samples[-1].t - self._keep:
             self._samples.popleft()
 
-    def _kept(self, number: int) -> tuple[list[float], list[tuple[str, str]]]:
-        """Temperatures and events of the run so far, as the store has them."""
+    def _read_store(self, number: int) -> tuple[list[float], list[tuple[str, str]]]:
+        """Temperatures and events of the run so far, from the store."""
         with (
             contextlib.suppress(StoreFailed, sqlite3.Error),
             contextlib.closing(database.open_reader(self._home)) as db,
         ):
-            read = [celsius for _, celsius in records.temperatures_of(db, number)]
+            read = [celsius for _, celsius in run_reader.temperatures_of(db, number)]
             rows = db.execute("SELECT kind, text FROM events WHERE run = ?", (number,)).fetchall()
             return ([value for value in read if value is not None],
                     [(row["kind"], row["text"]) for row in rows])  # fmt: skip

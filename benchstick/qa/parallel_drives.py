@@ -1,4 +1,4 @@
-"""A recipe on several drives at once: a process for each, and a verdict of each in any case."""
+"""A recipe on several drives at once: a process for each drive, and always a verdict for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchstick.drives.types import Drive
 from benchstick.errors import EXIT_INTERNAL, StoreFailed
 from benchstick.qa.drive_session import Ask, posts
 from benchstick.recipes import verdict
-from benchstick.recipes.codes import ENDED
+from benchstick.recipes.codes import END_CODES
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt
@@ -33,23 +33,23 @@ _EVERY = 0.2
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A drive, and what is asked for it."""
+class DriveRequest:
+    """A drive and the request for it."""
 
     drive: Drive
     ask: Ask
 
 
 def carry_out(
-    requests: Sequence[Asked],
+    requests: Sequence[DriveRequest],
     home: Path,
     cancelled: threading.Event,
     on_verdict: Callable[[dict[str, Any]], None] = lambda verdict: None,
 ) -> list[dict[str, Any]]:
     """The verdicts, in the order of the drives. `cancelled` ends all tests, each with a verdict;
-    `told` takes each verdict as soon as it is there."""
+    `on_verdict` gets each verdict at once."""
     with contextlib.closing(database.open_writer(home)):
-        # Made and migrated before all of them open it.
+        # Create and migrate the store before all of them open it.
         pass
     children = [Child(item, home) for item in requests]
     results: dict[int, dict[str, Any]] = {}
@@ -74,16 +74,16 @@ def carry_out(
 class Child:
     """The process that tests one drive."""
 
-    def __init__(self, request: Asked, home: Path) -> None:
-        self._asked = request
+    def __init__(self, request: DriveRequest, home: Path) -> None:
+        self._request = request
         self._home = home
-        self._begun = utc_now()
+        self._started_utc = utc_now()
         self._out = b""
         self._process = subprocess.Popen(
             COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # A Ctrl-C is passed on once, by the process that asked.
+            # This process passes Ctrl-C on, once.
             start_new_session=True,
             env={**os.environ, "BENCHSTICK_HOME": str(home)},
         )
@@ -91,7 +91,7 @@ class Child:
         self._thread.start()
 
     def _read(self) -> None:
-        payload = json.dumps(self._asked.ask.to_json()).encode()
+        payload = json.dumps(self._request.ask.to_json()).encode()
         self._out, _ = self._process.communicate(payload)
 
     def is_alive(self) -> bool:
@@ -106,7 +106,7 @@ class Child:
             self._process.send_signal(signal.SIGTERM)
 
     def verdict(self) -> dict[str, Any]:
-        """What it found; of a process that gave none a verdict that says so, which is kept."""
+        """Its verdict; for a process that gave none, store an inconclusive one with the reason."""
         self._thread.join()
         try:
             answer = json.loads(self._out)
@@ -120,28 +120,29 @@ class Child:
             with contextlib.closing(database.open_writer(self._home)) as db:
                 number = verdicts.keep(db, document, post=posts())
         except StoreFailed as error:
-            # The other drives' verdicts are not lost for it.
+            # The other drives still get their verdicts.
             code = document["drive"]["code"]
-            text = f"benchstick: {code}: its verdict is not kept: {error.message}"
+            text = f"benchstick: {code}: its verdict is not stored: {error.message}"
             print(text, file=sys.stderr)
             return document
         return {"number": number, **document}
 
     def _lacking(self, code: int, message: str) -> dict[str, Any]:
-        ask, drive = self._asked.ask, self._asked.drive
+        ask, drive = self._request.ask, self._request.drive
         attempt = Attempt(
-            evidence=Evidence(drive=drive.to_json()), seconds=0.0, begun_utc=self._begun,
-            ended_utc=utc_now(), ended=(code if code in ENDED else EXIT_INTERNAL, message),
+            evidence=Evidence(drive=drive.to_json()), seconds=0.0, begun_utc=self._started_utc,
+            ended_utc=utc_now(), end=(code if code in END_CODES else EXIT_INTERNAL, message),
             labels=ask.labels, slot=ask.bench_ports.get(drive.identity.port) or None,
         )  # fmt: skip
         return verdict.judge(read(ask.recipe, ask.file), attempt)
 
 
 def shared(drives: Sequence[Drive], tree: Tree | None = None) -> list[str]:
-    """What drives that are tested at once have in common, in sentences: hubs, controllers and
-    other links whose bandwidth they share."""
+    """The hubs, controllers and other links whose bandwidth is shared by drives that are tested at
+    once, in sentences."""
     codes = {drive.name: drive.code for drive in drives if not drive.is_practice}
     return [
-        f"{link.told([codes[name] for name in link.drives])}. Their figures may be lower than alone"
+        f"{link.describe([codes[name] for name in link.drives])}. "
+        "Their results may be lower than alone"
         for link in shared_links.shared(tree or Tree(), list(codes))
     ]

@@ -1,7 +1,7 @@
-"""The stable codes of a verdict: why a drive failed, and why a test tells nothing.
+"""The stable codes of a verdict: why a drive failed, and why a test is inconclusive.
 
 Programs and statistics compare them: a code is never renamed, and never given another meaning.
-docs/recipes.md says what each means.
+docs/recipes.md explains each.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ FAILURES = (
     STOPPED_ERRORS, SERIAL_MISMATCH, DATA_CORRUPT,
 )  # fmt: skip
 
-# Of a test that tells nothing. Before it began:
+# Of an inconclusive test. Before its start:
 NO_MATCH = "no-match"
 PORT_SPEED = "port-speed"
 TOO_HOT = "too-hot"
 NO_TRIM = "no-trim"
 ERASE_NOT_ALLOWED = "erase-not-allowed"
-# Of its figures and facts:
+# Of its results and facts:
 FIGURE_INVALID = "figure-invalid"
 FIGURE_SKIPPED = "figure-skipped"
 FIGURE_MISSING = "figure-missing"
@@ -68,8 +68,8 @@ INCONCLUSIVE = (
     INTERNAL_ERROR, NOT_RUN, NOTHING_VALID,
 )  # fmt: skip
 
-# How a run ended, by its exit code.
-ENDED: Mapping[int, str] = {
+# The code of a run's end, by its exit code.
+END_CODES: Mapping[int, str] = {
     EXIT_BAD_INPUT: BAD_INPUT,
     EXIT_REFUSED: REFUSED,
     EXIT_DRIVE_LOST: DRIVE_LOST,
@@ -78,12 +78,12 @@ ENDED: Mapping[int, str] = {
     EXIT_INTERNAL: INTERNAL_ERROR,
     EXIT_CANCELLED: CANCELLED,
 }
-# The exit code of a test that tells nothing; of all codes that are not here it is 5.
+# The exit code of an inconclusive test; of all codes that are not here it is 5.
 EXITS: Mapping[str, int] = {
-    code: number for number, code in ENDED.items() if number != EXIT_INCONCLUSIVE
+    code: number for number, code in END_CODES.items() if number != EXIT_INCONCLUSIVE
 }
-# What another test of the same drive, right after, may find otherwise. A wrong drive, a wrong fact,
-# a hot drive or a refusal stays what it is.
+# Reasons that may not occur again in another test of the same drive right after. A wrong drive, a
+# wrong fact, a hot drive or a refusal stays.
 RETRIED = frozenset({
     FIGURE_LIMIT, PEAK_LIMIT, TIME_LIMIT, STOPPED_SLOW, STOPPED_HOT, STOPPED_ERRORS, FIGURE_INVALID,
     PEAK_UNKNOWN, NOTHING_VALID,
@@ -92,7 +92,7 @@ RETRIED = frozenset({
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a drive failed or a test tells nothing: a stable code, and a sentence."""
+    """Why a drive failed or a test is inconclusive: a stable code, and a sentence."""
 
     code: str
     text: str

@@ -1,4 +1,4 @@
-"""What a recipe says, in words."""
+"""A recipe as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchstick.recipes.model import CLAIM, ERRORS, HEAT, Entry, Limit, Recipe, 
 
 
 def lines(recipe: Recipe) -> Iterator[str]:
-    """The recipe, a line for each thing that it says."""
+    """The recipe, a line for each of its rules."""
     yield recipe.name + (f": {recipe.about}" if recipe.about else "")
     match = recipe.match
     if match.transport:
@@ -41,13 +41,13 @@ def lines(recipe: Recipe) -> Iterator[str]:
 def _start(recipe: Recipe) -> Iterator[str]:
     start = recipe.start
     if start.full_link:
-        yield "begins on a link as fast as the drive can"
+        yield "requires a full-speed link"
     if start.link is not None:
-        yield f"begins on a link of {start.link:g} Mb/s at least"
+        yield f"requires a link of at least {start.link:g} Mb/s"
     if start.temperature is not None:
-        yield f"begins at {start.temperature:g} °C at most"
+        yield f"requires at most {start.temperature:g} °C at the start"
     if start.trim:
-        yield "begins where TRIM reaches the drive"
+        yield "requires TRIM that reaches the drive"
 
 
 def _entry(entry: Entry) -> str:
@@ -60,14 +60,14 @@ def _entry(entry: Entry) -> str:
     text = entry.suite + (f":{entry.preset}" if entry.preset else "")
     if params:
         text += f" ({', '.join(f'{name}={value}' for name, value in params.items())})"
-    return f"{text}, no other drive meanwhile" if entry.exclusive else text
+    return f"{text}, no other drive at the same time" if entry.exclusive else text
 
 
 def limit_text(limit: Limit) -> str:
     """`SEQ1M Q8T1 read of cdm >= 380 MB/s`."""
     unit = f" {limit.unit}" if limit.unit else ""
     if limit.of is not None:
-        source = "the maker's claim" if limit.of == CLAIM else limit.of
+        source = "the manufacturer's specification" if limit.of == CLAIM else limit.of
         share = f"{limit.percent:g} % of {source}"
         bound = source if limit.op == "~" else share
     elif isinstance(limit.value, tuple):

@@ -1,4 +1,4 @@
-"""Recipes and their mistakes as documents, for the command line and the page alike."""
+"""Recipes and their errors as documents, for the command line and the page."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from benchstick.recipes import describe
 from benchstick.recipes.library import Shelved
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
-from benchstick.store.records import storable
+from benchstick.store.run_results import storable
 
 
 @functools.lru_cache(maxsize=256)
 def checked(raw: bytes, where: str) -> Recipe | RecipeMistakes:
-    """The recipe, or all that is wrong with it. Remembered: the same text is listed often."""
+    """The recipe, or all its errors. Cached: the same text is listed often."""
     try:
         return read(raw, where)
     except RecipeMistakes as error:
@@ -23,7 +23,7 @@ def checked(raw: bytes, where: str) -> Recipe | RecipeMistakes:
 
 
 def of_shelf(item: Shelved) -> Recipe | BadInput:
-    """A recipe of the shelf, or why it is none."""
+    """A recipe of the library, or its errors."""
     try:
         return checked(item.raw(), item.file)
     except BadInput as error:
@@ -31,11 +31,11 @@ def of_shelf(item: Shelved) -> Recipe | BadInput:
 
 
 def mistakes(result: Recipe | BadInput) -> list[dict[str, Any]]:
-    """What is wrong: `line` (None: in the whole), `field` and `message` of each."""
+    """Its errors: `line` (None: in the whole), `field` and `message` of each."""
     if not isinstance(result, RecipeMistakes):
         return []
     return [
-        {"line": item.line, "field": storable(item.field), "message": storable(item.said)}
+        {"line": item.line, "field": storable(item.field), "message": storable(item.message)}
         for item in result.mistakes
     ]
 
@@ -50,7 +50,7 @@ def check(result: Recipe | BadInput, where: str) -> dict[str, Any]:
 
 
 def build_entry(item: Shelved, result: Recipe | BadInput) -> dict[str, Any]:
-    """A recipe of the shelf as the `benchstick/recipes/1` document has it."""
+    """A recipe of the library as in the `benchstick/recipes/1` document."""
     return {
         "name": storable(item.name),
         "origin": item.origin,
@@ -62,5 +62,5 @@ def build_entry(item: Shelved, result: Recipe | BadInput) -> dict[str, Any]:
 
 
 def lines(result: Recipe | BadInput) -> list[str]:
-    """What a recipe says in words, a line each; none of one with mistakes."""
+    """The lines that describe a recipe; none for one with errors."""
     return list(describe.lines(result)) if isinstance(result, Recipe) else []

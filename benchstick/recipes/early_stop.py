@@ -12,7 +12,7 @@ from benchstick.recipes import codes
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.model import ERRORS, HEAT, RATE, Stop
 
-# Events of a run that tell of an error. A drive that went away ends its run by itself.
+# Events of a run that report an error. A lost drive ends its run in any case.
 ERROR_EVENTS = frozenset({"link", "data-differ"})
 
 
@@ -28,7 +28,7 @@ class Record:
 
 
 def due(rules: Sequence[Stop], record: Record) -> Reason | None:
-    """Why the test is to end, by the first rule that is met; None while it goes on."""
+    """Why the test is to end, by the first rule that is met; None while it continues."""
     for rule in rules:
         reason = _CHECKS[rule.kind](rule, record)
         if reason is not None:
@@ -38,10 +38,10 @@ def due(rules: Sequence[Stop], record: Record) -> Reason | None:
 
 def _slow(rule: Stop, record: Record) -> Reason | None:
     """The rate stayed below the rule's for its time, without a break, within one timed step that
-    does not rest in between.
+    has no pauses.
 
-    Seconds in which nothing moved count too: a drive that hangs is as slow as can be. The step's
-    first and last sample do not: the step began and ended within them.
+    Seconds without I/O count too: a drive that hangs is slow. The step's first and last sample do
+    not count: the step started and ended within them.
     """
     timed = [
         bool(step.get("timed"))
@@ -67,7 +67,7 @@ def _slow(rule: Stop, record: Record) -> Reason | None:
             return Reason(
                 codes.STOPPED_SLOW,
                 f"{name}: {moved / below / 1e6:.3g} MB/s for {below:.0f} s, "
-                f"wanted {rule.value:g} MB/s at least",
+                f"required at least {rule.value:g} MB/s",
             )
     return None
 
@@ -80,7 +80,7 @@ def _hot(rule: Stop, record: Record) -> Reason | None:
     highest = max(record.temperatures, default=None)
     if highest is None or highest <= rule.value:
         return None
-    return Reason(codes.STOPPED_HOT, f"{highest:g} °C, wanted {rule.value:g} at most")
+    return Reason(codes.STOPPED_HOT, f"{highest:g} °C, required at most {rule.value:g}")
 
 
 def _faulty(rule: Stop, record: Record) -> Reason | None:
@@ -88,7 +88,8 @@ def _faulty(rule: Stop, record: Record) -> Reason | None:
     if len(texts) < rule.value:
         return None
     return Reason(
-        codes.STOPPED_ERRORS, f"{len(texts)} errors, wanted fewer than {rule.value:g}: {texts[-1]}"
+        codes.STOPPED_ERRORS,
+        f"{len(texts)} errors, required fewer than {rule.value:g}: {texts[-1]}",
     )
 
 

@@ -1,7 +1,7 @@
-"""What happens to drives as lines: `key=value`, one an event.
+"""Events of drives as lines of `key=value`.
 
-Apart from the other outputs, and without what judges: the agent, which waits most of its life,
-tells them.
+Separate from the other outputs and from the code that judges: the agent, which mostly waits, writes
+them and needs no more.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Json = Mapping[str, Any]
 
 
 def event_lines(item: Json) -> list[str]:
-    """What is to be told of one drive: the tests that were done again, its runs, each limit, each
-    reason beside them, and last the verdict. ASCII: for a serial line."""
+    """The lines of one drive: earlier tests, its runs, each limit, each other reason, and last the
+    verdict. ASCII: for a serial line."""
     return [line_of(words) for words in _events(item)]
 
 
@@ -67,7 +67,7 @@ def begun_line(
     drive: Drive, *, time: str, slot: str | None, labels: Mapping[str, str | None],
     scanned: str | None, recipe: str | None = None,
 ) -> str:  # fmt: skip
-    """That the test of a drive has begun."""
+    """The start of a drive's test."""
     return line_of({
         "time": time, "event": "begun", "slot": slot, **drive_words(drive), "recipe": recipe,
         **{name: labels.get(name) or None for name in LABELS}, "scanned": scanned or None,
@@ -86,7 +86,7 @@ def _word(value: Any) -> str:
     if isinstance(value, list | tuple):
         return _word(",".join(_plain(one) for one in value))
     text = _plain(value)
-    # JSON lets DEL stand as it is.
+    # JSON does not escape DEL.
     return text if _BARE.fullmatch(text) else json.dumps(text).replace("\x7f", "\\u007f")
 
 

@@ -1,6 +1,6 @@
-"""The facts of a drive that a recipe may name, each with what it holds.
+"""The facts of a drive that a recipe may name, each with its kind of value.
 
-What docs/drives.md lists, but for lists (`filesystems`, `sanitize`): no operator is for these.
+They are those of docs/drives.md without lists (`filesystems`, `sanitize`), which have no operator.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FACTS: Mapping[str, str] = {
     **dict.fromkeys(_TEXTS, TEXT),
     **dict.fromkeys(_FLAGS, FLAG),
 }
-# Facts whose values are few: a misspelt one would fail every drive.
+# Facts with few values: a misspelt one would fail every drive.
 WORDS: Mapping[str, tuple[str, ...]] = {
     "transport": TRANSPORTS,
     "health": ("passed", "failed"),

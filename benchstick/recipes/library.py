@@ -1,7 +1,7 @@
-"""The recipes that a bench has by name: those that come with it, those on the booted stick, those
-that were uploaded in the page.
+"""The recipes of a bench by name: the built-in ones, those on the booted stick, and those that were
+uploaded in the page.
 
-A recipe on the stick may replace one of the bench: whoever writes the stick owns the bench. An
+A recipe on the stick may replace a built-in one: whoever writes the stick owns the bench. An
 uploaded recipe never has the name of either: the page's visitors are not the bench's owner.
 """
 
@@ -22,7 +22,7 @@ from benchstick.recipes.parser import read
 from benchstick.store import database, recipes
 
 STICK, UPLOADED, OURS = "stick", "uploaded", "ready"
-_OWNERS = {STICK: "a recipe on the stick", OURS: "a recipe that comes with the bench"}
+_OWNERS = {STICK: "a recipe on the stick", OURS: "a built-in recipe"}
 # Before the name of an uploaded recipe whose own name is taken. No name may have a colon.
 _ASIDE = f"{UPLOADED}:"
 # Digits that look like letters.
@@ -31,8 +31,8 @@ _ALIKE = str.maketrans("01", "ol")
 
 @dataclass(frozen=True)
 class Shelved:
-    """A recipe by its name. `origin` is where it is from, `text` that of an uploaded one, `path`
-    the file of one of the stick's."""
+    """A recipe by its name. `origin` is its source, `text` that of an uploaded one, `path` the
+    file of one on the stick."""
 
     name: str
     origin: str
@@ -46,7 +46,7 @@ class Shelved:
 
     @property
     def file(self) -> str:
-        """What it is called where its mistakes are told."""
+        """Its name in error messages."""
         return f"{self.name}.toml" if self.path is None else str(self.path)
 
     def raw(self) -> bytes:
@@ -84,14 +84,14 @@ def shelved(home: Path | None = None) -> list[Shelved]:
 
 
 def _owned() -> list[Shelved]:
-    """Those that come with the bench, and those on the stick, which replace them."""
+    """The built-in ones, and those on the stick, which replace them."""
     shelf = {name: Shelved(name, OURS) for name in ready.names()}
     try:
         files = sorted(folder().iterdir())
     except OSError:
         files = []
     for path in files:
-        # FAT keeps no case that anybody could rely on.
+        # FAT does not preserve case reliably.
         if path.suffix.lower() == ".toml" and path.is_file():
             shelf[path.stem] = Shelved(path.stem, STICK, path)
     return list(shelf.values())
@@ -105,8 +105,8 @@ def _likeness(name: str) -> str:
 
 
 def check_upload(name: str, recipe: Recipe) -> None:
-    """BadInput when an uploaded recipe would have the name of one of the bench or of the stick,
-    or would call itself so in its verdicts."""
+    """BadInput when an uploaded recipe has the name of a built-in one or of one on the stick, in
+    the library or in its verdicts."""
     for item in _owned():
         owner = _OWNERS[item.origin]
         if _likeness(item.name) == _likeness(name):
@@ -123,7 +123,7 @@ def check_upload(name: str, recipe: Recipe) -> None:
 
 
 def _titles(item: Shelved) -> Iterator[str]:
-    """What a recipe is called on the shelf and in its verdicts."""
+    """The names of a recipe in the library and in its verdicts."""
     yield item.name
     with contextlib.suppress(BadInput):
         yield read(item.raw(), item.file).name

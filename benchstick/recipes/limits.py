@@ -1,4 +1,4 @@
-"""Whether a limit of a recipe holds: measured against wanted, and by how much. Pure functions."""
+"""Whether a limit of a recipe is met: measured against required, with the shortfall. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchstick.recipes.preconditions import value_of, why_not_of
 from benchstick.suites import spec_sheets
 from benchstick.suites.spec_sheets import Sheet
 
-HELD, FAILED, UNKNOWN = "held", "failed", "unknown"
+MET, FAILED, UNKNOWN = "held", "failed", "unknown"
 _FAILURE = {
     FIGURE: codes.FIGURE_LIMIT,
     FACT: codes.FACT_LIMIT,
@@ -28,12 +28,12 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What a drive is judged by.
+    """The evidence for the verdict on a drive.
 
-    `drive` and `after` are its JSON before the first run and after the last (None: not looked at,
-    for `after_why`); `runs` the documents (`benchstick/run/2`) in order; `sheet` the model sheet
-    that fits; `referenced` the documents of the runs that limits name, by `run N` as the recipe
-    writes it.
+    `drive` and `after` are its JSON before the first run and after the last (None: not scanned,
+    because of `after_why`); `runs` the documents (`benchstick/run/2`) in order; `sheet` the
+    matching spec sheet; `referenced` the documents of the runs that limits name, by `run N` as the
+    recipe writes it.
     """
 
     drive: Json
@@ -46,19 +46,19 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """One limit held against what was measured.
+    """One limit compared with what was measured.
 
-    `measured` and `wanted` are in `unit`; `by` is how far a failed one is beyond what is wanted,
-    never negative, and `by_percent` the same of what is wanted (None where that is 0, or no
-    number). `run` is the number of the run that it was measured in. `code` and `text` are those of
-    a failure or of why the limit cannot be judged; None when it held.
+    `measured` and `bound` are in `unit`; `by` is the shortfall of a failed limit, never negative,
+    and `by_percent` the same as a share of the bound (None where that is 0, or no number). `run` is
+    the number of the run that measured it. `code` and `text` are those of a failure, or the reason
+    why the limit cannot be judged; None when it is met. In JSON `bound` is `wanted`.
     """
 
     number: int
     what: str
     op: str
     state: str
-    wanted: Any
+    bound: Any
     within: float | None
     unit: str | None
     measured: Any = None
@@ -69,8 +69,9 @@ class Judged:
     text: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        bound = list(self.wanted) if isinstance(self.wanted, tuple) else self.wanted
-        return {**asdict(self), "wanted": bound}
+        bound = list(self.bound) if isinstance(self.bound, tuple) else self.bound
+        fields = {**asdict(self), "bound": bound}
+        return {"wanted" if name == "bound" else name: value for name, value in fields.items()}
 
 
 class _Unknown(Exception):
@@ -91,22 +92,22 @@ class _Measured:
 
 
 def judge(limits: Sequence[Limit], evidence: Evidence) -> list[Judged]:
-    """Each limit, in the order of the recipe. A figure with several rows (passes of a suite that
-    gives no figure over all, or several runs of the suite) is judged by each; the limit fails by
-    the one that is furthest beyond it."""
+    """Each limit, in the order of the recipe. A result with several rows (passes of a suite that
+    gives no result over all passes, or several runs of the suite) is judged by each; the limit
+    fails by the one with the largest shortfall."""
     return [_judge(number, limit, evidence) for number, limit in enumerate(limits, 1)]
 
 
 def _judge(number: int, limit: Limit, evidence: Evidence) -> Judged:
     plain = Judged(
         number=number, what=what(limit), op=limit.op, state=UNKNOWN, within=limit.within,
-        wanted=limit.value if limit.of is None else None, unit=limit.unit,
+        bound=limit.value if limit.of is None else None, unit=limit.unit,
     )  # fmt: skip
     try:
         judgements = [_one(plain, limit, item, evidence) for item in _measured(limit, evidence)]
     except _Unknown as error:
         return _but(plain, code=error.reason.code, text=error.reason.text)
-    # Of what holds the first is told.
+    # When all rows meet the limit, the first one is shown.
     return max(judgements, key=lambda item: (item.state == FAILED, item.by or 0.0))
 
 
@@ -115,7 +116,7 @@ def _but(judged: Judged, **fields: Any) -> Judged:
 
 
 def what(limit: Limit) -> str:
-    """What a limit is on, in words: `SEQ1M Q8T1 read of cdm`."""
+    """The subject of a limit as text: `SEQ1M Q8T1 read of cdm`."""
     return {
         FIGURE: f"{limit.name} of {limit.suite}",
         FACT: limit.name,
@@ -126,15 +127,15 @@ def what(limit: Limit) -> str:
 
 def _one(plain: Judged, limit: Limit, item: _Measured, evidence: Evidence) -> Judged:
     bound = _find_bound(limit, item, evidence)
-    judgement = _but(plain, measured=item.value, wanted=bound, unit=item.unit, run=item.run)
+    judgement = _but(plain, measured=item.value, bound=bound, unit=item.unit, run=item.run)
     if not isinstance(bound, float) or isinstance(bound, bool):
         options = bound if isinstance(bound, tuple) else (bound,)
         if any(_same(item.value, option) for option in options):
-            return _but(judgement, state=HELD)
+            return _but(judgement, state=MET)
         return _failed(judgement, limit)
     by = _beyond(limit.op, float(item.value), bound, limit.within)
     if by <= 0:
-        return _but(judgement, state=HELD)
+        return _but(judgement, state=MET)
     share = None if bound == 0 else _rounded(100 * by / abs(bound))
     return _failed(_but(judgement, by=_rounded(by), by_percent=share), limit)
 
@@ -147,12 +148,12 @@ def _same(measured: Any, option: Value) -> bool:
 
 
 def _beyond(op: str, measured: float, bound: float, within: float | None) -> float:
-    """How far a figure is beyond what is wanted, in its unit; 0 or less when it holds."""
+    """The shortfall of a result, in its unit; 0 or less when it meets the bound."""
     if op == ">=":
         return bound - measured
     if op == "<=":
         return measured - bound
-    # A thousandth of a millionth is how a decimal was rounded, and no difference.
+    # A difference of 1e-9 comes from rounding a decimal.
     slack = abs(bound) * ((within or 0.0) / 100 if op == "~" else 1e-9)
     return abs(measured - bound) - slack if abs(measured - bound) > slack else 0.0
 
@@ -168,7 +169,7 @@ def _failed(judged: Judged, limit: Limit) -> Judged:
 
 def _sentence(judged: Judged, limit: Limit) -> str:
     unit = f" {judged.unit}" if judged.unit else ""
-    bound = judged.wanted
+    bound = judged.bound
     if isinstance(bound, tuple):
         bound_text = " or ".join(format_value(item) for item in bound)
     else:
@@ -178,18 +179,18 @@ def _sentence(judged: Judged, limit: Limit) -> str:
     elif judged.op != "==":
         bound_text = f"{judged.op} {bound_text}"
     if limit.of is not None:
-        source = "the maker's claim" if limit.of == CLAIM else limit.of
+        source = "the manufacturer's specification" if limit.of == CLAIM else limit.of
         bound_text += f" ({limit.percent:g} % of {source})" if judged.op != "~" else f" ({source})"
     beyond = ""
     if judged.by is not None:
         share = "" if judged.by_percent is None else f" ({judged.by_percent:.3g} %)"
         beyond = f", off by {judged.by:.6g}{unit}{share}"
     measured = format_value(judged.measured) + (unit if isinstance(bound, float) else "")
-    return f"{judged.what}: {measured}, wanted {bound_text}{beyond}"
+    return f"{judged.what}: {measured}, required {bound_text}{beyond}"
 
 
 def format_value(value: Any) -> str:
-    """A value as it is written in a sentence: six digits of what was measured."""
+    """A value as text: six digits of what was measured."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, float):
@@ -202,7 +203,7 @@ def format_value(value: Any) -> str:
 
 
 def _measured(limit: Limit, evidence: Evidence) -> list[_Measured]:
-    """The values that a limit is judged by, one at least. _Unknown."""
+    """The values that a limit is judged by, at least one. Raises _Unknown."""
     if limit.kind == FIGURE:
         return list(_figures(limit, evidence.runs, f"no run of {limit.suite}"))
     if limit.kind == FACT:
@@ -219,7 +220,7 @@ def _measured(limit: Limit, evidence: Evidence) -> list[_Measured]:
 
 
 def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Measured]:
-    """The rows of a figure: over all passes, where the suite gives one, else each pass'."""
+    """The rows of a result: over all passes, where the suite gives one, otherwise of each pass."""
     own = [run for run in runs if run["suite"] == limit.suite]
     if not own:
         raise _Unknown(codes.FIGURE_MISSING, f"{limit.name}: {lacking}")
@@ -231,7 +232,7 @@ def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
         ]  # fmt: skip
         units = sorted({item["unit"] for item in rows})
         if len(units) > 1:
-            text = f"{limit.name}: is told in {' and '.join(units)}; the limit needs its unit"
+            text = f"{limit.name}: is in {' and '.join(units)}; add the unit to the limit"
             raise _Unknown(codes.FIGURE_MISSING, text)
         for item in [row for row in rows if row["pass"] is None] or rows:
             has_rows = True
@@ -245,7 +246,7 @@ def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
         in_unit = f" in {limit.unit}" if limit.unit else ""
         raise _Unknown(
             codes.FIGURE_MISSING,
-            f"{limit.suite} gave no figure {limit.name!r}{in_unit}; it gave {names_text}",
+            f"{limit.suite} gave no result {limit.name!r}{in_unit}; it gave {names_text}",
         )
 
 
@@ -281,7 +282,7 @@ def _peak(evidence: Evidence) -> _Measured:
     return _Measured(max(readings), "°C")
 
 
-# ---- what is wanted
+# ---- what is required
 
 
 def _find_bound(limit: Limit, item: _Measured, evidence: Evidence) -> Any:
@@ -309,13 +310,13 @@ def _find_bound(limit: Limit, item: _Measured, evidence: Evidence) -> Any:
 
 def _claimed(limit: Limit, item: _Measured, sheet: Sheet | None) -> float:
     if sheet is None:
-        raise _Unknown(codes.NO_CLAIM, "no model sheet fits this drive")
+        raise _Unknown(codes.NO_CLAIM, "no spec sheet matches this drive")
     figure = {"name": limit.name, "unit": item.unit, "pass": None, "state": "valid", "value": 0.0,
               "why": None}  # fmt: skip
     for claim in spec_sheets.beside(sheet, str(limit.suite), [figure]):
         if claim["figure"] == limit.name and claim["unit"] == item.unit:
             return float(claim["claimed"])
-    raise _Unknown(codes.NO_CLAIM, f"the sheet of {sheet.name} claims no {limit.name}")
+    raise _Unknown(codes.NO_CLAIM, f"the spec sheet of {sheet.name} has no {limit.name}")
 
 
 def references(limits: Sequence[Limit]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a recipe says, as data."""
+"""Recipes as data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Value = float | str | bool
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """One suite of a recipe; a preset's parameters, target, filesystem and scale are already among
-    its own. `exclusive`: no other drive is tested meanwhile."""
+    its own. `exclusive`: no other drive is tested at the same time."""
 
     suite: str
     preset: str | None
@@ -51,9 +51,9 @@ class Match:
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """What must hold for a test to tell anything, or it is inconclusive: a link as fast as drive
-    and bridge can, or of `link` Mb/s (USB, SATA) at least; a temperature of at most so many
-    degrees; TRIM that the kernel can send."""
+    """Conditions at the start; without them a test is inconclusive: a link at the full speed of
+    drive and bridge, or of at least `link` Mb/s (USB, SATA); at most `temperature` °C; TRIM that
+    the kernel can send."""
 
     full_link: bool = False
     link: float | None = None
@@ -65,11 +65,11 @@ class Start:
 class Limit:
     """What a drive must meet to pass.
 
-    `kind` is figure (`name` of suite `suite`, in `unit` where given), fact (as known before the
-    test), change (how much a fact rose from before to after it) or peak (the highest temperature
-    read). `value` is what is wanted, of a fact perhaps several of which one must be; with `of` it
-    is None, and what is wanted is `percent` of the maker's claim (`claim`) or of that figure in a
-    run (its number or UUID). `~` is within `within` percent.
+    `kind` is `figure` (the result `name` of suite `suite`, in `unit` where given), fact (as known
+    before the test), change (how much a fact rose from before to after it) or peak (the highest
+    temperature read). `value` is the required value, or several values of a fact of which one must
+    match. With `of` it is None, and `percent` of the manufacturer's specification (`claim`) or of
+    the same result in a run (its number or UUID) is required. `~` is within `within` percent.
     """
 
     kind: str
@@ -87,7 +87,7 @@ class Limit:
 @dataclass(frozen=True, kw_only=True)
 class Stop:
     """When a test ends early, as failed: the rate stays below `value` MB/s for `seconds` in timed
-    steps whose name is like `steps`; the temperature is above `value`; there were `value` errors.
+    steps whose name matches `steps`; the temperature is above `value`; there were `value` errors.
     """
 
     kind: str
@@ -99,7 +99,7 @@ class Stop:
 
 @dataclass(frozen=True, kw_only=True)
 class After:
-    """What becomes of the drive when it has its verdict."""
+    """What to do with the drive after its verdict."""
 
     eject: bool = False
     power_off: bool = False
@@ -107,8 +107,8 @@ class After:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A recipe that was checked. `time_limit` is seconds for one drive; `retries` how often a test
-    that did not pass is done again; `sha256` that of its file."""
+    """A valid recipe. `time_limit` is seconds for one drive; `retries` how often a test that did
+    not pass is repeated; `sha256` that of its file."""
 
     name: str
     about: str

@@ -1,6 +1,6 @@
-"""Verdicts as other programs read them: JSON, CSV, JUnit XML. Lines: recipes.lines.
+"""Verdicts for other programs: JSON, CSV, JUnit XML. Lines of text: recipes.event_lines.
 
-All are made of the same `benchstick/verdict/1` documents, and of nothing else.
+All are made from the same `benchstick/verdict/1` documents only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COLUMNS = (
     "inconclusive", "limits_held", "limits_failed", "limits_unknown", "runs", "retries",
     "begun_utc", "ended_utc", "seconds",
 )  # fmt: skip
-# Signs that XML 1.0 does not allow, however they are written.
+# Characters that XML 1.0 does not allow, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Json = Mapping[str, Any]
@@ -70,7 +70,7 @@ def csv_row(item: Json) -> dict[str, Any]:
                         "seconds")},
         "failures": " ".join(one["code"] for one in item["failures"]),
         "inconclusive": " ".join(one["code"] for one in item["inconclusive"]),
-        "limits_held": states.count(limits.HELD),
+        "limits_held": states.count(limits.MET),
         "limits_failed": states.count(limits.FAILED),
         "limits_unknown": states.count(limits.UNKNOWN),
         "runs": " ".join(str(run["number"]) for run in item["runs"]),
@@ -81,10 +81,9 @@ def csv_row(item: Json) -> dict[str, Any]:
 
 
 def junit(verdicts: Sequence[Json]) -> str:
-    """JUnit XML: a test suite for each drive, a test case for each limit and for each reason
-    beside them. What fails is a failure, what could not be judged an error; their `type` is the
-    stable code."""
-    # On use: the agent and the page make no XML as a rule, and it takes a megabyte in each.
+    """JUnit XML: a test suite for each drive, a test case for each limit and for each other reason.
+    What fails is a failure, what could not be judged an error; their `type` is the stable code."""
+    # Imported on use: the agent and the page rarely need XML, and it takes a megabyte in each.
     from xml.etree import ElementTree as Xml
 
     root = Xml.Element("testsuites")

@@ -1,4 +1,4 @@
-"""A recipe out of its TOML text: all its mistakes are told in one go, each with its line."""
+"""Reads a recipe from its TOML text, and reports all its errors at once, each with its line."""
 
 from __future__ import annotations
 
@@ -33,29 +33,30 @@ _PERCENT = re.compile(r"(\d{1,4}(?:\.\d{1,6})?)\s*%", re.ASCII)
 _SIZE = re.compile(r"(>=|<=|==|~)?\s*(.+)")
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _RUN = re.compile(rf"run ([1-9]\d{{0,8}}|{_UUID})", re.ASCII)
-# A check turns what a key was given into what is used, or raises ValueError with what is wanted.
+# A check converts the value of a key, or raises ValueError with what is required.
 Check = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """One thing that is wrong, on `line` (None: in the whole), with `field`, the key's path."""
+    """One error, on `line` (None: in the whole), with `field`, the key's path."""
 
     line: int | None
-    said: str
+    message: str
     field: str = ""
 
-    def told(self, where: str) -> str:
-        """`FILE:LINE: what`."""
-        return f"{where}: {self.said}" if self.line is None else f"{where}:{self.line}: {self.said}"
+    def format(self, where: str) -> str:
+        """`FILE:LINE: message`."""
+        place = where if self.line is None else f"{where}:{self.line}"
+        return f"{place}: {self.message}"
 
 
 class RecipeMistakes(BadInput):
-    """All that is wrong with a recipe, in the order of its lines; the message has the first."""
+    """All errors of a recipe, in the order of its lines; the message has the first."""
 
     def __init__(self, where: str, mistakes: Sequence[Mistake]) -> None:
-        more = f" (and {len(mistakes) - 1} more mistakes)" if len(mistakes) > 1 else ""
-        super().__init__(f"{mistakes[0].told(where)}{more}", field="recipe")
+        more = f" (and {len(mistakes) - 1} more errors)" if len(mistakes) > 1 else ""
+        super().__init__(f"{mistakes[0].format(where)}{more}", field="recipe")
         self.where = where
         self.mistakes = tuple(mistakes)
 
@@ -66,7 +67,7 @@ def read(raw: bytes, where: str) -> Recipe:
         text = _decoded(raw)
         document = toml_positions.parse(text)
     except NotToml as error:
-        raise RecipeMistakes(where, [Mistake(error.line, error.said)]) from None
+        raise RecipeMistakes(where, [Mistake(error.line, error.message)]) from None
     reader = _Reader(TomlLines(text))
     fields = reader.recipe(document)
     if reader.mistakes or fields is None:
@@ -95,7 +96,7 @@ def _text(most: int = 200) -> Check:
 
 
 def _without_name(check: Check) -> Check:
-    """A check whose errors begin with a name of nothing."""
+    """A check whose errors start with an empty name, which is removed."""
 
     def run(value: Any) -> Any:
         try:
@@ -108,14 +109,14 @@ def _without_name(check: Check) -> Check:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("true or false is wanted")
+        raise ValueError("true or false is required")
     return value
 
 
 def _number(low: float, high: float, *, above: bool = False) -> Check:
     def check(value: Any) -> float:
         if isinstance(value, str):
-            raise ValueError("a number is wanted, without quotes")
+            raise ValueError("a number is required, without quotes")
         return checked_number(value, "", low=low, high=high, above=above)
 
     return _without_name(check)
@@ -124,7 +125,7 @@ def _number(low: float, high: float, *, above: bool = False) -> Check:
 def _whole(low: int, high: int) -> Check:
     def check(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"a whole number from {low} to {high} is wanted")
+            raise ValueError(f"a whole number from {low} to {high} is required")
         return value
 
     return check
@@ -142,7 +143,7 @@ def _one_of(options: Sequence[str]) -> Check:
 def _duration(value: Any) -> float:
     """Seconds of `5 min`."""
     if not isinstance(value, str):
-        raise ValueError('a duration is wanted, as "45 s", "5 min" or "2 h"')
+        raise ValueError('a duration is required, as "45 s", "5 min" or "2 h"')
     seconds = _bare(lambda: parse_duration(value, ""))
     if not 1 <= seconds <= 30 * 86400:
         raise ValueError(f"{_quote(value)} is not from 1 s to 30 d")
@@ -153,7 +154,7 @@ def _percent(value: Any) -> float:
     """The number of `95 %`."""
     match = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None or not 0 < float(match[1]) <= 1000:
-        raise ValueError('a percentage is wanted, as "95 %"')
+        raise ValueError('a percentage is required, as "95 %"')
     return float(match[1])
 
 
@@ -161,7 +162,7 @@ def _size(value: Any) -> Size:
     """`>= 240GB`; without an operator about that size."""
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise ValueError('a size is wanted, as ">= 240GB", "<= 4TB" or "1TB"')
+        raise ValueError('a size is required, as ">= 240GB", "<= 4TB" or "1TB"')
     count = _bare(lambda: parse_size(match[2], ""))
     if count < 10**6:
         raise ValueError(f"{_quote(value)} is less than 1 MB; write it with its unit, as 1TB")
@@ -169,7 +170,7 @@ def _size(value: Any) -> Size:
 
 
 def _bare(call: Callable[[], Any]) -> Any:
-    """What `call` gives; its BadInput about a field without a name as ValueError."""
+    """The result of `call`; its BadInput about a field without a name as ValueError."""
     try:
         return call()
     except BadInput as error:
@@ -177,14 +178,14 @@ def _bare(call: Callable[[], Any]) -> Any:
 
 
 def _quote(value: Any) -> str:
-    """A value as it was given, in one line, cut."""
+    """A value as in the file, in one line, cut."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _params(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError('parameters are wanted, as { passes = 1, size = "256MiB" }')
+        raise ValueError('parameters are required, as { passes = 1, size = "256MiB" }')
     return value
 
 
@@ -218,14 +219,14 @@ _TABLES = ("match", "start", "suite", "limit", "stop", "after")
 
 
 class _Reader:
-    """Reads one recipe. What is wrong is noted, and the rest read on."""
+    """Reads one recipe. It records each error and reads the rest."""
 
     def __init__(self, lines: TomlLines) -> None:
         self._lines = lines
         self.mistakes: list[Mistake] = []
 
     def recipe(self, document: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The fields of a Recipe; what they are is of no use where there are mistakes."""
+        """The fields of a Recipe; they are not usable when there are errors."""
         plain = {name: value for name, value in document.items() if name not in _TABLES}
         top = self._table((), plain, _TOP, _TABLES)
         entries = self._each(
@@ -234,7 +235,7 @@ class _Reader:
         suites = list(dict.fromkeys(item.suite for item in entries))
         suite_tables = document.get("suite", [])
         if not isinstance(suite_tables, list) or len(entries) != len(suite_tables):
-            # One of them cannot be told: what limits say of suites is not judged by the others.
+            # One suite is not known, so the suites of limits cannot be checked.
             suites = []
         limits = self._each(
             "limit", document, lambda path, item: self._limit(path, item, suites),
@@ -245,9 +246,9 @@ class _Reader:
         if not self.mistakes:
             self._rehearse(entries, limits, match)
         if top.get("allow_erase") and "match" not in document:
-            self._say(("allow_erase",), "allow_erase: wants [match]: which drives may be erased")
+            self._say(("allow_erase",), "allow_erase: requires [match]: which drives may be erased")
         if top.get("erase_used") and not top.get("allow_erase"):
-            self._say(("erase_used",), "erase_used: means nothing without allow_erase = true")
+            self._say(("erase_used",), "erase_used: has no effect without allow_erase = true")
         start = Start(**self._table(("start",), self._of(document, "start"), _START))
         after = After(**self._table(("after",), self._of(document, "after"), _AFTER))
         return {
@@ -257,8 +258,8 @@ class _Reader:
         }  # fmt: skip
 
     def _rehearse(self, entries: Sequence[Entry], limits: Sequence[Limit], match: Match) -> None:
-        """Notes what shows only when a plan is made: parameters that do not go together, and
-        figures that no suite gives."""
+        """Record errors that only a plan shows: parameters that cannot be combined, and results
+        that no suite gives."""
         before = len(self.mistakes)
         for at, entry in enumerate(entries):
             wrong = plan_check.why_never(entry, match)
@@ -284,9 +285,9 @@ class _Reader:
             names = [name for figures in of_suite for name in figures or ()]
             if limit.name not in names:
                 path = ("limit", at, model.FIGURE)
-                self._unknown(path, limit.name, names, f"figure of {limit.suite}")
+                self._unknown(path, limit.name, names, f"result of {limit.suite}")
 
-    # -- noting
+    # -- errors
 
     def _say(self, path: Path, message: str) -> None:
         line = self._lines.of(*path)
@@ -323,7 +324,7 @@ class _Reader:
         table = document.get(name, {})
         if isinstance(table, dict):
             return table
-        self._say((name,), f"{name}: a table is wanted, as [{name}]")
+        self._say((name,), f"{name}: a table is required, as [{name}]")
         return {}
 
     def _each(
@@ -335,10 +336,10 @@ class _Reader:
         most: int,
         needed: str | None = None,
     ) -> list[Any]:
-        """What `read_one` makes of each `[[name]]`, those left out of which it makes nothing."""
+        """The result of `read_one` for each `[[name]]`, without those for which it is None."""
         tables = document.get(name, [])
         if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
-            self._say((name,), f"{name}: tables are wanted, as [[{name}]]")
+            self._say((name,), f"{name}: tables are required, as [[{name}]]")
             return []
         if needed and not tables:
             self._say((name,), f"{name}: is missing: {needed}, as [[{name}]]")
@@ -402,7 +403,7 @@ class _Reader:
     def _parameters(
         self, path: Path, params: Mapping[str, Any], declared: tuple[Param, ...]
     ) -> dict[str, str]:
-        """The parameters as texts, as the command line has them, each checked by its suite."""
+        """The parameters as texts, as on the command line, each checked by its suite."""
         texts = {}
         for name, value in params.items():
             if name not in {param.name for param in declared}:
@@ -423,7 +424,7 @@ class _Reader:
         values = self._table(path, table, _LIMIT)
         kinds = [kind for kind in model.KINDS if kind in table]
         if len(kinds) != 1:
-            self._say(path, f"limit: one of {', '.join(model.KINDS)} is wanted, and no other")
+            self._say(path, f"limit: exactly one of {', '.join(model.KINDS)} is required")
             return None
         (kind,) = kinds
         if "op" not in table:
@@ -437,7 +438,7 @@ class _Reader:
         else:
             for name in ("suite", "unit", "of"):
                 if name in table:
-                    self._say((*path, name), f"{name}: is for figures only")
+                    self._say((*path, name), f"{name}: is for results only")
             fields |= self._other(path, kind, table, values)
         if "within" in table and ("of" in table or values["op"] != "~"):
             self._say((*path, "within"), "within: is for ~ with a value of its own")
@@ -463,14 +464,14 @@ class _Reader:
         if of != model.CLAIM and not _RUN.fullmatch(of):
             self._say((*path, "of"), f'of: {_quote(of)} is not "claim" or "run N" (or its UUID)')
         if values["op"] == "==":
-            self._say((*path, "op"), "op: == is not for a share of another figure; write ~")
+            self._say((*path, "op"), "op: == is not for a share of another result; write ~")
         fields["of"] = of
         try:
             percent = _percent(table.get("value"))
         except ValueError as error:
             self._say((*path, "value"), f"value: {error}, of what `of` names")
             return fields
-        # ~ 5 % of it is within 5 % of it; >= 95 % of it is 95 % of it at least.
+        # ~ 5 % of it is within 5 % of it; >= 95 % of it is at least 95 % of it.
         close = values["op"] == "~"
         return fields | {"percent": 100.0 if close else percent,
                          "within": percent if close else None}  # fmt: skip
@@ -483,7 +484,7 @@ class _Reader:
             self._say(path, "value: is missing in a limit")
             return {}
         if values["op"] == "~" and "within" not in table:
-            self._say(path, 'within: is missing beside ~, as within = "5 %"')
+            self._say(path, 'within: is required with ~, as within = "5 %"')
         try:
             value = _number(-1e15, 1e15)(table["value"])
         except ValueError as error:
@@ -496,7 +497,7 @@ class _Reader:
     def _other(
         self, path: Path, kind: str, table: Mapping[str, Any], values: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """What is wanted of a fact, a change or a peak."""
+        """What is required of a fact, a change or a peak."""
         name = values[kind]
         options = {model.FACT: tuple(FACTS), model.CHANGE: CHANGES, model.PEAK: ("temperature",)}
         if name not in options[kind]:
@@ -528,11 +529,11 @@ class _Reader:
         rules = {"rate_below": model.RATE, "temperature_above": model.HEAT, "errors": model.ERRORS}
         kinds = [name for name in rules if name in table]
         if len(kinds) != 1:
-            self._say(path, f"stop: one of {', '.join(rules)} is wanted, and no other")
+            self._say(path, f"stop: exactly one of {', '.join(rules)} is required")
             return None
         rate = kinds[0] == "rate_below"
         if rate and "for" not in table:
-            self._say(path, 'for: is missing beside rate_below, as for = "30 s"')
+            self._say(path, 'for: is required with rate_below, as for = "30 s"')
         for name in ("for", "steps"):
             if name in table and not rate:
                 self._say((*path, name), f"{name}: is for rate_below only")
@@ -545,7 +546,7 @@ class _Reader:
 
 
 def _param_text(value: Any) -> str:
-    """A parameter as the command line would have it. ValueError for what is none."""
+    """A parameter as on the command line. ValueError when it is none."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):

@@ -1,7 +1,7 @@
-"""Whether the suites of a recipe can be planned at all: on made-up drives, of those that the recipe
-is for. Pure functions.
+"""Whether the suites of a recipe can be planned at all, checked on made-up drives that match the
+recipe. Pure functions.
 
-What depends on the drive at hand (how it can be purged, a folder of one's own) is left for then.
+What depends on the actual drive (its purge methods, the user's own folder) is checked later.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from benchstick.recipes.preconditions import why_no_match
 from benchstick.suites import registry
 from benchstick.suites.single_pass import PERCENTILES
 
-# Told by the drive, or by what is in a folder.
+# Depends on the drive, or on the content of a folder.
 _OF_THE_DRIVE = frozenset({"rung", "purge", "set", "source"})
-# Suites whose figures are those of their steps.
+# Suites whose results are those of their steps.
 _FROM_THE_PLAN = frozenset({"cdm", "das", "atto", "erase"})
 _SIZES = tuple(10**9 * count for count in (1000, 500, 64, 2000, 4000, 250, 128, 16, 8, 20000))
 _RAM = 1 << 40
 
 
 def drives(match: Match) -> Iterator[dict[str, Any]]:
-    """Made-up drives that the recipe is for, likely ones first."""
+    """Made-up drives that match the recipe, likely ones first."""
     bounds = [bound.value for bound in match.size]
     for transport in match.transport or ("usb-uas",):
         for capacity in (*_SIZES, *bounds):
@@ -46,8 +46,8 @@ def drives(match: Match) -> Iterator[dict[str, Any]]:
 
 
 def why_never(entry: Entry, match: Match) -> BadInput | None:
-    """Why the entry can be planned on none of the drives; None when it can, or when that is for the
-    drive at hand to tell."""
+    """Why the entry can be planned on none of the drives; None when it can, or when that depends on
+    the actual drive."""
     wrong: BadInput | None = None
     for drive in drives(match):
         try:
@@ -80,8 +80,8 @@ def why_not_in_order(entries: Sequence[Entry], match: Match) -> str | None:
 
 
 def figures(entry: Entry, match: Match) -> list[str] | None:
-    """The names of the figures that the entry gives on the drives; None where the suite makes of
-    its record more than its plan tells."""
+    """The names of the results that the entry gives on the drives; None where the suite computes
+    more results than its plan shows."""
     if entry.suite not in _FROM_THE_PLAN:
         return None
     names: dict[str, None] = {}
@@ -101,7 +101,7 @@ def figures(entry: Entry, match: Match) -> list[str] | None:
 
 
 def _names(step: Step) -> Iterator[str]:
-    """The figures of a step, over all passes or of one."""
+    """The results of a step, over all passes or of one."""
     if isinstance(step, Fio) and step.counted:
         ends = ["", " IOPS", " latency", " latency max"]
         yield from (f"{step.test}{end}" for end in ends)

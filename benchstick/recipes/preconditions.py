@@ -1,4 +1,4 @@
-"""What must hold before a test begins. Pure functions of a recipe and a drive's facts."""
+"""Conditions for the start of a test. Pure functions of a recipe and a drive's facts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from benchstick.recipes import codes
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.model import Match, Recipe, Size, Start
 
-# A maker's 1 TB is 1000.2 GB on one drive and 1000.0 on the other.
+# 1 TB is 1000.2 GB on one drive and 1000.0 on another.
 _NEAR = 0.03
-# The link's speed, and the best that drive and bridge can, as facts.
+# The link's speed, and the maximum of drive and bridge, as facts.
 _LINKS = (
     ("usb_speed", "usb_capable_speed"),
     ("sata_speed", "sata_capable_speed"),
@@ -35,23 +35,23 @@ def why_not_of(drive: Mapping[str, Any], name: str) -> str:
     return str(why or "this drive has no such fact")
 
 
-# ---- which drives a recipe is for
+# ---- which drives a recipe matches
 
 
 def why_no_match(match: Match, drive: Mapping[str, Any]) -> str | None:
-    """Why a recipe is not for this drive; None when it is."""
+    """Why a recipe does not match this drive; None when it does."""
     transport = value_of(drive, "transport")
     if match.transport and transport not in match.transport:
-        return f"transport {transport}, wanted {' or '.join(match.transport)}"
+        return f"transport {transport}, required {' or '.join(match.transport)}"
     identity = drive["identity"]
     name = " ".join(str(identity["model"]).lower().split())
     if match.model and not any(fnmatch.fnmatchcase(name, item.lower()) for item in match.model):
-        return f"model {identity['model']}, wanted {' or '.join(match.model)}"
+        return f"model {identity['model']}, required {' or '.join(match.model)}"
     capacity = identity.get("capacity")
     for bound in match.size:
         if not isinstance(capacity, int) or not _within(bound, capacity):
             size = size_text(capacity) if isinstance(capacity, int) else "unknown"
-            return f"size {size}, wanted {bound.op} {size_text(bound.value)}"
+            return f"size {size}, required {bound.op} {size_text(bound.value)}"
     return None
 
 
@@ -65,14 +65,14 @@ def _within(bound: Size, capacity: int) -> bool:
     }[bound.op]
 
 
-# ---- what the bench must offer
+# ---- conditions at the start
 
 
 def reasons(recipe: Recipe, drive: Mapping[str, Any]) -> list[Reason]:
-    """Why a test of this drive would tell nothing; empty when it may begin."""
+    """Why a test of this drive would be inconclusive; empty when it may start."""
     wrong = why_no_match(recipe.match, drive)
     if wrong is not None:
-        return [Reason(codes.NO_MATCH, f"the recipe is not for this drive: {wrong}")]
+        return [Reason(codes.NO_MATCH, f"the recipe does not match this drive: {wrong}")]
     return list(_starts(recipe.start, drive))
 
 
@@ -83,7 +83,7 @@ def _starts(start: Start, drive: Mapping[str, Any]) -> Iterator[Reason]:
         speeds = [value_of(drive, name) for name in ("usb_speed", "sata_speed")]
         known_speeds = [speed for speed in speeds if isinstance(speed, int | float)]
         if known_speeds and max(known_speeds) < start.link:
-            text = f"the link has {max(known_speeds):g} Mb/s, wanted {start.link:g} at least"
+            text = f"the link has {max(known_speeds):g} Mb/s, required at least {start.link:g}"
             yield Reason(codes.PORT_SPEED, text)
         elif not known_speeds:
             yield Reason(codes.FACT_UNKNOWN, "the speed of a USB or SATA link: not known")
@@ -93,7 +93,7 @@ def _starts(start: Start, drive: Mapping[str, Any]) -> Iterator[Reason]:
             why = why_not_of(drive, "temperature")
             yield Reason(codes.FACT_UNKNOWN, f"temperature at the start: not known: {why}")
         elif now > start.temperature:
-            text = f"{now:g} °C at the start, wanted {start.temperature:g} at most"
+            text = f"{now:g} °C at the start, required at most {start.temperature:g}"
             yield Reason(codes.TOO_HOT, text)
     if start.trim:
         yield from _no_trim(drive)
@@ -115,7 +115,7 @@ def _slow_links(drive: Mapping[str, Any]) -> Iterator[Reason]:
 
 
 def _no_trim(drive: Mapping[str, Any]) -> Iterator[Reason]:
-    """The drive's word, and what the kernel may send: both must be there."""
+    """Both are needed: the drive supports TRIM, and the kernel can send it."""
     if value_of(drive, "trim") is False:
         yield Reason(codes.NO_TRIM, "TRIM: the drive or its bridge offers none")
     elif value_of(drive, "trim_kernel") == 0:
@@ -125,7 +125,7 @@ def _no_trim(drive: Mapping[str, Any]) -> Iterator[Reason]:
         yield Reason(codes.FACT_UNKNOWN, f"TRIM: not known: {why}")
 
 
-# ---- erasing without hands
+# ---- unattended erasing
 
 
 def why_not_erased(
@@ -136,13 +136,13 @@ def why_not_erased(
     plugged: bool,
     sample: Callable[[], str | None],
 ) -> Reason | None:
-    """Why this drive's data may not be destroyed without anybody typing its code; None when it may.
+    """Why this drive's data may not be destroyed without a typed code; None when it may.
 
-    All four must hold: the recipe allows it; the drive's port is one of the bench's; it was
-    `plugged` in while the bench watched; it is blank, or the recipe says that used drives are
-    erased as well. A drive that is not free, or that the recipe does not match, never. Each
-    condition that is missing is told. `sample` reads from the drive and returns why it is not
-    blank (`blank.why_not_blank`); it is called only where nothing else shows that it is not.
+    All four conditions are needed: the recipe allows it; the drive's port is one of the bench's; it
+    was `plugged` in while the agent was running; it is blank, or the recipe allows erasing used
+    drives. A drive that is not free, or that the recipe does not match, is never erased. The reason
+    lists each missing condition. `sample` reads from the drive and returns why it is not blank
+    (`blank.why_not_blank`); it is called only where nothing else shows that it is not.
     """
     missing = []
     guard = drive.get("guard") or {}
@@ -151,19 +151,19 @@ def why_not_erased(
         missing.append(f"the drive is {guard.get('state') or 'not free'}: {why}")
     wrong = why_no_match(recipe.match, drive)
     if wrong is not None:
-        missing.append(f"the recipe is not for this drive: {wrong}")
+        missing.append(f"the recipe does not match this drive: {wrong}")
     if not recipe.allow_erase:
         missing.append("the recipe does not say allow_erase = true")
     port = drive["identity"].get("port")
     if not port or port not in bench_ports:
         missing.append(f"port {port or 'unknown'} is not listed in bench_ports")
     if not plugged:
-        missing.append("the drive was not plugged in while the bench watched")
+        missing.append("the drive was not plugged in while the agent was running")
     holds = value_of(drive, "contents")
     if not recipe.erase_used:
         why_not = holds or f"unknown ({why_not_of(drive, 'contents')})"
         if holds == "nothing":
-            # No table and no signature is not enough: a container without a header has neither.
+            # A missing table and signature is not enough: a container without a header has neither.
             why_not = sample() if recipe.allow_erase and guard.get("state") == "free" else None
         if why_not is not None:
             missing.append(f"the drive is not blank ({why_not}) and the recipe does not say "

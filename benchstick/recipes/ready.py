@@ -1,4 +1,4 @@
-"""The recipes that come with the bench."""
+"""The built-in recipes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FOLDER = "ready"
 
 
 def names() -> list[str]:
-    """What they are called: their files without `.toml`, in order."""
+    """Their names: those of their files without `.toml`, in order."""
     files = (resources.files("benchstick.recipes") / _FOLDER).iterdir()
     return sorted(item.name.removesuffix(".toml") for item in files if item.name.endswith(".toml"))
 

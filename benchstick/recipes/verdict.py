@@ -1,7 +1,7 @@
 """The verdict on one drive: pass, fail or inconclusive, and why. A pure function of what was
 measured.
 
-What wins: a cancelled, broken or refused test is inconclusive, whatever was measured before; then
+The order: a cancelled, broken or refused test is inconclusive, whatever was measured before; then
 one failed limit is a fail; then a lost drive and whatever else could not be judged is inconclusive.
 That is the order of the exit codes of several drives (docs/architecture.md). A drive that returns
 other data than was written to it fails, with or without limits; where the test was cancelled after
@@ -32,12 +32,12 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One test of a drive by a recipe, as it went.
+    """One test of a drive with a recipe.
 
-    `stopped` is why a rule of the recipe ended it, `ended` (exit code, sentence) what ended it
-    where no run tells it; `refused` why it was not begun. `seconds` is how long it took; `scanned`
-    the serial that somebody's scanner read; `labels` what goes with the drive (asset, order, ...).
-    `earlier` are the verdicts of the tests of the same drive before this one.
+    `stopped` is why a rule of the recipe ended it, `end` (exit code, sentence) what ended it where
+    no run records it; `refused` why it was not started. `seconds` is how long it took; `scanned`
+    the serial that a scanner read; `labels` the labels of the drive (asset, order, ...). `earlier`
+    are the verdicts of earlier tests of the same drive.
     """
 
     evidence: Evidence
@@ -45,7 +45,7 @@ class Attempt:
     begun_utc: str
     ended_utc: str
     stopped: Reason | None = None
-    ended: tuple[int, str] | None = None
+    end: tuple[int, str] | None = None
     refused: Sequence[Reason] = ()
     scanned: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -55,9 +55,10 @@ class Attempt:
 
 def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
     """The `benchstick/verdict/1` document."""
-    # What was not begun is not judged: every limit would only say that nothing was measured.
-    was_begun = not (attempt.refused or _another_was_scanned(attempt))
-    judged = limits.judge(recipe.limits, attempt.evidence) if was_begun else []
+    # A test that did not start is not judged: every limit would only report that nothing was
+    # measured.
+    is_started = not (attempt.refused or _another_was_scanned(attempt))
+    judged = limits.judge(recipe.limits, attempt.evidence) if is_started else []
     failures = [_build_reason(item) for item in _failures(recipe, attempt)]
     failures += _of_limits(judged, limits.FAILED)
     reasons = [_build_reason(item) for item in _inconclusive(recipe, attempt)]
@@ -91,7 +92,7 @@ def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
             {name: item[name] for name in ("verdict", "exit_code", "why", "begun_utc")}
             for item in attempt.earlier
         ],
-        # What was done with the drive then is known once it has been done.
+        # What was done with the drive after the test is added later.
         "after": None,
         "begun_utc": attempt.begun_utc,
         "ended_utc": attempt.ended_utc,
@@ -100,7 +101,7 @@ def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
 
 
 def _build_reason(reason: Reason, limit: int | None = None) -> Json:
-    """A reason, with the number of the limit that it is of (from 1), None where it is of none."""
+    """A reason, with the number of its limit (from 1), None for other reasons."""
     return {"code": reason.code, "text": reason.text, "limit": limit}
 
 
@@ -125,26 +126,26 @@ def _why(verdict: str, code: int, failures: Sequence[Json], reasons: Sequence[Js
 
 
 def serial_mismatch(scanned: str | None, drive: Json) -> Reason | None:
-    """Why the drive is not the one whose serial was scanned; None when it is, or nothing was. Such
-    a drive is not tested: it is another one than somebody believes, and its data are not lost for
-    that."""
+    """Why the drive is not the one whose serial was scanned; None when it is, or nothing was
+    scanned. Such a drive is not tested: it is not the one that the user expects, and its data must
+    not be lost."""
     identity = drive["identity"]
-    # What is printed on a case is the number of the drive in it, or that of its bridge.
+    # The serial printed on a case is that of the drive in it, or of its bridge.
     serials = tuple(str(identity.get(name) or "") for name in ("serial", "bridge_serial"))
     if scanned is None or same_serial(scanned, serials):
         return None
-    own = identity.get("serial") or "it tells none"
+    own = identity.get("serial") or "it reports none"
     return Reason(codes.SERIAL_MISMATCH, f"the scanned serial {scanned} is not the drive's: {own}")
 
 
 def _another_was_scanned(attempt: Attempt) -> bool:
-    """Whether the test was not begun because of the scanned serial."""
+    """Whether the test was not started because of the scanned serial."""
     evidence = attempt.evidence
     return not evidence.runs and serial_mismatch(attempt.scanned, evidence.drive) is not None
 
 
 def _failures(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
-    """What fails a drive beside its limits."""
+    """What fails a drive in addition to its limits."""
     for run in attempt.evidence.runs:
         if run.get("corrupt"):
             run_name = f"run {run['number']} ({run['suite']})"
@@ -160,22 +161,22 @@ def _failures(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
     if recipe.time_limit is not None and over > 0 and not attempt.refused:
         yield Reason(
             codes.TIME_LIMIT,
-            f"the test took {attempt.seconds:.0f} s, wanted <= {recipe.time_limit:.0f} s, "
+            f"the test took {attempt.seconds:.0f} s, required <= {recipe.time_limit:.0f} s, "
             f"off by {over:.0f} s",
         )
 
 
 def _inconclusive(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
-    """Why the test tells nothing, limits aside."""
+    """Why the test is inconclusive, apart from its limits."""
     yield from attempt.refused
-    if attempt.ended is not None:
-        yield Reason(codes.ENDED[attempt.ended[0]], attempt.ended[1])
-    # What a rule or the time limit ended was cancelled by the bench itself.
+    if attempt.end is not None:
+        yield Reason(codes.END_CODES[attempt.end[0]], attempt.end[1])
+    # A test that a rule or the time limit ended was cancelled by the bench itself.
     own = attempt.stopped is not None
     for run in attempt.evidence.runs:
         yield from _of_run(run, cancelled_by_rule=own and run is attempt.evidence.runs[-1])
     entries, run_count = len(recipe.entries), len(attempt.evidence.runs)
-    is_explained = attempt.refused or attempt.ended or own or _another_was_scanned(attempt)
+    is_explained = attempt.refused or attempt.end or own or _another_was_scanned(attempt)
     if run_count < entries and not is_explained and not _broke(attempt):
         rest = ", ".join(item.suite for item in recipe.entries[run_count:])
         yield Reason(codes.NOT_RUN, f"not run: {rest}")
@@ -183,7 +184,7 @@ def _inconclusive(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
 
 
 def _broke(attempt: Attempt) -> bool:
-    """Whether the last run tells itself why nothing followed."""
+    """Whether the last run itself shows why nothing followed."""
     runs = attempt.evidence.runs
     return bool(runs) and not (runs[-1]["state"] == "done" and _goes_on(runs[-1]))
 
@@ -194,11 +195,11 @@ def _goes_on(run: Mapping[str, Any]) -> bool:
 
 def _of_run(run: Mapping[str, Any], *, cancelled_by_rule: bool) -> Iterator[Reason]:
     number, suite, state = run["number"], run["suite"], run["state"]
-    text = f"run {number} ({suite}) {state}: {run['why'] or 'no reason was told'}"
+    text = f"run {number} ({suite}) {state}: {run['why'] or 'no reason given'}"
     if state == "done" and run["exit_code"] in (EXIT_DONE, EXIT_VERDICT_FAIL):
         return
     if state == corrupt.STATE:
-        # That it is corrupt is a failure; here counts how it ended besides.
+        # Corrupt data is a failure; here only the way it ended counts.
         if run["exit_code"] == corrupt.EXIT_CORRUPT:
             return
         state = "cancelled" if run["exit_code"] == EXIT_CANCELLED else "failed"
@@ -209,11 +210,11 @@ def _of_run(run: Mapping[str, Any], *, cancelled_by_rule: bool) -> Iterator[Reas
     elif state == "cancelled":
         yield Reason(codes.CANCELLED, text)
     else:
-        yield Reason(codes.ENDED.get(run["exit_code"], codes.INTERNAL_ERROR), text)
+        yield Reason(codes.END_CODES.get(run["exit_code"], codes.INTERNAL_ERROR), text)
 
 
 def _other_drive(evidence: Evidence) -> Iterator[Reason]:
-    """Whether what is there after the test is the drive that was there before."""
+    """Whether the drive after the test is not the one from before."""
     if evidence.after is None:
         return
     was, now = evidence.drive["identity"], evidence.after["identity"]
@@ -225,7 +226,7 @@ def _other_drive(evidence: Evidence) -> Iterator[Reason]:
 
 
 def _exit_of(reason: Json) -> int:
-    """The exit code of a test that tells nothing for this reason."""
+    """The exit code of a test that is inconclusive for this reason."""
     return codes.EXITS.get(reason["code"], EXIT_INCONCLUSIVE)
 
 
@@ -237,13 +238,13 @@ def _exit_code(failures: Sequence[Json], reasons: Sequence[Json]) -> int:
 
 
 def again(recipe: Recipe, verdict: Mapping[str, Any]) -> bool:
-    """Whether the drive is to be tested again: it did not pass, every reason for that is one that
-    another test may find otherwise, and the recipe has a retry left."""
+    """Whether the drive is to be tested again: it did not pass, no reason is bound to occur again,
+    and the recipe has a retry left."""
     if verdict["verdict"] == PASS or verdict["retries"] >= recipe.retries:
         return False
     reasons = [*verdict["failures"], *verdict["inconclusive"]]
     if verdict["verdict"] == FAIL:
-        # What a test that was ended early did not measure is no reason of its own.
+        # Values that are missing because the test ended early are no reason.
         reasons = [item for item in reasons if item in verdict["failures"] or item["limit"] is None]
     return all(item["code"] in codes.RETRIED for item in reasons)
 

@@ -1,5 +1,5 @@
 """Reports: a run or a comparison as a file that somebody takes away: HTML, PDF, SVG, a bundle.
 
-What stands in a report is made elsewhere (`content.Report`); here it is only written. All pure
+A report's content is built elsewhere (`content.Report`) and only written here. All pure
 functions, but for `bundle`, which reads and writes the store.
 """

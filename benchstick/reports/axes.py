@@ -1,4 +1,4 @@
-"""The axes of a chart: from values to places, their ticks, and how values are told.
+"""The axes of a chart: from values to places, their ticks, and how values are shown.
 
 As the page draws them (`static/js/lines.js`): MB/s of bytes a second, µs to s, KiB and MiB.
 """
@@ -18,8 +18,8 @@ _LONG = 7200.0
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from value `low` at place `start` to `high` at `end`; values are shown `factor`
-    times as large. `log` is the base of a log axis, 0 of a linear one. `text` is a value (as the
+    """An axis from value `low` at place `start` to `high` at `end`; shown values are multiplied by
+    `factor`. `log` is the base of a log axis, 0 of a linear one. `text` is a value (as the
     chart has it) as people read it."""
 
     label: str
@@ -189,7 +189,7 @@ def round125(value: float, side: int) -> float:
     return next(one for one in candidates if one >= value * 0.999999)
 
 
-# ---- how values are told
+# ---- how values are shown
 
 
 def plain(value: float) -> str:

@@ -26,7 +26,7 @@ from benchstick.errors import BadInput, StoreFailed
 from benchstick.plan import strict_json
 from benchstick.reports import record
 from benchstick.reports.shape import each, fields, one_of, text, whole, wrong
-from benchstick.store import imported_runs, records, run_queries, verdicts
+from benchstick.store import imported_runs, run_queries, run_reader, verdicts
 
 SCHEMA = "benchstick/bundle/1"
 # A day's record has 20 MB unpacked; a step's artefacts are bounded to 64 MiB.
@@ -39,7 +39,7 @@ _DOCUMENTS = ("manifest.json", "run.json", "samples.json", _VERDICTS)
 _ARTEFACT = re.compile(
     r"artefacts/(?P<folder>[0-9]{2,7}-[a-z0-9-]{0,48})/(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})"
 )
-# What zipfile says of files that are none, or damaged, or encrypted.
+# Errors of zipfile for files that are no zip, or damaged, or encrypted.
 _NO_ZIP = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError, ValueError,
            OverflowError, NotImplementedError, RuntimeError)  # fmt: skip
 # The same record makes the same file, whenever it is made.
@@ -50,7 +50,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 class Bundle:
     """A checked bundle: the run's document, its samples as rows, the UUID of the bench that
     measured, where its artefacts lie in the zip: (name there, folder, file name), and the verdicts
-    of that bench that rest on it, with their numbers there."""
+    of that bench that use it, with their numbers there."""
 
     run: Mapping[str, Any]
     samples: Sequence[Sequence[Any]]
@@ -68,10 +68,10 @@ class Bundle:
 def _version_1(run: Mapping[str, Any]) -> dict[str, Any]:
     """The document as version 1 has it, so that a run has one digest in bundles of any version."""
     figures = [
-        {name: value for name, value in item.items() if name not in record.TYPED}
+        {name: value for name, value in item.items() if name not in record.QUANTITY_FIELDS}
         for item in run["figures"]
     ]
-    return {**run, "schema": records.OLD_RUN_SCHEMA, "figures": figures}
+    return {**run, "schema": run_reader.OLD_RUN_SCHEMA, "figures": figures}
 
 
 def digest(run: Mapping[str, Any], samples: Sequence[Sequence[Any]]) -> str:
@@ -88,7 +88,7 @@ def write(db: sqlite3.Connection, number: int, file: IO[bytes], home: Path | Non
     """Write run `number` as a bundle; with `home` its artefacts as well. BadInput when there is no
     such run, or it is not over."""
     run, samples = _of_store(db, number)
-    if run["state"] not in record.ENDED:
+    if run["state"] not in record.END_STATES:
         raise BadInput(f"run {number}: is {run['state']}; only a run that is over can be a bundle")
     origin = imported_runs.origin(db, number)
     document = record.plain({**run, "imported": origin})
@@ -118,7 +118,7 @@ def write(db: sqlite3.Connection, number: int, file: IO[bytes], home: Path | Non
 
 
 def _verdicts(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
-    """The verdicts that rest on the run, as the bench that gave them has them."""
+    """The verdicts that use the run, as on the bench that gave them."""
     return [
         {
             **{name: value for name, value in item.items() if name != "imported"},
@@ -129,10 +129,10 @@ def _verdicts(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
 
 
 def _of_store(db: sqlite3.Connection, number: int) -> tuple[dict[str, Any], list[list[Any]]]:
-    run = records.run_json(db, number)
+    run = run_reader.run_json(db, number)
     samples = [
         [getattr(sample, name) for name in record.COLUMNS]
-        for sample in records.samples_of(db, number)
+        for sample in run_reader.samples_of(db, number)
     ]
     return run, samples
 
@@ -189,7 +189,7 @@ def _folder(step: Mapping[str, Any], uuid: str) -> str | None:
 
 
 def read(file: IO[bytes]) -> Bundle:
-    """Check a bundle as a whole. BadInput telling what is wrong with it."""
+    """Check a bundle as a whole. BadInput that states what is wrong with it."""
     try:
         with zipfile.ZipFile(file) as archive:
             return _checked(archive)
@@ -209,14 +209,14 @@ def _checked(archive: zipfile.ZipFile) -> Bundle:
     )(manifest, "manifest.json")  # fmt: skip
     entries = {item["name"]: item for item in manifest["files"]}
     if len(entries) != len(manifest["files"]) or {*entries, "manifest.json"} != set(infos):
-        raise wrong("manifest.json.files", "the names of the files in the bundle are wanted")
+        raise wrong("manifest.json.files", "expected the names of the files in the bundle")
     for name, item in entries.items():
         if item["bytes"] != infos[name].file_size:
-            raise wrong(name, f"{item['bytes']} bytes are wanted")
+            raise wrong(name, f"expected {item['bytes']} bytes")
     run = _document(archive, infos, "run.json", entries)
     record.check_run(run)
     if run["uuid"] != manifest["run"]:
-        raise wrong("run.json.uuid", "the run of the manifest is wanted")
+        raise wrong("run.json.uuid", "expected the run of the manifest")
     samples = record.check_samples(
         _document(archive, infos, "samples.json", entries), len(run["plan"]["steps"])
     )
@@ -237,22 +237,22 @@ def _infos(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """The files of the zip by name; none that could be anything else than a file of a bundle."""
     infos = archive.infolist()
     if len(infos) > MOST_FILES:
-        raise wrong("files", f"at most {MOST_FILES} are wanted")
+        raise wrong("files", f"expected at most {MOST_FILES}")
     names = {info.filename: info for info in infos}
     if len(names) != len(infos):
-        raise wrong("files", "each name once is wanted")
+        raise wrong("files", "expected each name once")
     for name, info in names.items():
         if name not in _DOCUMENTS and not _ARTEFACT.fullmatch(name):
             raise wrong(ascii(name[:80]), "is no file of a bundle")
         kind = stat.S_IFMT(info.external_attr >> 16)
         if info.is_dir() or kind not in (0, stat.S_IFREG) or info.flag_bits & 1:
-            raise wrong(name, "a plain file is wanted")
+            raise wrong(name, "expected a regular file")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise wrong(name, "stored or deflated is wanted")
+            raise wrong(name, "expected stored or deflated")
         if info.file_size > LARGEST_FILE:
-            raise wrong(name, f"at most {LARGEST_FILE >> 20} MiB are wanted")
+            raise wrong(name, f"expected at most {LARGEST_FILE >> 20} MiB")
     if sum(info.file_size for info in infos) > LARGEST_UNPACKED:
-        raise wrong("files", f"at most {LARGEST_UNPACKED >> 20} MiB unpacked are wanted")
+        raise wrong("files", f"expected at most {LARGEST_UNPACKED >> 20} MiB unpacked")
     return names
 
 
@@ -263,30 +263,31 @@ def _document(
     if info is None:
         raise wrong(name, "is missing")
     if info.file_size > LARGEST_DOCUMENT:
-        raise wrong(name, f"at most {LARGEST_DOCUMENT >> 20} MiB are wanted")
+        raise wrong(name, f"expected at most {LARGEST_DOCUMENT >> 20} MiB")
     data = b"".join(_parts(archive, info))
     if entries is not None and hashlib.sha256(data).hexdigest() != entries[name]["sha256"]:
         raise wrong(name, "its SHA-256 is not that of the manifest: the bundle is damaged")
     try:
         document = strict_json.loads(data.decode("utf-8"))
-        # Text that is no Unicode, by escapes, could be kept and never be shown.
+        # Escapes for text that is no Unicode: it could be stored but never shown.
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
-        raise wrong(name, f"JSON is wanted: {str(error)[:100]}") from None
+        raise wrong(name, f"expected JSON: {str(error)[:100]}") from None
     return document
 
 
 def _parts(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
-    """What is in a file of the zip. Never more than it says; BadInput when it is not as much."""
+    """The content of a file of the zip, at most the size that the zip states; BadInput when it is
+    smaller or larger."""
     remaining = info.file_size
     with archive.open(info) as file:
         while part := file.read(min(1 << 20, remaining + 1)):
             remaining -= len(part)
             if remaining < 0:
-                raise wrong(info.filename, "it is larger than it says")
+                raise wrong(info.filename, "it is larger than the zip states")
             yield part
     if remaining:
-        raise wrong(info.filename, "it is smaller than it says")
+        raise wrong(info.filename, "it is smaller than the zip states")
 
 
 def _check_hash(archive: zipfile.ZipFile, info: zipfile.ZipInfo, sha256: str) -> None:
@@ -301,10 +302,10 @@ def _check_hash(archive: zipfile.ZipFile, info: zipfile.ZipInfo, sha256: str) ->
 
 
 def keep(db: sqlite3.Connection, home: Path, file: IO[bytes]) -> tuple[int, bool]:
-    """Check the bundle and keep its run as one that was imported: its number here, and whether it
-    is new. A run that is here already is not changed; verdicts on it that are not here are added.
-    BadInput when it is no bundle, or the run or a verdict is here with another record; StoreFailed
-    when it cannot be kept."""
+    """Check the bundle and store its run: its number here, and whether it is new. A run that is
+    here already is not changed; verdicts on it that are not here are added. BadInput when it is no
+    bundle, or the run or a verdict is here with another record; StoreFailed when it cannot be
+    stored."""
     bundle = read(file)
     here = find(db, bundle)
     if here is not None:

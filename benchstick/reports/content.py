@@ -1,4 +1,4 @@
-"""What stands in a report, whatever it is written as: `html` and `pdf` take the same."""
+"""The content of a report, whatever its format: `html` and `pdf` take the same."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 Json = Mapping[str, Any]
 
 # A number, with or without units behind it: `1061.4`, `982.0 (1.47 s)`, `1 min 5 s`. Names may
-# begin with one as well: `4 KiB write`, `2318E6C0A1F2`.
+# start with one as well: `4 KiB write`, `2318E6C0A1F2`.
 _NUMBER = re.compile(
     r"[-+±<]?\s*[0-9](?:[\W\d_])*(?:(?<![0-9])(?:IOPS|points|[^\W\d_]{1,3})(?![\w])[\W\d_]*)*"
 )
 # What a line on A4 has room for, and what is left free between two columns.
 _LETTERS, _BETWEEN = 92, 2
 _NOTHING = frozenset({"", "-", "–"})
-# Behind the name of the drive under test: colours alone are lost on paper.
+# After the name of the drive under test: colours alone are lost on paper.
 UNDER_TEST = " (under test)"
 
 
 @dataclass(frozen=True)
 class Heading:
-    """Begins a part of the report."""
+    """Starts a part of the report."""
 
     text: str
 
@@ -38,7 +38,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Big:
-    """The headline: (label, value, unit, why it is not the whole truth or empty)."""
+    """The headline: (label, value, unit, why it is not valid or complete, or empty)."""
 
     items: Sequence[tuple[str, str, str, str]]
 
@@ -59,8 +59,8 @@ class Table:
         return max([len(self.columns), *map(len, self.rows)], default=0)
 
     def unbroken(self) -> frozenset[int]:
-        """The columns in which no word need be broken: those of the shortest words, as many as
-        have room for them on paper beside each other."""
+        """The columns in which no word need be broken: those of the shortest words, as many
+        as fit next to each other on paper."""
         longest = []
         for at in range(self.width):
             cells = [row[at] for row in (self.columns, *self.rows) if at < len(row)]
@@ -75,7 +75,7 @@ class Table:
         return frozenset(columns)
 
     def right(self) -> frozenset[int]:
-        """The columns that hold numbers, most of their cells at least: they stand on the right."""
+        """The columns that hold numbers, most of their cells at least: they are aligned right."""
         if not self.columns:
             return frozenset()
         columns = set()
@@ -90,12 +90,12 @@ class Table:
 @dataclass(frozen=True)
 class Chart:
     """A chart in the format of `suites.charts`, its lines looked up, with a colour's name for
-    each. `told` says in words what it shows; `notes` what must be known and is not seen."""
+    each. `description` is what it shows, in words; `notes` what the drawing does not show."""
 
     chart: Json
     lines: Sequence[Json]
     looks: Sequence[str]
-    told: str = ""
+    description: str = ""
     notes: Sequence[str] = ()
 
     @property
@@ -107,16 +107,16 @@ class Chart:
 class Bar:
     """One row of ranked bars.
 
-    `place` is its rank, or a dash; `tail` stands behind its `name`, however short that is cut, and
-    tells drives of one name apart. `value` and `said` (spread, state, reason) are as people read
-    them. `length`, and `low` and `high` of its spread, are in percent of the longest. `look` is
-    mine (the drive under test), other or ref (not measured here).
+    `place` is its rank, or a dash; `tail` follows its `name`, however short that is cut, and
+    distinguishes drives of one name. `value` and `detail` (spread, state, reason) are texts.
+    `length`, and `low` and `high` of its spread, are in percent of the longest. `look` is mine (the
+    drive under test), other or ref (not measured here).
     """
 
     place: str
     name: str
     value: str
-    said: str
+    detail: str
     length: float
     low: float | None = None
     high: float | None = None
@@ -125,13 +125,13 @@ class Bar:
 
     @property
     def whole(self) -> str:
-        """The name with all that stands behind it."""
+        """The name with all that follows it."""
         return f"{self.name}{self.tail}{UNDER_TEST if self.look == 'mine' else ''}"
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """One figure of several drives as bars, the best first. `title` names the figure and its unit,
+    """One result of several drives as bars, the best first. `title` names the result and its unit,
     `hint` which way is better."""
 
     title: str
@@ -139,7 +139,7 @@ class Ranks:
     bars: Sequence[Bar]
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What the bars show, in words."""
         rows = [f"{bar.place} {bar.whole} {bar.value}" for bar in self.bars]
         return f"{self.title}, {self.hint}: {'; '.join(rows)}"
@@ -157,9 +157,8 @@ Part = Heading | Text | Big | Table | Chart | Ranks | Verbatim
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """A report. `lead` are the lines under the title, `foot` stands at its end, `made_utc` is the
-    time that it tells of itself (ISO 8601): that of its last run, so that the same runs give the
-    same file."""
+    """A report. `lead` are the lines under the title, `foot` is the last line, `made_utc` the time
+    in its metadata (ISO 8601): that of its last run, so that the same runs give the same file."""
 
     title: str
     parts: Sequence[Part]

@@ -1,7 +1,7 @@
 """A chart as a list of shapes, which `svg` and `pdf` write in their own words.
 
-Places are in pixels from the top left. Lines are told apart by dashes and by the shape of their
-points as well as by colour: reports are printed in black.
+Places are in pixels from the top left. Lines differ in their dashes and in the shape of their
+points as well as in colour: reports are printed in black.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SIZE = 11.0
 # Browsers may show the texts in a font so much wider than Helvetica.
 WIDER = 1.12
 _ROW = 15.0
-# So many rows of names and of marks have room in the usual height; no more rows of marks are told.
+# So many rows of names and of marks fit in the usual height; more rows of marks than that are cut.
 _NAME_ROWS, _MARK_ROWS, _MOST_MARK_ROWS = 2, 3, 12
 
 INK, DIM, GRID, MARK, ABOVE = "#16191d", "#5b6570", "#dfe3e8", "#b3261e", "#5b4b9a"
@@ -35,7 +35,7 @@ DASHES: tuple[tuple[float, ...], ...] = (
     (), (7, 3), (2, 2.5), (8, 3, 2, 3), (12, 4), (4, 4), (1, 4), (10, 3, 2, 3, 2, 3),
 )  # fmt: skip
 POINTS = ("circle", "square", "triangle", "diamond")
-# More points than that are a record, whose line says enough.
+# More points than that are a per-second record: the line is enough.
 _FEW = 64
 
 Place = tuple[float, float]
@@ -97,7 +97,7 @@ class Picture:
     width: float
     height: float
     shapes: Sequence[Shape]
-    told: str
+    description: str
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ class Drawing:
     y2: Axis | None
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What it shows, in words."""
-        return self.chart.told or self.chart.title
+        return self.chart.description or self.chart.title
 
     def axis_of(self, line: Mapping[str, Any]) -> Axis:
         """The axis that a line of the chart is drawn on."""

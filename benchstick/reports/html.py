@@ -1,7 +1,7 @@
 """A report as one HTML file: it opens from disk with the network off, and asks for nothing.
 
 Everything is in it: the style and the drawings as SVG. It has no script, and its own policy (CSP)
-lets none run, whatever stands in names that came from a drive.
+lets none run, whatever the names contain that came from a drive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchstick.reports.values import columns_of, table_of
 
 _HERE = Path(__file__).resolve().parent
 # A table of no more rows is not broken over two pages.
-_KEPT = 10
+_MAX_UNBROKEN_ROWS = 10
 _LOOKS = {"plain": "", "dim": ' class="dim"', "note": ' class="note"', "bad": ' class="note bad"'}
 
 
@@ -101,7 +101,7 @@ def _table(part: Table) -> str:
     head = f"<thead>{row('th', part.columns)}</thead>\n" if part.columns else ""
     rows = "".join(row("td", line) for line in part.rows)
     look = "" if part.columns else ' class="facts"'
-    keep = " keep" if len(part.rows) <= _KEPT else ""
+    keep = " keep" if len(part.rows) <= _MAX_UNBROKEN_ROWS else ""
     return (
         f'<div class="scroll{keep}"><table{look}>\n{caption}{head}'
         f"<tbody>\n{rows}</tbody></table></div>\n"

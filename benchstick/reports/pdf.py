@@ -1,7 +1,7 @@
 """A report as PDF, A4, made by our own code: there is no browser on the stick.
 
 Its letters are those of the standard fonts (WinAnsi). Any other letter is written as its code,
-`[U+6F22]`, and the end of the file says so. docs/decisions/reports.md has the reasons.
+`[U+6F22]`, and the end of the file has a note. docs/decisions/reports.md has the reasons.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from benchstick.reports.drawing import draw_chart
 from benchstick.reports.metrics import escaped, shortened, width_of, wrapped
 from benchstick.reports.pdf_file import BOLD, FIXED, HEIGHT, REGULAR, WIDTH, Page, build_pdf
 
-LEFT, TOP, BOTTOM = 42.0, 46.0, 52.0
-ROOM = WIDTH - 2 * LEFT
+MARGIN, TOP, BOTTOM = 42.0, 46.0, 52.0
+ROOM = WIDTH - 2 * MARGIN
 INK, DIM, LINE = "#000000", "#444b52", "#b8bfc6"
 _CELL, _PAD = 8.0, 5.0
-# A cell is never higher than a page: what it is longer is in the HTML report.
+# A cell is never higher than a page: the HTML report has the rest of a longer one.
 _LONGEST = 600
 _BIG_ROW = 4
 # A table that is no higher is not broken over two pages.
-_KEPT = 180.0
+_MAX_UNBROKEN = 180.0
 ESCAPED = (
     "Letters that the fonts of a PDF do not have are written as their Unicode codes, such as "
     "[U+6F22]; the HTML report shows the letters."
@@ -96,14 +96,14 @@ def _laid_out(report: Report, notes: Sequence[str]) -> list[Page]:
     flow.lines(wrapped(report.foot, ROOM, 8), 8, colour=DIM)
     for number, page in enumerate(flow.pages, 1):
         name = shortened(report.title, ROOM * 0.75, 8)
-        page.text(LEFT, HEIGHT - 26, name, 8, colour=DIM)
+        page.text(MARGIN, HEIGHT - 26, name, 8, colour=DIM)
         label = f"Page {number} of {len(flow.pages)}"
-        page.text(WIDTH - LEFT, HEIGHT - 26, label, 8, colour=DIM, anchor="end")
+        page.text(WIDTH - MARGIN, HEIGHT - 26, label, 8, colour=DIM, anchor="end")
     return flow.pages
 
 
 def _height(part: object) -> float:
-    """How much of a part must stand on the page that its heading is on."""
+    """How much of a part must be on the page of its heading."""
     match part:
         case Chart():
             drawing = draw_chart(part)
@@ -113,7 +113,7 @@ def _height(part: object) -> float:
             made_bars = bars.draw_bars(part)
             return 16 + made_bars.height * ROOM / made_bars.width
         case Table():
-            return _Laid.of(part).kept()
+            return _TableLayout.of(part).unbroken_height()
     # The first lines of a text.
     return 56
 
@@ -123,7 +123,7 @@ def _truncate(text: str) -> str:
 
 
 class _Flow:
-    """Puts one part under the other, and begins a new page where one is full."""
+    """Puts one part under the other, and starts a new page where one is full."""
 
     def __init__(self) -> None:
         self.pages = [Page()]
@@ -144,7 +144,7 @@ class _Flow:
         return begin
 
     def keep(self, height: float) -> None:
-        """Begin a new page unless this one has `height` points left."""
+        """Start a new page unless this one has `height` points left."""
         if self.y + height > HEIGHT - BOTTOM and self.y > TOP:
             self.pages.append(Page())
             self.y = TOP
@@ -161,11 +161,11 @@ class _Flow:
         """Lines of text, one under the other."""
         for line in lines:
             begin = self.take(size * 1.3)
-            self.page.text(LEFT + indent, begin + size, line, size, font=font, colour=colour)
+            self.page.text(MARGIN + indent, begin + size, line, size, font=font, colour=colour)
 
     def rule(self) -> None:
         begin = self.take(12)
-        self.page.rule(LEFT, begin + 4, WIDTH - LEFT, colour=INK, width=1.2)
+        self.page.rule(MARGIN, begin + 4, WIDTH - MARGIN, colour=INK, width=1.2)
 
     def heading(self, text: str, after: float) -> None:
         """With `after` points of what it is the heading of on the same page."""
@@ -181,9 +181,9 @@ class _Flow:
         for line in wrapped(part.text, ROOM - indent, 9):
             begin = self.take(12)
             if noted:
-                self.page.box(LEFT, begin, 2.5, 12, INK if part.look == "bad" else DIM)
+                self.page.box(MARGIN, begin, 2.5, 12, INK if part.look == "bad" else DIM)
             colour = DIM if part.look == "dim" else INK
-            self.page.text(LEFT + indent, begin + 9, line, 9, colour=colour)
+            self.page.text(MARGIN + indent, begin + 9, line, 9, colour=colour)
         self.y += 4
 
     def big(self, part: Big) -> None:
@@ -195,7 +195,7 @@ class _Flow:
             above = 10 * max(map(len, labels))
             begin = self.take(above + 24 + 9.5 * max(map(len, whys)))
             for column, (label, value, unit, _) in enumerate(row):
-                x = LEFT + column * width
+                x = MARGIN + column * width
                 for n, line in enumerate(labels[column]):
                     self.page.text(x, begin + 8 + 10 * n, line, 8, colour=DIM)
                 base = begin + above + 14
@@ -208,10 +208,10 @@ class _Flow:
         self.y += 4
 
     def table(self, part: Table) -> None:
-        """The head stands on each page; a row is never broken over two, nor is a short table."""
+        """The head is on each page; a row is never broken over two, nor is a short table."""
         self.is_cut = self.is_cut or any(len(cell) > _LONGEST for row in part.rows for cell in row)
-        layout = _Laid.of(part)
-        self.keep(layout.kept())
+        layout = _TableLayout.of(part)
+        self.keep(layout.unbroken_height())
         if layout.title:
             self.space(4)
             self.lines(layout.title, 9, font=BOLD)
@@ -237,7 +237,7 @@ class _Flow:
         self.keep(_height(part))
         self.lines([shortened(part.title, ROOM, 9.5, BOLD)], 9.5, font=BOLD)
         begin = self.take(drawing.height * scale + 4)
-        self.page.shapes(drawing.shapes, LEFT, begin + 2, scale)
+        self.page.shapes(drawing.shapes, MARGIN, begin + 2, scale)
         self.lines(notes, 8, colour=DIM)
         self.y += 8
 
@@ -248,7 +248,7 @@ class _Flow:
         self.lines([shortened(part.title, ROOM, 9.5, BOLD)], 9.5, font=BOLD)
         begin = self.take(picture.height * scale)
         # The first of its rows, which has the hint alone, is as high as the title.
-        self.page.shapes(picture.shapes, LEFT, begin - 9, scale)
+        self.page.shapes(picture.shapes, MARGIN, begin - 9, scale)
 
     def verbatim(self, part: Verbatim) -> None:
         for text in part.text.splitlines():
@@ -260,15 +260,15 @@ class _Flow:
 
 
 @dataclass(frozen=True)
-class _Laid:
-    """A table in rows that know how high they are."""
+class _TableLayout:
+    """A table as rows with their heights."""
 
     title: Sequence[str]
     head: _Row | None
     rows: Sequence[_Row]
 
     @classmethod
-    def of(cls, part: Table) -> _Laid:
+    def of(cls, part: Table) -> _TableLayout:
         widths, right = column_widths(part), part.right()
         return cls(
             wrapped(part.title, ROOM, 9, BOLD) if part.title else [],
@@ -276,13 +276,15 @@ class _Laid:
             [_Row(cells, widths, right, REGULAR) for cells in part.rows],
         )
 
-    def kept(self) -> float:
-        """How much of it stands on one page: all of a short one, else its first rows."""
+    def unbroken_height(self) -> float:
+        """Height of what must be on one page: all of a short table, else its first rows."""
         above = (4 + 11.7 * len(self.title) if self.title else 0) + (
             self.head.height if self.head else 0
         )
         whole = sum(row.height for row in self.rows)
-        return above + (whole if whole <= _KEPT else sum(row.height for row in self.rows[:2]))
+        return above + (
+            whole if whole <= _MAX_UNBROKEN else sum(row.height for row in self.rows[:2])
+        )
 
 
 class _Row:
@@ -299,10 +301,10 @@ class _Row:
         self.height = max(map(len, self.cells), default=0) * 10.2 + 5
 
     def draw(self, page: Page, top: float) -> None:
-        x = LEFT
+        x = MARGIN
         for at, (lines, width) in enumerate(zip(self.cells, self.widths, strict=False)):
             on_right = at in self.right
-            # The outer cells stand at the edges of the text.
+            # The outer cells are at the edges of the text.
             place = x + width - (0 if at == len(self.widths) - 1 else _PAD) if on_right else x
             place += 0 if on_right or at == 0 else _PAD
             for n, line in enumerate(lines):
@@ -310,7 +312,7 @@ class _Row:
                           anchor="end" if on_right else "start")  # fmt: skip
             x += width
         bold = self.font == BOLD
-        page.rule(LEFT, top + self.height, WIDTH - LEFT, colour=INK if bold else LINE,
+        page.rule(MARGIN, top + self.height, WIDTH - MARGIN, colour=INK if bold else LINE,
                   width=0.8 if bold else 0.4)  # fmt: skip
 
 

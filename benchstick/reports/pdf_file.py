@@ -97,7 +97,7 @@ class Page:
 def build_pdf(
     pages: Sequence[Page], *, title: str, author: str, made_utc: str | None
 ) -> bytes:  # fmt: skip
-    """The file. `made_utc` is the time that it tells of itself, as 2026-01-31T12:00:00Z."""
+    """The file. `made_utc` is the time in its metadata, as 2026-01-31T12:00:00Z."""
     alphas = sorted({opacity for page in pages for opacity in _alphas(page)})
     fonts = " ".join(f"/{short} {at} 0 R" for at, short in enumerate(_FONTS.values(), 4))
     states = " ".join(f"/A{alpha} << /ca {alpha / 100:.2f} >>" for alpha in alphas)
@@ -138,8 +138,8 @@ def _font(name: str) -> bytes:
 
 
 def _file(objects: Sequence[bytes]) -> bytes:
-    """The objects, numbered from 1, with where each begins. 1 is the catalog, 3 the metadata."""
-    # The comment tells programs that the file is not text.
+    """The objects, numbered from 1, with their offsets. 1 is the catalog, 3 the metadata."""
+    # The comment marks the file as binary.
     output = bytearray(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
     places = []
     for number, body in enumerate(objects, 1):
@@ -174,8 +174,8 @@ def _string(text: str) -> bytes:
 def _escaped(letters: bytes) -> bytes:
     return re.sub(
         rb"[\\()\x80-\xff]",
-        lambda found: (
-            b"\\" + found[0] if found[0] in b"\\()" else b"\\%03o" % found[0][0]
+        lambda match: (
+            b"\\" + match[0] if match[0] in b"\\()" else b"\\%03o" % match[0][0]
         ),
         letters,
     )  # fmt: skip

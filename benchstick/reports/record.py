@@ -23,13 +23,14 @@ from benchstick.reports.shape import (
     whole,
     wrong,
 )
-from benchstick.store.records import OLD_RUN_SCHEMA, RUN_SCHEMA, Sample
+from benchstick.store.run_reader import OLD_RUN_SCHEMA, RUN_SCHEMA
+from benchstick.store.run_results import Sample
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STAMP = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(\.\d{1,6})?Z", re.ASCII)
 _SUITE = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 # Runs that are over. One that was refused measured nothing.
-ENDED = ("done", "corrupt", "failed", "cancelled", "interrupted")
+END_STATES = ("done", "corrupt", "failed", "cancelled", "interrupted")
 _STEP_STATES = ("done", "failed", "skipped", "cancelled", "interrupted")
 COLUMNS = tuple(Sample.__dataclass_fields__)
 _FRACTIONS = frozenset({"t", "dt", "queue"})
@@ -38,7 +39,7 @@ _FRACTIONS = frozenset({"t", "dt", "queue"})
 def _like(pattern: re.Pattern[str], description: str) -> shape.Check:
     def run(value: Any, where: str) -> None:
         if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise wrong(where, f"{description} is wanted")
+            raise wrong(where, f"expected {description}")
 
     return run
 
@@ -126,7 +127,7 @@ _DETAIL = fields(
     },
 )  # fmt: skip
 # Of a result; not in documents of version 1.
-TYPED = {
+QUANTITY_FIELDS = {
     "test": text, "direction": maybe(one_of(("read", "write", "mix"))),
     "metric": one_of(tuple(Metric)), "statistic": maybe(one_of(tuple(Statistic))),
     "percentile": maybe(number), "part": maybe(text),
@@ -141,7 +142,7 @@ _FINDING = fields(
 _RUN = fields(
     {
         "schema": one_of((OLD_RUN_SCHEMA, RUN_SCHEMA)), "number": whole, "uuid": uuid,
-        "suite": _like(_SUITE, "a suite's name"), "practice": flag, "state": one_of(ENDED),
+        "suite": _like(_SUITE, "a suite's name"), "practice": flag, "state": one_of(END_STATES),
         "exit_code": maybe(whole), "why": maybe(text), "created_utc": stamp,
         "ended_utc": maybe(stamp), "seconds": maybe(number), "drive": _DRIVE, "plan": _PLAN,
         "conditions": fields({}, {"alongside": each(scalar, 1000)}), "result": maybe(_RESULT),
@@ -154,7 +155,7 @@ _RUN = fields(
             "step": text, "name": text, "value": maybe(number), "unit": text, "pass": maybe(whole),
             "target": text, "state": one_of(("valid", "invalid", "skipped")), "why": maybe(text),
             "detail": _DETAIL,
-        }, TYPED)),
+        }, QUANTITY_FIELDS)),
         "temperatures": each(fields({
             "t": number, "step": whole, "celsius": maybe(number), "source": maybe(text),
             "why": maybe(text),
@@ -171,23 +172,23 @@ def check_run(run: Any) -> None:
     _RUN(run, "run.json")
     anything(run, "run.json")
     if run["state"] == corrupt.STATE and not run.get("corrupt"):
-        raise wrong("run.json.corrupt", "a finding is wanted in a run whose data is corrupt")
+        raise wrong("run.json.corrupt", "expected a finding in a run whose data is corrupt")
     if run["state"] != corrupt.STATE and run.get("corrupt"):
-        raise wrong("run.json.state", "corrupt is wanted in a run with findings")
+        raise wrong("run.json.state", "expected corrupt in a run with findings")
     for item in run["figures"]:
-        lacking = sorted(name for name in TYPED if name not in item)
+        lacking = sorted(name for name in QUANTITY_FIELDS if name not in item)
         if lacking and run["schema"] != OLD_RUN_SCHEMA:
             raise wrong(f"run.json.figures: {item['name'][:60]}", f"{lacking[0]} is missing")
     indexes = [step["index"] for step in run["steps"]]
     if indexes != sorted(set(indexes)) or any(at >= len(run["plan"]["steps"]) for at in indexes):
-        raise wrong("run.json.steps", "steps of the plan in rising order are wanted")
+        raise wrong("run.json.steps", "expected steps of the plan in rising order")
     grid = (run["result"] or {}).get("grid") or []
     if any(line["mix"] for line in grid) and "mix" not in run["plan"]["params"]:
         raise wrong("run.json.plan.params", "mix is missing")
     for item in run["figures"]:
         bins = ((item["detail"].get("totals") or {}).get("histogram_us") or {}).values()
         if any(len(pair) != 2 for pairs in bins for pair in pairs):
-            raise wrong(f"run.json.figures: {item['name'][:60]}", "pairs are wanted in histograms")
+            raise wrong(f"run.json.figures: {item['name'][:60]}", "expected pairs in histograms")
 
 
 def check_samples(document: Any, steps: int) -> list[Sequence[Any]]:
@@ -197,18 +198,18 @@ def check_samples(document: Any, steps: int) -> list[Sequence[Any]]:
         document, "samples.json"
     )
     if tuple(document["columns"]) != COLUMNS:
-        raise wrong("samples.json.columns", f"{', '.join(COLUMNS)} are wanted")
+        raise wrong("samples.json.columns", f"expected {', '.join(COLUMNS)}")
     before = -1
     for at, row in enumerate(document["rows"]):
         where = f"samples.json.rows[{at}]"
         if len(row) != len(COLUMNS):
-            raise wrong(where, f"{len(COLUMNS)} values are wanted")
+            raise wrong(where, f"expected {len(COLUMNS)} values")
         for name, value in zip(COLUMNS, row, strict=True):
             if name == "step" and value is None:
                 continue
             (number if name in _FRACTIONS else whole)(value, f"{where}.{name}")
         if row[0] <= before or (row[3] is not None and row[3] >= steps) or row[2] < 0:
-            raise wrong(where, "rising numbers n, steps of the plan, and no dt below 0 are wanted")
+            raise wrong(where, "expected rising numbers n, steps of the plan, and no dt below 0")
         before = row[0]
     return list(document["rows"])
 
@@ -264,7 +265,7 @@ _VERDICT = fields(
 
 def check_verdicts(document: Any, run: str) -> list[Mapping[str, Any]]:
     """The verdicts of `verdicts.json`, by rising number there. BadInput unless all of them are
-    `benchstick/verdict/1` documents that rest on the run with the UUID `run`."""
+    `benchstick/verdict/1` documents that use the run with the UUID `run`."""
     where = "verdicts.json"
     fields({"schema": one_of((VERDICTS_SCHEMA,)), "verdicts": each(_VERDICT, 10_000)})(
         document, where
@@ -273,10 +274,10 @@ def check_verdicts(document: Any, run: str) -> list[Mapping[str, Any]]:
     before = 0
     for at, item in enumerate(document["verdicts"]):
         if item["number"] <= before:
-            raise wrong(f"{where}.verdicts[{at}].number", "rising numbers are wanted")
+            raise wrong(f"{where}.verdicts[{at}].number", "expected rising numbers")
         before = item["number"]
         if run not in [one["uuid"] for one in item["runs"]]:
-            raise wrong(f"{where}.verdicts[{at}].runs", "the run of the bundle is wanted")
+            raise wrong(f"{where}.verdicts[{at}].runs", "expected the run of the bundle")
     return list(document["verdicts"])
 
 
@@ -287,7 +288,7 @@ def plain(run: Mapping[str, Any]) -> dict[str, Any]:
     if origin:
         document["number"] = origin["number"]
     if not document.get("corrupt"):
-        # As older versions have it: their records of the same run stay the same.
+        # As in older versions: their records of the same run stay the same.
         document.pop("corrupt", None)
     document["steps"] = [{**step, "artefacts": None} for step in run["steps"]]
     return document

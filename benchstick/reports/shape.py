@@ -1,6 +1,6 @@
 """Whether a document that came from elsewhere has the shape that the bench's own have.
 
-A check is called with a value and where it stands; it raises BadInput, or returns nothing.
+A check takes a value and its location; it raises BadInput, or returns nothing.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ _LONGEST = 1 << 20
 
 
 def wrong(where: str, message: str) -> BadInput:
-    """The error: what stands where, and what should."""
+    """The error: where, and what is expected."""
     return BadInput(f"bundle: {where[:200]}: {message}", field="bundle")
 
 
 def text(value: Any, where: str) -> None:
     if not isinstance(value, str) or len(value) > _LONGEST:
-        raise wrong(where, "text is wanted")
+        raise wrong(where, "expected text")
 
 
 def flag(value: Any, where: str) -> None:
     if not isinstance(value, bool):
-        raise wrong(where, "true or false is wanted")
+        raise wrong(where, "expected true or false")
 
 
 def whole(value: Any, where: str) -> None:
     """A whole number of 0 or more."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST:
-        raise wrong(where, "a whole number is wanted")
+        raise wrong(where, "expected a whole number")
 
 
 def number(value: Any, where: str) -> None:
-    """A number that can be reckoned with."""
+    """A finite number that can be computed with."""
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     if not plain or not math.isfinite(value) or abs(value) > 1e18:
-        raise wrong(where, "a number is wanted")
+        raise wrong(where, "expected a number")
 
 
 def scalar(value: Any, where: str) -> None:
@@ -61,14 +61,14 @@ def anything(value: Any, where: str, depth: int = 0) -> None:
     if isinstance(value, Mapping):
         for name, item in value.items():
             if not 0 < len(name) <= 1000:
-                raise wrong(where, "a name of 1 to 1000 letters is wanted")
+                raise wrong(where, "expected a name of 1 to 1000 letters")
             anything(item, where, depth + 1)
     elif isinstance(value, list):
         for item in value:
             anything(item, where, depth + 1)
     elif isinstance(value, float):
         if not math.isfinite(value):
-            raise wrong(where, "a number is wanted")
+            raise wrong(where, "expected a number")
     elif isinstance(value, int) and not isinstance(value, bool):
         if abs(value) >= _LARGEST:
             raise wrong(where, "the number is too large")
@@ -91,7 +91,7 @@ def one_of(words: Collection[str]) -> Check:
 
     def run(value: Any, where: str) -> None:
         if not isinstance(value, str) or value not in words:
-            raise wrong(where, f"one of {', '.join(sorted(words))} is wanted")
+            raise wrong(where, f"expected one of {', '.join(sorted(words))}")
 
     return run
 
@@ -101,7 +101,7 @@ def each(check: Check, most: int = 1_000_000) -> Check:
 
     def run(value: Any, where: str) -> None:
         if not isinstance(value, list) or len(value) > most:
-            raise wrong(where, f"a list of at most {most} is wanted")
+            raise wrong(where, f"expected a list of at most {most}")
         for at, item in enumerate(value):
             check(item, f"{where}[{at}]")
 
@@ -125,7 +125,7 @@ def fields(must: Mapping[str, Check], may: Mapping[str, Check] | None = None) ->
 
     def run(value: Any, where: str) -> None:
         if not isinstance(value, Mapping):
-            raise wrong(where, "an object is wanted")
+            raise wrong(where, "expected an object")
         for name in must:
             if name not in value:
                 raise wrong(where, f"{name} is missing")

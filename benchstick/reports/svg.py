@@ -47,7 +47,7 @@ def standalone(part: Chart | Ranks, name: str | None = None) -> str:
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(image.width)}" height="{_n(height)}" '
         f'viewBox="0 0 {_n(image.width)} {_n(height)}" font-family="{FONT}" font-size="11">\n'
-        f"<title>{escape_text(name)}</title>\n<desc>{escape_text(part.told)}</desc>\n"
+        f"<title>{escape_text(name)}</title>\n<desc>{escape_text(part.description)}</desc>\n"
         f'<rect width="100%" height="100%" fill="#fff"/>\n{title}\n'
         f'<g transform="translate(0 {_n(_TITLE)})">\n'
         f"{marks_of(image.shapes)}{_readings(image)}</g>\n</svg>\n"
@@ -59,14 +59,14 @@ def inline(image: Drawing | Picture, columns: Sequence[Column] | None = None) ->
     where the caller has them."""
     size = f'viewBox="0 0 {_n(image.width)} {_n(image.height)}"'
     return (
-        f'<svg {size} role="img" aria-label="{escape_text(image.told)}" '
+        f'<svg {size} role="img" aria-label="{escape_text(image.description)}" '
         f'font-family="{FONT}" font-size="11">\n'
         f"{marks_of(image.shapes)}{_readings(image, columns)}</svg>"
     )
 
 
 def swatch(chart: Chart, at: int) -> str:
-    """A sample of line `at`, for a legend beside the drawing."""
+    """A sample of line `at`, for a legend next to the drawing."""
     return (
         f'<svg viewBox="0 0 28 10" width="28" height="10" aria-hidden="true">'
         f"{marks_of(sample(chart, at, 0, 5))}</svg>"
@@ -88,7 +88,7 @@ def marks_of(shapes: Iterable[Shape]) -> str:
 
 
 def _readings(image: Drawing | Picture, columns: Sequence[Column] | None = None) -> str:
-    """What a chart shows at each place, under the pointer: rectangles that are not seen, each with
+    """What a chart shows at each place, under the pointer: invisible rectangles, each with
     its title."""
     if isinstance(image, Picture):
         return ""

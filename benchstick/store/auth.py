@@ -80,7 +80,7 @@ class NameTaken(BadInput):
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token: the secret itself is not. `used_utc` is told to the hour."""
+    """A token without its secret, which is not stored. `used_utc` is exact to the hour."""
 
     name: str
     created_utc: str
@@ -92,7 +92,7 @@ def new_token(
 ) -> str:
     """Add a bearer token for scripts, called `name`; one of the same name is replaced.
 
-    Returns the token, which is told once and cannot be read again. BadInput naming `field` for a
+    Returns the token, which cannot be read again later. BadInput naming `field` for a
     bad name; with `replace` False NameTaken for one that is in use.
     """
     if not _NAME.fullmatch(name):

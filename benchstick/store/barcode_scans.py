@@ -1,4 +1,4 @@
-"""What was scanned, and for which drive: the ticket of the next one. Written by the agent alone."""
+"""Barcode scans and the labels that they give to the next drive. Only the agent writes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from benchstick.plan.labels import ASSET, OPERATOR, ORDER, SERIAL, Ticket
 from benchstick.store.database import has_table, transaction, utc_now
 
-KEPT = 500
+MAX_SCANS = 500
 
 
 def keep(db: sqlite3.Connection, source: str, text: str, kind: str, value: str) -> None:
@@ -24,7 +24,7 @@ def keep(db: sqlite3.Connection, source: str, text: str, kind: str, value: str) 
         db.execute(
             "DELETE FROM scans WHERE id <= (SELECT max(id) FROM scans) - ?"
             " AND id NOT IN (SELECT max(id) FROM scans GROUP BY kind)",
-            (KEPT,),
+            (MAX_SCANS,),
         )
 
 
@@ -59,7 +59,7 @@ def take(db: sqlite3.Connection, drive_key: str) -> Ticket:
 
 
 def drop(db: sqlite3.Connection) -> None:
-    """Forget what waits, operator and order too."""
+    """Clear the pending scans, operator and order too."""
     with transaction(db):
         db.execute(
             "UPDATE scans SET taken = '' WHERE id IN (SELECT max(id) FROM scans GROUP BY kind)"
@@ -69,7 +69,7 @@ def drop(db: sqlite3.Connection) -> None:
 
 
 def say_scanner(db: sqlite3.Connection, state: str) -> None:
-    """Keep what is to be said of the scanner; empty: none is set."""
+    """Store the scanner's status; empty when none is configured."""
     with transaction(db):
         db.execute(
             "INSERT INTO desk (id, scanner) VALUES (1, ?)"
@@ -79,7 +79,7 @@ def say_scanner(db: sqlite3.Connection, state: str) -> None:
 
 
 def scanner_state(db: sqlite3.Connection) -> str:
-    """What the agent said last of its scanner, empty when none is set."""
+    """The scanner's last status, empty when none is configured."""
     if not has_table(db, "desk"):
         return ""
     row = db.execute("SELECT scanner FROM desk").fetchone()

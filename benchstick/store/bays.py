@@ -1,4 +1,4 @@
-"""The bench's slots: what is plugged into each, and what becomes of it. Written by the agent."""
+"""The bench's slots: the drive in each and the state of its test. Only the agent writes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from benchstick.store.database import has_table, transaction, utc_now
 
-# What a slot may be. `here`: a drive that is not tested by itself, `said` tells why.
-EMPTY, HERE, COUNTDOWN, STOPPED, TESTING, DONE = STATES = (
+# States of a slot. `here`: a drive whose test does not start automatically; `said` has the reason.
+EMPTY, HERE, COUNTDOWN, STOPPED, TESTING, FINISHED = STATES = (
     "empty", "here", "countdown", "stopped", "testing", "done",
 )  # fmt: skip
 
@@ -21,7 +21,7 @@ class Slot:
 
     `drive_key`, `code` and `model` are of the drive in it, or of the one that was tested last.
     `until` is when its countdown ends, in seconds since 1970. `verdict` is the number of the
-    verdict, `word` pass, fail or inconclusive, `said` a sentence on whatever it is.
+    verdict, `word` pass, fail or inconclusive, `said` the message to show.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Slot:
 
 
 def keep(db: sqlite3.Connection, slots: Collection[Slot]) -> None:
-    """These are the slots now; others are forgotten."""
+    """Replace the stored slots by these."""
     with transaction(db):
         db.execute("DELETE FROM slots")
         db.executemany(
@@ -51,7 +51,7 @@ def keep(db: sqlite3.Connection, slots: Collection[Slot]) -> None:
 
 
 def list_slots(db: sqlite3.Connection) -> list[dict[str, Any]]:
-    """The slots in the order of the settings, with `utc`, when the bench said so."""
+    """The slots in the order of the settings, with `utc`, when each was stored."""
     if not has_table(db, "slots"):
         return []
     rows = db.execute(

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchstick.analysis.comparison.rank import check_numbers, compare
 from benchstick.errors import BadInput
-from benchstick.store import records, reference_results, spec_sheets
+from benchstick.store import known_drives, reference_results, run_reader, spec_sheets
 from benchstick.suites.spec_sheets import beside
 
 # Answered by an index alone: see migration 004.
@@ -26,11 +26,11 @@ def comparison(
     mark: int | None = None,
     with_references: bool = True,
 ) -> dict[str, Any]:
-    """The `benchstick/comparison/1` document of these runs, with the reference figures of their
-    suite and the drives' model sheets. BadInput when there is no run of a number, or when they
+    """The `benchstick/comparison/1` document of these runs, with the reference results of their
+    suite and the drives' spec sheets. BadInput when there is no run of a number, or when they
     cannot be compared."""
     check_numbers(numbers, mark)
-    labels = records.labels(db)
+    labels = known_drives.labels(db)
     runs = [_run(db, number, labels) for number in numbers]
     references = reference_results.list_references(db, runs[0]["suite"]) if with_references else []
     document = compare(runs, mark=mark, references=references)
@@ -71,7 +71,7 @@ def _run(db: sqlite3.Connection, number: int, labels: dict[str, str]) -> dict[st
         "uuid": row["uuid"],
         "suite": row["suite"],
         "practice": bool(row["practice"]),
-        "state": records.shown_state(db, row),
+        "state": run_reader.shown_state(db, row),
         "created_utc": row["created_utc"],
         "drive": drive,
         "plan": json.loads(row["plan_json"]),

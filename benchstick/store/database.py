@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchstick import paths
 from benchstick.errors import NoStore, StoreFailed
-from benchstick.store.legacy_names import typed
+from benchstick.store.legacy_names import fields_of_name
 
 FILE = "store.db"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -50,7 +50,7 @@ def migrations() -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """BEGIN IMMEDIATE to COMMIT; ROLLBACK on any error. Store errors become StoreFailed."""
+    """`BEGIN IMMEDIATE` to `COMMIT`; `ROLLBACK` on any error. Store errors become StoreFailed."""
     try:
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -90,8 +90,8 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 def open_writer(home: Path) -> sqlite3.Connection:
     """Open the store for the bench's own processes; make it, migrate it or replace it as needed.
 
-    A corrupt store is kept aside as `store.db.corrupt-<time>` and a fresh one started, told on
-    stderr and as an event. A store of a newer program is refused and left unchanged.
+    A corrupt store is kept aside as `store.db.corrupt-<time>` and a fresh one created; stderr
+    and an event report it. A store of a newer program is refused and left unchanged.
     """
     paths.make_home(home)
     path = home / FILE
@@ -148,7 +148,7 @@ def _check(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _note_of_check(path: Path) -> Path:
-    """What tells that this very file was read whole since the machine was booted."""
+    """The stamp that this very file was checked since the machine was booted."""
     file_stat = path.stat()
     boot = BOOT_ID.read_text(encoding="ascii").strip()
     return paths.run_folder() / f"store-checked-{boot}-{file_stat.st_dev}-{file_stat.st_ino}"
@@ -166,7 +166,7 @@ def _share(path: Path) -> None:
 
     The group may write to the folder, so a name in it may have become a link to another file of
     root's: only a plain file of one name is touched. `O_PATH`, because closing any other
-    descriptor of the store would let go of SQLite's locks on it.
+    descriptor of the store would release SQLite's locks on it.
     """
     gid = paths.bench_group()
     if os.geteuid() != 0 or gid is None:
@@ -223,7 +223,10 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
     # that points to it: each sample of each run.
     db.execute("PRAGMA foreign_keys = OFF")
     db.create_function(
-        "legacy_field", 3, lambda name, unit, field: typed(name, unit)[field], deterministic=True
+        "legacy_field",
+        3,
+        lambda name, unit, field: fields_of_name(name, unit)[field],
+        deterministic=True,
     )
     try:
         for number in range(version, len(scripts)):

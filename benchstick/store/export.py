@@ -1,4 +1,4 @@
-"""Runs as files that somebody takes away: a run with all its samples, figures as CSV."""
+"""Export runs as files: a run with all its samples, results as CSV."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from benchstick.drives import bottlenecks
 from benchstick.plan.tabular_output import csv_text
-from benchstick.store import records, verdicts
-from benchstick.store.records import Sample
+from benchstick.store import run_reader, verdicts
+from benchstick.store.run_results import Sample
 
 COLUMNS = (
     "run", "suite", "drive", "model", "step", "name", "test", "direction", "metric", "statistic",
@@ -25,16 +25,16 @@ COMPARED = (
 
 
 def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
-    """The run's document with its samples, and the verdicts that rest on it. BadInput when there
+    """The run's document with its samples, and the verdicts that use it. BadInput when there
     is no such run."""
-    run = records.run_json(db, number)
+    run = run_reader.run_json(db, number)
     bottlenecks.put_into(run["drive"])
-    samples = [sample.to_json() for sample in records.samples_of(db, number)]
+    samples = [sample.to_json() for sample in run_reader.samples_of(db, number)]
     return {**run, "samples": samples, "verdicts": verdicts.all_of_run(db, number)}
 
 
 def figures_csv(document: Mapping[str, Any]) -> str:
-    """The figures of a run's document, one a line."""
+    """The results of a run's document, one a line."""
     fixed = {
         "run": document["number"],
         "suite": document["suite"],
@@ -57,8 +57,8 @@ def samples_csv(samples: Sequence[Sample]) -> str:
 
 
 def comparison_csv(document: Mapping[str, Any]) -> str:
-    """The figures of a comparison's document, one a line for each run and each reference, with
-    what differs between the runs: a figure is not to be read without it."""
+    """The results of a comparison's document, one a line for each run and each reference, with
+    the conditions that differ between the runs."""
     rows = []
     runs = {item["run"]: item for item in document["runs"]}
     differs: dict[int, list[str]] = {number: [] for number in runs}
@@ -88,6 +88,6 @@ def comparison_csv(document: Mapping[str, Any]) -> str:
 
 
 def drive_state(detail: Mapping[str, Any], conditions: Mapping[str, Any]) -> str:
-    """How the drive was purged and filled before the figure with this detail was measured: its
+    """How the drive was purged and filled before the result with this detail was measured: its
     own, where a run has several, else the run's."""
     return str(detail.get("drive_state") or conditions.get("state") or "")

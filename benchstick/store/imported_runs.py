@@ -11,7 +11,7 @@ from benchstick.errors import BadInput, StoreFailed
 from benchstick.plan import corrupt
 from benchstick.plan.quantity import FIELDS
 from benchstick.store.database import has_table, transaction, utc_now
-from benchstick.store.legacy_names import typed
+from benchstick.store.legacy_names import fields_of_name
 
 # More than that wait only where no agent takes them.
 WAITING = 4
@@ -29,8 +29,8 @@ def add_run(
     verdicts: Sequence[Json] = (),
 ) -> int:
     """Add a checked `benchstick/run/2` document with its samples (values in the order of
-    `records.Sample`) and the `verdicts` that rest on it; its new number. BadInput when the run is
-    here already, or a verdict is with other words."""
+    `records.Sample`) and the `verdicts` that use it; its new number. BadInput when the run is
+    here already, or a verdict is here with another text."""
     with transaction(db):
         here = find(db, run["uuid"])
         if here is not None:
@@ -52,7 +52,7 @@ def add_run(
             [
                 (number, item["step"], item["name"], item["value"], item["unit"], item["pass"],
                  item["target"], item["state"], item["why"], json.dumps(item["detail"]),
-                 *_typed(item))
+                 *_result_fields(item))
                 for item in run["figures"]
             ],
         )  # fmt: skip
@@ -84,9 +84,9 @@ def add_run(
 
 
 def add_verdicts(db: sqlite3.Connection, run: int, verdicts: Sequence[Json]) -> None:
-    """Keep checked verdicts that rest on an imported run and are not here yet: there were fewer
-    when it was exported first. BadInput when one is here with other words. On a run of this bench
-    only its own verdicts rest: then nothing is done."""
+    """Add checked verdicts that use an imported run and are not here yet: there were fewer when it
+    was exported first. BadInput when one is here with another text. Only its own verdicts use a
+    run of this bench: then nothing is done."""
     source = origin(db, run)
     if source is not None:
         with transaction(db):
@@ -222,7 +222,7 @@ def uploaded(db: sqlite3.Connection, upload: int) -> bytes:
 
 
 def answer_upload(db: sqlite3.Connection, upload: int, run: int | None, text: str) -> None:
-    """Record what became of a bundle, and take it away."""
+    """Record the outcome of a bundle's import, and delete the bundle."""
     with transaction(db):
         db.execute(
             "INSERT INTO upload_answers (upload, run, text, utc) VALUES (?, ?, ?, ?)",
@@ -246,7 +246,7 @@ def upload_json(db: sqlite3.Connection, upload: int) -> dict[str, Any] | None:
     return {**document, "state": "waiting", "run": None, "text": ""}
 
 
-def _typed(item: Mapping[str, Any]) -> list[Any]:
-    """Test, direction and quantity of a result; of an older bench's by its name."""
-    fields = item if "metric" in item else typed(item["name"], item["unit"])
+def _result_fields(item: Mapping[str, Any]) -> list[Any]:
+    """Test, direction and quantity of a result; in old bundles they are only in its name."""
+    fields = item if "metric" in item else fields_of_name(item["name"], item["unit"])
     return [fields[name] for name in ("test", "direction", *FIELDS)]

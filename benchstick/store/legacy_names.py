@@ -18,13 +18,13 @@ _PARTS = re.compile(
 )
 _METRICS = {
     "IOPS": Metric.IOPS, "MB/s": Metric.SPEED, "latency": Metric.LATENCY, "time": Metric.TIME,
-    "seconds": Metric.SECONDS, "consistency": Metric.CONSISTENCY, "written": Metric.WRITTEN,
+    "seconds": Metric.SECONDS, "consistency": Metric.CONSISTENCY, "written": Metric.BYTES_WRITTEN,
 }  # fmt: skip
 _BY_UNIT = {"points": Metric.SCORE, "%": Metric.SHARE, "GB": Metric.SIZE, "s": Metric.TIME}
 
 
-def typed(name: str, unit: str) -> dict[str, Any]:
-    """`test`, `direction` and the fields of the quantity of a result by its name and unit."""
+def fields_of_name(name: str, unit: str) -> dict[str, Any]:
+    """`test`, `direction` and the fields of the quantity of a result, from its name and unit."""
     match = _PARTS.fullmatch(name)
     assert match is not None, "the test may be any text"
     test, words = match["test"], match["words"]

@@ -1,7 +1,7 @@
-"""Locks that end with their process: who is still running, told without disturbing it.
+"""Locks that end with their process: they show which run is still running without disturbing it.
 
-POSIX record locks, because `F_GETLK` tells the holder's pid to a process that could not (and must
-not) take the lock itself: the page asks, and only the runner and recovery ever hold one.
+POSIX record locks: `F_GETLK` reports the holder's pid to a process that could not (and must not)
+take the lock itself. The page queries it; only the runner and recovery ever hold a lock.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _FLOCK = "hhqqi"
 
 # Closing any descriptor of a file drops the process's record locks on it, so a process never
 # opens the lock files that it holds itself.
-_held: set[str] = set()
+_own_locks: set[str] = set()
 
 
 class RunLock:
-    """The lock on one run, held by its runner from start to end. OSError when somebody holds it."""
+    """The lock on one run, held by its runner from start to end. OSError when it is locked."""
 
     def __init__(self, uuid: str) -> None:
         self.path = lock_path(uuid)
         self._uuid = uuid
         self._fd = self._take()
-        _held.add(uuid)
+        _own_locks.add(uuid)
 
     def _take(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -39,7 +39,7 @@ class RunLock:
                 if os.path.samestat(os.fstat(fd), self.path.lstat()):
                     return fd
             except FileNotFoundError:
-                # The holder before took the file away after it was opened here.
+                # The previous holder deleted the file after it was opened here.
                 pass
             except OSError:
                 os.close(fd)
@@ -47,10 +47,10 @@ class RunLock:
             os.close(fd)
 
     def release(self) -> None:
-        """Take the lock file away and let go."""
+        """Delete the lock file and release the lock."""
         self.path.unlink(missing_ok=True)
         os.close(self._fd)
-        _held.discard(self._uuid)
+        _own_locks.discard(self._uuid)
 
 
 def lock_path(uuid: str) -> Path:
@@ -59,7 +59,7 @@ def lock_path(uuid: str) -> Path:
 
 def holder(uuid: str) -> int | None:
     """The pid of the runner that holds the lock of run `uuid`; None when it is free."""
-    if uuid in _held:
+    if uuid in _own_locks:
         return os.getpid()
     try:
         fd = os.open(lock_path(uuid), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -1,5 +1,5 @@
-"""The desk as the store has it: the slots, what waits for the next drive, what is still to be told.
-For the page and the command line alike."""
+"""The QA desk in the store: the slots, the labels of the next drive, the pending webhook messages.
+The page and the command line both use it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from benchstick.store import barcode_scans, bays, records, run_queries, webhook_outbox
-from benchstick.store.bays import COUNTDOWN, DONE, STOPPED, TESTING, Slot
+from benchstick.store import barcode_scans, bays, known_drives, run_queries, webhook_outbox
+from benchstick.store.bays import COUNTDOWN, FINISHED, STOPPED, TESTING, Slot
 from benchstick.store.settings import Settings
 
 SCHEMA = "benchstick/desk/1"
-# What a slot may be asked for.
+# Actions on a slot.
 STOP, AGAIN = WISHES = ("stop", "again")
-# Of a slot that nobody looks at.
+# The state of a slot while no agent runs.
 UNKNOWN = "unknown"
-_CAN = {COUNTDOWN: STOP, TESTING: STOP, STOPPED: AGAIN, DONE: AGAIN}
-_SHOWN = 20
+_CAN = {COUNTDOWN: STOP, TESTING: STOP, STOPPED: AGAIN, FINISHED: AGAIN}
+_MAX_SCANS = 20
 
 
 def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
-    """The `benchstick/desk/1` document: the bench's `slots`, `ticket` is what the next drive gets,
-    `scans` the last ones, `webhook` what waits to be posted and why."""
+    """The `benchstick/desk/1` document: the bench's `slots`, `ticket` has the next drive's
+    labels, `scans` the last scans, `webhook` the number of pending messages and the last error."""
     outbox = webhook_outbox.list_letters(db)
     failed = next((row for row in outbox["letters"] if row["delivered_utc"] is None), None)
     return {
@@ -33,7 +33,7 @@ def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
         "slots": slots_of(db, settings),
         "scanner": barcode_scans.scanner_state(db),
         "ticket": barcode_scans.waiting(db).to_json(),
-        "scans": barcode_scans.list_scans(db, _SHOWN),
+        "scans": barcode_scans.list_scans(db, _MAX_SCANS),
         "webhook": {
             "url": settings.webhook,
             "waiting": outbox["waiting"],
@@ -43,18 +43,18 @@ def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
 
 
 def slots_of(db: sqlite3.Connection, settings: Settings) -> list[dict[str, Any]]:
-    """The slots in the order of the settings, as the agent keeps them, then the tests beside them;
-    each with the seconds that are left of its countdown, the run that is on, and what it can be
-    asked for now (`can`)."""
+    """The slots in the order of the settings, as the agent stored them, then the tests outside the
+    slots; each with the seconds left of its countdown, its current run, and the action that it
+    accepts now (`can`)."""
     there = run_queries.agent_runs()
     slots = bays.list_slots(db)
     if not slots:
         slots = [{**asdict(Slot(name=name)), "utc": None} for name in settings.bench_ports]
-    labels = records.labels(db)
+    labels = known_drives.labels(db)
     on = {row["drive_key"]: int(row["number"]) for row in run_queries.running(db)}
     now = time.time()
     for slot in slots:
-        if not there and slot["state"] != DONE:
+        if not there and slot["state"] != FINISHED:
             slot["state"] = UNKNOWN
         counting, testing = slot["state"] == COUNTDOWN, slot["state"] == TESTING
         # By the bench's clock: that of the visitor's computer may be another.
@@ -66,8 +66,8 @@ def slots_of(db: sqlite3.Connection, settings: Settings) -> list[dict[str, Any]]
 
 
 def _can(slot: dict[str, Any], settings: Settings) -> str | None:
-    """What the slot may be asked for now. Nothing is repeated where nothing starts by itself: where
-    no recipe does, and beside the slots, where a test has a place of its own."""
+    """The action that the slot accepts now. Only a test that starts automatically can be repeated:
+    it needs a pinned recipe, and the drive must be in one of the slots."""
     action = _CAN.get(slot["state"])
     starts = bool(settings.autostart_sha256) and slot["name"] in settings.bench_ports
     return action if action == STOP or starts else None

@@ -1,5 +1,5 @@
-"""Queues: several suites for one drive, one after the other. Written by who carries them out: the
-agent, or a command in a terminal, its `owner`.
+"""Queues: several suites for one drive, one after the other. Written by the process that runs
+them: the agent, or a command in a terminal, its `owner`.
 
 A queue's number is that of the request which asked for it, so that the page can name it before the
 agent has taken it.
@@ -15,12 +15,12 @@ from typing import Any
 from benchstick.errors import BadInput
 from benchstick.plan.request import OWN
 from benchstick.plan.run_queue import entries_of
-from benchstick.store import locks, records
+from benchstick.store import agent_requests, locks, run_reader, run_results
 from benchstick.store.database import has_table, transaction, utc_now
 
 SCHEMA = "benchstick/queue/1"
-NO_COMMAND = "the command that carried it out has ended"
-NO_AGENT = "the agent ended; what waited was not started, and does not start by itself"
+NO_COMMAND = "the command that ran it has ended"
+NO_AGENT = "the agent ended; waiting runs were not started and will not start automatically"
 
 
 def begin(db: sqlite3.Connection, number: int, drive_key: str, count: int) -> None:
@@ -37,10 +37,10 @@ def begin(db: sqlite3.Connection, number: int, drive_key: str, count: int) -> No
 
 
 def begin_own(db: sqlite3.Connection, body: Mapping[str, Any], owner: str) -> int:
-    """Open a queue that the process with the lock `owner` carries out itself; its number. The
-    request that it is kept as is answered with it: the agent does not see it."""
+    """Open a queue that the process with the lock `owner` runs itself; its number. The
+    request that stores it is answered at once: the agent does not see it."""
     with transaction(db):
-        number = records.add_request(db, "run", body)
+        number = agent_requests.add_request(db, "run", body)
         db.execute(
             "INSERT INTO answers (request, state, utc) VALUES (?, 'taken', ?)", (number, utc_now())
         )
@@ -56,7 +56,7 @@ def begin_own(db: sqlite3.Connection, body: Mapping[str, Any], owner: str) -> in
 
 
 def owner_of(row: sqlite3.Row) -> str | None:
-    """The lock of the command that carries a queue out; None: the agent does."""
+    """The lock of the command that runs a queue; None: the agent does."""
     # A store that is only read may be of an older program.
     return row["owner"] if "owner" in row.keys() else None  # noqa: SIM118 - no mapping
 
@@ -87,12 +87,12 @@ def entry_starts(db: sqlite3.Connection, number: int, place: int) -> None:
 
 
 def entry_runs(db: sqlite3.Connection, number: int, place: int, run: int) -> None:
-    """The entry's run has begun."""
+    """The entry's run has started."""
     _entry(db, number, place, "run = ?", run)
 
 
 def entry_refused(db: sqlite3.Connection, number: int, place: int, why: str) -> None:
-    """No run of the entry will begin."""
+    """No run of the entry will start."""
     _entry(db, number, place, "state = 'refused', why = ?", why)
 
 
@@ -105,7 +105,7 @@ def _entry(db: sqlite3.Connection, number: int, place: int, change: str, *values
 
 
 def take_out(db: sqlite3.Connection, number: int, place: int) -> None:
-    """Take an entry out of an open queue. BadInput when it does not wait."""
+    """Remove a waiting entry from an open queue. BadInput when it does not wait."""
     with transaction(db):
         changed = db.execute(
             "UPDATE queue_entries SET state = 'taken_out' WHERE queue = ? AND place = ?"
@@ -117,7 +117,7 @@ def take_out(db: sqlite3.Connection, number: int, place: int) -> None:
 
 
 def end(db: sqlite3.Connection, number: int, state: str, why: str | None = None) -> None:
-    """Close the queue; what still waits is told as not started."""
+    """Close the queue; its waiting entries become `not_started`."""
     with transaction(db):
         db.execute(
             "UPDATE queue_entries SET state = 'not_started' WHERE queue = ? AND state = 'waiting'",
@@ -125,7 +125,7 @@ def end(db: sqlite3.Connection, number: int, state: str, why: str | None = None)
         )
         db.execute(
             "UPDATE queues SET state = ?, why = ?, ended_utc = ? WHERE number = ?",
-            (state, records.storable(why), utc_now(), number),
+            (state, run_results.storable(why), utc_now(), number),
         )
 
 
@@ -140,7 +140,7 @@ def started(db: sqlite3.Connection, number: int) -> sqlite3.Row | None:
 
 
 def open_queues(db: sqlite3.Connection) -> list[sqlite3.Row]:
-    """The queues that are not closed, oldest first, whoever carries them out."""
+    """The queues that are not closed, oldest first, whichever process runs them."""
     if not has_table(db, "queues"):
         return []
     return db.execute("SELECT * FROM queues WHERE state = 'open' ORDER BY number").fetchall()
@@ -179,7 +179,7 @@ def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
     """The `benchstick/queue/1` document; None when request `number` is not for a queue.
 
     `state` is waiting until the agent took it, then open, done, stopped or cancelled; refused when
-    nothing of it was begun. An entry that has a run has that run's state.
+    none of its runs started. An entry that has a run has that run's state.
     """
     row = db.execute(
         "SELECT requests.body_json, requests.created_utc, answers.state, answers.answer_json"
@@ -236,8 +236,8 @@ def _entries(
         entry_state = "waiting" if row is None else str(row["state"])
         run, why, code = (None, None, None) if row is None else (row["run"], row["why"], None)
         if run is not None:
-            run_row = records.find_run(db, run)
-            entry_state = records.shown_state(db, run_row)
+            run_row = run_reader.find_run(db, run)
+            entry_state = run_reader.shown_state(db, run_row)
             why, code = run_row["why"], run_row["exit_code"]
         elif entry_state == "started":
             entry_state = "starting"

@@ -1,5 +1,5 @@
-"""Recipes that were uploaded in the page. Written by the web process; nobody believes them: who
-carries one out reads it anew."""
+"""Recipes that were uploaded in the page. Written by the web process and not trusted: a
+test parses its recipe again."""
 
 from __future__ import annotations
 

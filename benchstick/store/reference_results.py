@@ -1,4 +1,4 @@
-"""Reference figures in the store: figures of drives that were not measured here."""
+"""Reference results in the store: results of drives that were not measured here."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from benchstick.suites.reference_results import Reference
 
 
 def add(db: sqlite3.Connection, references: Sequence[Reference]) -> int:
-    """Keep reference figures, all or none; one of the same drive, figure and source is replaced.
-    The number kept. Allowed to the web process."""
+    """Store reference results, all or none; one of the same drive, name and source is replaced.
+    Returns their number. Allowed to the web process."""
     with transaction(db):
         for item in references:
             db.execute(
@@ -31,7 +31,7 @@ def add(db: sqlite3.Connection, references: Sequence[Reference]) -> int:
 
 
 def list_references(db: sqlite3.Connection, suite: str | None = None) -> list[dict[str, Any]]:
-    """The reference figures, of one suite or all, ordered by suite, figure and drive."""
+    """The reference results, of one suite or all, ordered by suite, name and drive."""
     if not has_table(db, "reference_figures"):
         return []
     rows = db.execute(
@@ -43,7 +43,7 @@ def list_references(db: sqlite3.Connection, suite: str | None = None) -> list[di
 
 
 def remove(db: sqlite3.Connection, numbers: Sequence[int]) -> None:
-    """Remove reference figures by id, all or none. BadInput for one that is not there. Allowed to
+    """Remove reference results by id, all or none. BadInput for one that is not there. Allowed to
     the web process."""
     with transaction(db):
         for number in numbers:
@@ -53,4 +53,4 @@ def remove(db: sqlite3.Connection, numbers: Sequence[int]) -> None:
                 and db.execute("DELETE FROM reference_figures WHERE id = ?", (number,)).rowcount
             )
             if not count:
-                raise BadInput(f"reference {number}: there is no such figure", field="id")
+                raise BadInput(f"reference {number}: there is no such result", field="id")

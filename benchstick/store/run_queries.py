@@ -11,7 +11,7 @@ from typing import Any
 from benchstick.analysis.run_timeline import PAUSE, POINTS, WAYS, Point, Session, every_of
 from benchstick.analysis.series import extremes
 from benchstick.errors import BadInput
-from benchstick.store import locks, records
+from benchstick.store import locks, run_results
 from benchstick.store.database import transaction, utc_now
 
 
@@ -22,7 +22,7 @@ def bench_id(db: sqlite3.Connection) -> str:
 
 
 def agent_runs() -> bool:
-    """Whether an agent runs on this bench; True where that cannot be told."""
+    """Whether an agent runs on this bench; True where that is unknown."""
     return locks.is_alive("agent")
 
 
@@ -52,7 +52,7 @@ def last_runs(db: sqlite3.Connection, count: int = 20) -> list[sqlite3.Row]:
     ).fetchall()
 
 
-# Taken out of the document by SQLite: a result has charts too, a hundred times as long.
+# SQLite extracts it: the document has charts too, a hundred times as long.
 _HEADLINE = (
     "CASE WHEN json_valid(result_json) AND json_type(result_json, '$.headline') = 'array'"
     " THEN json_extract(result_json, '$.headline') END AS headline_json"
@@ -123,7 +123,7 @@ def keys_of(db: sqlite3.Connection, name: str) -> list[str]:
     empty where none is known."""
     rows = db.execute(
         "SELECT identity FROM labels WHERE label = ?1 OR identity = ?1"
-        # A key begins with what the code is where no other drive has that (model.Identity.key);
+        # A key starts with the code where no other drive has the same (model.Identity.key);
         # `}` comes after `|`.
         " UNION SELECT drive_key FROM runs WHERE drive_key = ?1"
         " UNION SELECT drive_key FROM runs WHERE drive_key >= ?1 || '|' AND drive_key < ?1 || '}'"
@@ -171,7 +171,7 @@ def _last_temperature(db: sqlite3.Connection, drive_key: str) -> sqlite3.Row | N
 
 
 def steps_of(db: sqlite3.Connection, number: int, first: int = 0) -> list[sqlite3.Row]:
-    """The begun steps of a run from index `first` on, in order."""
+    """The started steps of a run from index `first` on, in order."""
     return db.execute(
         "SELECT idx, name, kind, state, why, t_start, t_end, artefacts FROM steps"
         " WHERE run = ? AND idx >= ? ORDER BY idx",
@@ -196,14 +196,14 @@ def events_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
 
 def samples_page(
     db: sqlite3.Connection, number: int, after: int, limit: int
-) -> list[records.Sample]:
+) -> list[run_results.Sample]:
     """At most `limit` samples with n > `after`, in order."""
     rows = db.execute(
         "SELECT n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
         " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n LIMIT ?",
         (number, after, limit),
     )
-    return [records.Sample(*row) for row in rows]
+    return [run_results.Sample(*row) for row in rows]
 
 
 def samples_count(db: sqlite3.Connection, number: int) -> int:
@@ -223,10 +223,10 @@ def has_traffic(db: sqlite3.Connection, number: int) -> bool:
 
 def samples_reduced(
     db: sqlite3.Connection, number: int, after: int, every: int, most: int
-) -> tuple[list[records.Sample], int]:
-    """Of the samples with n > `after`, of each `every` those with the least and the most of a
-    counter, in order; and the cursor to go on from. At most `most` are looked at, or 2 x
-    `every` where that is more."""
+) -> tuple[list[run_results.Sample], int]:
+    """Of the samples with n > `after`, of each `every` those with the minimum and maximum of a
+    counter, in order; and the next cursor. At most `most` are read, or 2 x `every` where that
+    is more."""
     most = max(most, 2 * every)
     rows = db.execute(
         "SELECT n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
@@ -236,7 +236,7 @@ def samples_reduced(
     if not rows:
         return [], after
     if len(rows) == most:
-        # The last part may go on: it is for the next time, whole.
+        # The last part may be incomplete: it is returned next time, as a whole.
         whole = [row for row in rows if row["n"] // every < rows[-1]["n"] // every]
         rows = whole or rows
     n, _, dt, _, read_bytes, write_bytes, _, reads, writes, _, _, inflight, _ = zip(
@@ -247,12 +247,12 @@ def samples_reduced(
         for counter in (read_bytes, write_bytes, reads, writes)
     ]
     indexes = extremes(n, [*rates, inflight], every)
-    return [records.Sample(*rows[at]) for at in indexes], n[-1]
+    return [run_results.Sample(*rows[at]) for at in indexes], n[-1]
 
 
-# A row for each ?2 samples of run ?1; ?3: the timed steps, a list as JSON. Each part is looked for
-# by itself: with GROUP BY all samples would be sorted, which takes half as long again. LIMIT -1
-# takes nothing away: with it each speed is reckoned once, and not again in each aggregate.
+# A row for each ?2 samples of run ?1; ?3: the timed steps, a list as JSON. Each part has a query of
+# its own: GROUP BY would sort all samples, which takes half as long again. LIMIT -1 removes no row:
+# with it each speed is computed once, and not again in each aggregate.
 _SESSION = """
 WITH RECURSIVE
   timed (step) AS MATERIALIZED (SELECT value FROM json_each(?3)),
@@ -330,10 +330,10 @@ def waiting_requests(db: sqlite3.Connection) -> list[sqlite3.Row]:
 def set_label(
     db: sqlite3.Connection, identity: str, label: str, others: Collection[str] = ()
 ) -> None:
-    """Give a drive the operator's label; an empty one takes it away.
+    """Give a drive the operator's label; an empty one removes it.
 
-    The label joins all identities that have it. BadInput when one of `others`, the drives that are
-    plugged in beside it, has it: those are two drives. Allowed to the web process.
+    The label combines all identities that have it. BadInput when one of `others`, the other drives
+    that are plugged in, has it: those are two drives. Allowed to the web process.
     """
     with transaction(db):
         rows = db.execute("SELECT identity FROM labels WHERE label = ?", (label,)).fetchall()
@@ -350,6 +350,6 @@ def set_label(
 
 
 def headline(row: sqlite3.Row) -> Sequence[dict[str, Any]]:
-    """The headline figures of a run's row, empty before there is a result."""
+    """The headline results of a run's row, empty before the run has any."""
     figures = json.loads(row["headline_json"] or "[]")
     return figures if isinstance(figures, list) else []

@@ -32,7 +32,7 @@ _SERIAL = re.compile(
     r"/dev/(tty[A-Za-z]+[0-9]+|hvc[0-9]+|pts/[0-9]+|serial/by-(id|path)/[A-Za-z0-9._:+-]+)",
     re.ASCII,
 )
-# A log of events where slots test by themselves, none elsewhere.
+# A log of events where tests start automatically in slots, none elsewhere.
 AUTO = "auto"
 # Between a recipe's name and the SHA-256 of its file.
 PIN = "@sha256:"
@@ -42,7 +42,7 @@ _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 class SettingsError(BadInput):
-    """An error in the settings file. `said` is the message without the place, `line` its line."""
+    """An error in the settings file. `reason` is the message without the place, `line` its line."""
 
     def __init__(
         self, where: str, line: int | None, message: str, *, field: str | None = None
@@ -50,12 +50,12 @@ class SettingsError(BadInput):
         place = where if line is None else f"{where}:{line}"
         super().__init__(f"{place}: {message}", field=field)
         self.line = line
-        self.said = message
+        self.reason = message
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting. `check` returns the value to use, or raises ValueError saying what is wanted.
+    """One setting. `check` returns the value to use, or raises ValueError with what is expected.
 
     `on_stick` is its default on the booted stick, None where that is the same.
     """
@@ -69,20 +69,20 @@ class Setting:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings in force.
+    """The settings in use.
 
-    `hosts` are further names under which the page may be asked for (lower case); `listen` is the
-    address and `port` the TCP port of the page; `pin` tells whether the page asks for a PIN when
-    it listens on more than loopback; `output_mib` bounds the tools' raw output kept of all runs;
-    `clock` is what the PC's own clock keeps, utc or local time; `ssh_keys` are public keys, as in
+    `hosts` are further names under which the page is reachable (lower case); `listen` is the
+    address and `port` the TCP port of the page; `pin` is whether the page asks for a PIN when it
+    listens on more than loopback; `output_mib` limits the stored raw output of all runs; `clock` is
+    the time of the PC's own clock, utc or local; `ssh_keys` are public keys, as in
     an authorized_keys file, that may log in to the booted stick; `ntp` are the time servers that
-    it asks, empty for those that the network names; `scanner` is the barcode scanner, by vendor
+    it uses, empty for those that the network names; `scanner` is the barcode scanner, by vendor
     and product (`0c2e:0b61`) or its name's pattern, empty for none, `scanner_layout` the country
     whose keyboard it emulates; `webhook` is the address that each verdict is posted to, empty for
     none, `webhook_secret` what signs it; `bench_ports` are the ports where recipes may erase and
-    start by themselves, by the names of the slots, `scan_prefixes` what a scan with each beginning
-    is; `per_controller` is how many drives of one controller recipes test at once;
-    `autostart` is the recipe that starts by itself in them, with the SHA-256 of its file
+    start automatically, by the names of the slots, `scan_prefixes` the kind of a scan by its
+    prefix; `per_controller` is how many drives of one controller recipes test at once;
+    `autostart` is the recipe that starts automatically in them, with the SHA-256 of its file
     (`NAME@sha256:HEX`), empty for none, after `countdown` seconds; `event_log` is the file that a
     line for each event is added to, `auto` for the one in the data folder where there are
     `bench_ports`, empty for none, `event_serial` the serial line that they are sent to, empty for
@@ -123,7 +123,7 @@ class Settings:
 def check_hosts(value: Any) -> tuple[str, ...]:
     """A list of host names, in lower case."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError('a list of host names is wanted, as ["bench.example"]')
+        raise ValueError('expected a list of host names, e.g. ["bench.example"]')
     names = tuple(item.lower().rstrip(".") for item in value)
     for entry, name in zip(value, names, strict=True):
         if not _HOST_NAME.fullmatch(name):
@@ -134,7 +134,7 @@ def check_hosts(value: Any) -> tuple[str, ...]:
 def check_listen(value: Any) -> str:
     """An IP address, or `localhost`."""
     if not isinstance(value, str):
-        raise ValueError('an address is wanted, as "127.0.0.1" or "0.0.0.0"')
+        raise ValueError('expected an address, e.g. "127.0.0.1" or "0.0.0.0"')
     if value == "localhost":
         return "127.0.0.1"
     try:
@@ -181,19 +181,19 @@ def check_clock(value: Any) -> str:
 def check_ssh_keys(value: Any) -> tuple[str, ...]:
     """Public keys, each as a line of an authorized_keys file without options."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError('a list of public keys is wanted, as ["ssh-ed25519 AAAA... name"]')
+        raise ValueError('expected a list of public keys, e.g. ["ssh-ed25519 AAAA... name"]')
     for number, item in enumerate(value, start=1):
         words = item.split()
         if not item.isprintable() or len(words) < 2 or words[0] not in _KEY_TYPES:
             raise ValueError(
-                f"key {number} is not a public key: wanted is one line that begins with one of "
+                f"key {number} is not a public key: expected one line that starts with one of "
                 f"{', '.join(_KEY_TYPES)}"
             )
         try:
             blob = base64.b64decode(words[1], validate=True)
         except binascii.Error:
             blob = b""
-        # RFC 4253, 6.6: the key begins with its type, after that text's length.
+        # RFC 4253, 6.6: the key starts with its type, after that text's length.
         name = words[0].encode()
         if blob[: 4 + len(name)] != len(name).to_bytes(4, "big") + name:
             raise ValueError(f"key {number} is cut or damaged: copy the whole .pub file's line")
@@ -218,7 +218,7 @@ def check_layout(value: Any) -> str:
 
 def check_webhook(value: Any) -> str:
     """Nothing, or an http or https address."""
-    hint = 'an address is wanted, as "http://qa.example/benchstick"'
+    hint = 'expected an address, e.g. "http://qa.example/benchstick"'
     if not isinstance(value, str):
         raise ValueError(hint)
     if not value:
@@ -236,13 +236,13 @@ def check_webhook(value: Any) -> str:
 def check_secret(value: Any) -> str:
     """Nothing, or a secret that is not guessed."""
     if not isinstance(value, str) or not value.isprintable() or 0 < len(value) < 16:
-        raise ValueError("a secret of 16 characters or more is wanted, or none")
+        raise ValueError("expected a secret of 16 characters or more, or none")
     return value
 
 
 def check_ports(value: Any) -> Mapping[str, tuple[str, ...]]:
     """Slots by name, each with its port or ports as `benchstick drives` gives them."""
-    hint = 'names with ports are wanted, as {"slot 1" = "2-1.3", "slot 2" = ["2-2", "ata3"]}'
+    hint = 'expected names with ports, e.g. {"slot 1" = "2-1.3", "slot 2" = ["2-2", "ata3"]}'
     if not isinstance(value, dict):
         raise ValueError(hint)
     slots = {}
@@ -270,7 +270,7 @@ def check_prefixes(value: Any) -> Mapping[str, str]:
         or not all(value)
         or not all(isinstance(kind, str) for kind in value.values())
     ):
-        raise ValueError('prefixes with kinds are wanted, as {"OP:" = "operator"}')
+        raise ValueError('expected prefixes with kinds, e.g. {"OP:" = "operator"}')
     for kind in value.values():
         if kind not in labels.KINDS:
             raise ValueError(f"{kind!r} is not one of {', '.join(labels.KINDS)}")
@@ -279,7 +279,7 @@ def check_prefixes(value: Any) -> Mapping[str, str]:
 
 def check_autostart(value: Any) -> str:
     """Nothing, or the name of a recipe with the SHA-256 of its file. The name alone is valid too:
-    then no test starts by itself, and the bench shows what to do."""
+    then no test starts automatically, and the bench shows what to do."""
     hint = (
         'is not a recipe with its SHA-256, as "incoming-usb-stick@sha256:..."; '
         "benchstick recipe show NAME --pin prints the line"
@@ -308,7 +308,7 @@ def check_countdown(value: Any) -> int:
 
 def check_event_log(value: Any) -> str:
     """`auto`, nothing, or a file: a path, or a name in the data folder."""
-    hint = 'a path is wanted, as "/var/log/qa.log", "auto" or ""'
+    hint = 'expected a path, e.g. "/var/log/qa.log", or "auto" or ""'
     if not isinstance(value, str) or not value.isprintable() or len(value) > 1000:
         raise ValueError(hint)
     if value and not value.startswith("/") and ("/" in value or value in (".", "..")):
@@ -339,9 +339,9 @@ SETTINGS = (
     Setting("webhook", "", check_webhook, "where each verdict is posted, by HTTP"),
     Setting("webhook_secret", "", check_secret, "signs what is posted there"),
     Setting("bench_ports", {}, check_ports, "ports where recipes may erase, by their slots' names"),
-    Setting("scan_prefixes", {}, check_prefixes, "what a scan is that begins so"),
+    Setting("scan_prefixes", {}, check_prefixes, "the kind of a scan by its prefix"),
     Setting("per_controller", 4, check_parallel, "drives of one controller tested at once"),
-    Setting("autostart", "", check_autostart, "the recipe that starts by itself, with its SHA-256"),
+    Setting("autostart", "", check_autostart, "recipe that starts automatically, with its SHA-256"),
     Setting("countdown", 10, check_countdown, "seconds before it does"),
     Setting("event_log", AUTO, check_event_log, "the file that gets a line for each event"),
     Setting("event_serial", "", check_serial, "the serial line that gets them too"),
@@ -363,9 +363,9 @@ def load(path: Path, *, on_stick: bool = False) -> Settings:
         return read("", str(path), on_stick=on_stick)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise SettingsError(str(path), None, f"{reason}; mend it or move it away") from None
+        raise SettingsError(str(path), None, f"{reason}; repair it or move it away") from None
     if len(raw) > _MOST_BYTES:
-        raise SettingsError(str(path), None, f"larger than {_MOST_BYTES >> 10} KiB; mend it")
+        raise SettingsError(str(path), None, f"larger than {_MOST_BYTES >> 10} KiB; shorten it")
     return read(text, str(path), on_stick=on_stick)
 
 
@@ -374,7 +374,7 @@ def read(text: str, where: str, *, on_stick: bool = False) -> Settings:
     try:
         document = toml_positions.parse(text)
     except NotToml as error:
-        raise SettingsError(where, error.line, error.said) from None
+        raise SettingsError(where, error.line, error.message) from None
     settings = {setting.name: setting for setting in SETTINGS}
     for name in document:
         if name not in settings and name not in _REMOVED:

@@ -1,4 +1,4 @@
-"""Model sheets in the store, and what their claims look like beside measured figures."""
+"""Spec sheets in the store, and their claims compared with measured results."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def sheet_of(db: sqlite3.Connection, drive: Mapping[str, Any]) -> Sheet | None:
 
 
 def describe_sheet(sheet: Sheet, drive: Mapping[str, Any], claims: Sequence[Any]) -> dict[str, Any]:
-    """A sheet beside a drive: itself, its price per GB, its claims beside figures."""
+    """A sheet for a drive: itself, its price per GB, its claims compared with results."""
     capacity = drive["identity"].get("capacity")
     return {
         "sheet": sheet.to_json(),
@@ -63,9 +63,9 @@ def describe_sheet(sheet: Sheet, drive: Mapping[str, Any], claims: Sequence[Any]
 
 
 def beside_drive(db: sqlite3.Connection, drive: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The sheet of a drive with its claims beside the figures of the drive's last complete run of
-    each suite, under any identity that its label joins; `run` with each claim. None where no sheet
-    fits."""
+    """The sheet of a drive, its claims compared with the results of the drive's last complete run
+    of each suite, under any identity that its label combines; `run` with each claim. None where no
+    sheet fits."""
     sheet = sheet_of(db, drive)
     if sheet is None:
         return None

@@ -1,4 +1,4 @@
-"""Verdicts in the store: what a recipe said of a drive, and the runs that it rests on."""
+"""Verdicts in the store: a recipe's verdict on a drive, and the runs that it uses."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def find(db: sqlite3.Connection, number: int) -> dict[str, Any]:
 
 
 def file_name(verdict: Mapping[str, Any]) -> str:
-    """What files of a verdict are called, without their end: `verdict-7-A-17`, with the asset tag,
-    which somebody who looks for a drive's file has."""
+    """The name of a verdict's files, without suffix: `verdict-7-A-17`, with the asset tag, by which
+    users look for a drive's file."""
     asset = str(verdict["labels"].get("asset") or "")
     tag = re.sub(r"[^A-Za-z0-9._]+", "-", asset).strip("-.")[:60]
     return f"verdict-{verdict['number']}{f'-{tag}' if tag else ''}"
 
 
 def of_run(db: sqlite3.Connection, run: int) -> list[int]:
-    """The numbers of the verdicts that rest on a run."""
+    """The numbers of the verdicts that use a run."""
     if not has_table(db, "verdict_runs"):
         return []
     rows = db.execute("SELECT verdict FROM verdict_runs WHERE run = ? ORDER BY verdict", (run,))
@@ -64,8 +64,8 @@ def of_run(db: sqlite3.Connection, run: int) -> list[int]:
 
 
 def all_of_run(db: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
-    """The documents of the verdicts that rest on a run: the bench's own with their `number`; of an
-    imported run those that came with it, whose `number` is None and whose `imported` tells the
+    """The documents of the verdicts that use a run: the bench's own with their `number`; of an
+    imported run those that came with it, whose `number` is None and whose `imported` has the
     `bench` that gave them and their `number` there."""
     own = [find(db, number) for number in of_run(db, run)]
     return own + [{**item, "number": None} for item in imported_runs.verdicts_of(db, run)]
@@ -90,7 +90,7 @@ def list_verdicts(
 def documents(
     db: sqlite3.Connection, limit: int = 100, *, word: str | None = None, before: int = 1 << 62
 ) -> list[dict[str, Any]]:
-    """The verdicts that `listed` gives, whole: `benchstick/verdict/1` with their `number`."""
+    """The verdicts of `list_verdicts`, whole: `benchstick/verdict/1` with their `number`."""
     rows = _last(db, "verdict_json", limit, word, before)
     return [{**json.loads(row["verdict_json"]), "number": row["number"]} for row in rows]
 

@@ -1,4 +1,4 @@
-"""What waits to be posted to the webhook: kept in the store until its receiver has taken it."""
+"""Messages for the webhook: they stay in the store until its receiver accepts them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from benchstick.store.database import has_table, transaction, utc_now
 
-# Those that were delivered are kept for the page, the last ones.
-KEPT = 100
+# The last delivered ones stay, for the page.
+MAX_SENT = 100
 
 
 @dataclass(frozen=True)
 class Letter:
-    """One body to be posted. `tries` is how often that was tried before."""
+    """One body to be posted. `tries` counts the earlier attempts."""
 
     id: int
     key: str
@@ -23,8 +23,8 @@ class Letter:
 
 
 def put(db: sqlite3.Connection, key: str, body: str) -> None:
-    """Keep JSON text `body` for the webhook. The same `key` again changes nothing. Within the
-    caller's transaction, where there is one: what is told and what is recorded are one."""
+    """Add JSON text `body` for the webhook. The same `key` again changes nothing. Runs in the
+    caller's transaction if there is one, so that a verdict and its message are stored together."""
     sql = "INSERT OR IGNORE INTO outbox (key, body, created_utc) VALUES (?, ?, ?)"
     if db.in_transaction:
         db.execute(sql, (key, body, utc_now()))
@@ -34,8 +34,8 @@ def put(db: sqlite3.Connection, key: str, body: str) -> None:
 
 
 def waiting(db: sqlite3.Connection, most: int = 100) -> list[Letter]:
-    """What waits, the oldest first; but those that were refused again and again come after those
-    that were not: a few that are never taken keep no others back."""
+    """The pending messages, the oldest first; those that were refused repeatedly come last, so that
+    they do not block others."""
     rows = db.execute(
         "SELECT id, key, body, tries FROM outbox WHERE delivered_utc IS NULL"
         " ORDER BY tries / 5, id LIMIT ?",
@@ -45,7 +45,7 @@ def waiting(db: sqlite3.Connection, most: int = 100) -> list[Letter]:
 
 
 def delivered(db: sqlite3.Connection, letter: Letter) -> None:
-    """The receiver has taken it."""
+    """The receiver has accepted it."""
     with transaction(db):
         db.execute(
             "UPDATE outbox SET delivered_utc = ?, tried_utc = ?, tries = tries + 1, why = NULL"
@@ -55,12 +55,12 @@ def delivered(db: sqlite3.Connection, letter: Letter) -> None:
         db.execute(
             "DELETE FROM outbox WHERE delivered_utc IS NOT NULL AND id NOT IN (SELECT id FROM"
             " outbox WHERE delivered_utc IS NOT NULL ORDER BY id DESC LIMIT ?)",
-            (KEPT,),
+            (MAX_SENT,),
         )
 
 
 def failed(db: sqlite3.Connection, letter: Letter, why: str) -> None:
-    """The receiver has not taken it; it waits on."""
+    """The receiver has not accepted it; it stays pending."""
     with transaction(db):
         db.execute(
             "UPDATE outbox SET tried_utc = ?, tries = tries + 1, why = ? WHERE id = ?",
@@ -69,13 +69,13 @@ def failed(db: sqlite3.Connection, letter: Letter, why: str) -> None:
 
 
 def list_letters(db: sqlite3.Connection) -> dict[str, Any]:
-    """How many wait, and the last ones with what became of them, newest first."""
+    """How many are pending, and the last ones with their outcome, newest first."""
     if not has_table(db, "outbox"):
         return {"waiting": 0, "letters": []}
     count = db.execute("SELECT count(*) FROM outbox WHERE delivered_utc IS NULL").fetchone()[0]
     rows = db.execute(
         "SELECT id, key, created_utc, tries, tried_utc, why, delivered_utc, length(body) AS size"
         " FROM outbox ORDER BY id DESC LIMIT ?",
-        (KEPT,),
+        (MAX_SENT,),
     )
     return {"waiting": int(count), "letters": [dict(row) for row in rows]}

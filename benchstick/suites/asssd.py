@@ -43,14 +43,14 @@ from benchstick.suites.asssd_result import (
     THREADS64,
     share_name,
 )
-from benchstick.suites.interface import Asked, FigureJson, Result, assumed_speed
+from benchstick.suites.interface import FigureJson, PlanRequest, Result, assumed_speed
 from benchstick.suites.single_pass import FILE_SHARE, read_modify_write
 
 PARTS = ("benchmark", "compression", "copy")
 FILES, FILE_SIZE = 64, 16 * MIB
 # Acc.time has no amount to move once: with time=0 it takes as long as it does by default.
 TIME = 10
-# I/Os a second to reckon with before anything is measured; for estimates of duration only.
+# I/Os a second assumed before anything is measured; for estimates of duration only.
 _IOPS, _IOPS_64 = 5_000, 50_000
 # Bytes a second at which sets are made and compared, for estimates only.
 _SOURCE_SPEED = 400e6
@@ -68,13 +68,13 @@ class AsSsd:
     targets: tuple[str, ...] = ("file", "block")
     takes_scale = True
     params: tuple[Param, ...] = (
-        text("parts", ",".join(PARTS), f"what to do, comma between: {', '.join(PARTS)}"),
+        text("parts", ",".join(PARTS), f"what to do, comma-separated: {', '.join(PARTS)}"),
         size("size", 64 * MIB, 64 * GIB, GIB, "the test file; AS SSD offers 1, 3, 5 and 10 GB"),
         whole("time", 0, 600, TIME, "seconds of each random test; 0: as many I/Os as fill a file"),
         whole("interval", 0, 600, 0, "idle seconds before each test"),
     )
 
-    def plan(self, request: Asked) -> Plan:
+    def plan(self, request: PlanRequest) -> Plan:
         """Prepare; the tests; the compression curve; each set laid, copied, compared, removed."""
         wish = _Wish.of(request)
         _check_room(request, wish)
@@ -110,7 +110,7 @@ class _Wish:
     flag: str | None
 
     @staticmethod
-    def of(request: Asked) -> _Wish:
+    def of(request: PlanRequest) -> _Wish:
         params = request.params
         parts = tuple(word.strip() for word in str(params["parts"]).split(",") if word.strip())
         for part in parts:
@@ -142,8 +142,8 @@ class _Wish:
 
 
 def small_write(drive: Mapping[str, Any]) -> tuple[int, str | None]:
-    """Bytes of a write of the access time, 512 where the drive takes that; and what its figure
-    must say of itself."""
+    """Bytes of a write of the access time, 512 where the drive takes that; and the note of its
+    result."""
 
     def fact(name: str, default: int) -> int:
         return int((drive.get(name) or {}).get("value") or default)
@@ -154,7 +154,7 @@ def small_write(drive: Mapping[str, Any]) -> tuple[int, str | None]:
     return 512, read_modify_write(512, fact("physical_sector", logical))
 
 
-def _check_room(request: Asked, wish: _Wish) -> None:
+def _check_room(request: PlanRequest, wish: _Wish) -> None:
     capacity = int(request.drive["identity"]["capacity"])
     has = f"the drive ({size_text(capacity)})"
     if request.target == "block":
@@ -181,7 +181,7 @@ def _check_room(request: Asked, wish: _Wish) -> None:
 
 
 def _describe(item: FileSet) -> dict[str, Any]:
-    """What stands beside the figures of a set."""
+    """Test conditions of a set, shown with its results."""
     return {
         "name": item.name,
         "bytes": item.bytes,
@@ -193,11 +193,11 @@ def _describe(item: FileSet) -> dict[str, Any]:
     }
 
 
-def _notes(request: Asked, wish: _Wish) -> Iterator[str]:
-    yield "AS SSD-style: made with fio, not comparable digit by digit with Windows"
+def _notes(request: PlanRequest, wish: _Wish) -> Iterator[str]:
+    yield "AS SSD-style: made with fio, not directly comparable with AS SSD on Windows"
     if "benchmark" in wish.parts:
         if wish.size < GIB:
-            yield "a test file below 1 GiB, AS SSD's smallest: caches count for more"
+            yield "a test file below 1 GiB, AS SSD's smallest: caches have more effect"
         if wish.time:
             yield f"each random test lasts {wish.time} s; AS SSD moves a fixed amount"
         if request.target == "file":
@@ -207,13 +207,13 @@ def _notes(request: Asked, wish: _Wish) -> Iterator[str]:
     if wish.sets:
         yield "the copied files are our choice in number and size: AS SSD's are not published"
         if wish.scale < 1:
-            yield "scaled file sets: not comparable with full ones (caches count for more)"
+            yield "reduced file sets: not comparable with full ones (caches have more effect)"
 
 
 # --- the steps -----------------------------------------------------------------------------
 
 
-def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
+def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     raw = request.target == "block"
     formats = not raw and request.fs != "keep"
     uses_fio = any(part in wish.parts for part in ("benchmark", "compression"))
@@ -238,7 +238,7 @@ def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
     yield Idle(name="idle at the end", seconds=0, temperature=True)
 
 
-def _layout(request: Asked, name: str, count: int, files: int) -> Fio:
+def _layout(request: PlanRequest, name: str, count: int, files: int) -> Fio:
     return Fio(
         name=name,
         seconds=count * files / assumed_speed(request.drive),
@@ -257,7 +257,7 @@ def _layout(request: Asked, name: str, count: int, files: int) -> Fio:
     )
 
 
-def _benchmark(request: Asked, wish: _Wish) -> Iterator[Step]:
+def _benchmark(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     """Each test written and then read, as AS SSD does; the access times read first."""
     speed = assumed_speed(request.drive)
     few, many = min(speed, _IOPS * 4096.0), min(speed, _IOPS_64 * 4096.0)
@@ -286,7 +286,7 @@ def _benchmark(request: Asked, wish: _Wish) -> Iterator[Step]:
 
 
 def _random(
-    request: Asked,
+    request: PlanRequest,
     wish: _Wish,
     test: str,
     way: str,
@@ -321,7 +321,7 @@ def _random(
 
 
 def _moved(
-    request: Asked, test: str, way: str, block: int, count: int, speed: float,
+    request: PlanRequest, test: str, way: str, block: int, count: int, speed: float,
     compress: int | None = None,
 ) -> Fio:  # fmt: skip
     """`count` bytes once, in order, one I/O at a time."""
@@ -343,7 +343,7 @@ def _moved(
     )
 
 
-def _compression(request: Asked, wish: _Wish) -> Iterator[Step]:
+def _compression(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     speed = assumed_speed(request.drive)
     yield Idle(name="idle before the compression curve", seconds=wish.interval, temperature=True)
     for share in SHARES:
@@ -352,7 +352,7 @@ def _compression(request: Asked, wish: _Wish) -> Iterator[Step]:
             yield _moved(request, label, way, MIB, wish.size, speed, share)
 
 
-def _copies(request: Asked, wish: _Wish) -> Iterator[Step]:
+def _copies(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     if not wish.sets:
         for name in COPY_NAMES:
             yield Skip(name=f"{name} copy", test=f"{name} copy", why=_NO_FILES)

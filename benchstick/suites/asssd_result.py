@@ -1,4 +1,4 @@
-"""What the AS SSD-style suite makes of its figures: the scores, the tables, the text, the curve."""
+"""The result of the AS SSD-style suite: the scores, the tables, the text, the curve."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def result(
     drive: Mapping[str, Any],
     small_flag: str | None,
 ) -> Result:
-    """The suite's result; `small_flag` is what the figure of the small writes must say."""
+    """The suite's result; `small_flag` is the note of the result of the small writes."""
     tests = list(_test_rows(figures, small_flag))
     points = _scores(tests)
     curve = list(_curve_rows(figures))
@@ -267,7 +267,7 @@ def _tables(
 def _test_table(
     tests: Sequence[Mapping[str, Any]], points: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """AS SSD's window: two columns of speeds, then the scores; beside them MB/s and IOPS."""
+    """AS SSD's window: two columns of speeds, then the scores; also MB/s and IOPS."""
     columns = ["test", "read", "write", "read MB/s", "write MB/s", "read IOPS", "write IOPS",
                "state"]  # fmt: skip
     rows = [

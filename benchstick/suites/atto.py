@@ -17,7 +17,7 @@ from benchstick.plan.params import Param, choice, flag, size, text, whole
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Skip, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, binary_text, parse_size, size_text
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import Asked, FigureJson, Result, assumed_speed
+from benchstick.suites.interface import FigureJson, PlanRequest, Result, assumed_speed
 from benchstick.suites.single_pass import (
     FILE_SHARE,
     cell,
@@ -37,7 +37,7 @@ LADDERS = {
 NAMES = {binary_text(count).replace(" ", ""): count for count in LADDERS["4"]}
 MOST_SIZES = 64
 WAYS = ("write", "read")
-# I/Os a second to reckon with before anything is measured; for estimates of duration only.
+# I/Os a second assumed before anything is measured; for estimates of duration only.
 _IOPS, _IOPS_BOT = 40_000, 8_000
 
 
@@ -55,7 +55,7 @@ class Atto:
         choice("version", ("4", "2"), "4", "I/O sizes of version 4 (to 64 MiB) or 2 (to 8 MiB)"),
         choice("from", tuple(NAMES), "512B", "the smallest I/O size"),
         choice("to", tuple(NAMES), "64MiB", "the largest I/O size"),
-        text("sizes", "", "instead: I/O sizes of your own, comma between, as 4KiB,64KiB"),
+        text("sizes", "", "instead: your own I/O sizes, comma-separated, as 4KiB,64KiB"),
         size("length", 64 * KIB, 32 * GIB, 256 * MIB, "bytes moved with each size, each way"),
         whole("depth", 1, 256, 4, "I/Os outstanding; 1 is what ATTO calls Neither"),
         choice("data", ("zero", "random"), "zero", "what is written"),
@@ -63,7 +63,7 @@ class Atto:
         flag("write_through", False, "each write is on the medium before it counts as done"),
     )
 
-    def plan(self, request: Asked) -> Plan:
+    def plan(self, request: PlanRequest) -> Plan:
         """Prepare, lay out the test area, then each size upwards: written, read."""
         wish = _Wish.of(request)
         _check_room(request, wish)
@@ -110,7 +110,7 @@ class _Wish:
     physical: int
 
     @staticmethod
-    def of(request: Asked) -> _Wish:
+    def of(request: PlanRequest) -> _Wish:
         params = request.params
         sizes = _own_sizes(params) if str(params["sizes"]).strip() else _ladder(params)
         logical = int(request.fact("logical_sector", LEAST))
@@ -195,7 +195,7 @@ def _own_sizes(params: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(sorted(sizes))
 
 
-def _check_room(request: Asked, wish: _Wish) -> None:
+def _check_room(request: PlanRequest, wish: _Wish) -> None:
     capacity = int(request.drive["identity"]["capacity"])
     if request.target == "block" and wish.length > capacity:
         raise BadInput(
@@ -210,13 +210,13 @@ def _check_room(request: Asked, wish: _Wish) -> None:
 
 
 def _notes(wish: _Wish) -> Iterator[str]:
-    yield "ATTO-style: made with fio, not comparable digit by digit with Windows"
+    yield "ATTO-style: made with fio, not directly comparable with ATTO on Windows"
     if wish.data == "zero":
         yield "zeros are written: a drive that compresses or deduplicates is faster than with files"
     if wish.time:
         yield (
-            f"each size is moved for {wish.time} s, over the length again and again, where ATTO "
-            "moves the length once"
+            f"each size is moved for {wish.time} s, over the length repeatedly; ATTO moves the "
+            "length once"
         )
     elif uneven := [block for block in wish.sizes if wish.length % block]:
         names = ", ".join(binary_text(block) for block in uneven)
@@ -230,7 +230,7 @@ def _notes(wish: _Wish) -> Iterator[str]:
         yield f"writes of {names}: {read_modify_write(below[0], wish.physical)}"
 
 
-def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
+def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     raw = request.target == "block"
     formats = not raw and request.fs != "keep"
     yield Prepare(
@@ -267,7 +267,7 @@ def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
     yield Idle(name="idle at the end", seconds=0, temperature=True)
 
 
-def _test(request: Asked, wish: _Wish, block: int, way: str) -> Step:
+def _test(request: PlanRequest, wish: _Wish, block: int, way: str) -> Step:
     label = f"{binary_text(block)} {way}"
     why = wish.impossible(block)
     if why:
@@ -297,7 +297,7 @@ def _test(request: Asked, wish: _Wish, block: int, way: str) -> Step:
 def _rows(
     plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """One row an I/O size that was begun, in the order of the plan."""
+    """One row for each I/O size that was started, in the order of the plan."""
     physical = int((drive.get("physical_sector") or {}).get("value") or LEAST)
     labels = [step.test for step in plan.steps if isinstance(step, Fio | Skip)]
     for name in dict.fromkeys(label.rpartition(" ")[0] for label in labels if label != "layout"):

@@ -1,8 +1,8 @@
-"""What the suites that write to the raw drive share: its span, its state, filling and writing it.
+"""Shared by the suites that write to the raw drive: its span, its state, filling and writing it.
 
-Source: docs/methods/pts.md, docs/methods/consistency.md.
-Preconditioning is writing the span in order in 128 KiB pieces,
-twice, then at random; how deep the queue is meanwhile is not stated there and is 32 here.
+Source: docs/methods/pts.md, docs/methods/consistency.md. Preconditioning is writing the span in
+order in 128 KiB pieces, twice, then at random. The queue depth of that is not stated there and is
+32 here.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from benchstick.errors import BadInput
 from benchstick.plan.quantity import SPEED, quantity_of
 from benchstick.plan.steps import Fio
 from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
-from benchstick.suites.interface import Asked, FigureJson, assumed_speed
+from benchstick.suites.interface import FigureJson, PlanRequest, assumed_speed
 from benchstick.suites.single_pass import digits, state_text
 
 FILL_BLOCK = 128 * KIB
 FILL_DEPTH = 32
-# What is told of a drive that the suite itself has not written yet.
+# The state of a drive that the suite itself has not written yet.
 NOT_MADE = "not preconditioned"
 # A smaller span is answered from the drive's own RAM.
 LEAST_SPAN = 16 * MIB
@@ -53,8 +53,8 @@ def whole_blocks(span: int, block: int, field: str) -> int:
     return whole_span
 
 
-def capacity(request: Asked) -> int:
-    """Bytes of the drive; 0 of one that tells none."""
+def capacity(request: PlanRequest) -> int:
+    """Bytes of the drive; 0 where it reports none."""
     return int(request.drive["identity"]["capacity"] or 0)
 
 
@@ -66,7 +66,7 @@ def device_depth(drive: Mapping[str, Any]) -> int | None:
 
 
 def filled_text(passes: int, span: int, of: int) -> str:
-    """What the filling makes of the drive's state."""
+    """The state of the drive after the filling."""
     share = 100 * span / of
     return (
         f"filled {passes} times in this run, in order in {binary_text(FILL_BLOCK)} pieces, "
@@ -75,18 +75,18 @@ def filled_text(passes: int, span: int, of: int) -> str:
 
 
 def random_rate(drive: Mapping[str, Any], block: int, depth: int) -> float:
-    """Bytes a second to reckon with at random, before anything is measured; for estimates only."""
+    """Bytes a second assumed for random I/O before anything is measured; for estimates only."""
     fastest = assumed_speed(drive)
     rotational = (drive.get("rotational") or {}).get("value")
-    # The practice drive says of itself what the disk below it is.
+    # The practice drive reports what the disk below it is.
     if rotational and (drive.get("transport") or {}).get("value") != "virtual":
         return min(fastest, float(_DISK_REQUESTS * block))
     return min(fastest, _ONE_AT_A_TIME * depth * max(1.0, block / (4 * KIB)))
 
 
-def fills(request: Asked, span: int, passes: int) -> Iterator[Fio]:
-    """Write the span in order, `passes` times. Each is a figure of its own, of a drive that has
-    been filled so often before."""
+def fills(request: PlanRequest, span: int, passes: int) -> Iterator[Fio]:
+    """Write the span in order, `passes` times. Each pass is a separate result, of a drive that was
+    filled once less."""
     for number in range(1, passes + 1):
         yield Fio(
             name=f"{FILL}, pass {number}",
@@ -101,12 +101,14 @@ def fills(request: Asked, span: int, passes: int) -> Iterator[Fio]:
             size=span,
             runtime=None,
             pass_no=number,
-            made=filled_text(number - 1, span, capacity(request)) if number > 1 else NOT_MADE,
+            drive_state=(
+                filled_text(number - 1, span, capacity(request)) if number > 1 else NOT_MADE
+            ),
         )
 
 
 def timed(
-    request: Asked,
+    request: PlanRequest,
     *,
     test: str,
     direction: str,
@@ -137,12 +139,12 @@ def timed(
         pass_no=1,
         mix=mix if direction == "mix" else None,
         series=series,
-        made=state,
+        drive_state=state,
     )
 
 
 def soak_text(block: int, depth: int, seconds: int) -> str:
-    """What random writing makes of the drive's state."""
+    """The state of the drive after random writing."""
     return (
         f"then written at random in {binary_text(block)} pieces at QD{depth} "
         f"for {duration_text(seconds)}"
@@ -183,5 +185,5 @@ def table_text(table: Mapping[str, Any]) -> str:
 
 
 def round_value(value: float, unit: str) -> float:
-    """A value for a headline: nobody reads a fraction of a request."""
+    """A value for a headline, without fractions of a request."""
     return round(value) if unit == "IOPS" else value

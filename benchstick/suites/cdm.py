@@ -4,7 +4,7 @@ Source: CrystalDiskMark 9.0.1's own code (docs/methods/cdm.md): presets, profile
 order (all reads, all writes, all mixes), one discarded preparing pass a test, passes without a
 pause between them, an interval between tests, MB/s as the best pass and latency as the lowest of
 the passes' means. Ours: fio instead of DiskSpd, new random data for every block instead of one
-buffer repeated, and the mean and spread of the passes beside the best.
+buffer repeated, and the mean and spread of the passes in addition to the best.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from benchstick.plan.quantity import IOPS, LATENCY, SPEED, Quantity, key_of
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, binary_text
 from benchstick.suites.interface import (
-    Asked,
     FigureJson,
+    PlanRequest,
     Result,
     assumed_speed,
     link_text,
@@ -120,7 +120,7 @@ class Cdm:
         flag("latency_log", False, "keep each second's mean and maximum latency (fio 3.38)"),
     )
 
-    def plan(self, request: Asked) -> Plan:
+    def plan(self, request: PlanRequest) -> Plan:
         """Prepare, lay out the file, then for each direction each test with its passes."""
         wish = _Wish.of(request)
         if request.target == "block" and wish.size > request.drive["identity"]["capacity"]:
@@ -175,7 +175,7 @@ class _Wish:
     preset: str
 
     @staticmethod
-    def of(request: Asked) -> _Wish:
+    def of(request: PlanRequest) -> _Wish:
         params = request.params
         preset = PRESETS[str(params["preset"])]
         mix = None if params["mix"] == "no" else int(params["mix"])
@@ -198,8 +198,11 @@ class _Wish:
             preset=str(params["preset"]),
         )
 
-    def notes(self, request: Asked) -> tuple[str, ...]:
-        notes = ["CrystalDiskMark-style: made with fio, not comparable digit by digit with Windows"]
+    def notes(self, request: PlanRequest) -> tuple[str, ...]:
+        notes = [
+            "CrystalDiskMark-style: made with fio, not directly comparable with CrystalDiskMark on "
+            "Windows"
+        ]
         if self.preset == "cdm3":
             notes.append("CrystalDiskMark 3 moved a fixed size a pass; here each pass is timed")
         if request.target == "block" and self.directions == ("read",):
@@ -207,7 +210,7 @@ class _Wish:
         return tuple(notes)
 
 
-def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
+def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     read_only = request.target == "block" and wish.directions == ("read",)
     formats = request.target == "file" and request.fs != "keep"
     yield Prepare(
@@ -245,7 +248,7 @@ def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
 
 
 def _pass(
-    request: Asked, wish: _Wish, test: Test, direction: str, number: int, speed: float
+    request: PlanRequest, wish: _Wish, test: Test, direction: str, number: int, speed: float
 ) -> Fio:
     label = f"{test.name} {direction}"
     moved = int(wish.time * (min(speed, 20e6 * test.queue) if test.random else speed))

@@ -1,4 +1,4 @@
-"""The charts of a result document: one format for all suites. `suites.base.Result` describes it."""
+"""The charts of a result document, one format for all suites: see `suites.interface.Result`."""
 
 from __future__ import annotations
 

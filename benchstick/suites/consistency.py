@@ -4,7 +4,7 @@ Source: AnandTech's performance consistency and the MX100 512 GB review, as coll
 docs/methods/consistency.md: all LBAs filled in order, then 2000 s of 4 KiB random writes at QD32,
 IOPS and latency by second; the same with spare area by a limited LBA range, over 75 % of the LBAs,
 and with 128 KiB without preconditioning. Ours: that the random writes stay in the span that was
-filled, the raw NAND that is assumed where it is not told, and the time until half.
+filled, the raw NAND that is assumed where it is not stated, and the time until half.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, size_text
 from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart
-from benchstick.suites.interface import Asked, FigureJson, Result
+from benchstick.suites.interface import FigureJson, PlanRequest, Result
 from benchstick.suites.per_second import CONSISTENCY, STEADY_PART, BySecond
 from benchstick.suites.single_pass import digits
 
@@ -53,7 +53,7 @@ class Consistency:
         *precondition.PARAMS,
     )  # fmt: skip
 
-    def plan(self, request: Asked) -> Plan:
+    def plan(self, request: PlanRequest) -> Plan:
         """Purge and take the raw drive, fill the span, then write at random."""
         wish, start = _Wish.of(request), precondition.beginning(request)
         return Plan(
@@ -64,11 +64,11 @@ class Consistency:
             drive_code=str(request.drive["code"]),
             steps=unique_names((*start.steps, *_steps(request, wish))),
             notes=(*start.notes, *wish.notes(request, start)),
-            states=(start.state, wish.made),
+            states=(start.state, wish.state_text),
         )
 
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
-        """The derived figures, and the series of the three charts."""
+        """The derived results, and the series of the three charts."""
         step = next(step for step in plan.steps if isinstance(step, Fio) and step.series)
         by_second = BySecond.of(step, figures)
         overall = list(by_second.figures())
@@ -102,7 +102,7 @@ class _Wish:
     nand: int | None
 
     @staticmethod
-    def of(request: Asked) -> _Wish:
+    def of(request: PlanRequest) -> _Wish:
         params = request.params
         preset_block, preset_fills = PRESETS[str(params["preset"])]
         block = int(params["block"]) or preset_block
@@ -131,16 +131,19 @@ class _Wish:
         return block_device.label_of(self.block, self.depth, "write")
 
     @property
-    def made(self) -> str:
-        """What the suite makes of the drive's state."""
+    def state_text(self) -> str:
+        """The state of the drive after the suite's own work."""
         if not self.fills:
             return block_device.NOT_MADE
         return block_device.filled_text(self.fills, self.span, self.capacity)
 
-    def notes(self, request: Asked, start: precondition.Beginning) -> Iterator[str]:
+    def notes(self, request: PlanRequest, start: precondition.Beginning) -> Iterator[str]:
         share = 100 * self.span / self.capacity
         if not start.fresh:
-            yield "not fresh before: what the drive held counts, above all beyond the span"
+            yield (
+                "the drive was not purged first: its existing data affects the result, most of all "
+                "beyond the span"
+            )
         if self.nand is not None:
             origin = "as given" if request.params["nand"] else "assumed: the next power of two GiB"
             yield (
@@ -151,7 +154,7 @@ class _Wish:
             yield f"filled and written within the first {share:.1f} % of the LBAs"
         depth = block_device.device_depth(request.drive)
         if waits_in_kernel(self.depth, depth):
-            yield f"QD{self.depth}: the drive takes {depth} requests, the others wait in the kernel"
+            yield f"QD{self.depth}: the drive takes {depth} requests, the rest wait in the kernel"
         if self.time <= LATE:
             yield f"{duration_text(self.time)} instead of 2000 s: there is no part from {LATE} s"
 
@@ -171,7 +174,7 @@ def _nand(user_nand: int, capacity: int) -> int:
     return nand
 
 
-def _limited(request: Asked, capacity: int, nand: int, spare: int) -> int:
+def _limited(request: PlanRequest, capacity: int, nand: int, spare: int) -> int:
     """Bytes of the LBA range that leaves `spare` % of the NAND unused."""
     if request.params["span"] != 100:
         raise BadInput("span: spare sets the range; give one of the two", field="span")
@@ -180,13 +183,13 @@ def _limited(request: Asked, capacity: int, nand: int, spare: int) -> int:
         has = 100 * (1 - capacity / nand)
         raise BadInput(
             f"spare: the drive itself leaves {has:.1f} % of {size_text(nand)} unused; "
-            "ask for more, or tell its nand",
+            "set a larger spare, or nand",
             field="spare",
         )
     return span
 
 
-def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
+def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     yield Prepare(
         name="prepare the target", seconds=1, destroys=True, target="block", fs=request.fs
     )

@@ -31,8 +31,8 @@ from benchstick.plan.steps import (
 )
 from benchstick.plan.units import MIB, size_text
 from benchstick.suites.interface import (
-    Asked,
     FigureJson,
+    PlanRequest,
     Result,
     assumed_speed,
     of_fewer,
@@ -44,7 +44,7 @@ BUILTIN = ("AV", "Home", "BR", "ISOs")
 LEAST_CAPACITY = 1 << 20
 # What a filesystem takes for itself, and slack so that a full drive is not what is measured.
 USABLE_SHARE = 0.95
-# Beyond the pages themselves: the tmpfs's book-keeping, and what the bench does meanwhile.
+# Beyond the pages themselves: the tmpfs's bookkeeping, and the bench's own work during the test.
 RAM_SHARE = 1.05
 # Bytes a second at which a source is made or checked, for estimates only.
 _SOURCE_SPEED = 600e6
@@ -61,7 +61,7 @@ class Das:
     targets: tuple[str, ...] = ("file",)
     takes_scale = True
     params: tuple[Param, ...] = (
-        text("sets", ",".join(BUILTIN), f"built-in sets, comma between: {', '.join(BUILTIN)}"),
+        text("sets", ",".join(BUILTIN), f"built-in sets, comma-separated: {', '.join(BUILTIN)}"),
         text("set", "", "instead: a folder of your own, or a manifest file of sizes and paths"),
         choice(
             "source",
@@ -75,7 +75,7 @@ class Das:
         size("block", 4096, 64 * MIB, MIB, "bytes of each read and write"),
     )
 
-    def plan(self, request: Asked) -> Plan:
+    def plan(self, request: PlanRequest) -> Plan:
         """Prepare; for each set: build, then passes of empty, write, idle, read, idle, verify."""
         sets = _chosen_sets(request)
         source = _source(request, sets)
@@ -105,7 +105,7 @@ class Das:
         )
 
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
-        """The mean of the passes for each set and direction, each pass beside it."""
+        """The mean of the passes for each set and direction, with each pass."""
         overall: list[dict[str, Any]] = []
         rows: list[dict[str, Any]] = []
         for item in plan.sets:
@@ -131,7 +131,7 @@ def _floor(factor: float) -> float:
     return value if value <= factor else value - 10 ** (int(text.split("e")[1]) - 1)
 
 
-def _chosen_sets(request: Asked) -> list[FileSet]:
+def _chosen_sets(request: PlanRequest) -> list[FileSet]:
     if request.params["set"]:
         if not request.sets:
             raise BadInput(
@@ -151,7 +151,7 @@ def _chosen_sets(request: Asked) -> list[FileSet]:
     return [fileset.builtin(name, scale) for name in names]
 
 
-def _source(request: Asked, sets: Sequence[FileSet]) -> str:
+def _source(request: PlanRequest, sets: Sequence[FileSet]) -> str:
     source = str(request.params["source"])
     if source == "drive" and not request.params["set"]:
         raise BadInput("source: drive needs a folder of your own (--param set=DIR)", field="source")
@@ -175,7 +175,7 @@ def _source(request: Asked, sets: Sequence[FileSet]) -> str:
 
 
 def _describe(item: FileSet, source: str) -> dict[str, Any]:
-    """What stands beside every figure of the set: counts and bytes really used, and the scale."""
+    """Test conditions of the set, shown with its results: counts and bytes really used, scale."""
     return {
         "name": item.name,
         "bytes": item.bytes,
@@ -190,13 +190,13 @@ def _describe(item: FileSet, source: str) -> dict[str, Any]:
 def _notes(sets: Sequence[FileSet], source: str) -> tuple[str, ...]:
     notes = []
     if any(item.scale < 1 for item in sets):
-        notes.append("scaled file sets: not comparable with full ones (caches count for more)")
+        notes.append("reduced file sets: not comparable with full ones (caches have more effect)")
     if source == "generated":
         notes.append("the source is generated block by block: there was not enough RAM for the set")
     return tuple(notes)
 
 
-def _steps(request: Asked, sets: Sequence[FileSet], source: str) -> Iterator[Step]:
+def _steps(request: PlanRequest, sets: Sequence[FileSet], source: str) -> Iterator[Step]:
     yield Prepare(
         name="prepare the target",
         seconds=5,
@@ -216,7 +216,7 @@ def _steps(request: Asked, sets: Sequence[FileSet], source: str) -> Iterator[Ste
             yield from _pass(request, item, number)
 
 
-def _pass(request: Asked, item: FileSet, number: int) -> Iterator[Step]:
+def _pass(request: PlanRequest, item: FileSet, number: int) -> Iterator[Step]:
     label = f"{item.name}, pass {number}"
     speed = assumed_speed(request.drive)
     idle = float(request.params["idle"])

@@ -1,9 +1,9 @@
 """Purges a drive and proves it: the suite `erase`, and the purge steps for suites that need a
 fresh drive.
 
-Source: docs/methods/erase.md (the ladder and its traps), NIST SP 800-88 (verification by reading
-places back). Ours: marks are written before the purge, because a place that read as zeros before
-tells nothing when it reads as zeros after.
+Source: docs/methods/erase.md (the erase methods and their traps), NIST SP 800-88 (verification by
+reading places back). Ours: marks are written before the purge, because zeros after the purge prove
+nothing where there were zeros before.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from benchstick.plan.params import Param, choice, whole
 from benchstick.plan.quantity import MARKS_GONE, PURGE, SHARE, TIME, key_of
 from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, Step, unique_names
 from benchstick.plan.units import binary_text, duration_text, size_text
-from benchstick.suites.interface import Asked, FigureJson, Result, assumed_speed
+from benchstick.suites.interface import FigureJson, PlanRequest, Result, assumed_speed
 
-# What a mark takes: a page of most drives, and a sector of all.
+# The size of a mark: a page of most drives, at least a sector of all.
 MARK_BYTES = 4096
-# Places for a suite that only wants a fresh drive; a certificate rests on more.
+# Places for a suite that only needs a fresh drive; a certificate uses more.
 LEAST_SAMPLES, FEW_SAMPLES, USUAL_SAMPLES = 16, 64, 1000
 # Small random writes and reads, one at a time, for estimates of duration only.
 _SAMPLES_A_SECOND = 100.0
 
 
 def purge_steps(
-    request: Asked,
+    request: PlanRequest,
     rung: str,
     samples: int = FEW_SAMPLES,
     *,
@@ -40,15 +40,16 @@ def purge_steps(
     label: str = "",
     field: str = "rung",
 ) -> tuple[Step, ...]:
-    """Mark, purge, read back, for a suite that begins with a fresh drive; they come before
-    `Prepare`. `rung` is a rung's name, `auto`, or `none` for the drive as it is; `asked_as` what
-    the user wrote where a suite chose the rung. `required`: the run ends where the purge is not
-    proved. `label` tells the steps from those of another purge in the plan.
+    """Mark, purge, read back, for a suite that starts with a fresh drive; they come before
+    `Prepare`. `rung` is the name of an erase method, `auto`, or `none` for the drive as it is;
+    `asked_as` what the user wrote where a suite chose the method. `required`: the run ends where
+    the purge is not proved. `label` distinguishes the steps from those of another purge in the
+    plan.
 
-    BadInput when the drive does not offer it; `field` is the parameter's name.
+    BadInput when the drive does not support it; `field` is the parameter's name.
     """
     if rung == NONE:
-        return (Purge(name="no purge: the drive as it is", rung=NONE, asked=NONE),)
+        return (Purge(name="no purge: the drive as it is", rung=NONE, user_rung=NONE),)
     offer = sanitize_methods.choose(request.drive, rung, assumed_speed(request.drive), field)
     steps = _steps(request, offer, asked_as or rung, samples, required, field)
     return tuple(replace(step, name=f"{step.name}, {label}") for step in steps) if label else steps
@@ -60,7 +61,7 @@ def rung_param(extra: tuple[str, ...], default: str, help: str) -> Param:
 
 
 def _steps(
-    request: Asked,
+    request: PlanRequest,
     offer: Offer,
     user_rung: str,
     samples: int,
@@ -73,7 +74,7 @@ def _steps(
     if count < LEAST_SAMPLES:
         raise BadInput(
             f"{field}: the drive ({size_text(capacity)}) has no room for {LEAST_SAMPLES} marks of "
-            f"{binary_text(size)}, which a purge is proved by",
+            f"{binary_text(size)}, which prove a purge",
             field=field,
         )
     seconds = count / _SAMPLES_A_SECOND
@@ -109,12 +110,12 @@ def _purge(offer: Offer, user_rung: str, resumes: int | None) -> Purge:
         bytes_read=offer.bytes_read,
         destroys=True,
         rung=offer.rung.name,
-        asked=user_rung,
+        user_rung=user_rung,
         resumes=resumes,
     )
 
 
-def _mark_size(request: Asked) -> int:
+def _mark_size(request: PlanRequest) -> int:
     return max(MARK_BYTES, int(request.fact("logical_sector", 512)))
 
 
@@ -123,7 +124,7 @@ class Erase:
 
     name = "erase"
     title = "Erase with a certificate"
-    summary = "Purges the drive by the best way it offers, and proves it by reading back marks."
+    summary = "Erases the drive with the best method it supports, and verifies it with marks."
     default_target = "block"
     default_fs = "keep"
     targets: tuple[str, ...] = ("block",)
@@ -132,15 +133,15 @@ class Erase:
         rung_param(
             (AUTO, RESUME),
             AUTO,
-            "how; auto: the first of the ladder that the drive offers; resume: go on with a purge "
-            "that was interrupted",
+            "erase method; auto: the best one that the drive supports; resume: continue an "
+            "interrupted purge",
         ),
         whole("samples", LEAST_SAMPLES, 100_000, USUAL_SAMPLES,
               "places that are marked and read back"),
     )  # fmt: skip
 
-    def plan(self, request: Asked) -> Plan:
-        """Mark, purge, read back; without marks when an interrupted purge is gone on with."""
+    def plan(self, request: PlanRequest) -> Plan:
+        """Mark, purge, read back; without marks when an interrupted purge continues."""
         rung, samples = str(request.params["rung"]), int(request.params["samples"])
         if rung == RESUME:
             steps, notes = _resume(request)
@@ -171,7 +172,7 @@ class Erase:
         text = _sentence(sanitize_methods.find(step.rung).title, duration, proof)
         headline = [
             {"label": label, "value": item["value"], "unit": item["unit"], "why": item["why"]}
-            for label, item in (("Purge", duration), ("Marks gone", proof))
+            for label, item in (("Purge", duration), ("Markers erased", proof))
             if item is not None
         ]
         document = {
@@ -185,11 +186,11 @@ class Erase:
         return Result(figures=[], document=document)
 
 
-def _resume(request: Asked) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """The rest of the purge that the store knows as unfinished."""
+def _resume(request: PlanRequest) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+    """The rest of the purge that is unfinished in the store."""
     purge = request.fact(sanitize_methods.UNFINISHED)
     if not isinstance(purge, Mapping):
-        raise BadInput("rung resume: no purge of this drive was interrupted", field="rung")
+        raise BadInput("resume: no purge of this drive was interrupted", field="rung")
     rung = sanitize_methods.find(str(purge["rung"]))
     speed = assumed_speed(request.drive)
     offer = next(o for o in sanitize_methods.offers(request.drive, speed) if o.rung is rung)
@@ -197,22 +198,24 @@ def _resume(request: Asked) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     if why is None and rung.tool == "hdparm" and sanitize_methods.is_frozen(request.drive):
         why = sanitize_methods.FROZEN
     if why is not None:
-        raise BadInput(f"rung resume: {rung.name}: {why}", field="rung")
+        raise BadInput(f"resume: {rung.name}: {why}", field="rung")
     size, count, run = int(purge["mark_size"]), int(purge["samples"]), int(purge["run"])
-    note = f"goes on with the purge that was interrupted in run {run}"
+    note = f"continues the purge that was interrupted in run {run}"
     steps: tuple[Step, ...]
-    if _begins_anew(request, rung, purge):
+    if _starts_again(request, rung, purge):
         steps = _steps(request, offer, RESUME, count, True, "rung", run)
     else:
         steps = (_purge(offer, RESUME, run), _read_back(count, size, True))
     return steps, (note, *of_password(steps))
 
 
-def _begins_anew(request: Asked, rung: sanitize_methods.Rung, purge: Mapping[str, Any]) -> bool:
-    """Whether going on does the whole purge again, on a drive that can be written now.
+def _starts_again(
+    request: PlanRequest, rung: sanitize_methods.Rung, purge: Mapping[str, Any]
+) -> bool:
+    """Whether the whole purge starts again, on a drive that can be written now.
 
-    It gets marks of its own then: those of the interrupted run may have been written over since,
-    and would be gone without any purge.
+    It then writes new marks: those of the interrupted run may have been overwritten since, and
+    would be missing without any purge.
     """
     if rung.name == "overwrite":
         # All of it is read back in any case.
@@ -225,9 +228,9 @@ def _begins_anew(request: Asked, rung: sanitize_methods.Rung, purge: Mapping[str
     return True
 
 
-def why_not(request: Asked) -> Iterator[tuple[str, str]]:
-    """(rung, why not) of those further up the ladder than the first that the drive offers; those
-    of another bus are no news."""
+def why_not(request: PlanRequest) -> Iterator[tuple[str, str]]:
+    """(`rung`, why not) of the erase methods that are better than the first that the drive
+    supports, without those of another bus."""
     transport = str(request.fact("transport"))
     tools = {"nvme": ("nvme",), "sata": ("hdparm",)}.get(transport, ())
     if transport.startswith("usb"):
@@ -240,7 +243,7 @@ def why_not(request: Asked) -> Iterator[tuple[str, str]]:
 
 
 def of_password(steps: Sequence[Step]) -> tuple[str, ...]:
-    """Told before it is set, for whoever finds the drive locked and this bench gone."""
+    """A note that is recorded before the password is set, in case the drive stays locked."""
     rungs = [sanitize_methods.find(step.rung) for step in steps if isinstance(step, Purge)]
     if not any(rung.tool == "hdparm" for rung in rungs):
         return ()
@@ -265,4 +268,5 @@ _KINDS = ("mark", "zeros", "ones", "one value", "other")
 def _table(proof: FigureJson) -> dict[str, Any]:
     counts = proof["detail"]["found"]
     rows = [[kind, str(counts[kind])] for kind in _KINDS if counts.get(kind)]
-    return {"title": "What the places hold now", "columns": ["content", "places"], "rows": rows}
+    title = "Content of sampled locations after erase"
+    return {"title": title, "columns": ["content", "places"], "rows": rows}

@@ -1,5 +1,5 @@
-"""The erase certificate of a run of the suite `erase`: what was done, proved by what, and what it
-is not. A pure function of the run's document."""
+"""The erase certificate of a run of the suite `erase`: what was done, its proof, and what the
+certificate is not. A pure function of the run's document."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from benchstick.plan.units import duration_text, size_text
 SCHEMA = "benchstick/certificate/1"
 _IS_NOT = (
     "It is no certification by NIST, IEEE, ISO or any other body, and nobody has signed it.",
-    "It is no proof that no trace is left: what a drive keeps where no host can read (spare and "
-    "reallocated blocks, worn flash) was not looked at.",
-    "Areas hidden from the host by HPA, DCO or AMA, and other namespaces, were not looked for.",
-    "It tells of the drive with the identity above at the time above, as far as that identity can "
+    "It is no proof that no trace is left: data that no host can read (in spare and reallocated "
+    "blocks, in worn flash) was not checked.",
+    "Areas hidden from the host by HPA, DCO or AMA, and other namespaces, were not checked.",
+    "It is about the drive with the identity above at the time above, as far as that identity can "
     "be read through its port.",
 )
 _PRACTICE = "PRACTICE DRIVE: a file on this machine, no drive. This certifies nothing."
@@ -79,7 +79,7 @@ def _why_none(run: Mapping[str, Any]) -> str | None:
     if run["suite"] != "erase":
         return f"{run['suite']} is no erase; run: benchstick run erase"
     if run.get("imported"):
-        return "it was carried out on another bench, which makes it"
+        return "it ran on another bench; only that bench can create it"
     if run["state"] != "done":
         return f"it is {run['state']}" + (f": {run['why']}" if run["why"] else "")
     proof = [item for item in run["figures"] if item["test"] == MARKS_GONE]
@@ -115,7 +115,7 @@ def as_text(document: Mapping[str, Any]) -> str:
     rows: list[tuple[str, str]] = [
         ("Run", f"{document['run']['number']} ({document['run']['uuid']})"),
         ("Drive", str(drive["model"])),
-        ("Serial", str(drive["serial"] or "none that can be read")),
+        ("Serial", str(drive["serial"] or "not readable")),
         ("Firmware", str(drive["firmware"] or "not known")),
         ("Capacity", f"{drive['capacity']} bytes ({size_text(drive['capacity'])})"),
         ("Connection", f"{drive['transport']}, port {drive['port']}, LUN {drive['lun']}"),
@@ -124,9 +124,9 @@ def as_text(document: Mapping[str, Any]) -> str:
         ("Standard", purge["standard"]),
         ("NIST 800-88", purge["nist_sp_800_88"]),
         ("Command", purge["command"]),
-        ("The tool told", purge["told"]),
+        ("Tool's report", purge["told"]),
         ("Leaves out", purge["leaves_out"]),
-        ("Began", str(document["times"]["began_utc"])),
+        ("Started", str(document["times"]["began_utc"])),
         ("Ended", str(document["times"]["ended_utc"])),
         ("Purge took", duration_text(float(purge["seconds"]))),
         *_goes_on(purge["goes_on_with_run"]),
@@ -150,11 +150,11 @@ def as_text(document: Mapping[str, Any]) -> str:
 
 
 def _goes_on(run: int | None) -> list[tuple[str, str]]:
-    """What the times above leave out."""
+    """The note that the times do not include an interrupted run."""
     if run is None:
         return []
-    text = f"with the purge that was interrupted in run {run}; the times are those of this run"
-    return [("Goes on", text)]
+    text = f"the purge that was interrupted in run {run}; the times are those of this run"
+    return [("Continues", text)]
 
 
 def _row(name: str, text: str, width: int = 15, most: int = 100) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What every suite is: a pure function to a plan, and a pure function to a result."""
+"""The interface of suites: a pure function to a plan, and a pure function to a result."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ FigureJson = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What a suite plans for: a drive's facts (its JSON) and the user's wishes, already checked.
+class PlanRequest:
+    """A suite's input for a plan: a drive's facts (its JSON) and the user's parameters, checked.
 
-    `sets` are the file sets that came from the user (a folder or a manifest), empty for the
-    built-in ones; `ram` the bytes of RAM that sources may take. `given` names the parameters that
-    the user wrote.
+    `sets` are the user's own file sets (a folder or a manifest), empty for the built-in ones; `ram`
+    the bytes of RAM that sources may take. `user_params` names the parameters that the user wrote.
     """
 
     drive: Mapping[str, Any]
@@ -31,7 +30,7 @@ class Asked:
     scale: float | None
     sets: Sequence[FileSet] = ()
     ram: int = 0
-    given: frozenset[str] = frozenset()
+    user_params: frozenset[str] = frozenset()
 
     def fact(self, name: str, default: Any = None) -> Any:
         """The value of a drive's fact, or `default` where it is not known."""
@@ -42,22 +41,21 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a suite makes of the figures of its passes.
+    """A suite's result, computed from the results of its passes.
 
-    `figures` are those over all passes (`name`, `value`, `unit`, `step`, `detail`, and `target`
-    where it is not the run's); `document` is kept with the run: headline, tables, charts, text,
-    verdicts and the suite's own part; `events` are (kind, text) to note on the run.
+    `figures` are the results over all passes (`name`, `value`, `unit`, `step`, `detail`, and
+    `target` where it is not the run's); `document` is stored with the run: headline, tables,
+    charts, text, verdicts and the suite's own part; `events` are (kind, text) to record on the run.
 
     `charts` is a list, made with `suites.charts`. A chart has `title`, `x` and `y`: each with
     `label`, `unit` and `scale`, which is linear, of x also log2, of y also log. Its `series` are
-    lines, or names of lines in the document's own `series`, where several charts share one. A
-    line has `name` and `points`, a list of [x, y] with x rising (y null: the line is broken
-    there); of a series that was reduced also `low` and `high`, the extremes that each point
-    stands for; `on`, `y2` for the axis on the right; and `guide` true of what was not measured, as
-    a limit. Only where they are needed a chart has:
-    `y2` (as `y`), `dots` true (points are not joined), `from` and `to` (the part of x that it
-    shows), `mark_above` (`x` and `label`: from there on the label holds) and `marks` (a list of
-    `x` and `label`: what lies there).
+    lines, or names of lines in the document's own `series`, where several charts share one. A line
+    has `name` and `points`, a list of [x, y] with x rising (y null: the line is broken there); in a
+    reduced series also `low` and `high`, the extremes of each point; `on`, `y2` for the axis on the
+    right; and `guide`, true for a line that was not measured, as a limit. Only where they are
+    needed a chart has: `y2` (as `y`), `dots` true (points are not joined), `from` and `to` (the
+    visible part of x), `mark_above` (`x` and `label`: the label is for all x from there on) and
+    `marks` (a list of `x` and `label`: what is at this x).
     """
 
     figures: Sequence[Mapping[str, Any]]
@@ -77,17 +75,17 @@ class Suite(Protocol):
     targets: tuple[str, ...]
     takes_scale: bool
 
-    def plan(self, request: Asked) -> Plan:
-        """The ordered steps. BadInput when the wishes cannot be met on this drive."""
+    def plan(self, request: PlanRequest) -> Plan:
+        """The ordered steps. BadInput when the request is not possible on this drive."""
 
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
-        """The result from the figures measured so far, which may be of a run cut short."""
+        """The result, from the values measured so far, which may be of a cancelled run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """What a run recorded beside its figures: the drive's per-second samples, and its temperatures
-    as (seconds on the same clock, degrees Celsius or None)."""
+    """A run's record in addition to its results: the drive's per-second samples, and its
+    temperatures as (seconds on the same clock, degrees Celsius or None)."""
 
     samples: Sequence[SampleLike] = ()
     temperatures: Sequence[tuple[float, float | None]] = ()
@@ -95,7 +93,7 @@ class Recorded:
 
 @runtime_checkable
 class RecordSuite(Protocol):
-    """A suite whose result is made of the per-second record as well."""
+    """A suite whose result also uses the per-second record."""
 
     def result_of_record(
         self,
@@ -104,7 +102,7 @@ class RecordSuite(Protocol):
         drive: Mapping[str, Any],
         recorded: Recorded,
     ) -> Result:
-        """As `Suite.result`, with what was recorded."""
+        """As `Suite.result`, with the record."""
 
 
 @runtime_checkable
@@ -112,8 +110,8 @@ class RoundSuite(Protocol):
     """A suite with rounds that end when enough is known."""
 
     def over(self, plan: Plan, step: Fio, figures: Sequence[FigureJson]) -> str | None:
-        """Why the round that `step` belongs to is not needed any more, from the figures so far;
-        None when it is. A pure function, asked once before each round."""
+        """Why the round of `step` is no longer needed, from the results so far; None when it is. A
+        pure function, called once before each round."""
 
 
 # Bytes a second that a link moves at best, for estimates of duration only.
@@ -121,7 +119,7 @@ _USB = {1.5: 0.1e6, 12: 1e6, 480: 40e6, 5000: 420e6, 10000: 980e6, 20000: 1900e6
 
 
 def assumed_speed(drive: Mapping[str, Any]) -> float:
-    """Bytes a second to reckon with before anything is measured: what the link carries."""
+    """Bytes a second assumed before anything is measured: the speed of the link."""
 
     def fact(name: str) -> Any:
         entry = drive.get(name)
@@ -137,14 +135,14 @@ def assumed_speed(drive: Mapping[str, Any]) -> float:
 
 
 def link_text(drive: Mapping[str, Any]) -> str:
-    """The driver that is bound, as verdicts name it."""
+    """The driver in use, as verdicts name it."""
     entry = drive.get("driver")
     value = entry.get("value") if isinstance(entry, Mapping) else None
     return str(value) if value else str((drive.get("transport") or {}).get("value") or "")
 
 
 def of_fewer(passes: Sequence[Mapping[str, Any]]) -> str | None:
-    """What a figure over `passes` must say when not all of them are in it; None when all are."""
+    """The note of a result over `passes` when not all of them are valid; None when all are."""
     bad = [item for item in passes if item["state"] != "valid"]
     if not bad:
         return None

@@ -1,6 +1,6 @@
-"""What suites make of a test that was kept second by second: derived figures, table, series.
+"""Results of a test that is recorded by second: derived results, table, series.
 
-Source of the figures: docs/methods/consistency.md, see `analysis.consistency`.
+Source: docs/methods/consistency.md, see `analysis.consistency`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchstick.suites.charts import axis, by_second
 from benchstick.suites.interface import FigureJson, over_all_passes
 from benchstick.suites.single_pass import digits
 
-# From this block size on reviewers draw MB/s instead of IOPS.
+# From this block size on reviewers show MB/s instead of IOPS.
 _LARGE = 64 * KIB
 # Parts of a test that runs by second.
 STEADY_PART, LAST_PART = f"from {LATE} s", f"of the last {LAST} s"
@@ -37,7 +37,7 @@ _STATISTICS: Mapping[str, tuple[Statistic, float | None]] = {
 }
 HALF = Quantity(Metric.TIME, part="until half")
 CONSISTENCY = Quantity(Metric.CONSISTENCY, part=LAST_PART)
-# (part of the summary, how it is called, seconds it needs, what is told of it)
+# (part of the summary, its name, seconds it needs, its statistics)
 _PARTS = (
     ("all", None, 1, ("mean", "min", "p1")),
     ("late", STEADY_PART, LATE + 1, ("mean", "min", "p1")),
@@ -47,7 +47,7 @@ _PARTS = (
 
 @dataclass(frozen=True)
 class BySecond:
-    """The two figures by second of one test, as far as it came."""
+    """The two results by second of one test, as far as it ran."""
 
     step: Fio
     iops: FigureJson | None
@@ -55,7 +55,7 @@ class BySecond:
 
     @staticmethod
     def of(step: Fio, figures: Sequence[FigureJson]) -> BySecond:
-        """Those of `step` among the figures of a run."""
+        """Those of `step` among the results of a run."""
         by_key = {key_of(item): item for item in figures if item["step"] == step.name}
         return BySecond(
             step,
@@ -99,14 +99,14 @@ class BySecond:
             above = self.latency["detail"]["above"]
             quantity = Quantity(Metric.SECONDS, part=part)
             state, why = self.latency["state"], self.latency["why"]
-            yield self._made(quantity, above, "s", {}, state, why)
+            yield self._result(quantity, above, "s", {}, state, why)
 
     def quantity(self, statistic: str, part: str | None = None) -> Quantity:
         """A statistic of the rate by second, as the summaries name it."""
         metric = Metric.SPEED if self.unit == "MB/s" else Metric.IOPS
         return Quantity(metric, *_STATISTICS[statistic], part)
 
-    def _made(
+    def _result(
         self,
         quantity: Quantity,
         value: float | None,
@@ -130,21 +130,21 @@ class BySecond:
         detail: Mapping[str, Any],
         least: int,
     ) -> dict[str, Any]:
-        """A figure of the IOPS; skipped where the run has not the `least` seconds it needs."""
+        """A result of the IOPS; skipped where the run is shorter than the `least` seconds."""
         assert self.iops is not None
         state, why = str(self.iops["state"]), self.iops["why"]
         if value is None and state == "valid":
             seconds = (self._summary or {"seconds": 0})["seconds"]
             short = f"needs {least} s, the series has {seconds} s"
             state, why = "skipped", short if seconds < least else "the seconds do not differ"
-        return self._made(quantity, value, unit, detail, state, why)
+        return self._result(quantity, value, unit, detail, state, why)
 
     def _half(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         first, seconds = summary["first"], summary["seconds"]
         detail = {"first": self._scaled(first), "unit": self.unit}
         figure = self._figure(HALF, summary["half_after"], "s", detail, 2 * FIRST)
         if figure["state"] == "skipped" and seconds >= 2 * FIRST:
-            # That the drive never lost half is an answer, and no lack of one.
+            # A drive that never fell to half is a valid result.
             return {**figure, "state": "valid", "why": f"never in {seconds} s"}
         return figure
 
@@ -175,7 +175,7 @@ class BySecond:
         yield {"title": title, "columns": columns, "rows": rows}
 
     def speed_lines(self) -> list[dict[str, Any]]:
-        """The line of the IOPS (or MB/s), with its `source`, and `why` it is not fio; or none."""
+        """The line of the IOPS (or MB/s) with its `source`, and `why` that is not fio; or none."""
         if self.iops is None or "series" not in self.iops["detail"]:
             return []
         detail = self.iops["detail"]

@@ -1,11 +1,11 @@
-"""How a suite that wants a fresh drive begins: the parameter `purge`, its steps, the state's words.
+"""The start of a suite that needs a fresh drive: the parameter `purge`, its steps, the state text.
 
-Source: docs/methods/pts.md (SNIA's tests begin with a purge), docs/methods/consistency.md (so do
-those runs) and docs/methods/erase.md (the ladder).
-Ours: what `auto` takes. It goes down the ladder as the suite `erase` does, but
-leaves out what a test must not do unasked: setting an ATA password, which locks the drive when the
-power goes meanwhile, and an overwrite, after which no block is unused and which takes hours. Where
-nothing is left the drive is tested as it was found, and that is told.
+Source: docs/methods/pts.md (SNIA's tests start with a purge), docs/methods/consistency.md (so do
+those runs) and docs/methods/erase.md (the erase methods).
+Ours: the choice of `auto`. It takes the best erase method as the suite `erase` does, except two
+that a test must not run without a request: setting an ATA password, which locks the drive when
+power is lost during the erase, and an overwrite, which takes hours and leaves no block unused. When
+no method remains, the drive is tested as found, and the result shows this.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from benchstick.plan.quantity import MARKS_GONE, SHARE, TIME, key_of
 from benchstick.plan.quantity import PURGE as PURGE_TEST
 from benchstick.plan.steps import Plan, Purge, Step
 from benchstick.suites.erase import of_password, purge_steps, why_not
-from benchstick.suites.interface import Asked, FigureJson, assumed_speed
+from benchstick.suites.interface import FigureJson, PlanRequest, assumed_speed
 
 PURGE = choice(
     "purge",
     (AUTO, NONE, *sanitize_methods.NAMES),
     AUTO,
-    "how the drive is purged first; auto: the first of the ladder that makes it fresh and sets no "
-    "password, else not at all",
+    "how the drive is purged first; auto: the best erase method that makes it fresh and sets no "
+    "password, otherwise no purge",
 )
 
 
 def _one_line(text: str, field: str) -> Value:
     if len(text) > 200 or not text.isprintable():
-        raise BadInput(f"{field}: one line of up to 200 characters is wanted", field=field)
+        raise BadInput(f"{field}: one line of up to 200 characters is required", field=field)
     return text.strip()
 
 
@@ -49,9 +49,9 @@ PARAMS = (PURGE, PURGED)
 
 @dataclass(frozen=True)
 class Beginning:
-    """The state in which a suite begins. `steps` come before `Prepare`; `state` is the state's
-    first part; `fresh`: no block is in use, as far as the bench can know; `purge` is what the
-    plan's parameter says."""
+    """The state in which a suite starts. `steps` come before `Prepare`; `state` is the first part
+    of the state's text; `fresh`: no block is in use, as far as the bench can know; `purge` is the
+    value of the plan's parameter."""
 
     steps: tuple[Step, ...]
     state: str
@@ -59,21 +59,22 @@ class Beginning:
     fresh: bool
     purge: str
 
-    def params(self, request: Asked) -> Mapping[str, Value]:
-        """The plan's parameters, in which a purge by hand and one by the bench exclude another."""
+    def params(self, request: PlanRequest) -> Mapping[str, Value]:
+        """The plan's parameters; a purge by hand excludes one by the bench."""
         return {**request.params, "purge": self.purge}
 
 
-def beginning(request: Asked, *, writes: bool = True) -> Beginning:
-    """What `purge` and `purged` come to on this drive; `writes`: the suite writes to it anyway.
+def beginning(request: PlanRequest, *, writes: bool = True) -> Beginning:
+    """The start state that `purge` and `purged` give on this drive; `writes`: the suite writes to
+    it anyway.
 
-    BadInput (field `purge`) when the drive does not offer the rung, or is said to be purged too.
+    BadInput (field `purge`) when the drive does not support the erase method, or when both are set.
     """
     purge, by_hand = str(request.params["purge"]), str(request.params["purged"])
     if by_hand:
-        if purge != NONE and "purge" in request.given:
+        if purge != NONE and "purge" in request.user_params:
             raise BadInput(
-                "purge: the drive is said to be purged already (purged); give one of the two",
+                "purge: the parameter purged states that the drive is purged; set one of the two",
                 field="purge",
             )
         state = f"purged by hand before the run, as the user says: {by_hand}"
@@ -90,17 +91,17 @@ def beginning(request: Asked, *, writes: bool = True) -> Beginning:
     return _purged(request, offer.rung.name, AUTO)
 
 
-def again(start: Beginning, request: Asked, label: str) -> tuple[Step, ...]:
-    """The purge of `begun` once more, for a part of the plan that wants a fresh drive of its own;
-    `label` tells its steps from the others. None where nothing was purged."""
+def again(start: Beginning, request: PlanRequest, label: str) -> tuple[Step, ...]:
+    """The purge of `start` once more, for a part of the plan that needs a fresh drive again;
+    `label` distinguishes its steps from the others. Empty where nothing was purged."""
     rungs = [step for step in start.steps if isinstance(step, Purge)]
     if not rungs:
         return ()
-    return purge_steps(request, rungs[0].rung, asked_as=rungs[0].asked, label=label)
+    return purge_steps(request, rungs[0].rung, asked_as=rungs[0].user_rung, label=label)
 
 
 def state_told(plan: Plan, figures: Sequence[FigureJson]) -> str:
-    """The state in which `figures` were measured, as far as they tell it."""
+    """The state in which `figures` were measured, as far as they show it."""
     rungs = [step.rung for step in plan.steps if isinstance(step, Purge)]
     if not rungs:
         return plan.state_after(None)
@@ -117,10 +118,10 @@ def _as_found(purge: str, *notes: str) -> Beginning:
     return Beginning((), sanitize_methods.AS_FOUND, notes, False, purge)
 
 
-def _purged(request: Asked, rung: str, purge: str) -> Beginning:
+def _purged(request: PlanRequest, rung: str, purge: str) -> Beginning:
     steps = purge_steps(request, rung, asked_as=purge, field="purge")
     fresh = sanitize_methods.find(rung).fresh
-    notes = [] if fresh else ["an overwrite makes no drive fresh: all its blocks are in use"]
+    notes = [] if fresh else ["overwriting does not restore fresh state: all blocks are in use"]
     if purge == AUTO:
         notes += _left_out(request)
     return Beginning(
@@ -128,19 +129,19 @@ def _purged(request: Asked, rung: str, purge: str) -> Beginning:
     )
 
 
-def _left_out(request: Asked) -> Iterator[str]:
-    """The rung that `auto` would have taken, had it not been for the password."""
+def _left_out(request: PlanRequest) -> Iterator[str]:
+    """The erase method that `auto` does not take because of its password."""
     for offer in sanitize_methods.offers(request.drive, assumed_speed(request.drive)):
         if offer.why_not is None:
             if offer.rung.tool == "hdparm":
                 yield (
-                    f"{offer.rung.name} is offered, but sets an ATA password: only with "
+                    f"{offer.rung.name} is supported, but sets an ATA password: only with "
                     f"--param purge={offer.rung.name}"
                 )
             return
 
 
-def _none_offered(request: Asked) -> str:
-    """Why `auto` takes nothing."""
+def _none_offered(request: PlanRequest) -> str:
+    """Why `auto` takes no erase method."""
     reasons = [*(f"{name}: {why}" for name, why in why_not(request)), *_left_out(request)]
-    return f"not purged: {'; '.join(reasons)}; an overwrite makes no drive fresh"
+    return f"not purged: {'; '.join(reasons)}; overwriting does not restore fresh state"

@@ -1,8 +1,8 @@
-"""Named sets of parameters: what the start page offers to fill in with one click, and what the
-command line takes as `SUITE:PRESET`.
+"""Named sets of parameters: the start page fills them in with one click, and the command line takes
+them as `SUITE:PRESET`.
 
-Where a number is not a suite's own, METHODS or the suite's page in docs/ has its source; those
-called "quick" are ours, for a first look, and give no figures to publish.
+Where a number is not a suite's own, the suite's page in docs/ has its source; those called "quick"
+are ours, for a first look, and give no results to publish.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Preset:
 
     name: str
     title: str
-    told: str
+    description: str
     params: Mapping[str, str] = field(default_factory=dict)
     target: str | None = None
     fs: str | None = None
@@ -30,7 +30,7 @@ class Preset:
         return {
             "name": self.name,
             "title": self.title,
-            "told": self.told,
+            "told": self.description,
             "params": dict(self.params),
             "target": self.target,
             "fs": self.fs,
@@ -110,7 +110,7 @@ PRESETS: Mapping[str, tuple[Preset, ...]] = {
                {"preset": "reduced"}),
     ),
     "erase": (
-        Preset("default", "Best there is", "the first of the ladder that the drive offers"),
+        Preset("default", "Best method", "the best erase method that the drive supports"),
         Preset("overwrite", "Overwrite", "every block once", {"rung": "overwrite"}),
     ),
 }  # fmt: skip

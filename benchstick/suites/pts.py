@@ -23,7 +23,7 @@ from benchstick.plan.params import AUTO, Param, Value, choice, or_auto, size, wh
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Purge, Skip, Step, unique_names
 from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
 from benchstick.suites import block_device, precondition, pts_result
-from benchstick.suites.interface import Asked, FigureJson, Result
+from benchstick.suites.interface import FigureJson, PlanRequest, Result
 
 TESTS = ("iops", "throughput", "latency", "wsat", "hir")
 REDUCED = pts_result.REDUCED
@@ -34,15 +34,15 @@ TRACKED_BLOCK = 4 * KIB
 BUSY, WAITS, LONGEST_WAIT = 5, "5,10,15,25,50", 3600
 # Each round reads what was measured so far, and a page shows them all.
 MOST_WSAT_ROUNDS = 1440
-# A wait of fio's own: up to 3.33 its first spell of work lasts for busy and rest together (tried);
-# 3.38, told by its log_window_value, does not.
+# fio's own pauses: up to version 3.33 the first period of work lasts for busy and rest together
+# (tested); 3.38, which has log_window_value, does not have this error.
 _RESTS = ("thinktime_iotime", "log_window_value")
 
 
 @dataclass(frozen=True)
 class Preset:
     """What one kind of PTS asks for; sizes in bytes, `mixes` percent of reads, `seconds` a cell,
-    `written` how many times its capacity WSAT writes the drive in at most `limit` seconds,
+    `drive_writes` how many times its capacity WSAT writes the drive in at most `limit` seconds,
     `accesses` of each wait of HIR, `cache` what the drive's write cache should be."""
 
     range: int
@@ -53,7 +53,7 @@ class Preset:
     mixes: tuple[int, ...]
     sequential: tuple[int, ...]
     latency: tuple[int, ...]
-    written: int
+    drive_writes: int
     limit: int
     accesses: int
     cache: str
@@ -111,11 +111,11 @@ class Pts:
         or_auto(whole("rounds", WINDOW, MOST_ROUNDS, 1, "rounds at most")),
         or_auto(whole("limit", 1, block_device.MOST_SECONDS, 1, "wsat: seconds at most")),
         or_auto(whole("accesses", 1, 10_000, 1, "hir: accesses with each wait")),
-        Param("waits", WAITS, "hir: seconds of wait after an access, comma between", _waits),
+        Param("waits", WAITS, "hir: seconds of wait after an access, comma-separated", _waits),
         *precondition.PARAMS,
     )  # fmt: skip
 
-    def plan(self, request: Asked) -> Plan:
+    def plan(self, request: PlanRequest) -> Plan:
         """Purge; fill twice; as many rounds as the method allows, most of them seldom needed."""
         wish, start = _Wish.of(request), precondition.beginning(request)
         departs = tuple(_departs(request, wish, start))
@@ -127,12 +127,12 @@ class Pts:
             drive_code=str(request.drive["code"]),
             steps=unique_names((*start.steps, *_steps(request, wish, start))),
             notes=(*start.notes, *_notes(request, wish, departs)),
-            states=(start.state, wish.made),
+            states=(start.state, wish.state_text),
             departs=departs,
         )
 
     def over(self, plan: Plan, step: Fio, figures: Sequence[FigureJson]) -> str | None:
-        """Steady state by the rule, or, for WSAT, all written that is to be."""
+        """Steady state by the rule, or, for WSAT, all required bytes are written."""
         return pts_result.over(plan, step, figures)
 
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
@@ -142,7 +142,7 @@ class Pts:
 
 @dataclass(frozen=True)
 class _Wish:
-    """The parameters with the preset's values filled in; `span` in bytes, `changed` tells what is
+    """The parameters with the preset's values filled in; `span` in bytes, `changed` lists what is
     not the preset's."""
 
     test: str
@@ -161,7 +161,7 @@ class _Wish:
     changed: tuple[str, ...]
 
     @staticmethod
-    def of(request: Asked) -> _Wish:
+    def of(request: PlanRequest) -> _Wish:
         # What is left to the suite is None here.
         params = {name: None if value == AUTO else value for name, value in request.params.items()}
         test, preset = str(params["test"]), PRESETS[str(params["preset"])]
@@ -173,7 +173,7 @@ class _Wish:
             if params[name] and test == "latency":
                 raise BadInput(f"{name}: the latency test has one request at a time", field=name)
         if params["rounds"] and test == "wsat":
-            raise BadInput("rounds: wsat ends by what is written; see limit", field="rounds")
+            raise BadInput("rounds: wsat ends after bytes written; see limit", field="rounds")
         capacity = block_device.capacity(request)
         wish = _Wish(
             test=test,
@@ -208,15 +208,15 @@ class _Wish:
         return FILLS if self.test in FILLED_TESTS else 0
 
     @property
-    def made(self) -> str:
-        """What the test makes of the drive's state."""
+    def state_text(self) -> str:
+        """The state of the drive after the test's own work."""
         if not self.fills:
             return block_device.NOT_MADE
         filled = block_device.filled_text(self.fills, self.span, self.capacity)
         return f"{filled}; then by the test itself, round by round"
 
     def label(self, block: int, mix: int, *, sequential: bool = False) -> str:
-        """`RND4K 65:35 Q16T2`, or with `reduced` in front: no figure of it may pass as SNIA's."""
+        """`RND4K 65:35 Q16T2`, or with `reduced` in front: it must not look like SNIA's result."""
         front = "reduced " if self.is_reduced else ""
         way = "SEQ" if sequential else "RND"
         depth, threads = self.at(sequential)
@@ -280,7 +280,7 @@ def _changed(params: Mapping[str, Any], preset: Preset) -> Iterator[str]:
         yield f"amount {size_text(int(params['amount']))}, not the whole active range"
 
 
-def _steps(request: Asked, wish: _Wish, start: precondition.Beginning) -> Iterator[Step]:
+def _steps(request: PlanRequest, wish: _Wish, start: precondition.Beginning) -> Iterator[Step]:
     yield Prepare(
         name="prepare the target", seconds=1, destroys=True, target="block", fs=request.fs
     )
@@ -309,17 +309,17 @@ def _skipped(wish: _Wish, group: _Group) -> Iterator[Skip]:
             yield Skip(name=test, test=test, why=why, unit="IOPS")
 
 
-def _rounds(request: Asked, wish: _Wish, group: _Group) -> Iterator[Fio]:
+def _rounds(request: PlanRequest, wish: _Wish, group: _Group) -> Iterator[Fio]:
     """Every round that there may be."""
     cells = [cell for cell in group.cells if cell[0] % wish.logical == 0]
     count = wish.limit // wish.time if wish.test == "wsat" else wish.rounds
-    enough = wish.preset.written * wish.capacity if wish.test == "wsat" else 0
+    enough = wish.preset.drive_writes * wish.capacity if wish.test == "wsat" else 0
     remaining = enough
     for number in range(1, count + 1):
         for block, mix in cells:
             step = _cell(request, wish, block, mix, sequential=group.sequential)
             if enough:
-                # At the speed reckoned with, what comes after it is never done.
+                # At the assumed speed, later rounds do not run.
                 step = replace(step, bytes_written=min(step.bytes_written, remaining))
                 remaining -= step.bytes_written
             yield replace(
@@ -333,7 +333,7 @@ def _rounds(request: Asked, wish: _Wish, group: _Group) -> Iterator[Fio]:
 
 
 def _cell(
-    request: Asked,
+    request: PlanRequest,
     wish: _Wish,
     block: int,
     mix: int,
@@ -365,7 +365,7 @@ def _cell(
     )
 
 
-def _accesses(request: Asked, wish: _Wish) -> Iterator[Fio]:
+def _accesses(request: PlanRequest, wish: _Wish) -> Iterator[Fio]:
     """Host idle recovery: accesses with a wait after each, then as many without one."""
     for wait in wish.waits:
         for rest in (wait, 0):
@@ -383,8 +383,8 @@ def _accesses(request: Asked, wish: _Wish) -> Iterator[Fio]:
             )
 
 
-def _departs(request: Asked, wish: _Wish, start: precondition.Beginning) -> Iterator[str]:
-    """What is not as METHODS has it, so that nobody takes the figures for SNIA's."""
+def _departs(request: PlanRequest, wish: _Wish, start: precondition.Beginning) -> Iterator[str]:
+    """Differences from the method, so that the results are not taken for SNIA's."""
     if wish.is_reduced:
         yield "fewer and shorter tests"
     yield from wish.changed
@@ -399,18 +399,18 @@ def _departs(request: Asked, wish: _Wish, start: precondition.Beginning) -> Iter
         yield f"write cache {cache} instead of {wish.preset.cache}"
 
 
-def _notes(request: Asked, wish: _Wish, departs: Sequence[str]) -> Iterator[str]:
+def _notes(request: PlanRequest, wish: _Wish, departs: Sequence[str]) -> Iterator[str]:
     if departs:
         name = pts_result.method(str(request.params["preset"]), departs)
         yield f"{name}: {pts_result.NOT_CONFORMANT}: {'; '.join(departs)}"
     yield (
-        "after SNIA PTS 2.0.2 as SNIA's own pages and open implementations tell it; the standard's "
-        "text was not read"
+        "based on SNIA's public pages on PTS 2.0.2 and on open implementations; the standard "
+        "itself was not consulted"
     )
     if wish.test == "wsat":
         yield (
-            f"ends when {wish.preset.written} times the capacity is written, at the latest after "
-            f"{duration_text(wish.limit)}"
+            f"ends when {wish.preset.drive_writes} times the capacity is written, at the latest "
+            f"after {duration_text(wish.limit)}"
         )
     else:
         yield f"ends early: at steady state, at the latest after {wish.rounds} rounds"
@@ -420,4 +420,4 @@ def _notes(request: Asked, wish: _Wish, departs: Sequence[str]) -> Iterator[str]
     depth = block_device.device_depth(request.drive)
     most = wish.depth * wish.threads
     if waits_in_kernel(most, depth):
-        yield f"{most} requests: the drive takes {depth}, the others wait in the kernel"
+        yield f"{most} requests: the drive takes {depth}, the rest wait in the kernel"

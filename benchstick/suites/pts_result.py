@@ -1,6 +1,6 @@
-"""What `pts` makes of its rounds: when they are over, the matrix, and the evidence for it.
+"""The result of `pts`: when its rounds are over, the matrix, and the evidence for it.
 
-Source of the rules: docs/methods/pts.md; the judging itself is `analysis.steady`.
+Source of the rules: docs/methods/pts.md; `analysis.steady` judges the steady state.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def method(preset: str, departs: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """The rounds of one group, as far as they were measured. `tracked` is the test whose values
-    tell the steady state, `tests` all of a round, in order."""
+    """The rounds of one group that were measured so far. `tracked` is the test whose values decide
+    on steady state, `tests` all of a round, in order."""
 
     name: str
     tests: tuple[Fio, ...]
@@ -119,7 +119,7 @@ def groups_of(plan: Plan, figures: Sequence[FigureJson]) -> list[Group]:
 
 
 def _values(by_pass: Figures, test: str, quantity: Quantity, most: int) -> Iterator[float | None]:
-    """The value of each round measured so far; None where it is not to be believed."""
+    """The value of each round measured so far; None where it is not valid."""
     for number in range(1, most + 1):
         item = by_pass.get((test, quantity, number))
         if item is None:
@@ -143,7 +143,7 @@ def over(plan: Plan, step: Fio, figures: Sequence[FigureJson]) -> str | None:
     if step.enough:
         totals = written_of(group, _by_pass(figures))
         if totals and totals[-1] >= step.enough:
-            return f"{size_text(totals[-1])} written after round {len(totals)}, all that is wanted"
+            return f"{size_text(totals[-1])} written after round {len(totals)}, as required"
         return None
     steady_state = group.steady
     if steady_state.reached and steady_state.window is not None:
@@ -152,9 +152,9 @@ def over(plan: Plan, step: Fio, figures: Sequence[FigureJson]) -> str | None:
 
 
 def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
-    """Figures over the window, tables, charts and verdicts of the test."""
+    """Results over the window, tables, charts and verdicts of the test."""
     called = method(str(plan.params["preset"]), plan.departs)
-    # In a valid figure, what it must say of itself.
+    # The note of a valid result.
     departs = f"{called}: {NOT_CONFORMANT}" if plan.departs else None
     test = str(plan.params["test"])
     by_pass = _by_pass(figures)
@@ -206,7 +206,7 @@ def _joined(*whys: str | None) -> str | None:
 def _cell(
     step: Fio, group: Group, by_pass: Figures, departs: str | None, physical: int
 ) -> list[dict[str, Any]]:
-    """The figures of one cell over the rounds of the window."""
+    """The results of one cell over the rounds of the window."""
     first, last = group.window
     rounds = [
         by_pass[step.test, SPEED, number]
@@ -423,7 +423,7 @@ def _wsat_figures(group: Group, by_pass: Figures, departs: str | None) -> list[d
     elif values and len(last) < WINDOW:
         few = f"of {len(last)} rounds only"
     start_rows = [
-        (test, Quantity(Metric.WRITTEN), totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
+        (test, Quantity(Metric.BYTES_WRITTEN), totals[-1] / 1e9, "GB", {"rounds": len(totals)}),
         (test, _IOPS_FIRST, values[0] if values else None, "IOPS", {}),
     ]
     # Of a run cut short the last rounds are none of the saturated drive.
@@ -543,7 +543,8 @@ def _wait_charts(rows: Sequence[Mapping[str, Any]], called: str) -> Iterator[dic
 def _headline(
     overall: Iterable[Mapping[str, Any]], groups: Sequence[Group], test: str, called: str
 ) -> list[dict[str, Any]]:
-    """What the test is known for: the tracked test, all reads beside it; the ends of WSAT."""
+    """The main results of the test: the tracked test and all reads; for WSAT its first and last
+    round."""
     quantity = _TRACKED[test][0]
     if test == "wsat":
         keys = [(group.tracked.test, end) for group in groups for end in (_IOPS_FIRST, _IOPS_LAST)]

@@ -1,4 +1,4 @@
-"""Figures measured elsewhere or published, read from a TOML or CSV file. Pure functions."""
+"""Results measured elsewhere or published, read from a TOML or CSV file. Pure functions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from benchstick.plan.tabular_input import (
 from benchstick.suites import registry
 
 FIELDS = ("drive", "suite", "figure", "value", "unit", "source")
-# Of a TOML file, before its tables: what holds for all of them.
+# The key of a TOML file's tables.
+_TABLE = "figure"
+# The keys before the tables of a TOML file, which apply to all of them.
 _FOR_ALL = ("drive", "suite", "source")
-# Units of figures, and others in which they are published: (unit kept, factor).
+# Units of results, and others in which they are published: (unit stored, factor).
 UNITS: Mapping[str, tuple[str, float]] = {
     "MB/s": ("MB/s", 1), "GB/s": ("MB/s", 1000), "IOPS": ("IOPS", 1), "points": ("points", 1),
     "us": ("us", 1), "ms": ("us", 1000), "s": ("s", 1), "GB": ("GB", 1), "%": ("%", 1),
@@ -31,7 +33,7 @@ MOST = 2000
 
 @dataclass(frozen=True)
 class Reference:
-    """One figure of a drive that was not measured on this bench, with where it comes from."""
+    """One result of a drive that was not measured on this bench, with its source."""
 
     drive: str
     suite: str
@@ -45,8 +47,8 @@ class Reference:
 
 
 def read(raw: bytes, where: str) -> list[Reference]:
-    """The reference figures in a file whose name, `where`, ends in .toml or .csv. BadInput of one
-    line, `FILE: line N: what`, for the first thing that is wrong."""
+    """The reference results in a file whose name, `where`, ends in .toml or .csv. BadInput of one
+    line, `FILE: line N: what`, for the first error."""
     if where.lower().endswith(".csv"):
         references = _csv(decoded(raw, where), where)
     elif where.lower().endswith(".toml"):
@@ -54,9 +56,9 @@ def read(raw: bytes, where: str) -> list[Reference]:
     else:
         wrong(where, None, "neither .toml nor .csv; name the file so")
     if not references:
-        wrong(where, None, "there is no figure in it")
+        wrong(where, None, f"has no results: add a [[{_TABLE}]] table or a row")
     if len(references) > MOST:
-        wrong(where, None, f"{len(references)} figures; at most {MOST} in a file")
+        wrong(where, None, f"{len(references)} results; at most {MOST} in a file")
     return references
 
 
@@ -68,18 +70,18 @@ def _csv(text: str, where: str) -> list[Reference]:
 def _toml(text: str, where: str) -> list[Reference]:
     document = parse_toml(text, where)
     for name in document:
-        if name not in (*_FOR_ALL, "figure"):
-            wrong(where, line_of(text, name), f"{name[:60]!r}: not one of figure, "
+        if name not in (*_FOR_ALL, _TABLE):
+            wrong(where, line_of(text, name), f"{name[:60]!r}: not one of {_TABLE}, "
                   f"{', '.join(_FOR_ALL)}")  # fmt: skip
-    tables = document.get("figure", [])
+    tables = document.get(_TABLE, [])
     if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
-        wrong(where, line_of(text, "figure"), "figure: [[figure]] tables are wanted")
+        wrong(where, line_of(text, _TABLE), f"{_TABLE}: [[{_TABLE}]] tables are required")
     for_all = {name: document[name] for name in _FOR_ALL if name in document}
 
     def line(at: int, name: str | None) -> int:
         if name in for_all and name not in tables[at]:
             return line_of(text, name)
-        return line_of(text, name, table="figure", number=at)
+        return line_of(text, name, table=_TABLE, number=at)
 
     return _all([(at, {**for_all, **item}) for at, item in enumerate(tables)], where, line)
 
@@ -89,8 +91,8 @@ def _all(
     where: str,
     line: Callable[[int, str | None], int],
 ) -> list[Reference]:
-    """The records checked; `line` tells that of a field of the record at an index, of none its
-    first."""
+    """The records, checked; `line` gives the line of a field of the record at an index, or the
+    record's first line for None."""
     references: list[Reference] = []
     indexes: dict[tuple[str, ...], int] = {}
     for at, (_, record) in enumerate(records):
@@ -100,7 +102,7 @@ def _all(
         reference = _reference(record, where, functools.partial(line, at))
         key = (reference.drive, reference.suite, reference.figure, reference.unit, reference.source)
         if key in indexes:
-            wrong(where, line(at, None), f"the same figure as on line {line(indexes[key], None)}")
+            wrong(where, line(at, None), f"the same result as on line {line(indexes[key], None)}")
         indexes[key] = at
         references.append(reference)
     return references
@@ -122,13 +124,13 @@ def _reference(
         except ValueError as error:
             wrong(where, line(name), str(error))
     args["unit"], factor = UNITS[args["unit"]]
-    # 0.57 ms are 570 us, and no 569.9999999999999.
+    # 0.57 ms are 570 us, not 569.9999999999999.
     args["value"] = float(f"{args['value'] * factor:.12g}")
     return Reference(**args)
 
 
 def _check_exists(name: str, text: str) -> None:
-    """ValueError for a suite or a unit that there is not."""
+    """ValueError for an unknown suite or unit."""
     if name == "suite" and text not in registry.all_suites():
         there = ", ".join(registry.all_suites())
         raise ValueError(f"suite: {text[:60]!r} is none; there are {there}")

@@ -16,7 +16,7 @@ from benchstick.suites.cdm import Cdm
 from benchstick.suites.consistency import Consistency
 from benchstick.suites.das import Das
 from benchstick.suites.erase import Erase
-from benchstick.suites.interface import Asked, Suite
+from benchstick.suites.interface import PlanRequest, Suite
 from benchstick.suites.pts import Pts
 from benchstick.suites.sustained import Sustained
 from benchstick.suites.sweep import Sweep
@@ -110,7 +110,7 @@ def make_plan(
     if transport == "virtual" and chosen_target == "file" and chosen_fs == "keep":
         chosen_fs = "auto"
     return suite.plan(
-        Asked(
+        PlanRequest(
             drive=drive,
             params=parameters.read(suite.params, params),
             target=chosen_target,
@@ -118,6 +118,6 @@ def make_plan(
             scale=scale,
             sets=sets,
             ram=ram,
-            given=frozenset(params),
+            user_params=frozenset(params),
         )
     )

@@ -1,4 +1,4 @@
-"""Tests that are measured once, in one pass: what each gave, its figures and tables."""
+"""Tests that are measured once, in one pass: the values of each, its results and tables."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from benchstick.plan.units import binary_text
 from benchstick.suites.interface import FigureJson, over_all_passes
 
 PERCENTILES = ("50", "99", "99.9", "99.99", "99.999")
-# fio tells the time of a job in whole milliseconds: below this they are more than 1 % of it.
+# fio reports the time of a job in whole milliseconds: below this they are more than 1 % of it.
 SHORT_SECONDS = 0.1
 
-# How much of a drive may be filled, so that its filesystem keeps room for its own.
+# How much of a drive may be filled, so that its filesystem has room for its own data.
 FILE_SHARE = 0.9
 
 Cell = Mapping[str, Any]
 
 
 def read_modify_write(block: int, physical: int) -> str | None:
-    """What a figure of writes of `block` bytes must say on physical blocks of `physical` bytes."""
+    """The note of a result of `block`-byte writes on physical blocks of `physical` bytes."""
     if block % physical == 0:
         return None
     return (
@@ -40,11 +40,11 @@ def read_modify_write(block: int, physical: int) -> str | None:
 def cell(
     label: str, figures: Sequence[FigureJson], flag: str | None = None
 ) -> dict[str, Any] | None:
-    """What test `label` gave; None when it was not begun.
+    """The values of test `label`; None when it was not started.
 
     `mbps`, `iops`, `us` (mean latency), `max_us`, `percentiles_us` by their text, `seconds`: all
-    None when it was skipped or is not to be believed. `flag` is what a valid figure must say of
-    itself; `why` holds it, or the reason of another `state`.
+    None when it was skipped or is not valid. `flag` is the note of a valid result; `why` has this
+    note, or the reason of another `state`.
     """
     by_key = {key_of(item): item for item in figures if item["pass"] is not None}
     speed = by_key.get((label, SPEED))
@@ -76,7 +76,7 @@ def cell(
 
 
 def figures_of(label: str, outcome: Cell) -> list[dict[str, Any]]:
-    """The figures of a test over all passes, of which there is one."""
+    """The results of a test over all passes, of which there is one."""
     detail = {key: outcome[key] for key in ("seconds", "max_us", "percentiles_us")}
     figures = over_all_passes(
         label,
@@ -98,7 +98,7 @@ def digits(value: float | None, places: int = 0) -> str:
 
 
 def state_text(outcome: Cell | None) -> str:
-    """`valid`, or the state with its reason; nothing for a test that was not begun."""
+    """`valid`, or the state with its reason; nothing for a test that was not started."""
     if outcome is None:
         return ""
     return (
@@ -107,7 +107,7 @@ def state_text(outcome: Cell | None) -> str:
 
 
 def states_text(row: Mapping[str, Any], ways: Iterable[str]) -> str:
-    """One state where all ways of a row have the same, else each with its way."""
+    """One state where all directions of a row have the same, otherwise each with its direction."""
     outcomes = {way: row[way] for way in ways if row[way]}
     if len({state_text(outcome) for outcome in outcomes.values()}) == 1:
         return state_text(next(iter(outcomes.values())))

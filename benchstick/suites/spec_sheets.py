@@ -1,4 +1,4 @@
-"""Model sheets: what a maker claims of a model, what is in it and what it costs. Pure functions."""
+"""Spec sheets: a manufacturer's specifications of a model, its components and price. Pure."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from benchstick.suites import registry
 from benchstick.suites.reference_results import UNITS
 
 MOST_CLAIMS = 100
-# A maker's 1 TB is 1000.2 GB on one drive and 1000.0 on the other.
+# 1 TB is 1000.2 GB on one drive and 1000.0 on another.
 _NEAR = 0.03
 _CLAIM_FIELDS = ("suite", "figure", "value", "unit")
 _Q32 = ("RND4K Q32T16", "RND4K Q32T1")
-# The keys on every maker's page: the figures of cdm that they are held against, the first that a
-# run has, and their unit.
+# The specifications on every manufacturer's page: the cdm results to compare with, of which the
+# first that a run has is used, and their unit.
 PLAIN: Mapping[str, tuple[tuple[str, ...], str]] = {
     "seq_read_mbps": (("SEQ1M Q8T1 read",), "MB/s"),
     "seq_write_mbps": (("SEQ1M Q8T1 write",), "MB/s"),
@@ -40,7 +40,7 @@ PLAIN: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """One claimed figure of a suite, in the unit in which the suite gives it."""
+    """One specification of a suite's result, in the suite's unit."""
 
     suite: str
     figure: str
@@ -82,7 +82,7 @@ class Sheet:
 def _size(value: Any, name: str) -> int:
     text = str(value) if isinstance(value, int) else value
     if not isinstance(text, str) or len(text) > 40:
-        raise ValueError(f"{name}: a size is wanted, as 1TB or 1024GiB")
+        raise ValueError(f"{name}: a size is required, as 1TB or 1024GiB")
     try:
         count = parse_size(text, name)
     except BadInput as error:
@@ -106,7 +106,7 @@ def _years(value: Any, name: str) -> float:
 
 def _currency(value: Any, name: str) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[A-Z]{3}", value.strip().upper()):
-        raise ValueError(f"{name}: three letters are wanted, as EUR")
+        raise ValueError(f"{name}: three letters are required, as EUR")
     return value.strip().upper()
 
 
@@ -117,7 +117,7 @@ def _date(value: Any, name: str) -> str:
         except ValueError:
             value = None
     if not isinstance(value, datetime.date):
-        raise ValueError(f"{name}: a date is wanted, as 2026-01-31")
+        raise ValueError(f"{name}: a date is required, as 2026-01-31")
     return value.isoformat()[:10]
 
 
@@ -129,12 +129,12 @@ FIELDS: Mapping[str, Callable[[Any, str], Any]] = {
     "price": _above, "currency": _currency, "price_date": _date,
     "source": lambda value, name: checked_text(value, name, most=500),
 }  # fmt: skip
-# Told what is wrong with a field (None: with the whole), of the claim at an index (None: of none).
+# Reports an error of a field (None: of the whole), in the claim at an index (None: in no claim).
 Teller = Callable[[str | None, int | None, str], NoReturn]
 
 
 def read(raw: bytes, where: str) -> Sheet:
-    """The model sheet in a TOML file. BadInput of one line, `FILE: line N: what`."""
+    """The spec sheet in a TOML file. BadInput of one line, `FILE: line N: what`."""
     text = decoded(raw, where)
     fields = parse_toml(text, where)
 
@@ -146,12 +146,12 @@ def read(raw: bytes, where: str) -> Sheet:
         wrong(where, None, "empty")
     claims = fields.pop("claim", [])
     if not isinstance(claims, list) or not all(isinstance(item, dict) for item in claims):
-        tell("claim", None, "claim: [[claim]] tables are wanted")
+        tell("claim", None, "claim: [[claim]] tables are required")
     return checked(fields, claims, tell)
 
 
 def checked(fields: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], tell: Teller) -> Sheet:
-    """The sheet of what was given, by `tell` what is wrong with it."""
+    """The sheet with these fields; `tell` reports an error."""
     args: dict[str, Any] = {}
     for name, value in fields.items():
         if name not in FIELDS:
@@ -166,7 +166,7 @@ def checked(fields: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], tell
     if "price" in args:
         for name in ("currency", "price_date"):
             if name not in args:
-                tell(name if name in fields else "price", None, f"{name}: is missing beside price")
+                tell(name if name in fields else "price", None, f"{name}: is required with price")
     if len(claims) > MOST_CLAIMS:
         tell("claim", None, f"claim: {len(claims)} of them; at most {MOST_CLAIMS}")
     sheet_claims = tuple(_claim(item, at, tell) for at, item in enumerate(claims))
@@ -191,17 +191,17 @@ def _claim(item: Mapping[str, Any], at: int, tell: Teller) -> Claim:
         except ValueError as error:
             tell(name, at, str(error))
     args["unit"], factor = UNITS[args["unit"]]
-    # 0.57 ms are 570 us, and no 569.9999999999999.
+    # 0.57 ms are 570 us, not 569.9999999999999.
     args["value"] = float(f"{args['value'] * factor:.12g}")
     return Claim(**args)
 
 
-# ---- beside a drive
+# ---- comparison with a drive
 
 
 def matching(sheets: Sequence[Sheet], model: str, capacity: Any) -> Sheet | None:
-    """The sheet of a drive by its model and capacity in bytes: one of its capacity goes before one
-    of any, then the longer pattern, then the later of the list. None where none fits."""
+    """The sheet of a drive by its model and capacity in bytes: first one with its capacity, then
+    the longer pattern, then the later in the list. None where none matches."""
     fitting = [sheet for sheet in sheets if _fits(sheet, model, capacity)]
     if not fitting:
         return None
@@ -229,7 +229,7 @@ def price_per_gb(sheet: Sheet, capacity: Any) -> float | None:
 
 
 def suites_of(sheet: Sheet) -> list[str]:
-    """The suites whose figures the sheet makes claims of."""
+    """The suites that the sheet has specifications for."""
     plain = ["cdm"] if any(getattr(sheet, name) is not None for name in PLAIN) else []
     return list(dict.fromkeys([*plain, *(claim.suite for claim in sheet.claims)]))
 
@@ -237,8 +237,8 @@ def suites_of(sheet: Sheet) -> list[str]:
 def beside(
     sheet: Sheet, suite: str, figures: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Each claim of a suite's figures beside what a run of it measured: `figure`, `unit`,
-    `claimed`, `measured` (None with the reason in `why`), `percent` of the claim, `better`."""
+    """Each specification of a suite's results, compared with a run: `figure`, `unit`, `claimed`,
+    `measured` (None with the reason in `why`), `percent` of the specification, `better`."""
     by_name: dict[tuple[str, str], Mapping[str, Any]] = {}
     for item in figures:
         if item["pass"] is None:
@@ -264,7 +264,7 @@ def beside(
 
 
 def _claimed(sheet: Sheet, suite: str) -> Iterator[tuple[tuple[str, ...], str, float]]:
-    """(names of the figure, unit, value) of each claim."""
+    """(names of the result, unit, value) of each specification."""
     if suite == "cdm":
         for key, (names, unit) in PLAIN.items():
             value = getattr(sheet, key)

@@ -1,10 +1,9 @@
 """The whole drive written once: speed by position and by time, cache knee, slow-downs, recovery.
 
-Source: docs/methods/sustained.md; it is the fill that reviewers of portable SSDs show as
-a chart, with pauses of this project's own: 2 s after every 5 %, in which alone
-the temperature is read. Everything else is our choice: 1 MiB blocks at depth 8 unless told, what a
-knee, a slow-down and folding are (analysis/knee.py, throttle.py, folding.py), and the bursts after
-idle times.
+Source: docs/methods/sustained.md. It is the fill that reviewers of portable SSDs show as a chart.
+The pauses are ours: 2 s after every 5 %; only then the temperature is read. Also our choice are the
+defaults (1 MiB blocks at depth 8), the definitions of knee, slow-down and folding
+(analysis/cache_knee.py, slowdowns.py, folding.py), and the bursts after idle times.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, parse_size, size_text
 from benchstick.suites import precondition
 from benchstick.suites.interface import (
-    Asked,
     FigureJson,
+    PlanRequest,
     Recorded,
     Result,
     Row,
@@ -57,16 +56,16 @@ class Sustained:
     targets: tuple[str, ...] = ("block",)
     takes_scale = False
     params: tuple[Param, ...] = (
-        text("span", "100%", "how much from the beginning of the drive: a share or a size"),
+        text("span", "100%", "how much from the start of the drive: a share or a size"),
         choice("block", tuple(BLOCKS), "1m", "bytes of each write"),
         whole("depth", 1, 256, 8, "writes outstanding"),
         whole("pause", 0, 600, 2, "idle seconds after every 5 %, 2 or more; 0: no pauses"),
-        text("recovery", "no", "idle seconds before a burst, comma between; yes: 30,300,1800"),
+        text("recovery", "no", "idle seconds before a burst, comma-separated; yes: 30,300,1800"),
         size("burst", MIB, 64 * GIB, 4 * GIB, "bytes of a burst after an idle time, at most"),
         *precondition.PARAMS,
     )
 
-    def plan(self, request: Asked) -> Plan:
+    def plan(self, request: PlanRequest) -> Plan:
         """Purge and take the drive, write it in 20 parts with pauses, then the bursts."""
         wish, start = _Wish.of(request), precondition.beginning(request)
         return Plan(
@@ -132,7 +131,7 @@ class _Wish:
     burst: int
 
     @staticmethod
-    def of(request: Asked) -> _Wish:
+    def of(request: PlanRequest) -> _Wish:
         params = request.params
         block = BLOCKS[str(params["block"])]
         capacity = int(request.drive["identity"]["capacity"])
@@ -158,7 +157,7 @@ class _Wish:
     def notes(self, start: precondition.Beginning) -> tuple[str, ...]:
         notes = []
         if not start.fresh:
-            notes.append("the drive was not fresh before: part of its cache may have been in use")
+            notes.append("the drive was not purged first: part of its cache may have been in use")
         rest = self.capacity - self.span
         if rest >= self.block:
             notes.append(f"the last {size_text(rest)} of the drive were not written")
@@ -208,7 +207,7 @@ def _idles(setting: str) -> tuple[int, ...]:
     return tuple(idles)
 
 
-def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
+def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     speed = assumed_speed(request.drive)
     yield Prepare(name="prepare the target", seconds=1, destroys=True, target="block", fs="keep")
     # Long enough for the sample in which the purge's last write ended.
@@ -229,7 +228,7 @@ def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
         rest = duration_text(seconds)
         yield Idle(name=f"rest for {rest}", seconds=seconds, temperature=True)
         state = f"written once in this run, in order, over {size_text(wish.span)}"
-        yield replace(_write(wish, f"burst after {rest}", 0, wish.burst, speed), made=state)
+        yield replace(_write(wish, f"burst after {rest}", 0, wish.burst, speed), drive_state=state)
 
 
 def _write(wish: _Wish, label: str, offset: int, moved: int, speed: float) -> Fio:
@@ -260,7 +259,7 @@ def _parts(plan: Plan) -> dict[int, Fio]:
 
 
 def _part_figures(plan: Plan, figures: Sequence[FigureJson]) -> list[FigureJson]:
-    """The figure in MB/s of each part written so far."""
+    """The result in MB/s of each part written so far."""
     keys = {(step.test, SPEED) for step in _parts(plan).values()}
     return [item for item in figures if key_of(item) in keys and item["pass"] is not None]
 
@@ -268,10 +267,10 @@ def _part_figures(plan: Plan, figures: Sequence[FigureJson]) -> list[FigureJson]
 def fill_series(
     plan: Plan, figures: Sequence[FigureJson], samples: Sequence[SampleLike]
 ) -> list[Interval]:
-    """What the samples say of the fill, with the pauses between its parts cut out.
+    """The intervals of the fill from the samples, without the pauses between its parts.
 
-    How long a part was written, to the millisecond, is what fio says; of a part that was cut
-    short the first and the last second are left out.
+    The writing time of a part, to the millisecond, is fio's; of a cancelled part the first and the
+    last second are left out.
     """
     seconds = {
         item["test"]: (item["detail"].get("totals") or {}).get("seconds")
@@ -288,10 +287,10 @@ def fill_series(
 
 
 def _by_part(plan: Plan, samples: Sequence[SampleLike]) -> dict[int, list[SampleLike]]:
-    """The samples from the begin of each part to the begin of the next one, by its index.
+    """The samples from the start of each part to the start of the next one, by its index.
 
-    A sample names the step in which it ended, or after which. That may be the pause after the part
-    that it tells of: of a part of less than a second there is often no other.
+    A sample names the step in which it ended, or after which. That may be the pause after its part:
+    a part of less than a second often has no other sample.
     """
     parts = list(_parts(plan))
     bursts = [at for at, step in enumerate(plan.steps) if step.name.startswith("burst ")]
@@ -339,7 +338,7 @@ def _recovery(plan: Plan, figures: Sequence[FigureJson], knees: CacheKnees) -> I
 def _overall(
     parts: Sequence[FigureJson], planned: int, knees: CacheKnees, slow: SlowDowns
 ) -> list[dict[str, Any]]:
-    """The figures over the whole fill, or over those of its `planned` parts that were written."""
+    """The results over the whole fill, or over those of its `planned` parts that were written."""
     if not parts:
         return []
     valid = [item for item in parts if item["state"] == "valid"]
@@ -364,8 +363,8 @@ def _overall(
             (f"{BEFORE_KNEE}{of}", SPEED, knee.before_mbps, "MB/s", {}),
             (f"{AFTER_KNEE}{of}", SPEED, knee.after_mbps, "MB/s", {}),
         ]
-    if slow.found:
-        deepest = max(item.depth for item in slow.found)
+    if slow.slow_downs:
+        deepest = max(item.depth for item in slow.slow_downs)
         rows.append(("deepest slow-down", SHARE, 100 * deepest, "%", slow.to_json()))
     return over_all_passes(SUSTAINED, rows, state, why, "write")
 
@@ -386,7 +385,7 @@ def _verdicts(
         {"name": "Cache knee", "state": "found" if knees.knees else "none", "text": knees.text},
         {"name": "Slowing down", "state": slow.state, "text": slow.text},
     ]
-    if folding.found:
+    if folding.folds:
         verdicts.append({"name": "Folding", "state": folding.state, "text": folding.text})
     if recovery is not None:
         state = "unknown" if recovery.why else "measured"
@@ -422,7 +421,7 @@ def _text(
         if item["value"] is not None
     ]
     lines += [knees.text, slow.text]
-    if folding.found:
+    if folding.folds:
         lines.append(folding.text)
     if recovery is not None:
         lines.append(recovery.text)

@@ -55,8 +55,8 @@ def _stretch(part: Sequence[tuple[float, Interval]]) -> _Stretch:
     speeds = [interval.moved / interval.seconds / 1e6 for interval in intervals]
     moved = sum(interval.moved for interval in intervals)
     return _Stretch(
-        start=intervals[0].done - intervals[0].moved,
-        end=intervals[-1].done,
+        start=intervals[0].total - intervals[0].moved,
+        end=intervals[-1].total,
         t0=part[0][0] - intervals[0].seconds,
         t1=part[-1][0],
         mbps=moved / sum(interval.seconds for interval in intervals) / 1e6,
@@ -120,7 +120,7 @@ def _by_time(stretches: Sequence[_Stretch], banded: bool) -> dict[str, Any]:
 
 def _time_marks(knees: CacheKnees, slow: SlowDowns) -> list[dict[str, Any]]:
     """The knees, and the deepest slow-downs, in order of time."""
-    deepest = sorted(slow.found, key=lambda item: -item.depth)[:MARKED_SLOW_DOWNS]
+    deepest = sorted(slow.slow_downs, key=lambda item: -item.depth)[:MARKED_SLOW_DOWNS]
     marks = [mark(knee.at_seconds, "knee") for knee in knees.knees]
     marks += [
         mark(item.from_seconds, f"slow for {duration_text(item.to_seconds - item.from_seconds)}")

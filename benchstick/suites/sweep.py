@@ -27,7 +27,7 @@ from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import KIB, MIB
 from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import Asked, FigureJson, Result, over_all_passes
+from benchstick.suites.interface import FigureJson, PlanRequest, Result, over_all_passes
 from benchstick.suites.per_second import BySecond
 from benchstick.suites.single_pass import digits, state_text
 
@@ -38,7 +38,7 @@ SOAK_DEPTH = 32
 # Defaults: times filled and seconds of random writes before the steady state, percent of reads.
 FILLS, SOAK, MIX = 2, 6 * 3600, "70"
 BOTH = "both"
-# Figures over all passes of a depth, by what follows the test's name.
+# Results over all passes of a depth, by what follows the test's name.
 _KINDS = (
     (IOPS, "IOPS"), (SPEED, "MB/s"), (LATENCY, "us"), (latency_percentile(99.9), "us"),
     (LATENCY_MAX, "us"),
@@ -76,7 +76,7 @@ class Sweep:
                "fob: without preconditioning; steady: filled, then written at random for hours; "
                "both: one after the other, in the same charts"),
         choice("only", ("all", "read"), "all", "read: no mix and no writes"),
-        Param("depths", DEPTHS, "queue depths in the order taken, comma between", _depths),
+        Param("depths", DEPTHS, "queue depths in the order of the test, comma-separated", _depths),
         whole("time", 1, block_device.MOST_SECONDS, 30, "seconds a depth"),
         choice("mix", tuple(str(share) for share in range(90, 0, -10)), MIX,
                "share of reads in the mix, in percent"),
@@ -88,7 +88,7 @@ class Sweep:
         *precondition.PARAMS,
     )  # fmt: skip
 
-    def plan(self, request: Asked) -> Plan:
+    def plan(self, request: PlanRequest) -> Plan:
         """Purge and take the raw drive, make its state, then all depths of each direction."""
         wish = _Wish.of(request)
         start = precondition.beginning(request, writes=wish.writes)
@@ -100,7 +100,7 @@ class Sweep:
             drive_code=str(request.drive["code"]),
             steps=unique_names((*start.steps, *_steps(request, wish))),
             notes=(*start.notes, *wish.notes(request, start)),
-            states=(start.state, *wish.made()),
+            states=(start.state, *wish.state_texts()),
         )
 
     def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
@@ -152,7 +152,7 @@ class _Wish:
     soak: int
 
     @staticmethod
-    def of(request: Asked) -> _Wish:
+    def of(request: PlanRequest) -> _Wish:
         params = request.params
         steady = params["state"] != "fob"
         for name, default in (("fills", FILLS), ("soak", SOAK)):
@@ -180,9 +180,9 @@ class _Wish:
     def writes(self) -> bool:
         return bool(self.fills or self.soak or "write" in self.directions)
 
-    def made(self) -> Iterator[str]:
-        """What the suite makes of the drive's state: for the part in which it is as it was at the
-        beginning, then for the steady one."""
+    def state_texts(self) -> Iterator[str]:
+        """The drive's state by the suite's own work: for the part before preconditioning, then for
+        the steady one."""
         if self.state_asked != "steady":
             yield block_device.NOT_MADE
         if self.fills:
@@ -190,9 +190,9 @@ class _Wish:
         if self.soak:
             yield block_device.soak_text(self.block, SOAK_DEPTH, self.soak)
 
-    def notes(self, request: Asked, start: precondition.Beginning) -> Iterator[str]:
+    def notes(self, request: PlanRequest, start: precondition.Beginning) -> Iterator[str]:
         if self.state_asked != "steady" and not start.fresh:
-            yield "fob is told as found: the drive was not made fresh, nor was that said"
+            yield "fob is recorded as found: the drive was not purged first"
         if not self.fills or self.state_asked == BOTH:
             of = "fob reads" if self.state_asked == BOTH else "reads"
             yield f"{of} are not of what this run wrote: areas never written may answer too fast"
@@ -203,11 +203,11 @@ class _Wish:
         if above:
             yield (
                 f"QD{', QD'.join(str(number) for number in above)}: the drive takes {depth} "
-                "requests, the others wait in the kernel"
+                "requests, the rest wait in the kernel"
             )
 
 
-def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
+def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     yield Prepare(
         name="prepare the target", seconds=1, destroys=wish.writes, target="block", fs=request.fs
     )
@@ -238,15 +238,17 @@ def _steps(request: Asked, wish: _Wish) -> Iterator[Step]:
         )
         yield Idle(name="idle after preconditioning", seconds=0, temperature=True)
     if wish.state_asked != "fob":
-        steady = "; ".join(item for item in wish.made() if item != block_device.NOT_MADE)
+        steady = "; ".join(item for item in wish.state_texts() if item != block_device.NOT_MADE)
         yield from _depth_steps(
             request, wish, "steady " if both else "", state=steady if both else None
         )
 
 
-def _depth_steps(request: Asked, wish: _Wish, label: str, *, state: str | None) -> Iterator[Step]:
-    """All depths of each direction; `label` tells them from those of another state, and `made`
-    is that."""
+def _depth_steps(
+    request: PlanRequest, wish: _Wish, label: str, *, state: str | None
+) -> Iterator[Step]:
+    """All depths of each direction; `label` distinguishes them from those of another state, and
+    `state` is that state."""
     for direction in wish.directions:
         for depth in wish.depths:
             yield block_device.timed(

@@ -29,7 +29,7 @@ SAME = frozenset(
      "BSL-1.0", "CC0-1.0", "HPND", "ISC", "MIT", "MPL-1.1", "MPL-2.0", "OFL-1.1", "PSF-2.0",
      "Python-2.0", "Unlicense", "WTFPL", "X11", "ZPL-2.1", "Zlib", "blessing"]
 )  # fmt: skip
-# Built, because Buildroot's Flask asks for it, and then taken out again by post-build.sh.
+# Built, because Buildroot's Flask requires it, and then removed again by post-build.sh.
 TAKEN_OUT = frozenset(["libopenssl"])
 
 
@@ -156,7 +156,7 @@ def main() -> None:
     except OSError as error:
         sys.exit(_fail(f"{error.filename}: {error.strerror}"))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        sys.exit(_fail(f"{options.info} or SOURCE_DATE_EPOCH is not what is wanted: {error!r}"))
+        sys.exit(_fail(f"{options.info} or SOURCE_DATE_EPOCH is not as expected: {error!r}"))
 
 
 def _fail(why: str) -> int:

@@ -69,26 +69,26 @@ class Progress:
         self.packages = packages
         self.todo = [name for name in packages if name not in built]
         self.current = ""
-        self.done: list[str] = []
+        self.finished: list[str] = []
         self.began = now
 
     def line(self, text: str, now: float) -> str | None:
-        """What to tell after this line of output, None when nothing."""
+        """The message after this line of output, None without any."""
         match = STAGE.match(text.rstrip("\n"))
         if match is None or match[1] in (None, self.current) or match[1] not in self.packages:
             return None
         if self.current:
-            self.done.append(self.current)
+            self.finished.append(self.current)
         self.current = str(match[1])
-        return self.told(now)
+        return self.describe(now)
 
-    def told(self, now: float) -> str:
+    def describe(self, now: float) -> str:
         passed = now - self.began
-        behind = sum(weight(name) for name in self.done)
-        ahead = sum(weight(name) for name in self.todo if name not in self.done)
+        behind = sum(weight(name) for name in self.finished)
+        ahead = sum(weight(name) for name in self.todo if name not in self.finished)
         # Two minutes' worth of the table's own pace keep the first estimates sane.
         pace = (passed + 120) / (behind + 120)
-        number = len(self.packages) - len(self.todo) + len(set(self.done) & set(self.todo)) + 1
+        number = len(self.packages) - len(self.todo) + len(set(self.finished) & set(self.todo)) + 1
         return (
             f"benchstick: {min(number, len(self.packages))} of {len(self.packages)}: "
             f"{self.current}; {minutes(passed)} so far, about {minutes(ahead * pace)} to go"
@@ -96,7 +96,7 @@ class Progress:
 
 
 def follow(lines: Iterable[str], log: Path, progress: Progress) -> None:
-    """Write the lines to the log and what there is to tell to the terminal."""
+    """Write the lines to the log and progress messages to the terminal."""
     with log.open("a", encoding="utf-8") as file:
         for text in lines:
             file.write(text)

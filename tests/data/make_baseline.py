@@ -27,7 +27,15 @@ from typing import Any
 
 import pytest
 
-from benchstick.store import auth, database, imported_runs, records, run_queries
+from benchstick.store import (
+    agent_requests,
+    auth,
+    database,
+    imported_runs,
+    known_drives,
+    run_queries,
+    run_reader,
+)
 from tests.data import baseline
 from tests.data.baseline import BUNDLE, FOLDER, SETTINGS, STORE, Row
 from tests.host.bench import Bench, wait_for
@@ -189,7 +197,7 @@ def running_run(bench: Bench) -> int | None:
 
 def steps(bench: Bench, number: int) -> int:
     with contextlib.closing(database.open_reader(bench.home)) as db:
-        return len(records.run_json(db, number)["steps"])
+        return len(run_reader.run_json(db, number)["steps"])
 
 
 def use_agent(bench: Bench) -> None:
@@ -199,7 +207,7 @@ def use_agent(bench: Bench) -> None:
 
         def practice() -> Any:
             with contextlib.closing(database.open_reader(bench.home)) as db:
-                scan = records.drives_seen(db)
+                scan = known_drives.drives_seen(db)
             return scan and next((d for d in scan[1]["drives"] if d["code"] == "practice"), None)
 
         drive = wait_for(practice)
@@ -218,7 +226,7 @@ def use_agent(bench: Bench) -> None:
                      {"suite": "atto", "params": {}}],
         }  # fmt: skip
         with contextlib.closing(database.open_for_web(bench.home)) as db:
-            records.add_request(db, "run", body)
+            agent_requests.add_request(db, "run", body)
             imported_runs.add_upload(db, BUNDLE.read_bytes())
         # The second entry is cancelled once it writes; the third is then not started.
         first = wait_for(lambda: running_run(bench))

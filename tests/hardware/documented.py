@@ -198,7 +198,7 @@ def nvme_ssd() -> Case:
             "namespaces": 1,
         },
         {"ncq": "an ATA feature; this is an NVMe drive", "sata_speed": "an ATA feature",
-         "security_erase": "an ATA feature", "sanitize_crypto_time": "does not tell"},
+         "security_erase": "an ATA feature", "sanitize_crypto_time": "does not report"},
     )  # fmt: skip
     return case
 
@@ -233,7 +233,7 @@ def uas_bridge() -> Case:
             "trim_drive": True, "sata_speed": 6000, "apm": "enabled, level 254",
             "security": "disabled, not frozen", "temperature": 36, "usb_hubs": 0,
         },
-        {"driver_why": "the driver is the best", "sata_port_limit": "the bridge does not tell"},
+        {"driver_why": "the driver is the best", "sata_port_limit": "the bridge does not report"},
     )  # fmt: skip
     return case
 
@@ -261,7 +261,7 @@ def usb2_port() -> Case:
             "port": "1-4.2", "trim": False,
         },
         {"ncq": NO_PASS, "health": NO_PASS, "temperature": NO_PASS,
-         "rotational": "the drive does not tell its rotation rate"},
+         "rotational": "the drive does not report its rotation rate"},
     )  # fmt: skip
     return case
 
@@ -402,7 +402,7 @@ def two_with_one_serial() -> Case:
         expect(
             case, name, f"port:{port}:0", "free", "USB; not in use",
             {"transport": "usb-bot", "usb_capable_speed": 480},
-            {} if serial else {"serial": "the drive tells no serial"},
+            {} if serial else {"serial": "the drive reports no serial"},
         )  # fmt: skip
     return case
 
@@ -454,7 +454,7 @@ def uas_refused() -> Case:
         ("sda", "2-1", "152d:0578", "the module parameter usb-storage.quirks=152d:0578:u"),
         ("sdb", "2-2", "174c:55aa", "the USB controller has no streams"),
         ("sdc", "2-4", "0bc2:331a", "the kernel's built-in quirk"),
-        ("sdd", "2-5", "0bc2:2321", "the kernel log does not tell why"),
+        ("sdd", "2-5", "0bc2:2321", "the kernel log does not show why"),
     )
     for index, (name, port, ids, why) in enumerate(rows):
         interface = usb_device(
@@ -551,7 +551,7 @@ def thunderbolt() -> Case:
     expect(
         case, "nvme1n1", "21033A800123", "free", "Thunderbolt or USB4",
         {"transport": "nvme", "external": True, "port": "0000:06:00.0"},
-        {"temperature": "smartctl", "pcie_speed": "the PCI device tells no link"},
+        {"temperature": "smartctl", "pcie_speed": "the PCI device reports no link"},
     )  # fmt: skip
     return case
 
@@ -605,6 +605,6 @@ BUILDERS: tuple[Callable[[], Case], ...] = (
 
 if __name__ == "__main__":
     for build in BUILDERS:
-        made = build()
-        made.write(CASES)
-        print(f"{made.name}: {made.about}")
+        case = build()
+        case.write(CASES)
+        print(f"{case.name}: {case.about}")

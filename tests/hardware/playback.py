@@ -1,4 +1,4 @@
-"""Plays a recorded case back: the manifest becomes a file tree, the answers come from files.
+"""Replays a recorded case: the manifest becomes a file tree, the answers come from files.
 
 python -m tests.hardware.playback --expect NAME     (writes NAME/expected.json)
 """
@@ -47,7 +47,7 @@ def play(case: Path, root: Path, **arguments: Any) -> list[Drive]:
 
 
 def expectation(drives: list[Drive]) -> dict[str, Any]:
-    """What expected.json holds of each drive; `unknown` are facts that cannot be had, and why."""
+    """What expected.json holds of each drive; `unknown`: facts that are not available, and why."""
     return {
         drive.name: {
             "code": drive.code,

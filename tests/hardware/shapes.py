@@ -1,6 +1,6 @@
-"""Builds recorded cases in the shapes that documentation gives: sysfs folders, tool answers.
+"""Builds recorded cases from documentation: sysfs folders, tool answers.
 
-Used by documented.py only. What a live machine shows is captured by scripts/capture-hardware.
+Used by documented.py only. scripts/capture-hardware captures those of a live machine.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ def contents(
     whole: str = "",
     exclusive: str = "ok",
 ) -> None:
-    """What sfdisk, blkid and the probe say. `parts`: start and size in MiB, type, blkid's text.
+    """The answers of sfdisk, blkid and the probe. `parts`: start and size in MiB, type, text.
 
     A part with `hidden` is in the table but not shown by the kernel.
     """

@@ -47,7 +47,7 @@ def flip(image: Path, place: int) -> None:
 def damage(bench: Bench, step: str, seconds: float = 120) -> Path:
     """Wait for the step whose name has `step` in it, then damage a file of the run. That file."""
 
-    def written() -> Path | None:
+    def new_file() -> Path | None:
         live = list((bench.root / "run" / "live").glob("*.json"))
         if not live or step not in live[0].read_text():
             return None
@@ -59,7 +59,7 @@ def damage(bench: Bench, step: str, seconds: float = 120) -> Path:
         ]
         return files[0] if files else None
 
-    victim: Path = wait_for(written, seconds)
+    victim: Path = wait_for(new_file, seconds)
     flip(bench.home / "practice" / "practice.img", place_of(victim, OFFSET))
     return victim
 

@@ -1,4 +1,4 @@
-"""The agent: takes requests from the store, believes nothing in them, and answers."""
+"""The agent: takes requests from the store, checks each, and answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchstick.store import database, recipes, records, verdicts
+from benchstick.store import agent_requests, database, known_drives, recipes, verdicts
 from tests.host.bench import Bench, mounts_below, processes, wait_for
 
 PARAMS = {"passes": "1", "time": "1", "interval": "0", "size": "32MiB", "profile": "demo"}
@@ -31,7 +31,7 @@ def agent(bench: Bench) -> Iterator[subprocess.Popen[str]]:
 def read_seen_drives(bench: Bench) -> Any:
     try:
         with contextlib.closing(database.open_reader(bench.home)) as db:
-            return records.drives_seen(db)
+            return known_drives.drives_seen(db)
     except Exception:  # noqa: BLE001 - not there yet: asked again
         return None
 
@@ -44,7 +44,7 @@ def practice_drive(bench: Bench) -> dict[str, Any]:
 
 def ask(bench: Bench, kind: str, body: object) -> int:
     with contextlib.closing(database.open_for_web(bench.home)) as db:
-        return records.add_request(db, kind, body)  # type: ignore[arg-type]
+        return agent_requests.add_request(db, kind, body)  # type: ignore[arg-type]
 
 
 def answer(bench: Bench, request: int) -> sqlite3.Row | None:
@@ -56,11 +56,11 @@ def answer(bench: Bench, request: int) -> sqlite3.Row | None:
 
 
 def final(bench: Bench, request: int) -> Any:
-    def ended() -> Any:
+    def final_answer() -> Any:
         row = answer(bench, request)
         return row if row is not None and row["state"] != "taken" else None
 
-    return wait_for(ended, 90)
+    return wait_for(final_answer, 90)
 
 
 def wish(bench: Bench, **changes: object) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def test_a_second_agent_is_refused(bench: Bench, agent: subprocess.Popen[str]) -
     assert "already running" in result.stderr
 
 
-def test_a_request_from_before_the_agent_began_is_refused(own_bench: Bench) -> None:
+def test_a_request_from_before_the_agent_started_is_refused(own_bench: Bench) -> None:
     own_bench.run("practice")
     database.open_writer(own_bench.home).close()
     body = {"suite": "cdm", "drive": "practice", "params": PARAMS, "erase": "practice"}
@@ -164,7 +164,7 @@ def test_a_request_from_before_the_agent_began_is_refused(own_bench: Bench) -> N
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=120)
     assert row["state"] == "refused"
-    assert "ask again" in row["answer_json"]
+    assert "request it again" in row["answer_json"]
     assert own_bench.json("runs", "--practice")["runs"] == []
 
 

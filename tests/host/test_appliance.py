@@ -1,4 +1,4 @@
-"""`benchstick appliance start` on loop sticks: found, grown, checked, mounted, or told why not."""
+"""`benchstick appliance start` on loop sticks: found, grown, checked, mounted, or why not."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_next_boot_finds_the_store_again(folder: Path) -> None:
         assert (paths.data_folder() / "kept").read_text() == "result"
 
 
-def test_a_store_that_stopped_growing_goes_on_at_the_next_boot(folder: Path) -> None:
+def test_a_store_that_stopped_growing_continues_at_the_next_boot(folder: Path) -> None:
     """The power went between the partition and its filesystem."""
     with stick(folder) as disk:
         machine = disk.machine("")
@@ -138,13 +138,13 @@ def test_of_two_sticks_the_booted_one_gives_the_store(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("ids", "parameter", "words"),
     [
-        (("1" * 16, "1" * 16), "1" * 16, "cannot be told which"),
-        ((None, None), "", "cannot be told which"),
+        (("1" * 16, "1" * 16), "1" * 16, "not known which"),
+        ((None, None), "", "not known which"),
         (("1" * 16, None), "3" * 16, "not there any more"),
         (("1" * 16, None), None, "not booted from a stick"),
     ],
 )
-def test_where_it_cannot_be_told_no_stick_is_used(
+def test_where_it_is_unknown_no_stick_is_used(
     folder: Path,
     ids: tuple[str | None, str | None],
     parameter: str | None,
@@ -170,10 +170,10 @@ def test_a_host_is_refused(folder: Path) -> None:
     assert state.read() is None
 
 
-def test_a_damaged_store_is_left_alone_and_told(folder: Path) -> None:
+def test_a_damaged_store_is_left_alone_and_reported(folder: Path) -> None:
     with stick(folder, size=64 * MIB) as disk:
         node = f"{disk.node}p2"
-        # A block bitmap that lies: a mistake that e2fsck -p does not mend by itself.
+        # A wrong block bitmap: an error that `e2fsck -p` does not repair.
         call("debugfs", "-w", "-R", "clri <2>", node)
         call("debugfs", "-w", "-R", "set_super_value state 2", node)
         document = started(disk.machine(""))
@@ -219,7 +219,7 @@ def test_settings_are_put_in_force_with_the_sticks_defaults(folder: Path) -> Non
     assert (config.pin, config.listen, config.port) == (False, "::", 80)
 
 
-def test_a_wrong_setting_is_told_with_its_line_and_defaults_hold(folder: Path) -> None:
+def test_a_wrong_setting_is_reported_with_its_line_and_defaults_hold(folder: Path) -> None:
     with stick(folder, {"benchstick.toml": "pin = false\n\nport = 99999\n"}) as disk:
         document = started(disk.machine(""))
         config = settings.load(paths.settings_file())
@@ -230,7 +230,7 @@ def test_a_wrong_setting_is_told_with_its_line_and_defaults_hold(folder: Path) -
     assert (config.pin, config.port) == (True, 80)
 
 
-def test_a_pulled_stick_is_told(folder: Path) -> None:
+def test_a_pulled_stick_is_reported(folder: Path) -> None:
     with stick(folder) as disk:
         document = started(disk.machine(""))
         state.note_pulled()
@@ -292,7 +292,7 @@ def test_every_verdict_leaves_its_files_there_too(folder: Path) -> None:
         assert json.loads(path.read_text()) == expected
         assert path.with_suffix(".csv").read_text() == outputs.csv_text([expected])
         assert path.with_suffix(".xml").read_text() == outputs.junit([expected])
-        # An agent that is started anew has nothing to do.
+        # An agent that is started again has nothing to do.
         before = path.stat().st_mtime_ns
         with contextlib.closing(database.open_writer(paths.data_folder())) as db:
             Reports(machine, verdicts=VERDICT_FILES).write_new(db)
@@ -300,7 +300,7 @@ def test_every_verdict_leaves_its_files_there_too(folder: Path) -> None:
         assert state.notices() == []
 
 
-def test_a_stick_without_room_is_told_and_goes_on(
+def test_a_stick_without_room_is_reported_and_keeps_working(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchstick.appliance.reports._FLOOR_BYTES", 1 << 40)
@@ -316,7 +316,7 @@ def test_a_stick_without_room_is_told_and_goes_on(
         assert not (boot_folder() / "reports").exists()
 
 
-def test_when_the_stick_is_pulled_the_bench_goes_on_in_ram(folder: Path) -> None:
+def test_when_the_stick_is_pulled_the_bench_continues_in_ram(folder: Path) -> None:
     with stick(folder) as disk:
         machine = disk.machine("")
         document = started(machine)

@@ -59,7 +59,7 @@ def test_the_whole_suite_on_files(bench: Bench) -> None:
     assert mounts_below(bench.root) == []
 
 
-def test_the_access_time_reads_the_raw_drive_also_beside_files(bench: Bench) -> None:
+def test_the_access_time_reads_the_raw_drive_also_with_files(bench: Bench) -> None:
     document = bench.json(*bench.practice("asssd", *QUICK, "--param", "parts=benchmark"))
     figure = by_pass(document)["Acc.time read", 1]
     assert (figure["target"], figure["state"]) == ("block", "valid")
@@ -68,7 +68,7 @@ def test_the_access_time_reads_the_raw_drive_also_beside_files(bench: Bench) -> 
     counters, totals = figure["detail"]["counters"], figure["detail"]["totals"]
     assert abs(counters["read_bytes"] - totals["read_bytes"]) <= 0.005 * totals["read_bytes"]
     assert counters["reads"] == pytest.approx(totals["ios"], rel=0.005)
-    # The filesystem beside it was brought to rest before: its journal does not commit meanwhile.
+    # The filesystem on the drive was at rest: its journal does not commit during the test.
     assert counters["write_bytes"] == 0
     argv = command_of(bench, document, "Acc.time read")
     drive = document["drive"]

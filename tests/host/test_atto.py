@@ -1,4 +1,4 @@
-"""The ATTO-style suite on the practice drive: the drive's counters show what the plan said."""
+"""The ATTO-style suite on the practice drive: the drive's counters match the plan."""
 
 from __future__ import annotations
 

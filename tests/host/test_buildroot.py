@@ -1,4 +1,4 @@
-"""Buildroot's release: fetched from a real server, taken only with the wanted checksum."""
+"""Buildroot's release: fetched from a real server, used only with the expected checksum."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def fetch(folder: Path, site: str, sha256: str) -> subprocess.CompletedProcess[s
     )
 
 
-def test_a_release_with_the_wanted_checksum_is_unpacked_once(
+def test_a_release_with_the_expected_checksum_is_unpacked_once(
     tmp_path: Path, release: tuple[str, str]
 ) -> None:
     site, sha256 = release
@@ -81,23 +81,23 @@ def test_another_file_is_refused_and_nothing_is_left(
     site, sha256 = release
     result = fetch(tmp_path / "cache", site, "0" * 64)
     assert result.returncode == 2
-    assert f"is not the wanted file: its SHA-256 is {sha256}" in result.stderr
+    assert f"is not the expected file: its SHA-256 is {sha256}" in result.stderr
     assert list((tmp_path / "cache").iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("sha256", "said"),
-    [("", "BUILDROOT_SHA256 is not set"), ("0" * 63, "wanted are 64 digits")],
+    ("sha256", "message"),
+    [("", "BUILDROOT_SHA256 is not set"), ("0" * 63, "expected 64 digits")],
 )
-def test_without_a_checksum_nothing_is_fetched(tmp_path: Path, sha256: str, said: str) -> None:
+def test_without_a_checksum_nothing_is_fetched(tmp_path: Path, sha256: str, message: str) -> None:
     result = fetch(tmp_path / "cache", "http://127.0.0.1:9", sha256)
     assert result.returncode == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "cache").exists()
 
 
-def test_without_a_way_out_the_other_way_is_told(tmp_path: Path) -> None:
+def test_without_a_network_the_error_shows_the_other_way(tmp_path: Path) -> None:
     result = fetch(tmp_path / "cache", "http://127.0.0.1:9", "0" * 64)
     assert result.returncode == 2
     assert "BUILDROOT=/path/to/" in result.stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""`benchstick console` on a pseudo-terminal, beside a page and a bench with runs."""
+"""`benchstick console` on a pseudo-terminal, with a page and a bench with runs."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ class Screen:
             stdin=inner, stdout=inner, stderr=subprocess.PIPE,
             env={**os.environ, "TERM": terminal},
         )  # fmt: skip
-        self.written = ""
+        self.output = ""
 
     def read(self, seconds: float = 0.2) -> str:
-        """What came within `seconds`, added to `written`."""
+        """What came within `seconds`, added to `output`."""
         fresh = b""
         deadline = time.monotonic() + seconds
         while (remaining := deadline - time.monotonic()) > 0:
             if select.select([self.fd], [], [], remaining)[0]:
                 fresh += os.read(self.fd, 1 << 16)
         text = fresh.decode()
-        self.written += text
+        self.output += text
         return text
 
     def shows(self, words: str) -> str:
-        """Wait until the words were written."""
-        wait_for(lambda: words in self.written or (self.read() and False), 20)
-        return self.written
+        """Wait until the words are shown."""
+        wait_for(lambda: words in self.output or (self.read() and False), 20)
+        return self.output
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_it_shows_the_bench_and_ends_cleanly(screen: Screen) -> None:
     screen.process.send_signal(signal.SIGTERM)
     assert screen.process.wait(timeout=60) == 0
     screen.read()
-    assert "\x1b[?25h" in screen.written
+    assert "\x1b[?25h" in screen.output
     assert termios.tcgetattr(screen.inner)[3] == screen.before[3], "echo is on again"
     assert screen.process.stderr is not None
     assert screen.process.stderr.read() == b""
@@ -101,7 +101,7 @@ def test_a_serial_terminal_gets_no_colours(screen: Screen) -> None:
 
 
 def test_it_hardly_uses_the_processor(screen: Screen) -> None:
-    """It runs beside what is timed: a look costs a few milliseconds of 2 s."""
+    """It runs during timed tests: an update costs a few milliseconds of 2 s."""
     screen.shows("left")
     screen.read(1.0)
 
@@ -137,6 +137,6 @@ def test_once_prints_the_screen_without_a_store(bench_home: Path) -> None:
         [sys.executable, "-m", "benchstick", "console", "--once"], capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
-    assert "not looked for yet" in result.stdout
+    assert "not scanned yet" in result.stdout
     assert "\x1b" not in result.stdout
     assert not result.stderr

@@ -330,7 +330,7 @@ def test_a_folder_swapped_for_a_link_during_the_copy(tmp_path: Path, on_ext4: Pa
         leftover.rmdir()
 
 
-def test_links_and_others_in_the_source_are_told(tmp_path: Path, on_ext4: Path) -> None:
+def test_links_and_others_in_the_source_are_reported(tmp_path: Path, on_ext4: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
     (source / "file").write_bytes(b"data")
@@ -347,7 +347,7 @@ def test_links_and_others_in_the_source_are_told(tmp_path: Path, on_ext4: Path) 
 
 
 def test_a_bind_mount_in_the_target_is_not_emptied(on_ext4: Path) -> None:
-    """It has the same device number as the target: only its mount tells it apart."""
+    """It has the same device number as the target: only its mount distinguishes it."""
     target, photos = on_ext4 / "target", on_ext4 / "photos"
     point = target / "folder/point"
     point.mkdir(parents=True)
@@ -435,7 +435,7 @@ def test_one_bad_file_does_not_stop_the_others(tmp_path: Path, on_ext4: Path) ->
     assert report.files.failed == 2 and report.dirs.failed == 1
     assert report.sizes.failed == 14_000
     assert report.files.copied == 1 and (on_ext4 / "good").stat().st_size == 7000
-    assert "does not take this name" in report.errors["ü" * 200]
+    assert "does not accept this name" in report.errors["ü" * 200]
 
 
 def test_full_before_the_first_byte(tmp_path: Path, on_ext4: Path) -> None:

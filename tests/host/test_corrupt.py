@@ -16,7 +16,7 @@ from tests.host.bench import Bench, wait_for
 from tests.host.flipped import Damage, damage
 
 DAS = ("--scale", "0.001", "--param", "sets=BR", "--param", "idle=3")
-WRITTEN = "pass 1, idle after write"
+AFTER_WRITE = "pass 1, idle after write"
 
 
 def test_a_run_that_reads_back_other_data_is_corrupt_in_every_list(
@@ -24,7 +24,7 @@ def test_a_run_that_reads_back_other_data_is_corrupt_in_every_list(
 ) -> None:
     bench = own_bench
     process = bench.start(*bench.practice("das", *DAS, "--param", "passes=2"))
-    victim = damage(bench, WRITTEN)
+    victim = damage(bench, AFTER_WRITE)
     out, err = process.communicate(timeout=240)
     assert process.returncode == 4, err
     assert "DATA CORRUPT: BR, pass 1, compare: data differ: 1 file differs, the first: " in out
@@ -62,7 +62,7 @@ def test_a_run_that_reads_back_other_data_is_corrupt_in_every_list(
 def test_a_cancel_does_not_hide_that_the_data_is_corrupt(own_bench: Bench) -> None:
     bench = own_bench
     process = bench.start(*bench.practice("das", *DAS, "--param", "passes=3"), "--json")
-    victim = damage(bench, WRITTEN)
+    victim = damage(bench, AFTER_WRITE)
     live = bench.root / "run" / "live"
     wait_for(lambda: any("pass 2, " in path.read_text() for path in live.glob("*.json")))
     process.send_signal(signal.SIGTERM)
@@ -76,7 +76,7 @@ def test_a_cancel_does_not_hide_that_the_data_is_corrupt(own_bench: Bench) -> No
 def test_a_killed_bench_does_not_hide_that_the_data_is_corrupt(own_bench: Bench) -> None:
     bench = own_bench
     process = bench.start(*bench.practice("das", *DAS, "--param", "passes=3"), "--json")
-    victim = damage(bench, WRITTEN)
+    victim = damage(bench, AFTER_WRITE)
     live = bench.root / "run" / "live"
     wait_for(lambda: any("pass 2, " in path.read_text() for path in live.glob("*.json")))
     process.kill()
@@ -104,7 +104,7 @@ def test_a_recipe_whose_limits_hold_fails_a_drive_that_corrupts_data(
         '[[limit]]\nfact = "transport"\nop = "=="\nvalue = "virtual"\n',
         encoding="utf-8",
     )
-    flipping = Damage(bench, WRITTEN)
+    flipping = Damage(bench, AFTER_WRITE)
     flipping.start()
     files = {name: tmp_path / f"out.{name}" for name in ("junit", "csv", "events")}
     options = [word for name, path in files.items() for word in (f"--{name}", str(path))]

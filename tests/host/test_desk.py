@@ -1,4 +1,4 @@
-"""The agent's desk: scans of the page, verdicts to the webhook, settings with a mistake."""
+"""The agent's desk: scans of the page, verdicts to the webhook, settings with an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from benchstick.agent.station import Desk
 from benchstick.errors import BadInput
 from benchstick.plan.labels import Ticket, scan_text
-from benchstick.store import barcode_scans, database, records, webhook_outbox
+from benchstick.store import agent_requests, barcode_scans, database, webhook_outbox
 from tests.host.bench import Bench, wait_for
 from tests.host.test_webhook import Receiver
 
@@ -40,17 +40,18 @@ def test_an_agent_keeps_scans_and_delivers(bench: Bench) -> None:
         wait_for(lambda: barcode_scans.scanner_state(db) or agent.poll() is not None)
         assert barcode_scans.scanner_state(db) == "no scanner 'No such scanner' is plugged in"
         numbers = [
-            records.add_request(db, "scan", {"text": text}) for text in ("OP:anna", "A-1", " ")
+            agent_requests.add_request(db, "scan", {"text": text})
+            for text in ("OP:anna", "A-1", " ")
         ]
-        answers = [wait_for(partial(records.answer_of, db, number)) for number in numbers]
+        answers = [wait_for(partial(agent_requests.answer_of, db, number)) for number in numbers]
         states = [answer["state"] for answer in answers]
         assert states == ["done", "done", "refused"]
         assert barcode_scans.waiting(db) == Ticket(asset="A-1", operator="anna")
-        dropped = records.add_request(db, "scan", {"drop": True})
-        wait_for(lambda: records.answer_of(db, dropped))
+        dropped = agent_requests.add_request(db, "scan", {"drop": True})
+        wait_for(lambda: agent_requests.answer_of(db, dropped))
         assert barcode_scans.waiting(db) == Ticket()
         wait_for(lambda: webhook_outbox.list_letters(db)["waiting"] == 0)
-        assert receiver.sent() == ["from before", "from before"]
+        assert receiver.received_keys() == ["from before", "from before"]
 
 
 def test_the_desk_by_command(bench: Bench) -> None:
@@ -76,8 +77,8 @@ def test_the_desk_by_command(bench: Bench) -> None:
     assert bench.run("desk", "drop").returncode == 0
     assert not any(bench.json("desk", "show")["ticket"].values())
     for argv, message in (
-        (("stop", "slot 1"), "'stop' is not to be had of a slot that is empty"),
-        (("again", "slot 1"), "no recipe starts by itself here"),
+        (("stop", "slot 1"), "'stop' is not possible for a slot that is empty"),
+        (("again", "slot 1"), "no recipe starts automatically here"),
         (("stop", "slot 9"), "there is no such slot; there are: slot 1"),
         (("scan", " "), "text: 1 to 100 characters"),
     ):
@@ -86,7 +87,7 @@ def test_the_desk_by_command(bench: Bench) -> None:
         assert message in result.stderr
 
 
-def test_a_mistake_in_the_settings_ends_the_agent_with_its_line(bench: Bench) -> None:
+def test_an_error_in_the_settings_ends_the_agent_with_its_line(bench: Bench) -> None:
     (bench.home / "benchstick.toml").write_text('\nscanner = "*"\n', encoding="utf-8")
     result = bench.run("agent")
     assert result.returncode == 2

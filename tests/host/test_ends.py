@@ -146,7 +146,7 @@ def test_a_killed_run_on_a_cancelled_mount_leaves_the_drive_usable(own_bench: Be
     assert mounts_below(own_bench.root) == []
 
 
-def test_support_masks_what_tells_a_drive(bench: Bench, tmp_path: Path) -> None:
+def test_support_masks_what_identifies_a_drive(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "support.json"
     assert bench.run("support", "--output", str(out)).returncode == 0
     document = json.loads(out.read_text())
@@ -248,7 +248,7 @@ def test_a_current_fio_does_that_step(own_bench: Bench) -> None:
     assert logs[0].read_text().count("\n") >= 1
 
 
-def test_a_corrupt_store_is_kept_aside_told_and_started_anew(own_bench: Bench) -> None:
+def test_a_corrupt_store_is_kept_aside_reported_and_replaced(own_bench: Bench) -> None:
     own_bench.run("practice")
     (own_bench.home / "store.db").write_bytes(b"garbage" * 4096)
     result = own_bench.run(*own_bench.practice("cdm", *QUICK_CDM))
@@ -258,7 +258,7 @@ def test_a_corrupt_store_is_kept_aside_told_and_started_anew(own_bench: Bench) -
     assert aside.read_bytes() == b"garbage" * 4096
 
 
-def test_a_corrupt_store_is_told_by_commands_that_only_read(own_bench: Bench) -> None:
+def test_a_corrupt_store_is_reported_by_commands_that_only_read(own_bench: Bench) -> None:
     own_bench.run("practice")
     (own_bench.home / "store.db").write_bytes(b"garbage" * 4096)
     result = own_bench.run("runs")
@@ -268,7 +268,7 @@ def test_a_corrupt_store_is_told_by_commands_that_only_read(own_bench: Bench) ->
     assert (own_bench.home / "store.db").read_bytes() == b"garbage" * 4096
 
 
-def test_a_data_folder_that_cannot_be_had(own_bench: Bench, tmp_path: Path) -> None:
+def test_a_data_folder_that_cannot_be_used(own_bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     own_bench.extra["BENCHSTICK_HOME"] = str(tmp_path / "file" / "home")
     result = own_bench.run("practice")
@@ -276,7 +276,7 @@ def test_a_data_folder_that_cannot_be_had(own_bench: Bench, tmp_path: Path) -> N
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-def test_an_unprivileged_user_is_told_to_use_root(own_bench: Bench) -> None:
+def test_an_unprivileged_user_needs_root(own_bench: Bench) -> None:
     for argv in (
         ("run", "cdm", "--drive", "practice"),
         ("agent",),

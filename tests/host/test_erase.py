@@ -53,7 +53,7 @@ def test_a_discard_is_proved_by_its_marks_and_certified(bench: Bench) -> None:
     assert conditions["state"] == "purged by discard of all blocks"
     assert conditions["purge"]["rung"] == "discard"
     assert conditions["purge"]["asked"] == "auto"
-    assert "all 200 marks are gone: 200 read as zeros" in conditions["purge"]["read back"]
+    assert "all 200 marks were erased: 200 read as zeros" in conditions["purge"]["read back"]
     figures = {item["name"]: item for item in document["figures"]}
     assert figures["marks gone"]["value"] == 100
     capacity = document["drive"]["identity"]["capacity"]
@@ -73,7 +73,7 @@ def test_a_discard_is_proved_by_its_marks_and_certified(bench: Bench) -> None:
 
 
 def test_the_marks_are_really_on_the_drive_before_the_purge(bench: Bench) -> None:
-    """A purge that does nothing is found out: a rung whose tool answers well and erases nothing."""
+    """A purge that does nothing is detected: its tool reports success and erases nothing."""
     fake_blkdiscard(bench, "exit 0")
     try:
         result = bench.run(*bench.practice("erase", "--param", "samples=50"), "--json")
@@ -124,7 +124,7 @@ def overwriting(bench: Bench) -> subprocess.Popen[str]:
     return process
 
 
-def test_an_overwrite_killed_in_the_middle_is_told_and_gone_on_with(small_bench: Bench) -> None:
+def test_an_overwrite_killed_in_the_middle_is_reported_and_resumed(small_bench: Bench) -> None:
     bench = small_bench
     process = overwriting(bench)
     process.kill()
@@ -136,7 +136,7 @@ def test_an_overwrite_killed_in_the_middle_is_told_and_gone_on_with(small_bench:
     assert done_before % MIB == 0
     assert "param rung=resume" in purges[0]["advice"]
     result = bench.run("drives")
-    assert "did not come to its end" in result.stderr
+    assert "was interrupted" in result.stderr
     before = read(node(bench), 512 * MIB, MIB)
     drive = bench.json("drive", "practice")
     assert drive["unfinished_purge"]["value"]["written"] == done_before
@@ -154,7 +154,7 @@ def test_an_overwrite_killed_in_the_middle_is_told_and_gone_on_with(small_bench:
     assert figures["marks gone"]["value"] == 100
     first = bench.json("show", "1")
     assert first["state"] == "interrupted"
-    assert any("did not come to its end" in event["text"] for event in first["events"])
+    assert any("was interrupted" in event["text"] for event in first["events"])
     assert bench.json("purges")["purges"] == []
     certificate = json.loads(bench.run("export", "2", "--format", "certificate").stdout)
     assert certificate["verification"]["whole_drive_read_back"]
@@ -205,7 +205,7 @@ def test_going_on_is_not_proved_by_marks_that_somebody_wrote_over(own_bench: Ben
     assert bench.run("export", "2", "--format", "certificate").returncode == 2
 
 
-def test_a_cancelled_overwrite_is_told_and_can_be_forgotten(small_bench: Bench) -> None:
+def test_a_cancelled_overwrite_is_reported_and_can_be_forgotten(small_bench: Bench) -> None:
     bench = small_bench
     process = overwriting(bench)
     process.send_signal(signal.SIGINT)
@@ -231,7 +231,7 @@ def test_a_cancelled_overwrite_is_told_and_can_be_forgotten(small_bench: Bench) 
         ("resume", "no purge of this drive was interrupted"),
     ],
 )
-def test_a_rung_that_the_drive_does_not_offer_is_one_line(
+def test_an_erase_method_that_the_drive_does_not_offer_is_one_line(
     bench: Bench, rung: str, part: str
 ) -> None:
     bench.run("practice")
@@ -255,7 +255,7 @@ def test_without_the_code_nothing_is_purged(bench: Bench) -> None:
     assert (after[6], after[13]) == (before[6], before[13])
 
 
-def test_a_dry_run_tells_the_rung_and_the_cost(bench: Bench) -> None:
+def test_a_dry_run_shows_the_erase_method_and_the_cost(bench: Bench) -> None:
     bench.run("practice")
     plan = bench.json("run", "erase", "--drive", "practice", "--dry-run",
                       "--param", "rung=overwrite")  # fmt: skip

@@ -35,16 +35,16 @@ class Receiver:
         path.unlink(missing_ok=True)
         path.symlink_to(os.ttyname(near))
         self.near: int | None = near
-        self._found = b""
+        self._received = b""
 
     def lines(self) -> list[str]:
         """What has come so far."""
         while select.select([self.master], [], [], 0)[0]:
             try:
-                self._found += os.read(self.master, 65536)
+                self._received += os.read(self.master, 65536)
             except OSError:
                 break
-        return self._found.decode("ascii").split("\r\n")[:-1]
+        return self._received.decode("ascii").split("\r\n")[:-1]
 
     def close(self) -> None:
         """The line goes away, as a USB adapter that is pulled."""
@@ -66,7 +66,7 @@ def receiver(tmp_path: Path) -> Iterator[Receiver]:
     new_receiver.close()
 
 
-def test_lines_arrive_as_they_were_told(receiver: Receiver) -> None:
+def test_lines_arrive_unchanged(receiver: Receiver) -> None:
     complaints: list[str] = []
     line = SerialLine(str(receiver.path), complain=complaints.append)
     for number in range(3):
@@ -95,7 +95,7 @@ def test_a_reader_that_does_not_read_holds_nobody_up(receiver: Receiver) -> None
         send(line, text)
     assert time.monotonic() - began < 2
     assert len(complaints) == 1 and "takes no more lines" in complaints[0]
-    # Read again: what waited arrives whole, and what is missing is told in its place.
+    # Read again: pending lines arrive whole, and a line in their place reports the missing ones.
     termios.tcflow(receiver.near, termios.TCOON)
     wait_for(lambda: receiver.lines() and not line._waiting)
     send(line, "event=verdict")
@@ -300,7 +300,7 @@ def test_the_log_is_not_open_between_two_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("", None),
         ('bench_ports = {"slot 1" = "2-1"}', "qa.log"),
@@ -309,9 +309,9 @@ def test_the_log_is_not_open_between_two_lines(tmp_path: Path) -> None:
         ('event_log = "/var/log/qa.log"', "/var/log/qa.log"),
     ],
 )
-def test_where_the_log_is(tmp_path: Path, text: str, wanted: str | None) -> None:
+def test_where_the_log_is(tmp_path: Path, text: str, expected: str | None) -> None:
     path = log_path(settings.read(text, "settings"), tmp_path)
-    assert path == (None if wanted is None else tmp_path / wanted)
+    assert path == (None if expected is None else tmp_path / expected)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_where_the_log_is(tmp_path: Path, text: str, wanted: str | None) -> None
         "event_log = true",
     ],
 )
-def test_settings_that_are_mistakes(text: str) -> None:
+def test_wrong_settings(text: str) -> None:
     with pytest.raises(settings.SettingsError):
         settings.read(text, "settings")
 

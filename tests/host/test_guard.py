@@ -1,4 +1,4 @@
-"""The guard on real loop devices: holding, refusing, noticing what changed meanwhile."""
+"""The guard on real loop devices: holding, refusing, detecting changes during a run."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def test_wrong_and_missing_codes_are_refused_and_write_nothing(drive: Drive, hom
     assert not guard.is_locked(drive.name)
 
 
-def test_the_state_is_judged_anew_and_not_believed(drive: Drive, home: Path) -> None:
-    """A drive that was free when somebody looked, and is mounted by now."""
+def test_the_state_is_evaluated_again(drive: Drive, home: Path) -> None:
+    """A drive that was free when it was scanned, and is mounted by now."""
     with take(drive, home) as drive_hold:
         filesystem = prepare.make_filesystem(drive_hold, "ext4")
     point = home / "mounted"
@@ -128,12 +128,12 @@ class Slow:
     """A machine on which the probe of a node times out so many times."""
 
     def __init__(self, times: int) -> None:
-        self.times, self.asked = times, 0
+        self.times, self.count = times, 0
 
     def __call__(self, argv: Sequence[str]) -> Finished:
         if argv[0] == PROBE:
-            self.asked += 1
-            if self.asked <= self.times:
+            self.count += 1
+            if self.count <= self.times:
                 return Finished(tuple(argv), -9, b"", b"", 10.0, timed_out=True)
         return ask_live(argv)
 
@@ -156,16 +156,16 @@ def test_a_drive_that_does_not_answer_is_written_with_no_code_and_is_free_when_i
             hold(late, **{**codes, "unlock": unlock}, home=home, query=query)
         assert "unlock" not in caught.value.message
         assert (caught.value.exit_code, caught.value.field) == (3, None)
-    # Chosen while it was free or locked, slow when it is looked at again: twice by itself.
+    # Chosen while it was free or locked, slow when it is scanned again: it is queried twice.
     for guard_then in (Guard("free", "USB"), Guard("locked", "internal")):
-        query.times, query.asked = 2, 0
+        query.times, query.count = 2, 0
         with pytest.raises(Refused, match="is not answering, try again: "):
             hold(replace(late, guard=guard_then), **codes, home=home, query=query)
-        assert query.asked == 2
+        assert query.count == 2
     assert checksum(usb.path) == before
     assert not guard.is_locked(usb.name)
     # Slow once: the second look of the same call is enough, without --unlock.
-    query.times, query.asked = 1, 0
+    query.times, query.count = 1, 0
     free = replace(late, guard=Guard("free", "USB"))
     with hold(free, erase=late.code, destructive=True, home=home, query=query) as drive_hold:
         assert drive_hold.drive.guard == Guard("free", "USB; not in use, and no system found on it")
@@ -194,18 +194,18 @@ def test_a_busy_machine_does_not_lose_a_drive_that_is_held(
 def test_a_drive_with_an_unreadable_sector_is_still_unlocked_by_its_code(
     usb: Drive, home: Path
 ) -> None:
-    def broken(argv: Sequence[str]) -> Finished:
+    def failing(argv: Sequence[str]) -> Finished:
         if argv[0] != PROBE or len(argv) == 2:
             return ask_live(argv)
         text = f"exclusive=ok\nread=0: Input/output error\nrdev={usb.devno}\n"
         return Finished(tuple(argv), 0, text.encode(), b"", 0.0)
 
-    bad = seen_by(broken, home)
+    bad = seen_by(failing, home)
     assert (bad.guard.state, bad.guard.retry) == ("locked", False)
     codes: dict[str, Any] = {"erase": bad.code, "destructive": True}
     with pytest.raises(Refused, match=f"--unlock {bad.code}"):
-        hold(bad, **codes, home=home, query=broken)
-    with hold(bad, **codes, unlock=bad.code, home=home, query=broken) as drive_hold:
+        hold(bad, **codes, home=home, query=failing)
+    with hold(bad, **codes, unlock=bad.code, home=home, query=failing) as drive_hold:
         assert drive_hold.drive.guard.state == "locked"
 
 
@@ -302,7 +302,7 @@ def test_o_excl_is_held_only_while_a_raw_suite_runs(drive: Drive, home: Path) ->
 
 
 def test_a_drive_replaced_between_choice_and_run_is_refused(drive: Drive, home: Path) -> None:
-    """The same file attached anew is another disk to the kernel: it could be anything."""
+    """The same file attached again is another disk to the kernel: it could be anything."""
     practice.detach(home)
     again = practice.ensure(home)
     assert again.diskseq != drive.diskseq

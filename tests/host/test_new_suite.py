@@ -46,7 +46,7 @@ class Copy:
             timeout=300,
         )
 
-    def made(self, *names: str) -> list[str]:
+    def create(self, *names: str) -> list[str]:
         """The exit code is 0 for each name; what was printed."""
         lines = []
         for name in names:
@@ -71,7 +71,7 @@ def copy(tmp_path: Path) -> Copy:
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The folders of a bench of the test's own, as the copy's program is told them."""
+    """The folders of a bench of the test's own, as environment of the copy's program."""
     new_bench = Bench(tmp_path / "bench")
     yield {name: new_bench.environment[name] for name in ("BENCHSTICK_HOME", "BENCHSTICK_RUN")}
     new_bench.close()
@@ -115,7 +115,7 @@ def test_what_is_made_passes_its_test_and_the_linters(copy: Copy) -> None:
     # The longest name that there can be, one with a digit, and one that sorts before all others.
     names = ("sequential-write-and-read-2026", "qd2", "qd10", "a")
     assert len(names[0]) == 30
-    new_paths = [line.split()[1] for line in copy.made(*names) if line.startswith("made ")]
+    new_paths = [line.split()[1] for line in copy.create(*names) if line.startswith("made ")]
     modules = [path for path in new_paths if path.endswith(".py")]
     assert len(modules) == 2 * len(names)
     tests = [path for path in modules if path.startswith("tests/")]
@@ -179,7 +179,7 @@ def test_a_name_that_cannot_be_is_one_line_and_writes_nothing(
 
 
 def test_it_is_made_once_and_no_two_have_one_class(copy: Copy) -> None:
-    copy.made("qd-2")
+    copy.create("qd-2")
     before = copy.files()
     for name, part in (("qd-2", "is there already"), ("qd2", "its class would be Qd2")):
         result = copy.run("scripts/new-suite", name)

@@ -70,7 +70,7 @@ def test_the_file_is_kept_and_what_is_on_it_too(home: Path) -> None:
     assert not (home / "practice/practice.img").exists()
 
 
-def test_a_file_that_cannot_be_deleted_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_deleted_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(BadInput, match="Not a directory; choose another BENCHSTICK_HOME"):
         practice.detach(tmp_path / "file" / "home", remove=True)

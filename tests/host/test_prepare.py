@@ -21,7 +21,7 @@ RUN = "0c52ae10-0000-4000-8000-000000000001"
 
 
 @pytest.fixture
-def held(bench_home: Path, tmp_path: Path) -> Iterator[Hold]:
+def drive_hold(bench_home: Path, tmp_path: Path) -> Iterator[Hold]:
     with practice_home(tmp_path) as home:
         drive = practice.ensure(home)
         with hold(drive, erase="practice", destructive=True, home=home) as drive_hold:
@@ -32,11 +32,13 @@ def table(node: str) -> str:
     return call("sfdisk", "-d", node)
 
 
-def test_ext4_is_made_on_one_aligned_partition_and_nothing_writes_afterwards(held: Hold) -> None:
-    filesystem = prepare.make_filesystem(held, "ext4", label="TESTLABEL")
-    assert filesystem.path == f"{held.drive.path}p1"
+def test_ext4_is_made_on_one_aligned_partition_and_nothing_writes_afterwards(
+    drive_hold: Hold,
+) -> None:
+    filesystem = prepare.make_filesystem(drive_hold, "ext4", label="TESTLABEL")
+    assert filesystem.path == f"{drive_hold.drive.path}p1"
     assert (filesystem.fs, filesystem.cluster, filesystem.start) == ("ext4", 4096, 1 << 20)
-    text = table(held.drive.path)
+    text = table(drive_hold.drive.path)
     assert "label: dos" in text
     assert text.count("start=") == 1
     assert "start=        2048" in text
@@ -53,11 +55,11 @@ def test_ext4_is_made_on_one_aligned_partition_and_nothing_writes_afterwards(hel
             assert option in line
         assert mounted == paths.mounts() / RUN
         os.sync()
-        before = _count_sectors(held.drive.name)
+        before = _count_sectors(drive_hold.drive.name)
         time.sleep(6)
         os.sync()
         # With lazy initialisation the kernel would write inode tables for minutes.
-        assert _count_sectors(held.drive.name) - before < 64
+        assert _count_sectors(drive_hold.drive.name) - before < 64
     finally:
         assert prepare.unmount(mounted) is None
     assert not mounted.exists()
@@ -68,8 +70,8 @@ def _count_sectors(name: str) -> int:
     return int(Path(f"/sys/block/{name}/stat").read_text().split()[6])
 
 
-def test_auto_takes_the_first_that_works_and_says_which(held: Hold) -> None:
-    filesystem = prepare.make_filesystem(held, "auto")
+def test_auto_takes_the_first_that_works_and_says_which(drive_hold: Hold) -> None:
+    filesystem = prepare.make_filesystem(drive_hold, "auto")
     expected = "exfat" if filesystems.why_not_makeable("exfat") is None else "ext4"
     assert filesystem.fs == expected
 
@@ -100,25 +102,27 @@ def test_a_missing_mkfs_names_its_package(monkeypatch: pytest.MonkeyPatch) -> No
         filesystems.choose("ext4")
 
 
-def test_formatting_again_replaces_other_tables_and_signatures(held: Hold) -> None:
+def test_formatting_again_replaces_other_tables_and_signatures(drive_hold: Hold) -> None:
     """A GPT with a btrfs in the middle must leave no signature behind."""
-    node = held.drive.path
+    node = drive_hold.drive.path
     # What is written from here on counts as the run's own.
-    held.check_before_write()
+    drive_hold.check_before_write()
     script = "label: gpt\nstart=1MiB, size=600MiB\nsize=600MiB\n"
     subprocess.run(["sfdisk", "-q", node], input=script.encode(), check=True)
     subprocess.run(["partx", "-a", node], capture_output=True)
     call("mkfs.btrfs", "-q", "-f", f"{node}p1")
-    filesystem = prepare.make_filesystem(held, "ext4")
+    filesystem = prepare.make_filesystem(drive_hold, "ext4")
     assert "label: dos" in table(node)
-    partitions = sorted(Path(f"/sys/block/{held.drive.name}").glob(f"{held.drive.name}p*"))
-    assert [path.name for path in partitions] == [f"{held.drive.name}p1"]
+    partitions = sorted(
+        Path(f"/sys/block/{drive_hold.drive.name}").glob(f"{drive_hold.drive.name}p*")
+    )
+    assert [path.name for path in partitions] == [f"{drive_hold.drive.name}p1"]
     signatures = call("wipefs", "--noheadings", "--output", "TYPE", filesystem.path).split()
     assert signatures == ["ext4"]
     assert "gpt" not in call("wipefs", "--noheadings", "--output", "TYPE", node)
 
 
-def test_a_tool_that_fails_is_told_and_a_lost_drive_is_lost(held: Hold) -> None:
+def test_a_tool_that_fails_is_reported_and_a_lost_drive_is_lost(drive_hold: Hold) -> None:
     def failing(stderr: bytes) -> prepare.Run:
         def run(argv: list[str], *, timeout: float | None = 60) -> Finished:
             if argv[0].startswith("mkfs"):
@@ -128,53 +132,53 @@ def test_a_tool_that_fails_is_told_and_a_lost_drive_is_lost(held: Hold) -> None:
         return run
 
     with pytest.raises(BadInput, match=r"mkfs\.ext4 failed: strange"):
-        prepare.make_filesystem(held, "ext4", run=failing(b"strange\n"))
+        prepare.make_filesystem(drive_hold, "ext4", run=failing(b"strange\n"))
     with pytest.raises(DriveLost, match="Input/output error"):
-        prepare.make_filesystem(held, "ext4", run=failing(b"write: Input/output error\n"))
+        prepare.make_filesystem(drive_hold, "ext4", run=failing(b"write: Input/output error\n"))
 
 
 # --- keep --------------------------------------------------------------------------------------
 
 
-def test_keep_takes_the_largest_filesystem_that_can_be_mounted(held: Hold) -> None:
-    node = held.drive.path
+def test_keep_takes_the_largest_filesystem_that_can_be_mounted(drive_hold: Hold) -> None:
+    node = drive_hold.drive.path
     script = "label: gpt\nsize=200MiB\nsize=700MiB\nsize=900MiB\n"
     subprocess.run(["sfdisk", "-q", node], input=script.encode(), check=True)
     call("partx", "-u", node)
     call("mkfs.ext4", "-q", "-F", f"{node}p1")
     call("mkfs.ext4", "-q", "-F", "-L", "MINE", f"{node}p2")
     call("mkswap", f"{node}p3")
-    filesystem = prepare.find_filesystem(held.drive)
+    filesystem = prepare.find_filesystem(drive_hold.drive)
     assert (filesystem.path, filesystem.fs, filesystem.label) == (f"{node}p2", "ext4", "MINE")
 
 
-def test_keep_finds_a_partition_that_the_kernel_does_not_show(held: Hold) -> None:
-    filesystem = prepare.make_filesystem(held, "ext4")
-    call("partx", "-d", held.drive.path)
+def test_keep_finds_a_partition_that_the_kernel_does_not_show(drive_hold: Hold) -> None:
+    filesystem = prepare.make_filesystem(drive_hold, "ext4")
+    call("partx", "-d", drive_hold.drive.path)
     assert not Path(filesystem.path).exists()
-    assert prepare.find_filesystem(held.drive).path == filesystem.path
+    assert prepare.find_filesystem(drive_hold.drive).path == filesystem.path
 
 
-def test_keep_without_a_filesystem_names_the_remedy(held: Hold) -> None:
-    call("wipefs", "-a", held.drive.path)
+def test_keep_without_a_filesystem_names_the_remedy(drive_hold: Hold) -> None:
+    call("wipefs", "-a", drive_hold.drive.path)
     with pytest.raises(BadInput, match="--fs auto --erase practice"):
-        prepare.find_filesystem(held.drive)
+        prepare.find_filesystem(drive_hold.drive)
 
 
-def test_keep_is_refused_when_mounted_elsewhere(held: Hold, tmp_path: Path) -> None:
-    filesystem = prepare.make_filesystem(held, "ext4")
+def test_keep_is_refused_when_mounted_elsewhere(drive_hold: Hold, tmp_path: Path) -> None:
+    filesystem = prepare.make_filesystem(drive_hold, "ext4")
     point = tmp_path / "elsewhere"
     point.mkdir()
     call("mount", filesystem.path, point)
     try:
         with pytest.raises(Refused, match=str(point)):
-            prepare.find_filesystem(held.drive)
+            prepare.find_filesystem(drive_hold.drive)
     finally:
         call("umount", point)
 
 
-def test_the_runs_folder_is_new_and_anything_of_its_name_is_refused(held: Hold) -> None:
-    filesystem = prepare.make_filesystem(held, "ext4")
+def test_the_runs_folder_is_new_and_anything_of_its_name_is_refused(drive_hold: Hold) -> None:
+    filesystem = prepare.make_filesystem(drive_hold, "ext4")
     mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
     try:
         folder = prepare.new_folder(mounted, 7, RUN)
@@ -192,16 +196,16 @@ def test_the_runs_folder_is_new_and_anything_of_its_name_is_refused(held: Hold) 
         prepare.unmount(mounted)
 
 
-def test_a_run_id_cannot_lead_out_of_the_benchs_folder(held: Hold) -> None:
+def test_a_run_id_cannot_lead_out_of_the_benchs_folder(drive_hold: Hold) -> None:
     for odd in ("../../etc", "a/b", "", "x"):
         with pytest.raises(BadInput, match="not a run's UUID"):
-            prepare.mount(held.drive.path, "ext4", odd)
+            prepare.mount(drive_hold.drive.path, "ext4", odd)
     with pytest.raises(Refused, match="not a mount of the bench"):
         prepare.unmount(Path("/"))
 
 
-def test_a_busy_mount_is_detached_lazily_and_told(held: Hold) -> None:
-    filesystem = prepare.make_filesystem(held, "ext4")
+def test_a_busy_mount_is_detached_lazily_and_reported(drive_hold: Hold) -> None:
+    filesystem = prepare.make_filesystem(drive_hold, "ext4")
     mounted = prepare.mount(filesystem.path, filesystem.fs, RUN)
     with (mounted / "open").open("w"):
         message = prepare.unmount(mounted, tries=2)
@@ -210,21 +214,21 @@ def test_a_busy_mount_is_detached_lazily_and_told(held: Hold) -> None:
     assert not mounted.exists()
 
 
-def test_mounting_what_is_no_filesystem_is_a_clear_line(held: Hold) -> None:
-    call("wipefs", "-a", held.drive.path)
+def test_mounting_what_is_no_filesystem_is_a_clear_line(drive_hold: Hold) -> None:
+    call("wipefs", "-a", drive_hold.drive.path)
     with pytest.raises((BadInput, DriveLost), match="mount"):
-        prepare.mount(held.drive.path, "ext4", RUN)
+        prepare.mount(drive_hold.drive.path, "ext4", RUN)
     assert not (paths.mounts() / RUN).exists()
 
 
-def test_discard_frees_the_backing_file(held: Hold, tmp_path: Path) -> None:
+def test_discard_frees_the_backing_file(drive_hold: Hold, tmp_path: Path) -> None:
     image = tmp_path / "home/practice/practice.img"
-    held.check_before_write()
+    drive_hold.check_before_write()
     subprocess.run(
-        ["dd", "if=/dev/urandom", f"of={held.drive.path}", "bs=1M", "count=64", "conv=fsync"],
+        ["dd", "if=/dev/urandom", f"of={drive_hold.drive.path}", "bs=1M", "count=64", "conv=fsync"],
         check=True,
         capture_output=True,
     )
     before = image.stat().st_blocks
-    prepare.discard(held)
+    prepare.discard(drive_hold)
     assert image.stat().st_blocks < before - 60 * 2048

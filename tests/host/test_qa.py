@@ -51,7 +51,7 @@ def qa(bench: Bench, recipe: str, *more: str, code: int) -> dict[str, Any]:
 ERASE = ("--erase", "practice")
 
 
-def test_a_drive_passes_and_every_output_says_so(bench: Bench, tmp_path: Path) -> None:
+def test_a_drive_passes_and_every_output_shows_it(bench: Bench, tmp_path: Path) -> None:
     recipe = write(tmp_path, f"{SUITE}{FACT}{rate(0.1)}[after]\neject = true\n")
     files = {name: tmp_path / f"out.{name}" for name in ("junit", "csv", "events")}
     options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
@@ -67,7 +67,7 @@ def test_a_drive_passes_and_every_output_says_so(bench: Bench, tmp_path: Path) -
     )
     assert [item["state"] for item in verdict["limits"]] == ["held", "held"]
     assert verdict["limits"][1]["measured"] > 0.1
-    # A file on a loop device cannot be ejected, which is told.
+    # A file on a loop device cannot be ejected: the verdict reports it.
     assert (verdict["after"]["asked"], verdict["after"]["done"]) == ("eject", False)
     (run,) = verdict["runs"]
     names = {item["name"] for item in bench.json("show", str(run["number"]))["figures"]}
@@ -103,7 +103,7 @@ def test_a_limit_that_fails_is_named_and_the_test_done_again(bench: Bench, tmp_p
     verdict = json.loads(bench.run("verdict", "show", str(last), "--format", "json").stdout)
     assert [item["code"] for item in verdict["failures"]] == ["figure-limit"]
     assert verdict["why"].startswith("SEQ1M Q8T1 read of cdm: ")
-    assert "wanted >= 9000000 MB/s" in verdict["why"]
+    assert "required >= 9000000 MB/s" in verdict["why"]
     assert (verdict["retries"], len(verdict["earlier"])) == (1, 1)
     assert verdict["earlier"][0]["why"] != verdict["why"]
 
@@ -112,14 +112,14 @@ class Watching:
     """Stands for an agent that saw drives being plugged in: its lock, and what it published."""
 
     def __init__(self, bench: Bench, *hotplugs: int) -> None:
-        self._bench, self._seen = bench, hotplugs
+        self._bench, self._hotplugs = bench, hotplugs
         self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> None:
         self._patch.setenv("BENCHSTICK_RUN", self._bench.environment["BENCHSTICK_RUN"])
         paths.make_run_folder()
         self._lock = locks.RunLock("agent")
-        hotplugged.publish(self._seen)
+        hotplugged.publish(self._hotplugs)
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
@@ -173,8 +173,8 @@ def test_data_is_erased_without_a_code_where_all_four_conditions_hold_and_nowher
         refused("port practice is not listed in bench_ports", "allow_erase")
     settings.write_text('bench_ports = {"slot 1" = "practice"}\n', encoding="utf-8")
     with Watching(bench, diskseq + 1):
-        refused("the drive was not plugged in while the bench watched", "allow_erase")
-    refused("the drive was not plugged in while the bench watched", "allow_erase")
+        refused("the drive was not plugged in while the agent was running", "allow_erase")
+    refused("the drive was not plugged in while the agent was running", "allow_erase")
     with Watching(bench, diskseq):
         verdict = tested("allow_erase", code=0)
         assert (verdict["verdict"], verdict["drive"]["slot"]) == ("pass", "slot 1")
@@ -225,7 +225,7 @@ def test_random_data_without_a_signature_is_not_blank(
         assert file.read(length) == data
 
 
-def test_a_recipe_for_other_drives_and_a_dry_run_begin_nothing(
+def test_a_recipe_for_other_drives_and_a_dry_run_start_nothing(
     bench: Bench, tmp_path: Path
 ) -> None:
     runs = len(bench.json("runs", "--practice")["runs"])
@@ -248,7 +248,7 @@ def test_a_recipe_for_other_drives_and_a_dry_run_begin_nothing(
     bad = write(tmp_path, "name = 5\n", "bad.toml")
     result = bench.run("qa", bad, "--drive", "practice")
     assert result.returncode == 2
-    assert f"{bad}:1: name: text is wanted\n" in result.stderr
+    assert f"{bad}:1: name: text is required\n" in result.stderr
     assert len(bench.json("runs", "--practice")["runs"]) == runs
 
 
@@ -275,12 +275,12 @@ def test_a_rule_ends_the_test_early_as_failed(
     assert [run["state"] for run in verdict["runs"]] == ["cancelled"]
 
 
-def test_a_cancelled_test_tells_nothing_and_is_kept(bench: Bench, tmp_path: Path) -> None:
+def test_a_cancelled_test_is_inconclusive_and_is_kept(bench: Bench, tmp_path: Path) -> None:
     recipe = write(tmp_path, LONG + FACT)
     process = bench.start("qa", recipe, "--drive", "practice", *ERASE, "--json")
     wait_for(lambda: [r for r in bench.json("runs", "--practice")["runs"]
                       if r["state"] == "running"])  # fmt: skip
-    # Meanwhile the drive is taken.
+    # During it the drive is in use.
     assert qa(bench, recipe, *ERASE, code=3)["inconclusive"][0]["code"] == "refused"
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)

@@ -1,4 +1,4 @@
-"""A queue on the practice drive, carried out by the agent."""
+"""A queue on the practice drive, run by the agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def agent(bench: Bench) -> Iterator[subprocess.Popen[str]]:
     process = bench.start("agent")
     wait_for(lambda: read_seen_drives(bench))
     with pytest.MonkeyPatch.context() as patch:
-        # What tells whether the agent and a run are alive.
+        # The locks of the agent and of runs are there.
         patch.setenv("BENCHSTICK_RUN", bench.environment["BENCHSTICK_RUN"])
         yield process
     if process.poll() is None:
@@ -88,7 +88,7 @@ def test_runs_follow_one_another_until_one_is_cancelled(
     assert [item["number"] for item in runs_of(bench)] == [run, queue["entries"][0]["run"]]
 
 
-def test_a_mistake_in_the_last_one_is_found_before_the_first_begins(
+def test_an_error_in_the_last_one_shows_before_the_first_starts(
     bench: Bench, agent: subprocess.Popen[str]
 ) -> None:
     before = len(runs_of(bench))
@@ -106,21 +106,21 @@ def test_a_mistake_in_the_last_one_is_found_before_the_first_begins(
     assert len(runs_of(bench)) == before
 
 
-def test_a_command_in_a_terminal_is_told_and_cancelled_as_a_queue(
+def test_a_command_in_a_terminal_is_shown_and_cancelled_as_a_queue(
     bench: Bench, agent: subprocess.Popen[str]
 ) -> None:
     params = {**PARAMS, "time": "30"}
     options = [word for name, value in params.items() for word in ("--param", f"{name}={value}")]
     command = bench.start(*bench.practice("cdm,cdm,cdm", "--fs", "auto", *options))
 
-    def begun() -> dict[str, Any] | None:
+    def started() -> dict[str, Any] | None:
         assert command.poll() is None, command.communicate()
         with contextlib.closing(database.open_reader(bench.home)) as db:
             number = queues.newest(db, 1)
         queue = read_queue(bench, number[0]) if number else None
         return queue if queue and queue["by"] == "command" and running(queue) else None
 
-    number = wait_for(begun, 90)["number"]
+    number = wait_for(started, 90)["number"]
     assert final(bench, ask(bench, "cancel", {"queue": number, "place": 1}))["state"] == "done"
     # The agent starts nothing of it, and nothing else on its drive.
     assert final(bench, ask(bench, "run", wish(bench)))["state"] == "refused"
@@ -139,7 +139,7 @@ def test_a_killed_agent_leaves_its_run_and_the_next_starts_nothing(
     when(bench, number, running)
     agent.kill()
     agent.wait(timeout=60)
-    # Whoever looks before the next agent begins is told the same. The run itself goes on.
+    # A reader gets the same before the next agent starts. The run itself continues.
     queue = read_queue(bench, number)
     assert (queue["state"], queue["why"]) == ("stopped", queues.NO_AGENT)
     assert states(queue) == ["running", "not_started"]
@@ -149,7 +149,7 @@ def test_a_killed_agent_leaves_its_run_and_the_next_starts_nothing(
         assert stored_state == ("stopped", queues.NO_AGENT)
         run = str(read_queue(bench, number)["entries"][0]["run"])
         assert bench.run("cancel", run).returncode == 0
-        when(bench, number, lambda found: states(found) == ["cancelled", "not_started"])
+        when(bench, number, lambda queue: states(queue) == ["cancelled", "not_started"])
     finally:
         again.send_signal(signal.SIGTERM)
         again.communicate(timeout=120)

@@ -51,7 +51,7 @@ def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> No
     assert planned(document, test)["size"] <= capacity // 100
     assert {"50", "99", "99.9", "99.99", "99.999"} == set(totals["percentiles_us"])
     assert sum(count for _, count in totals["histogram_us"]["write"]) == totals["ios"]
-    # The practice drive takes discards, so that is what it begins with, before anything else.
+    # The practice drive supports discard, so the run starts with that.
     kinds = [step["kind"] for step in document["steps"]]
     assert kinds[:4] == ["mark", "purge", "read-back", "prepare"]
     state = document["conditions"]["state"]
@@ -69,7 +69,7 @@ def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> No
     assert seconds["source"] == "fio" or seconds["source_why"]
     series = seconds["series"]["mean"]
     assert 4 <= len(series) <= 6
-    # Seconds and whole tell the same, up to the second that is left out at each end.
+    # The mean of the seconds and the total agree, but for the second left out at each end.
     assert 0.5 < sum(series) / len(series) / (totals["ios"] / totals["seconds"]) < 2
     latency = figures[f"{test} latency by second"]
     assert latency["state"] == "valid", latency["why"]
@@ -184,7 +184,7 @@ def test_a_read_only_sweep_writes_nothing_and_needs_no_code(own_bench: Bench) ->
     assert moved(document, "RND4K Q4T1 read")["read_bytes"] > 0
 
 
-def test_a_purge_that_changes_nothing_is_told_as_not_proved(own_bench: Bench) -> None:
+def test_a_purge_that_changes_nothing_is_reported_as_not_proved(own_bench: Bench) -> None:
     fake = own_bench.root / "bin"
     fake.mkdir()
     # A drive that takes discards and keeps all: its marks are still there.

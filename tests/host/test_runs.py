@@ -24,7 +24,7 @@ def assert_nothing_left(bench: Bench) -> None:
     assert list((bench.root / "run" / "runs").glob("*.lock")) == []
 
 
-def test_a_quick_cdm_has_every_figure_with_what_it_rests_on(bench: Bench) -> None:
+def test_a_quick_cdm_has_every_result_with_its_conditions(bench: Bench) -> None:
     document = bench.json(*bench.practice("cdm", *QUICK_CDM))
     assert document["schema"] == "benchstick/run/2"
     assert (document["state"], document["exit_code"]) == ("done", 0)
@@ -210,7 +210,7 @@ def test_practice_runs_are_listed_apart(bench: Bench) -> None:
     assert all(item["practice"] for item in practice)
 
 
-def test_csv_has_one_line_a_figure(bench: Bench) -> None:
+def test_csv_has_one_line_a_result(bench: Bench) -> None:
     number = bench.json("runs", "--practice")["runs"][0]["number"]
     document = bench.json("show", str(number))
     text = bench.run("export", str(number), "--format", "csv").stdout

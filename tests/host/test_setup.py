@@ -1,4 +1,4 @@
-"""What set-up says on a machine that it cannot set up: one line, what is missing, what mends it."""
+"""Errors of set-up: one line with what is missing and what to do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_not_debian_names_what_is_missing_and_the_command(tmp_path: Path) -> Non
     assert " smartmontools" in message
 
 
-def test_not_root_is_told() -> None:
+def test_not_root_is_reported() -> None:
     result = subprocess.run(
         ["unshare", "--user", "--map-user=1000", str(CLONE / "scripts/setup"), "run"],
         capture_output=True,

@@ -296,7 +296,7 @@ def test_users_tree_through_ram(tmp_path: Path, target: Path) -> None:
         # The user's tree must be what it was when the hashes were taken.
         (tree / "one byte").write_bytes(b"Z")
         os.utime(tree / "one byte", (1, 1))
-        with pytest.raises(BadInput, match="changed since it was read first: one byte"):
+        with pytest.raises(BadInput, match="changed since it was first read: one byte"):
             ram.rebuild()
     (tree / "one byte").unlink()
     after = snapshot(tree)

@@ -40,7 +40,7 @@ class Receiver(http.server.ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/qa"
 
-    def sent(self) -> list[str]:
+    def received_keys(self) -> list[str]:
         return [headers["Idempotency-Key"] for headers, _ in self.got]
 
 
@@ -93,7 +93,7 @@ def test_what_is_posted_is_signed_and_numbered(store: sqlite3.Connection) -> Non
     webhook_outbox.put(store, "a", '{"verdict": "pass"}')
     webhook_outbox.put(store, "b", '{"verdict": "fail – ü"}')
     assert webhook.deliver(store, settings(receiver.url))
-    assert receiver.sent() == ["a", "b"]
+    assert receiver.received_keys() == ["a", "b"]
     headers, body = receiver.got[1]
     assert json.loads(body) == {"verdict": "fail – ü"}
     signature = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
@@ -116,7 +116,7 @@ def test_what_was_not_taken_is_sent_again(store: sqlite3.Connection, answer: int
     webhook_outbox.put(store, "a", "{}")
     webhook_outbox.put(store, "b", "{}")
     assert not webhook.deliver(store, settings(receiver.url))
-    assert receiver.sent() == ["a", "b"], "one that is not taken keeps no other back"
+    assert receiver.received_keys() == ["a", "b"], "one that is not taken keeps no other back"
     why = webhook_outbox.list_letters(store)["letters"][1]["why"]
     assert why.startswith(f"the receiver answered {answer} ")
     assert why.isprintable()
@@ -135,7 +135,7 @@ def test_a_receiver_that_is_down(store: sqlite3.Connection) -> None:
     assert letters[-1]["why"] == "no connection: Connection refused"
     receiver = Receiver()
     assert webhook.deliver(store, settings(receiver.url))
-    assert receiver.sent() == list("01234")
+    assert receiver.received_keys() == list("01234")
 
 
 def test_some_that_are_never_taken_keep_no_others_back(store: sqlite3.Connection) -> None:
@@ -144,10 +144,10 @@ def test_some_that_are_never_taken_keep_no_others_back(store: sqlite3.Connection
         webhook_outbox.put(store, str(number), "{}")
     for _ in range(5):
         assert not webhook.deliver(store, settings(receiver.url))
-    assert receiver.sent() == ["0", "1", "2"] * 5
+    assert receiver.received_keys() == ["0", "1", "2"] * 5
     receiver.got.clear()
     assert webhook.deliver(store, settings(receiver.url))
-    assert receiver.sent() == ["3", "4", "5", "0", "1", "2"]
+    assert receiver.received_keys() == ["3", "4", "5", "0", "1", "2"]
 
 
 def test_a_slow_receiver(store: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_a_slow_receiver(store: sqlite3.Connection, monkeypatch: pytest.MonkeyPa
     assert not webhook.deliver(store, settings(receiver.url))
     assert webhook_outbox.list_letters(store)["letters"][0]["why"] == "no answer within 0.2 s"
     assert webhook.deliver(store, settings(receiver.url))
-    assert receiver.sent() == ["a", "a"], "the receiver tells them by the key"
+    assert receiver.received_keys() == ["a", "a"], "the receiver tells them by the key"
 
 
 def test_a_receiver_that_speaks_no_http(store: sqlite3.Connection) -> None:
@@ -176,7 +176,7 @@ def test_a_receiver_that_speaks_no_http(store: sqlite3.Connection) -> None:
     assert "BadStatusLine" in webhook_outbox.list_letters(store)["letters"][0]["why"]
 
 
-def test_the_postman_goes_on_and_outlives_a_lost_store(
+def test_the_sender_continues_and_outlives_a_lost_store(
     tmp_path: Path, store: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook, "LOOK_EVERY", 0.02)
@@ -188,13 +188,13 @@ def test_the_postman_goes_on_and_outlives_a_lost_store(
     postman.start()
     webhook_outbox.put(store, "a", "{}")
     wait_for(lambda: webhook_outbox.list_letters(store)["waiting"] == 0)
-    assert receiver.sent() == ["a", "a", "a"]
-    # The settings are those of the moment: an address that was mended gets what waited.
+    assert receiver.received_keys() == ["a", "a", "a"]
+    # The settings are read each time: a corrected address gets the pending messages.
     current[0] = settings(f"http://127.0.0.1:{free_port()}/")
     webhook_outbox.put(store, "b", "{}")
     wait_for(lambda: webhook_outbox.list_letters(store)["letters"][0]["tries"] >= 2)
     current[0] = settings(receiver.url)
-    wait_for(lambda: "b" in receiver.sent())
+    wait_for(lambda: "b" in receiver.received_keys())
     postman.stop()
     assert not postman.is_alive()
 
@@ -205,14 +205,14 @@ def test_pauses_grow_to_a_minute() -> None:
 
 
 def test_only_the_last_delivered_are_kept(store: sqlite3.Connection) -> None:
-    for number in range(webhook_outbox.KEPT + 5):
+    for number in range(webhook_outbox.MAX_SENT + 5):
         webhook_outbox.put(store, str(number), "{}")
     for letter in webhook_outbox.waiting(store, 1000):
         webhook_outbox.delivered(store, letter)
     webhook_outbox.put(store, "waits", "{}")
     letters = webhook_outbox.list_letters(store)["letters"]
     assert letters[0]["key"] == "waits"
-    assert store.execute("SELECT count(*) FROM outbox").fetchone()[0] == webhook_outbox.KEPT + 1
+    assert store.execute("SELECT count(*) FROM outbox").fetchone()[0] == webhook_outbox.MAX_SENT + 1
 
 
 @pytest.mark.parametrize(

@@ -187,8 +187,8 @@ def test_without_the_right_code_nothing_is_written(
     assert checksum(drive.path) == before
 
 
-@pytest.mark.parametrize(("typed", "code"), [("practice\n", 0), ("yes\n", 3), ("\x04", 130)])
-def test_on_a_terminal_the_code_is_typed(drive: Drive, image: Path, typed: str, code: int) -> None:
+@pytest.mark.parametrize(("keys", "code"), [("practice\n", 0), ("yes\n", 3), ("\x04", 130)])
+def test_on_a_terminal_the_code_is_typed(drive: Drive, image: Path, keys: str, code: int) -> None:
     outer, inner = pty.openpty()
     process = subprocess.Popen(
         [ROOT / "scripts/write-stick", image, "practice"], stdin=inner, stdout=inner, stderr=inner
@@ -197,7 +197,7 @@ def test_on_a_terminal_the_code_is_typed(drive: Drive, image: Path, typed: str, 
     output = b""
     while b"Type its code" not in output:
         output += os.read(outer, 1000)
-    os.write(outer, typed.encode())
+    os.write(outer, keys.encode())
     # Reading fails when the last process has closed the other end.
     with contextlib.suppress(OSError):
         while data := os.read(outer, 1000):
@@ -236,13 +236,13 @@ def test_the_stick_that_was_booted_is_never_written(
     with pytest.raises(Refused, match="that this system was booted from"):
         stick_writer.find("practice")
     state.write({**document, "stick": None})
-    with pytest.raises(Refused, match="cannot be told which stick"):
+    with pytest.raises(Refused, match="not known which stick"):
         stick_writer.find("practice")
     state.write({**document, "stick": {"diskseq": -1}})
     assert stick_writer.find("practice").name == stick.name
 
 
-def test_what_does_not_read_back_is_told(
+def test_what_does_not_read_back_is_reported(
     drive: Drive, image: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A drive that answers and keeps nothing: here of the first part."""

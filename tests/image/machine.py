@@ -99,7 +99,7 @@ class Line:
     """A terminal line: what came over it, and a shell that a person types in."""
 
     def __init__(self) -> None:
-        self.said = ""
+        self.output = ""
         # A character may be cut in two.
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
@@ -108,26 +108,26 @@ class Line:
         raise NotImplementedError
 
     def wait(self, pattern: str, seconds: float, since: int = 0) -> re.Match[str]:
-        """Waits until what was said from `since` on matches."""
+        """Waits until the output from `since` on matches."""
         deadline = time.monotonic() + seconds
         while True:
-            match = re.search(pattern, self.said[since:])
+            match = re.search(pattern, self.output[since:])
             if match:
                 return match
             if time.monotonic() > deadline:
                 raise MachineFailed(
-                    f"no {pattern!r} on the line in {seconds:.0f} s; it said last:\n"
-                    f"{self.said[-3000:]}"
+                    f"no {pattern!r} on the line in {seconds:.0f} s; last output:\n"
+                    f"{self.output[-3000:]}"
                 )
             time.sleep(0.1)
 
     def enter(self, command: str, seconds: float = 120) -> tuple[int, str]:
         """Types a command as a person does and reads until the prompt: its exit code and output."""
-        output = self._typed(command, seconds)
-        return int(self._typed("echo $?", 30)), output
+        output = self._enter(command, seconds)
+        return int(self._enter("echo $?", 30)), output
 
-    def _typed(self, command: str, seconds: float) -> str:
-        since = len(self.said)
+    def _enter(self, command: str, seconds: float) -> str:
+        since = len(self.output)
         self.type(f"{command}\r")
         text = self.wait(rf"(?s)^(.*?){PROMPT}", seconds, since)[1]
         # Without the echo of the command. It comes twice when init starts a service on the same
@@ -171,7 +171,7 @@ class Serial(Line):
             if not data:
                 return
             text = self._decode(data).replace("\r", "")
-            self.said += text
+            self.output += text
             self.arrived.append((time.monotonic(), text))
 
     def type(self, keys: str) -> None:
@@ -181,7 +181,7 @@ class Serial(Line):
         """Runs a command in the serial line's shell: its exit code and output."""
         self._count += 1
         begin, end = f"<<<{self._count}", f"{self._count}>>>"
-        since = len(self.said)
+        since = len(self.output)
         # The marks are put together by the shell, so that the echo of the line does not hold them.
         marks = f"echo '<<'\"<{self._count}\"", f'echo "{self._count}>>"">$?"'
         self._socket.sendall(f"{marks[0]}; {{ {command}; }}; {marks[1]}\n".encode())
@@ -203,7 +203,7 @@ class Login(Line):
     def _read(self) -> None:
         assert self._process.stdout is not None
         while data := self._process.stdout.read(4096):
-            self.said += self._decode(data).replace("\r", "")
+            self.output += self._decode(data).replace("\r", "")
 
     def type(self, keys: str) -> None:
         assert self._process.stdin is not None
@@ -276,7 +276,7 @@ class Machine:
 
     def _drives(self) -> list[str]:
         """The drives of `make vm`. OVMF of Debian 12 dies (#UD) when GRUB starts the kernel while a
-        second usb-storage drive is there beside the stick: that one is plugged in later."""
+        second usb-storage drive is there in addition to the stick: that one is plugged in later."""
         arguments = vm_machine.drive_arguments()
         if self.firmware == "bios":
             return arguments
@@ -405,8 +405,9 @@ class Machine:
                 problem = error
             time.sleep(0.5)
         raise MachineFailed(
-            f"the page did not answer in {seconds:.0f} s ({problem}); the serial line said last:\n"
-            f"{self.serial.said[-3000:]}"
+            f"the page did not answer in {seconds:.0f} s ({problem}); "
+            "last output of the serial line:\n"
+            f"{self.serial.output[-3000:]}"
         )
 
     def pin(self) -> str:

@@ -36,7 +36,7 @@ def test_page_is_shut_without_the_pin(booted: Machine) -> None:
         booted.cookie = cookie
 
 
-def test_drives_tell_serial_and_transport(booted: Machine) -> None:
+def test_drives_report_serial_and_transport(booted: Machine) -> None:
     drives = {drive["code"]: drive for drive in booted.get("/api/v1/drives")["drives"]}
     transports = {code: drives[code]["transport"]["value"] for code in TRANSPORTS}
     assert transports == TRANSPORTS
@@ -87,7 +87,7 @@ def test_tools_are_there(booted: Machine) -> None:
     assert "io_uring" in booted.shell("fio --enghelp")
 
 
-def test_what_is_taken_out_is_missed_by_nobody(booted: Machine) -> None:
+def test_nothing_needs_what_the_image_leaves_out(booted: Machine) -> None:
     assert booted.shell("! ls /usr/lib | grep -E 'lib(ssl|crypto)'").strip() == ""
     hashes = "import hashlib, hmac, secrets; print(hashlib.sha256(b'').hexdigest()[:8])"
     assert "e3b0c442" in booted.shell(f'python3 -c "{hashes}"')

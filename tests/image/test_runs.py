@@ -25,7 +25,7 @@ def cdm_on(machine: Machine, serial: str, **params: str) -> int:
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = 300) -> Any:
-    """What `found` gives once that is true; the page may be away meanwhile."""
+    """The result of `condition` once it is true; until then the page may not answer."""
     deadline = time.monotonic() + seconds
     while True:
         problem: object = None
@@ -103,7 +103,7 @@ def test_pulling_the_stick_in_a_run(make_machine: Callable[..., Machine]) -> Non
     qmp.close()
 
     def there_again() -> bool:
-        # The page starts anew, with a PIN of its own.
+        # The page starts again, with a PIN of its own.
         pc.sign_in()
         return any(event["kind"] == "store" for event in pc.get(href)["events"])
 

@@ -96,7 +96,7 @@ def newest_run(line: Line, suite: str) -> str:
 
 
 def exported(line: Line, number: str, file: str) -> list[dict[str, str]]:
-    """The rows of a run's figures in a file that `export` wrote."""
+    """The rows of a run's results in a file that `export` wrote."""
     run_command(line, f"rm -f {file}")
     run_command(line, f"benchstick export {number} --format csv --output {file}")
     rows = list(csv.DictReader(io.StringIO(run_command(line, f"cat {file}"))))

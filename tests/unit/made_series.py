@@ -14,7 +14,7 @@ _FINE = 0.01
 
 
 def zones(*parts: tuple[float, float]) -> Speed:
-    """A drive with zones: (GB at the end of the zone, MB/s in it); the last one goes on."""
+    """A drive with zones: (GB at the end of the zone, MB/s in it). The last one has no end."""
 
     def speed(t: float, offset: float) -> float:
         for end, mbps in parts[:-1]:
@@ -27,16 +27,16 @@ def zones(*parts: tuple[float, float]) -> Speed:
 
 def falling(first: float, last: float, gb: float) -> Speed:
     """A hard disk: MB/s from `first` to `last`, linear by position."""
-    return lambda t, done: first + (last - first) * done / (gb * GB)
+    return lambda t, offset: first + (last - first) * offset / (gb * GB)
 
 
 def constant(mbps: float) -> Speed:
-    return lambda t, done: mbps
+    return lambda t, offset: mbps
 
 
 def slowed(inner: Speed, begin: float, end: float, factor: float) -> Speed:
     """`inner`, times `factor` from second `begin` to second `end`."""
-    return lambda t, done: inner(t, done) * (factor if begin <= t < end else 1.0)
+    return lambda t, offset: inner(t, offset) * (factor if begin <= t < end else 1.0)
 
 
 def fill(
@@ -51,8 +51,8 @@ def fill(
 ) -> list[Interval]:
     """What the sampler sees of a fill of `gb`.
 
-    `noise` is the standard deviation of each second's speed as a share. The writing begins `wait`
-    seconds after the sampler; after every `pause_every` GB it rests for `pause` seconds.
+    `noise` is the standard deviation of each second's speed as a share. The writes start `wait`
+    seconds after the sampler, and pause for `pause` seconds after every `pause_every` GB.
     """
     source = random.Random(seed)
     total, offset, t, resting = gb * GB, 0.0, 0.0, wait

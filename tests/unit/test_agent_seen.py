@@ -1,4 +1,4 @@
-"""Which internal drives count as plugged in while the agent watched: few, and never by mistake."""
+"""Which internal drives count as plugged in while the agent was running: few, none wrongly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchstick import paths
 from benchstick.agent import hotplugged
 from benchstick.agent.agent import Agent
 from benchstick.drives.types import Drive, Fact, Guard, Identity
-from benchstick.store import auth, database, locks, records
+from benchstick.store import agent_requests, auth, database, locks
 
 
 def drive(serial: str, diskseq: int, transport: str = "sata") -> Drive:
@@ -32,7 +32,7 @@ def drive(serial: str, diskseq: int, transport: str = "sata") -> Drive:
 
 @pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
-    """An agent that has looked once, on a machine that has been up for long."""
+    """An agent after its first scan, on a machine that has been up for long."""
     new_agent = Agent(tmp_path, threading.Event())
     monkeypatch.setattr(new_agent, "_settled", lambda: True)
     new_agent._note_plugged([drive("HERE", 1)])
@@ -41,31 +41,33 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
 
 def test_a_drive_that_comes_later_was_plugged_in(agent: Agent) -> None:
     agent._note_plugged([drive("HERE", 1), drive("NEW", 2)])
-    assert agent.seen == {2}
+    assert agent.hotplugs == {2}
 
 
 def test_a_drive_that_was_here_and_was_reset_was_not(agent: Agent) -> None:
     agent._note_plugged([drive("HERE", 3)])
-    assert agent.seen == set()
+    assert agent.hotplugs == set()
 
 
 @pytest.mark.parametrize("transport", ["other", "virtio", "scsi"])
-def test_what_is_made_and_not_plugged_does_not_count(agent: Agent, transport: str) -> None:
+def test_a_drive_that_is_created_and_not_plugged_in_does_not_count(
+    agent: Agent, transport: str
+) -> None:
     agent._note_plugged([drive("HERE", 1), drive("NEW", 2, transport)])
-    assert agent.seen == set()
+    assert agent.hotplugs == set()
 
 
-def test_what_comes_while_the_machine_boots_does_not_count(
+def test_a_drive_that_appears_during_the_boot_does_not_count(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agent, "_settled", lambda: False)
     agent._note_plugged([drive("LATE", 2)])
     monkeypatch.setattr(agent, "_settled", lambda: True)
     agent._note_plugged([drive("LATE", 4)])
-    assert agent.seen == set()
+    assert agent.hotplugs == set()
 
 
-def test_the_commands_believe_the_running_agent_and_no_other(
+def test_the_commands_trust_only_the_running_agent(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths.make_run_folder()
@@ -83,7 +85,7 @@ def test_the_commands_believe_the_running_agent_and_no_other(
         assert hotplugged.believed() == ()
         path.unlink()
         hotplugged.publish({7})
-        # Somebody else's file makes no drive free.
+        # A file of another user is not trusted.
         with monkeypatch.context() as patch:
             patch.setattr(os, "fstat", lambda _fd: SimpleNamespace(st_uid=os.geteuid() + 4711))
             assert hotplugged.believed() == ()
@@ -91,7 +93,7 @@ def test_the_commands_believe_the_running_agent_and_no_other(
         lock.release()
 
 
-def test_a_request_for_the_clock_is_carried_out_and_nobody_is_signed_out(
+def test_a_request_to_set_the_clock_is_run_and_signs_nobody_out(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     year = 365 * 86400.0
@@ -106,8 +108,8 @@ def test_a_request_for_the_clock_is_carried_out_and_nobody_is_signed_out(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         auth.open_session(db)
         (expires,) = db.execute("SELECT expires FROM sessions").fetchone()
-        number = records.add_request(db, "clock", {"time": 1.0})
-        agent._answer(db, records.open_requests(db)[0])
+        number = agent_requests.add_request(db, "clock", {"time": 1.0})
+        agent._answer(db, agent_requests.open_requests(db)[0])
         assert bodies == [{"time": 1.0}]
         (later,) = db.execute("SELECT expires FROM sessions").fetchone()
         assert later == expires + year
@@ -115,10 +117,10 @@ def test_a_request_for_the_clock_is_carried_out_and_nobody_is_signed_out(
         assert answer["state"] == "done"
 
 
-def test_a_drive_that_comes_during_the_thorough_look_is_new_at_the_next(
+def test_a_drive_that_appears_during_the_full_scan_is_new_in_the_next(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the slots would take it for one that was there before the agent watched."""
+    """Otherwise the slots would treat it as connected before the agent started."""
     looked: list[tuple[list[str], set[int]]] = []
 
     class Slots:

@@ -1,4 +1,4 @@
-"""Which stick was booted, and what people are told: pure decisions."""
+"""Which stick was booted, and the notices that users see: pure decisions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def build_stick(name: str, identity: str | None) -> Stick:
 
 
 @pytest.mark.parametrize(
-    ("ids", "parameter", "taken"),
+    ("ids", "parameter", "index"),
     [
         ([A], A, 0),
         ([A, B], B, 1),
@@ -39,12 +39,12 @@ def build_stick(name: str, identity: str | None) -> Stick:
     ],
 )
 def test_the_booted_stick_is_the_one_whose_id_the_loader_passed(
-    ids: list[str | None], parameter: str | None, taken: int | None
+    ids: list[str | None], parameter: str | None, index: int | None
 ) -> None:
     sticks = [build_stick(f"sd{chr(97 + at)}", name) for at, name in enumerate(ids)]
     stick, why = choose(sticks, parameter)
-    assert stick is (None if taken is None else sticks[taken])
-    assert bool(why) == (taken is None)
+    assert stick is (None if index is None else sticks[index])
+    assert bool(why) == (index is None)
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def document(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_nothing_is_told_when_all_is_well_and_on_a_host(bench_home: Path) -> None:
+def test_there_are_no_notices_without_a_problem_and_on_a_host(bench_home: Path) -> None:
     assert state.notices(document()) == []
     assert state.read() is None
     assert state.notices() == []
 
 
-def test_each_thing_is_told_in_a_sentence(bench_home: Path) -> None:
+def test_each_notice_is_a_sentence(bench_home: Path) -> None:
     notices = state.notices(
         document(
             persistent=False,
@@ -135,7 +135,7 @@ def test_the_keys_of_the_settings_and_no_others_may_log_in(bench_home: Path) -> 
     assert list(folder.iterdir()) == []
 
 
-def test_the_servers_own_key_is_told_when_there_is_one(bench_home: Path) -> None:
+def test_the_fingerprint_of_the_servers_key_is_read_when_there_is_one(bench_home: Path) -> None:
     paths.make_run_folder()
     assert ssh_access.fingerprint() is None
     (paths.run_folder() / "ssh").mkdir()
@@ -167,7 +167,7 @@ def test_a_settings_file_of_any_size_or_from_windows_is_read_safely(tmp_path: Pa
         settings.load(file)
 
 
-def test_sticks_that_come_and_go_are_told(bench_home: Path) -> None:
+def test_notices_list_the_other_sticks_that_are_plugged_in_now(bench_home: Path) -> None:
     paths.make_run_folder()
     at_boot = {"path": "/dev/sdb", "model": "Stick", "id": B}
     state.write(document(other_sticks=[at_boot]))
@@ -180,6 +180,6 @@ def test_sticks_that_come_and_go_are_told(bench_home: Path) -> None:
     assert state.notices() == []
 
 
-def test_on_a_host_sticks_are_nobodys_news(bench_home: Path) -> None:
+def test_on_a_host_other_sticks_give_no_notice(bench_home: Path) -> None:
     state.note_sticks([{"path": "/dev/sda", "model": "Stick", "id": None}])
     assert state.read() is None

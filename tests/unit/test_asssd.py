@@ -136,7 +136,7 @@ def test_the_copies(drive_json: Make) -> None:
     scaled = registry.make_plan("asssd", drive_json(), {"parts": "copy"}, scale=0.01)
     assert scaled.scale == 0.01
     assert scaled.bytes_written <= plan.bytes_written // 100
-    assert any("scaled" in note for note in scaled.notes)
+    assert any("reduced file sets" in note for note in scaled.notes)
 
 
 def test_copies_need_files(drive_json: Make) -> None:
@@ -191,7 +191,7 @@ def test_small_writes_on_large_sectors(drive_json: Make) -> None:
         ({"parts": "benchmark,disk"}, "parts", "not one of"),
         ({"parts": ""}, "parts", "at least one"),
         ({"parts": "copy,copy"}, "parts", "each part once"),
-        ({"depth": "0"}, "depth", "no such parameter"),
+        ({"depth": "0"}, "depth", "unknown parameter"),
     ],
 )
 def test_wrong_parameters_name_their_field(
@@ -259,7 +259,7 @@ EVO = {
 
 
 def fake_run(**invalid: str) -> list[Any]:
-    """The figures of a run on the 960 EVO; `invalid` names tests (with _ for a blank)."""
+    """The results of a run on the 960 EVO. `invalid` has names of tests, with _ for a blank."""
     figures: list[Any] = []
     for label, speed in EVO.items():
         why = invalid.get(label.replace(" ", "_").replace("-", "_").replace("4K", "R4K"))

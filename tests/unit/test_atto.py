@@ -1,4 +1,4 @@
-"""The ATTO-style suite: its plans against its source, its result from made figures."""
+"""The ATTO-style suite: its plans against its source, its result from invented values."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_writes_below_the_physical_block_are_flagged(drive_json: Make) -> None:
         ({"version": "2", "from": "12MiB"}, "from", "has no I/O size"),
         ({"data": "text"}, "data", "not one of"),
         ({"time": "-1"}, "time", "whole number"),
-        ({"block": "4k"}, "block", "no such parameter"),
+        ({"block": "4k"}, "block", "unknown parameter"),
     ],
 )
 def test_wrong_parameters_name_their_field(
@@ -240,7 +240,7 @@ def test_table_chart_and_best_of_each_way(drive_json: Make) -> None:
     assert over_all["1 KiB read"]["detail"]["percentiles_us"]["99.9"] == 60.0
 
 
-def test_skipped_invalid_and_short_tests_say_so(drive_json: Make) -> None:
+def test_skipped_invalid_and_short_tests_are_marked(drive_json: Make) -> None:
     drive = drive_json(logical_sector=4096)
     plan = registry.make_plan("atto", drive, {"from": "2KiB", "to": "8KiB"})
     figures = fake_run(["4 KiB", "8 KiB"])

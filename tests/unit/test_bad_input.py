@@ -1,5 +1,5 @@
 """Bad input to every suite that writes to a drive: one clear line that names the field, before
-anything can be written. What is asked of all: more than the drive has, odd block sizes, a queue
+anything can be written. The cases: more than the drive has, odd block sizes, a queue
 depth of 0, a span of 0, a drive smaller than the test."""
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ CASES = [
     case("erase", SMALL, {}, "rung", 15 * 4096),
     case("erase", SMALL, {}, "rung", 0),
 ]
-# What a suite has no parameter for, and so cannot be asked.
+# Cases for which the suite has no parameter.
 HAS_NOT = {
     ("cdm", DEPTH_0): "its depths are those of the original's presets",
     ("asssd", DEPTH_0): "its depths are those of the original",
@@ -172,13 +172,13 @@ def test_bad_input_is_one_line_before_anything_is_written(
 
 @pytest.mark.parametrize("suite", list(registry.all_suites()))
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_suite_was_asked_each_of_them(suite: str, kind: str) -> None:
+def test_each_suite_has_each_case_that_applies(suite: str, kind: str) -> None:
     has = any(item[:2] == (suite, kind) for item in CASES)
     assert has != ((suite, kind) in HAS_NOT)
 
 
 @pytest.mark.parametrize("suite", list(registry.all_suites()))
 def test_the_same_drive_runs_the_suite_as_it_is(drive_json: Make, suite: str) -> None:
-    # So that the cases fail for their own reason and not for one that all of them have.
+    # The cases fail for their own reason, not for one that they all share.
     drive = drive_json(capacity=USUAL, trim=True, trim_kernel=1 << 30)
     assert registry.make_plan(suite, drive, {}, ram=1 << 40).steps

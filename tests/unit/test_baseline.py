@@ -10,7 +10,7 @@ import pytest
 from tests.data import baseline
 from tests.data.baseline import Row, Values
 
-SHOWN = 20
+MAX_LINES = 20
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +37,13 @@ def test_every_value_of_an_earlier_store_is_read_back(table: list[Row], tmp_path
     baseline.make_store(tmp_path / "home")
     rows = [row for row in table if not is_of_bundle(row)]
     wrong = differences(rows, baseline.store_values(tmp_path / "home"))
-    assert not wrong, "\n".join([f"{len(wrong)} of {len(rows)} values:", *wrong[:SHOWN]])
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(rows)} values:", *wrong[:MAX_LINES]])
 
 
 def test_every_value_of_an_earlier_bundle_is_read_back(table: list[Row], tmp_path: Path) -> None:
     rows = [row for row in table if is_of_bundle(row)]
     wrong = differences(rows, baseline.bundle_values(tmp_path / "home"))
-    assert not wrong, "\n".join([f"{len(wrong)} of {len(rows)} values:", *wrong[:SHOWN]])
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(rows)} values:", *wrong[:MAX_LINES]])
 
 
 def test_the_table_has_each_kind_of_value(table: list[Row]) -> None:

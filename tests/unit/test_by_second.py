@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchstick.engine.measure.per_second_log import by_second, counter_rates, fio_iops, fio_latency
-from benchstick.store.records import Sample
+from benchstick.store.run_results import Sample
 
 # A job that stopped for 3.3 s after each 20000 writes (thinktime); 80031 writes in 12.003 s.
 STOPS_IOPS = """\
@@ -110,7 +110,7 @@ def test_the_second_that_fio_ends_in_is_left_out() -> None:
         ("", 5, 0, "no log"),
     ],
 )
-def test_a_log_that_does_not_tell_the_seconds_says_why(
+def test_a_log_without_usable_seconds_gives_the_reason(
     text: str, seconds: int, ios: int | None, why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
@@ -144,7 +144,7 @@ def test_fios_own_are_taken(tmp_path: Path) -> None:
     assert len(rows) == 6
 
 
-def test_empty_seconds_are_believed_only_where_the_drive_was_slow_too(tmp_path: Path) -> None:
+def test_empty_seconds_are_valid_only_where_the_drive_was_slow_too(tmp_path: Path) -> None:
     write(tmp_path, STOPS_IOPS, STOPS_LATENCY)
     busy = [sample(n, 6600) for n in range(12)]
     series = by_second(tmp_path, seconds=12, ios=80031, block=4096, samples=busy)

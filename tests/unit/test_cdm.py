@@ -1,4 +1,4 @@
-"""The CrystalDiskMark-style suite: its plans against its source, its result from made figures."""
+"""The CrystalDiskMark-style suite: its plans against its source, its result from made-up values."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_each_test_has_one_preparing_pass_that_does_not_count(drive_json: Make) 
     assert passes[0].rw == "randwrite"
 
 
-def test_keeps_the_drives_filesystem_unless_told(drive_json: Make) -> None:
+def test_keeps_the_drives_filesystem_by_default(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
     assert (plan.target, plan.fs, plan.destroys) == ("file", "keep", False)
     assert registry.make_plan("cdm", drive_json(), {}, fs="auto").destroys
@@ -142,7 +142,7 @@ def figures(speeds: dict[str, list[float]], latencies: dict[str, list[float]]) -
     return [document(item) for item in entries]
 
 
-def test_best_of_the_passes_and_least_latency_picked_apart(drive_json: Make) -> None:
+def test_best_speed_and_lowest_latency_are_chosen_separately(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
     entries = figures(
         {"SEQ1M Q8T1 read": [560.0, 561.763, 559.0]},
@@ -159,7 +159,7 @@ def test_best_of_the_passes_and_least_latency_picked_apart(drive_json: Make) -> 
     assert result.document["text"].splitlines()[1].startswith("  SEQ    1MiB (Q=  8, T= 1):")
 
 
-def test_an_invalid_pass_is_not_counted_and_is_told(drive_json: Make) -> None:
+def test_an_invalid_pass_is_not_counted_but_listed(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
     entries = figures({"SEQ1M Q8T1 read": [900.0, 500.0]}, {})
     entries[0].update(state="invalid", why="buffered: 90 %")

@@ -111,7 +111,7 @@ def test_a_marked_tool_of_the_bench_does_not_count(tmp_path: Path, bench_home: P
         assert state(case, folder)[0] == expected
 
 
-def test_the_token_is_one_for_all_processes_and_a_foreign_file_is_not_believed(
+def test_all_processes_have_one_token_and_a_foreign_file_is_not_trusted(
     bench_home: Path,
 ) -> None:
     first = own.environment()
@@ -357,7 +357,7 @@ def test_threads_of_the_kernel_are_not_looked_into(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("serials", "asked", "looked_at"),
+    ("serials", "name", "looked_at"),
     [
         (("ONE1", "OTHER1"), "sda", []),
         (("ONE1", "OTHER1"), "sdb", ["sdb"]),
@@ -369,7 +369,7 @@ def test_a_question_about_one_drive_waits_for_the_users_of_it_and_its_second_pat
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     serials: tuple[str, str],
-    asked: str | None,
+    name: str | None,
     looked_at: list[str],
 ) -> None:
     case, _, _ = two(serials)
@@ -382,7 +382,7 @@ def test_a_question_about_one_drive_waits_for_the_users_of_it_and_its_second_pat
 
     monkeypatch.setattr(holders, "lasting", lasting)
     expand(case.tree, tmp_path / "root")
-    claims = in_use.read(Tree(tmp_path / "root"), None if asked is None else {asked})
+    claims = in_use.read(Tree(tmp_path / "root"), None if name is None else {name})
     assert candidates == looked_at
     is_noted = any("open for writing" in reason for reason in claims.reasons["sdb"])
     assert is_noted == bool(looked_at)

@@ -14,7 +14,7 @@ from benchstick.cli.runs import print_run
 from benchstick.plan.tabular_output import safe_cell
 from benchstick.store import database
 from benchstick.store.export import figures_csv
-from benchstick.store.legacy_names import typed
+from benchstick.store.legacy_names import fields_of_name
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,9 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert captured.out == ""
 
 
-def test_no_store_yet_is_told(bench_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_report_that_there_is_no_store_yet(
+    bench_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.invoke(["runs"]) == 0
     assert "no runs yet" in capsys.readouterr().out
     for argv in (["show", "1"], ["export", "1"]):
@@ -92,11 +94,11 @@ def test_suites_as_json_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> N
 def test_an_internal_error_is_70_with_a_report_and_no_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def broken(_name: str) -> None:
+    def fail_import(_name: str) -> None:
         raise RuntimeError("boom")
 
     monkeypatch.setattr("benchstick.cli.tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("benchstick.cli.importlib.import_module", broken)
+    monkeypatch.setattr("benchstick.cli.importlib.import_module", fail_import)
     assert cli.invoke(["drives", "--erase", "SECRET"]) == 70
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err
@@ -108,9 +110,9 @@ def test_an_internal_error_is_70_with_a_report_and_no_traceback(
 
 
 def made_run(state: str | None) -> dict[str, Any]:
-    """A run's document with a figure of its own state, and one without."""
+    """A run's document: a result with a drive state of its own, and one without."""
     figure = {
-        **typed("fob RND4K Q1T1 read", "MB/s"),
+        **fields_of_name("fob RND4K Q1T1 read", "MB/s"),
         "step": "s", "name": "fob RND4K Q1T1 read", "value": 1.0, "unit": "MB/s", "pass": None,
         "target": "block", "state": "valid", "why": None, "detail": {"drive_state": "its own"},
     }  # fmt: skip
@@ -123,7 +125,7 @@ def made_run(state: str | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_every_figure_is_taken_away_with_the_drives_state() -> None:
+def test_every_result_is_exported_with_the_drives_state() -> None:
     run = made_run("purged by NVMe Format, user data erase")
     rows = list(csv.DictReader(figures_csv(run).splitlines()))
     assert [row["drive_state"] for row in rows] == [

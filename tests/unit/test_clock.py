@@ -18,7 +18,7 @@ NOW = 1_800_000_000.0
 
 
 class Tools:
-    """Notes what was called; nothing is."""
+    """Records the calls and runs nothing."""
 
     def __init__(self, code: int = 0) -> None:
         self.calls: list[tuple[str, ...]] = []
@@ -31,13 +31,13 @@ class Tools:
 
 @pytest.fixture
 def stick(bench_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A booted stick whose clock nobody keeps."""
+    """A booted stick whose clock is not synchronised."""
     paths.make_run_folder()
     state.write({"schema": state.SCHEMA, "persistent": True, "stick": None})
     monkeypatch.setattr(clock, "is_kept", lambda: False)
 
 
-def test_the_rtc_is_read_as_the_setting_says() -> None:
+def test_the_rtc_is_read_as_configured() -> None:
     tools = Tools()
     assert clock.from_rtc("utc", tools) is None
     assert clock.from_rtc("local", tools) is None
@@ -87,7 +87,7 @@ def test_an_odd_or_late_request_sets_nothing(stick: None, body: dict[str, Any]) 
         clock.carry_out(body, Tools(), lambda now: pytest.fail("it was set"))
 
 
-def test_a_clock_that_others_keep_is_left_alone(
+def test_a_synchronised_clock_is_not_set(
     stick: None, bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock, "is_kept", lambda: True)
@@ -99,11 +99,11 @@ def test_a_clock_that_others_keep_is_left_alone(
         clock.carry_out(clock.wish(NOW), Tools(), lambda now: pytest.fail("it was set"))
 
 
-def test_a_time_long_gone_cannot_be_wished_for() -> None:
+def test_the_clock_cannot_be_set_to_a_time_long_past() -> None:
     for odd in (0.0, 1e9, 9e12, float("nan"), float("inf")):
         with pytest.raises(BadInput):
             clock.wish(odd)
 
 
-def test_the_kernel_tells_whether_the_clock_is_kept() -> None:
+def test_the_kernel_reports_whether_the_clock_is_synchronised() -> None:
     assert clock.is_kept() in (True, False)

@@ -44,7 +44,7 @@ def coded(*drives: Drive) -> list[Drive]:
 
 
 @pytest.mark.parametrize("serial", EVIL)
-def test_a_serial_that_a_shell_reads_is_no_code(serial: str) -> None:
+def test_a_serial_with_shell_characters_is_no_code(serial: str) -> None:
     code = coded(drive(serial))[0].code
     assert code == "port:2-1.3:0"
 
@@ -55,7 +55,7 @@ def test_an_ordinary_serial_is_the_code(serial: str) -> None:
 
 
 @pytest.mark.parametrize("port", ["vg-my lv", "$(touch x)", "cciss!c0d0", "é", "a\nb"])
-def test_a_place_is_safe_as_well(port: str) -> None:
+def test_a_port_is_a_safe_code_as_well(port: str) -> None:
     one, two = coded(drive(None, port), replace(drive(None, port), devno="8:32"))
     assert one.code != two.code
     for code in (one.code, two.code):
@@ -85,19 +85,19 @@ def test_an_old_code_still_names_its_drive() -> None:
     """Scripts, requests and notes of an older bench name a drive by such a serial."""
     one, two = coded(drive("a $(b)"), drive("X1", "2-2"))
     assert discover.resolve("a $(b)", [one, two]) is one
-    # Not where it would name two.
+    # But not where two drives have it.
     twice = coded(drive("a $(b)"), drive("a $(b)", "2-2"))
     with pytest.raises(BadInput, match=r"names 2 drives: use one of port:2-1\.3:0"):
         discover.resolve("a $(b)", twice)
     assert discover.code_of("a $(b)", "a $(b)", one) == "port:2-1.3:0"
-    # The serial alone confirms nothing: the drive must be named by it too.
+    # The old code confirms only where it also selects the drive.
     assert discover.code_of("a $(b)", "/dev/sdb", one) == "a $(b)"
     assert discover.code_of("X1", "X1", one) == "X1"
     assert discover.code_of(None, "a $(b)", one) is None
 
 
 @pytest.mark.parametrize("field", ["erase", "unlock"])
-def test_a_waiting_request_with_an_old_code_is_carried_out(bench_home: Path, field: str) -> None:
+def test_a_waiting_request_with_an_old_code_is_run(bench_home: Path, field: str) -> None:
     one = coded(drive("a $(b)"))[0]
     one = replace(one, facts={**one.facts, "external": Fact(True)})
     job = RunRequest(
@@ -115,9 +115,10 @@ def test_a_waiting_request_with_an_old_code_is_carried_out(bench_home: Path, fie
 def test_a_command_with_an_old_code_is_quoted() -> None:
     purge = interrupted_sanitize.Unfinished(
         run=1, step=1, drive_key="k", code="a $(touch x)'b", model="M", rung="overwrite",
-        phase="erasing", password=None, written=0, marks="m", samples=1, mark_size=4096, why=None,
+        phase="erasing", password=None, bytes_written=0, marks="m", samples=1,
+        mark_size=4096, why=None,
     )  # fmt: skip
-    command = purge.advice().split("go on with: ")[1].split("; or ")[0]
+    command = purge.advice().split("continue with: ")[1].split("; or ")[0]
     assert shlex.split(command) == [
         "benchstick", "run", "erase", "--drive", purge.code, "--erase", purge.code, "--param",
         "rung=resume",

@@ -1,4 +1,4 @@
-"""Comparing runs: ranks, spread, what is missing, what differs, charts laid over each other."""
+"""Comparing runs: ranks, spread, missing results, different conditions, overlaid charts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def rows(document: Json, name: str) -> list[tuple[Any, ...]]:
     return [(row["rank"], row["run"], row["value"]) for row in entry["rows"]]
 
 
-def test_more_is_better_for_speeds_and_less_for_times() -> None:
+def test_higher_is_better_for_speeds_and_lower_for_times() -> None:
     document = compare(
         [
             run(number, *(figure(unit, value, unit) for unit in
@@ -59,22 +59,22 @@ def test_more_is_better_for_speeds_and_less_for_times() -> None:
         assert rows(document, unit) == [(1, 2, 30.0), (2, 1, 20.0), (3, 3, 10.0)]
     for unit in ("us", "ms", "s"):
         assert rows(document, unit) == [(1, 3, 10.0), (2, 1, 20.0), (3, 2, 30.0)]
-    # Nobody says whether more GB are better: as named, without a rank.
+    # Neither direction is better for GB: in the order named, without a rank.
     assert rows(document, "GB") == [(None, 1, 20.0), (None, 2, 30.0), (None, 3, 10.0)]
 
 
-def test_figures_that_do_not_go_the_way_of_their_unit_are_told_by_name() -> None:
+def test_results_whose_unit_does_not_show_which_is_better_are_known_by_name() -> None:
     spread, half = "RND4K Q32T1 write IOPS stdev of the last 400 s", "RND4K write time until half"
     runs = [
         run(number, figure(spread, value, "IOPS"), figure(half, value, "s"))
         for number, value in ((1, 20.0), (2, 30.0))
     ]
-    # A slow drive deviates by less, and is no better for it.
+    # A slow drive has a lower deviation but is not better.
     assert rows(compare(runs), spread) == [(None, 1, 20.0), (None, 2, 30.0)]
     assert rows(compare(runs), half) == [(1, 2, 30.0), (2, 1, 20.0)]
 
 
-def test_equal_figures_share_a_rank_in_the_order_named() -> None:
+def test_equal_results_share_a_rank_in_the_order_named() -> None:
     document = compare([run(n, figure("A", v)) for n, v in ((4, 5.0), (3, 9.0), (2, 9.0))])
     assert rows(document, "A") == [(1, 3, 9.0), (1, 2, 9.0), (3, 4, 5.0)]
 
@@ -99,7 +99,7 @@ def test_the_spread_is_that_of_the_valid_passes() -> None:
     assert (row["passes"], row["passes_all"], row["why"]) == ([5.0, 7.0], 3, "2 of 3 passes")
 
 
-def test_a_figure_without_one_over_all_passes_is_their_mean() -> None:
+def test_a_result_of_single_passes_only_is_their_mean() -> None:
     passes = [figure("A", value, pass_no=at) for at, value in enumerate((4.0, 8.0))]
     (row,) = compare([run(1, *passes)])["figures"][0]["rows"]
     assert (row["value"], row["state"], row["why"]) == (6.0, "valid", "mean of 2 passes")
@@ -116,7 +116,7 @@ def test_what_is_missing_or_not_valid_comes_last_without_a_rank() -> None:
             run(3, figure("A", 1.0)),
             run(4, figure("A", None, state="skipped", why="no TRIM")),
             run(5, figure("A", float("nan"))),
-            # Of another unit it is another figure.
+            # With another unit it is another result.
             run(6, figure("A", 5.0, "IOPS")),
         ]
     )
@@ -162,7 +162,7 @@ def test_conditions_that_differ_are_listed_and_no_others() -> None:
     }
 
 
-def test_the_target_is_that_of_the_figures_where_the_run_did_not_keep_it() -> None:
+def test_the_target_is_that_of_the_results_where_the_run_has_none() -> None:
     runs = [run(1, figure("A", 1.0)), run(2, figure("A", 1.0, target="block"))]
     runs[1]["plan"]["target"] = "block"
     runs[1]["conditions"] = {}
@@ -186,7 +186,7 @@ def test_conditions_from_another_bench_are_text_whatever_they_are() -> None:
 @pytest.mark.parametrize(
     ("runs", "mark_", "words"),
     [
-        ([], None, "runs: none is named"),
+        ([], None, "runs: select at least one run"),
         ([run(1), {**run(2), "suite": "das"}], None, "run 1 is of cdm and run 2 of das"),
         ([run(1), {**run(2), "practice": True}], None, "run 2 is on the practice drive"),
         ([run(1), run(1)], None, "run 1 is named twice"),
@@ -194,7 +194,7 @@ def test_conditions_from_another_bench_are_text_whatever_they_are() -> None:
         ([run(n) for n in range(1, MOST_RUNS + 2)], None, f"at most {MOST_RUNS}"),
     ],
 )
-def test_runs_that_cannot_be_compared_are_told_in_one_line(
+def test_runs_that_cannot_be_compared_are_reported_in_one_line(
     runs: list[Json], mark_: int | None, words: str
 ) -> None:
     with pytest.raises(BadInput) as caught:
@@ -204,7 +204,7 @@ def test_runs_that_cannot_be_compared_are_told_in_one_line(
     assert caught.value.field in ("runs", "mark")
 
 
-def test_hostile_names_become_one_short_line_and_stay_apart() -> None:
+def test_hostile_names_become_one_short_line_and_stay_distinct() -> None:
     names = ["x" * 10_000, "\u202egpj.exe\x00\nnext", "\t\n", "Same", "Same", "<b>&\"'"]
     labels = labels_of([run(n, model=name) for n, name in enumerate(names)])
     assert len(labels[0]) == 60
@@ -218,7 +218,7 @@ def test_hostile_names_become_one_short_line_and_stay_apart() -> None:
     assert labels_of([labelled]) == {1: "slot 3"}
 
 
-def test_references_stand_among_the_measured_without_a_rank() -> None:
+def test_references_are_listed_without_a_rank() -> None:
     reference = {"id": 7, "drive": "T7", "suite": "cdm", "figure": "A", "value": 15.0,
                  "unit": "MB/s", "source": "a review"}  # fmt: skip
     document = compare(
@@ -236,7 +236,7 @@ def test_references_stand_among_the_measured_without_a_rank() -> None:
 SECONDS, SPEED = axis("second", "s"), axis("speed", "MB/s")
 
 
-def test_charts_with_the_same_title_and_axes_are_laid_over_each_other() -> None:
+def test_charts_with_the_same_title_and_axes_are_overlaid() -> None:
     one = {
         "charts": [
             chart("Speed", SECONDS, SPEED, [line("write", [(0, 5), (1, 6)])], within=(0, 10),
@@ -299,6 +299,6 @@ def test_a_long_line_keeps_its_lowest_and_highest() -> None:
 def test_charts_that_are_not_in_the_format_are_left_out(charts: Any) -> None:
     good = {"charts": [chart("Speed", SECONDS, SPEED, [curve("w", [(0, 1), (1, 2)])])]}
     assert overlaid([(1, "A", good), (2, "B", {"charts": charts, "series": "x"})]) == []
-    # Of that run alone neither.
+    # The same with that run alone.
     assert overlaid([(2, "B", {"charts": charts, "series": "x"})]) == []
     json.dumps(overlaid([(1, "A", good)]))

@@ -1,4 +1,4 @@
-"""The consistency suite: its plans against its source, its result from made figures."""
+"""The consistency suite: its plans against its source, its result from invented values."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_less_spare_area_than_the_drive_has_is_refused(drive_json: Make) -> None
     assert caught.value.field == "spare"
 
 
-def test_the_notes_tell_the_spare_area(drive_json: Make) -> None:
+def test_the_notes_state_the_spare_area(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(capacity=SSD), {"spare": "25"})
     (note,) = [note for note in plan.notes if "spare" in note]
     assert "549.76 GB raw NAND (assumed: the next power of two GiB)" in note
@@ -88,7 +88,7 @@ def test_the_128k_variant_is_not_preconditioned(drive_json: Make) -> None:
 def test_the_state_is_what_it_was(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {"fills": "0"})
     assert plan.state == "as found, not purged; not preconditioned"
-    assert any("not fresh before" in note for note in plan.notes)
+    assert any("not purged first" in note for note in plan.notes)
     purged_plan = registry.make_plan(
         "consistency", drive_json(), {"purged": "nvme format -s 1", "span": "75"}
     )
@@ -182,7 +182,7 @@ def result_of(plan: Plan, entries: list[Any], drive: dict[str, Any]) -> tuple[di
     return {item["name"]: item for item in result.figures}, result.document
 
 
-def test_the_derived_figures_and_three_charts(drive_json: Make) -> None:
+def test_the_derived_results_and_three_charts(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {})
     iops = [50_000.0] * 1000 + [4000.0, 6000.0] * 500
     maxima = [10_000.0] * 1999 + [60_000.0]
@@ -219,7 +219,7 @@ def test_the_derived_figures_and_three_charts(drive_json: Make) -> None:
     assert len(json.dumps(document)) < 120_000
 
 
-def test_large_blocks_are_told_in_megabytes(drive_json: Make) -> None:
+def test_results_of_large_blocks_are_in_megabytes(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {"preset": "128k"})
     by_name, document = result_of(plan, figures(plan, [1000.0] * 2000, [5.0]), drive_json())
     test = "RND128K Q32T1 write"
@@ -236,7 +236,7 @@ def test_large_blocks_are_told_in_megabytes(drive_json: Make) -> None:
     assert (never["value"], never["state"], never["why"]) == (None, "valid", "never in 2000 s")
 
 
-def test_a_short_run_says_what_it_has_not(drive_json: Make) -> None:
+def test_a_short_run_lists_the_missing_results(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {"time": "60"})
     assert any("no part from 1400 s" in note for note in plan.notes)
     by_name, document = result_of(plan, figures(plan, [100.0] * 60, None), drive_json())

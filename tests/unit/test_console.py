@@ -15,7 +15,7 @@ from benchstick.appliance import banner_font, network, qr, screen
 from benchstick.appliance.console import frame
 from benchstick.appliance.network import Port
 from benchstick.appliance.outcome_text import Ending, ending
-from benchstick.appliance.screen_model import Ended, Line, Looker, Running, SlotLine, View
+from benchstick.appliance.screen_model import FinishedRun, Line, Looker, Running, SlotLine, View
 from benchstick.appliance.web_address import Page
 from benchstick.store import bays, database
 from benchstick.store.bays import Slot
@@ -37,7 +37,7 @@ VIEW = View(
     ),
 )
 RUNNING = Running(13, "das", "Samsung Portable SSD T7 Shield", "Videos, pass 1", 0.42, 512.0)
-PASS = Ended(12, "das", "Samsung Portable SSD T7 Shield", Ending("PASS", "good", ""))
+PASS = FinishedRun(12, "das", "Samsung Portable SSD T7 Shield", Ending("PASS", "good", ""))
 FAIL = replace(PASS, ending=Ending("FAIL", "bad", "write 312 MB/s, wanted at least 900"))
 
 
@@ -77,7 +77,7 @@ def test_the_usual_screen_shows_all_of_it() -> None:
     "view",
     [
         VIEW,
-        replace(VIEW, ended=FAIL),
+        replace(VIEW, last_run=FAIL),
         replace(VIEW, running=(RUNNING,)),
         replace(VIEW, slots=SLOTS),
         replace(VIEW, slots=SLOTS[:1]),
@@ -96,7 +96,7 @@ def test_the_code_is_dropped_before_anything_that_must_be_seen() -> None:
     small = text(VIEW, 60, 16)
     assert "█" not in small
     assert "482 913" in small
-    output = text(replace(VIEW, ended=FAIL, notices=("Results will not last: x.",)))
+    output = text(replace(VIEW, last_run=FAIL, notices=("Results will not last: x.",)))
     assert "wanted at least 900" in output
     assert "Results will not last" in output
     assert "482 913" in output
@@ -120,24 +120,24 @@ def test_the_code_is_what_the_library_made() -> None:
 @pytest.mark.parametrize(
     "url", ["http://255.255.255.255/", "http://169.254.255.255:8080/", "http://[fe80::1]:65535/"]
 )
-def test_every_code_fits_beside_the_addresses(url: str) -> None:
+def test_every_code_fits_next_to_the_addresses(url: str) -> None:
     lines = qr.code(url)
     assert len(lines) <= 17
     assert len(lines[0]) <= 79 - 40
 
 
-def test_a_progress_line_tells_step_share_and_time() -> None:
-    output = text(replace(VIEW, running=(RUNNING,) * 5, ended=PASS))
+def test_a_progress_line_shows_step_share_and_time() -> None:
+    output = text(replace(VIEW, running=(RUNNING,) * 5, last_run=PASS))
     assert "Run 13  das on Samsung" in output
     assert "42%  8 min 32 s left  Videos, pass 1" in output
     assert "and 2 more running" in output
     assert "████  " not in output.splitlines()[-9], "a run that is on hides how the last one ended"
 
 
-@pytest.mark.parametrize(("ended", "style"), [(PASS, "42"), (FAIL, "41")])
-def test_the_verdict_is_big_and_coloured_only_where_asked(ended: Ended, style: str) -> None:
-    view = replace(VIEW, ended=ended)
-    for line in banner_font.big(ended.ending.word, 78):
+@pytest.mark.parametrize(("outcome", "style"), [(PASS, "42"), (FAIL, "41")])
+def test_the_verdict_is_big_and_coloured_only_where_asked(outcome: FinishedRun, style: str) -> None:
+    view = replace(VIEW, last_run=outcome)
+    for line in banner_font.big(outcome.ending.word, 78):
         assert line.strip() in text(view)
     assert "\x1b" not in text(view)
     assert f"\x1b[0;1;37;{style}m" in "\n".join(frame(view, 80, 25, colours=True))
@@ -176,7 +176,7 @@ def test_pass_and_fail_are_verdicts_and_nothing_else(
     assert ending(state, code, verdict, None).word == word
 
 
-def test_a_model_name_cannot_steer_the_terminal() -> None:
+def test_a_model_name_cannot_control_the_terminal() -> None:
     line = Line("sda", "Evil\x1b[2J\x07\u202e\u4e2d", 1, "usb-bot", "free")
     output = text(replace(VIEW, drives=(line,)))
     assert "\x1b" not in output
@@ -218,7 +218,7 @@ def test_only_wired_ports_are_listed(tmp_path: Path) -> None:
     assert ports == [Port("eth0", True, ("10.0.0.2", "169.254.1.1")), Port("eth1", False)]
 
 
-def test_the_kernel_is_asked_for_addresses() -> None:
+def test_addresses_are_read_from_the_kernel() -> None:
     assert ("lo", "127.0.0.1") in network.addresses()
 
 
@@ -232,7 +232,7 @@ def test_the_kernel_is_asked_for_addresses() -> None:
         (b"", None),
     ],
 )
-def test_avahi_is_asked_for_the_name(tmp_path: Path, answer: bytes, name: str | None) -> None:
+def test_the_name_is_read_from_avahi(tmp_path: Path, answer: bytes, name: str | None) -> None:
     requests: list[bytes] = []
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.bind(str(tmp_path / "socket"))
@@ -257,10 +257,10 @@ def test_without_avahi_there_is_no_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(128, 48), (160, 60), (100, 40)])
 def test_slots_have_words_that_can_be_read_from_afar(size: tuple[int, int]) -> None:
-    output = text(replace(VIEW, slots=SLOTS, ended=FAIL), *size)
+    output = text(replace(VIEW, slots=SLOTS, last_run=FAIL), *size)
     for slot in SLOTS:
         assert slot.name in output
-        assert slot.said in output
+        assert slot.message in output
     half = (size[0] - 1) // 2
     for word in ("PASS", "FAIL", "8"):
         lines = banner_font.big(word, half - 2)
@@ -304,4 +304,4 @@ def test_the_slots_of_the_store_are_on_the_screen(
         ("e", "EMPTY", "neither"),
     ]  # fmt: skip
     assert int(slot_views[0].word) in (8, 9)
-    assert (slot_views[2].said, slot_views[2].model) == ("too slow", "S3 M")
+    assert (slot_views[2].message, slot_views[2].model) == ("too slow", "S3 M")

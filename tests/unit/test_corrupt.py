@@ -25,14 +25,14 @@ from benchstick.plan import corrupt, run_queue
 from benchstick.plan.steps import Verify
 from benchstick.recipes import codes, verdict
 from benchstick.recipes.codes import Reason
-from benchstick.store import database, export, imported_runs, records
+from benchstick.store import agent_requests, database, export, imported_runs, run_reader, run_writer
 from tests.results import named
 from tests.unit import test_compare, test_verdicts
 
 Json = dict[str, Any]
 Make = Callable[..., Json]
 
-FOUND = corrupt.finding(
+FINDING = corrupt.finding(
     step=6, name="BR, pass 1, compare", text="data differ: 1 file differs, the first: a: b",
     set_name="BR", pass_no=1, files=1,
     differences=[{"path": "a", "offset": 7, "what": "differs from there"}],
@@ -54,13 +54,13 @@ TEXT = "data corrupt: BR, pass 1, compare: data differ: 1 file differs, the firs
         ("failed", 6, "the store failed", (6, f"{TEXT}; then failed: the store failed")),
         ("cancelled", 130, "cancelled", (130, f"{TEXT}; then cancelled: cancelled")),
         ("interrupted", 70, None, (70, f"{TEXT}; then interrupted")),
-        ("failed", 4, FOUND["text"], (4, TEXT)),
+        ("failed", 4, FINDING["text"], (4, TEXT)),
     ],
 )
 def test_no_end_hides_that_data_is_corrupt(
     state: str, code: int, why: str | None, ends: tuple[int, str]
 ) -> None:
-    assert corrupt.end_of(state, code, why, [FOUND]) == ("corrupt", *ends)
+    assert corrupt.end_of(state, code, why, [FINDING]) == ("corrupt", *ends)
     assert corrupt.end_of(state, code, why, []) == (state, code, why)
 
 
@@ -80,7 +80,7 @@ def test_a_bench_shows_corrupt_data_from_afar_however_the_run_ended() -> None:
 
 def spoilt(state_code: int = 4, why: str = TEXT, *figures: Json, **more: Any) -> Json:
     return test_verdicts.run(
-        *figures, state="corrupt", exit_code=state_code, why=why, corrupt=[FOUND], **more
+        *figures, state="corrupt", exit_code=state_code, why=why, corrupt=[FINDING], **more
     )
 
 
@@ -98,7 +98,7 @@ def test_corrupt_data_fails_a_drive_whose_limits_all_hold() -> None:
 
 def test_a_drive_that_was_lost_after_it_fails_as_well() -> None:
     loss = "the drive went away"
-    outcome = test_verdicts.of(HOLDS, spoilt(4, f"{TEXT}; then failed: {loss}"), ended=(4, loss))
+    outcome = test_verdicts.of(HOLDS, spoilt(4, f"{TEXT}; then failed: {loss}"), end=(4, loss))
     assert (outcome["verdict"], outcome["exit_code"]) == ("fail", 1)
     assert outcome["why"].startswith(f"run 7 (cdm): {TEXT}")
 
@@ -114,7 +114,7 @@ def test_a_cancelled_or_broken_test_is_inconclusive_and_names_the_corrupt_data(
 
 
 def test_a_rule_that_ends_the_test_leaves_a_fail() -> None:
-    stopped = Reason(codes.STOPPED_ERRORS, "1 errors, wanted fewer than 1: data differ")
+    stopped = Reason(codes.STOPPED_ERRORS, "1 errors, required fewer than 1: data differ")
     outcome = test_verdicts.of(HOLDS, spoilt(130, f"{TEXT}; then cancelled", GOOD), stopped=stopped)
     assert (outcome["verdict"], outcome["exit_code"]) == ("fail", 1)
     assert test_verdicts.codes_of(outcome) == (["data-corrupt", "stopped-errors"], [])
@@ -151,8 +151,8 @@ def test_a_run_with_corrupt_data_is_never_ranked() -> None:
 # ---- the store
 
 
-def add_run(db: sqlite3.Connection, drive: Json, uuid: str = "u1") -> records.RunRecord:
-    return records.RunRecord.create(
+def add_run(db: sqlite3.Connection, drive: Json, uuid: str = "u1") -> run_writer.RunRecord:
+    return run_writer.RunRecord.create(
         db, uuid=uuid, suite="das", practice=False, drive=drive,
         plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
     )  # fmt: skip
@@ -165,15 +165,15 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
             named(step="s", name="BR read", value=1.0, unit="MB/s", target="t", pass_no=at)
             for at in (1, 2)
         ])  # fmt: skip
-        record.data_differs(3.0, FOUND, ["BR read"])
-        before = records.run_json(db, record.number)
-        assert (before["corrupt"], before["exit_code"]) == ([FOUND], None)
-        # A page that looks before anybody has cleared up after a killed runner.
+        record.data_differs(3.0, FINDING, ["BR read"])
+        before = run_reader.run_json(db, record.number)
+        assert (before["corrupt"], before["exit_code"]) == ([FINDING], None)
+        # A page read before the recovery after a killed runner.
         paths.make_run_folder()
-        row = records.find_run(db, record.number)
-        assert records.shown_state(db, row) == "corrupt"
+        row = run_reader.find_run(db, record.number)
+        assert run_reader.shown_state(db, row) == "corrupt"
         assert record.finish("done", 0, seconds=4.0) == ("corrupt", 4, TEXT)
-        document = records.run_json(db, record.number)
+        document = run_reader.run_json(db, record.number)
     assert (document["state"], document["exit_code"], document["why"]) == ("corrupt", 4, TEXT)
     assert [item["state"] for item in document["figures"]] == ["invalid", "valid"]
     assert [item["kind"] for item in document["events"]] == ["data-differ"]
@@ -188,7 +188,7 @@ def older(home: Path, monkeypatch: pytest.MonkeyPatch) -> sqlite3.Connection:
     return database.open_writer(home)
 
 
-def test_runs_of_an_older_store_get_the_state_that_their_event_says(
+def test_runs_of_an_older_store_get_the_state_of_their_event(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripts = database.migrations()
@@ -212,10 +212,10 @@ def test_runs_of_an_older_store_get_the_state_that_their_event_says(
                 (state, code, why, record.number),
             )
             db.execute("DELETE FROM running")
-            request = records.add_request(db, "run", {})
-            records.answer_request(db, request, "done", run=record.number)
-        # The page reads a store that nobody has migrated yet.
-        assert records.run_json(db, 1)["corrupt"] == []
+            request = agent_requests.add_request(db, "run", {})
+            agent_requests.answer_request(db, request, "done", run=record.number)
+        # The page reads a store that is not migrated yet.
+        assert run_reader.run_json(db, 1)["corrupt"] == []
         tables = [row["name"] for row in db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         )]  # fmt: skip
@@ -225,18 +225,18 @@ def test_runs_of_an_older_store_get_the_state_that_their_event_says(
         )}  # fmt: skip
     monkeypatch.setattr(database, "migrations", lambda: scripts)
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        rows = {row["number"]: row for row in records.list_runs(db)}
+        rows = {row["number"]: row for row in run_reader.list_runs(db)}
         assert [(rows[at]["state"], rows[at]["exit_code"]) for at in (1, 2, 3)] == [
             ("corrupt", 4), ("corrupt", 130), ("done", 0),
         ]  # fmt: skip
         text = "data corrupt: compare: data differ: 1 files, the first: a (and 1 more comparisons)"
         assert rows[1]["why"] == text
         assert rows[2]["why"] == f"{text}; then cancelled: cancelled"
-        first = records.run_json(db, 1)
+        first = run_reader.run_json(db, 1)
         # As the program itself would make them of the same events.
         assert first["corrupt"] == corrupt.from_events(first["events"])
         assert rows[1]["why"] == corrupt.reason(first["corrupt"])
-        assert records.run_json(db, 3)["corrupt"] == []
+        assert run_reader.run_json(db, 3)["corrupt"] == []
         assert counts == {
             name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
         }
@@ -248,7 +248,7 @@ def test_runs_of_an_older_store_get_the_state_that_their_event_says(
         assert db.execute("PRAGMA foreign_keys").fetchone()[0] == 1
         with pytest.raises(sqlite3.IntegrityError):
             db.execute("INSERT INTO temperatures (run, t, step) VALUES (999, 1.0, 0)")
-        # Numbers go on, and nothing else is taken for a state.
+        # Numbers continue, and no unknown state can be stored.
         assert add_run(db, drive_json(), "new").number == 4
         with pytest.raises(sqlite3.IntegrityError):
             db.execute("UPDATE runs SET state = 'green' WHERE number = 4")
@@ -261,16 +261,16 @@ def test_an_old_bundle_with_that_event_is_not_imported_as_done(
         record = add_run(db, drive_json())
         record.event(1.0, "data-differ", "data differ: 1 files, the first: a")
         record.finish("done", 0, seconds=4.0)
-        bundle = records.run_json(db, record.number)
+        bundle = run_reader.run_json(db, record.number)
         del bundle["corrupt"]
         number = imported_runs.add_run(db, {**bundle, "uuid": "u2"}, [], bench="b", digest="d")
-        row = records.find_run(db, number)
+        row = run_reader.find_run(db, number)
         assert (row["state"], row["exit_code"]) == ("corrupt", 4)
         assert json.loads(row["corrupt_json"])[0]["text"] == "data differ: 1 files, the first: a"
         plain = imported_runs.add_run(
             db, {**bundle, "uuid": "u3", "events": [], "exit_code": None}, [], bench="b", digest="d"
         )
-        row = records.find_run(db, plain)
+        row = run_reader.find_run(db, plain)
         assert (row["state"], row["exit_code"], row["corrupt_json"]) == ("done", None, None)
 
 
@@ -310,7 +310,7 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
         source=source, folder=tmp_path, cancel=None, not_copied={"left"}, check_cancelled=lambda: 0,
         tests_of_set=lambda name: [f"{name} write"],
         data_differs=lambda text, **more: reports.append({"text": text, **more}),
-        record=SimpleNamespace(invalidate_pass=lambda *given: invalid.append(given)),
+        record=SimpleNamespace(invalidate_pass=lambda *args: invalid.append(args)),
     )  # fmt: skip
     step = Verify(name="BR, pass 1, compare", seconds=1, set_name="BR", pass_no=1)
     outcome = executors.do_verify(work, step)
@@ -321,7 +321,7 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
         assert outcome.failed.startswith("data differ: 1 file differs, the first: a")
 
 
-def test_a_source_that_somebody_changed_is_no_fault_of_the_drive(tmp_path: Path) -> None:
+def test_a_changed_source_is_no_fault_of_the_drive(tmp_path: Path) -> None:
     own, copy = tmp_path / "own", tmp_path / "copy"
     for folder in (own, copy):
         folder.mkdir()
@@ -347,8 +347,8 @@ def test_an_overwrite_that_does_not_read_back_is_corrupt(
     tool: str, text: str, kind: type[Exception]
 ) -> None:
     work: Any = SimpleNamespace(
-        sampler=SimpleNamespace(lost=SimpleNamespace(is_set=lambda: False)),
-        hold=SimpleNamespace(alive=lambda: True), lost=DriveLost,
+        sampler=SimpleNamespace(drive_lost=SimpleNamespace(is_set=lambda: False)),
+        hold=SimpleNamespace(alive=lambda: True), drive_lost=DriveLost,
     )  # fmt: skip
     result = Finished((tool,), 1, b"", text.encode(), 1.0)
     error = sanitize._failed(work, "overwrite", result)

@@ -1,4 +1,4 @@
-"""The DAS suite: its plan against its source, its result from made figures."""
+"""The DAS suite: its plan against its source, its result from invented values."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_source_is_generated_when_ram_is_too_small(drive_json: Make) -> None
         ({}, float("inf"), "scale"),
     ],
 )
-def test_wrong_wishes_name_their_field(
+def test_wrong_parameters_name_their_field(
     drive_json: Make, params: dict[str, str], scale: float | None, field: str
 ) -> None:
     with pytest.raises(BadInput) as caught:
@@ -128,7 +128,7 @@ def test_an_invalid_pass_is_left_out_of_the_mean_and_shown(drive_json: Make) -> 
     result = registry.find("das").result(plan, raw_figures, drive_json())
     figure = {item["name"]: item for item in result.figures}["Home write"]
     assert (figure["value"], figure["state"]) == (800.0, "valid")
-    # Who reads only this figure learns that it is a mean of fewer.
+    # The result itself states that it is a mean of fewer passes.
     assert figure["why"] == "1 of 2 passes; pass 2 invalid: data differ"
     assert result.document["headline"][0]["why"] == figure["why"]
     assert "800.0 (1 of 2)" in result.document["text"]

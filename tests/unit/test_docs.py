@@ -80,7 +80,7 @@ def test_the_glossary_has_the_words_of_the_code() -> None:
     assert sorted(expected - words) == []
 
 
-def test_the_page_on_charts_tells_of_each_suite_with_charts_of_its_own_kind() -> None:
+def test_the_page_on_charts_links_each_suite_with_charts_of_its_own_kind() -> None:
     text = (ROOT / "docs/charts.md").read_text(encoding="utf-8")
     for name in ("sustained", "consistency", "sweep"):
         assert name in registry.all_suites()

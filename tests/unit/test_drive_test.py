@@ -1,5 +1,5 @@
-"""A recipe on one drive, carried out, with stand-ins for the drive and its runs: what is begun on
-which drive, and what is said of it then."""
+"""One drive tested with a recipe, with stand-ins for the drive and its runs: which runs start on
+which drive, and the verdict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from benchstick.qa.drive_session import Ask, DriveTest
 from benchstick.recipes import ready as ready_ones
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
-from benchstick.store import database, records, spec_sheets, verdicts
+from benchstick.store import database, run_writer, spec_sheets, verdicts
 from benchstick.suites import registry
 from benchstick.suites import spec_sheets as sheets
 from tests.results import named
@@ -69,22 +69,22 @@ class World:
         self.home = home
         self.drive = made_up()
         self.after: Drive | None = None
-        self.seen = {5}
-        self.begun: list[Ready] = []
+        self.hotplugs = {5}
+        self.starts: list[Ready] = []
         self.rates: list[float] = []
         self._count = itertools.count()
         patch.setattr(drive_session, "find_drive", self.find)
         patch.setattr(drive_session, "make_ready", self.make_ready)
-        patch.setattr(drive_session, "check_queue", lambda jobs, home, seen: None)
+        patch.setattr(drive_session, "check_queue", lambda jobs, home, diskseqs: None)
         patch.setattr(drive_session, "execute", self.execute)
-        patch.setattr(hotplugged, "believed", lambda: self.seen)
+        patch.setattr(hotplugged, "believed", lambda: self.hotplugs)
         patch.setattr(discover, "scan", lambda **_: [self.after] if self.after else [])
         patch.setattr(host_settings, "controller", lambda name: "a")
         self.data: str | None = None
         patch.setattr(blank, "why_not_blank", lambda name: self.data)
 
     def find(self, selector: str, home: Path, hotplugs: Any, *, makes: bool = True) -> Drive:
-        there = self.after if self.begun else self.drive
+        there = self.after if self.starts else self.drive
         if there is None or selector != there.code:
             raise BadInput(f"no drive {selector!r}", field="drive")
         return there
@@ -100,11 +100,11 @@ class World:
         return Ready(job, drive, plan, {}, None)
 
     def execute(self, ready: Ready, home: Path, *, on_begin: Any, **_: Any) -> Outcome:
-        self.begun.append(ready)
+        self.starts.append(ready)
         plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
         uuid = f"01234567-89ab-cdef-0123-{next(self._count):012d}"
         with contextlib.closing(database.open_writer(home)) as db:
-            run = records.RunRecord.create(
+            run = run_writer.RunRecord.create(
                 db, uuid=uuid, suite=ready.plan.suite, practice=False,
                 drive=ready.drive.to_json(), plan=plan, pid=1, device="sdx",
             )  # fmt: skip
@@ -141,7 +141,7 @@ def test_the_drive_that_was_there_before_passes(world: World) -> None:
     world.after = world.drive
     verdict = world.test(scanned="s-1")
     assert (verdict["verdict"], codes_of(verdict)) == ("pass", [])
-    assert [ready.request.erase for ready in world.begun] == ["S1"]
+    assert [ready.request.erase for ready in world.starts] == ["S1"]
 
 
 @pytest.mark.parametrize("erase", [None, "S1"])
@@ -151,22 +151,22 @@ def test_a_drive_whose_label_has_another_serial_is_not_touched(
     verdict = world.test(scanned="S2", erase=erase)
     assert (verdict["verdict"], verdict["exit_code"]) == ("fail", 1)
     assert codes_of(verdict) == ["serial-mismatch"]
-    assert (verdict["runs"], verdict["limits"], world.begun) == ([], [], [])
+    assert (verdict["runs"], verdict["limits"], world.starts) == ([], [], [])
 
 
 def test_a_drive_that_is_not_there_after_its_test_does_not_pass(world: World) -> None:
     verdict = world.test()
-    assert len(world.begun) == 1
+    assert len(world.starts) == 1
     assert (verdict["verdict"], verdict["exit_code"]) == ("inconclusive", 4)
     assert codes_of(verdict) == ["drive-lost"]
     assert verdict["why"] == "after the test: no drive 'S1'"
 
 
-def test_another_drive_in_its_place_is_told(world: World) -> None:
+def test_another_drive_in_its_place_is_reported(world: World) -> None:
     other = replace(world.drive.identity, serial="S9")
     world.after = replace(world.drive, identity=other, code="S9")
     assert codes_of(world.test()) == ["drive-lost"]
-    world.begun.clear()
+    world.starts.clear()
     world.after = replace(world.drive, identity=replace(world.drive.identity, capacity=10**11))
     assert codes_of(world.test()) == ["identity-changed"]
 
@@ -179,7 +179,7 @@ def test_another_drive_in_its_place_is_told(world: World) -> None:
         (1001.0, "<=", 100, "fail"),
     ],
 )  # fmt: skip
-def test_a_share_of_what_the_maker_claims_and_of_a_run_of_this_bench(
+def test_limits_relative_to_the_specs_and_to_a_run_of_this_bench(
     world: World, measured: float, op: str, share: int, verdict: str
 ) -> None:
     world.after = world.drive
@@ -198,11 +198,11 @@ def test_a_share_of_what_the_maker_claims_and_of_a_run_of_this_bench(
 
 
 def _is_for(recipe: Recipe, drive: Drive) -> bool:
-    """Whether the recipe's [match] means the drive, told by other words than the bench's own."""
+    """Whether the recipe's [match] matches the drive, decided without the bench's own code."""
     size, match = drive.identity.capacity, recipe.match
     near: Mapping[str, Callable[[int], bool]] = {
         ">=": size.__ge__, "<=": size.__le__, "==": size.__eq__,
-        "~": lambda wanted: abs(size - wanted) <= wanted * 3 // 100,
+        "~": lambda target: abs(size - target) <= target * 3 // 100,
     }  # fmt: skip
     return (
         drive.transport in (match.transport or [drive.transport])
@@ -211,7 +211,7 @@ def _is_for(recipe: Recipe, drive: Drive) -> bool:
     )
 
 
-def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_leave(
+def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_permission(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starts: list[Ready] = []
@@ -237,7 +237,7 @@ def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_leave(
             pick.choice(["usb-uas", "usb-bot", "sata"]), pick.choice([10**9, 10**11, 10**12]),
             pick.choice(["nothing", "nothing", "ntfs"]),
         )  # fmt: skip
-        world.seen = {5} if plugged_in else set()
+        world.hotplugs = {5} if plugged_in else set()
         starts.clear()
         verdict = world.test(raw, bench_ports={"2-1": "slot 1"} if is_listed else {})
         assert verdict["verdict"] in ("fail", "inconclusive"), seed
@@ -274,7 +274,7 @@ def test_a_drive_that_only_looks_blank_is_not_erased(
     monkeypatch.setattr(blank, "why_not_blank", sample)
     world.data = "data of no known kind at byte 1048576"
     verdict = world.test()
-    assert (verdict["verdict"], world.begun, turns) == ("inconclusive", [], ["taken", "over"])
+    assert (verdict["verdict"], world.starts, turns) == ("inconclusive", [], ["taken", "over"])
     assert [item["code"] for item in verdict["inconclusive"]] == ["erase-not-allowed"]
     assert verdict["why"] == (
         "erase not allowed: the drive is not blank (data of no known kind at byte 1048576) and the "
@@ -283,23 +283,23 @@ def test_a_drive_that_only_looks_blank_is_not_erased(
     turns.clear()
     world.data = None
     world.test()
-    assert [one.plan.destroys for one in world.begun] == [True]
+    assert [one.plan.destroys for one in world.starts] == [True]
 
 
 def test_a_used_drive_is_found_before_a_first_run_that_keeps_the_data(world: World) -> None:
     world.data = "data"
     keeps = RECIPE.replace(b"[[suite]]", b'[[suite]]\nname = "cdm"\nfs = "keep"\n[[suite]]', 1)
     verdict = world.test(keeps)
-    assert (verdict["verdict"], world.begun) == ("inconclusive", [])
+    assert (verdict["verdict"], world.starts) == ("inconclusive", [])
 
 
-def test_the_code_of_a_drive_stands_for_the_sample(world: World) -> None:
+def test_the_code_of_a_drive_replaces_the_sample(world: World) -> None:
     world.data = "data"
     world.test(erase="S1")
-    assert len(world.begun) == 1
+    assert len(world.starts) == 1
 
 
 def test_a_code_that_became_another_one_is_no_other_drive(world: World) -> None:
-    # A drive with the same serial was plugged in meanwhile: the code is the place now.
+    # A drive with the same serial was plugged in during the test: the code is the port now.
     world.after = replace(world.drive, code="port:2-1:0")
     assert world.test()["verdict"] == "pass"

@@ -127,7 +127,7 @@ def test_an_unknown_selector_lists_the_drives_there_are(selector: str) -> None:
         discover.resolve(selector, some_drives())
 
 
-def test_without_drives_the_message_says_so() -> None:
+def test_without_drives_the_message_is_that_there_are_none() -> None:
     with pytest.raises(BadInput, match="no drives are plugged in"):
         discover.resolve("X", [])
 
@@ -143,7 +143,7 @@ def test_labels_given_to_resolve_count() -> None:
 @pytest.mark.parametrize(
     ("gigabits", "lanes", "megabits"), [(5, 1, 5000), (10, 1, 10000), (20, 2, 20000)]
 )
-def test_the_bos_descriptor_tells_the_best_speed(gigabits: int, lanes: int, megabits: int) -> None:
+def test_the_bos_descriptor_has_the_maximum_speed(gigabits: int, lanes: int, megabits: int) -> None:
     assert usb.bos_speed(bos(gigabits=gigabits, lanes=lanes)) == megabits
 
 
@@ -279,7 +279,7 @@ def test_the_practice_drive_takes_at_most_a_quarter() -> None:
 # --- sentences ---------------------------------------------------------------------------------
 
 
-def test_the_summary_and_what_the_port_gives_away(tmp_path: Path) -> None:
+def test_the_summary_and_a_port_that_limits_the_link(tmp_path: Path) -> None:
     uas_drive = playback.play(playback.CASES / "uas-on-usb2", tmp_path)[0]
     assert summary.summary_line(uas_drive) == "USB 480 Mb/s · UASP · queue 30 · TRIM no"
     assert list_problems(uas_drive) == ["the drive can do 10 Gb/s, the link runs at 480 Mb/s"]
@@ -289,13 +289,13 @@ def list_problems(drive: Drive) -> list[str]:
     return [item.text for item in bottlenecks.find_worse(drive.value)]
 
 
-def test_trim_that_the_kernel_leaves_alone_is_told(tmp_path: Path) -> None:
+def test_trim_that_the_kernel_does_not_use_is_reported(tmp_path: Path) -> None:
     uas_drive = playback.play(playback.CASES / "uas-bridge-sat", tmp_path)[0]
     assert summary.summary_line(uas_drive).endswith("TRIM offered, not used by the kernel")
     assert any("provisioning mode full" in text for text in list_problems(uas_drive))
 
 
-def test_a_slow_slot_and_a_slow_link_are_told(tmp_path: Path) -> None:
+def test_a_slow_slot_and_a_slow_link_are_reported(tmp_path: Path) -> None:
     nvme = playback.play(playback.CASES / "nvme-ssd", tmp_path / "a")[0]
     assert summary.summary_line(nvme) == "NVMe PCIe 8 GT/s x4 · queue 1023 · TRIM yes"
     assert list_problems(nvme) == ["the drive can do PCIe 16 GT/s x4, the link runs at 8 GT/s x4"]
@@ -317,14 +317,14 @@ WORSE: list[tuple[dict[str, Any], str, str]] = [
     ({"pcie_speed": 16, "pcie_width": 2, "pcie_capable_speed": 16, "pcie_capable_width": 4},
      "pcie_link", "the drive can do PCIe 16 GT/s x4, the link runs at 16 GT/s x2"),
     ({"trim": True, "trim_kernel": 0}, "trim",
-     "the drive says that it takes TRIM, but the kernel does not use it"),
+     "the drive supports TRIM, but the kernel does not use it"),
     ({"trim": True, "trim_kernel": 0, "provisioning_mode": "full"}, "trim",
-     "the drive says that it takes TRIM, but the kernel does not use it (provisioning mode full)"),
+     "the drive supports TRIM, but the kernel does not use it (provisioning mode full)"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("facts", "code", "text"), WORSE)
-def test_what_is_worse_is_told_with_the_facts_that_it_rests_on(
+def test_each_bottleneck_is_reported_with_the_facts_that_show_it(
     facts: dict[str, Any], code: str, text: str
 ) -> None:
     assert [item.to_json() for item in bottlenecks.of_json(with_facts(**facts))] == [
@@ -332,7 +332,7 @@ def test_what_is_worse_is_told_with_the_facts_that_it_rests_on(
     ]
 
 
-def test_each_code_of_what_is_worse_is_reported_of_some_drive() -> None:
+def test_each_code_of_a_bottleneck_is_reported_for_some_drive() -> None:
     problems = [item for facts, _, _ in WORSE for item in bottlenecks.of_json(with_facts(**facts))]
     assert {item.code for item in problems} == set(bottlenecks.CODES)
 
@@ -344,12 +344,12 @@ def test_each_code_of_what_is_worse_is_reported_of_some_drive() -> None:
      {"trim": True, "trim_kernel": 4096}, {"usb_speed": float("nan"), "usb_capable_speed": 10**400},
      {"pcie_speed": 16, "pcie_width": 4, "pcie_capable_speed": 8, "pcie_capable_width": 4}],
 )  # fmt: skip
-def test_nothing_is_worse_where_it_is_not_known_or_no_number(facts: dict[str, Any]) -> None:
+def test_a_value_that_is_unknown_or_no_number_is_no_bottleneck(facts: dict[str, Any]) -> None:
     assert bottlenecks.of_json(with_facts(**facts)) == []
     assert bottlenecks.of_json({"worse": "a lie", "usb_speed": 480, **with_facts(**facts)}) == []
 
 
-def test_a_drives_json_has_what_its_connection_gives_away(tmp_path: Path) -> None:
+def test_a_drives_json_has_the_limits_of_its_connection(tmp_path: Path) -> None:
     slow = playback.play(playback.CASES / "uas-on-usb2", tmp_path)[0]
     (problem,) = slow.to_json()["worse"]
     assert problem["code"] == "usb_link"
@@ -386,7 +386,7 @@ def test_a_quick_scan_sends_no_smart_and_asks_again_only_after_writes(tmp_path: 
     assert "blkid" in calls
 
 
-def test_a_drive_under_test_is_not_asked(tmp_path: Path) -> None:
+def test_a_drive_under_test_is_not_queried(tmp_path: Path) -> None:
     case = nvme_ssd()
     case.write(tmp_path)
     playback.expand(case.tree, tmp_path / "root")
@@ -406,7 +406,7 @@ def test_a_missing_tool_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no-such-tool-here is not installed" in answer.error_line
 
 
-def test_a_tool_that_hangs_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_hangs_is_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_query, "TIMEOUT_SECONDS", 0.2)
     asker = device_query.Asker(device_query.ask_live)
     assert asker("sleep", "20").timed_out
@@ -449,7 +449,7 @@ def test_temperature_gives_up_after_two_failures(tmp_path: Path) -> None:
     temperature._failures.clear()
 
 
-def test_a_drive_without_sensor_says_why(tmp_path: Path) -> None:
+def test_a_drive_without_sensor_has_the_reason(tmp_path: Path) -> None:
     temperature._failures.clear()
     fact = temperature.read(drive("loop99", transport="virtual"), tree=sysfs.Tree(tmp_path))
     assert fact.why == "a virtual drive has no sensor"
@@ -458,7 +458,7 @@ def test_a_drive_without_sensor_says_why(tmp_path: Path) -> None:
 # --- plug events, locks ------------------------------------------------------------------------
 
 
-def test_changes_tell_plugs_unplugs_and_another_disk_of_the_same_name() -> None:
+def test_changes_are_plugs_unplugs_and_another_disk_of_the_same_name() -> None:
     assert hotplug.changes({"sda": 1}, {"sda": 1}) == []
     assert hotplug.changes({}, {"sda": 1}) == [hotplug.Event("plug", "sda", 1)]
     assert hotplug.changes({"sda": 1}, {}) == [hotplug.Event("unplug", "sda", 1)]
@@ -485,7 +485,7 @@ def test_a_drive_lock_is_seen_without_being_taken(bench_home: Path) -> None:
     locks.release(again)
 
 
-def test_lock_names_are_safe_and_told_apart() -> None:
+def test_lock_names_are_safe_and_distinct() -> None:
     odd = locks.lock_path(drive(serial="../../etc/pass wd").identity)
     assert "/" not in odd.name
     assert odd.parent == paths.locks()

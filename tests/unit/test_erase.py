@@ -1,4 +1,4 @@
-"""The suite `erase`: its plans, its verdict, its certificate, the marks it rests on."""
+"""The suite `erase`: its plans, its verdict, its certificate, and the marks that prove it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, plan_from_json
 from benchstick.suites import registry
 from benchstick.suites.erase import purge_steps
 from benchstick.suites.erase_certificate import certificate
-from benchstick.suites.interface import Asked
+from benchstick.suites.interface import PlanRequest
 from tests.results import document
 
 Make = Callable[..., dict[str, Any]]
@@ -44,7 +44,7 @@ def test_marks_then_the_purge_then_reading_back(drive_json: Make) -> None:
     assert kinds(plan) == ["mark", "purge", "read-back"]
     assert (plan.target, plan.fs, plan.destroys) == ("block", "keep", True)
     assert the_purge(plan).rung == "discard"
-    assert the_purge(plan).asked == "auto"
+    assert the_purge(plan).user_rung == "auto"
     mark, back = plan.steps[0], plan.steps[2]
     assert isinstance(mark, Mark)
     assert isinstance(back, ReadBack)
@@ -62,13 +62,13 @@ def test_the_cost_of_an_overwrite_is_the_whole_drive(drive_json: Make) -> None:
     assert 2000 < the_purge(plan).seconds < 2100
 
 
-def test_why_not_a_better_rung_stands_in_the_plan(drive_json: Make) -> None:
+def test_the_plan_has_the_reasons_against_better_erase_methods(drive_json: Make) -> None:
     stick = plan_of(drive_json(transport="usb-bot", trim=False))
     assert the_purge(stick).rung == "overwrite"
     assert stick.notes == (
-        "not security-erase: not sent through a USB bridge: drives were lost that way; connect "
+        "not security-erase: not sent through a USB bridge: this has bricked drives; connect "
         "the drive to a SATA port",
-        "not security-erase-enhanced: not sent through a USB bridge: drives were lost that way; "
+        "not security-erase-enhanced: not sent through a USB bridge: this has bricked drives; "
         "connect the drive to a SATA port",
         "not discard: TRIM: the drive or its bridge reports none",
     )
@@ -80,7 +80,7 @@ def test_why_not_a_better_rung_stands_in_the_plan(drive_json: Make) -> None:
     assert "suspend the machine" in frozen.notes[0]
 
 
-def test_the_password_is_told_before_it_is_set(drive_json: Make) -> None:
+def test_the_password_is_in_the_notes_before_it_is_set(drive_json: Make) -> None:
     drive = drive_json(transport="sata", security="disabled, not frozen",
                        security_erase="supported", **TRIM)  # fmt: skip
     plan = plan_of(drive)
@@ -116,25 +116,25 @@ def test_an_erase_has_no_file_target(drive_json: Make) -> None:
     assert caught.value.field == "target"
 
 
-def test_no_second_sanitize_while_one_goes_on(drive_json: Make) -> None:
+def test_no_second_sanitize_while_one_is_running(drive_json: Make) -> None:
     with pytest.raises(BadInput, match="is being sanitized"):
         plan_of(drive_json(transport="nvme", sanitize_state="in progress"))
 
 
-LEFT = {"run": 7, "rung": "overwrite", "phase": "erasing", "written": 1 << 30, "samples": 500,
-        "mark_size": 4096}  # fmt: skip
+OLD_PURGE = {"run": 7, "rung": "overwrite", "phase": "erasing", "written": 1 << 30, "samples": 500,
+             "mark_size": 4096}  # fmt: skip
 
 
-def test_an_interrupted_purge_is_gone_on_with_by_its_own_rung_and_marks(drive_json: Make) -> None:
+def test_an_interrupted_purge_resumes_with_its_own_method_and_marks(drive_json: Make) -> None:
     drive = drive_json(**TRIM)
-    drive[UNFINISHED] = {"value": LEFT, "unit": None, "source": "run 7"}
+    drive[UNFINISHED] = {"value": OLD_PURGE, "unit": None, "source": "run 7"}
     plan = plan_of(drive, rung="resume", samples="16")
     assert kinds(plan) == ["purge", "read-back"]
     assert (the_purge(plan).rung, the_purge(plan).resumes) == ("overwrite", 7)
     back = plan.steps[1]
     assert isinstance(back, ReadBack)
     assert back.samples == 500
-    assert plan.notes == ("goes on with the purge that was interrupted in run 7",)
+    assert plan.notes == ("continues the purge that was interrupted in run 7",)
 
 
 NVME = {"transport": "nvme", "sanitize": ["block erase"], "format": ["user data erase"],
@@ -143,7 +143,7 @@ SATA = {"transport": "sata", "security_erase": "supported"}
 
 
 def left_on(drive: dict[str, Any], rung: str, **more: object) -> dict[str, Any]:
-    record = {**LEFT, "rung": rung, "written": 0, **more}
+    record = {**OLD_PURGE, "rung": rung, "written": 0, **more}
     return {**drive, UNFINISHED: {"value": record, "unit": None, "source": "run 7"}}
 
 
@@ -164,11 +164,10 @@ def left_on(drive: dict[str, Any], rung: str, **more: object) -> dict[str, Any]:
         ("overwrite", {}, {}, False),
     ],
 )
-def test_what_is_purged_anew_is_marked_anew(
+def test_a_purge_that_starts_again_gets_new_marks(
     drive_json: Make, rung: str, facts: dict[str, Any], more: dict[str, Any], anew: bool
 ) -> None:
-    """Old marks may have been written over by whoever used the drive since: they would be gone
-    without any purge."""
+    """The drive may have been used since: old marks may be overwritten without any purge."""
     plan = plan_of(left_on(drive_json(**facts), rung, **more), rung="resume")
     assert kinds(plan) == ["mark"] * anew + ["purge", "read-back"]
     assert (the_purge(plan).rung, the_purge(plan).resumes) == (rung, 7)
@@ -189,14 +188,14 @@ def test_what_is_purged_anew_is_marked_anew(
         ("discard", {"trim": False, "trim_kernel": 0}, "TRIM"),
     ],
 )
-def test_a_purge_is_not_gone_on_with_where_it_would_not_begin(
+def test_a_purge_does_not_resume_where_it_would_not_start(
     drive_json: Make, rung: str, facts: dict[str, Any], part: str
 ) -> None:
-    """The drive may hang on another port by now, or have more namespaces."""
+    """The drive may be on another port now, or have more namespaces."""
     with pytest.raises(BadInput, match=part) as no:
         plan_of(left_on(drive_json(**facts), rung), rung="resume")
     assert no.value.field == "rung"
-    assert no.value.message.startswith(f"rung resume: {rung}: ")
+    assert no.value.message.startswith(f"resume: {rung}: ")
 
 
 def test_a_plan_survives_json(drive_json: Make) -> None:
@@ -205,8 +204,11 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
     assert json.dumps(plan_from_json(json.loads(text)).to_json()) == text
 
 
-def test_other_suites_begin_with_the_same_steps_or_say_that_they_did_not(drive_json: Make) -> None:
-    request = Asked(drive=drive_json(**TRIM), params={}, target="block", fs="keep", scale=None)
+def test_other_suites_start_with_the_same_steps_or_state_that_they_did_not(
+    drive_json: Make,
+) -> None:
+    drive = drive_json(**TRIM)
+    request = PlanRequest(drive=drive, params={}, target="block", fs="keep", scale=None)
     steps = purge_steps(request, "auto")
     assert [step.kind for step in steps] == ["mark", "purge", "read-back"]
     assert isinstance(steps[2], ReadBack)
@@ -236,7 +238,7 @@ def test_one_place_in_each_part_of_the_drive(capacity: int, size: int, count: in
     assert all(place % size == 0 for place in places[:-1])
 
 
-def test_places_and_contents_are_the_same_again_and_others_for_another_run() -> None:
+def test_places_and_contents_of_marks_differ_only_between_runs() -> None:
     one, again = Marks("a", 1 << 30, 4096, 50), Marks("a", 1 << 30, 4096, 50)
     other = Marks("b", 1 << 30, 4096, 50)
     assert list(one.places()) == list(again.places()) != list(other.places())
@@ -247,7 +249,7 @@ def test_places_and_contents_are_the_same_again_and_others_for_another_run() -> 
     assert one.content(0)[:8].hex() == "e4675521f0b5c5d6"
 
 
-def test_what_became_of_a_mark() -> None:
+def test_the_state_of_a_mark_after_a_purge() -> None:
     mark = Marks("a", 1 << 30, 4096, 50).content(0)
     assert what_is_there(bytes(4096), mark) == "zeros"
     assert what_is_there(b"\xff" * 4096, mark) == "ones"
@@ -278,7 +280,7 @@ def figures(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("made", "verdict"),
+    ("measurements", "verdict"),
     [
         (figures({"zeros": 1000}), "pass"),
         (figures({"zeros": 990, "mark": 10}), "fail"),
@@ -286,11 +288,11 @@ def figures(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
         ([], "inconclusive"),
     ],
 )
-def test_the_verdict_rests_on_the_marks(
-    drive_json: Make, made: list[dict[str, Any]], verdict: str
+def test_the_verdict_depends_on_the_marks(
+    drive_json: Make, measurements: list[dict[str, Any]], verdict: str
 ) -> None:
     plan = plan_of(drive_json(**TRIM))
-    result = registry.find("erase").result(plan, made, drive_json())
+    result = registry.find("erase").result(plan, measurements, drive_json())
     assert result.document["verdict"] == verdict
     assert result.document["certificate"] == (verdict == "pass")
 
@@ -312,7 +314,7 @@ def run_document(drive: dict[str, Any], **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_a_certificate_says_what_was_done_by_what_and_what_it_is_not(drive_json: Make) -> None:
+def test_a_certificate_states_method_tool_and_limits(drive_json: Make) -> None:
     cert = certificate(run_document(drive_json(firmware="FW1", transport="sata")))
     assert cert["schema"] == "benchstick/certificate/1"
     assert cert["drive"]["serial"] == "S1"
@@ -333,14 +335,14 @@ def test_a_certificate_says_what_was_done_by_what_and_what_it_is_not(drive_json:
     json.dumps(cert)
 
 
-def test_a_certificate_of_a_purge_in_two_runs_says_so(drive_json: Make) -> None:
+def test_a_certificate_of_a_resumed_purge_names_the_earlier_run(drive_json: Make) -> None:
     document = run_document(drive_json())
     assert certificate(document)["purge"]["goes_on_with_run"] is None
-    assert "Goes on" not in certificate(document)["text"]
+    assert "Continues" not in certificate(document)["text"]
     document["conditions"]["purge"]["resumes"] = 2
     cert = certificate(document)
     assert cert["purge"]["goes_on_with_run"] == 2
-    assert "Goes on        with the purge that was interrupted in run 2" in cert["text"]
+    assert "Continues      the purge that was interrupted in run 2" in cert["text"]
 
 
 def test_a_practice_drive_is_marked_as_one(drive_json: Make) -> None:

@@ -1,4 +1,4 @@
-"""The built-in sets have the stated counts to the byte; manifests and JSON say where they err."""
+"""The built-in sets have the stated counts to the byte; manifest and JSON errors are located."""
 
 from __future__ import annotations
 
@@ -162,11 +162,11 @@ def test_json_round_trip() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": "other/1"}, "schema: wanted 'benchstick/fileset/1'"),
+        ({"schema": "other/1"}, "schema: expected 'benchstick/fileset/1'"),
         ({"name": 5}, "name: wrong or missing"),
         ({"nominal": {"bytes": -1, "files": 1, "folders": 1}}, "nominal.bytes"),
         ({"folders": ["/etc"]}, r"folders\[0\]: '/etc' is absolute"),
-        ({"files": [["a", 1]]}, r"files\[0\]: wanted \[path, size, fill\]"),
+        ({"files": [["a", 1]]}, r"files\[0\]: expected \[path, size, fill\]"),
         ({"files": [["../a", 1, "random"]]}, r"files\[0\]: '../a' leaves the set's folder"),
         ({"files": [["a", -1, "random"]]}, r"files\[0\]: the size -1"),
         ({"files": [["a", True, "random"]]}, r"files\[0\]: the size True"),

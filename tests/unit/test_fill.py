@@ -15,7 +15,7 @@ from benchstick.analysis.change_points import (
     of_samples,
     of_writing,
 )
-from benchstick.store.records import Sample
+from benchstick.store.run_results import Sample
 from tests.unit.made_series import constant, fill, zones
 
 MB = 10**6
@@ -37,12 +37,12 @@ def test_samples_become_intervals() -> None:
     ]
 
 
-def test_the_ends_of_a_write_share_the_time_that_the_tool_tells() -> None:
-    # Two whole seconds, and 1.0 s at the ends: 0.3 s of it at the begin, by the bytes.
+def test_the_ends_of_a_write_share_the_time_that_the_tool_reports() -> None:
+    # Two whole seconds, and 1.0 s at the ends: 0.3 s of it at the start, by the bytes.
     intervals = of_writing(samples(0, 30 * MB, 100 * MB, 100 * MB, 70 * MB, 0), 3.0, 1000)
     assert [interval.seconds for interval in intervals] == pytest.approx([0.3, 1.0, 1.0, 0.7])
     assert [interval.t for interval in intervals] == pytest.approx([2.0, 3.0, 4.0, 4.7])
-    assert intervals[-1].done == 1000 + 300 * MB
+    assert intervals[-1].total == 1000 + 300 * MB
     for interval in intervals:
         assert interval.moved / interval.seconds == pytest.approx(100 * MB)
     points, partial = busy_points(intervals, ends_whole=True)
@@ -61,7 +61,7 @@ def test_ends_never_last_longer_than_their_samples() -> None:
 
 def test_a_write_cut_short_keeps_its_bytes_and_not_its_ends() -> None:
     intervals = of_writing(samples(30, 100, 0, 100, 70), None, 1000)
-    assert [(one.done, one.moved) for one in intervals] == [(1130, 100), (1130, 0), (1230, 100)]
+    assert [(one.total, one.moved) for one in intervals] == [(1130, 100), (1130, 0), (1230, 100)]
     # A second without a byte in the middle of it is a stall, and no pause.
     assert all(one.waiting for one in intervals)
     assert of_writing(samples(30), None) == []
@@ -81,7 +81,7 @@ def test_pauses_that_the_caller_left_out_are_seen_on_the_clock() -> None:
     assert [point.rested for point in busy_points(series)[0]].count(True) == 1
 
 
-def test_noise_is_told_apart_from_levels() -> None:
+def test_noise_is_distinguished_from_levels() -> None:
     points, _ = busy_points(fill(zones((2, 200), (0, 50)), 8, noise=0.05, seed=2))
     assert noise_of(points) == pytest.approx(0.05, rel=0.3)
     levels = levels_of(points)
@@ -94,7 +94,7 @@ def test_jagged_series_are_joined_and_calm_ones_left_alone() -> None:
     calm, _ = busy_points(fill(constant(200), 20, noise=0.05))
     assert calmed(calm) == (calm, 1)
     jagged, _ = busy_points(
-        fill(lambda t, done: 100.0 if math.floor(t * 0.7) % 2 else 900.0, 100, noise=0.02)
+        fill(lambda t, offset: 100.0 if math.floor(t * 0.7) % 2 else 900.0, 100, noise=0.02)
     )
     joined, each = calmed(jagged)
     assert each > 1

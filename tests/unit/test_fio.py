@@ -132,7 +132,7 @@ def test_a_mix_counts_both_directions(tmp_path: Path) -> None:
     assert totals.mbps == pytest.approx(20.0)
     assert totals.latency_us == pytest.approx(1300.0)
     assert totals.max_us == pytest.approx(6000.0)
-    # From the bins of both, not what fio says of either.
+    # From the bins of both directions, not from fio's value of either.
     assert totals.percentiles == {"99": 1.1}
     assert totals.histogram == {"read": [(1, 1), (2, 699)], "write": [(1, 1), (2, 299)]}
 
@@ -144,7 +144,7 @@ def test_percentiles_of_a_mix_are_of_all_its_requests(tmp_path: Path) -> None:
             sides[name] = {
                 "io_bytes": 4096, "total_ios": sum(bins.values()), "runtime": 1000,
                 "lat_ns": {"mean": 1e3, "max": 1e9},
-                # What fio says of the direction alone.
+                # fio's value of the direction alone.
                 "clat_ns": {"bins": bins, "percentile": {
                     "50.000000": min(map(int, bins)), "99.900000": max(map(int, bins)),
                 }} if bins else {},
@@ -158,7 +158,7 @@ def test_percentiles_of_a_mix_are_of_all_its_requests(tmp_path: Path) -> None:
     # As many of both: neither is the one that counts.
     assert job({"80000": 501}, {"90000": 500}).percentiles == {"50": 80.0, "99.9": 90.0}
     assert job({"80000": 500}, {"90000": 501}).percentiles == {"50": 90.0, "99.9": 90.0}
-    # Of one direction fio's own word.
+    # For one direction fio's own value.
     assert job({"80000": 1, "90000": 1}, {}).percentiles == {"50": 80.0, "99.9": 90.0}
 
 

@@ -28,7 +28,7 @@ def test_a_slow_time_right_behind_the_fast_zone_that_ends(
     drive = zones((20, 800), (end, slow), (0, after))
     folding = folding_of(fill(drive, 80, noise=noise, seed=seed, wait=seed / 4))
     assert folding.state == "likely"
-    (fold,) = folding.found
+    (fold,) = folding.folds
     assert fold.from_bytes == pytest.approx(20 * GB, rel=0.03)
     # Where it ends is known to some seconds.
     assert fold.to_bytes == pytest.approx(end * GB, abs=3 * after * 1e6)
@@ -38,7 +38,7 @@ def test_a_slow_time_right_behind_the_fast_zone_that_ends(
 def test_a_third_level_below_the_one_after_the_cache() -> None:
     folding = folding_of(fill(zones((12, 800), (40, 200), (0, 60)), 55, noise=0.03))
     assert folding.state == "likely"
-    (fold,) = folding.found
+    (fold,) = folding.folds
     assert fold.from_bytes == pytest.approx(40 * GB, rel=0.03)
     assert fold.to_bytes is None
     assert (fold.mbps, fold.beside_mbps) == pytest.approx((60, 200), rel=0.05)
@@ -72,7 +72,7 @@ def test_no_folding_is_invented(name: str, noise: float) -> None:
     for seed in range(3):
         series = fill(speed, gb, noise=noise, seed=seed, pause_every=pause_every)
         folding = folding_of(series)
-        assert (folding.state, folding.found) == ("none", ()), (seed, folding.text)
+        assert (folding.state, folding.folds) == ("none", ()), (seed, folding.text)
 
 
 def test_with_rising_temperature_it_is_unclear() -> None:

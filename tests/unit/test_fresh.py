@@ -1,4 +1,4 @@
-"""How suites begin: which purge the drive gets, and what its state is called."""
+"""How suites start: which purge the drive gets, and what its state is called."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUITES = ("consistency", "sweep", "sustained")
 
 
 def purges(plan: Plan) -> list[tuple[str, str]]:
-    return [(step.rung, step.asked) for step in plan.steps if isinstance(step, Purge)]
+    return [(step.rung, step.user_rung) for step in plan.steps if isinstance(step, Purge)]
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -33,12 +33,12 @@ def purges(plan: Plan) -> list[tuple[str, str]]:
         ({**NVME, **TRIM}, "sanitize-block"),
         ({**NVME, "sanitize": [], **TRIM}, "format"),
         ({**NVME, "sanitize": [], "format": [], **TRIM}, "discard"),
-        # A password is not set unasked: a power cut would leave the drive locked.
+        # No password is set by default: a power cut would leave the drive locked.
         ({**SATA, **TRIM}, "discard"),
         ({"transport": "usb-uas", **TRIM}, "discard"),
     ],
 )
-def test_auto_takes_the_first_rung_that_makes_the_drive_fresh(
+def test_auto_takes_the_first_erase_method_that_restores_fresh_state(
     drive_json: Make, suite: str, facts: dict[str, Any], rung: str
 ) -> None:
     plan = registry.make_plan(suite, drive_json(**facts), {})
@@ -59,11 +59,11 @@ def test_auto_never_takes_an_overwrite_nor_sets_a_password(
     (why,) = [note for note in plan.notes if note.startswith("not purged: ")]
     expected = "sets an ATA password" if facts is SATA else "TRIM: the drive or its bridge reports"
     assert expected in why
-    assert any("not fresh" in n or "not made fresh" in n for n in plan.notes)
+    assert any("not purged first" in note for note in plan.notes)
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_what_is_asked_for_by_name_is_done(drive_json: Make, suite: str) -> None:
+def test_an_erase_method_requested_by_name_is_used(drive_json: Make, suite: str) -> None:
     drive = drive_json(**SATA, **TRIM)
     locked = registry.make_plan(suite, drive, {"purge": "security-erase"})
     assert purges(locked) == [("security-erase", "security-erase")]
@@ -71,7 +71,7 @@ def test_what_is_asked_for_by_name_is_done(drive_json: Make, suite: str) -> None
     over = registry.make_plan(suite, drive, {"purge": "overwrite"})
     assert purges(over) == [("overwrite", "overwrite")]
     assert "no fresh drive, all is in use" in str(over.state)
-    assert any("an overwrite makes no drive fresh" in note for note in over.notes)
+    assert any("overwriting does not restore fresh state" in note for note in over.notes)
     assert over.bytes_written > 10**12
     none = registry.make_plan(suite, drive, {"purge": "none"})
     assert purges(none) == []
@@ -100,7 +100,7 @@ def test_wrong_purges_name_their_field(
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_a_purge_by_hand_is_not_done_again(drive_json: Make, suite: str) -> None:
+def test_a_manual_purge_is_not_repeated(drive_json: Make, suite: str) -> None:
     plan = registry.make_plan(suite, drive_json(**TRIM), {"purged": "hdparm --security-erase"})
     assert purges(plan) == []
     assert str(plan.state).startswith("purged by hand before the run, as the user says: hdparm")
@@ -109,7 +109,7 @@ def test_a_purge_by_hand_is_not_done_again(drive_json: Make, suite: str) -> None
     assert not any("not fresh" in note for note in plan.notes)
 
 
-def test_a_sweep_that_only_reads_does_not_purge_unasked(drive_json: Make) -> None:
+def test_a_sweep_that_only_reads_does_not_purge_by_default(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(**TRIM), {"only": "read"})
     assert (plan.destroys, plan.bytes_written, purges(plan)) == (False, 0, [])
     assert any(note.startswith("not purged: this run only reads") for note in plan.notes)
@@ -136,7 +136,7 @@ def test_plan_and_run_agree_on_the_state(drive_json: Make) -> None:
     assert plan_from_json({**older, "state": None}).state is None
 
 
-def test_the_state_that_figures_tell(drive_json: Make) -> None:
+def test_the_drive_state_as_the_results_show_it(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(**TRIM), {})
     assert precondition.state_told(plan, []) == "purge not done; not preconditioned"
     time_figure = document({"name": "purge time", "unit": "s", "state": "valid", "why": None})

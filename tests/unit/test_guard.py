@@ -149,7 +149,7 @@ def test_active_holders_protect(
 
 
 def stacked(case: Case, holder: str, below: str, files: dict[str, str] | None = None) -> None:
-    """`holder` stands on `below`, as sysfs shows it on both sides."""
+    """`holder` is stacked on `below`, as sysfs shows it on both sides."""
     folder = f"sys/devices/virtual/block/{holder}"
     number = sum(ord(c) for c in holder)
     case.put(folder, dev=f"253:{number}", size=1000)
@@ -185,7 +185,9 @@ def test_all_members_of_a_mounted_btrfs_are_protected(tmp_path: Path) -> None:
     assert (state, "btrfs" in why) == ("protected", True)
 
 
-def test_the_source_tells_where_the_device_number_does_not(tmp_path: Path) -> None:
+def test_the_mount_source_identifies_the_drive_where_the_device_number_does_not(
+    tmp_path: Path,
+) -> None:
     """btrfs mounts have a number of their own."""
     case = formatted()
     case.tree["proc/self/mountinfo"] = mount_line("0:45", "/", "btrfs", "/dev/sda1")
@@ -208,7 +210,7 @@ def test_a_loop_device_set_up_on_a_partition_protects(tmp_path: Path) -> None:
     "cmdline",
     ["root=/dev/sda1 ro", "quiet root=PARTUUID=5A5A1234-01 ro", "root=UUID=1a2b-3c4d"],
 )
-def test_the_drive_that_the_kernel_was_told_to_boot_from_is_protected(
+def test_the_boot_drive_of_the_kernels_command_line_is_protected(
     tmp_path: Path, cmdline: str
 ) -> None:
     case, disk = usb_case()
@@ -279,7 +281,7 @@ def internal(case: Case) -> Disk:
     )
 
 
-def test_an_internal_drive_is_locked_until_the_agent_saw_it_come(tmp_path: Path) -> None:
+def test_an_internal_drive_is_locked_unless_the_agent_saw_it_plugged_in(tmp_path: Path) -> None:
     case = Case("built", "")
     contents(case, internal(case))
     state, why = guard_of(case, tmp_path)
@@ -294,7 +296,7 @@ def guard_of_again(tmp_path: Path, **arguments: Any) -> tuple[str, str]:
     return drives[0].guard.state, drives[0].guard.why
 
 
-def test_a_system_on_a_drive_that_was_seen_coming_still_locks(tmp_path: Path) -> None:
+def test_a_system_on_a_drive_that_was_plugged_in_still_locks(tmp_path: Path) -> None:
     case = Case("built", "")
     contents(case, internal(case), DOS, [part("ef")])
     state, why = guard_of(case, tmp_path, hotplugs=[77])
@@ -373,7 +375,7 @@ def debugfs(case: Case, node: str, folder: str, names: list[str]) -> None:
         (["lib", "log", "cache"], None, "locked", "part of a Linux system"),
     ],
 )
-def test_a_linux_root_is_told_by_reading_names(
+def test_a_linux_root_is_detected_by_its_file_names(
     tmp_path: Path, root: list[str], etc: list[str] | None, state: str, words: str
 ) -> None:
     case, disk = usb_case()
@@ -395,7 +397,9 @@ def test_a_linux_root_is_told_by_reading_names(
         ("Windows could not be read", "locked"),
     ],
 )
-def test_a_windows_root_is_told_by_reading_names(tmp_path: Path, names: str, state: str) -> None:
+def test_a_windows_root_is_detected_by_its_file_names(
+    tmp_path: Path, names: str, state: str
+) -> None:
     case, disk = usb_case()
     contents(case, disk, DOS, [part("7", filesystem("ntfs"))])
     case.answer(("ntfsls", "-f", "-a", "-s", "-p", "/", "/dev/sda1"), names)
@@ -417,7 +421,7 @@ def test_a_label_like_a_systems_locks(tmp_path: Path) -> None:
     assert (state, "labelled" in why) == ("locked", True)
 
 
-# --- what cannot be told locks -----------------------------------------------------------------
+# --- unknown contents lock ---------------------------------------------------------------------
 
 SFDISK = ("sfdisk", "-J", "/dev/sda")
 BLKID = ("blkid", "-p", "-o", "export", "/dev/sda")
@@ -454,7 +458,7 @@ def test_a_probe_that_fails_locks(
     case.answer(argv, out, code)
     drive = look(case, tmp_path)[0]
     assert (drive.guard.state, words in drive.guard.why) == ("locked", True), drive.guard.why
-    # A tool that failed may be overruled by a code; one that did not answer is asked again.
+    # A code may override a tool that failed; a tool that did not answer is run again.
     late = code == "timeout"
     assert drive.guard.retry == late
     assert drive.guard.why.startswith("not answering, try again: ") == late
@@ -462,10 +466,10 @@ def test_a_probe_that_fails_locks(
 
 
 @pytest.mark.parametrize("tool", ["smartctl", "debugfs"])
-def test_a_tool_that_times_out_before_the_guard_decides_is_asked_again(
+def test_a_tool_that_times_out_before_the_guard_decides_is_run_again(
     tmp_path: Path, tool: str
 ) -> None:
-    """On an internal drive too: only when it answers is it known what a code would unlock."""
+    """On an internal drive too: without the answer it is unknown what a code would unlock."""
     case, disk = usb_case()
     contents(case, disk, GPT, [part(LINUX, filesystem("ext4"))])
     if tool == "debugfs":
@@ -516,7 +520,7 @@ def test_a_partition_beyond_the_end_locks(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_only_the_kernel_shows_is_probed(tmp_path: Path) -> None:
-    """Shown by the kernel, gone from the table: still somebody's."""
+    """The kernel shows it and the table does not: it may still hold data."""
     case, disk = usb_case()
     contents(case, disk, GPT, [part(BASIC, filesystem("crypto_LUKS", usage="crypto"))])
     out, code, err = case.answers[device_query.file_name(SFDISK)]

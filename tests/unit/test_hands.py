@@ -1,4 +1,4 @@
-"""Hands-free: which drive is tested by itself, when, and what keeps it from being tested."""
+"""Unattended tests: which drive is tested, when, and what prevents a test."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ def build_verdict(number: int, word: str, why: str | None) -> dict[str, Any]:
 
 
 class Test:
-    """A test of a drive that ends when it is told to."""
+    """A test of a drive that ends on request."""
 
     __test__ = False
 
     def __init__(self, drive: Drive, slot: str, ticket: Ticket) -> None:
         self.drive, self.slot, self.ticket = drive, slot, ticket
-        self.found: dict[str, Any] | None = None
+        self.document: dict[str, Any] | None = None
 
     def is_alive(self) -> bool:
-        return self.found is None
+        return self.document is None
 
     def end(self) -> None:
-        self.found = build_verdict(9, "inconclusive", "cancelled")
+        self.document = build_verdict(9, "inconclusive", "cancelled")
 
     def verdict(self) -> Mapping[str, Any]:
-        assert self.found is not None
-        return self.found
+        assert self.document is not None
+        return self.document
 
 
 class Bench:
-    """Two slots, a countdown of 10 s, and a clock that is turned by hand."""
+    """Two slots, a countdown of 10 s, and a clock that the tests set."""
 
     def __init__(self, db: sqlite3.Connection, root: Path, *, recipe: bool = True) -> None:
         self.db = db
@@ -75,8 +75,8 @@ class Bench:
             self.lines.append,
         )
 
-    def told(self) -> list[dict[str, str]]:
-        """The events since the last time, without their times."""
+    def take_events(self) -> list[dict[str, str]]:
+        """The events since the last call, without their times."""
         events = [dict(word.split("=", 1) for word in shlex.split(line)) for line in self.lines]
         self.lines.clear()
         assert all(words.pop("time").endswith("Z") for words in events)
@@ -119,14 +119,14 @@ def test_a_drive_is_tested_after_the_countdown_once(bench: Bench) -> None:
     (test,) = bench.tests
     assert (test.slot, test.drive.code, test.ticket) == ("slot 1", "S1", Ticket(asset="A-1"))
     assert bench.go(100)["state"] == "testing"
-    test.found = build_verdict(3, "fail", "too slow")
+    test.document = build_verdict(3, "fail", "too slow")
     slot = bench.go(1)
     assert [slot[name] for name in ("state", "verdict", "word", "said")] == [
         "done", 3, "fail", "too slow",
     ]  # fmt: skip
     assert bench.go(1000)["state"] == "done"
     assert len(bench.tests) == 1
-    # The verdict stays to be read when the drive is pulled, until another one comes.
+    # The verdict stays after the drive is pulled, until another drive comes.
     bench.drives = []
     assert bench.go(1000)["word"] == "fail"
     bench.drives = [drive(6, serial="S2")]
@@ -134,9 +134,7 @@ def test_a_drive_is_tested_after_the_countdown_once(bench: Bench) -> None:
     assert (slot["state"], slot["word"], slot["code"]) == ("countdown", None, "S2")
 
 
-def test_what_a_drive_shares_with_others_is_told_before_its_test(
-    bench: Bench, tmp_path: Path
-) -> None:
+def test_a_shared_link_is_reported_before_the_drives_test(bench: Bench, tmp_path: Path) -> None:
     root = tmp_path / "sys/devices/pci0000:00/0000:00:14.0/usb2"
     for name, port in (("sda", "2-1/2-1.1"), ("sdb", "2-1/2-1.2")):
         (root / port / "block" / name).mkdir(parents=True)
@@ -149,17 +147,17 @@ def test_what_a_drive_shares_with_others_is_told_before_its_test(
     assert bench.go()["said"] is None
     bench.go(10)
     bench.drives.append(replace(drive(6, "2-2", "S2"), name="sdb"))
-    bench.told()
+    bench.take_events()
     bench.go()
     message = "USB hub 2-1 is shared by S1, S2: 500 MB/s at most, 250 each"
     one, two = bays.list_slots(bench.db)
     assert (one["state"], two["state"], two["said"]) == ("testing", "countdown", message)
-    assert [(words["event"], words.get("said")) for words in bench.told()] == [
+    assert [(words["event"], words.get("said")) for words in bench.take_events()] == [
         ("plugged", None), ("countdown", message),
     ]  # fmt: skip
 
 
-def test_only_what_was_seen_being_plugged_in(bench: Bench) -> None:
+def test_only_a_drive_plugged_in_while_the_agent_runs_is_tested(bench: Bench) -> None:
     bench.drives = [drive()]
     slot = bench.go(hotplugs=())
     assert (slot["state"], slot["said"]) == ("here", NOT_SEEN)
@@ -169,7 +167,7 @@ def test_only_what_was_seen_being_plugged_in(bench: Bench) -> None:
     assert bench.tests == []
 
 
-def test_other_ports_are_nobodys(bench: Bench) -> None:
+def test_drives_on_other_ports_are_not_tested(bench: Bench) -> None:
     bench.drives = [drive(port="2-3"), drive(port="ata1")]
     assert bench.go(1000)["state"] == "empty"
     assert bench.tests == []
@@ -183,13 +181,13 @@ def test_two_drives_in_one_slot_are_not_tested(bench: Bench) -> None:
     assert bench.go()["state"] == "countdown"
 
 
-def test_a_countdown_that_is_stopped_stays_so(bench: Bench) -> None:
+def test_a_stopped_countdown_stays_stopped(bench: Bench) -> None:
     bench.drives = [drive()]
     bench.go()
-    bench.hands.asked({"slot": "slot 1", "do": "stop"})
+    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
     assert bench.go(1000)["state"] == "stopped"
     assert bench.tests == []
-    bench.hands.asked({"slot": "slot 1", "do": "again"})
+    bench.hands.handle_request({"slot": "slot 1", "do": "again"})
     assert bench.go(9)["state"] == "countdown"
     assert bench.go(1)["state"] == "testing"
 
@@ -202,7 +200,7 @@ def test_a_drive_that_is_pulled_in_its_countdown(bench: Bench) -> None:
     bench.drives = [drive(6)]
     assert bench.go(9.5)["state"] == "countdown"
     assert bench.go(9.5)["state"] == "countdown", "a new one, from its start"
-    # Gone between two looks.
+    # Gone between two scans.
     bench.clock += 1
     bench.hands.tick(bench.db, [])
     assert bays.list_slots(bench.db)[0]["said"] == PULLED
@@ -216,14 +214,14 @@ def test_a_bridge_that_resets_is_not_tested_again(bench: Bench) -> None:
     # It came back as another disk while it was tested, and once more after.
     bench.drives = [drive(6)]
     bench.go(1)
-    bench.tests[0].found = build_verdict(1, "pass", None)
+    bench.tests[0].document = build_verdict(1, "pass", None)
     bench.go(1)
     assert bench.go(1)["word"] == "pass"
     bench.drives = []
     bench.go(1)
     bench.drives = [drive(7)]
     assert bench.go(RESET_SECONDS - 2)["word"] == "pass"
-    # Somebody who takes it out and brings it back wants it tested.
+    # A drive that is removed and plugged in again is tested again.
     bench.drives = []
     bench.go(1)
     bench.drives = [drive(8)]
@@ -235,21 +233,21 @@ def test_a_test_is_ended_and_gives_its_verdict(bench: Bench) -> None:
     bench.drives = [drive()]
     bench.go()
     bench.go(10)
-    bench.hands.asked({"slot": "slot 1", "do": "stop"})
+    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
     slot = bench.go()
     assert (slot["state"], slot["word"], slot["said"]) == ("done", "inconclusive", "cancelled")
-    bench.hands.asked({"slot": "slot 1", "do": "again"})
+    bench.hands.handle_request({"slot": "slot 1", "do": "again"})
     bench.go(10)
     assert len(bench.tests) == 2
     bench.hands.close()
-    assert bench.tests[1].found is not None
+    assert bench.tests[1].document is not None
 
 
 def test_a_test_without_a_verdict(bench: Bench) -> None:
     bench.drives = [drive()]
     bench.go()
     bench.go(10)
-    bench.tests[0].found = {"error": {"code": 6, "message": "the store failed"}}
+    bench.tests[0].document = {"error": {"code": 6, "message": "the store failed"}}
     slot = bench.go()
     assert (slot["word"], slot["said"]) == ("inconclusive", "the store failed")
 
@@ -257,41 +255,41 @@ def test_a_test_without_a_verdict(bench: Bench) -> None:
 OF = {"slot": "slot 1", "drive": "S1", "model": "Model", "serial": "S1", "port": "2-1"}
 
 
-def test_each_event_is_told_as_it_happens(bench: Bench) -> None:
+def test_each_event_is_reported_as_it_happens(bench: Bench) -> None:
     bench.go()
-    assert bench.told() == []
+    assert bench.take_events() == []
     bench.drives = [drive()]
     bench.go()
-    assert bench.told() == [
+    assert bench.take_events() == [
         {"event": "plugged", **OF}, {"event": "countdown", **OF, "seconds": "10"},
     ]  # fmt: skip
     bench.go(5)
-    assert bench.told() == []
-    bench.hands.asked({"slot": "slot 1", "do": "stop"})
-    assert bench.told() == [{"event": "stopped", **OF, "what": "countdown"}]
-    bench.hands.asked({"slot": "slot 1", "do": "again"})
-    assert bench.told() == [{"event": "countdown", **OF, "seconds": "10"}]
+    assert bench.take_events() == []
+    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
+    assert bench.take_events() == [{"event": "stopped", **OF, "what": "countdown"}]
+    bench.hands.handle_request({"slot": "slot 1", "do": "again"})
+    assert bench.take_events() == [{"event": "countdown", **OF, "seconds": "10"}]
     barcode_scans.keep(bench.db, "scanner", "A-1", "asset", "A-1")
     bench.go(10)
-    assert bench.told() == [{"event": "begun", **OF, "asset": "A-1"}]
-    bench.hands.asked({"slot": "slot 1", "do": "stop"})
-    assert bench.told() == [{"event": "stopped", **OF, "what": "test"}]
+    assert bench.take_events() == [{"event": "begun", **OF, "asset": "A-1"}]
+    bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
+    assert bench.take_events() == [{"event": "stopped", **OF, "what": "test"}]
     bench.go()
-    *_, last = bench.told()
+    *_, last = bench.take_events()
     assert (last["event"], last["verdict"], last["why"]) == ("verdict", "inconclusive", "cancelled")
     bench.go(10)
-    assert bench.told() == []
+    assert bench.take_events() == []
     bench.drives = []
     bench.go()
     bench.go(3)
-    assert bench.told() == [{"event": "pulled", **OF}]
+    assert bench.take_events() == [{"event": "pulled", **OF}]
 
 
-def test_what_is_not_tested_is_told_with_its_reason_once(bench: Bench) -> None:
+def test_a_drive_that_is_not_tested_is_reported_once_with_the_reason(bench: Bench) -> None:
     bench.drives = [drive(), drive(6, port="2-2", serial="S2")]
     bench.go(hotplugs=(6,))
     bench.go(3, hotplugs=(6,))
-    events = bench.told()
+    events = bench.take_events()
     assert [(words["event"], words["slot"]) for words in events] == [
         ("plugged", "slot 1"), ("plugged", "slot 2"), ("countdown", "slot 2"),
     ]  # fmt: skip
@@ -299,28 +297,28 @@ def test_what_is_not_tested_is_told_with_its_reason_once(bench: Bench) -> None:
     bench.drives = [drive(), drive(7, serial="S3")]
     bench.go()
     bench.go(3)
-    events = bench.told()
+    events = bench.take_events()
     assert [words["event"] for words in events] == ["plugged", "pulled"]
     assert (events[0]["drive"], events[0]["said"]) == ("S1,S3", SEVERAL)
     # A kernel that does not count its disks.
     bench.drives = [drive(None)]
     bench.go()
     bench.go(3)
-    assert [words["event"] for words in bench.told()] == ["plugged"]
+    assert [words["event"] for words in bench.take_events()] == ["plugged"]
 
 
 def test_a_test_that_has_no_verdict_and_one_that_the_end_of_the_agent_ends(bench: Bench) -> None:
     bench.drives = [drive(), drive(6, port="2-2", serial="S2")]
     bench.go()
     bench.go(10)
-    bench.tests[0].found = {"error": {"code": 6, "message": "the store failed"}}
+    bench.tests[0].document = {"error": {"code": 6, "message": "the store failed"}}
     bench.go()
-    assert bench.told()[-1] == {
+    assert bench.take_events()[-1] == {
         "event": "verdict", "slot": "slot 1", "drive": "S1", "model": "Model",
         "verdict": "inconclusive", "exit_code": "6", "why": "the store failed",
     }  # fmt: skip
     bench.hands.close()
-    last = bench.told()[-1]
+    last = bench.take_events()[-1]
     assert (last["event"], last["why"]) == ("verdict", "cancelled")
 
 
@@ -332,37 +330,37 @@ def test_without_a_recipe_nothing_starts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "expected"),
     [
         ({}, "there are: slot 1, slot 2"),
         ({"slot": "slot 3", "do": "stop"}, "no such slot"),
         ({"slot": ["slot 1"], "do": "stop"}, "no such slot"),
-        ({"slot": "slot 1"}, "None is not to be had of a slot that is empty"),
-        ({"slot": "slot 1", "do": "again"}, "'again' is not to be had"),
+        ({"slot": "slot 1"}, "None is not possible for a slot that is empty"),
+        ({"slot": "slot 1", "do": "again"}, "'again' is not possible"),
     ],
 )
-def test_odd_requests(bench: Bench, body: dict[str, Any], said: str) -> None:
+def test_odd_requests(bench: Bench, body: dict[str, Any], expected: str) -> None:
     with pytest.raises(BadInput) as error:
-        bench.hands.asked(body)
-    assert said in error.value.message
+        bench.hands.handle_request(body)
+    assert expected in error.value.message
 
 
-# ---- tests that somebody asks for
+# ---- requested tests
 
 
 class Asking(Bench):
-    """A bench that takes requests for tests; what was asked of whom."""
+    """A bench that accepts requests for tests. `requests` has recipe and drive of each."""
 
     def __init__(self, db: sqlite3.Connection, root: Path) -> None:
         super().__init__(db, root)
         self.hands = Hands(
             {"slot 1": ("2-1",), "slot 2": ("2-2",)}, 10.0, self.begin, Tree(root),
-            lambda: self.clock, self.lines.append, self.wanted,
+            lambda: self.clock, self.lines.append, self.accept,
         )  # fmt: skip
-        self.asked: list[tuple[Any, str]] = []
+        self.requests: list[tuple[Any, str]] = []
 
-    def wanted(self, body: Mapping[str, Any], drive: Drive) -> Begin:
-        self.asked.append((body["recipe"], drive.code))
+    def accept(self, body: Mapping[str, Any], drive: Drive) -> Begin:
+        self.requests.append((body["recipe"], drive.code))
         return self.begin
 
 
@@ -377,22 +375,22 @@ def wish(of: Drive, **more: Any) -> dict[str, Any]:
             "diskseq": of.diskseq, "erase": None, **more}  # fmt: skip
 
 
-def test_a_test_that_is_asked_for_begins_at_once_in_its_slot(asking: Asking) -> None:
+def test_a_requested_test_starts_at_once_in_its_slot(asking: Asking) -> None:
     asking.drives = [drive()]
-    # It was there before the bench watched: nothing starts by itself.
+    # It was already connected when the bench started: nothing starts automatically.
     assert asking.go(hotplugs=())["state"] == "here"
     barcode_scans.keep(asking.db, "page", "A-1", "asset", "A-1")
-    asking.hands.asked(wish(drive()))
+    asking.hands.handle_request(wish(drive()))
     slot = asking.go(hotplugs=())
     assert (slot["state"], slot["code"], slot["said"]) == ("testing", "S1", None)
-    assert asking.asked == [("mine", "S1")]
+    assert asking.requests == [("mine", "S1")]
     assert (asking.tests[0].slot, asking.tests[0].ticket.asset) == ("slot 1", "A-1")
     with pytest.raises(Refused, match="is being tested"):
-        asking.hands.asked(wish(drive()))
-    asking.tests[0].found = build_verdict(4, "pass", None)
+        asking.hands.handle_request(wish(drive()))
+    asking.tests[0].document = build_verdict(4, "pass", None)
     assert asking.go(hotplugs=())["word"] == "pass"
     assert len(asking.tests) == 1
-    events = asking.told()
+    events = asking.take_events()
     assert events[:2] == [
         {"event": "plugged", **OF, "said": NOT_SEEN}, {"event": "begun", **OF, "asset": "A-1"},
     ]  # fmt: skip
@@ -402,44 +400,46 @@ def test_a_test_that_is_asked_for_begins_at_once_in_its_slot(asking: Asking) -> 
 def test_it_takes_the_place_of_a_countdown(asking: Asking) -> None:
     asking.drives = [drive()]
     assert asking.go()["state"] == "countdown"
-    asking.hands.asked(wish(drive()))
+    asking.hands.handle_request(wish(drive()))
     assert asking.go(60)["state"] == "testing"
     assert len(asking.tests) == 1
 
 
-def test_beside_the_slots_it_is_on_as_well(asking: Asking) -> None:
+def test_a_requested_test_runs_outside_the_slots_as_well(asking: Asking) -> None:
     other = drive(9, "5-1", "S9")
     asking.drives = [other]
     asking.go()
-    asking.hands.asked(wish(other))
+    asking.hands.handle_request(wish(other))
     assert asking.go()["state"] == "empty"
     *_, own = bays.list_slots(asking.db)
     assert (own["name"], own["state"], own["code"]) == ("port 5-1", "testing", "S9")
     with pytest.raises(Refused, match="is being tested"):
-        asking.hands.asked(wish(other))
-    with pytest.raises(BadInput, match="no recipe starts by itself here"):
-        asking.hands.asked({"slot": "port 5-1", "do": "again"})
-    asking.hands.asked({"slot": "port 5-1", "do": "stop"})
+        asking.hands.handle_request(wish(other))
+    with pytest.raises(BadInput, match="no recipe starts automatically here"):
+        asking.hands.handle_request({"slot": "port 5-1", "do": "again"})
+    asking.hands.handle_request({"slot": "port 5-1", "do": "stop"})
     assert asking.hands.tick(asking.db, asking.drives) is True
     *_, own = bays.list_slots(asking.db)
     assert (own["state"], own["word"], own["verdict"]) == ("done", "inconclusive", 9)
-    asking.hands.asked(wish(other))
+    asking.hands.handle_request(wish(other))
     asking.go()
     assert [slot["state"] for slot in bays.list_slots(asking.db)] == ["empty", "empty", "testing"]
     asking.hands.close()
-    assert [test.found is not None for test in asking.tests] == [True, True]
-    lines = [words for words in asking.told() if words["event"] in ("begun", "stopped", "verdict")]
+    assert [test.document is not None for test in asking.tests] == [True, True]
+    lines = [
+        words for words in asking.take_events() if words["event"] in ("begun", "stopped", "verdict")
+    ]
     events = [words["event"] for words in lines]
     assert events == ["begun", "stopped", "verdict", "begun", "verdict"]
     assert (lines[1]["drive"], lines[1]["what"], lines[1].get("slot")) == ("S9", "test", None)
     assert (lines[0]["drive"], lines[0].get("slot")) == ("S9", None)
 
 
-def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) -> None:
+def test_an_ended_test_outside_the_slots_is_shown_for_a_while(asking: Asking) -> None:
     asking.drives = [drive(at, f"5-{at}", f"S{at}") for at in range(10, 16)]
     asking.go()
     for one in asking.drives:
-        asking.hands.asked(wish(one))
+        asking.hands.handle_request(wish(one))
         asking.go()
         asking.tests[-1].end()
         asking.go()
@@ -450,7 +450,7 @@ def test_what_has_ended_beside_the_slots_is_shown_for_a_while(asking: Asking) ->
     asking.drives = two
     asking.go()
     for one in two:
-        asking.hands.asked(wish(one))
+        asking.hands.handle_request(wish(one))
     asking.go(61)
     names = [slot["name"] for slot in bays.list_slots(asking.db)[2:]]
     assert names == ["port 2-1", "port 2-1 (S21)"]
@@ -471,16 +471,16 @@ def test_another_drive_than_was_chosen_is_not_tested(asking: Asking, other: dict
     asking.drives = [drive()]
     asking.go(hotplugs=())
     with pytest.raises(BadInput, match="unplugged or replaced"):
-        asking.hands.asked(wish(drive(), **other))
+        asking.hands.handle_request(wish(drive(), **other))
     asking.go(hotplugs=())
     assert asking.tests == []
 
 
-def test_what_the_page_asks_for_is_read_anew(
+def test_a_request_of_the_page_is_checked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests: list[Any] = []
-    monkeypatch.setattr(parallel_drives, "Child", lambda asked, home: requests.append(asked))
+    monkeypatch.setattr(parallel_drives, "Child", lambda request, home: requests.append(request))
     monkeypatch.setattr(library, "folder", lambda: tmp_path / "none")
     good = "[[suite]]\nname = 'cdm'\n[[limit]]\npeak = 'temperature'\nop = '<='\nvalue = 70\n"
     with contextlib.closing(database.open_writer(tmp_path)) as db:
@@ -495,8 +495,8 @@ def test_what_the_page_asks_for_is_read_anew(
             ({"recipe": "good", "erase": "S2"}, Refused, "not the code of S1"),
         ):
             with pytest.raises(error, match=message):
-                station.asked(wish(drive(), **body))
-        station.asked(wish(drive(), recipe="good", erase="S1"))
+                station.handle_request(wish(drive(), **body))
+        station.handle_request(wish(drive(), recipe="good", erase="S1"))
         station.tick(db, [drive()])
     assert [(item.drive.code, item.ask.erase, item.ask.own_folders) for item in requests] == [
         ("S1", "S1", False)

@@ -58,8 +58,8 @@ def test_codes_are_unique_in_each_case(case: Path, tmp_path: Path) -> None:
     assert all(codes)
 
 
-def test_a_look_at_one_drive_alone_gives_it_the_same_code(case: Path, tmp_path: Path) -> None:
-    """A run looks at its own drive only; what it takes as the code must be what was printed."""
+def test_a_scan_of_one_drive_alone_gives_the_same_code(case: Path, tmp_path: Path) -> None:
+    """A run scans its own drive only: it must get the same code as a scan of all drives."""
     expected = json.loads((case / "expected.json").read_text(encoding="utf-8"))
     for number, name in enumerate(expected):
         others = set(expected) - {name}
@@ -80,7 +80,7 @@ def test_documented_cases_are_as_their_builder_makes_them(build: Any, tmp_path: 
             assert stored_file.read_bytes() == fresh.read_bytes(), stored_file
 
 
-def test_the_kinds_of_hardware_asked_for_are_there() -> None:
+def test_the_required_kinds_of_hardware_are_recorded() -> None:
     expected = {
         "sata-ssd", "nvme-ssd", "uas-bridge-sat", "bot-stick", "bridge-without-pass-through",
         "sata-frozen", "enclosure-two-luns", "two-with-one-serial", "uas-by-usb-storage",

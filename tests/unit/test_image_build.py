@@ -1,4 +1,4 @@
-"""The image's build: no wanted option gets lost, and the progress line tells the truth."""
+"""The image's build: no required option gets lost, and the progress line is correct."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_survived(tmp_path: Path, dotconfig: str, fragment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dotconfig", "fragment", "said"),
+    ("dotconfig", "fragment", "expected"),
     [
         ("", "CONFIG_USB_UAS=y\n", "wanted CONFIG_USB_UAS=y"),
         ("# CONFIG_USB_UAS is not set\n", "CONFIG_USB_UAS=y\n", "has n"),
@@ -55,10 +55,10 @@ def test_survived(tmp_path: Path, dotconfig: str, fragment: str) -> None:
         ('CONFIG_A="x"\n', 'CONFIG_A="y"\n', 'has "x"'),
     ],
 )
-def test_lost(tmp_path: Path, dotconfig: str, fragment: str, said: str) -> None:
+def test_lost(tmp_path: Path, dotconfig: str, fragment: str, expected: str) -> None:
     answer = check(tmp_path, dotconfig, fragment)
     assert answer.returncode == 1
-    assert said in answer.stderr
+    assert expected in answer.stderr
 
 
 def test_later_fragment_counts(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_an_applet_whose_link_is_the_tool_itself_is_an_error(target: Path) -> No
     assert "busybox's applet blkid shadows /sbin/blkid" in result.stderr
 
 
-def test_a_kept_applet_has_no_link_beside_the_tool(target: Path) -> None:
+def test_an_applet_that_remains_must_not_shadow_the_tool(target: Path) -> None:
     (target / "sbin/mount").symlink_to("../bin/busybox")
     result = check_applets(target, "/bin/ls", "/sbin/mount")
     assert result.returncode == 1

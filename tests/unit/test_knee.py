@@ -96,7 +96,7 @@ CALM: dict[str, tuple[Speed, float, float | None]] = {
     "a fast first second": (slowed(constant(200), 0, 1.4, 4.5), 30, None),
     "two slow seconds at the end": (zones((19.8, 200), (0, 100)), 20, None),
     "1.5 slow seconds of every ten": (
-        lambda t, done: 20.0 if t % 10 < 1.5 else 200.0, 40, None,
+        lambda t, offset: 20.0 if t % 10 < 1.5 else 200.0, 40, None,
     ),
 }  # fmt: skip
 
@@ -145,7 +145,7 @@ def test_a_cache_that_gets_some_room_in_each_pause_has_one_knee() -> None:
     assert knees_of(result) == pytest.approx([21], rel=0.03)
 
 
-def test_folding_that_ends_leaves_the_knee_where_it_began() -> None:
+def test_folding_that_ends_leaves_the_knee_at_its_start() -> None:
     result = find_knees(fill(zones((20, 800), (25, 60), (0, 400)), 80, noise=0.03))
     assert knees_of(result) == pytest.approx([20], rel=0.03)
 
@@ -187,12 +187,12 @@ def test_a_hard_disk_that_stalls_has_no_knee_where_it_has_become_slower(seed: in
     assert result.knees == (), result.text
 
 
-def test_a_gradual_fall_is_told_as_one() -> None:
+def test_a_gradual_fall_is_reported_as_one() -> None:
     result = find_knees(fill(falling(200, 90, 50), 50, noise=0.01))
     assert "falls gradually, from " in (result.why or "")
 
 
-def test_too_little_to_judge_is_told() -> None:
+def test_too_few_intervals_are_reported() -> None:
     for seconds in range(3, 8):
         series = [Interval(at * 10**8, 1.0, 10**8) for at in range(1, seconds + 1)]
         result = find_knees(series)

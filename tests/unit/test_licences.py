@@ -67,7 +67,7 @@ def write(tmp_path: Path, info: Any, **environment: str) -> subprocess.Completed
 
 
 @pytest.mark.parametrize(
-    ("said", "expression"),
+    ("licence", "expression"),
     [
         ("MIT", "MIT"),
         ("GPL-2.0", "GPL-2.0-only"),
@@ -90,9 +90,9 @@ def write(tmp_path: Path, info: Any, **environment: str) -> subprocess.Completed
     ],
 )
 def test_only_what_is_certain_becomes_an_expression(
-    script: ModuleType, said: str, expression: str | None
+    script: ModuleType, licence: str, expression: str | None
 ) -> None:
-    assert script.expression(said) == expression
+    assert script.expression(licence) == expression
 
 
 def test_the_document_has_what_goes_into_the_image(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_the_same_input_gives_the_same_document(tmp_path: Path) -> None:
         ({"a": {"type": "target", "virtual": False}}, "1700000000"),
     ],
 )
-def test_other_input_is_told_in_one_line(tmp_path: Path, info: Any, epoch: str) -> None:
+def test_other_input_is_reported_in_one_line(tmp_path: Path, info: Any, epoch: str) -> None:
     result = write(tmp_path, info, SOURCE_DATE_EPOCH=epoch)
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
@@ -173,7 +173,7 @@ def test_the_images_list_is_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"packages": [{}]}', '{"packages": 3}'])
-def test_a_damaged_list_is_told(tmp_path: Path, text: str) -> None:
+def test_a_damaged_list_is_reported(tmp_path: Path, text: str) -> None:
     path = tmp_path / "spdx.json"
     path.write_text(text)
     with pytest.raises(BenchError, match="not the image's list"):
@@ -205,7 +205,7 @@ def test_the_front_end_is_listed_where_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "licence", "said"),
+    ("fields", "licence", "text"),
     [
         ("License-Expression: MIT\n", "MIT", None),
         ("License: ZPL 2.1\nClassifier: License :: OSI Approved :: Zope\n", None, "ZPL 2.1"),
@@ -215,14 +215,14 @@ def test_the_front_end_is_listed_where_it_is(tmp_path: Path) -> None:
         ("", None, None),
     ],
 )
-def test_a_python_package_is_taken_at_its_word(
-    tmp_path: Path, fields: str, licence: str | None, said: str | None
+def test_the_licence_of_a_python_package_is_in_its_metadata(
+    tmp_path: Path, fields: str, licence: str | None, text: str | None
 ) -> None:
     folder = tmp_path / "x-1.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: X\nVersion: 1\n{fields}")
     package = licences.of_distribution(metadata.Distribution.at(folder))
-    assert package == {"name": "X", "version": "1", "licence": licence, "said": said}
+    assert package == {"name": "X", "version": "1", "licence": licence, "said": text}
 
 
 def test_the_command_prints_a_table_or_the_document(capsys: pytest.CaptureFixture[str]) -> None:

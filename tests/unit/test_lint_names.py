@@ -35,7 +35,7 @@ def test_older_names_may_stay_and_those_that_are_gone_leave_the_list(tmp_path: P
     known_names = {"a.py found", "a.py seen", "b.py done"}
     assert list(lint_names.check([path], known_names, tmp_path)) == [
         "a.py:2: told: name it by what it holds or does",
-        "scripts/names-left: a.py seen: is no more, take the line out",
-        "scripts/names-left: b.py done: is no more, take the line out",
+        "scripts/names-left: a.py seen: no longer exists, remove the line",
+        "scripts/names-left: b.py done: no longer exists, remove the line",
     ]
     assert not list(lint_names.check([path], {"a.py found", "a.py told"}, tmp_path))

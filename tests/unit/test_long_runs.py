@@ -1,4 +1,4 @@
-"""A step of 24 hours at one sample a second: what reaches the store meanwhile, and how often."""
+"""A step of 24 hours at one sample a second: what reaches the store, and how often."""
 
 from __future__ import annotations
 
@@ -20,25 +20,27 @@ from benchstick.engine.steps.executors import do_idle
 from benchstick.errors import DriveLost, StoreFailed
 from benchstick.plan.steps import Idle
 from benchstick.store import database
-from benchstick.store.records import RunRecord, Sample, samples_of
+from benchstick.store.run_reader import samples_of
+from benchstick.store.run_results import Sample
+from benchstick.store.run_writer import RunRecord
 from benchstick.suites import registry
 
 Make = Callable[..., dict[str, Any]]
 
 
 class Record:
-    """What of the run's record the runner uses here; it counts what it is given."""
+    """The part of a run's record that the runner uses here. `batches` has the samples per call."""
 
     def __init__(self) -> None:
         self.db: object = object()
         self.number = 1
-        self.written: list[list[int]] = []
+        self.batches: list[list[int]] = []
         self.fails = False
 
     def samples(self, samples: Sequence[Sample]) -> None:
         if self.fails:
             raise StoreFailed("the store failed")
-        self.written.append([sample.n for sample in samples])
+        self.batches.append([sample.n for sample in samples])
 
 
 def one(n: int) -> Sample:
@@ -77,7 +79,7 @@ def pass_seconds(runner: Runner, sampler: Sampler, begin: int, end: int) -> None
     for second in range(begin, end):
         sampler._pending.append(one(second))
         runner.work.now = float(second + 1)  # type: ignore[misc]
-        # As `_tick` does, without what is shown: that is written each second all the same.
+        # As `_tick` does, without the live progress, which is written each second.
         if runner.work.now - runner._committed > COMMIT_EVERY:
             runner._commit()
 
@@ -85,10 +87,10 @@ def pass_seconds(runner: Runner, sampler: Sampler, begin: int, end: int) -> None
 def test_each_sample_is_written_once(runner: tuple[Runner, Record, Sampler]) -> None:
     step_runner, record, sampler = runner
     pass_seconds(step_runner, sampler, 0, 86400)
-    flat = [n for batch in record.written for n in batch]
+    flat = [n for batch in record.batches for n in batch]
     assert flat == list(range(len(flat)))
     assert len(flat) > 86400 - 62
-    assert max(len(batch) for batch in record.written) <= 62
+    assert max(len(batch) for batch in record.batches) <= 62
     # What the in-flight median and the series by second need is still there.
     assert len(sampler.pending()) == 86400
 
@@ -101,7 +103,7 @@ def test_what_failed_is_written_the_next_time(runner: tuple[Runner, Record, Samp
         pass_seconds(step_runner, sampler, 60, 61)
     record.fails = False
     pass_seconds(step_runner, sampler, 61, 62)
-    assert record.written == [list(range(62))]
+    assert record.batches == [list(range(62))]
 
 
 def test_another_store_gets_all_of_the_step(runner: tuple[Runner, Record, Sampler]) -> None:
@@ -109,7 +111,7 @@ def test_another_store_gets_all_of_the_step(runner: tuple[Runner, Record, Sample
     pass_seconds(step_runner, sampler, 0, 130)
     record.db = object()
     pass_seconds(step_runner, sampler, 130, 200)
-    assert record.written[-1][0] == 0
+    assert record.batches[-1][0] == 0
 
 
 def busy(n: int) -> Sample:
@@ -134,7 +136,7 @@ def test_a_day_takes_little_of_memory_and_store(bench_home: Path, drive_json: Ma
         )  # fmt: skip
         record.samples(day)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        # A page asks for what is new, not for the day.
+        # A page requests the new samples, not those of the day.
         late = samples_of(db, record.number, 86390)
         assert [sample.n for sample in late] == list(range(86391, 86400))
     assert (bench_home / "store.db").stat().st_size < 9e6
@@ -156,20 +158,20 @@ def test_what_is_shown_each_second_stays_small(
 def test_a_filling_goes_by_its_bytes_and_a_timed_test_by_its_time(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {})
     fill, test = plan.steps[2], plan.steps[-2]
-    # A quarter in 1000 s: 3000 s more, whatever was reckoned before.
+    # A quarter in 1000 s: 3000 s more, whatever the plan estimated.
     assert of_step(fill, 1000.0, fill.bytes_written // 4) == pytest.approx((0.25, 3000.0))
     assert of_step(fill, 1.0, 0) == pytest.approx((1 / fill.seconds, fill.seconds - 1))
     assert of_step(test, 500.125, 5 << 40) == pytest.approx((0.25, 1500.375))
 
 
-def test_what_a_step_took_is_reckoned_with_for_those_like_it(drive_json: Make) -> None:
+def test_the_time_of_a_step_is_used_to_estimate_those_like_it(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(), {})
     parts = [at for at, step in enumerate(plan.steps) if step.name.startswith("part ")]
     first, later = plan.steps[parts[0]], plan.steps[parts[0] + 1 :]
     pauses = 19 * 2 + 2
     paces = Paces()
     assert paces.seconds_of(later) == pytest.approx(19 / 20 * 10**12 / 980e6 + pauses, rel=0.001)
-    # A few blocks that went into a cache say nothing.
+    # A few blocks that went into a cache are ignored.
     paces.learn(first, 0.1, 5.0, first.bytes_written // 100)
     assert paces.seconds_of(later) == pytest.approx(19 / 20 * 10**12 / 980e6 + pauses, rel=0.001)
     # Half of a part of 50 GB in 500 s: 50 MB/s, where the link carries 980.
@@ -183,8 +185,8 @@ def test_what_a_step_took_is_reckoned_with_for_those_like_it(drive_json: Make) -
 
 def test_the_time_left_is_the_most_while_rounds_may_not_be_needed() -> None:
     at = Progress(1, 3, 60, "round 2", 0.5, 18_720.0, at_most=True)
-    assert at.left == "at most 5 h 12 min left"
-    assert Progress(1, 3, 60, "part 2", 0.5, 18_720.0).left == "5 h 12 min left"
+    assert at.time_left == "at most 5 h 12 min left"
+    assert Progress(1, 3, 60, "part 2", 0.5, 18_720.0).time_left == "5 h 12 min left"
 
 
 def test_timed_steps_and_other_ways_keep_their_own_seconds(drive_json: Make) -> None:
@@ -199,7 +201,7 @@ def test_timed_steps_and_other_ways_keep_their_own_seconds(drive_json: Make) -> 
     assert paces.seconds_of([timed]) == timed.seconds
 
 
-def test_the_run_tells_the_time_left_by_what_it_saw(
+def test_the_run_estimates_the_time_left_from_its_own_pace(
     runner: tuple[Runner, Record, Sampler],
     drive_json: Make,
     monkeypatch: pytest.MonkeyPatch,
@@ -213,12 +215,12 @@ def test_the_run_tells_the_time_left_by_what_it_saw(
     )
     monkeypatch.setattr(sampler, "moved", lambda index: first.bytes_written // 4)
     step_runner.work.index, step_runner.work.now = fills[0], 1000.0  # type: ignore[misc]
-    step_runner._committed = step_runner._step_began = 0.0
+    step_runner._committed = step_runner._step_start = 0.0
     step_runner._show_progress()
     assert calls[0]["at_most"] is False
     # A quarter in 1000 s: 3000 s more, 4000 s for the second filling, then the day itself.
     assert calls[0]["seconds_left"] == pytest.approx(3000 + 4000 + 86400, abs=5)
-    # Rounds may end early: of them the time left is the most there can be.
+    # Rounds may end early: the time left is an upper bound.
     step_runner.plan = registry.make_plan("pts", drive_json(), {})
     step_runner.work.index = next(
         at for at, step in enumerate(step_runner.plan.steps) if step.name.startswith("fill ")
@@ -227,7 +229,7 @@ def test_the_run_tells_the_time_left_by_what_it_saw(
     assert calls[1]["at_most"] is True
 
 
-def test_a_step_that_ends_while_its_share_is_asked_does_not_end_the_record(
+def test_a_step_that_ends_while_its_share_is_read_does_not_end_the_record(
     runner: tuple[Runner, Record, Sampler], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     step_runner, _, _ = runner
@@ -236,22 +238,22 @@ def test_a_step_that_ends_while_its_share_is_asked_does_not_end_the_record(
     class Ending:
         """The runner's thread takes the share away after it was seen, before it is called."""
 
-        asked = 0
+        calls = 0
 
         @property
         def share(self) -> Callable[[], float] | None:
-            self.asked += 1
-            return None if self.asked > 1 else lambda: 0.5
+            self.calls += 1
+            return None if self.calls > 1 else lambda: 0.5
 
     work = Ending()
     for name in ("sampler", "index", "now", "bytes_done"):
         setattr(work, name, getattr(step_runner.work, name))
     step_runner.work = work  # type: ignore[assignment]
     step_runner._show_progress()
-    assert work.asked == 1
+    assert work.calls == 1
 
 
-def test_a_drive_lost_in_a_long_idle_time_is_told_at_once() -> None:
+def test_a_drive_lost_in_a_long_idle_time_is_reported_at_once() -> None:
     loss = threading.Event()
 
     def check() -> None:

@@ -1,4 +1,4 @@
-"""The medium token, the meaning of a reader's answers, and when a run asks for them."""
+"""The medium token, the meaning of a reader's answers, and when a run checks the medium."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from benchstick.errors import BadInput, DriveLost, Refused
 from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import BuildSet, Copy, CopyWithin, Empty, Fio, Idle, LaySet, Skip
 
-CHOSEN = Token(64 << 20, 17, "0" * 32)
+TOKEN = Token(64 << 20, 17, "0" * 32)
 
 
-@pytest.mark.parametrize("token", [CHOSEN, Token(5, None), Token(5, 3), Token(5, None, "a" * 32)])
+@pytest.mark.parametrize("token", [TOKEN, Token(5, None), Token(5, 3), Token(5, None, "a" * 32)])
 def test_a_token_survives_a_form(token: Token) -> None:
     assert Token.parse(token.text) == token
 
@@ -38,7 +38,7 @@ def test_what_is_no_token_is_bad_input(text: str) -> None:
 @pytest.mark.parametrize(
     ("now", "before_writing", "after_writing"),
     [
-        (CHOSEN, True, True),
+        (TOKEN, True, True),
         (Token(64 << 20, 17, "1" * 32), False, True),
         (Token(64 << 20, 17, None), False, True),
         (Token(64 << 20, 18, "0" * 32), False, False),
@@ -49,12 +49,12 @@ def test_what_is_no_token_is_bad_input(text: str) -> None:
 def test_content_counts_until_the_bench_writes(
     now: Token | None, before_writing: bool, after_writing: bool
 ) -> None:
-    assert (CHOSEN.difference(now, content=True) is None) == before_writing
-    assert (CHOSEN.difference(now, content=False) is None) == after_writing
+    assert (TOKEN.difference(now, content=True) is None) == before_writing
+    assert (TOKEN.difference(now, content=False) is None) == after_writing
 
 
 def test_a_token_without_content_compares_size_and_sequence() -> None:
-    assert Token(64 << 20, 17).difference(CHOSEN, content=True) is None
+    assert Token(64 << 20, 17).difference(TOKEN, content=True) is None
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_the_sampler_notices_another_disk_sequence(sysfs: Path) -> None:
     calls: list[bool] = []
     sampler = Sampler("sdx", interval=0.01, changed=lambda: calls.append(True), sysfs=sysfs)
     sampler.start()
-    assert not sampler.lost.wait(0.1)
+    assert not sampler.drive_lost.wait(0.1)
     (sysfs / "block/sdx/diskseq").write_text("18\n")
-    assert sampler.lost.wait(10)
+    assert sampler.drive_lost.wait(10)
     sampler.stop()
     assert calls == [True]
 
@@ -141,7 +141,7 @@ def test_the_sampler_runs_where_the_kernel_has_no_disk_sequence(sysfs: Path) -> 
     (sysfs / "block/sdx/diskseq").unlink()
     sampler = Sampler("sdx", interval=0.01, sysfs=sysfs)
     sampler.start()
-    assert not sampler.lost.wait(0.1)
+    assert not sampler.drive_lost.wait(0.1)
     sampler.stop()
     assert sampler.take()
 
@@ -161,7 +161,7 @@ def test_a_tool_ends_with_a_cancel_and_with_the_drives_loss() -> None:
 
 
 class Calls:
-    """A run of which only the order of questions and steps is of interest."""
+    """A run that records the order of medium checks and steps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[str] = []
@@ -182,7 +182,7 @@ class Calls:
 
 
 def build_step(kind: type[Any]) -> Any:
-    """A step of this kind; what is in it does not matter here."""
+    """A step of this kind, without its fields."""
     step = object.__new__(kind)
     object.__setattr__(step, "name", "step")
     return step
@@ -194,12 +194,12 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("kind", [Fio, Copy, LaySet, CopyWithin, Empty])
-def test_the_device_is_asked_before_each_step_on_the_drive(work: Any, kind: type[Any]) -> None:
+def test_the_medium_is_checked_before_each_step_on_the_drive(work: Any, kind: type[Any]) -> None:
     executors.carry_out(work, build_step(kind))
     assert work.calls == ["ask", kind.__name__]
 
 
-def test_the_device_is_asked_after_each_rest(work: Any) -> None:
+def test_the_medium_is_checked_after_each_rest(work: Any) -> None:
     executors.carry_out(work, build_step(Idle))
     assert work.calls == ["ask", "Idle", "ask"]
     work.lost_at = 6
@@ -208,7 +208,7 @@ def test_the_device_is_asked_after_each_rest(work: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [BuildSet, Skip])
-def test_a_step_elsewhere_asks_nothing(work: Any, kind: type[Any]) -> None:
+def test_the_medium_is_not_checked_before_a_step_elsewhere(work: Any, kind: type[Any]) -> None:
     executors.carry_out(work, build_step(kind))
     assert work.calls == [kind.__name__]
 
@@ -227,7 +227,7 @@ BODY = {"suite": "cdm", "drive": "S", "identity_key": "k", "diskseq": 17}
 
 
 def test_a_request_carries_the_token_and_older_ones_have_none() -> None:
-    assert RunRequest.from_json(1, {**BODY, "medium": CHOSEN.text}).medium == CHOSEN.text
+    assert RunRequest.from_json(1, {**BODY, "medium": TOKEN.text}).medium == TOKEN.text
     assert RunRequest.from_json(1, dict(BODY)).medium is None
     assert RunRequest.from_json(1, {**BODY, "medium": None}).medium is None
     for bad in (5, ["x"]):
@@ -238,7 +238,7 @@ def test_a_request_carries_the_token_and_older_ones_have_none() -> None:
 @pytest.mark.parametrize(
     ("now", "follows", "refused"),
     [
-        (CHOSEN, False, False),
+        (TOKEN, False, False),
         (Token(64 << 20, 17, "1" * 32), False, True),
         (Token(64 << 20, 17, "1" * 32), True, False),
         (Token(64 << 20, 18, "0" * 32), True, True),
@@ -259,7 +259,7 @@ def test_a_plan_is_for_the_medium_that_was_chosen(
         code="S", medium=now, identity=identity, to_json=lambda: {"facts": {}}
     )
     monkeypatch.setattr("benchstick.drives.sanitize_methods.unusable", lambda _drive: None)
-    wish = RunRequest(suite="cdm", drive="S", medium=CHOSEN.text, follows=follows)
+    wish = RunRequest(suite="cdm", drive="S", medium=TOKEN.text, follows=follows)
     with pytest.raises(Refused if refused else Planned):
         make_ready(wish, Path("/nonexistent"), drive=drive)
 

@@ -1,4 +1,4 @@
-"""Model sheets: what a file may hold, which drives one fits, claims beside figures."""
+"""Spec sheets: the contents of a file, which drives a sheet matches, spec vs. measured."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ unit = "GB/s"
 SHEET = read(TOML.encode(), "x.toml")
 
 
-def test_a_sheet_is_read_as_it_stands() -> None:
+def test_a_sheet_is_read_unchanged() -> None:
     assert Sheet(
         model="Crucial X9 Pro*", name="X9 Pro 1 TB", capacity=10**12, seq_read_mbps=1050.0,
         rand_read_iops=60000.0, raw_nand=1 << 40, warranty_years=5.0, price=89.9, currency="EUR",
@@ -56,10 +56,10 @@ def test_a_sheet_is_read_as_it_stands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
         ('model = "Crucial X9 Pro*"\n', "", "line 1: model: is missing"),
-        ('"Crucial X9 Pro*"', "7", "line 2: model: text is wanted"),
+        ('"Crucial X9 Pro*"', "7", "line 2: model: text is required"),
         ('"1TB"', '"large"', "line 4: capacity: 'large' is not a size"),
         ('"1TB"', "1000", "line 4: capacity: '1000' is less than 1 MB; write it with its unit"),
         ('"1TB"', "true", "line 4: capacity: "),
@@ -69,7 +69,7 @@ def test_a_sheet_is_read_as_it_stands() -> None:
         ("warranty_years = 5", "waranty_years = 5", "line 8: 'waranty_years': not one of claim"),
         ("warranty_years = 5", "warranty_years = 500", "line 8: warranty_years: a number from 0"),
         ('"eur"', '"euro"', "line 10: currency: three letters"),
-        ('currency = "eur"\n', "", "line 9: currency: is missing beside price"),
+        ('currency = "eur"\n', "", "line 9: currency: is required with price"),
         ("2026-01-31", '"last week"', "line 11: price_date: a date"),
         ("2026-01-31", "2026-13-31", "line 11: not TOML"),
         ('"das"', '"nix"', "line 14: suite: 'nix' is none"),
@@ -77,17 +77,17 @@ def test_a_sheet_is_read_as_it_stands() -> None:
         ("value = 0.9", "value = -1", "line 16: value: a number"),
         ("value = 0.9\n", "", "line 13: value: is missing in a claim"),
         ("value = 0.9", "claimed = 0.9", "line 16: 'claimed': not one of suite"),
-        ("[[claim]]", "[claim]", "claim: [[claim]] tables are wanted"),
+        ("[[claim]]", "[claim]", "claim: [[claim]] tables are required"),
         (TOML, "", "my.toml: empty"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(old: str, new: str, said: str) -> None:
+def test_an_error_is_reported_with_its_line(old: str, new: str, expected: str) -> None:
     text = TOML.replace(old, new)
     assert text != TOML
     with pytest.raises(BadInput) as caught:
         read(text.encode(), "my.toml")
     assert caught.value.message.startswith("my.toml: ")
-    assert said in caught.value.message
+    assert expected in caught.value.message
     assert "\n" not in caught.value.message
 
 
@@ -114,7 +114,7 @@ def figure(name: str, value: float | None, unit: str, **more: Any) -> dict[str, 
             "why": None, **more}  # fmt: skip
 
 
-def test_claims_stand_beside_the_figures_of_their_suite() -> None:
+def test_specs_are_compared_with_the_results_of_their_suite() -> None:
     figures = [
         figure("SEQ1M Q8T1 read", 999.0, "MB/s", **{"pass": 1}),
         figure("SEQ1M Q8T1 read", 945.0, "MB/s"),
@@ -159,9 +159,9 @@ def test_the_command_line_takes_lists_and_removes_them(
     path = tmp_path / "x9.toml"
     path.write_text(TOML, encoding="utf-8")
     assert cli.invoke(["model", "list"]) == 0
-    assert "no model sheets yet" in capsys.readouterr().out
+    assert "no spec sheets yet" in capsys.readouterr().out
     assert cli.invoke(["model", "import", str(path)]) == 0
-    assert "kept X9 Pro 1 TB, for drives whose model is Crucial X9 Pro*" in capsys.readouterr().out
+    assert "saved X9 Pro 1 TB, for drives whose model is Crucial X9 Pro*" in capsys.readouterr().out
     assert cli.invoke(["model", "list", "--json"]) == 0
     (model,) = json.loads(capsys.readouterr().out)["models"]
     assert model["price_date"] == "2026-01-31"

@@ -1,4 +1,4 @@
-"""A run whose store goes away in the middle: everything that it was told is in the next one."""
+"""A run whose store goes away in the middle: the next store gets all of the run's data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 from benchstick.engine.step_artifacts import StepFolder
 from benchstick.errors import StoreFailed
-from benchstick.store import database, records
-from benchstick.store.records import Figure, RunRecord, Sample
+from benchstick.store import database, run_reader
+from benchstick.store.run_results import Figure, Sample
+from benchstick.store.run_writer import RunRecord
 from tests.results import named
 from tests.unit.test_store import add_run
 
@@ -54,7 +55,7 @@ def undated(document: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("by", ["moving", "telling", "reading"])
-def test_a_run_goes_on_in_another_store(
+def test_a_run_continues_in_another_store(
     tmp_path: Path, bench_home: Path, drive_json: Make, by: str
 ) -> None:
     wanted_home, other_home = tmp_path / "wanted", tmp_path / "other"
@@ -88,11 +89,11 @@ def test_a_run_goes_on_in_another_store(
         tell_the_second_half(record)
 
         assert record.number == undisturbed.number == 2
-        document = undated(records.run_json(other, 2))
+        document = undated(run_reader.run_json(other, 2))
         (event,) = document["events"]
         assert (event["kind"], event["text"]) == ("store", "the stick was pulled out")
-        assert {**document, "events": []} == undated(records.run_json(wanted_db, 2))
-        assert records.samples_of(other, 2) == [sample(0), sample(1)]
+        assert {**document, "events": []} == undated(run_reader.run_json(wanted_db, 2))
+        assert run_reader.samples_of(other, 2) == [sample(0), sample(1)]
         (row,) = record.settings_to_restore()
         assert row["path"].endswith("nr_requests")
         assert other.execute("SELECT count(*) FROM running").fetchone()[0] == 0
@@ -112,11 +113,13 @@ def test_another_runs_number_is_left_to_it(
         record.event(0.0, "link", "told before")
         assert record.move()
         assert record.number == 2
-        texts = [event["text"] for event in records.run_json(other, 2)["events"]]
+        texts = [event["text"] for event in run_reader.run_json(other, 2)["events"]]
         assert texts == ["told before", "pulled"]
 
 
-def test_without_another_store_a_failing_one_is_told(bench_home: Path, drive_json: Make) -> None:
+def test_without_another_store_a_failing_one_is_reported(
+    bench_home: Path, drive_json: Make
+) -> None:
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json())
         record.follow(lambda: None)

@@ -1,4 +1,4 @@
-"""What `probe_node.py` says of a node's ranges that come in pieces, once not, or not at all."""
+"""The reports of `probe_node.py` on ranges that are read in parts, fail once, or fail always."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 
 def failing(times: int) -> Reads:
-    """Half of what is wanted, then EIO as often as said, then all."""
+    """Half of the requested bytes, then EIO `times` times, then all."""
     real, calls = os.preadv, [0]
 
     def preadv(fd: int, buffers: list[memoryview], offset: int) -> int:
@@ -39,15 +39,17 @@ def failing(times: int) -> Reads:
     return preadv
 
 
-@pytest.mark.parametrize(("times", "said"), [(0, "ok"), (1, "ok"), (2, "4096: Input/output error")])
+@pytest.mark.parametrize(
+    ("times", "status"), [(0, "ok"), (1, "ok"), (2, "4096: Input/output error")]
+)
 def test_only_what_fails_twice_cannot_be_read(
-    node: int, monkeypatch: pytest.MonkeyPatch, times: int, said: str
+    node: int, monkeypatch: pytest.MonkeyPatch, times: int, status: str
 ) -> None:
     monkeypatch.setattr(os, "preadv", failing(times))
-    assert probe_node.read_ranges(node, ["4096:4096"]) == (said, "none")
+    assert probe_node.read_ranges(node, ["4096:4096"]) == (status, "none")
 
 
-def test_what_ends_early_is_told_with_how_much(node: int) -> None:
+def test_a_short_read_is_reported_with_the_missing_bytes(node: int) -> None:
     assert probe_node.read_ranges(node, ["0:8192"]) == ("ok", "none")
     assert probe_node.read_ranges(node, ["0:4096", "4096:8192"]) == (
         "4096: ends 4096 bytes early", "none",

@@ -1,5 +1,5 @@
-"""The suite `pts`: its plans against its source, its end of rounds and result on figures worked out
-by hand, on both sides of 20 % and 10 %."""
+"""The suite `pts`: its plans against its source, its end of rounds, and its result from values
+worked out by hand, on both sides of 20 % and 10 %."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_iops_is_56_cells_a_minute_each_25_rounds_after_purge_and_two_fills(
     )
 
 
-def test_enterprise_takes_all_of_the_drive_and_wants_no_cache(drive_json: Make) -> None:
+def test_enterprise_uses_the_whole_drive_and_requires_the_cache_off(drive_json: Make) -> None:
     plan = plan_of(drive_json(**ENTERPRISE), preset="enterprise")
     (step, *_) = rounds(plan)
     assert (step.depth, step.threads, step.size) == (32, 4, TB // MIB * MIB)
@@ -95,7 +95,7 @@ def test_throughput_purges_and_fills_for_each_block_size(drive_json: Make) -> No
         ("SEQ128K", 128 * KIB, "read"), ("SEQ128K", 128 * KIB, "write"),
         ("SEQ1M", MIB, "read"), ("SEQ1M", MIB, "write"),
     ]  # fmt: skip
-    # Two threads would both begin at the first LBA.
+    # Two threads would both start at the first LBA.
     assert {(step.depth, step.threads) for step in rounds(plan)} == {(128, 1)}
     assert len([step for step in plan.steps if isinstance(step, Purge)]) == 2
     assert [step.name for step in fills(plan)] == [
@@ -150,7 +150,7 @@ def test_hir_waits_after_each_five_seconds_and_not_in_between(drive_json: Make) 
     assert "--thinktime=5s" in argv
     assert "--thinktime_iotime=5s" in argv
     assert not any("think" in word for word in fio.command(steps[1], "/dev/x", Path("/step")))
-    # As much is reckoned with as is written while it works.
+    # The estimate counts only the seconds in which it writes.
     assert steps[0].bytes_written == steps[1].bytes_written
 
 
@@ -208,7 +208,7 @@ def test_what_is_changed_is_not_called_pts(
     assert {"PTS-like, changed: not SNIA-conformant"} <= {
         str(item["why"]).rsplit("; ", 1)[-1] for item in result.figures
     }
-    # The operator's own choice by the standard, which only has to be told.
+    # The standard leaves these to the operator, who only has to report them.
     custom_plan = plan_of(drive_json(**CLIENT), depth="8", threads="4")
     assert custom_plan.departs == ()
     assert rounds(custom_plan)[0].test == "RND1M 100:0 Q8T4"
@@ -222,7 +222,7 @@ def test_a_discard_is_none_of_snias_purges(drive_json: Make) -> None:
         note.startswith("PTS-like, changed: not SNIA-conformant: purged by discard")
         for note in trimmed.notes
     )
-    # What the user did by hand is the user's word.
+    # A purge by hand, as the user states it, is no departure.
     purged_plan = plan_of(drive_json(**CLIENT), purged="hdparm --security-erase")
     assert purged_plan.departs == ()
 
@@ -289,7 +289,7 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
     assert json.dumps(plan_from_json(json.loads(text)).to_json()) == text
 
 
-# ---- figures worked out by hand
+# ---- values worked out by hand
 
 
 def rounds_of(plan: Plan, values: Sequence[float]) -> dict[int, float]:
@@ -408,7 +408,7 @@ def test_the_cells_are_the_means_of_the_five_rounds_of_steady_state(drive_json: 
     assert document["headline"][0]["label"] == "RND4K 100:0 Q16T2 IOPS (PTS client)"
 
 
-def test_steady_state_that_is_not_reached_is_told_with_every_figure(drive_json: Make) -> None:
+def test_every_result_states_that_steady_state_was_not_reached(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="throughput")
     values = [1000.0 / number for number in range(1, 26)]
     result = Pts().result(plan, figures(plan, rounds_of(plan, values)), drive_json())
@@ -433,7 +433,7 @@ def test_a_run_cut_short_has_no_valid_cell(drive_json: Make) -> None:
     assert (empty.figures, empty.document["tables"], empty.document["charts"]) == ([], [], [])
 
 
-def test_a_round_that_is_not_to_be_believed_breaks_the_window(drive_json: Make) -> None:
+def test_an_invalid_round_breaks_the_window(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="throughput")
     bad = ["SEQ1M 0:100 Q32T1, round 3"]
     values = rounds_of(plan, [100.0] * 7)
@@ -446,7 +446,7 @@ def test_a_round_that_is_not_to_be_believed_breaks_the_window(drive_json: Make) 
     reads = figures(plan, values, ["SEQ1M 100:0 Q32T1, round 8"])
     result = Pts().result(plan, reads, drive_json())
     by_name = {item["name"]: item for item in result.figures}
-    # Of a cell that is not tracked, the other rounds of the window stand, and say so.
+    # A cell that is not tracked uses the other rounds of the window, and states this.
     assert Pts().over(plan, rounds(plan, 9)[0], reads) == "steady state after round 5"
     assert by_name["SEQ1M 100:0 Q32T1"]["detail"]["rounds"] == [1, 5]
     inside = figures(plan, rounds_of(plan, [100.0] * 5), ["SEQ1M 100:0 Q32T1, round 5"])
@@ -456,7 +456,7 @@ def test_a_round_that_is_not_to_be_believed_breaks_the_window(drive_json: Make) 
     assert (cell["value"], cell["why"]) == (1.0, "4 of 5 passes; pass 5 invalid: bad")
 
 
-def test_half_kilobytes_on_512e_say_read_modify_write(drive_json: Make) -> None:
+def test_half_kilobytes_on_512e_have_a_note_on_read_modify_write(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT, physical_sector=4096), test="latency")
     raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
     result = Pts().result(plan, raw_figures, drive_json(physical_sector=4096))
@@ -473,12 +473,12 @@ def test_half_kilobytes_on_512e_say_read_modify_write(drive_json: Make) -> None:
 
 def test_wsat_ends_when_all_is_written(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="wsat")
-    # Its figures say 1000, 1500 and so on GB a round: 4 TB are reached in the third.
+    # 1000, 1500, 1500 GB are written in the rounds: 4 TB are reached in the third.
     two = figures(plan, rounds_of(plan, [1000.0, 1500.0]))
     assert Pts().over(plan, rounds(plan, 3)[0], two) is None
     three = figures(plan, rounds_of(plan, [1000.0, 1500.0, 1500.0]))
     why = Pts().over(plan, rounds(plan, 4)[0], three)
-    assert why == "4.00 TB written after round 3, all that is wanted"
+    assert why == "4.00 TB written after round 3, as required"
     # Six rounds alike are no steady state here.
     result = Pts().result(plan, three, drive_json())
     by_name = {item["name"]: item["value"] for item in result.figures}
@@ -495,7 +495,7 @@ def test_wsat_ends_when_all_is_written(drive_json: Make) -> None:
     assert (last["state"], last["why"]) == ("valid", "of 3 rounds only")
 
 
-def test_wsat_cut_short_does_not_tell_where_it_would_have_ended(drive_json: Make) -> None:
+def test_wsat_cut_short_does_not_report_where_it_would_have_ended(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="wsat")
     raw_figures = figures(plan, rounds_of(plan, [500.0, 100.0, 90.0, 80.0, 70.0, 60.0]))
     by_name = {item["name"]: item for item in Pts().result(plan, raw_figures, drive_json()).figures}
@@ -535,7 +535,7 @@ def test_wsat_cut_short_has_no_speed_of_its_end(drive_json: Make) -> None:
     }  # fmt: skip
 
 
-def test_hir_tells_what_a_wait_brings_back(drive_json: Make) -> None:
+def test_hir_reports_the_recovery_of_each_wait(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="hir")
     raw_figures = figures(plan, rounds_of(plan, [40.0] * 5))
     for item in raw_figures:

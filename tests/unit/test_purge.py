@@ -1,4 +1,4 @@
-"""The purge ladder: what tools answer, and which rungs a drive offers, with the reasons."""
+"""The erase methods: the output of tools, and which methods a drive offers, with the reasons."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def recorded(name: str) -> str:
     return (RECORDINGS / name).read_text(encoding="utf-8")
 
 
-# ---- what the tools say
+# ---- the output of the tools
 
 
 @pytest.mark.parametrize(
-    ("file", "wanted"),
+    ("file", "expected"),
     [
         ("ready", AtaSecurity(supported=True, enhanced=True, minutes=2, enhanced_minutes=8)),
         ("frozen", AtaSecurity(supported=True, frozen=True, enhanced=True, minutes=2,
@@ -57,8 +57,8 @@ def recorded(name: str) -> str:
         ("none", AtaSecurity()),
     ],
 )  # fmt: skip
-def test_the_security_section_of_hdparm(file: str, wanted: AtaSecurity) -> None:
-    assert parse_ata_security(recorded(f"hdparm-I-{file}.txt")) == wanted
+def test_the_security_section_of_hdparm(file: str, expected: AtaSecurity) -> None:
+    assert parse_ata_security(recorded(f"hdparm-I-{file}.txt")) == expected
 
 
 @pytest.mark.parametrize("text", ["", "\n/dev/sda:\n HDIO_DRIVE_CMD(identify) failed\n"])
@@ -97,7 +97,7 @@ def test_what_is_no_sanitize_log_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "wanted"),
+    ("file", "expected"),
     [
         ("2.3-id-ns-512", LbaFormat(0, 512, 0, 0, 0, 0)),
         ("2.3-id-ns-4k", LbaFormat(1, 4096, 0, 0, 0, 0)),
@@ -107,8 +107,8 @@ def test_what_is_no_sanitize_log_is_refused(text: str) -> None:
         ("2.15-id-ns-many", LbaFormat(17, 4096, 64, 0, 0, 0)),
     ],
 )
-def test_the_lba_format_in_use(file: str, wanted: LbaFormat) -> None:
-    assert parse_lba_format(recorded(f"nvme-{file}.json")) == wanted
+def test_the_lba_format_in_use(file: str, expected: LbaFormat) -> None:
+    assert parse_lba_format(recorded(f"nvme-{file}.json")) == expected
 
 
 def test_a_format_keeps_the_lba_format_with_its_metadata_and_protection() -> None:
@@ -174,7 +174,7 @@ def test_an_nvme_drive_that_can_do_all(drive_json: Make) -> None:
     assert sanitize_methods.choose(nvme(drive_json), "auto", SPEED).rung.name == "sanitize-block"
 
 
-def test_an_nvme_drive_without_sanitize_is_formatted_and_told_why(drive_json: Make) -> None:
+def test_an_nvme_drive_without_sanitize_is_formatted_with_the_reason(drive_json: Make) -> None:
     drive = nvme(drive_json, sanitize=[], format=["user data erase"])
     assert sanitize_methods.choose(drive, "auto", SPEED).rung.name == "format"
     why = reasons(drive)
@@ -185,7 +185,7 @@ def test_an_nvme_drive_without_sanitize_is_formatted_and_told_why(drive_json: Ma
     assert no.value.field == "rung"
 
 
-def test_other_namespaces_are_not_erased_along(drive_json: Make) -> None:
+def test_other_namespaces_are_not_erased_as_well(drive_json: Make) -> None:
     drive = nvme(drive_json, namespaces=3)
     assert "all 3 namespaces" in str(reasons(drive)["sanitize-block"])
     assert reasons(drive)["format"] is None
@@ -206,7 +206,7 @@ def test_a_sata_drive(drive_json: Make) -> None:
     )
 
 
-def test_frozen_is_told_with_what_to_do(drive_json: Make) -> None:
+def test_a_frozen_drive_is_refused_with_what_to_do(drive_json: Make) -> None:
     drive = sata(drive_json, security="disabled, frozen")
     assert offered(drive) == ["discard", "overwrite"]
     with pytest.raises(BadInput, match=r"suspend the machine.*pull the drive's power plug"):
@@ -228,7 +228,7 @@ def test_why_no_security_erase(drive_json: Make, facts: dict[str, Any], part: st
     assert part in str(reasons(sata(drive_json, **facts))["security-erase"])
 
 
-def test_behind_a_bridge_even_a_drive_that_says_it_can_is_refused(drive_json: Make) -> None:
+def test_a_capable_drive_behind_a_bridge_is_refused_too(drive_json: Make) -> None:
     drive = sata(drive_json, transport="usb-uas")
     assert offered(drive) == ["discard", "overwrite"]
     with pytest.raises(BadInput, match="USB bridge"):
@@ -243,20 +243,20 @@ def test_discard_only_where_the_kernel_sends_it(drive_json: Make) -> None:
     assert "the kernel does not send it" in str(reasons(forgotten)["discard"])
 
 
-def test_an_overwrite_is_reckoned_twice_and_is_not_fresh(drive_json: Make) -> None:
+def test_an_overwrite_is_estimated_twice_and_is_not_fresh(drive_json: Make) -> None:
     offer = sanitize_methods.choose(drive_json(capacity=10**12), "overwrite", SPEED)
     assert (offer.bytes_written, offer.bytes_read, offer.seconds) == (10**12, 10**12, 4000)
     assert not offer.rung.fresh
     assert all(rung.fresh for rung in sanitize_methods.LADDER if rung.name != "overwrite")
 
 
-def test_rungs_that_do_not_exist(drive_json: Make) -> None:
-    with pytest.raises(BadInput, match="there are sanitize-block") as no:
+def test_erase_methods_that_do_not_exist(drive_json: Make) -> None:
+    with pytest.raises(BadInput, match="available: sanitize-block") as no:
         sanitize_methods.choose(drive_json(), "gutmann", SPEED)
     assert no.value.field == "rung"
 
 
-def test_a_drive_that_can_only_be_purged_is_told(drive_json: Make) -> None:
+def test_a_drive_that_can_only_be_purged_is_reported(drive_json: Make) -> None:
     assert sanitize_methods.unusable(nvme(drive_json)) is None
     assert "rung=resume" in str(
         sanitize_methods.unusable(nvme(drive_json, sanitize_state="in progress"))
@@ -271,7 +271,7 @@ def test_a_drive_that_can_only_be_purged_is_told(drive_json: Make) -> None:
 def test_a_failed_sanitize_that_was_left_does_not_keep_the_drive_from_tests(
     tmp_path: Path, reads: bool
 ) -> None:
-    """Its log goes on to tell of the last sanitize that it failed."""
+    """Its log still reports that the last sanitize failed."""
 
     def answer(argv: Sequence[str]) -> Finished:
         text = ""

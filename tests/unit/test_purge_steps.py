@@ -1,5 +1,5 @@
-"""How each rung is carried out and recorded, on drives simulated here by the rules of ACS-4 and
-the NVM Express specification: no real drive was at hand that has these features."""
+"""How each erase method is run and recorded. The drives are simulated by the rules of ACS-4 and the
+NVM Express specification: no real drive with these features was available."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from benchstick.engine.steps import sanitize
 from benchstick.engine.steps.sanitize import do_purge
 from benchstick.errors import BadInput, BenchError, Cancelled, DriveLost, Inconclusive
 from benchstick.plan.steps import Plan, Purge
-from benchstick.store import database, locks, records
+from benchstick.store import database, locks, run_writer
 from tests.unit.test_purge import recorded
 
 UUID = "12345678-1234-1234-1234-{:012d}"
@@ -35,7 +35,7 @@ CAPACITY = 1 << 30
 
 
 class PowerCut(BaseException):
-    """The bench dies here: nothing of it gets another word in."""
+    """The bench is killed here and writes nothing more."""
 
 
 class AtaDrive:
@@ -76,7 +76,7 @@ class AtaDrive:
 
     def takes(self, act: str, password: str) -> bool:
         if act == "set-pass":
-            # What a bench that died right here would find at its next start.
+            # The record that a bench killed here would read at its next start.
             with contextlib.closing(database.open_reader(self.home)) as db:
                 self.in_store = [row["password"] for row in db.execute("SELECT * FROM purges")]
             self.password = password
@@ -100,7 +100,7 @@ class NvmeDrive:
     def __init__(self) -> None:
         self.log = "nvme-2.3-sanitize-log-never.json"
         self.after: list[str] = []
-        self.sent: list[list[str]] = []
+        self.commands: list[list[str]] = []
         self.namespaces = [1]
         self.format_gives = "2.3-id-ns-4k"
         self.lba = "2.3-id-ns-4k"
@@ -123,7 +123,7 @@ class NvmeDrive:
         if act == "id-ns":
             return reply(argv, recorded(f"nvme-{self.lba}.json"))
         if act in ("sanitize", "format"):
-            self.sent.append(list(argv))
+            self.commands.append(list(argv))
         if act == "sanitize":
             self.log = "nvme-2.3-sanitize-log-progress.json"
             self.after = [*self.after, "nvme-2.3-sanitize-log-progress.json",
@@ -138,12 +138,12 @@ def reply(argv: Sequence[str], out: str = "", code: int = 0, err: str = "") -> F
     return Finished(tuple(argv), code, out.encode(), err.encode(), 0.0)
 
 
-class Held:
-    """The guard's hold, which is tested elsewhere; counts how often it was asked."""
+class FakeHold:
+    """A stand-in for the guard's hold, which is tested elsewhere. It counts the checks."""
 
     def __init__(self) -> None:
         self.checked = 0
-        self.gone = False
+        self.is_gone = False
         self.is_exclusive = False
         self.medium_changed: str | None = None
 
@@ -152,11 +152,11 @@ class Held:
 
     def check_same(self, **_: Any) -> None:
         self.checked += 1
-        if self.gone:
+        if self.is_gone:
             raise DriveLost("gone")
 
     def alive(self) -> bool:
-        return not self.gone
+        return not self.is_gone
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -167,7 +167,7 @@ class Held:
 
 @pytest.fixture(autouse=True)
 def no_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is killed or loses power does not note how it ended."""
+    """A run that is killed or loses power does not record its end."""
     plain = sanitize._ended_badly
 
     def ended_badly(work: Work, step: int, why: str) -> None:
@@ -201,18 +201,18 @@ def start(db: Any, number: int, transport: str = "sata") -> Work:
     """A run that is about to purge, with its marks on the drive."""
     drive = a_drive(transport)
     plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
-    record = records.RunRecord.create(
+    record = run_writer.RunRecord.create(
         db, uuid=UUID.format(number), suite="erase", practice=False, drive=drive.to_json(),
         plan=plan, pid=1, device="nosuch",
     )  # fmt: skip
     still = Counters(0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     sampler = SimpleNamespace(
-        lost=threading.Event(), start_time=0.0, counters=lambda: still, pending=list
+        drive_lost=threading.Event(), start_time=0.0, counters=lambda: still, pending=list
     )
     work = Work(
         uuid=UUID.format(number), home=Path("/nonexistent"), drive=drive,
         plan=Plan(suite="erase", params={}, target="block", fs="keep", drive_code="S1", steps=()),
-        hold=cast(Hold, Held()), record=record, sampler=cast(Sampler, sampler),
+        hold=cast(Hold, FakeHold()), record=record, sampler=cast(Sampler, sampler),
         cancel=threading.Event(), cleanup=contextlib.ExitStack(), cgroup=None, sets={},
         target="block",
     )  # fmt: skip
@@ -221,7 +221,7 @@ def start(db: Any, number: int, transport: str = "sata") -> Work:
 
 
 def step(rung: str, resumes: int | None = None) -> Purge:
-    return Purge(name="purge", rung=rung, asked=rung, resumes=resumes, destroys=True)
+    return Purge(name="purge", rung=rung, user_rung=rung, resumes=resumes, destroys=True)
 
 
 def rows(db: Any) -> list[tuple[str, str, str | None]]:
@@ -258,7 +258,7 @@ def test_the_password_is_in_the_store_before_it_is_on_the_drive(
     assert [figure.name for figure in outcome.figures] == ["purge time"]
     assert outcome.detail["told"] == "hdparm -I after it: not enabled, not frozen"
     assert "the drive's ATA password is benchstick until" in events(db)
-    assert cast(Held, work.hold).checked >= 1
+    assert cast(FakeHold, work.hold).checked >= 1
 
 
 def test_frozen_is_refused_before_anything_is_set(db: Any, ata: AtaDrive) -> None:
@@ -279,7 +279,7 @@ def test_a_password_that_is_not_ours_is_left_alone(db: Any, ata: AtaDrive) -> No
 
 @pytest.mark.parametrize("dies_at", ["set-pass", "erase"])
 @pytest.mark.parametrize("cycled", [False, True])
-def test_an_erase_cut_off_is_told_and_gone_on_with(
+def test_an_interrupted_erase_is_reported_and_resumed(
     db: Any, ata: AtaDrive, dies_at: str, cycled: bool
 ) -> None:
     ata.dies_at = dies_at
@@ -289,9 +289,9 @@ def test_an_erase_cut_off_is_told_and_gone_on_with(
         ata.power_cycle()
     (purge,) = interrupted_sanitize.unfinished(db)
     assert purge.password == "benchstick"
-    assert "locked with the ATA password benchstick" in purge.told()
-    assert "--param rung=resume" in purge.told()
-    assert "purges --undo S1" in purge.told()
+    assert "locked with the ATA password benchstick" in purge.describe()
+    assert "--param rung=resume" in purge.describe()
+    assert "purges --undo S1" in purge.describe()
     ata.dies_at = ""
     work = start(db, 2)
     work.marks = None
@@ -304,7 +304,7 @@ def test_an_erase_cut_off_is_told_and_gone_on_with(
 
 
 @pytest.mark.parametrize("cycled", [False, True])
-def test_a_cut_off_erase_is_taken_back_password_and_all(
+def test_an_interrupted_erase_is_undone_with_its_password(
     db: Any, ata: AtaDrive, cycled: bool
 ) -> None:
     ata.dies_at = "erase"
@@ -316,11 +316,11 @@ def test_a_cut_off_erase_is_taken_back_password_and_all(
     (purge,) = interrupted_sanitize.unfinished(db)
     drive_hold = cast(Hold, SimpleNamespace(drive=a_drive("sata"), check_same=lambda **_: None))
     text = interrupted_sanitize._take_back(purge, drive_hold)
-    assert text.startswith("the ATA password is off: the drive is not enabled, not frozen")
+    assert text.startswith("the ATA password is removed: the drive is not enabled, not frozen")
     assert (ata.password, ata.locked, ata.erased) == (None, False, 0)
 
 
-def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_and_says_why(
+def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_with_the_reason(
     db: Any, ata: AtaDrive
 ) -> None:
     ata.password, ata.locked, ata.frozen = "benchstick", True, True
@@ -329,9 +329,9 @@ def test_a_locked_drive_that_the_firmware_froze_keeps_its_password_and_says_why(
     assert ata.password == "benchstick"
 
 
-def test_a_wrong_password_is_told_and_changes_nothing(db: Any, ata: AtaDrive) -> None:
+def test_a_wrong_password_is_reported_and_changes_nothing(db: Any, ata: AtaDrive) -> None:
     ata.password, ata.locked = "somebody", True
-    with pytest.raises(Inconclusive, match="did not take the password"):
+    with pytest.raises(Inconclusive, match="did not remove the password"):
         interrupted_sanitize.Ask("/dev/nosuch").take_password_off("benchstick")
     assert (ata.password, ata.locked) == ("somebody", True)
     # It counts against the drive's five tries.
@@ -346,7 +346,7 @@ def test_an_erase_that_the_drive_aborts_leaves_no_password(db: Any, ata: AtaDriv
     assert rows(db) == [("interrupted", "erasing", None)]
 
 
-def test_a_cancel_waits_for_the_drive_and_says_so(db: Any, ata: AtaDrive) -> None:
+def test_a_cancel_waits_for_the_drive_and_reports_it(db: Any, ata: AtaDrive) -> None:
     work = start(db, 1)
     plain = ata.takes
 
@@ -357,11 +357,11 @@ def test_a_cancel_waits_for_the_drive_and_says_so(db: Any, ata: AtaDrive) -> Non
         return plain(act, password)
 
     ata.takes = slow  # type: ignore[method-assign]
-    with pytest.raises(Cancelled, match="came to its end"):
+    with pytest.raises(Cancelled, match="completed first"):
         do_purge(work, step("security-erase"))
     assert (ata.erased, ata.password) == (1, None)
     assert "cannot be stopped" in events(db)
-    # It was asked for the drive's state all the same: nothing is left to be told.
+    # The drive's state was read all the same: the purge is not listed as interrupted.
     assert rows(db) == [("done", "erasing", "benchstick")]
     assert interrupted_sanitize.unfinished(db) == []
     assert work.partial is not None
@@ -414,15 +414,15 @@ def test_an_aborted_erase_leaves_no_password_when_it_was_cancelled_too(
     assert rows(db) == [("interrupted", "erasing", None)]
 
 
-def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_told(
+def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_reported(
     db: Any, ata: AtaDrive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = start(db, 1)
 
     def unplugged(argv: Sequence[str], **more: Any) -> Finished:
         if "--security-erase" in argv:
-            cast(Held, work.hold).gone = True
-        if cast(Held, work.hold).gone:
+            cast(FakeHold, work.hold).is_gone = True
+        if cast(FakeHold, work.hold).is_gone:
             return reply(argv, code=19, err="/dev/nosuch: No such device")
         return ata(argv, **more)
 
@@ -430,19 +430,19 @@ def test_a_drive_unplugged_in_the_erase_is_lost_and_its_password_told(
     with pytest.raises(DriveLost, match="went away"):
         do_purge(work, step("security-erase"))
     assert rows(db) == [("interrupted", "erasing", "benchstick")]
-    assert "--unlock S1; or take the password off" in events(db)
+    assert "--unlock S1; or remove the password" in events(db)
 
 
 def test_a_drive_that_was_replaced_gets_no_command(db: Any, ata: AtaDrive) -> None:
     work = start(db, 1)
-    drive_hold = cast(Held, work.hold)
-    drive_hold.check_before_write = lambda **_: setattr(drive_hold, "gone", True)  # type: ignore[method-assign]
+    drive_hold = cast(FakeHold, work.hold)
+    drive_hold.check_before_write = lambda **_: setattr(drive_hold, "is_gone", True)  # type: ignore[method-assign]
     with pytest.raises(DriveLost):
         do_purge(work, step("security-erase"))
     assert (ata.password, ata.in_store) == (None, [])
 
 
-def test_an_erase_is_not_gone_on_with_behind_a_bridge(db: Any, ata: AtaDrive) -> None:
+def test_an_erase_does_not_resume_behind_a_bridge(db: Any, ata: AtaDrive) -> None:
     """The drive's key is the same there: serial, model and capacity are those inside."""
     ata.dies_at = "erase"
     with pytest.raises(PowerCut):
@@ -456,7 +456,7 @@ def test_an_erase_is_not_gone_on_with_behind_a_bridge(db: Any, ata: AtaDrive) ->
     assert (purge.run, purge.password) == (2, "benchstick")
 
 
-def test_going_on_with_a_purge_keeps_the_password_of_another(db: Any, nvme: NvmeDrive) -> None:
+def test_a_resumed_purge_keeps_the_password_of_another(db: Any, nvme: NvmeDrive) -> None:
     key = a_drive("nvme").identity.key()
     for number, rung, password in ((1, "security-erase", "benchstick"), (2, "format", None)):
         record = start(db, number).record
@@ -489,13 +489,13 @@ def nvme(quick: None, monkeypatch: pytest.MonkeyPatch) -> NvmeDrive:
 def test_a_sanitize_is_followed_to_its_end(db: Any, nvme: NvmeDrive) -> None:
     work = start(db, 1, "nvme")
     outcome = do_purge(work, step("sanitize-block"))
-    assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "2", "--ause"]]
+    assert nvme.commands == [["nvme", "sanitize", "/dev/nosuch", "-a", "2", "--ause"]]
     assert nvme.polls == 4
     assert outcome.detail["told"] == "sanitize-log: completed, action 2"
     assert rows(db) == [("done", "erasing", None)]
 
 
-def test_a_sanitize_goes_on_by_itself_after_a_kill_and_is_not_sent_again(
+def test_a_sanitize_continues_in_the_drive_after_a_kill_and_is_not_sent_again(
     db: Any, nvme: NvmeDrive
 ) -> None:
     def dies(number: int) -> None:
@@ -506,21 +506,21 @@ def test_a_sanitize_goes_on_by_itself_after_a_kill_and_is_not_sent_again(
     with pytest.raises(PowerCut):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
     (purge,) = interrupted_sanitize.unfinished(db)
-    assert "goes on with the sanitize by itself" in purge.told()
+    assert "continues the sanitize on its own" in purge.describe()
     nvme.when_polled = lambda number: None
     do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
-    assert len(nvme.sent) == 1
+    assert len(nvme.commands) == 1
     assert interrupted_sanitize.unfinished(db) == []
 
 
-def test_a_sanitize_that_ended_meanwhile_is_not_sent_again(db: Any, nvme: NvmeDrive) -> None:
+def test_a_sanitize_that_ended_between_the_runs_is_not_sent_again(db: Any, nvme: NvmeDrive) -> None:
     nvme.when_polled = power_cut_at(2)
     with pytest.raises(PowerCut):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
     nvme.when_polled = lambda number: None
     nvme.log, nvme.after = "nvme-2.3-sanitize-log-done.json", []
     outcome = do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
-    assert len(nvme.sent) == 1
+    assert len(nvme.commands) == 1
     assert outcome.detail["told"].endswith("; the command was sent in run 1")
     assert outcome.detail["resumes"] == 1
 
@@ -528,7 +528,7 @@ def test_a_sanitize_that_ended_meanwhile_is_not_sent_again(db: Any, nvme: NvmeDr
 def test_an_older_sanitize_is_not_taken_for_one_that_was_never_sent(
     db: Any, nvme: NvmeDrive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed between the store and the command; the drive's log tells of last year's."""
+    """Killed between the store and the command: the drive's log reports an older sanitize."""
     nvme.log = "nvme-2.3-sanitize-log-done.json"
 
     def dies(argv: Sequence[str], **more: Any) -> Finished:
@@ -541,30 +541,30 @@ def test_an_older_sanitize_is_not_taken_for_one_that_was_never_sent(
         with pytest.raises(PowerCut):
             do_purge(start(db, 1, "nvme"), step("sanitize-block"))
     assert rows(db) == [("running", "erasing", None)]
-    assert nvme.sent == []
+    assert nvme.commands == []
     do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
-    assert len(nvme.sent) == 1
+    assert len(nvme.commands) == 1
 
 
 @pytest.mark.parametrize("rung", ["sanitize-block", "format", "security-erase", "discard"])
-def test_what_was_only_begun_is_told_so(db: Any, rung: str) -> None:
+def test_a_purge_that_only_started_is_reported_as_such(db: Any, rung: str) -> None:
     work = start(db, 1)
     work.record.purge_begins(0, "key", rung, marks=work.uuid, samples=64, size=4096)
     (purge,) = interrupted_sanitize.unfinished(db)
-    assert "nothing was erased yet" in purge.told()
+    assert "nothing was erased yet" in purge.describe()
 
 
 @pytest.mark.parametrize("rung", ["sanitize-block", "sanitize-crypto"])
-def test_a_namespace_that_was_added_meanwhile_is_not_erased_along(
+def test_a_namespace_added_after_the_plan_is_not_erased_as_well(
     db: Any, nvme: NvmeDrive, rung: str
 ) -> None:
     nvme.namespaces = [1, 2]
     with pytest.raises(BadInput, match="all 2 namespaces"):
         do_purge(start(db, 1, "nvme"), step(rung))
-    assert nvme.sent == []
+    assert nvme.commands == []
     assert rows(db) == [("closed", "begun", None)]
     do_purge(start(db, 2, "nvme"), step("format"))
-    assert len(nvme.sent) == 1
+    assert len(nvme.commands) == 1
 
 
 def test_a_cancelled_format_waits_and_its_end_is_known(db: Any, nvme: NvmeDrive) -> None:
@@ -577,19 +577,19 @@ def test_a_cancelled_format_waits_and_its_end_is_known(db: Any, nvme: NvmeDrive)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocesses, "run", cancelled)
-        with pytest.raises(Cancelled, match="came to its end"):
+        with pytest.raises(Cancelled, match="completed first"):
             do_purge(work, step("format"))
     assert rows(db) == [("done", "erasing", None)]
 
 
-def test_a_sanitize_that_failed_meanwhile_is_sent_again(db: Any, nvme: NvmeDrive) -> None:
+def test_a_sanitize_that_failed_between_the_runs_is_sent_again(db: Any, nvme: NvmeDrive) -> None:
     with pytest.raises(PowerCut):
         nvme.when_polled = power_cut_at(2)
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
     nvme.when_polled = lambda number: None
     nvme.log, nvme.after = "nvme-2.3-sanitize-log-failed.json", []
     do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
-    assert len(nvme.sent) == 2
+    assert len(nvme.commands) == 2
 
 
 def power_cut_at(poll: int) -> Callable[[int], None]:
@@ -600,11 +600,11 @@ def power_cut_at(poll: int) -> Callable[[int], None]:
     return dies
 
 
-def test_somebody_elses_sanitize_is_not_taken_for_ours(db: Any, nvme: NvmeDrive) -> None:
+def test_a_sanitize_of_another_program_is_not_taken_for_ours(db: Any, nvme: NvmeDrive) -> None:
     nvme.log = "nvme-2.3-sanitize-log-progress.json"
     with pytest.raises(BadInput, match="sanitized already"):
         do_purge(start(db, 1, "nvme"), step("sanitize-block"))
-    assert nvme.sent == []
+    assert nvme.commands == []
 
 
 def test_a_failed_sanitize_is_no_purge(db: Any, nvme: NvmeDrive) -> None:
@@ -621,13 +621,13 @@ def test_a_failed_sanitize_is_no_purge(db: Any, nvme: NvmeDrive) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocesses, "run", failing)
-        with pytest.raises(Inconclusive, match="the drive says failed"):
+        with pytest.raises(Inconclusive, match="the drive reports failed"):
             do_purge(work, step("sanitize-block"))
     assert rows(db) == [("interrupted", "erasing", None)]
     assert work.state is None
 
 
-def test_a_cancelled_sanitize_says_that_the_drive_goes_on(db: Any, nvme: NvmeDrive) -> None:
+def test_a_cancelled_sanitize_reports_that_the_drive_continues(db: Any, nvme: NvmeDrive) -> None:
     work = start(db, 1, "nvme")
 
     def cancels(number: int) -> None:
@@ -638,7 +638,7 @@ def test_a_cancelled_sanitize_says_that_the_drive_goes_on(db: Any, nvme: NvmeDri
     with pytest.raises(Cancelled):
         do_purge(work, step("sanitize-block"))
     assert rows(db)[0][0] == "interrupted"
-    assert "goes on with the sanitize by itself" in events(db)
+    assert "continues the sanitize on its own" in events(db)
 
 
 def test_the_progress_of_a_sanitize_is_the_drives_own() -> None:
@@ -649,13 +649,13 @@ def test_the_progress_of_a_sanitize_is_the_drives_own() -> None:
 
 def test_a_format_keeps_its_lba_format(db: Any, nvme: NvmeDrive) -> None:
     outcome = do_purge(start(db, 1, "nvme"), step("format"))
-    (argv,) = nvme.sent
+    (argv,) = nvme.commands
     assert argv[argv.index("--lbaf") + 1] == "1"
     assert argv[argv.index("--ses") + 1] == "1"
     assert "LBA format kept (1: 4096 B + 0 B metadata)" in outcome.detail["told"]
 
 
-def test_a_format_that_changed_the_lba_format_is_told_and_no_purge(
+def test_a_format_that_changed_the_lba_format_is_reported_and_is_no_purge(
     db: Any, nvme: NvmeDrive
 ) -> None:
     nvme.format_gives = "2.3-id-ns-512"
@@ -678,32 +678,34 @@ def test_a_failed_sanitize_is_left_without_a_record_of_it(
     well, failed = a_drive("nvme"), a_drive("nvme", sanitize_state="failed")
     with pytest.raises(BadInput, match="no purge of this drive was interrupted"):
         interrupted_sanitize.undo(db, bench_home, well, unlock=None)
-    assert nvme.sent == []
-    assert "was left" in interrupted_sanitize.undo(db, bench_home, failed, unlock=None)
-    assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]]
+    assert nvme.commands == []
+    assert "left the failed sanitize" in interrupted_sanitize.undo(
+        db, bench_home, failed, unlock=None
+    )
+    assert nvme.commands == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]]
 
 
 @pytest.mark.parametrize(
-    ("log", "part", "sent"),
+    ("log", "part", "count"),
     [
-        ("2.3-sanitize-log-failed", "the failed sanitize was left", 1),
-        ("2.3-sanitize-log-done", "the drive says of its sanitize: completed", 0),
+        ("2.3-sanitize-log-failed", "the drive left the failed sanitize", 1),
+        ("2.3-sanitize-log-done", "the drive reports for its sanitize: completed", 0),
     ],
 )
 def test_a_failed_sanitize_is_left_again(
-    db: Any, nvme: NvmeDrive, log: str, part: str, sent: int
+    db: Any, nvme: NvmeDrive, log: str, part: str, count: int
 ) -> None:
     purge, drive_hold = cut_off_sanitize(db, nvme)
-    nvme.sent.clear()
+    nvme.commands.clear()
     nvme.log, nvme.after = f"nvme-{log}.json", []
     assert part in interrupted_sanitize._take_back(purge, drive_hold)
-    assert nvme.sent == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]][:sent]
+    assert nvme.commands == [["nvme", "sanitize", "/dev/nosuch", "-a", "1"]][:count]
 
 
-def test_a_sanitize_that_goes_on_cannot_be_taken_back(db: Any, nvme: NvmeDrive) -> None:
+def test_a_running_sanitize_cannot_be_undone(db: Any, nvme: NvmeDrive) -> None:
     purge, drive_hold = cut_off_sanitize(db, nvme)
     nvme.log, nvme.after = "nvme-2.3-sanitize-log-progress.json", []
-    with pytest.raises(BadInput, match="25 % of its sanitize, which nothing can stop"):
+    with pytest.raises(BadInput, match="25 % of its sanitize, which cannot be stopped"):
         interrupted_sanitize._take_back(purge, drive_hold)
 
 
@@ -719,15 +721,15 @@ def cut_off_sanitize(db: Any, nvme: NvmeDrive) -> tuple[interrupted_sanitize.Unf
 # ---- the record
 
 
-def test_none_is_said_and_sends_nothing(db: Any, nvme: NvmeDrive) -> None:
+def test_none_is_recorded_and_sends_nothing(db: Any, nvme: NvmeDrive) -> None:
     work = start(db, 1)
     do_purge(work, step("none"))
     assert work.state == "as found, not purged"
-    assert nvme.sent == []
+    assert nvme.commands == []
     assert rows(db) == []
 
 
-def test_a_run_that_lives_is_not_unfinished(db: Any, ata: AtaDrive) -> None:
+def test_the_purge_of_a_running_run_is_not_unfinished(db: Any, ata: AtaDrive) -> None:
     lock = locks.RunLock(UUID.format(1))
     try:
         work = start(db, 1)
@@ -771,7 +773,7 @@ def test_what_is_unfinished_is_a_fact_of_the_drive(
     work = start(db, 1, "nvme")
     work.record.purge_begins(
         0, drive.identity.key(), "overwrite", marks=work.uuid, samples=64, size=4096,
-        phase="erasing", written=1 << 28,
+        phase="erasing", bytes_written=1 << 28,
     )  # fmt: skip
     (noted,) = interrupted_sanitize.noted(bench_home, [drive])
     fact = noted.to_json()["unfinished_purge"]
@@ -787,7 +789,7 @@ def test_what_is_unfinished_is_a_fact_of_the_drive(
 
 
 @pytest.mark.parametrize("end", [4096, 1 << 30, 500_107_862_016, 1_000_204_886_016, 20 * 10**12])
-def test_the_pieces_of_a_discard_begin_where_any_drives_blocks_do(end: int) -> None:
+def test_the_pieces_of_a_discard_start_on_block_boundaries_of_any_drive(end: int) -> None:
     pieces = list(sanitize._chunks(0, end))
     assert all(offset % (256 << 20) == 0 for offset, _ in pieces)
     assert [0, *(offset + length for offset, length in pieces)] == [
@@ -799,8 +801,8 @@ def test_the_pieces_of_a_discard_begin_where_any_drives_blocks_do(end: int) -> N
 
 
 class Moving:
-    """A drive whose counters move by what the tools are told to do; keeps the share that is told
-    to be done at the end of each tool."""
+    """A drive whose counters move by what each tool is to write and read. `shares` has the share
+    done at the end of each tool."""
 
     def __init__(self, work: Work, offset: int = 0) -> None:
         self.work = work
@@ -826,37 +828,37 @@ class Moving:
         return reply(argv)
 
 
-def test_a_discard_tells_how_far_it_is(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_discard_reports_its_progress(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     work = start(db, 1)
     drive = Moving(work)
     monkeypatch.setattr(subprocesses, "run", drive)
     sanitize._by_blkdiscard(work, find("discard"), None)
-    # Four pieces; while one is under way only those before it are done.
+    # Four pieces: during each only those before it are done.
     assert drive.shares == [0.0, 0.25, 0.5, 0.75]
     assert drive.share() == 1.0
 
 
-@pytest.mark.parametrize("written", [0, CAPACITY // 2])
-def test_an_overwrite_tells_how_far_it_is_of_writing_and_reading(
-    db: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: int
+@pytest.mark.parametrize("offset", [0, CAPACITY // 2])
+def test_an_overwrite_reports_the_progress_of_writing_and_reading(
+    db: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, offset: int
 ) -> None:
     work = start(db, 1)
 
     def ignored(*_: object) -> None:
-        """No artefacts are wanted here."""
+        """No artefacts are needed here."""
 
     artefact = SimpleNamespace(path=tmp_path, command=ignored, output=ignored)
     work.artefacts = cast(Any, artefact)
     drive = Moving(work)
     monkeypatch.setattr(subprocesses, "run", drive)
     purge = None
-    if written:
+    if offset:
         work.record.purge_begins(
             0, "key", "overwrite", marks=work.uuid, samples=64, size=4096, phase="erasing",
-            written=written,
+            bytes_written=offset,
         )  # fmt: skip
         (purge,) = interrupted_sanitize.unfinished(db)
     sanitize._by_fio(work, find("overwrite"), purge)
     # Pieces of a quarter: those left to write, then all to read back.
-    pieces = (CAPACITY - written) // (CAPACITY // 4) + 4
+    pieces = (CAPACITY - offset) // (CAPACITY // 4) + 4
     assert drive.shares == pytest.approx([(at + 1) / pieces for at in range(pieces)])

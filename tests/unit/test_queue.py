@@ -1,4 +1,4 @@
-"""Queues without a drive: what may follow what, when the agent goes on, what it tells."""
+"""Queues without a drive: which run may follow which, when the agent continues, its reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from benchstick import paths
 from benchstick.agent import run_queues as agents
 from benchstick.cli import queue as commands
-from benchstick.cli.queue import Given, read_suites
+from benchstick.cli.queue import Options, read_suites
 from benchstick.drives.medium import Token
 from benchstick.engine.run_request import Ready
 from benchstick.engine.runner import Outcome
@@ -23,7 +23,7 @@ from benchstick.errors import PRECEDENCE, BadInput, Refused
 from benchstick.plan import run_queue
 from benchstick.plan.request import RunRequest
 from benchstick.plan.steps import Plan
-from benchstick.store import database, locks, queues, records
+from benchstick.store import agent_requests, database, locks, queues, run_writer
 from benchstick.suites import presets, registry
 from tests.web import sample
 
@@ -95,16 +95,16 @@ def test_every_preset_of_every_suite_makes_a_plan_of_its_own(suite: str, drive_j
 
 def test_several_suites_each_take_the_options_that_they_know() -> None:
     job = RunRequest(suite="das:quick, cdm,sustained", drive="D", erase="D")
-    options = Given(params={"passes": "2", "cdm.size": "64MiB"}, fs="exfat", scale=0.1)
+    options = Options(params={"passes": "2", "cdm.size": "64MiB"}, fs="exfat", scale=0.1)
     das, cdm, sustained = read_suites(job, options)
     assert (das.suite, das.params, das.fs, das.scale) == ("das", {"passes": "2"}, "exfat", 0.1)
     assert (cdm.params, cdm.scale) == ({"passes": "2", "size": "64MiB"}, None)
     assert (sustained.params, sustained.fs) == ({}, None)
     assert {item.erase for item in (das, cdm, sustained)} == {"D"}
     for suite, wrong in (
-        ("das,cdm", Given(params={"nosuch": "1"})), ("cdm,atto", Given(scale=0.5)),
-        ("sustained,pts", Given(fs="exfat")), ("das,", Given()), ("das:nosuch", Given()),
-        ("das,cdm", Given(params={"pts.depth": "1"})),
+        ("das,cdm", Options(params={"nosuch": "1"})), ("cdm,atto", Options(scale=0.5)),
+        ("sustained,pts", Options(fs="exfat")), ("das,", Options()), ("das:nosuch", Options()),
+        ("das,cdm", Options(params={"pts.depth": "1"})),
     ):  # fmt: skip
         with pytest.raises(BadInput):
             read_suites(RunRequest(suite=suite, drive="D"), wrong)
@@ -115,7 +115,7 @@ def test_several_suites_each_take_the_options_that_they_know() -> None:
     [
         ((0, 5, 0), 5, 3, None),
         ((0, 4, 0), 4, 2, "why of 4"),
-        ((0, Refused("another drive"), 0), 3, 1, "cdm was not begun: another drive"),
+        ((0, Refused("another drive"), 0), 3, 1, "cdm was not started: another drive"),
     ],
 )
 def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
@@ -157,7 +157,7 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
     }
 
 
-# ---- the agent's part, with workers that are only told
+# ---- the agent's part, with workers that do nothing
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def db(bench_home: Path) -> Iterator[sqlite3.Connection]:
 
 
 class Workers:
-    """Stands for the agent: notes which workers it was to start, and tells how they end."""
+    """A stand-in for the agent: lists the workers that it would start, and reports their ends."""
 
     def __init__(self, db: sqlite3.Connection, drive: dict[str, Any]) -> None:
         self.db = db
@@ -185,24 +185,24 @@ class Workers:
             "drive": "D", "identity_key": "key", "diskseq": 1, "erase": "D",
             "runs": [{"suite": suite} for suite in suites],
         }  # fmt: skip
-        number = records.add_request(self.db, "run", body)
-        records.answer_request(self.db, number, "taken")
+        number = agent_requests.add_request(self.db, "run", body)
+        agent_requests.answer_request(self.db, number, "taken")
         agents.take(self.db, number, body, self.start)
         return number
 
     def ends(self, number: int, code: int, why: str | None = None) -> None:
         """The run that was started last ends."""
         place = self.started[-1][1]
-        run = records.RunRecord.create(
+        run = run_writer.RunRecord.create(
             self.db, uuid=f"u{number}{place}", suite="cdm", practice=False, drive=self.drive,
             plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
         )  # fmt: skip
         queues.entry_runs(self.db, number, place, run.number)
-        records.answer_request(self.db, number, "taken", run=run.number)
+        agent_requests.answer_request(self.db, number, "taken", run=run.number)
         run.finish("done" if code in (0, 5) else "failed", code, seconds=1.0, why=why)
         agents.continue_queue(self.db, number, code, self.start)
 
-    def told(self, number: int) -> tuple[str, str | None, list[str]]:
+    def read_state(self, number: int) -> tuple[str, str | None, list[str]]:
         document = queues.document(self.db, number)
         assert document is not None
         return document["state"], document["why"], [entry["state"] for entry in document["entries"]]
@@ -213,9 +213,9 @@ def workers(db: sqlite3.Connection, drive_json: Make) -> Workers:
     return Workers(db, drive_json())
 
 
-def test_runs_follow_one_another_without_the_one_taken_out(workers: Workers) -> None:
+def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> None:
     number = workers.take("cdm", "das", "atto")
-    assert workers.told(number) == ("open", None, ["starting", "waiting", "waiting"])
+    assert workers.read_state(number) == ("open", None, ["starting", "waiting", "waiting"])
     with pytest.raises(Refused, match=f"queue {number} has this drive"):
         workers.take("cdm")
     assert agents.cancel(workers.db, {"queue": number, "place": 1}) is None
@@ -224,43 +224,43 @@ def test_runs_follow_one_another_without_the_one_taken_out(workers: Workers) -> 
     workers.ends(number, 5)
     workers.ends(number, 0)
     assert workers.started == [(number, 0, True), (number, 2, False)]
-    assert workers.told(number) == ("done", None, ["done", "taken_out", "done"])
-    answer = records.answer_of(workers.db, number)
+    assert workers.read_state(number) == ("done", None, ["done", "taken_out", "done"])
+    answer = agent_requests.answer_of(workers.db, number)
     assert answer is not None and answer["state"] == "done"
 
 
 def test_a_drive_that_is_lost_or_replaced_stops_the_queue(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     workers.ends(number, 4, "the drive went away")
-    state, why, entries = workers.told(number)
+    state, why, entries = workers.read_state(number)
     assert (state, entries) == ("stopped", ["failed", "not_started"])
     assert why is not None and why.endswith("failed: the drive went away")
     other = workers.take("cdm", "das", "atto")
     workers.ends(other, 0)
     queues.entry_refused(workers.db, other, 1, "D: not the drive that was chosen")
     agents.continue_queue(workers.db, other, 3, workers.start)
-    state, why, entries = workers.told(other)
+    state, why, entries = workers.read_state(other)
     assert (state, entries) == ("stopped", ["done", "refused", "not_started"])
-    assert why == "number 2 of the queue was not begun: D: not the drive that was chosen"
+    assert why == "entry 2 of the queue was not started: D: not the drive that was chosen"
 
 
-def test_a_cancelled_queue_begins_nothing_more(workers: Workers) -> None:
+def test_a_cancelled_queue_starts_nothing_more(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     assert agents.cancel(workers.db, {"queue": number}) == number
     workers.ends(number, 0)
     assert len(workers.started) == 1
-    assert workers.told(number) == ("cancelled", "cancelled", ["done", "not_started"])
+    assert workers.read_state(number) == ("cancelled", "cancelled", ["done", "not_started"])
     for wrong in ({"queue": number}, {"queue": "1"}, {"queue": True}, {"queue": -1}):
         with pytest.raises(BadInput):
             agents.cancel(workers.db, wrong)
 
 
-def test_what_is_refused_at_the_start_is_told_as_refused(workers: Workers) -> None:
+def test_a_queue_refused_at_the_start_is_reported_as_refused(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     error = {"code": "bad_input", "message": "passes: wrong", "field": "passes"}
-    records.answer_request(workers.db, number, "refused", answer={"error": error})
+    agent_requests.answer_request(workers.db, number, "refused", answer={"error": error})
     agents.continue_queue(workers.db, number, 2, workers.start)
-    assert workers.told(number) == ("refused", "passes: wrong", ["not_started"] * 2)
+    assert workers.read_state(number) == ("refused", "passes: wrong", ["not_started"] * 2)
     assert queues.open_queues(workers.db) == []
 
 
@@ -280,15 +280,16 @@ def readies(suites: str) -> list[Ready]:
 def in_turn(
     db: sqlite3.Connection, bench_home: Path, monkeypatch: pytest.MonkeyPatch, drive_json: Make
 ) -> Callable[..., tuple[Any, list[dict[str, Any]]]]:
-    """Carries out a queue as the command does, its runs invented: of each its exit code, and what
-    happens meanwhile. Tells the end, and the queue's document as each run has begun and after."""
+    """Runs a queue as the command does. The runs are invented: each has an exit code, and an action
+    during it. Returns the outcome, and the queue's document at the start of each run and at the
+    end."""
     documents: list[dict[str, Any]] = []
 
     def carry(codes: list[int], act: Callable[[int], None] = lambda _: None) -> Any:
         ends = iter(codes)
 
         def one(ready: Ready, home: Path, cancel: Any, on_begin: Callable[[int], None]) -> Any:
-            run = records.RunRecord.create(
+            run = run_writer.RunRecord.create(
                 db, uuid=f"r{len(documents)}", suite=ready.plan.suite, practice=True,
                 drive=drive_json(), plan=ready.plan.to_json(), pid=1, device="loop0",
             )  # fmt: skip
@@ -324,19 +325,19 @@ def test_the_page_shows_a_queue_of_the_command_line(
     assert states[0][1:] == ["waiting", "waiting"]
     assert states[-1] == ["done", "done", "done"]
     assert [entry["run"] for entry in documents[-1]["entries"]] == outcome.numbers
-    # The agent takes no part in it: it was answered from the beginning.
-    assert records.open_requests(db) == []
+    # The agent takes no part in it: it was answered from the start.
+    assert agent_requests.open_requests(db) == []
     assert queues.open_of_agent(db) == []
 
 
-def test_a_run_of_it_can_be_taken_out_and_a_failure_ends_it(
+def test_a_run_of_it_can_be_removed_and_a_failure_ends_it(
     in_turn: Callable[..., Any], db: sqlite3.Connection
 ) -> None:
     def meanwhile(number: int) -> None:
         agents.cancel(db, {"queue": number, "place": 1})
         with pytest.raises(Refused, match="has this drive"):
             agents.check_free(db, {"identity_key": sample.practice().identity.key()})
-        # An agent that begins leaves it alone.
+        # An agent that starts leaves it alone.
         agents.close_all(db)
 
     numbers: list[int] = []
@@ -371,6 +372,6 @@ def test_what_a_killed_command_left_is_closed_by_the_next_agent(db: sqlite3.Conn
 def test_the_next_agent_starts_nothing(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     agents.close_all(workers.db)
-    assert workers.told(number) == ("stopped", queues.NO_AGENT, ["not_started"] * 2)
+    assert workers.read_state(number) == ("stopped", queues.NO_AGENT, ["not_started"] * 2)
     workers.ends(number, 0)
     assert len(workers.started) == 1

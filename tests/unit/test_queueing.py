@@ -1,4 +1,4 @@
-"""The NCQ and UASP verdict: the measured ratio beside what the system states."""
+"""The NCQ and UASP verdict: the measured ratio compared with what the system states."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_text_names_ratio_driver_and_depth() -> None:
     assert verdict.text == "Q32 is 8.5 times Q1; driver uas, queue depth 30"
 
 
-def test_of_a_rotational_drive_sysfs_has_the_word() -> None:
+def test_sysfs_decides_for_a_rotational_drive() -> None:
     verdict = judge_queueing(100, 130, queue_depth=32, driver="ahci", rotational=True)
     assert verdict.state == "works"
     assert not verdict.contradiction
@@ -42,12 +42,12 @@ def test_of_a_rotational_drive_sysfs_has_the_word() -> None:
 def test_a_low_ratio_of_a_drive_that_may_be_a_disk_contradicts_nothing() -> None:
     verdict = judge_queueing(100, 130, queue_depth=30, driver="uas", rotational=None)
     assert (verdict.state, verdict.contradiction) == ("unclear", False)
-    assert "does not tell its rotation rate" in verdict.text
+    assert "does not report whether it is a hard disk" in verdict.text
     # A high one is queueing, whatever the drive is.
     verdict = judge_queueing(100, 1300, queue_depth=30, driver="uas", rotational=None)
     assert (verdict.state, verdict.contradiction) == ("works", False)
 
 
-def test_what_is_asked_above_the_drives_depth_waits_in_the_kernel() -> None:
+def test_requests_above_the_drives_depth_wait_in_the_kernel() -> None:
     assert [waits_in_kernel(depth, 32) for depth in (1, 32, 33)] == [False, False, True]
     assert waits_in_kernel(256, None) is None

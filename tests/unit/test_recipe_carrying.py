@@ -1,4 +1,4 @@
-"""What carries recipes out, without a drive: turns, rules watched, lost children, letting go."""
+"""Running recipes, without a drive: turns, stop rules, lost children, ejecting drives."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from benchstick.qa import parallel_drives
 from benchstick.qa.drive_session import Ask
 from benchstick.qa.early_stop_monitor import Watch
 from benchstick.qa.exclusive_lock import turn
-from benchstick.qa.parallel_drives import Asked
+from benchstick.qa.parallel_drives import DriveRequest
 from benchstick.recipes.parser import read
-from benchstick.store import database, export, live_progress, records, settings, verdicts
+from benchstick.store import database, export, live_progress, run_writer, settings, verdicts
 from tests.hardware.playback import CASES, expand
 from tests.host.bench import wait_for
 
@@ -46,34 +46,34 @@ value = "usb-uas"
 
 
 def no_wait() -> None:
-    """Somebody who waits as long as it takes."""
+    """Runs while a test waits: it never cancels."""
 
 
 class Waiting:
-    """Somebody with a turn, in a thread, until it is told to end."""
+    """A thread that waits for its turn and keeps it until `finish`."""
 
     def __init__(self, *, exclusive: bool = False, controller: str = "a", most: int = 2) -> None:
         self.has_it = threading.Event()
         self.end = threading.Event()
         self.waited = 0.0
-        self._given = (exclusive, controller, most)
+        self._request = (exclusive, controller, most)
         self._thread = threading.Thread(target=self._go)
         self._thread.start()
 
     def _go(self) -> None:
-        exclusive, controller, most = self._given
+        exclusive, controller, most = self._request
         with turn(
             exclusive=exclusive, controller=controller, most=most, wait=no_wait
         ) as self.waited:
             self.has_it.set()
             self.end.wait(30)
 
-    def done(self) -> None:
+    def finish(self) -> None:
         self.end.set()
         self._thread.join()
 
 
-def test_who_must_be_alone_waits_and_nobody_slips_in_before(bench_home: Path) -> None:
+def test_an_exclusive_test_waits_and_no_later_one_overtakes_it(bench_home: Path) -> None:
     first = Waiting()
     assert first.has_it.wait(5)
     alone = Waiting(exclusive=True)
@@ -81,13 +81,13 @@ def test_who_must_be_alone_waits_and_nobody_slips_in_before(bench_home: Path) ->
     assert not alone.has_it.wait(0.5)
     late = Waiting()
     assert not late.has_it.wait(0.5)
-    first.done()
+    first.finish()
     assert alone.has_it.wait(5)
     assert not late.has_it.is_set()
     assert alone.waited > 0.5
-    alone.done()
+    alone.finish()
     assert late.has_it.wait(5)
-    late.done()
+    late.finish()
 
 
 def test_only_so_many_drives_of_a_controller_are_tested_at_once(bench_home: Path) -> None:
@@ -97,14 +97,14 @@ def test_only_so_many_drives_of_a_controller_are_tested_at_once(bench_home: Path
     other = Waiting(controller="ahci")
     assert not third.has_it.wait(0.5)
     assert third.end.is_set() is False
-    here[0].done()
+    here[0].finish()
     assert third.has_it.wait(5)
     assert other.has_it.wait(5)
     for item in (here[1], third, other):
-        item.done()
+        item.finish()
 
 
-def test_who_waits_can_be_cancelled(bench_home: Path) -> None:
+def test_a_wait_can_be_cancelled(bench_home: Path) -> None:
     def cancelled() -> None:
         raise Cancelled("cancelled")
 
@@ -112,12 +112,12 @@ def test_who_waits_can_be_cancelled(bench_home: Path) -> None:
     assert first.has_it.wait(5)
     with pytest.raises(Cancelled), turn(exclusive=False, controller="a", most=1, wait=cancelled):
         raise AssertionError("it was not its turn")
-    first.done()
+    first.finish()
     with turn(exclusive=True, controller="a", most=1, wait=cancelled) as waited:
         assert waited < 5
 
 
-# ---- what is watched
+# ---- stop rules
 
 
 def sample(n: int, rate: float, step: int = 0) -> dict[str, Any]:
@@ -137,8 +137,8 @@ def test_a_rate_that_stays_low_over_several_looks_stops_the_run(bench_home: Path
     paths.make_run_folder()
     rule = '[[stop]]\nrate_below = 20\nfor = "300 s"\n'
     with watched(rule, bench_home) as watch:
-        watch.begun(1, UUID, [{"name": "SEQ", "timed": True}])
-        # The live record has the newest 180 only; the rule looks at more.
+        watch.start_run(1, UUID, [{"name": "SEQ", "timed": True}])
+        # The live record has the newest 180 only; the rule uses more.
         for first in (0, 100, 200):
             live_progress.publish(
                 UUID, {"samples": [sample(n, 5.0) for n in range(first, first + 180)]}
@@ -150,10 +150,10 @@ def test_a_rate_that_stays_low_over_several_looks_stops_the_run(bench_home: Path
     assert watch.reason is not None and watch.reason.code == "stopped-slow"
 
 
-def recorded(home: Path) -> records.RunRecord:
-    """A run in the store that is on."""
+def recorded(home: Path) -> run_writer.RunRecord:
+    """A running run in the store."""
     db = database.open_writer(home)
-    return records.RunRecord.create(
+    return run_writer.RunRecord.create(
         db, uuid=UUID, suite="cdm", practice=True, drive=drive("sda", "2-1", "S").to_json(),
         plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sda",
     )  # fmt: skip
@@ -164,25 +164,25 @@ def test_what_the_store_has_of_the_run_stops_it_too(bench_home: Path) -> None:
     run.temperature(1.0, 0, None, None, "not told")
     run.temperature(2.0, 0, 71.0, "test", None)
     with watched("[[stop]]\ntemperature_above = 70\n", bench_home) as watch:
-        watch.begun(run.number, UUID, [])
+        watch.start_run(run.number, UUID, [])
         assert watch.stop.wait(10)
     assert watch.reason is not None and watch.reason.code == "stopped-hot"
     run.event(3.0, "link", "usb_speed changed from 10000 to 480")
     with watched("[[stop]]\nerrors = 1\n", bench_home) as watch:
-        watch.begun(run.number, UUID, [])
+        watch.start_run(run.number, UUID, [])
         assert watch.stop.wait(10)
     assert watch.reason is not None and watch.reason.text.endswith("from 10000 to 480")
     run.db.close()
 
 
-def test_a_test_whose_asker_has_died_ends(bench_home: Path) -> None:
+def test_a_test_ends_when_its_parent_process_has_ended(bench_home: Path) -> None:
     recipe = read(RECIPE, "x.toml")
     with Watch(recipe, bench_home, threading.Event(), os.getpid()) as watch:
         assert watch.stop.wait(10)
     assert watch.reason is None
 
 
-def test_a_verdict_is_found_by_the_runs_that_it_rests_on(bench_home: Path, stand_in: None) -> None:
+def test_a_verdict_is_found_by_the_runs_that_it_uses(bench_home: Path, stand_in: None) -> None:
     run = recorded(bench_home)
     (verdict,) = parallel_drives.carry_out(build_requests("dies"), bench_home, threading.Event())
     verdict["runs"] = [{"number": run.number}]
@@ -192,7 +192,7 @@ def test_a_verdict_is_found_by_the_runs_that_it_rests_on(bench_home: Path, stand
     run.db.close()
 
 
-def test_time_that_is_waited_is_not_the_tests(bench_home: Path) -> None:
+def test_waiting_does_not_count_as_time_of_the_test(bench_home: Path) -> None:
     with watched('time_limit = "1 s"\n', bench_home) as watch:
         with watch.waiting():
             time.sleep(1.8)
@@ -202,7 +202,7 @@ def test_time_that_is_waited_is_not_the_tests(bench_home: Path) -> None:
     assert watch.reason is not None and watch.reason.code == "time-limit"
 
 
-def test_somebodys_cancel_is_no_rule(bench_home: Path) -> None:
+def test_a_cancel_by_the_user_is_no_stop_rule(bench_home: Path) -> None:
     with watched("", bench_home) as watch:
         watch._cancelled.set()
         assert watch.stop.wait(10)
@@ -244,13 +244,13 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WAITS", str(tmp_path / "waits"))
 
 
-def build_requests(*names: str) -> list[Asked]:
+def build_requests(*names: str) -> list[DriveRequest]:
     requests = []
     for at, name in enumerate(names):
         disk = drive(f"sd{chr(97 + at)}", f"2-1.{at}", name)
         ask = Ask(recipe=RECIPE, file="my.toml", drive=name,
                   expected=(disk.identity.key(), 5), bench_ports={"2-1.0": "slot 1"})  # fmt: skip
-        requests.append(Asked(disk, ask))
+        requests.append(DriveRequest(disk, ask))
     return requests
 
 
@@ -292,12 +292,12 @@ def test_a_cancel_reaches_every_drives_test(
     assert [item["verdict"] for item in results] == ["pass", "pass"]
 
 
-def test_what_is_asked_goes_through_unchanged() -> None:
+def test_a_request_survives_json() -> None:
     ask = Ask(recipe=b"\xff\x00", file="x", drive="d", expected=("k", None), labels={"asset": "é"})
     assert Ask.from_json(json.loads(json.dumps(ask.to_json()))) == ask
 
 
-def test_what_drives_share_is_told(tmp_path: Path) -> None:
+def test_links_that_drives_share_are_reported(tmp_path: Path) -> None:
     root = tmp_path / "sys/devices/pci0000:00/0000:00:14.0/usb2"
     for name, port in (("sda", "2-1/2-1.1"), ("sdb", "2-1/2-1.2"), ("sdc", "2-2")):
         (root / port / "block" / name).mkdir(parents=True)
@@ -309,9 +309,9 @@ def test_what_drives_share_is_told(tmp_path: Path) -> None:
     drives = [drive("sda", "2-1.1", "A"), drive("sdb", "2-1.2", "B"), drive("sdc", "2-2", "C")]
     tree = Tree(tmp_path)
     assert parallel_drives.shared(drives, tree) == [
-        "USB hub 2-1 is shared by A, B: 500 MB/s at most, 250 each. Their figures may be lower than"
+        "USB hub 2-1 is shared by A, B: 500 MB/s at most, 250 each. Their results may be lower than"
         " alone",
-        "controller 0000:00:14.0 is shared by A, B, C: a limit that is not known. Their figures may"
+        "controller 0000:00:14.0 is shared by A, B, C: a limit that is not known. Their results may"
         " be lower than alone",
     ]
     assert parallel_drives.shared(drives[:1], tree) == []
@@ -323,7 +323,7 @@ def test_how_many_of_a_controller_is_a_setting() -> None:
         settings.read("\nper_controller = 0", "x.toml")
 
 
-# ---- letting go
+# ---- ejecting drives
 
 
 Play = Callable[..., Tree]
@@ -350,15 +350,15 @@ def test_a_usb_drive_is_ejected_or_its_port_switched_off(played: Play, tmp_path:
     assert eject.switch(tree, "sdb", power_off=True) == tmp_path / usb / "remove"
 
 
-def test_no_other_drive_goes_along(played: Play) -> None:
+def test_no_other_drive_is_ejected_as_well(played: Play) -> None:
     usb = "sys/devices/pci0000:00/0000:00:14.0/usb2/2-2"
     tree = played("enclosure-two-luns", "sys/block/sda/device/delete", f"{usb}/remove")
-    with pytest.raises(BadInput, match="sdb is on the same device and would go along"):
+    with pytest.raises(BadInput, match="sdb is on the same device and would be removed too"):
         eject.switch(tree, "sda", power_off=True)
     assert eject.switch(tree, "sda", power_off=False).name == "delete"
 
 
-def test_no_cd_and_no_interface_in_use_goes_along(played: Play, tmp_path: Path) -> None:
+def test_no_cd_and_no_interface_in_use_is_ejected_as_well(played: Play, tmp_path: Path) -> None:
     usb = "sys/devices/pci0000:00/0000:00:14.0/usb1/1-3"
     tree = played("bot-stick", "sys/block/sdb/device/delete", f"{usb}/remove")
     other = tmp_path / usb / "1-3:1.1"
@@ -369,19 +369,19 @@ def test_no_cd_and_no_interface_in_use_goes_along(played: Play, tmp_path: Path) 
     driver = tmp_path / "sys/bus/usb/drivers/usbhid"
     driver.mkdir(parents=True)
     (other / "driver").symlink_to(driver)
-    with pytest.raises(BadInput, match="in use by usbhid, which would go along"):
+    with pytest.raises(BadInput, match="in use by usbhid, which would stop"):
         eject.switch(tree, "sdb", power_off=True)
     shutil.rmtree(other)
     disc = tmp_path / usb / "1-3:1.0/host7/target7:0:0/7:0:0:1/block/sr0"
     disc.mkdir(parents=True)
     (tmp_path / "sys/block/sr0").symlink_to(disc)
-    with pytest.raises(BadInput, match="sr0 is on the same device and would go along"):
+    with pytest.raises(BadInput, match="sr0 is on the same device and would be removed too"):
         eject.switch(tree, "sdb", power_off=True)
     assert eject.switch(tree, "sdb", power_off=False).name == "delete"
 
 
 class Kernel:
-    """The kernel and the tools as far as `leave` meets them: `/sys` and `/dev` are below `root`."""
+    """The kernel and the tools as far as `eject` uses them: `/sys` and `/dev` are below `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -451,7 +451,7 @@ def test_a_drive_that_hangs_is_not_waited_for(kernel: Kernel, name: str) -> None
     assert kernel.ran[-2:] == [name, "released"]
 
 
-def test_a_drive_that_stays_is_told(kernel: Kernel) -> None:
+def test_a_drive_that_stays_is_reported(kernel: Kernel) -> None:
     kernel.stays = True
     with pytest.raises(Refused, match="is still there; do not pull it yet"):
         eject.let_go(replace(drive("sda", "2-1", "A"), diskseq=5), power_off=False)
@@ -459,7 +459,7 @@ def test_a_drive_that_stays_is_told(kernel: Kernel) -> None:
     eject.let_go(replace(drive("sda", "2-1", "A"), diskseq=4), power_off=False)
 
 
-def test_a_kernel_that_will_not_is_told(kernel: Kernel) -> None:
+def test_an_error_of_the_kernel_is_reported(kernel: Kernel) -> None:
     kernel.code = 1
     with pytest.raises(Refused, match="delete: I/O error"):
         eject.let_go(drive("sda", "2-1", "A"), power_off=False)

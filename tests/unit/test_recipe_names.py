@@ -42,7 +42,7 @@ def home(bench_home: Path) -> Path:
 
 
 def upload(home: Path, name: str, text: str = EVIL) -> None:
-    """What the store takes from whoever may write to it."""
+    """Stores a recipe as each process that may write to the store can."""
     with contextlib.closing(database.open_writer(home)) as db, db:
         db.execute("DELETE FROM recipes WHERE name = ?", (name,))
         db.execute("INSERT INTO recipes (name, text, created_utc) VALUES (?, ?, '2026')",
@@ -56,7 +56,7 @@ def on_stick(name: str, text: str = MINE) -> None:
 
 @pytest.mark.parametrize("name", [name for name in ALIKE if name != "refurb1shed-sata"])
 def test_an_upload_may_not_be_called_as_one_of_the_bench(home: Path, name: str) -> None:
-    with pytest.raises(BadInput, match=r"is taken by '.*', a recipe that comes with the bench"):
+    with pytest.raises(BadInput, match=r"is taken by '.*', a built-in recipe"):
         library.check_upload(name, read(EVIL.encode(), f"{name}.toml"))
     library.check_upload(f"{name}-2", read(EVIL.encode(), "x.toml"))
 
@@ -136,7 +136,7 @@ def bench(value: str) -> settings.Settings:
 
 
 def started(home: Path, value: str) -> tuple[list[Any], dict[str, Any], list[str]]:
-    """A blank drive is plugged into slot 1 of a bench: tests begun, the slot, the lines told."""
+    """Plugs a blank drive into slot 1 of a bench: the tests started, the slot, the event lines."""
     requests: list[Any] = []
 
     class Silent:
@@ -167,11 +167,11 @@ def started(home: Path, value: str) -> tuple[list[Any], dict[str, Any], list[str
         slot = bays.list_slots(db)[0]
         if not requests:
             with pytest.raises(BadInput, match="autostart"):
-                station.asked({"slot": "slot 1", "do": "again"})
+                station.handle_request({"slot": "slot 1", "do": "again"})
     return requests, slot, lines
 
 
-def test_a_pinned_recipe_starts_by_itself(home: Path) -> None:
+def test_a_pinned_recipe_starts_automatically(home: Path) -> None:
     upload(home, "shop", MINE)
     requests, slot, _ = started(home, settings.pinned("shop", MINE.encode()))
     assert [item.ask.recipe for item in requests] == [MINE.encode()]
@@ -179,7 +179,7 @@ def test_a_pinned_recipe_starts_by_itself(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "expected"),
     [
         ("shop", "no SHA-256 for the recipe 'shop'"),
         (settings.pinned("shop", MINE.encode()), "the recipe 'shop' changed"),
@@ -187,15 +187,15 @@ def test_a_pinned_recipe_starts_by_itself(home: Path) -> None:
     ],
 )
 def test_another_text_of_that_name_starts_nothing(
-    home: Path, value: str, said: str, capsys: pytest.CaptureFixture[str]
+    home: Path, value: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An uploaded recipe of the autostart's name erased the next drive without a code."""
     upload(home, "shop", EVIL)
     requests, slot, lines = started(home, value)
     assert requests == []
     assert slot["state"] == "here"
-    assert said in slot["said"]
-    assert "no test starts by itself" in slot["said"]
+    assert expected in slot["said"]
+    assert "no test starts automatically" in slot["said"]
     assert "benchstick recipe show shop --pin" in slot["said"]
     err = capsys.readouterr().err
     assert err == f"benchstick agent: {slot['said']}\n"
@@ -208,7 +208,7 @@ def test_a_recipe_that_an_update_changed_waits_for_its_owner(home: Path) -> None
     assert "changed (its SHA-256 is" in slot["said"]
 
 
-def test_an_empty_slot_says_so_too(home: Path) -> None:
+def test_an_empty_slot_shows_the_reason_too(home: Path) -> None:
     station = autostart_rules.hands(bench(OURS), home, lambda line: None)
     with contextlib.closing(database.open_writer(home)) as db:
         station.look([], ())

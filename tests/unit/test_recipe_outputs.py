@@ -1,4 +1,4 @@
-"""Verdicts as JSON, CSV, JUnit and event lines: all four say the same."""
+"""Verdicts as JSON, CSV, JUnit and event lines: all four agree."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from benchstick.recipes.codes import Reason
 from tests.unit.test_verdicts import Json, drive, figure, limit, of, recipe, run
 
 READ, WRITE = "SEQ1M Q8T1 read", "SEQ1M Q8T1 write"
-MADE = recipe(
+RECIPE = recipe(
     limit("figure", READ, ">=", "400") + limit("figure", WRITE, "~", "300", 'within = "5 %"')
     + limit("fact", "transport", "==", '["usb-uas", "nvme"]')
 )  # fmt: skip
-CUT: Json = {"state": "cancelled", "exit_code": 130, "why": "cancelled"}
-LOST: Json = {"state": "failed", "exit_code": 4, "why": 'went "away" = <gone> & lost\n\x01é'}
+CANCELLATION: Json = {"state": "cancelled", "exit_code": 130, "why": "cancelled"}
+LOSS: Json = {"state": "failed", "exit_code": 4, "why": 'went "away" = <gone> & lost\n\x01é'}
 
 
 def verdicts() -> list[Json]:
-    """One of each kind, and of most reasons."""
+    """One verdict of each kind, and with most of the reasons."""
     good = [figure(READ, 500.0), figure(WRITE, 300.0)]
     odd = drive(transport="usb-bot", firmware=None)
     odd["code"] = odd["identity"]["serial"] = "=1+1,'x\""
     odd["label"] = "shelf 4"
-    first = of(MADE, run(figure(READ, 100.0), good[1]))
+    first = of(RECIPE, run(figure(READ, 100.0), good[1]))
     return [
-        of(MADE, run(*good)),
+        of(RECIPE, run(*good)),
         first,
-        of(MADE, run(*good), facts=odd),
-        of(MADE, run(good[0])),
-        of(MADE, run(**LOST)),
-        of(MADE, run(figure(READ, 1 / 3), good[1], **CUT), earlier=[first]),
-        of(MADE, run(good[0], **CUT), stopped=Reason("stopped-slow", "3 MB/s for 30 s")),
-        of(MADE, run(*good), scanned="S2", seconds=0.0),
-        {**of(MADE, run(*good)), "labels": {"asset": "A-17", "operator": "Ann Bé"}},
+        of(RECIPE, run(*good), facts=odd),
+        of(RECIPE, run(good[0])),
+        of(RECIPE, run(**LOSS)),
+        of(RECIPE, run(figure(READ, 1 / 3), good[1], **CANCELLATION), earlier=[first]),
+        of(RECIPE, run(good[0], **CANCELLATION), stopped=Reason("stopped-slow", "3 MB/s for 30 s")),
+        of(RECIPE, run(*good), scanned="S2", seconds=0.0),
+        {**of(RECIPE, run(*good)), "labels": {"asset": "A-17", "operator": "Ann Bé"}},
     ]
 
 
@@ -75,7 +75,7 @@ def test_json_csv_junit_and_events_agree() -> None:
         assert last["drive"] == properties["code"] == suite.get("name") == item["drive"]["code"]
         assert row["drive"].removeprefix("'") == item["drive"]["code"]
         assert last.get("why", "") == (item["why"] or "")
-        # Of CSV alone no reader wants control characters.
+        # Only the cell of CSV is without control characters.
         assert row["why"] == plain(item["why"] or "")
         again = [event["why"] for event in events if event["event"] == "retried"]
         assert again == [one["why"] for one in item["earlier"]]
@@ -162,7 +162,7 @@ def test_csv_is_no_formula() -> None:
     assert not any(cell[:1] in ("=", "+", "@") for row in rows[1:] for cell in row)
 
 
-def test_nothing_at_all_is_told_as_that() -> None:
+def test_outputs_without_any_verdict() -> None:
     assert outputs.document([])["exit_code"] == 0
     assert Xml.fromstring(outputs.junit([])).get("tests") == "0"
     assert outputs.csv_text([]).count("\n") == 1

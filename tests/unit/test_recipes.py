@@ -1,4 +1,4 @@
-"""Recipes: what a file may hold, that every mistake is told with its line, and the ready ones."""
+"""Recipes: the contents of a file, every error reported with its line, the built-in recipes."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ power_off = false
 """
 
 
-def test_a_recipe_is_read_as_it_stands() -> None:
+def test_a_recipe_is_read_unchanged() -> None:
     recipe = read(TOML.encode(), "folder/my.toml")
     assert (recipe.name, recipe.about, recipe.file) == (
         "Incoming",
@@ -171,105 +171,105 @@ def test_only_a_suite_and_a_limit_must_be_there() -> None:
 def mistakes(text: str) -> list[str]:
     with pytest.raises(RecipeMistakes) as caught:
         read(text.encode(), "my.toml")
-    messages = [item.told("my.toml") for item in caught.value.mistakes]
+    messages = [item.format("my.toml") for item in caught.value.mistakes]
     assert all("\n" not in item for item in messages)
     assert caught.value.message.startswith(messages[0])
     return messages
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
-        ('name = "Incoming"', "name = 5", "2: name: text is wanted"),
+        ('name = "Incoming"', "name = 5", "2: name: text is required"),
         ('name = "Incoming"', 'nam = "x"', "2: 'nam': no such key; is name meant?"),
         ('name = "Incoming"', 'xyz.y = "x"', "2: 'xyz': no such key; there are name, about"),
         ('"5 min"', '"soon"', "4: time_limit: 'soon' is not a duration"),
-        ('"5 min"', "300", "4: time_limit: a duration is wanted"),
+        ('"5 min"', "300", "4: time_limit: a duration is required"),
         ('"5 min"', '"0 s"', "4: time_limit: '0 s' is not from 1 s to 30 d"),
         ("retries = 1", "retries = 9", "5: retries: a whole number from 0 to 5"),
         ("retries = 1", "retries = true", "5: retries: a whole number"),
         ("allow_erase = true", "allow_erase = 1", "6: allow_erase: true or false"),
-        ("allow_erase = true", "", "7: erase_used: means nothing without"),
+        ("allow_erase = true", "", "7: erase_used: has no effect without"),
         ('"usb-uas", "nvme"]\nm', '"usb"]\nm', "10: transport: 'usb' is not one of sata"),
         ('["usb-uas", "nvme"]\nm', "[]\nm", "10: transport: is empty"),
-        ('model = "Samsung*"', "model = [\n5]", "12: model: text is wanted"),
+        ('model = "Samsung*"', "model = [\n5]", "12: model: text is required"),
         ('">= 240GB"', '"> 240GB"', "12: size: '> 240GB' is not a size"),
         ('">= 240GB"', '"240"', "12: size: '240' is less than 1 MB"),
         ("full_link = true", "fullink = true", "15: 'fullink': no such key; is full_link meant?"),
-        ("temperature = 45", 'temperature = "45"', "17: temperature: a number is wanted"),
+        ("temperature = 45", 'temperature = "45"', "17: temperature: a number is required"),
         ("temperature = 45", "temperature = nan", "17: temperature: a number from 0 to 120"),
         ('"cdm:quick"', '"cdm:quik"', "21: name: preset 'quik': cdm has default, quick"),
         ('"cdm:quick"', '"nix"', "21: name: suite 'nix': no such suite; there are das"),
         ("passes = 2", "passes = 10", "23: passes: '10' is not a whole number from 0"),
-        ("passes = 2", "passes = [1]", "23: passes: text is wanted"),
+        ("passes = 2", "passes = [1]", "23: passes: text is required"),
         ("passes = 2", "pases = 2", "23: 'pases': no such parameter; is passes meant?"),
         ('fs = "exfat"', 'fs = "fat"', "27: fs: 'fat' is not one of auto"),
         ('fs = "exfat"', 'target = "block"', "27: target 'block': das takes file"),
         ("scale = 0.5", "scale = 0", "28: scale: a number above 0"),
-        ('figure = "Home write"', "", "44: limit: one of figure, fact, change, peak"),
+        ('figure = "Home write"', "", "44: limit: exactly one of figure, fact, change, peak"),
         ('fact = "transport"', 'fact = "transprt"', "52: 'transprt': no such fact; is transport"),
         ('["usb-uas", "nvme"]\n\n[[limit]]\nc', '"uas"\n\n[[limit]]\nc', "54: value: 'uas' is not"),
         ('["usb-uas", "nvme"]\n\n[[limit]]\nc', "[]\n\n[[limit]]\nc", "54: value: is empty"),
         ('change = "wear"', 'change = "ware"', "57: 'ware': no such change; is wear meant?"),
         ('peak = "temperature"', 'peak = "heat"', "62: 'heat': no such peak"),
-        ('within = "10 %"', "", "61: within: is missing beside ~"),
-        ('within = "10 %"', "within = 10", '65: within: a percentage is wanted, as "95 %"'),
+        ('within = "10 %"', "", "61: within: is required with ~"),
+        ('within = "10 %"', "within = 10", '65: within: a percentage is required, as "95 %"'),
         ('of = "run 12"', 'of = "run x"', '49: of: \'run x\' is not "claim" or "run N"'),
-        ('value = "90 %"', "value = 90", "48: value: a percentage is wanted"),
+        ('value = "90 %"', "value = 90", "48: value: a percentage is required"),
         ('op = "~"\nvalue = "5 %"', 'op = "=="\nvalue = "5 %"', "40: op: == is not for a share"),
         ('suite = "das"', "", "44: suite: is missing in a limit: the recipe has cdm, das"),
         ('suite = "das"', 'suite = "atto"', "46: suite: 'atto' is not in the recipe"),
         ("value = 0.4", "value = true", "34: value: a number from"),
         ("value = 0.4", "", "30: value: is missing in a limit"),
-        ("value = 0.4", "value = 1\nof = 5", "35: of: text is wanted"),
+        ("value = 0.4", "value = 1\nof = 5", "35: of: text is required"),
         ('unit = "GB/s"', 'unit = "MiB/s"', "35: unit: 'MiB/s' is not one of MB/s"),
         ('unit = "GB/s"', 'within = "5 %"', "35: within: is for ~ with a value of its own"),
-        ('for = "30 s"', "", '67: for: is missing beside rate_below, as for = "30 s"'),
+        ('for = "30 s"', "", '67: for: is required with rate_below, as for = "30 s"'),
         ("errors = 1", 'errors = 1\nsteps = "x"', "77: steps: is for rate_below only"),
-        ("errors = 1", "", "75: stop: one of rate_below, temperature_above, errors"),
-        ("eject = true", 'eject = "yes"', "79: eject: true or false is wanted"),
-        ("[after]", "[[after]]", "78: after: a table is wanted, as [after]"),
+        ("errors = 1", "", "75: stop: exactly one of rate_below, temperature_above, errors"),
+        ("eject = true", 'eject = "yes"', "79: eject: true or false is required"),
+        ("[after]", "[[after]]", "78: after: a table is required, as [after]"),
         ("[[stop]]\nerrors = 1", "[stop.x]\nerrors = 1", "75: 'x': no such key; there are rate"),
         ("[match]", "[matc]", "9: 'matc': no such key; is match meant?"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_its_line(old: str, new: str, said: str) -> None:
+def test_an_error_is_reported_with_its_line(old: str, new: str, expected: str) -> None:
     text = TOML.replace(old, new, 1)
     assert text != TOML
     messages = mistakes(text)
-    assert any(said in item for item in messages), messages
+    assert any(expected in item for item in messages), messages
     assert all(item.startswith("my.toml:") for item in messages)
 
 
-def test_all_mistakes_of_a_file_are_told_in_one_go_in_order() -> None:
+def test_all_errors_of_a_file_are_reported_at_once_in_order() -> None:
     text = TOML.replace("retries = 1", "retries = -1").replace('"cdm:quick"', '"cdm:q"')
     text = text.replace("errors = 1", "errors = 0").replace("eject = true", "eject = 0")
     assert [item.split(":")[1] for item in mistakes(text)] == ["5", "21", "76", "79"]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("", "my.toml:1: suite: is missing: what to run, as [[suite]]"),
         (SMALL.split("[[limit]]")[0], "my.toml:1: limit: is missing: what a drive must meet"),
-        ("suite = 5", "my.toml:1: suite: tables are wanted, as [[suite]]"),
-        (f"allow_erase = true\n{SMALL}", "my.toml:1: allow_erase: wants [match]"),
+        ("suite = 5", "my.toml:1: suite: tables are required, as [[suite]]"),
+        (f"allow_erase = true\n{SMALL}", "my.toml:1: allow_erase: requires [match]"),
         (f"{SMALL}[match]\n", "my.toml:8: match: is empty"),
         (SMALL.replace('"=="', '">="'), "my.toml:6: op: trim is true or false; only == is for it"),
-        (SMALL.replace("true", "1"), "my.toml:7: value: true or false is wanted"),
-        (f'{SMALL}suite = "cdm"', "my.toml:8: suite: is for figures only"),
+        (SMALL.replace("true", "1"), "my.toml:7: value: true or false is required"),
+        (f'{SMALL}suite = "cdm"', "my.toml:8: suite: is for results only"),
         ('[[suite]]\nname = "cdm"\n' * 21, "my.toml:41: suite: 21 of them; at most 20"),
         ("a = [", "my.toml:1: not TOML: "),
         (f"a = {'[' * 9000}", "my.toml: nested too deeply"),
         ("#" * (MOST_BYTES + 1), "my.toml: larger than 64 KiB"),
     ],
 )
-def test_what_is_no_recipe_is_told(text: str, said: str) -> None:
-    assert any(item.startswith(said) for item in mistakes(text)), mistakes(text)
+def test_a_file_that_is_no_recipe_is_reported(text: str, expected: str) -> None:
+    assert any(item.startswith(expected) for item in mistakes(text)), mistakes(text)
 
 
 @pytest.mark.parametrize(
-    ("suites", "said"),
+    ("suites", "expected"),
     [
         (
             '[[suite]]\nname = "das"\nfs = "auto"\nparams.sets = "Hom"\n',
@@ -287,9 +287,9 @@ def test_what_is_no_recipe_is_told(text: str, said: str) -> None:
         ),
     ],
 )
-def test_suites_that_cannot_be_run_so_on_any_drive_are_told(suites: str, said: str) -> None:
+def test_suites_that_no_drive_can_run_are_reported(suites: str, expected: str) -> None:
     (message,) = mistakes(suites + NOTHING)
-    assert message.startswith(f"my.toml:{said}")
+    assert message.startswith(f"my.toml:{expected}")
 
 
 @pytest.mark.parametrize(
@@ -301,25 +301,27 @@ def test_suites_that_cannot_be_run_so_on_any_drive_are_told(suites: str, said: s
         '[[suite]]\nname = "erase"\n[[suite]]\nname = "cdm"\nfs = "auto"\n',
     ],
 )
-def test_what_some_drive_can_do_is_no_mistake(suites: str) -> None:
+def test_a_suite_that_some_drive_can_run_is_no_error(suites: str) -> None:
     assert read((suites + NOTHING).encode(), "my.toml").entries
 
 
 @pytest.mark.parametrize(
-    ("entry", "name", "said"),
+    ("entry", "name", "expected"),
     [
         ("cdm", "SEQ1M Q8T1 reed", "is SEQ1M Q8T1 read meant?"),
-        ("cdm:demo", "RND4K Q1T1 read", "no such figure of cdm"),
+        ("cdm:demo", "RND4K Q1T1 read", "no such result of cdm"),
         ("das", "Hom write", "is Home write meant?"),
         ("erase", "x", "there are purge time, overwrite write, overwrite read, marks gone"),
         ("atto", "64 KiB read IOPSS", "is 64 KiB read IOPS meant?"),
     ],
 )
-def test_a_figure_that_the_suite_does_not_give_is_told(entry: str, name: str, said: str) -> None:
+def test_a_result_that_the_suite_does_not_have_is_reported(
+    entry: str, name: str, expected: str
+) -> None:
     text = f'[[suite]]\nname = "{entry}"\n[[limit]]\nfigure = "{name}"\nop = ">="\nvalue = 1\n'
     (message,) = mistakes(text)
-    assert message.startswith(f"my.toml:4: '{name}': no such figure of ")
-    assert said in message
+    assert message.startswith(f"my.toml:4: '{name}': no such result of ")
+    assert expected in message
 
 
 def test_what_a_suite_makes_of_its_record_is_not_judged_before() -> None:
@@ -327,7 +329,7 @@ def test_what_a_suite_makes_of_its_record_is_not_judged_before() -> None:
     assert read(text.encode(), "my.toml").limits[0].name == "x"
 
 
-def test_a_file_that_is_no_text_is_told_with_its_line() -> None:
+def test_a_file_that_is_no_text_is_reported_with_its_line() -> None:
     with pytest.raises(RecipeMistakes, match=r"my.toml:2: not UTF-8 text"):
         read(b"# x\n\xff\n", "my.toml")
 
@@ -343,7 +345,7 @@ def test_durations_are_read(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5", "5 minutes", "-5 s", "5 s x", "s", "1h30", "5 S"])
-def test_what_is_no_duration_is_told(text: str) -> None:
+def test_a_bad_duration_is_reported(text: str) -> None:
     with pytest.raises(BadInput, match=r"x: .* is not a duration"):
         parse_duration(text, "x")
 
@@ -361,7 +363,7 @@ def test_every_fact_that_recorded_drives_have_can_be_named(tmp_path: Path) -> No
                     if fact.value is not None:
                         assert FACTS[name] == kinds[type(fact.value)], (case, name)
     assert not lists & set(FACTS)
-    # What no recorded drive has: it is read all the same (docs/drives.md).
+    # No recorded drive has these facts, but they can be read (docs/drives.md).
     assert set(FACTS) - names <= {"port", "serial"}
     assert set(CHANGES) <= {name for name, kind in FACTS.items() if kind == NUMBER}
     assert set(WORDS) <= set(FACTS)
@@ -421,7 +423,7 @@ def test_the_five_minutes_of_the_portable_ssd_are_five() -> None:
 # ---- the command
 
 
-def test_check_names_every_mistake_and_exits_2(
+def test_check_lists_every_error_and_exits_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "my.toml"
@@ -430,7 +432,7 @@ def test_check_names_every_mistake_and_exits_2(
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err == (
-        f"{path}:5: retries: a whole number from 0 to 5 is wanted\n"
+        f"{path}:5: retries: a whole number from 0 to 5 is required\n"
         f"{path}:78: 'aftr': no such key; is after meant?\n"
     )
     assert cli.invoke(["recipe", "check", "--json", str(path)]) == 2
@@ -441,7 +443,7 @@ def test_check_names_every_mistake_and_exits_2(
     assert capsys.readouterr().err.count("\n") == 1
     path.write_text(TOML)
     assert cli.invoke(["recipe", "check", str(path)]) == 0
-    assert capsys.readouterr().out == f"{path}: Incoming: 2 suites, 6 limits; no mistakes\n"
+    assert capsys.readouterr().out == f"{path}: Incoming: 2 suites, 6 limits; no errors\n"
     assert cli.invoke(["recipe", "check", str(tmp_path / "none.toml")]) == 2
     assert capsys.readouterr().err.endswith("none.toml: No such file or directory\n")
 
@@ -467,7 +469,7 @@ def test_the_ready_recipes_are_listed_and_shown(
     assert "full-review" in capsys.readouterr().err
 
 
-def test_the_sticks_own_recipes_are_listed_with_their_mistakes(
+def test_the_sticks_own_recipes_are_listed_with_their_errors(
     bench_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = library.folder()
@@ -482,7 +484,7 @@ def test_the_sticks_own_recipes_are_listed_with_their_mistakes(
     assert recipes["MINE"]["recipe"]["about"] == "of my own"
     assert recipes["incoming-usb-stick"]["recipe"]["about"] == "instead"
     assert recipes["broken"]["error"].startswith(f"{folder}/broken.toml:1: 'x': no such key")
-    assert recipes["broken"]["error"].endswith(" (and 2 more mistakes)")
+    assert recipes["broken"]["error"].endswith(" (and 2 more errors)")
     assert cli.invoke(["recipe", "list"]) == 0
     assert "of my own" in capsys.readouterr().out
     assert cli.invoke(["recipe", "show", "MINE"]) == 0
@@ -534,7 +536,7 @@ def duration(recipe: Recipe) -> str:
     return describe.time_text(recipe.time_limit or 0)
 
 
-def test_every_key_of_a_recipe_is_told_in_the_docs() -> None:
+def test_every_key_of_a_recipe_is_in_the_docs() -> None:
     text = (Path(__file__).resolve().parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
     keys = {key.strip('"') for key in re.findall(r"^([a-z_]+) =", TOML, re.MULTILINE)}
     sections = set(re.findall(r"^\[+\w+\]+", TOML, re.MULTILINE))
@@ -559,7 +561,7 @@ _HEADERS = (
 
 
 def mutated(pick: random.Random, text: str) -> bytes:
-    """The text with a few things done to it that people and broken sticks do."""
+    """The text with a few changes that people and damaged sticks make."""
     lines = text.splitlines(keepends=True)
     for _ in range(pick.randrange(1, 4)):
         at = pick.randrange(len(lines))
@@ -597,7 +599,7 @@ def mutated(pick: random.Random, text: str) -> bytes:
 
 
 def _begins_nothing_without_match_and_leave(recipe: Recipe, drive_json: DriveJson) -> None:
-    """No mutation makes a recipe begin on a drive that it is not for, or erase without leave."""
+    """No mutation makes a recipe start on a drive that does not match, or erase unless allowed."""
     for transport, capacity in (("usb-bot", 10**9), ("sata", 10**12)):
         drive = drive_json(capacity=capacity, transport=transport, contents="ntfs")
         drive["guard"] = {"state": "free", "why": "test"}
@@ -615,7 +617,9 @@ def _begins_nothing_without_match_and_leave(recipe: Recipe, drive_json: DriveJso
             )
 
 
-def test_a_thousand_mutated_recipes_are_valid_or_told_with_a_line(drive_json: DriveJson) -> None:
+def test_a_thousand_mutated_recipes_are_valid_or_have_an_error_with_a_line(
+    drive_json: DriveJson,
+) -> None:
     texts = [TOML, SMALL, *(ready.raw(name).decode() for name in ready.names())]
     valid = wrong = 0
     for seed in range(1000):
@@ -628,7 +632,7 @@ def test_a_thousand_mutated_recipes_are_valid_or_told_with_a_line(drive_json: Dr
             last = raw.count(b"\n") + 2
             for item in error.mistakes:
                 assert item.line is not None and 1 <= item.line <= last, (seed, item)
-                assert "\n" not in item.said and item.said, (seed, item)
+                assert "\n" not in item.message and item.message, (seed, item)
         else:
             valid += 1
             assert recipe.entries and recipe.limits, seed

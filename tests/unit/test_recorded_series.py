@@ -33,7 +33,7 @@ def recorded(name: str) -> tuple[Interval, ...]:
 
 
 def begin_of(series: Sequence[Interval]) -> float:
-    """When the writing began, on the clock of the series."""
+    """The start of the writes, on the clock of the series."""
     first = series[0]
     assert first.t is not None
     return first.t - first.seconds
@@ -51,7 +51,7 @@ def test_each_file_is_a_recording_that_is_looked_at() -> None:
         assert len(series) > 50
         # Nothing is missing between two readings.
         for before, after in pairwise(series):
-            assert after.done == before.done + after.moved
+            assert after.total == before.total + after.moved
 
 
 @pytest.mark.parametrize("name", KNEES)
@@ -69,14 +69,14 @@ def test_the_end_of_a_fast_zone_is_found_and_is_no_slow_down(name: str) -> None:
 @pytest.mark.parametrize("name", KNEES)
 def test_before_the_end_of_the_fast_zone_there_is_no_knee(name: str) -> None:
     at_gb = KNEES[name][0]
-    series = [one for one in recorded(name) if one.done < 0.95 * at_gb * GB]
+    series = [one for one in recorded(name) if one.total < 0.95 * at_gb * GB]
     assert find_knees(series, ends_whole=True).knees == ()
     assert find_slow_downs(series, ends_whole=True).state == "none"
 
 
 def slow_minute(temperatures: Sequence[Reading] = ()) -> tuple[str, SlowDown]:
     verdict = find_slow_downs(recorded("uas-slow-minute"), temperatures, ends_whole=True)
-    (slow,) = verdict.found
+    (slow,) = verdict.slow_downs
     return verdict.state, slow
 
 
@@ -128,7 +128,7 @@ def test_an_idle_gap_is_neither(at: float, seconds: int) -> None:
     before, after = series[:gap_start], later(series[gap_start:], seconds)
     # Left out, as the suite does with its pauses; and in the record, as a sampler sees it.
     calm([*before, *after])
-    t, offset = before[-1].t, before[-1].done
+    t, offset = before[-1].t, before[-1].total
     assert t is not None
     idle = [Interval(offset, 1.0, 0, t + second) for second in range(1, seconds + 1)]
     calm([*before, *idle, *after])
@@ -142,13 +142,13 @@ def test_a_noisy_line_is_neither(noise: float) -> None:
         for one in constant():
             moved = round(one.moved * max(0.1, source.gauss(1.0, noise)))
             offset += moved
-            series.append(one._replace(done=offset, moved=moved))
+            series.append(one._replace(total=offset, moved=moved))
         calm(series)
 
 
 def calm(series: Sequence[Interval]) -> None:
-    """Neither a knee nor a slow-down is told."""
+    """Neither a knee nor a slow-down is reported."""
     knees = find_knees(series, ends_whole=True)
     assert knees.knees == (), knees.text
     slow = find_slow_downs(series, ends_whole=True)
-    assert (slow.state, slow.found) == ("none", ()), slow.text
+    assert (slow.state, slow.slow_downs) == ("none", ()), slow.text

@@ -1,4 +1,4 @@
-"""Recovery believes nothing in the store, which the page's user could have written."""
+"""Recovery does not trust the store: the page's user could have written anything in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from benchstick import paths
 from benchstick.engine import host_settings, recovery, results
 from benchstick.engine.runner import MARK
-from benchstick.store import database, locks, records
+from benchstick.store import database, locks, run_reader, run_results, run_writer
 from benchstick.suites import registry
 from tests.results import named
 
@@ -22,8 +22,8 @@ Make = Callable[..., dict[str, Any]]
 UUID = "12345678-1234-1234-1234-123456789abc"
 
 
-def add_run(db: Any, drive: dict[str, Any], uuid: str) -> records.RunRecord:
-    return records.RunRecord.create(
+def add_run(db: Any, drive: dict[str, Any], uuid: str) -> run_writer.RunRecord:
+    return run_writer.RunRecord.create(
         db, uuid=uuid, suite="cdm", practice=False, drive=drive,
         plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="nosuch",
     )  # fmt: skip
@@ -53,7 +53,7 @@ def test_a_setting_that_is_no_setting_of_ours_is_not_written(
     assert victim.read_text() == "x"
 
 
-def test_a_run_that_ended_meanwhile_stays_as_it_ended(
+def test_a_run_that_ends_during_the_recovery_keeps_its_state(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths.make_run_folder()
@@ -67,17 +67,17 @@ def test_a_run_that_ended_meanwhile_stays_as_it_ended(
 
         monkeypatch.setattr(locks, "RunLock", finished_first)
         assert recovery.recover(db) == []
-        assert records.find_run(db, record.number)["state"] == "done"
+        assert run_reader.find_run(db, record.number)["state"] == "done"
 
 
 FILL, TEST = "fill SEQ128K Q32T1 write, pass 1", "RND4K Q32T1 write"
 
 
-def killed_in_its_writing(db: Any, drive: dict[str, Any]) -> records.RunRecord:
+def killed_in_its_writing(db: Any, drive: dict[str, Any]) -> run_writer.RunRecord:
     """A consistency run that filled once and wrote for 40 s at 1000 IOPS, as its runner left it."""
     plan = registry.make_plan("consistency", drive, {})
     paths.make_run_folder()
-    record = records.RunRecord.create(
+    record = run_writer.RunRecord.create(
         db, uuid=UUID, suite="consistency", practice=False, drive=drive, plan=plan.to_json(),
         pid=1, device="nosuch",
     )  # fmt: skip
@@ -93,7 +93,7 @@ def killed_in_its_writing(db: Any, drive: dict[str, Any]) -> records.RunRecord:
     # The first one is of the step before, though it ended in this one.
     record.samples(
         [
-            records.Sample(
+            run_results.Sample(
                 n=n, t=10.5 + n, dt=1.0, step=test, read_bytes=0, write_bytes=4096 * 1000,
                 discard_bytes=0, reads=0, writes=1000, discards=0, flushes=0, inflight=32,
                 queue=32.0,
@@ -108,7 +108,7 @@ def test_a_killed_run_shows_what_it_had(bench_home: Path, drive_json: Make) -> N
     with contextlib.closing(database.open_writer(bench_home)) as db:
         number = killed_in_its_writing(db, drive_json()).number
         assert recovery.recover(db) == [number]
-        document = records.run_json(db, number)
+        document = run_reader.run_json(db, number)
     assert (document["state"], document["exit_code"]) == ("interrupted", 70)
     (first, *_), tables = document["result"]["charts"], document["result"]["tables"]
     assert first["title"] == "IOPS by second, whole run"
@@ -135,7 +135,7 @@ def test_what_recovery_kept_before_it_was_killed_is_kept_once(
         assert any(figure.pass_no is None for figure in figures)
         assert recovery.recover(db) == [record.number]
         assert record.all_figures() == figures
-        assert records.run_json(db, record.number)["result"] == first
+        assert run_reader.run_json(db, record.number)["result"] == first
 
 
 def test_a_run_of_which_nothing_can_be_made_is_closed_all_the_same(
@@ -145,7 +145,7 @@ def test_a_run_of_which_nothing_can_be_made_is_closed_all_the_same(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         number = add_run(db, drive_json(), UUID).number
         assert recovery.recover(db) == [number]
-        document = records.run_json(db, number)
+        document = run_reader.run_json(db, number)
     assert (document["state"], document["result"]) == ("interrupted", None)
     (event,) = document["events"]
     assert event["kind"] == "recovery"
@@ -165,7 +165,7 @@ def test_a_process_with_the_runs_mark_is_ended(bench_home: Path) -> None:
             one.wait()
 
 
-def test_a_lock_taken_on_a_file_that_was_removed_is_taken_anew(bench_home: Path) -> None:
+def test_a_lock_taken_on_a_file_that_was_removed_is_taken_again(bench_home: Path) -> None:
     paths.make_run_folder()
     first = locks.RunLock(UUID)
     assert locks.lock_path(UUID).exists()

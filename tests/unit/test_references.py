@@ -1,4 +1,4 @@
-"""Reference figures: what a file may hold, and that every mistake is told with its line."""
+"""Reference results: the contents of a file, and every error reported with its line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchstick.suites.reference_results import MOST, Reference, read
 
 HEAD = "drive,suite,figure,value,unit,source\n"
 ROW = "T7,cdm,SEQ1M Q8T1 read,1040,MB/s,a review\n"
-KEPT = Reference("T7", "cdm", "SEQ1M Q8T1 read", 1040.0, "MB/s", "a review")
+REFERENCE = Reference("T7", "cdm", "SEQ1M Q8T1 read", 1040.0, "MB/s", "a review")
 TOML = """# Published figures.
 suite = "cdm"
 source = "a review"
@@ -35,22 +35,22 @@ unit = "ms"
 """
 
 
-def test_toml_and_csv_say_the_same() -> None:
-    assert read((HEAD + ROW).encode(), "x.csv") == [KEPT]
+def test_toml_and_csv_give_the_same_results() -> None:
+    assert read((HEAD + ROW).encode(), "x.csv") == [REFERENCE]
     assert read(TOML.encode(), "X.TOML") == [
-        KEPT, Reference("T9", "cdm", "RND4K Q1T1 read latency", 570.0, "us", "a review"),
+        REFERENCE, Reference("T9", "cdm", "RND4K Q1T1 read latency", 570.0, "us", "a review"),
     ]  # fmt: skip
 
 
 def test_a_spreadsheets_csv_is_read() -> None:
     text = "\ufeffValue;Unit;Drive;Suite;Figure;Source\r\n1,04;GB/s;T7;cdm;SEQ1M Q8T1 read;a review"
-    assert read(text.encode(), "x.csv") == [KEPT]
+    assert read(text.encode(), "x.csv") == [REFERENCE]
     quoted = HEAD + '"T7, 1 TB",cdm,A,1.5,MB/s,"says ""fast"", page 2"\n\n'
     assert read(quoted.encode(), "x.csv")[0].source == 'says "fast", page 2'
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "expected"),
     [
         ("T7,cdm,A,fast,MB/s,x", "value: a number from 0 to 1e+15"),
         ("T7,cdm,A,nan,MB/s,x", "value: a number"),
@@ -63,51 +63,51 @@ def test_a_spreadsheets_csv_is_read() -> None:
         ("T7,cdm,A,1,MB/s,", "source: is empty"),
         (f"{'T' * 201},cdm,A,1,MB/s,x", "drive: longer than 200"),
         ("T7,cdm,A\x01,1,MB/s,x", "figure: has control characters"),
-        ("T7,cdm,A,1,MB/s", "5 cells, 6 are wanted"),
-        (ROW.strip(), "the same figure as on line 2"),
+        ("T7,cdm,A,1,MB/s", "5 cells, 6 are required"),
+        (ROW.strip(), "the same result as on line 2"),
         ('T7,"cdm', "not CSV"),
     ],
 )
-def test_what_is_wrong_in_a_row_is_told_with_its_line(row: str, said: str) -> None:
+def test_an_error_in_a_row_is_reported_with_its_line(row: str, expected: str) -> None:
     with pytest.raises(BadInput) as caught:
         read((HEAD + ROW + row + "\n").encode(), "my.csv")
     assert caught.value.message.startswith("my.csv: line 3: ")
-    assert said in caught.value.message
+    assert expected in caught.value.message
     assert "\n" not in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
         ("value = 0.57", "value = true", "line 14: value: a number"),
         ("value = 0.57", "value = inf", "line 14: value: a number"),
         ("value = 0.57", "speed = 1", "line 14: 'speed': not one of drive"),
         ("value = 0.57\n", "", "line 11: value: is missing"),
         ('suite = "cdm"', 'suite = "nix"', "line 2: suite: 'nix' is none"),
-        ('suite = "cdm"', "suite = 7", "line 2: suite: text is wanted"),
+        ('suite = "cdm"', "suite = 7", "line 2: suite: text is required"),
         ('suite = "cdm"', 'suit = "cdm"', "line 2: 'suit': not one of figure"),
         ('suite = "cdm"', "suite = ", "line 2: not TOML"),
-        ('unit = "ms"', 'unit = ["ms"]', "line 15: unit: text is wanted"),
-        (TOML, "figure = 3", "line 1: figure: [[figure]] tables are wanted"),
-        (TOML, "", "my.toml: there is no figure in it"),
+        ('unit = "ms"', 'unit = ["ms"]', "line 15: unit: text is required"),
+        (TOML, "figure = 3", "line 1: figure: [[figure]] tables are required"),
+        (TOML, "", "my.toml: has no results"),
         (TOML, "x = " + "[" * 5000, "my.toml"),
     ],
 )
-def test_what_is_wrong_in_toml_is_told_with_its_line(old: str, new: str, said: str) -> None:
+def test_an_error_in_toml_is_reported_with_its_line(old: str, new: str, expected: str) -> None:
     text = TOML.replace(old, new)
     assert text != TOML
     with pytest.raises(BadInput) as caught:
         read(text.encode(), "my.toml")
     assert caught.value.message.startswith("my.toml: ")
-    assert said in caught.value.message
+    assert expected in caught.value.message
     assert "\n" not in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("raw", "name", "said"),
+    ("raw", "name", "expected"),
     [
         (b"", "x.csv", "x.csv: empty"),
-        (HEAD.encode(), "x.csv", "x.csv: there is no figure"),
+        (HEAD.encode(), "x.csv", "x.csv: has no results"),
         (b"drive,value\n", "x.csv", "x.csv: line 1: the first row must name the columns drive, "),
         (b"\xff\n", "x.csv", "x.csv: line 1: not UTF-8"),
         (b"a\nb\n\xff", "x.toml", "x.toml: line 3: not UTF-8"),
@@ -118,10 +118,10 @@ def test_what_is_wrong_in_toml_is_told_with_its_line(old: str, new: str, said: s
     ],
     ids=lambda value: ascii(value)[:20],
 )  # fmt: skip
-def test_what_is_no_such_file_is_told(raw: bytes, name: str, said: str) -> None:
+def test_a_file_of_another_kind_is_reported(raw: bytes, name: str, expected: str) -> None:
     with pytest.raises(BadInput) as caught:
         read(raw, name)
-    assert said in caught.value.message
+    assert expected in caught.value.message
 
 
 def test_a_line_is_found_in_its_table() -> None:
@@ -134,8 +134,8 @@ def test_a_line_is_found_in_its_table() -> None:
 def test_they_are_kept_once_replaced_and_removed(bench_home: Path) -> None:
     other = Reference("T7", "das", "Home write", 5.0, "MB/s", "a review")
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        assert reference_results.add(db, [KEPT, other]) == 2
-        newer = Reference(**{**KEPT.to_json(), "value": 1050.0})
+        assert reference_results.add(db, [REFERENCE, other]) == 2
+        newer = Reference(**{**REFERENCE.to_json(), "value": 1050.0})
         reference_results.add(db, [newer])
         rows = reference_results.list_references(db, "cdm")
         assert [(item["value"], item["drive"]) for item in rows] == [(1050.0, "T7")]
@@ -146,7 +146,7 @@ def test_they_are_kept_once_replaced_and_removed(bench_home: Path) -> None:
         reference_results.remove(db, [rows[0]["id"]])
         assert [item["suite"] for item in reference_results.list_references(db)] == ["das"]
     with contextlib.closing(database.open_for_web(bench_home)) as web:
-        reference_results.add(web, [KEPT])
+        reference_results.add(web, [REFERENCE])
         reference_results.remove(web, [reference_results.list_references(web, "cdm")[0]["id"]])
 
 
@@ -161,19 +161,19 @@ def test_a_store_that_is_not_migrated_yet_has_none(
         assert reference_results.list_references(db) == []
         assert spec_sheets.list_sheets(db) == []
     with contextlib.closing(database.open_writer(bench_home)) as db:
-        assert reference_results.add(db, [KEPT]) == 1
+        assert reference_results.add(db, [REFERENCE]) == 1
 
 
 def test_the_command_line_takes_lists_and_removes_them(
     bench_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.invoke(["reference", "list"]) == 0
-    assert "no reference figures yet" in capsys.readouterr().out
+    assert "no reference results yet" in capsys.readouterr().out
     assert not bench_home.exists()
     path = tmp_path / "mine.toml"
     path.write_text(TOML, encoding="utf-8")
     assert cli.invoke(["reference", "import", str(path)]) == 0
-    assert "2 reference figures kept" in capsys.readouterr().out
+    assert "2 reference results saved" in capsys.readouterr().out
     assert cli.invoke(["reference", "list", "--suite", "cdm", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == "benchstick/references/1"
@@ -190,7 +190,7 @@ def test_the_command_line_takes_lists_and_removes_them(
         captured = capsys.readouterr()
         assert message in captured.err
         assert len(captured.err.splitlines()) == 1
-    # Nothing of the file with a mistake was kept.
+    # Nothing of the file with an error was saved.
     assert cli.invoke(["reference", "list"]) == 0
     assert "1040" in capsys.readouterr().out
     assert cli.invoke(["reference", "remove", *map(str, numbers)]) == 0

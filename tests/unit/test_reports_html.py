@@ -141,7 +141,7 @@ def test_print_breaks_no_chart_and_no_row_over_pages() -> None:
     assert "size:" not in style.split("@page")[1].split("}")[0]
 
 
-def test_numbers_stand_on_the_right_and_names_that_begin_with_one_do_not() -> None:
+def test_numbers_are_right_aligned_and_names_that_start_with_one_are_not() -> None:
     rows = [["4 KiB write", "2318E6C0A1F2", "982.0 (1.47 s)", "3 of 3", "0:05"],
             ["8 KiB write", "S6PUNX0T31", "1 min 5 s", "–", "2026-01-31 12:00 UTC"]]  # fmt: skip
     names = ("Figure", "Code", "Value", "Passes", "At")

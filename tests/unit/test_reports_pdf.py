@@ -108,7 +108,7 @@ def test_nothing_lies_outside_of_the_page() -> None:
     for page in reader.pages:
         places: list[tuple[str, float, float, float]] = []
 
-        def seen(
+        def visit(
             text: str, cm: Any, tm: Any, font: Any, size: float,
             places: list[tuple[str, float, float, float]] = places,
         ) -> None:  # fmt: skip
@@ -116,7 +116,7 @@ def test_nothing_lies_outside_of_the_page() -> None:
                 name = str(font["/BaseFont"])[1:]
                 places.append((text.strip(), tm[4], tm[5], metrics.width_of(text, size, name)))
 
-        page.extract_text(visitor_text=seen)
+        page.extract_text(visitor_text=visit)
         assert len(places) > 1
         for text, x, y, width in places:
             assert x >= 41, text

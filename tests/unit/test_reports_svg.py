@@ -32,7 +32,7 @@ def make_plot(
 
 
 def read(text: str) -> ElementTree.Element:
-    # The comment before the root is not wanted, and an entity would be refused by this parser.
+    # This parser drops the comment before the root, and refuses entities.
     return ElementTree.fromstring(text)
 
 
@@ -73,7 +73,7 @@ def test_points_lie_where_log_axes_have_them() -> None:
     # Ten times as much is as far from 10 as from 100; ten doublings are ten times as far as one.
     assert a[1] - b[1] == pytest.approx(b[1] - c[1], abs=0.02)
     assert c[0] - b[0] == pytest.approx(10 * (b[0] - a[0]), abs=0.1)
-    # There is no 0: it lies at the lower edge, inside of the drawing.
+    # A zero value is drawn at the lower edge, inside the drawing.
     assert d[1] == pytest.approx(drawing.y.start, abs=0.01)
     ticks = [text for _, text in drawing.x.ticks]
     assert ticks[0] == "512 B"
@@ -90,7 +90,7 @@ def test_a_gap_breaks_the_line_and_a_lone_second_is_a_dot() -> None:
     assert len(dots) == 1
 
 
-def test_only_the_wanted_part_of_x_is_drawn() -> None:
+def test_only_the_requested_part_of_x_is_drawn() -> None:
     plot = make_plot([line("read", [(at, 1.0) for at in range(100)])], within=(10, 19))
     ((*places,),) = paths(read(standalone(plot)), 0)
     assert len(places) == 10
@@ -167,7 +167,7 @@ def test_the_titles_of_a_record_keep_its_lowest_and_highest_values() -> None:
     assert [text[0] for *_, text in rows[:3]] == ["0:00 to 0:05", "0:06 to 1:39", "5:00 to 6:28"]
 
 
-def test_lines_are_told_apart_without_colour() -> None:
+def test_lines_are_distinguished_without_colour() -> None:
     lines = [line(f"line {at}", [(0, at), (1, at + 1.0)]) for at in range(8)]
     root = read(standalone(make_plot(lines)))
     dashes = {groups(root, at)[0][0].get("stroke-dasharray") for at in range(8)}

@@ -1,4 +1,4 @@
-"""The tools' raw output stays within its bound; what else is known of a run stays."""
+"""The tools' raw output stays within its bound; the other data of a run stays."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from benchstick import paths
 from benchstick.engine import retention
 from benchstick.errors import StoreFailed
-from benchstick.store import database, locks, records
+from benchstick.store import database, locks, run_reader, run_writer
 from tests.unit.test_recovery import Make, add_run
 
 MIB = 1 << 20
 
 
-def run_with_output(db: Any, home: Path, drive: dict[str, Any], digit: int) -> records.RunRecord:
+def run_with_output(db: Any, home: Path, drive: dict[str, Any], digit: int) -> run_writer.RunRecord:
     """A run whose one step left 1 MiB."""
     uuid = f"{digit:08d}-1234-1234-1234-123456789abc"
     record = add_run(db, drive, uuid)
@@ -38,7 +38,7 @@ def test_the_oldest_go_until_the_rest_is_within_the_bound(
     paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         runs = [run_with_output(db, bench_home, drive_json(), digit) for digit in (3, 1, 2)]
-        # The first is going on, however old: the next ones go in its stead.
+        # The first is the oldest, but it is running: the next ones are removed instead.
         lock = locks.RunLock("00000003-1234-1234-1234-123456789abc")
         try:
             removed = retention.prune(db, bench_home, 2 * MIB + 64_000, floor=0)
@@ -46,10 +46,10 @@ def test_the_oldest_go_until_the_rest_is_within_the_bound(
             lock.release()
         assert [uuid[:8] for uuid in removed] == ["00000001"]
         assert list_runs(bench_home) == [2, 3]
-        document = records.run_json(db, runs[1].number)
+        document = run_reader.run_json(db, runs[1].number)
         assert [event["kind"] for event in document["events"]] == ["artefacts"]
         assert "1 MiB" in document["events"][0]["text"]
-        assert records.run_json(db, runs[2].number)["events"] == []
+        assert run_reader.run_json(db, runs[2].number)["events"] == []
 
 
 def test_within_the_bound_nothing_goes(bench_home: Path, drive_json: Make) -> None:

@@ -1,5 +1,5 @@
-"""The runner skips the rounds that their suite says are over, and nothing else; and it tells the
-sampler which step goes on."""
+"""The runner skips the rounds after the end that the suite reports, and nothing else. It sets the
+running step in the sampler."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def step(name: str, group: str = "", number: int = 0) -> Fio:
 
 
 class Rounds:
-    """A suite whose groups are over after as many rounds as `after` says of each."""
+    """A suite whose groups end after `after[group]` rounds."""
 
     def __init__(self, **after: int) -> None:
         self.after = after
-        self.asked: list[tuple[str, int]] = []
+        self.calls: list[tuple[str, int]] = []
 
     def over(self, plan: Plan, step: Fio, figures: Any) -> str | None:
-        self.asked.append((step.group, step.round))
+        self.calls.append((step.group, step.round))
         last = self.after[step.group]
         return f"steady state after round {last}" if step.round > last else None
 
@@ -68,10 +68,10 @@ def test_rounds_after_the_last_one_needed_are_skipped_at_once() -> None:
          "steady state after round 1"),
     ]  # fmt: skip
     # Once a round, and not any more when a group is over.
-    assert suite.asked == [("A", 1), ("A", 2), ("B", 1), ("B", 2)]
+    assert suite.calls == [("A", 1), ("A", 2), ("B", 1), ("B", 2)]
 
 
-def test_a_group_that_follows_without_a_step_between_is_asked_anew() -> None:
+def test_the_suite_is_queried_again_for_a_group_that_follows_at_once() -> None:
     step_names, skipped = carried_out(Rounds(A=2, B=1), *A, *B)
     assert step_names == ["r1", "w1", "r2", "w2", "b1"]
     assert [(len(what), why) for what, why in skipped] == [

@@ -86,12 +86,12 @@ def test_the_longest_file_of_vm_starts_first(
     (level,) = (level for level in run_tests.LEVELS if level.name == "vm")
     saved = tmp_path / "durations.tsv"
     saved.write_text(
-        "10.0\ttests/vm/test_page.py::test_a\n300.0\ttests/vm/test_twins.py::test_b[x]\n"
+        "10.0\ttests/vm/test_page.py::test_a\n300.0\ttests/vm/test_duplicate_serials.py::test_b[x]\n"
         "900.0\ttests/vm/guest/test_lost.py::test_c\n"
     )
     monkeypatch.setattr(run_tests, "DURATIONS", saved)
     files = [stem for part in run_tests.vm_parts(level) for stem in part.files]
-    assert files[:2] == ["test_twins", "test_page"]
+    assert files[:2] == ["test_duplicate_serials", "test_page"]
 
 
 def test_each_guest_file_is_in_one_boot() -> None:
@@ -155,7 +155,7 @@ def test_a_lane_that_breaks_ends_the_others(
     assert calls == ["all"]
 
 
-def test_host_runs_beside_others_vms_side_by_side_and_accuracy_alone(
+def test_host_runs_with_others_vms_side_by_side_and_accuracy_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
@@ -201,17 +201,17 @@ def test_host_runs_beside_others_vms_side_by_side_and_accuracy_alone(
 
 
 class Guest:
-    """Stands for scripts/vm: each boot runs files and ends with a code, as `boots` give it."""
+    """A stand-in for scripts/vm: each boot runs files and ends with a code, as `boots` has them."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *boots: Boot) -> None:
         self.folder, self.boots = folder, list(boots)
-        self.asked: list[list[str]] = []
+        self.boot_files: list[list[str]] = []
         monkeypatch.setattr(run_tests, "RESULTS", folder)
         monkeypatch.setattr(run_tests, "run_limited", self)
 
     def __call__(self, command: list[str], _limit: float, _log: object) -> int | None:
         stems = command[command.index("tests/vm/guest_files.py") + 1 :]
-        self.asked.append(stems)
+        self.boot_files.append(stems)
         finished_stems, code = self.boots.pop(0)(stems)
         for stem in finished_stems:
             (self.folder / f"guest-{stem}.xml").write_text(REPORT.format(stem=stem))
@@ -233,7 +233,7 @@ def test_the_files_of_a_boot_have_a_report_each(
         "tests/vm/guest/test_a.py::test_a", "tests/vm/guest/test_b.py::test_a",
     ]  # fmt: skip
     assert {result.state for result in results} == {"passed"}
-    assert guest.asked == [["test_a", "test_b"]]
+    assert guest.boot_files == [["test_a", "test_b"]]
 
 
 def test_a_lost_vm_is_booted_again_for_the_rest(
@@ -241,7 +241,7 @@ def test_a_lost_vm_is_booted_again_for_the_rest(
 ) -> None:
     guest = Guest(tmp_path, monkeypatch, lambda stems: (stems[:1], 125), lambda stems: (stems, 0))
     results = guest.run("test_a", "test_b", "test_c")
-    assert guest.asked == [["test_a", "test_b", "test_c"], ["test_b", "test_c"]]
+    assert guest.boot_files == [["test_a", "test_b", "test_c"], ["test_b", "test_c"]]
     assert [result.state for result in results] == ["passed"] * 3
 
 
@@ -252,7 +252,7 @@ def test_a_file_that_loses_the_vm_twice_fails_and_the_rest_runs(
         tmp_path, monkeypatch, lambda _: ([], 125), lambda _: ([], 125), lambda stems: (stems, 0)
     )
     results = guest.run("test_a", "test_b")
-    assert guest.asked == [["test_a", "test_b"], ["test_a", "test_b"], ["test_b"]]
+    assert guest.boot_files == [["test_a", "test_b"], ["test_a", "test_b"], ["test_b"]]
     assert [(result.test, result.state) for result in results] == [
         ("guest:test_a", "failed"), ("tests/vm/guest/test_b.py::test_a", "passed"),
     ]  # fmt: skip

@@ -65,7 +65,7 @@ def test_a_drive_that_goes_away_is_noticed(tmp_path: Path) -> None:
     sampler.start()
     # What sysfs gives for a device that was removed while its file is open.
     (folder / "stat").write_text("")
-    assert sampler.lost.wait(60)
+    assert sampler.drive_lost.wait(60)
     sampler.stop()
 
 

@@ -249,7 +249,7 @@ def test_the_settings_know_the_same_layouts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("scanner = 5", "5 is not a scanner"),
         ('scanner = "*"', "would take every keyboard"),
@@ -257,10 +257,10 @@ def test_the_settings_know_the_same_layouts() -> None:
         ('scanner_layout = ["us"]', "is not one of us, uk, de, fr"),
     ],
 )
-def test_bad_settings_are_told_with_their_line(text: str, said: str) -> None:
+def test_bad_settings_are_reported_with_their_line(text: str, expected: str) -> None:
     with pytest.raises(SettingsError, match=r"benchstick\.toml:") as excinfo:
         read(text, "benchstick.toml")
-    assert said in str(excinfo.value)
+    assert expected in str(excinfo.value)
 
 
 def test_good_settings() -> None:

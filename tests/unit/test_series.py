@@ -1,4 +1,4 @@
-"""Series by second, their derived figures and the histogram, against values worked by hand."""
+"""Series by second, their derived results and the histogram, against values worked by hand."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_an_even_series_has_no_consistency() -> None:
     assert (stats.stdev, stats.consistency) == (0.0, None)
 
 
-def test_the_steady_part_begins_at_1400_s() -> None:
+def test_the_steady_part_starts_at_1400_s() -> None:
     iops = [50_000.0] * 1400 + [5000.0] * 600
     stats = summary(iops)
     assert stats["seconds"] == 2000

@@ -86,11 +86,13 @@ def test_drives_of_their_own_links_share_nothing(machine: Machine) -> None:
     assert shared(machine.tree, []) == []
 
 
-def test_the_narrowest_link_of_the_same_drives_is_told(machine: Machine) -> None:
+def test_the_narrowest_link_of_the_same_drives_is_reported(machine: Machine) -> None:
     first, *others = shared(machine.tree, ["sda", "sdb"])
     assert (first.kind, first.name, others) == ("USB hub", "2-1", [])
-    assert first.told(["A", "B"]) == ("USB hub 2-1 is shared by A, B: 500 MB/s at most, 250 each")
-    assert Link("controller", "x", None, ("a", "b")).told(["A", "B"]).endswith("is not known")
+    assert first.describe(["A", "B"]) == (
+        "USB hub 2-1 is shared by A, B: 500 MB/s at most, 250 each"
+    )
+    assert Link("controller", "x", None, ("a", "b")).describe(["A", "B"]).endswith("is not known")
 
 
 def test_two_luns_of_one_bridge(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_the_booted_stick_writes_what_it_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ('bench_ports = ["2-4"]', "names with ports"),
         ('[bench_ports]\n"" = "2-4"', "a slot's name"),
@@ -84,7 +84,7 @@ def test_the_booted_stick_writes_what_it_read() -> None:
         ("scan_prefixes = 1", "prefixes with kinds"),
     ],
 )
-def test_bad_settings(text: str, said: str) -> None:
+def test_bad_settings(text: str, expected: str) -> None:
     with pytest.raises(SettingsError, match="test:1: ") as excinfo:
         read(text, "test")
-    assert said in str(excinfo.value)
+    assert expected in str(excinfo.value)

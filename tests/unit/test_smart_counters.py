@@ -1,4 +1,4 @@
-"""What SMART counts, and what is on a drive, in the words that recipes judge by."""
+"""The SMART counters and the contents of a drive, as the facts that recipes judge."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_nvme_drive_counts_media_errors() -> None:
     assert facts["reallocated_sectors"].value is None
 
 
-def test_without_smart_every_counter_says_why() -> None:
+def test_without_smart_every_counter_has_the_reason() -> None:
     facts = smart.facts(Smart(why="the bridge passes nothing on"))
     assert {facts[name].why for name in ("media_errors", "crc_errors", "wear")} == {
         "the bridge passes nothing on"
@@ -47,7 +47,7 @@ NTFS = Signature(type="ntfs", usage="filesystem")
 
 
 @pytest.mark.parametrize(
-    ("contents", "told"),
+    ("contents", "expected"),
     [
         (Contents(), "nothing"),
         (Contents(whole=NTFS), "ntfs"),
@@ -64,5 +64,7 @@ NTFS = Signature(type="ntfs", usage="filesystem")
         (Contents(doubts=("it could not be read",), has_data=True), None),
     ],
 )
-def test_what_is_on_a_drive_is_told_in_a_few_words(contents: Contents, told: str | None) -> None:
-    assert contents.told() == told
+def test_the_contents_of_a_drive_are_described_in_a_few_words(
+    contents: Contents, expected: str | None
+) -> None:
+    assert contents.describe() == expected

@@ -79,7 +79,7 @@ def test_a_drive_that_settles_is_steady_in_the_first_window_that_meets_both() ->
     )
 
 
-def test_not_reached_in_25_rounds_is_told_and_round_26_is_not_looked_at() -> None:
+def test_not_reached_in_25_rounds_is_reported_and_round_26_is_ignored() -> None:
     falling = [1000 * 0.9**number for number in range(MOST_ROUNDS)]
     verdict = judge_steady([*falling, *([falling[-1]] * 10)])
     assert (verdict.state, verdict.rounds) == ("not reached", 25)
@@ -140,7 +140,7 @@ def test_the_answer_is_json() -> None:
     json.dumps(judge_steady([0.0] * 25).to_json(), allow_nan=False)
 
 
-def test_fewer_rounds_asked_for_are_told_as_such() -> None:
+def test_a_lower_limit_of_rounds_is_reported() -> None:
     verdict = judge_steady([100.0] * 3, most=10)
     assert verdict.text.startswith("Steady state is not reached yet after 3 of at most 10 rounds")
     assert verdict.to_json()["limits"]["most_rounds"] == 10

@@ -14,14 +14,24 @@ import pytest
 
 from benchstick import paths
 from benchstick.errors import BadInput, NoStore, StoreFailed
-from benchstick.store import comparisons, database, locks, records
+from benchstick.store import (
+    agent_requests,
+    comparisons,
+    database,
+    locks,
+    run_reader,
+    run_results,
+    run_writer,
+)
 from tests.results import named
 
 Make = Callable[..., dict[str, Any]]
 
 
-def add_run(db: sqlite3.Connection, drive: dict[str, Any], uuid: str = "u1") -> records.RunRecord:
-    return records.RunRecord.create(
+def add_run(
+    db: sqlite3.Connection, drive: dict[str, Any], uuid: str = "u1"
+) -> run_writer.RunRecord:
+    return run_writer.RunRecord.create(
         db, uuid=uuid, suite="cdm", practice=False, drive=drive,
         plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
     )  # fmt: skip
@@ -44,7 +54,7 @@ def test_a_fresh_store_is_migrated_and_private(bench_home: Path) -> None:
     assert (bench_home / "runs").stat().st_mode & 0o27 == 0
 
 
-def test_a_corrupt_store_is_kept_aside_and_told(
+def test_a_corrupt_store_is_set_aside_and_reported(
     bench_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     database.open_writer(bench_home).close()
@@ -73,7 +83,7 @@ def test_damage_in_the_middle_is_found(bench_home: Path, drive_json: Make) -> No
 def test_a_large_store_is_read_whole_once_a_boot(
     bench_home: Path, drive_json: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What lies behind the time of a check is found at the next boot, or once somebody met it."""
+    """Damage behind the time limit of a check is found at the next boot, or once a query met it."""
     paths.make_run_folder()
     with contextlib.closing(database.open_writer(bench_home)) as db:
         for number in range(400):
@@ -82,7 +92,7 @@ def test_a_large_store_is_read_whole_once_a_boot(
     data = bytearray(path.read_bytes())
     data[-200_000:] = b"\xff" * 200_000
     path.write_bytes(data)
-    # No time at all, so that the damage is behind it.
+    # A limit of no time, so that the damage is behind it.
     monkeypatch.setattr(database, "CHECK_SECONDS", -1.0)
     monkeypatch.setattr(database, "CHECK_STEPS", 1)
     with contextlib.closing(database.open_writer(bench_home)) as db:
@@ -92,7 +102,7 @@ def test_a_large_store_is_read_whole_once_a_boot(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         assert db.execute("SELECT count(*) FROM runs").fetchone()[0] == 0
     (aside,) = bench_home.glob("store.db.corrupt-*")
-    # The same with nobody having met it, but another boot.
+    # The same without such a query, but after another boot.
     path.write_bytes(aside.read_bytes())
     database.open_writer(bench_home).close()
     assert len(list(bench_home.glob("store.db.corrupt-*"))) == 1
@@ -143,25 +153,25 @@ def test_a_failed_migration_leaves_the_store_as_it_was(
     assert "later" not in tables
 
 
-def test_requests_and_their_answers_survive_the_table_made_anew(
+def test_requests_and_their_answers_survive_a_new_table(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """002: with answers pointing at the requests, and the numbers going on after the last one."""
+    """002: the answers refer to the requests, and the numbers continue after the last one."""
     every = database.migrations()
     with monkeypatch.context() as old:
         old.setattr(database, "migrations", lambda: every[:1])
         with contextlib.closing(database.open_writer(bench_home)) as db:
             for kind in ("run", "cancel", "run"):
-                records.add_request(db, kind, {"of": kind})
-            records.answer_request(db, 2, "done")
+                agent_requests.add_request(db, kind, {"of": kind})
+            agent_requests.answer_request(db, 2, "done")
     with contextlib.closing(database.open_writer(bench_home)) as db:
         rows = db.execute("SELECT id, kind, body_json FROM requests ORDER BY id").fetchall()
         assert [(row["id"], row["kind"]) for row in rows] == [(1, "run"), (2, "cancel"), (3, "run")]
-        assert [row["id"] for row in records.open_requests(db)] == [1, 3]
-        assert records.add_request(db, "clock", {}) == 4
+        assert [row["id"] for row in agent_requests.open_requests(db)] == [1, 3]
+        assert agent_requests.add_request(db, "clock", {}) == 4
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []
         with pytest.raises(StoreFailed):
-            records.add_request(db, "other", {})
+            agent_requests.add_request(db, "other", {})
 
 
 def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
@@ -185,7 +195,7 @@ def test_the_web_process_may_write_its_own_tables_and_nothing_else(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         add_run(db, drive_json())
     with contextlib.closing(database.open_for_web(bench_home)) as web:
-        assert records.add_request(web, "run", {"suite": "cdm"}) == 1
+        assert agent_requests.add_request(web, "run", {"suite": "cdm"}) == 1
         web.execute("INSERT INTO labels VALUES ('key', 'slot 3', 'now')")
         web.execute("DELETE FROM labels")
         for statement in (
@@ -204,7 +214,7 @@ def test_the_web_process_may_write_its_own_tables_and_nothing_else(
             with pytest.raises(sqlite3.DatabaseError):
                 web.execute(statement)
     with contextlib.closing(database.open_reader(bench_home)) as db:
-        assert len(records.list_runs(db)) == 1
+        assert len(run_reader.list_runs(db)) == 1
         with pytest.raises(sqlite3.OperationalError):
             db.execute("DELETE FROM runs")
 
@@ -216,12 +226,12 @@ def test_a_run_leaves_what_was_measured(bench_home: Path, drive_json: Make) -> N
         figure = named(
             step="first", name="A write", value=1.5, unit="MB/s", target="block", pass_no=1
         )
-        sample = records.Sample(0, 1.0, 1.0, 0, 0, 4096, 0, 0, 1, 0, 0, 3, 2.5)
+        sample = run_results.Sample(0, 1.0, 1.0, 0, 0, 4096, 0, 0, 1, 0, 0, 3, 2.5)
         record.step_ends(0, "done", 2.0, figures=[figure], samples=[sample])
         record.temperature(2.5, 0, 41.0, "hwmon", None)
         record.invalidate_pass("A write", 1, "data differ")
         record.finish("done", 0, seconds=3.0, result={"text": "x"})
-        document = records.run_json(db, record.number)
+        document = run_reader.run_json(db, record.number)
     assert document["schema"] == "benchstick/run/2"
     assert document["state"] == "done"
     (figure_row,) = document["figures"]
@@ -251,7 +261,7 @@ def test_invalidating_one_test_leaves_another_with_a_like_name(
         record.invalidate_pass("AV write", 2, "data differ")
         states = {
             (figure.name, figure.pass_no): figure.state
-            for figure in records.figures_of(db, record.number)
+            for figure in run_reader.figures_of(db, record.number)
         }
     assert {key for key, state in states.items() if state == "invalid"} == {
         ("AV write", 2),
@@ -264,7 +274,7 @@ def test_an_unknown_run_is_bad_input(bench_home: Path) -> None:
         contextlib.closing(database.open_writer(bench_home)) as db,
         pytest.raises(BadInput, match="no such run"),
     ):
-        records.find_run(db, 77)
+        run_reader.find_run(db, 77)
 
 
 def test_a_running_run_whose_lock_is_free_is_shown_as_interrupted(
@@ -274,10 +284,10 @@ def test_a_running_run_whose_lock_is_free_is_shown_as_interrupted(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json(), "u-lock")
         lock = locks.RunLock("u-lock")
-        row = records.find_run(db, record.number)
-        assert records.shown_state(db, row) == "running"
+        row = run_reader.find_run(db, record.number)
+        assert run_reader.shown_state(db, row) == "running"
         lock.release()
-        assert records.shown_state(db, row) == "interrupted"
+        assert run_reader.shown_state(db, row) == "interrupted"
 
 
 def test_the_runs_to_compare_with_are_read_from_their_index_alone(bench_home: Path) -> None:
@@ -304,7 +314,7 @@ def test_a_reader_waits_for_a_store_that_is_being_made(
     assert len(waited) == 1
 
 
-def test_a_store_that_nobody_goes_on_making_holds_nothing(
+def test_a_store_that_was_never_completed_is_no_store(
     bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "MAKING_SECONDS", 0.0)

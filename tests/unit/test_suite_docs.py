@@ -69,7 +69,7 @@ def test_the_commands_of_a_page_are_the_plans(
             argv = fio.command(step, "DRIVE" if raw else "FILE", Path("STEP"), raw=raw)
             assert options == set(argv[1:]), name
     if starts_fio(suite):
-        # No command stands where nothing checks it.
+        # No command is in a place that is not checked.
         prose = re.sub(r"^```fio.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)
         assert not re.search(r"--(rw|bs|filename|ioengine)=", prose)
 
@@ -90,7 +90,7 @@ def test_the_steps_of_a_page_are_the_plans(suite: str) -> None:
             found_step = re.fullmatch(r" *(\d+)\. (.*)", line)
             assert found_step is not None, line
             number, name = found_step.groups()
-            # What is left out is told, and is more than the line that tells it.
+            # `...` marks steps that are left out: more than one.
             assert int(number) == before + 1 or (before < 0 and int(number) > 5), line
             before = int(number)
             step = plan.steps[before - 1]
@@ -105,7 +105,7 @@ def test_the_steps_of_a_page_are_the_plans(suite: str) -> None:
         assert size_text(plan.bytes_written) in whole
 
 
-def test_what_is_repeated_is_shown_at_its_begin_and_its_end() -> None:
+def test_repeated_steps_are_shown_at_their_start_and_end() -> None:
     indices = list(suite_docs._select_steps(["prepare", *["fio"] * 40, "idle"]))
     assert indices == [0, 1, 2, 3, None, 39, 40, 41]
     # A pause between the parts of a fill, and too few to leave any out.
@@ -114,7 +114,7 @@ def test_what_is_repeated_is_shown_at_its_begin_and_its_end() -> None:
     assert list(suite_docs._select_steps([])) == []
 
 
-def test_a_stale_page_is_told_with_what_it_should_hold() -> None:
+def test_a_stale_page_is_compared_with_its_correct_contents() -> None:
     page = page_of("sustained")
     stale = page.replace("--iodepth=8", "--iodepth=9")
     assert stale != page
@@ -136,7 +136,7 @@ def test_a_page_without_a_block_gets_one_with_all_tests() -> None:
     assert block == suite_docs.Block((), ("fill SEQ128K Q32T1 write", "RND4K Q32T1 write"))
 
 
-def test_the_script_tells_stale_pages_and_renews_them(
+def test_the_script_reports_stale_pages_and_updates_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = page_of("atto")

@@ -13,7 +13,7 @@ from benchstick.engine.measure import fio
 from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Idle, Plan, plan_from_json
 from benchstick.plan.units import MIB
-from benchstick.store.records import Sample
+from benchstick.store.run_results import Sample
 from benchstick.suites import registry
 from benchstick.suites.interface import Recorded, RecordSuite, Result
 from benchstick.suites.sustained import Sustained, fill_series
@@ -89,9 +89,10 @@ def test_bursts_after_idle_times_come_last(drive_json: Make) -> None:
     ]  # fmt: skip
     assert [step.seconds for step in rest[::2]] == [30, 300, 1800]
     assert [(step.offset, step.size) for step in last] == [(0, 4 << 30)] * 3
-    # They are of a drive that was written meanwhile, the parts are not.
-    assert {step.made for step in last} == {"written once in this run, in order, over 1.00 TB"}
-    assert {step.made for step in writes(plan, "part")} == {None}
+    # The bursts are on a drive that this run has filled, the parts are not.
+    state = "written once in this run, in order, over 1.00 TB"
+    assert {step.drive_state for step in last} == {state}
+    assert {step.drive_state for step in writes(plan, "part")} == {None}
     own = registry.make_plan(
         "sustained", drive_json(), {"recovery": "5, 10", "burst": "16MiB", "span": "64MiB"}
     )
@@ -159,15 +160,15 @@ def test_the_offset_is_in_the_command(drive_json: Make) -> None:
 class Story:
     """A run of a plan as the sampler and fio would have recorded it.
 
-    The sampler's second does not know of the steps: they begin and end inside of it, with
-    `overhead` seconds before each write in which nothing is moved.
+    The steps start and end inside the sampler's seconds, with `overhead` seconds before each write
+    in which nothing is moved.
     """
 
     def __init__(self, plan: Plan, speed: Speed, overhead: float = 0.37) -> None:
         self.plan = plan
         self.samples: list[Sample] = []
         self.figures: list[dict[str, Any]] = []
-        self._now = self._done = 0.0
+        self._now = self._offset = 0.0
         self._second = 0.0
         for index, step in enumerate(plan.steps):
             if isinstance(step, Fio):
@@ -195,9 +196,9 @@ class Story:
     def _write(self, index: int, step: Fio, speed: Speed) -> None:
         remaining, seconds = float(step.size), 0.0
         while remaining > 0:
-            moved = min(remaining, speed(self._now, self._done) * 1e6 * 0.01)
+            moved = min(remaining, speed(self._now, self._offset) * 1e6 * 0.01)
             remaining -= moved
-            self._done += moved
+            self._offset += moved
             seconds += 0.01
             self._tick(index, moved)
         self.figures.append(
@@ -258,12 +259,12 @@ def test_half_the_speed_for_a_minute_is_an_event(drive_json: Make) -> None:
     assert values(cold)["deepest slow-down"] == pytest.approx(50, abs=3)
     assert "cache knee" not in values(cold)
     (slow_down,) = warm.document["slow_downs"]["found"]
-    # A part that begins or ends in it moves the times by its pause.
+    # A part that starts or ends in it moves the times by its pause.
     assert slow_down["from_seconds"] == pytest.approx(60, abs=3)
     assert slow_down["to_seconds"] == pytest.approx(120, abs=3)
 
 
-def test_folding_is_told_beside_the_knee(drive_json: Make) -> None:
+def test_folding_is_reported_with_the_knee(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=30 * GB), {})
     result = Story(plan, zones((6, 400), (9, 50), (0, 200))).result()
     verdicts = {item["name"]: item for item in result.document["verdicts"]}
@@ -306,14 +307,14 @@ def test_recovery_comes_from_the_bursts(drive_json: Make) -> None:
 def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     story = Story(plan, zones((2, 200), (0, 50)))
-    # In the middle of part 12: no figure of it, and samples up to there.
+    # In the middle of part 12: it has no result, and samples up to there.
     story.figures = story.figures[:11]
     index = next(at for at, step in enumerate(plan.steps) if step.name == "part 12 of 20")
     begin = next(at for at, sample in enumerate(story.samples) if sample.step == index)
     story.samples = story.samples[: begin + 5]
     result = story.result()
     assert values(result)["cache knee"] == pytest.approx(2.0, rel=0.03)
-    # A mean over half of the drive is not one of the whole, and says so.
+    # A mean over half of the drive is marked: it is not one of the whole drive.
     assert {item["why"] for item in result.figures} == {"only 11 of 20 parts were written"}
     assert len(result.document["tables"][0]["rows"]) == 11
     place, time = result.document["charts"]
@@ -326,7 +327,7 @@ def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
     assert nothing.document["charts"] == []
 
 
-def test_an_invalid_part_is_not_counted_and_is_told(drive_json: Make) -> None:
+def test_an_invalid_part_is_not_counted_but_reported(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     story = Story(plan, constant(100))
     story.figures[3].update(state="invalid", why="counters: +9 %", value=9999.0)
@@ -343,7 +344,7 @@ def test_the_series_holds_every_byte_and_no_pause(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     story = Story(plan, constant(100))
     series = fill_series(plan, story.figures, story.samples)
-    assert series[-1].done == plan.bytes_written
+    assert series[-1].total == plan.bytes_written
     assert sum(interval.seconds for interval in series) == pytest.approx(80, rel=0.01)
     for interval in series:
         assert interval.moved / interval.seconds / 1e6 == pytest.approx(100, rel=0.05)
@@ -354,7 +355,7 @@ def test_parts_of_less_than_a_second_are_not_lost(drive_json: Make, overhead: fl
     plan = registry.make_plan("sustained", drive_json(capacity=GB), {"recovery": "1,3"})
     story = Story(plan, constant(500), overhead)
     series = fill_series(plan, story.figures, story.samples)
-    assert series[-1].done == plan.bytes_written - sum(one.size for one in writes(plan, "burst"))
+    assert series[-1].total == plan.bytes_written - sum(one.size for one in writes(plan, "burst"))
     for interval in series:
         assert interval.moved / interval.seconds / 1e6 == pytest.approx(500, rel=0.15)
 

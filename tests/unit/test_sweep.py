@@ -1,4 +1,4 @@
-"""The queue depth sweep: its plans against its source, its result from made figures."""
+"""The queue depth sweep: its plans against its source, its result from invented values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_fob_is_reads_then_mix_then_writes_at_each_depth(drive_json: Make) -> No
     assert {step.size for step in steps} == {10**12 // 131072 * 131072}
     assert [step.destroys for step in steps] == [False] * 9 + [True] * 18
     assert plan.state == "as found, not purged; not preconditioned"
-    assert any("fob is told as found" in note for note in plan.notes)
+    assert any("fob is recorded as found" in note for note in plan.notes)
     assert plan.destroys
     assert plan.seconds == pytest.approx(1 + 27 * 30.5)
     # 20 MB/s at QD1 to start with, and 30 % of the mix are writes.
@@ -72,9 +72,9 @@ def test_both_states_lie_over_each_other(drive_json: Make) -> None:
     assert names[:6] == [f"fob {label}" for label in labels]
     assert [step.rw for step in fios(plan)[6:8]] == ["write", "write"]
     assert names[8:] == ["precondition RND4K Q32T1 write", *(f"steady {la}" for la in labels)]
-    assert any(note.startswith("fob is told as found") for note in plan.notes)
-    # Each pass is told with the state that it was measured in, and not with that of the end.
-    passes = [plan.state_after(None, step.made) for step in fios(plan)]
+    assert any(note.startswith("fob is recorded as found") for note in plan.notes)
+    # Each pass has the drive state in which it was measured, not the one at the end.
+    passes = [plan.state_after(None, step.drive_state) for step in fios(plan)]
     initial_state = "as found, not purged; not preconditioned"
     assert passes[:7] == [initial_state] * 7
     assert passes[7].startswith("as found, not purged; filled 1 times in this run")
@@ -113,7 +113,7 @@ def test_only_reads_leave_the_drive_as_it_is(drive_json: Make) -> None:
     assert steady.destroys
 
 
-def test_what_the_user_says_of_a_purge_is_kept(drive_json: Make) -> None:
+def test_the_users_statement_on_a_purge_is_kept(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {"purged": "hdparm --security-erase"})
     assert plan.state == (
         "purged by hand before the run, as the user says: hdparm --security-erase; "
@@ -232,7 +232,7 @@ def test_the_lines_of_the_chart_go_by_depth(drive_json: Make) -> None:
     ]  # fmt: skip
 
 
-def test_an_invalid_depth_is_told_and_not_drawn(drive_json: Make) -> None:
+def test_an_invalid_depth_is_reported_and_not_drawn(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {})
     figure_rows = figures(plan, {("randread", 1): 9e3, ("randread", 2): 1e4})
     for item in figure_rows[:3]:

@@ -28,7 +28,7 @@ PREFIXES = {"OP:": "operator", "O": "order", "SN:": "serial"}
         ("A-17", "asset", "A-17"),
     ],
 )
-def test_a_scan_is_what_its_prefix_says(text: str, kind: str, value: str) -> None:
+def test_the_prefix_of_a_scan_sets_its_kind(text: str, kind: str, value: str) -> None:
     assert classify(text, PREFIXES) == (kind, value)
 
 
@@ -43,7 +43,7 @@ def test_a_scanned_serial_is_the_drives_or_not(scanned: str, same: bool) -> None
     assert same_serial(scanned, ("S5XANX0M312345", "USB9", "")) is same
 
 
-def test_tickets_of_anybodys_words() -> None:
+def test_a_ticket_of_any_input() -> None:
     assert ticket_of({"asset": " A \n 7 ", "order": ""}) == Ticket(asset="A 7")
     wrong: dict[str, Any]
     for wrong in ({"asset": 5}, {"order": "x" * (MOST_CHARACTERS + 1)}, {"serial": "a\x1bb"}):
@@ -98,7 +98,7 @@ def test_what_waits_can_be_dropped(store: sqlite3.Connection) -> None:
 
 def test_old_scans_go_and_the_last_of_each_kind_stay(store: sqlite3.Connection) -> None:
     scan(store, "OP:anna")
-    for number in range(barcode_scans.KEPT + 10):
+    for number in range(barcode_scans.MAX_SCANS + 10):
         scan(store, f"A-{number}")
-    assert store.execute("SELECT count(*) FROM scans").fetchone()[0] == barcode_scans.KEPT + 1
+    assert store.execute("SELECT count(*) FROM scans").fetchone()[0] == barcode_scans.MAX_SCANS + 1
     assert barcode_scans.waiting(store).operator == "anna"

@@ -96,7 +96,7 @@ def test_a_line_ends_at_no_other_sign() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "message"),
     [
         ("a = 1\nb = ", 2, "not TOML: "),
         ("a = 1\na = 2\n", 2, "not TOML: "),
@@ -105,12 +105,14 @@ def test_a_line_ends_at_no_other_sign() -> None:
         (f"a = {'9' * 5000}", None, "not TOML: "),
     ],
 )
-def test_what_is_no_toml_is_told_with_its_line(text: str, line: int | None, said: str) -> None:
+def test_text_that_is_no_toml_is_reported_with_its_line(
+    text: str, line: int | None, message: str
+) -> None:
     with pytest.raises(NotToml) as caught:
         parse(text)
     assert caught.value.line == line
-    assert said in caught.value.said
-    assert "\n" not in caught.value.said
+    assert message in caught.value.message
+    assert "\n" not in caught.value.message
 
 
 def test_a_text_nested_deeply_has_lines_as_far_as_they_go() -> None:

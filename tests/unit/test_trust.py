@@ -1,4 +1,4 @@
-"""The rule by which a figure is believed, on both sides of each bound."""
+"""The rules for a valid result, on both sides of each bound."""
 
 from __future__ import annotations
 

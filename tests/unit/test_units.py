@@ -32,7 +32,7 @@ def test_what_is_no_size_names_the_field(text: str) -> None:
 def test_texts() -> None:
     assert units.size_text(24_030_000_000) == "24.03 GB"
     assert units.size_text(999) == "999 B"
-    # What would be told as 1000.00 GB.
+    # It would be rounded to 1000.00 GB.
     assert units.size_text(999_999_995_904) == "1.00 TB"
     assert units.size_text(999_990_000_000) == "999.99 GB"
     assert units.binary_text(1 << 20) == "1 MiB"

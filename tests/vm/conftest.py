@@ -68,8 +68,8 @@ def vm() -> RunVm:
     """vm(COMMAND, BENCHSTICK_VM_...=...) boots, runs COMMAND, gives its Outcome.
 
     The time limit is BENCHSTICK_VM_TIMEOUT, 600 s without it. A VM that plain emulation broke
-    (exit code 125) is booted once more, which is told; not with again=False, for a test that
-    wants it lost.
+    (exit code 125) is booted once more, with a note on stdout; not with again=False, for tests that
+    expect the loss.
     """
 
     def run(command: str, *, again: bool = True, **settings: str) -> Outcome:
@@ -104,7 +104,7 @@ class Qmp:
         self.execute("qmp_capabilities")
 
     def execute(self, command: str, **arguments: object) -> Any:
-        """Carries out one QMP command (underscores in argument names become dashes)."""
+        """Runs one QMP command (underscores in argument names become dashes)."""
         named = {name.replace("_", "-"): value for name, value in arguments.items()}
         message = {"execute": command, "arguments": named}
         self.lines.write(json.dumps(message).encode() + b"\n")
@@ -160,8 +160,8 @@ class LiveVm:
 
     @contextlib.contextmanager
     def lost_in(self) -> Iterator[None]:
-        """Whatever fails in here is VmLost when the VM has ended without an exit code meanwhile,
-        or does in the next seconds: scripts/vm needs some to see it."""
+        """Any failure in this context is VmLost when the VM has ended without an exit code, or does
+        so in the next seconds: scripts/vm needs some to see it."""
         try:
             yield
         except Exception as error:
@@ -177,7 +177,7 @@ class LiveVm:
 
 
 def once_more_when_lost(act: Callable[[], T]) -> T:
-    """act(), and once more when the VM was lost under it, which is told.
+    """act(), and once more, with a note on stdout, when the VM was lost during it.
 
     What a test notices of that can be anything: have `LiveVm.lost_in` around what it does.
     """

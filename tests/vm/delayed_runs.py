@@ -1,6 +1,6 @@
 """Runs inside a guest whose drives answer after a fixed time; prints one JSON document.
 
-Started by test_truth.py. Each entry has the run's figures, what raw fio measured on the same drive
+Started by test_truth.py. Each entry has the run's results, what raw fio measured on the same drive
 in the same boot with the same options, and what the limits are.
 """
 
@@ -49,7 +49,7 @@ def run(serial: str, *more: str) -> Any:
 
 
 def raw_fio(document: Any, name: str) -> dict[str, float]:
-    """The step's own fio command, carried out by hand: its IOPS, and how many requests it made for
+    """The step's own fio command, run by hand: its IOPS, and how many requests it made for
     each that the drive was given (below 1 when something else was using the drive)."""
     step = next(item for item in document["steps"] if item["name"] == f"{name}, pass 1")
     folder = tempfile.mkdtemp()
@@ -68,7 +68,7 @@ def raw_fio(document: Any, name: str) -> dict[str, float]:
 
 
 def requests(name: str) -> int:
-    """Reads and writes that drive `name` has carried out."""
+    """Reads and writes that drive `name` has completed."""
     counts = Path(f"/sys/block/{name}/stat").read_text().split()
     return int(counts[0]) + int(counts[4])
 
@@ -142,7 +142,7 @@ def side_by_side(
     with ThreadPoolExecutor(len(jobs)) as pool:
         runs = {name: pool.submit(run, serial, *more) for name, (serial, more, _) in jobs.items()}
         documents = {name: future.result() for name, future in runs.items()}
-        # When a run lets go of its drive, udev looks at what is on it.
+        # When a run releases its drive, udev probes its content.
         settle()
         raw = {
             (name, test): pool.submit(raw_fio, documents[name], test)

@@ -4,7 +4,7 @@ Each file has a pytest process of its own, with its report in .cache/results/gue
 once it has ended, its exit code in guest-STEM.code: from these scripts/run_tests.py knows which
 files are still to be run when the VM is lost. Between two files the drives become as a boot has
 them: blank, nothing mounted, no drives that a test made, no data of the bench. The exit code is 0
-when all files were run, whatever became of their tests.
+when all files were run, whatever the results of their tests.
 """
 
 from __future__ import annotations

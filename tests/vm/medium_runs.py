@@ -96,7 +96,7 @@ def resting(name: str, drive: Drive, fs: str | None) -> dict[str, Any]:
     swaps: list[threading.Thread] = []
 
     def during(at: Progress) -> None:
-        # In the sampler's thread, which must go on.
+        # In the sampler's thread, which must keep running.
         if at.name.startswith("idle before") and at.name.endswith("write") and not swaps:
             swaps.append(threading.Thread(target=swap, args=(name,)))
             swaps[0].start()

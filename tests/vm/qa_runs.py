@@ -1,5 +1,5 @@
-"""Runs inside a guest with four USB drives: recipes on all of them at once, by command and by
-themselves; a scanner; a webhook. Prints one JSON document for test_qa.py.
+"""Runs inside a guest with four USB drives: recipes on all of them at once, by command and
+automatically; a scanner; a webhook. Prints one JSON document for test_qa.py.
 
 QASLOW001 is limited to 8 MB/s by QEMU; QALOST001 is taken away by its port's `authorized` in the
 middle of its pass.
@@ -93,13 +93,13 @@ def usb_port(serial: str) -> Path:
 
 
 def allow(port: Path, on: bool) -> None:
-    """Plug it in, or pull it out, for all that the kernel can tell."""
+    """Plug it in, or pull it out, as the kernel sees it."""
     (port / "authorized").write_text("1" if on else "0", encoding="ascii")
 
 
 @contextlib.contextmanager
 def taking_away(serial: str, port: Path) -> Iterator[None]:
-    """Take the drive away once its timed pass has begun."""
+    """Take the drive away once its timed pass has started."""
     stop_event = threading.Event()
 
     def watch() -> None:
@@ -204,7 +204,7 @@ def slots() -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in bench_rows("SELECT * FROM slots")}
 
 
-# The recipe that starts by itself, with the SHA-256 of its file.
+# The recipe that starts automatically, with the SHA-256 of its file.
 PINNED = f"incoming@sha256:{hashlib.sha256(RECIPE.encode()).hexdigest()}"
 
 
@@ -218,7 +218,7 @@ def settings(ports: dict[str, Path], **more: Any) -> None:
 
 
 def by_itself(ports: dict[str, Path]) -> dict[str, Any]:
-    """The same drives, plugged in while the agent watches; scanned at meanwhile."""
+    """The same drives, plugged in while the agent runs; barcodes are scanned at the same time."""
     Path("/run/benchstick/recipes").mkdir(exist_ok=True)
     Path("/run/benchstick/recipes/incoming.toml").write_text(RECIPE, encoding="utf-8")
     settings(ports)
@@ -242,7 +242,7 @@ def by_itself(ports: dict[str, Path]) -> dict[str, Any]:
         fake.scan("stop")
         during = slots()["slot 1"]["state"]
         until(lambda: slots()["slot 1"]["state"] == "testing")
-        say(f"{first} is tested by itself")
+        say(f"{first} is tested automatically")
         for other in list(ports.values())[1:]:
             allow(other, True)
         until(lambda: node("QALOST001"))
@@ -292,7 +292,7 @@ def main() -> None:
     SETTINGS.write_text("".join(f"{name} = {json.dumps(path)}\n" for name, path in LINES.items()))
     say("by command")
     answer: dict[str, Any] = {"command": by_command(ports)}
-    say("by itself")
+    say("automatically")
     answer["itself"] = by_itself(ports)
     answer["log"] = (HOME / "qa.log").read_text(encoding="ascii").splitlines()
     json.dump(answer, sys.stdout)

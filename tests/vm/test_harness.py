@@ -95,7 +95,7 @@ def test_output_is_byte_exact_and_apart(outcome: Outcome) -> None:
     rest = outcome.out.split(b"\n", 1)[1]
     assert rest.startswith(b"\0\1\xff\r\n\nend")
     assert rest.removeprefix(b"\0\1\xff\r\n\nend") == b"x" * 3_000_000
-    # another VM of this clone may have been running: then scripts/vm said that it waits
+    # another VM of this clone may have been running: then scripts/vm printed that it waits
     messages = [line for line in outcome.err.splitlines(keepends=True) if b"waiting" not in line]
     assert messages == [b"to stderr\r\n"]
 
@@ -154,7 +154,7 @@ def test_make_vm_passes_the_command_on() -> None:
     assert "Error 130" in process.stderr.decode()
 
 
-def test_guest_that_dies_is_told(vm: RunVm) -> None:
+def test_guest_that_dies_is_reported(vm: RunVm) -> None:
     # What is printed needs a moment to leave the guest.
     outcome = vm("echo before; sleep 3; echo b >/proc/sysrq-trigger; sleep 60", again=False)
     assert outcome.code == 125

@@ -37,7 +37,7 @@ END
 """
 
 
-def test_a_bot_drive_pulled_out_is_lost_and_told(live_vm: StartVm) -> None:
+def test_a_bot_drive_pulled_out_is_lost_and_reported(live_vm: StartVm) -> None:
     def pulled_out() -> Any:
         vm = live_vm(COMMAND, BENCHSTICK_VM_TIMEOUT=LIMIT)
         vm.wait_line(b"pull-now")
@@ -87,7 +87,7 @@ END
 """
 
 
-def test_a_uas_drive_lost_is_told_and_comes_back(vm: RunVm) -> None:
+def test_a_uas_drive_lost_is_reported_and_comes_back(vm: RunVm) -> None:
     answer = vm(UAS, BENCHSTICK_VM_TIMEOUT=LIMIT).json()
     assert answer["code"] == 4
     assert answer["state"] == "failed"

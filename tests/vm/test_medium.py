@@ -1,7 +1,7 @@
 """Cards swapped in USB readers while the bench works: the other card is never written.
 
 The readers keep their serial and their node. One boot for all cases; the runs on cards that are
-swapped in an idle step go on at the same time.
+swapped in an idle step overlap.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Swapped:
     """What the guest answered, and which of the other cards differ from what they held before."""
 
     answer: dict[str, Any] = field(default_factory=dict)
-    written: list[str] = field(default_factory=list)
+    changed_readers: list[str] = field(default_factory=list)
 
 
 def other_card(path: Path, *, blank_ends: bool) -> str:
@@ -101,7 +101,7 @@ def swap_cards(live_vms: StartVm, folder: Path) -> Swapped:
                 print(json.dumps(result.answer, indent=1))
         outcome = vm.finish()
         assert result.answer, outcome.text()
-    result.written = [n for n in READERS if checksum(folder / f"{n}.other") != sums[n]]
+    result.changed_readers = [n for n in READERS if checksum(folder / f"{n}.other") != sums[n]]
     for path in signals.iterdir():
         path.unlink()
     signals.rmdir()
@@ -115,7 +115,7 @@ def swapped(live_vms: StartVm, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def test_no_swapped_card_is_written(swapped: Swapped) -> None:
     assert sorted(swapped.answer) == sorted(READERS)
-    assert swapped.written == [], swapped.answer
+    assert swapped.changed_readers == [], swapped.answer
 
 
 @pytest.mark.parametrize("name", PLAN)

@@ -93,7 +93,7 @@ def use(watched: Watched, pin: str) -> None:
     page.get_by_label("Passes").fill("1")
     page.get_by_label("Sets", exact=True).fill("Home,ISOs")
     page.get_by_label("Idle", exact=True).fill("1")
-    page.get_by_label("Code of the drive to erase").fill("BSUAS0001")
+    page.get_by_label("Type the drive's code to confirm").fill("BSUAS0001")
     picture(page, "new-run")
     page.get_by_role("button", name="Erase and start").click()
     expect(page).to_have_url(re.compile(r"/runs/\d+$"))

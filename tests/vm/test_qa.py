@@ -1,6 +1,6 @@
-"""Retail QA on real drivers: four drives at once, by command and by themselves (what was plugged in
-while the bench watched is erased without hands); a scanner whose Enter confirms nothing; a webhook
-whose receiver comes late. Each condition of erasing: tests/host/test_qa.py."""
+"""Retail QA on real drivers: four drives at once, by command and automatically (a drive that was
+plugged in while the agent was running is erased unattended); a scanner whose Enter confirms
+nothing; a webhook whose receiver comes late. Each condition of erasing: tests/host/test_qa.py."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .conftest import RunVm
 
 MIB = 1 << 20
 SLOW = 8_000_000
-PASS, SLOWER, BOT, LOST = "BSUAS0001", "QASLOW001", "BSBOT0001", "QALOST001"
+PASS, SLOWER, BOT, DISCONNECTED = "BSUAS0001", "QASLOW001", "BSBOT0001", "QALOST001"
 
 
 @pytest.fixture(scope="module")
-def told(vm: RunVm, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def reports(vm: RunVm, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What qa_runs.py, in one boot, found out."""
     folder = tmp_path_factory.mktemp("qa")
     # A controller of their own: the VM's has four ports.
@@ -31,7 +31,7 @@ def told(vm: RunVm, tmp_path_factory: pytest.TempPathFactory) -> Any:
             file.truncate(64 * MIB)
         words += ["-blockdev", f"file,node-name={name}-file,filename={path}"]
     words += ["-blockdev", "throttle,node-name=slow,throttle-group=tg-slow,file=slow-file"]
-    for name, node, serial in (("slow", "slow", SLOWER), ("lost", "lost-file", LOST)):
+    for name, node, serial in (("slow", "slow", SLOWER), ("lost", "lost-file", DISCONNECTED)):
         words += ["-device", f"usb-uas,bus=xhci2.0,id=qa-{name},serial={serial}"]
         disk = f"scsi-hd,bus=qa-{name}.0,scsi-id=0,lun=0,drive={node},serial={serial}"
         words += ["-device", disk]
@@ -51,53 +51,53 @@ def words_of(drives: Any) -> dict[str, str]:
     return {code: drive["verdict"] for code, drive in drives.items()}
 
 
-def test_four_drives_at_once_each_with_its_verdict(told: Any) -> None:
-    report = told["command"]
+def test_four_drives_at_once_each_with_its_verdict(reports: Any) -> None:
+    report = reports["command"]
     assert words_of(report["drives"]) == {
-        PASS: "pass", SLOWER: "fail", BOT: "fail", LOST: "inconclusive",
+        PASS: "pass", SLOWER: "fail", BOT: "fail", DISCONNECTED: "inconclusive",
     }, json.dumps(report["drives"], indent=1)  # fmt: skip
     assert report["drives"][SLOWER]["codes"] == ["figure-limit"]
     assert "SEQ1M Q8T1 read" in report["drives"][SLOWER]["why"]
     assert report["drives"][BOT]["codes"] == ["fact-limit"]
     assert "transport" in report["drives"][BOT]["why"]
-    assert "drive-lost" in report["drives"][LOST]["codes"]
-    assert report["drives"][LOST]["exit_code"] == 4
+    assert "drive-lost" in report["drives"][DISCONNECTED]["codes"]
+    assert report["drives"][DISCONNECTED]["exit_code"] == 4
     assert report["exit"] == report["document_exit"] == 1
     assert report["together"] >= 2, "they were measured at once, and their figures say so"
     assert len(report["shared"]) >= 1
 
 
-def test_what_other_programs_read_says_the_same(told: Any) -> None:
-    report = told["command"]
+def test_what_other_programs_read_says_the_same(reports: Any) -> None:
+    report = reports["command"]
     for code, drive in report["drives"].items():
         assert report["csv"][code] == [drive["verdict"], str(drive["exit_code"])]
         assert report["events"][code] == drive["verdict"]
         assert sorted(set(report["junit"][code])) == sorted(set(drive["codes"])), code
 
 
-def test_the_same_by_itself_on_hot_plug(told: Any) -> None:
-    report = told["itself"]
+def test_the_same_automatically_on_hot_plug(reports: Any) -> None:
+    report = reports["itself"]
     assert report["slots"] == {
         "slot 1": ["pass", PASS], "slot 2": ["fail", SLOWER], "slot 3": ["fail", BOT],
-        "slot 4": ["inconclusive", LOST],
+        "slot 4": ["inconclusive", DISCONNECTED],
     }, json.dumps(report["drives"], indent=1)  # fmt: skip
     assert words_of(report["drives"]) == {
-        PASS: "pass", SLOWER: "fail", BOT: "fail", LOST: "inconclusive",
+        PASS: "pass", SLOWER: "fail", BOT: "fail", DISCONNECTED: "inconclusive",
     }  # fmt: skip
     assert {drive["slot"] for drive in report["drives"].values()} == set(report["slots"])
 
 
-def test_the_serial_line_has_each_event_of_the_log(told: Any) -> None:
-    assert len(told["log"]) > 40
-    assert told["line"] == told["log"]
-    verdicts = [line for line in told["line"] if "event=verdict " in line]
+def test_the_serial_line_has_each_event_of_the_log(reports: Any) -> None:
+    assert len(reports["log"]) > 40
+    assert reports["line"] == reports["log"]
+    verdicts = [line for line in reports["line"] if "event=verdict " in line]
     assert len(verdicts) == 8, "four by command, four by themselves"
 
 
-def test_a_scanners_enter_stops_and_confirms_nothing(told: Any) -> None:
-    report = told["itself"]
+def test_a_scanners_enter_stops_and_confirms_nothing(reports: Any) -> None:
+    report = reports["itself"]
     assert report["during"] == "countdown"
-    # What was scanned last before its test began goes with the drive; nothing was lost on the way.
+    # The last scan before its test started is attached to the drive; no scan was lost.
     assert report["drives"][PASS]["labels"] == {"asset": "stop"}
     assert [(scan["text"], scan["kind"]) for scan in report["scans"]] == [
         ("A-77", "asset"), ("stop", "asset"),
@@ -106,8 +106,8 @@ def test_a_scanners_enter_stops_and_confirms_nothing(told: Any) -> None:
     assert report["scans"][1]["taken"].startswith(PASS)
 
 
-def test_a_webhook_whose_receiver_comes_late_loses_nothing(told: Any) -> None:
-    report = told["itself"]
+def test_a_webhook_whose_receiver_comes_late_loses_nothing(reports: Any) -> None:
+    report = reports["itself"]
     assert len(report["waited"]) == 4
     assert any(row["tries"] and "Connection refused" in row["why"] for row in report["waited"])
     posted = {one["key"]: one for one in report["posted"]}

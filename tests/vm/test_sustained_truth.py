@@ -1,7 +1,7 @@
 """Truth of `sustained`: drives that change their speed at a known place, for a known time, never.
 
 QEMU's throttles are their speed. They are changed through QMP while the guest writes: a fast zone
-ends after so many bytes as QEMU itself has counted, a slow time begins and ends by the clock.
+ends after so many bytes as QEMU itself has counted, a slow time starts and ends by the clock.
 Nothing is behind the drives (backend null), so that the host's disk plays no part.
 The series go to .cache/results, for whoever wants one as a recording.
 """
@@ -24,7 +24,7 @@ GB = 10**9
 ZONE = 2 * GB
 ONE_GO, WITH_PAUSES = 60_000_000, 40_000_000
 # The others keep theirs, or have half of it for a minute after a while.
-USUAL, KEPT = 20_000_000, 10_000_000
+USUAL, STEADY = 20_000_000, 10_000_000
 BEGINS_AFTER, LASTS = 25.0, 60.0
 
 
@@ -39,7 +39,7 @@ class Zone:
 
     @property
     def limit(self) -> int:
-        """Bytes a second at the beginning."""
+        """Bytes a second at the start."""
         return self.fast
 
     def wait(self, byte_count: int) -> float:
@@ -53,12 +53,12 @@ class Minute:
     are the clock's readings at both ends."""
 
     usual: int
-    begun: float | None = None
+    started_at: float | None = None
     changes: list[float] = field(default_factory=list)
 
     @property
     def limit(self) -> int:
-        """Bytes a second at the beginning."""
+        """Bytes a second at the start."""
         return self.usual
 
 
@@ -68,7 +68,7 @@ class Speeds(threading.Thread):
     def __init__(self, vm: LiveVm) -> None:
         super().__init__(daemon=True)
         self.vm = vm
-        self.ended = threading.Event()
+        self.stop_event = threading.Event()
         self.problem: Exception | None = None
         self.zones = {
             name: Zone(fast, fast // 4) for name, fast in (("nvme", ONE_GO), ("sata", WITH_PAUSES))
@@ -78,20 +78,20 @@ class Speeds(threading.Thread):
         for name, limit in (
             *((name, zone.limit) for name, zone in self.zones.items()),
             ("uas", self.minute.limit),
-            ("bot", KEPT),
+            ("bot", STEADY),
         ):
             self.qmp.limit(name, limit)
 
     def run(self) -> None:
         try:
-            while not self.ended.is_set():
-                self.ended.wait(self._step())
+            while not self.stop_event.is_set():
+                self.stop_event.wait(self._step())
         except (OSError, ValueError, LookupError, RuntimeError) as error:
             # The VM is gone, which the test learns from its output, or QEMU refuses.
             self.problem = error
 
     def stop(self) -> None:
-        self.ended.set()
+        self.stop_event.set()
         if self.ident is not None:
             self.join()
         with contextlib.suppress(OSError):
@@ -104,8 +104,8 @@ class Speeds(threading.Thread):
             time.sleep(0.1)
         return self.vm.qmp()
 
-    def _written(self) -> dict[str, int]:
-        """Bytes written to each drive since the VM began, by the name of its block node."""
+    def _bytes_written(self) -> dict[str, int]:
+        """Bytes written to each drive since the VM started, by the name of its block node."""
         return {
             item["node-name"]: int(item["stats"]["wr_bytes"])
             for item in self.qmp.execute("query-blockstats")
@@ -114,19 +114,19 @@ class Speeds(threading.Thread):
 
     def _step(self) -> float:
         """One look; seconds until the next."""
-        byte_counts = self._written()
+        byte_counts = self._bytes_written()
         for name, zone in self.zones.items():
             if zone.at is None and byte_counts[name] >= ZONE:
                 self.qmp.limit(name, zone.slow)
-                zone.at = (byte_counts[name], self._written()[name])
+                zone.at = (byte_counts[name], self._bytes_written()[name])
         minute, now = self.minute, time.monotonic()
-        if minute.begun is None and byte_counts["uas"]:
-            minute.begun = now
-        if minute.begun is not None:
+        if minute.started_at is None and byte_counts["uas"]:
+            minute.started_at = now
+        if minute.started_at is not None:
             for number, (after, limit) in enumerate(
                 ((BEGINS_AFTER, USUAL // 2), (BEGINS_AFTER + LASTS, USUAL))
             ):
-                if len(minute.changes) == number and now - minute.begun >= after:
+                if len(minute.changes) == number and now - minute.started_at >= after:
                     self.qmp.limit("uas", limit)
                     minute.changes.append(time.monotonic())
         return min(zone.wait(byte_counts[name]) for name, zone in self.zones.items())
@@ -142,7 +142,7 @@ def keep(serial: str, series: list[list[float | None]]) -> None:
 
 @pytest.fixture(scope="module")
 def measured(live_vms: StartVm) -> tuple[Any, Speeds]:
-    """All of sustained_runs.py, in one boot, and what was done to the drives meanwhile."""
+    """All of sustained_runs.py, in one boot, and what was done to the drives during it."""
 
     def measure() -> tuple[Any, Speeds]:
         vm = live_vms(
@@ -197,7 +197,7 @@ def test_the_end_of_a_fast_zone_of_2_gb_is_found(
     assert entry["events"] == []
 
 
-def test_half_the_speed_for_a_minute_is_told_as_slowing_down(
+def test_half_the_speed_for_a_minute_is_reported_as_slowing_down(
     measured: tuple[Any, Speeds],
 ) -> None:
     entry, minute = measured[0]["BSUAS0001"], measured[1].minute
@@ -205,7 +205,7 @@ def test_half_the_speed_for_a_minute_is_told_as_slowing_down(
     lasted = minute.changes[1] - minute.changes[0]
     assert lasted == pytest.approx(LASTS, abs=1)
     assert_all_was_written_and_counted(entry)
-    # This drive has no temperature: the cause is not told.
+    # This drive has no temperature: the cause is unknown.
     assert entry["slow_downs"]["state"] == "slowdown", entry["slow_downs"]
     (slow_down,) = entry["slow_downs"]["found"]
     assert slow_down["cause"] == "unknown"
@@ -229,4 +229,4 @@ def test_a_constant_speed_is_neither_a_knee_nor_a_slow_down(
     assert entry["slow_downs"]["state"] == "none", entry["slow_downs"]
     assert entry["knees"]["knees"] == [], entry["knees"]
     assert entry["events"] == []
-    assert entry["overall"]["sustained write"] == pytest.approx(KEPT / 1e6, rel=0.05)
+    assert entry["overall"]["sustained write"] == pytest.approx(STEADY / 1e6, rel=0.05)

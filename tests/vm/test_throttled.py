@@ -1,4 +1,4 @@
-"""Truth of the file-set copy: USB drives of a known bandwidth, beside raw fio on the same."""
+"""Truth of the file-set copy: USB drives of a known bandwidth, compared with raw fio on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from .conftest import LiveVm, Qmp, StartVm, once_more_when_lost
 from .rates import is_at_limit
 
-# Bytes a second; a pass takes more than 30 s. So low that an emulated processor with work beside it
+# Bytes a second; a pass takes more than 30 s. So low that an emulated processor with other work
 # still keeps the drives full.
 LIMITS = {"BSUAS0001": 4_000_000, "BSBOT0001": 5_000_000}
 # Of the sequential tests, which take 20 s whatever the limit: so high that one request of 1 MiB

@@ -1,4 +1,4 @@
-"""Truth: on drives with a known service time the figures must be what they have to be."""
+"""Accuracy: on drives with a known service time the results must match it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from .conftest import RunVm
 from .rates import is_at_limit
 
-# So long that emulation weighs little beside it.
+# So long that the overhead of emulation hardly matters.
 DELAY_MS = 100
 
 
@@ -51,7 +51,7 @@ def assert_at_limit(entry: Any, name: str, limit: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["truth-uas", "truth-bot"])
-def test_a_usb_drives_figure_is_its_limit_and_raw_fios(measured: Any, name: str) -> None:
+def test_a_usb_drives_result_is_its_limit_and_raw_fios(measured: Any, name: str) -> None:
     entry = measured[name]
     figure = entry["figures"]["RND4K Q32T1 read"]
     depth = min(32, entry["queue_depth"])

@@ -1,7 +1,7 @@
 """Runs inside a guest whose USB drives are throttled from outside; prints one JSON document.
 
 Started by test_throttled.py. On each drive one `das` pass of 20 s and more each way, then raw fio
-with files of the same sizes on the same filesystem; then, with limits that the host sets meanwhile,
+with files of the same sizes on the same filesystem; then, with other limits that the host sets,
 `cdm` on the raw drive for 20 s each way, and its own fio command by hand.
 """
 
@@ -29,7 +29,7 @@ from tests.vm.delayed_runs import figures, raw_fio, run, settle  # noqa: E402
 
 SCALE = 0.007
 # Many files on the one, few large ones on the other.
-WANTED = {"BSUAS0001": "Home", "BSBOT0001": "ISOs"}
+FILE_SETS = {"BSUAS0001": "Home", "BSBOT0001": "ISOs"}
 
 
 def das(serial: str) -> Any:
@@ -37,7 +37,7 @@ def das(serial: str) -> Any:
     process = subprocess.run(
         ["benchstick", "run", "das", "--drive", serial, "--erase", serial, "--json",
          "--scale", str(SCALE), "--param", "passes=1", "--param", "idle=0",
-         "--param", f"sets={WANTED[serial]}"],
+         "--param", f"sets={FILE_SETS[serial]}"],
         capture_output=True,
         text=True,
     )  # fmt: skip
@@ -54,7 +54,7 @@ def raw(serial: str, document: Any) -> dict[str, float]:
     point, scratch = Path(tempfile.mkdtemp()), Path(tempfile.mkdtemp())
     subprocess.run(["mount", "-t", filesystem["fs"], filesystem["path"], str(point)], check=True)
     try:
-        files = builtin(WANTED[serial], SCALE)
+        files = builtin(FILE_SETS[serial], SCALE)
         folder = point / "fio"
         folder.mkdir()
         write = bench_tools.replayed(files, folder, scratch, "write")
@@ -80,7 +80,7 @@ def cdm(serial: str) -> Any:
 
 
 def beside_raw_fio(document: Any, raw: dict[str, dict[str, float]]) -> dict[str, Any]:
-    """The figures of a run beside raw fio's, and what was written last."""
+    """The results of a run and of raw fio, and what was written last."""
     with Path(f"/dev/{document['drive']['name']}").open("rb") as drive:
         data = drive.read(8 << 20)
     packed = len(gzip.compress(data, 6)) / len(data)
@@ -89,22 +89,22 @@ def beside_raw_fio(document: Any, raw: dict[str, dict[str, float]]) -> dict[str,
 
 def cdm_on_all() -> dict[str, Any]:
     """Both drives at once, and step by step: while fio runs, nothing else does anywhere."""
-    with ThreadPoolExecutor(len(WANTED)) as pool:
-        documents = dict(zip(WANTED, pool.map(cdm, WANTED), strict=True))
-        raw: dict[str, dict[str, dict[str, float]]] = {serial: {} for serial in WANTED}
+    with ThreadPoolExecutor(len(FILE_SETS)) as pool:
+        documents = dict(zip(FILE_SETS, pool.map(cdm, FILE_SETS), strict=True))
+        raw: dict[str, dict[str, dict[str, float]]] = {serial: {} for serial in FILE_SETS}
         for name in SEQUENTIAL:
             settle()
-            rates = pool.map(raw_fio, (documents[s] for s in WANTED), [name] * len(WANTED))
-            for serial, rate in zip(WANTED, rates, strict=True):
+            rates = pool.map(raw_fio, (documents[s] for s in FILE_SETS), [name] * len(FILE_SETS))
+            for serial, rate in zip(FILE_SETS, rates, strict=True):
                 raw[serial][name] = rate
-    return {serial: beside_raw_fio(documents[serial], raw[serial]) for serial in WANTED}
+    return {serial: beside_raw_fio(documents[serial], raw[serial]) for serial in FILE_SETS}
 
 
 def main() -> None:
-    with ThreadPoolExecutor(len(WANTED)) as pool:
-        documents = dict(zip(WANTED, pool.map(das, WANTED), strict=True))
+    with ThreadPoolExecutor(len(FILE_SETS)) as pool:
+        documents = dict(zip(FILE_SETS, pool.map(das, FILE_SETS), strict=True))
         settle()
-        measured = dict(zip(WANTED, pool.map(raw, WANTED, documents.values()), strict=True))
+        measured = dict(zip(FILE_SETS, pool.map(raw, FILE_SETS, documents.values()), strict=True))
     # The host sets other limits now, within the second that the next command needs at least.
     print("copies measured", flush=True)
     blocks = cdm_on_all()

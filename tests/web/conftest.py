@@ -61,7 +61,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         patch.setenv("BENCHSTICK_HOME", str(folder / "home"))
         patch.setenv("BENCHSTICK_RUN", str(folder / "run"))
         numbers = sample.full_bench(folder / "home")
-        # What tells the page that an agent is there to take its requests.
+        # The lock that shows the page that an agent is running.
         agent = locks.RunLock("agent")
         yield Bench(folder / "home", numbers)
         agent.release()
@@ -73,7 +73,7 @@ def key() -> LoginKey:
     return LoginKey()
 
 
-# A recipe starts by itself in the slots of every_page.some_slots.
+# A recipe starts automatically in the slots of every_page.some_slots.
 PINNED = settings_file.pinned("incoming-usb-stick", ready.raw("incoming-usb-stick"))
 SLOTS = f'autostart = "{PINNED}"\n[bench_ports]\n' + "".join(
     f'"slot {at}" = "2-{at}"\n' for at in range(1, 9)

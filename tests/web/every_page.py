@@ -23,9 +23,9 @@ from benchstick.store import (
     reference_results,
     spec_sheets,
 )
+from benchstick.store.agent_requests import add_request, answer_request
 from benchstick.store.bays import Slot
 from benchstick.store.database import open_writer
-from benchstick.store.records import add_request, answer_request
 from benchstick.suites.reference_results import Reference
 from benchstick.suites.spec_sheets import Claim, Sheet
 from tests.web import made_charts, made_runs, made_verdicts, sample
@@ -36,7 +36,7 @@ RUNS = ("das", "cdm", "slow", "lost", "practice", "running", "corrupt")
 
 def add_to(home: Path, numbers: dict[str, Any]) -> None:
     """Give the sample bench what some pages need: a request, a token, runs with charts, an import,
-    a reference figure, a model sheet."""
+    a reference result, a spec sheet."""
     with contextlib.closing(open_writer(home)) as db:
         body = {"drive": "practice", "suite": "cdm", "params": {}}
         numbers["request"] = add_request(db, "run", body)
@@ -133,7 +133,7 @@ def some_slots(judgements: Sequence[Mapping[str, Any]] = ()) -> list[Slot]:
     last = {item["verdict"]: item for item in judgements}
     slots = []
     for place, word in enumerate(("pass", "fail", "inconclusive"), 1):
-        slot = Slot(name=f"slot {place}", state=bays.DONE, word=word, **drives["slow"])
+        slot = Slot(name=f"slot {place}", state=bays.FINISHED, word=word, **drives["slow"])
         if word in last:
             of = last[word]["drive"]
             slot = replace(slot, drive_key=of["key"], code=of["code"], model=of["model"],
@@ -185,7 +185,7 @@ def add_queue(db: sqlite3.Connection, numbers: Mapping[str, Any]) -> int:
 
 
 def furnish(db: sqlite3.Connection) -> dict[str, int]:
-    """An import that was refused, a reference figure and a model sheet: their ids."""
+    """A refused import, a reference result and a spec sheet: their ids."""
     upload = imported_runs.add_upload(db, b"x")
     imported_runs.answer_upload(db, upload, None, "bundle: it is no bundle")
     reference_results.add(

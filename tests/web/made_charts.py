@@ -13,8 +13,8 @@ from typing import Any
 
 from benchstick.engine.measure.per_second_log import BySecond, counter_rates
 from benchstick.plan.steps import Fio, Plan, Purge
-from benchstick.store.records import Sample
-from tests.web.made_runs import Done, Pieces
+from benchstick.store.run_results import Sample
+from tests.web.made_runs import Pieces, StepData
 
 # The second of the consistency run in which the drive did nothing, and where its speed falls.
 STALLED, FELL = 700, 130
@@ -43,33 +43,35 @@ class _Writing:
         self.knee, self.before, self.after = _knee(drive)
         self.slow_from = slow_from
         self.noise = random.Random(9)
-        self.done = self.clock = 0.0
+        self.position = self.clock = 0.0
 
     def pieces(self, size: float) -> Iterator[tuple[float, float]]:
         """The next `size` bytes, second by second."""
         remaining = size
         while remaining > 0.5:
-            speed = self.before if self.done < self.knee else self.after
+            speed = self.before if self.position < self.knee else self.after
             if self.slow_from is not None and 0 <= self.clock - self.slow_from < 60:
                 speed /= 2
             speed *= 1 - 0.06 * self.noise.random()
             moved = min(remaining, speed)
             yield moved / speed, moved
-            remaining, self.done = remaining - moved, self.done + moved
+            remaining, self.position = remaining - moved, self.position + moved
             self.clock += moved / speed
 
 
-def _fills(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
+def _fills(plan: Plan, drive: Mapping[str, Any]) -> dict[str, StepData]:
     """The filling before a test."""
     writing = _Writing(drive)
     return {
-        step.name: Done(pieces=list(writing.pieces(step.size)))
+        step.name: StepData(pieces=list(writing.pieces(step.size)))
         for step in plan.steps
         if isinstance(step, Fio) and step.runtime is None
     }
 
 
-def consistency(plan: Plan, drive: Mapping[str, Any], *, source: str = "fio") -> dict[str, Done]:
+def consistency(
+    plan: Plan, drive: Mapping[str, Any], *, source: str = "fio"
+) -> dict[str, StepData]:
     """Fast, then two speeds, then slow with a second of nothing; all of it slower on USB 2. Its
     series is fio's, or of the drive's `counters`."""
     noise = random.Random(5)
@@ -96,13 +98,13 @@ def consistency(plan: Plan, drive: Mapping[str, Any], *, source: str = "fio") ->
             latencies[_rounded(1900 * us)] += round(0.1 * value)
     latencies[round(1000 * max(worst))] += 1
 
-    def told(samples: Sequence[Sample]) -> BySecond:
+    def series(samples: Sequence[Sample]) -> BySecond:
         if source == "fio":
             return BySecond("fio", None, 0, iops, mean, worst)
         return BySecond(source, _LATE, 1, counter_rates(samples, step.block), mean, worst)
 
     pieces = [(1.0, value * step.block) for value in iops]
-    outcome = Done(pieces=pieces, latencies=latencies, by_second=told)
+    outcome = StepData(pieces=pieces, latencies=latencies, by_second=series)
     return {**_fills(plan, drive), step.name: outcome}
 
 
@@ -110,7 +112,7 @@ def _rounded(nanoseconds: float) -> int:
     return int(float(f"{nanoseconds:.3g}"))
 
 
-def sweep(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
+def sweep(plan: Plan, drive: Mapping[str, Any]) -> dict[str, StepData]:
     """Twice the depth is 1.7 times the IOPS, up to the depth of the drive; slower on USB 2."""
     outcomes = _fills(plan, drive)
     for step in plan.steps:
@@ -121,7 +123,7 @@ def sweep(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
             first //= 4
         inside = min(step.depth, drive["queue_depth"]["value"])
         iops = round(min(first * inside**0.77, 140_000))
-        outcomes[step.name] = Done(pieces=_around(iops * step.block, int(step.runtime)))
+        outcomes[step.name] = StepData(pieces=_around(iops * step.block, int(step.runtime)))
     return outcomes
 
 
@@ -135,17 +137,17 @@ def _around(speed: float, seconds: int) -> Pieces:
     return [*pieces, (1.0, speed)] if seconds % 2 else pieces
 
 
-def sustained(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
+def sustained(plan: Plan, drive: Mapping[str, Any]) -> dict[str, StepData]:
     """Fast up to the knee, then slower, with half of that for a minute."""
     parts = [step for step in plan.steps if isinstance(step, Fio)]
     knee, before, after = _knee(drive)
     size = sum(step.size for step in parts)
     expected = min(size, knee) / before + max(0.0, size - knee) / after
     writing = _Writing(drive, slow_from=expected / 2)
-    return {step.name: Done(pieces=list(writing.pieces(step.size))) for step in parts}
+    return {step.name: StepData(pieces=list(writing.pieces(step.size))) for step in parts}
 
 
-def erase(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
+def erase(plan: Plan, drive: Mapping[str, Any]) -> dict[str, StepData]:
     """An overwrite: all written, which falls at the knee, then all read."""
     assert any(isinstance(step, Purge) for step in plan.steps)
     capacity = int(drive["identity"]["capacity"])
@@ -154,4 +156,4 @@ def erase(plan: Plan, drive: Mapping[str, Any]) -> dict[str, Done]:
     rest = capacity - fast * seconds
     read = [*_around(fast, seconds), *([(rest / fast, rest)] if rest else [])]
     write = list(_Writing(drive).pieces(capacity))
-    return {"write": Done(pieces=write), "read": Done(pieces=read)}
+    return {"write": StepData(pieces=write), "read": StepData(pieces=read)}

@@ -1,8 +1,8 @@
-"""Invented runs on the raw drive as the runner leaves them: each step begun and ended, a sample a
-second, temperatures, conditions, figures, and the result that the suite makes of them. Tests only.
+"""Invented runs on the raw drive as the runner records them: start and end of each step, a sample a
+second, temperatures, conditions, results, and the result of the suite. Tests only.
 
-What fio did in a step is told as pieces of its time. All else follows from these: the samples,
-fio's totals, the figures. So a record agrees with itself; `engine.ending` makes its result.
+The I/O of fio in a step is a list of time slices. The samples, fio's totals and the results are
+computed from it, so a record is consistent; `engine.ending` computes the result of the run.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from benchstick.engine.run_context import RAW_FILLED
 from benchstick.engine.runner import _CONDITION_FACTS
 from benchstick.plan.steps import Fio, Idle, Mark, Plan, Purge, ReadBack, Step
 from benchstick.plan.units import size_text
-from benchstick.store.records import Figure, Sample
+from benchstick.store.run_results import Figure, Sample
 from tests.results import named
 from tests.web import sample
 
 # (seconds, bytes) one after the other.
 Pieces = Sequence[tuple[float, float]]
-# Seconds from a step's begin until its tool moves the first byte.
+# Seconds from the start of a step to the first byte of its tool.
 LEAD = 0.25
 # Completion latency over its mean, and the share of the requests that take so long; the mean of it
 # is 1.
@@ -38,7 +38,7 @@ _LATENCIES = ((0.8, 0.6), (1.2, 0.36), (2.0, 0.0389), (8.0, 0.001), (22.0, 0.000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Done:
+class StepData:
     """What fio did in a step. `latencies` are counts of completion latency by nanoseconds, empty
     where they are as usual around their mean; `by_second` makes the series by second of the samples
     of the step."""
@@ -49,7 +49,7 @@ class Done:
 
 
 # What fio did in each step of a plan, by the step's name.
-Work = Callable[[Plan, Mapping[str, Any]], Mapping[str, Done]]
+Work = Callable[[Plan, Mapping[str, Any]], Mapping[str, StepData]]
 
 
 def add_run(home: Path, db: sqlite3.Connection, suite: str, params: Mapping[str, str], work: Work,
@@ -61,8 +61,8 @@ def add_run(home: Path, db: sqlite3.Connection, suite: str, params: Mapping[str,
 
 
 def by_grid(pieces: Pieces, lead: float = LEAD) -> list[int]:
-    """The bytes of each second of a step whose tool begins `lead` seconds after it. As long as the
-    step is, in whole seconds."""
+    """The bytes of each second of a step whose tool starts `lead` seconds after it, for all of its
+    whole seconds."""
     length = math.ceil(lead + math.fsum(seconds for seconds, _ in pieces) + 0.05)
     moved = [0.0] * (length + 1)
     clock = lead
@@ -92,10 +92,10 @@ def _usual(count: int, mean_us: float) -> dict[int, int]:
 
 
 class _Whole:
-    """A run that is told from its first step to its end. Steps begin with a second of its clock."""
+    """A run that is recorded from its first step to its end. Steps start at a full second."""
 
-    def __init__(self, story: sample.Story, outcomes: Mapping[str, Done]) -> None:
-        self.story, self.done = story, outcomes
+    def __init__(self, story: sample.Story, outcomes: Mapping[str, StepData]) -> None:
+        self.story, self.data = story, outcomes
         self.plan, self.drive, self.record = story.plan, story.drive, story.record
         self.t = self.n = 0
         self.state: str | None = None
@@ -119,14 +119,14 @@ class _Whole:
     def _step(self, index: int, step: Step, folder: str) -> tuple[list[Figure], list[Sample]]:
         if isinstance(step, Fio):
             self.story.artefacts(folder, step.name)
-            return self._fio(index, step, self.done[step.name])
+            return self._fio(index, step, self.data[step.name])
         if isinstance(step, Purge):
             return self._purge(index, step)
         if isinstance(step, Mark | ReadBack):
             moved = step.samples * step.size
             write_sizes = [moved] if isinstance(step, Mark) else [0]
             samples = self._samples(index, [moved], write_sizes, step.size, 1)
-            return ([self._gone(step)] if isinstance(step, ReadBack) else []), samples
+            return ([self._markers_erased(step)] if isinstance(step, ReadBack) else []), samples
         seconds = [0] * max(1, math.ceil(step.seconds))
         return [], self._samples(index, seconds, seconds, 1, 0)
 
@@ -147,14 +147,14 @@ class _Whole:
         return samples
 
     def _temperature(self, index: int) -> None:
-        """As the drive tells it: rising with the time that it has worked."""
+        """As the drive reports it: it rises with the time under load."""
         fact = self.drive.facts["temperature"]
         celsius = None
         if fact.value is not None:
             celsius = round(31 + 22 * min(1.0, self.t / self.hottest) ** 0.5)
         self.record.temperature(self.t, index, celsius, fact.source or None, fact.why)
 
-    def _fio(self, index: int, step: Fio, outcome: Done) -> tuple[list[Figure], list[Sample]]:
+    def _fio(self, index: int, step: Fio, outcome: StepData) -> tuple[list[Figure], list[Sample]]:
         started_at = self.t
         moved = by_grid(outcome.pieces)
         share = {"read": 1.0, "write": 0.0}.get(step.rw.removeprefix("rand"), (step.mix or 0) / 100)
@@ -179,12 +179,12 @@ class _Whole:
         if outcome.by_second is not None:
             by_second = outcome.by_second(samples)
             figures += figures_of(step, by_second, target="block", why=None, whole=True)
-        own = {} if step.made is None else {
-            "drive_state": self.plan.state_after(self.state, step.made)
+        own = {} if step.drive_state is None else {
+            "drive_state": self.plan.state_after(self.state, step.drive_state)
         }  # fmt: skip
         return [replace(item, detail={**item.detail, **own}) for item in figures], samples
 
-    def _totals(self, step: Fio, read: int, write_size: int, outcome: Done) -> dict[str, Any]:
+    def _totals(self, step: Fio, read: int, write_size: int, outcome: StepData) -> dict[str, Any]:
         seconds = _length(outcome)
         ios = (read + write_size) // step.block
         # By Little's law, as fio keeps its queue full.
@@ -228,18 +228,19 @@ class _Whole:
             index, self.drive.identity.key(), rung.name, marks=self.story.uuid, samples=1000,
             size=4096,
         )  # fmt: skip
-        ways = {name: by_grid(self.done[name].pieces) for name in ("write", "read")}
+        ways = {name: by_grid(self.data[name].pieces) for name in ("write", "read")}
         nothing = {name: [0] * len(moved) for name, moved in ways.items()}
-        seconds = {name: _length(self.done[name]) for name in ways}
+        seconds = {name: _length(self.data[name]) for name in ways}
         samples = self._samples(
             index, nothing["write"] + ways["read"], ways["write"] + nothing["read"], 1 << 20, 8
         )
-        self.record.purge_goes_on(index, "erasing", written=capacity)
+        self.record.purge_goes_on(index, "erasing", bytes_written=capacity)
         self.record.purge_ends(index, "done")
         self.state = sanitize_methods.state_after(rung.name)
         elapsed = float(len(samples))
         self.extra["purge"] = {
-            "rung": rung.name, "asked": step.asked, "seconds": elapsed, "tool": sample.HOST["fio"],
+            "rung": rung.name, "asked": step.user_rung, "seconds": elapsed,
+            "tool": sample.HOST["fio"],
             "command": "fio --verify=crc32c on the whole drive, then read back",
             "told": f"all {size_text(capacity)} written, all read back and equal",
         }  # fmt: skip
@@ -256,7 +257,7 @@ class _Whole:
             for name, value, unit in values
         ], samples  # fmt: skip
 
-    def _gone(self, step: ReadBack) -> Figure:
+    def _markers_erased(self, step: ReadBack) -> Figure:
         text = f"all {step.samples} marks are gone: {step.samples} read as other"
         self.extra["purge"]["read back"] = text
         return named(
@@ -281,5 +282,5 @@ class _Whole:
         )  # fmt: skip
 
 
-def _length(outcome: Done) -> float:
+def _length(outcome: StepData) -> float:
     return math.fsum(seconds for seconds, _ in outcome.pieces)

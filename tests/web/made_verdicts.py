@@ -1,4 +1,4 @@
-"""Verdicts of a shop's bench, each judged by a recipe on a run of the sample bench. Tests only."""
+"""Verdicts of a shop's bench, each of a recipe and a run of the sample bench. Tests only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt, judge
 from benchstick.store import verdicts
-from benchstick.store.records import run_json
+from benchstick.store.run_reader import run_json
 from tests.web import sample
 
 Json = dict[str, Any]
@@ -35,7 +35,7 @@ fact = "transport"
 op = "=="
 value = ["usb-uas", "nvme"]
 """
-# Asks for what the sample bench's drives do not tell.
+# Has a limit on a value that the sample bench's drives do not report.
 RETURNED = INCOMING + '[[limit]]\nchange = "media_errors"\nop = "<="\nvalue = 0\n'
 
 
@@ -52,7 +52,7 @@ SEAGATE = _drive("NTC01RQZ", "Seagate Ultra Compact SSD", 500 * 10**9, "2-5")
 
 
 def add_runs(home: Path, db: sqlite3.Connection) -> dict[str, int]:
-    """Runs that only verdicts rest on, as they ended: their numbers."""
+    """The numbers of finished runs that only verdicts use."""
     numbers = {}
     for name, drive, steps, end in (
         ("kingston", KINGSTON, 5, ("failed", 4, f"{KINGSTON.identity.model} ({KINGSTON.code}): "
@@ -99,7 +99,7 @@ def add(db: sqlite3.Connection, numbers: Mapping[str, Any], runs: Mapping[str, i
         judged(slow, numbers["slow"], returned),
         judged(KINGSTON, runs["kingston"], slot="slot 3"),
         judged(LEXAR, runs["lexar"], earlier=[first]),
-        # Another label was scanned: nothing was begun; then the right one.
+        # A wrong label was scanned and no test started; then the right one was scanned.
         judged(SEAGATE, runs["seagate"], has_started=False, scanned="NTC01RQ2"),
         judged(SEAGATE, runs["seagate"], stopped=slowed),
         judged(SAMSUNG, runs["samsung"], slot="slot 1",

@@ -18,10 +18,11 @@ from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.engine.results import conclude
 from benchstick.paths import make_run_folder
 from benchstick.plan.steps import Copy, Fio, Idle, Plan
-from benchstick.store import live_progress, records
+from benchstick.store import known_drives, live_progress
 from benchstick.store.database import open_writer, transaction
 from benchstick.store.locks import RunLock
-from benchstick.store.records import Figure, RunRecord, Sample
+from benchstick.store.run_results import Figure, Sample
+from benchstick.store.run_writer import RunRecord
 from benchstick.suites import registry
 from tests.results import named
 
@@ -182,7 +183,7 @@ def keep_drives(db: sqlite3.Connection) -> None:
         "schema": "benchstick/drives/1", "drives": [make().to_json() for make in ALL],
         "shared": [link.to_json()],
     }  # fmt: skip
-    records.keep_drives_seen(db, document)
+    known_drives.keep_drives_seen(db, document)
 
 
 HOST = {
@@ -201,7 +202,7 @@ USB_2 = 40.0
 
 
 class Story:
-    """A run told step by step with invented but steady numbers."""
+    """A run that is recorded step by step with invented but steady numbers."""
 
     def __init__(self, home: Path, db: sqlite3.Connection, plan: Plan, drive: Drive) -> None:
         self.plan, self.drive = plan, drive
@@ -233,7 +234,7 @@ class Story:
         self.n = 0
 
     def tell(self, steps: int | None = None, spoil: str | None = None) -> None:
-        """The first `steps` steps, all without it. `spoil` makes that step's figures invalid."""
+        """Record the first `steps` steps, or all. `spoil` makes that step's results invalid."""
         for index, step in enumerate(self.plan.steps[:steps]):
             folder = f"runs/{self.uuid}/{index:02d}-step"
             self.record.step_begins(index, step.name, step.kind, self.t, folder)
@@ -376,7 +377,7 @@ class Story:
 
 
 def start(home: Path, db: sqlite3.Connection, suite: str, drive: Drive, **wishes: Any) -> Story:
-    """A run that has begun. `params`, `fs`, `scale`, `target` as `make_plan` takes them."""
+    """A run that has started. `params`, `fs`, `scale`, `target` as `make_plan` takes them."""
     params = wishes.pop("params", {})
     plan = registry.make_plan(suite, drive.to_json(), params, ram=32 << 30, **wishes)
     return Story(home, db, plan, drive)
@@ -384,7 +385,7 @@ def start(home: Path, db: sqlite3.Connection, suite: str, drive: Drive, **wishes
 
 def give_times(db: sqlite3.Connection, running: float) -> None:
     """Give the runs times that agree with how long they took: the finished ones one after another,
-    the last of them ended two minutes ago; the one that is running began `running` seconds ago."""
+    the last of them ended two minutes ago; the running one started `running` seconds ago."""
     now = datetime.datetime.now(datetime.UTC)
 
     def utc(ago: float) -> str:
@@ -411,7 +412,7 @@ def give_times(db: sqlite3.Connection, running: float) -> None:
             ).fetchall():
                 t = seconds if event["t"] is None else event["t"]
                 db.execute("UPDATE events SET utc = ? WHERE id = ?", (utc(age - t), event["id"]))
-            # Somebody chose the next one meanwhile.
+            # The user selects the next one in this time.
             ago += 180
 
 

@@ -9,7 +9,7 @@ import time
 import pytest
 from flask import Flask
 
-from benchstick.store import auth, recipes, records, run_queries
+from benchstick.store import agent_requests, auth, known_drives, recipes, run_queries
 from benchstick.store.database import open_for_web, open_reader
 from tests.web.conftest import Bench, SignedIn, browser
 from webui import create_app
@@ -258,7 +258,7 @@ def test_wrong_pins_are_limited(network_app: Flask, pin: Pin, key: LoginKey) -> 
     other = {"REMOTE_ADDR": "192.0.2.7"}
     answer = client.post("/login", data={"secret": pin.digits}, environ_base=other)
     assert answer.status_code == 303
-    # The link of the terminal is no guess: it opens the page meanwhile.
+    # The link of the terminal is no guess: it opens the page during the delay.
     assert browser(network_app).get(f"/login?key={key.current}").status_code == 303
 
 
@@ -311,7 +311,7 @@ def test_the_page_can_write_nothing_else(bench: Bench, statement: str) -> None:
 
 def test_the_page_can_write_what_it_needs(bench: Bench) -> None:
     with contextlib.closing(open_for_web(bench.home)) as db:
-        number = records.add_request(db, "cancel", {"run": 1})
+        number = agent_requests.add_request(db, "cancel", {"run": 1})
         assert number > 0
         secret = auth.open_session(db)
         session = auth.find_session(db, secret)
@@ -322,4 +322,4 @@ def test_the_page_can_write_what_it_needs(bench: Bench) -> None:
         recipes.save(db, "own", "")
         assert recipes.remove(db, "own")
     with contextlib.closing(open_reader(bench.home)) as db:
-        assert records.labels(db)["k|m|1"] == "left bay"
+        assert known_drives.labels(db)["k|m|1"] == "left bay"

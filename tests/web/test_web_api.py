@@ -1,4 +1,4 @@
-"""The API: its documents, the twins of the pages, and garbage in every field."""
+"""The API: its documents, the JSON versions of the pages, and garbage in every field."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_runs_are_listed_newest_first_and_practice_apart(client: Browser, bench:
     assert [run["number"] for run in page] == numbers[1:3]
 
 
-def test_a_run_has_plan_conditions_figures_events(client: Browser, bench: Bench) -> None:
+def test_a_run_has_plan_conditions_results_events(client: Browser, bench: Bench) -> None:
     document = client.get(f"/api/v1/runs/{bench.numbers['lost']}").json
     assert document["schema"] == "benchstick/run/2"
     assert document["state"] == "failed"
@@ -72,7 +72,9 @@ def test_a_run_has_plan_conditions_figures_events(client: Browser, bench: Bench)
     )
 
 
-def test_samples_go_on_from_the_cursor_into_the_live_record(client: Browser, bench: Bench) -> None:
+def test_samples_continue_from_the_cursor_into_the_live_record(
+    client: Browser, bench: Bench
+) -> None:
     path = f"/api/v1/runs/{bench.numbers['running']}/samples"
     whole = client.get(path).json
     numbers = [sample["n"] for sample in whole["samples"]]
@@ -88,7 +90,7 @@ def test_samples_go_on_from_the_cursor_into_the_live_record(client: Browser, ben
     assert none["next"] == numbers[-1]
 
 
-def test_steps_that_are_over_need_not_be_told_again(client: Browser, bench: Bench) -> None:
+def test_finished_steps_need_not_be_sent_again(client: Browser, bench: Bench) -> None:
     path = f"/api/v1/runs/{bench.numbers['running']}/samples"
     steps = client.get(path).json["steps"]
     assert [step["idx"] for step in steps] == list(range(len(steps)))
@@ -234,7 +236,7 @@ def test_an_erase_gives_its_certificate_and_nothing_else_does(
         refused = client.get(f"/api/v1/runs/{number}/export?format={form}")
         assert is_error(refused)
         assert "cdm is no erase" in refused.json["error"]["message"]
-    monkeypatch.setattr(runs, "document", lambda asked: run_document(drive_json(), number=asked))
+    monkeypatch.setattr(runs, "document", lambda number: run_document(drive_json(), number=number))
     response = client.get(f"/api/v1/runs/{number}/export?format=certificate")
     assert response.json["schema"] == "benchstick/certificate/1"
     assert response.json["run"]["number"] == number
@@ -273,7 +275,7 @@ def test_a_link_among_the_artefacts_is_not_followed(client: Browser, bench: Benc
         link.unlink()
 
 
-def test_every_page_has_its_twin(app: Flask) -> None:
+def test_every_page_has_a_json_version(app: Flask) -> None:
     rules = {rule.rule for rule in app.url_map.iter_rules()}
     forms = {"/", "/static/<path:filename>", "/openapi.json"}
     lacking = [
@@ -339,7 +341,7 @@ def test_garbage_in_the_small_bodies(signed_in: SignedIn, value: Any, app: Flask
     ],
     ids=lambda raw: ascii(raw)[:24],
 )  # fmt: skip
-def test_what_is_not_json_is_told(signed_in: SignedIn, raw: bytes) -> None:
+def test_a_body_that_is_not_json_is_refused(signed_in: SignedIn, raw: bytes) -> None:
     headers = {"X-CSRF-Token": signed_in.csrf}
     answer = signed_in.client.post(
         "/api/v1/runs", data=raw, headers=headers, content_type="application/json"
@@ -401,7 +403,7 @@ def test_garbage_in_queries(client: Browser, path: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE", "FOO"])
-def test_other_methods_are_told(signed_in: SignedIn, method: str) -> None:
+def test_other_methods_are_refused_in_json(signed_in: SignedIn, method: str) -> None:
     headers = {"X-CSRF-Token": signed_in.csrf}
     answer = signed_in.client.open("/api/v1/runs", method=method, headers=headers)
     assert is_error(answer)
@@ -409,7 +411,7 @@ def test_other_methods_are_told(signed_in: SignedIn, method: str) -> None:
     assert "GET" in answer.headers["Allow"]
 
 
-def test_a_failure_inside_is_told_without_a_traceback(
+def test_an_internal_error_is_reported_without_a_traceback(
     app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:

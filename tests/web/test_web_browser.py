@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 from benchstick import paths
 from benchstick.agent import run_queues as agents
 from benchstick.appliance import clock, state
-from benchstick.store import live_progress, locks, queues, records
+from benchstick.store import agent_requests, live_progress, locks, queues
 from benchstick.store.database import open_writer
 from tests.web import every_page, sample
 from tests.web.conftest import Bench
@@ -37,7 +37,7 @@ def sign_in(watched: Watched, key: LoginKey) -> None:
 
 
 class Agent:
-    """Stands for the agent: takes requests and tells a run, in a thread of its own."""
+    """A stand-in for the agent: takes requests and records a run, in its own thread."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -59,17 +59,17 @@ class Agent:
     def _loop(self) -> None:
         with contextlib.closing(open_writer(self.home)) as db:
             while not self.stop.wait(0.1):
-                for row in records.open_requests(db):
+                for row in agent_requests.open_requests(db):
                     body = json.loads(row["body_json"])
                     if row["kind"] == "cancel":
                         self.cancelled.append(body["run"])
-                        records.answer_request(db, row["id"], "done")
+                        agent_requests.answer_request(db, row["id"], "done")
                     else:
                         self._run(db, row["id"], body)
 
     def _run(self, db: Any, request: int, body: dict[str, Any]) -> None:
-        # As the real one: taken at once, and some time later a run has begun.
-        records.answer_request(db, request, "taken")
+        # Like the real agent: it takes the request at once, and starts a run some time later.
+        agent_requests.answer_request(db, request, "taken")
         self.stop.wait(1.5)
         make = next(one for one in sample.ALL if one().code == body["drive"])
         story = sample.start(
@@ -77,7 +77,7 @@ class Agent:
             scale=body["scale"], target=body["target"],
         )  # fmt: skip
         lock = locks.RunLock(story.uuid)
-        records.answer_request(db, request, "taken", run=story.record.number)
+        agent_requests.answer_request(db, request, "taken", run=story.record.number)
         story.tell(5)
         step = story.plan.steps[5]
         story.record.step_begins(5, step.name, step.kind, story.t, f"runs/{story.uuid}/05-step")
@@ -107,14 +107,14 @@ def test_from_a_drive_to_its_result(watched: Watched, key: LoginKey, bench: Benc
     page.get_by_label("Passes").fill("1")
     expect(page.locator("#cost-list")).to_be_visible()
     expect(page.locator('[data-cost="destroys"]')).to_have_text("destroyed")
-    # A wrong code is refused with a message beside the field, and what was typed is still there.
-    page.get_by_label("Code of the drive to erase").fill("practise")
+    # A wrong code is refused with a message at the field, and the field keeps its text.
+    page.get_by_label("Type the drive's code to confirm").fill("practise")
     page.get_by_role("button", name="Erase and start").click()
     expect(page.get_by_role("alert").filter(has_text="is not this drive's code")).to_be_visible()
     expect(page.get_by_label("Size")).to_have_value("64MiB")
     requests = bench.count("requests")
     with Agent(bench.home) as agent:
-        page.get_by_label("Code of the drive to erase").fill("practice")
+        page.get_by_label("Type the drive's code to confirm").fill("practice")
         page.get_by_role("button", name="Erase and start").click()
         expect(page).to_have_url(re.compile(r"/runs/\d+$"), timeout=15000)
         assert bench.count("requests") == requests + 1
@@ -123,7 +123,7 @@ def test_from_a_drive_to_its_result(watched: Watched, key: LoginKey, bench: Benc
         expect(page.locator("#chart canvas")).to_be_visible()
         expect(page.locator("#steps rect.done")).to_have_count(5)
         agent.go_on.set()
-        expect(page.get_by_role("heading", name="What the figures rest on")).to_be_visible()
+        expect(page.get_by_role("heading", name="Test conditions")).to_be_visible()
         expect(page.locator(".tag", has_text="done").first).to_be_visible(timeout=15000)
     expect(page.locator(".cdm")).to_contain_text("SEQ1M")
     expect(page.locator("#chart canvas")).to_be_visible()
@@ -145,18 +145,18 @@ def test_from_presets_to_a_queue_and_its_end(watched: Watched, key: LoginKey, be
     page.get_by_role("button", name="Add to the queue").click()
     rows = page.locator("#queue tbody tr")
     expect(rows).to_have_count(3)
-    page.get_by_role("link", name=re.compile("Take out number 3")).click()
+    page.get_by_role("link", name=re.compile("Remove number 3")).click()
     expect(rows).to_have_count(2)
-    expect(page.locator("#queue")).to_contain_text("In all:")
+    expect(page.locator("#queue")).to_contain_text("Total:")
     # Nothing is asked for without the code of this drive.
     before = bench.count("requests")
     for wrong in ("", "practise"):
-        page.get_by_label("Code of the drive to erase").fill(wrong)
+        page.get_by_label("Type the drive's code to confirm").fill(wrong)
         page.get_by_role("button", name="Erase and start the queue").click()
         expect(page.locator("#queue-problem")).to_contain_text("this queue destroys")
         expect(rows).to_have_count(2)
     assert bench.count("requests") == before
-    page.get_by_label("Code of the drive to erase").fill("practice")
+    page.get_by_label("Type the drive's code to confirm").fill("practice")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/queues/\d+$"))
     number = int(page.url.rsplit("/", 1)[1])
@@ -164,12 +164,12 @@ def test_from_presets_to_a_queue_and_its_end(watched: Watched, key: LoginKey, be
     assert [run["suite"] for run in body["runs"]] == ["cdm", "das"]
     assert (body["erase"], body["diskseq"]) == ("practice", 20)
     with contextlib.closing(open_writer(bench.home)) as db:
-        records.answer_request(db, number, "taken")
+        agent_requests.answer_request(db, number, "taken")
         agents.take(db, number, body, lambda *_: None)
         expect(page.locator("#queue-state")).to_have_text("open")
         queues.entry_runs(db, number, 0, bench.numbers["practice"])
         expect(page.get_by_role("link", name=f"Run {bench.numbers['practice']}")).to_be_visible()
-        page.get_by_role("button", name="Take out number 2").click()
+        page.get_by_role("button", name="Remove number 2").click()
         expect(page.get_by_role("status").filter(has_text="was asked")).to_be_visible()
         assert json.loads(bench.last_request()["body_json"]) == {"queue": number, "place": 1}
         page.get_by_text("Cancel the queue…").click()
@@ -179,8 +179,8 @@ def test_from_presets_to_a_queue_and_its_end(watched: Watched, key: LoginKey, be
         queues.end(db, number, "stopped", "run 1 failed: the drive went away")
         expect(page.locator("#queue-why")).to_have_text("run 1 failed: the drive went away")
         expect(page.locator('[data-place="1"]')).to_contain_text("not started")
-        for row in records.open_requests(db):
-            records.answer_request(db, row["id"], "done")
+        for row in agent_requests.open_requests(db):
+            agent_requests.answer_request(db, row["id"], "done")
 
 
 def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
@@ -210,7 +210,7 @@ def test_cancel_takes_two_clicks_and_reaches_the_agent(
 ) -> None:
     sign_in(watched, key)
     page = watched.go("/runs/new?drive=practice&suite=cdm&p.size=64MiB&p.passes=1")
-    page.get_by_label("Code of the drive to erase").fill("practice")
+    page.get_by_label("Type the drive's code to confirm").fill("practice")
     with Agent(bench.home) as agent:
         page.get_by_role("button", name="Erase and start").click()
         expect(page).to_have_url(re.compile(r"/runs/\d+$"), timeout=15000)
@@ -234,7 +234,7 @@ def test_what_confirms_a_cancel_is_on_the_screen(
     context = chromium.new_context(viewport={"width": width, "height": height})
     page = context.new_page()
     page.goto(f"{base}/runs/{bench.numbers['running']}")
-    # The longest text beside it: the row wraps.
+    # The longest text next to it: the row wraps.
     expect(page.locator("#now-text")).to_contain_text("step 13 of")
     page.locator("summary", has_text="Cancel").click()
     box = page.locator("#cancel").bounding_box()
@@ -257,21 +257,21 @@ def test_a_locked_drive_takes_two_pages(watched: Watched, key: LoginKey, bench: 
     card.get_by_role("link", name="Unlock and test").click()
     expect(page.locator("#lock-part")).to_contain_text("BitLocker")
     page.get_by_label("Scale").fill("0.01")
-    page.get_by_label("Code of the drive to erase").fill("S6PUNX0T312345A")
+    page.get_by_label("Type the drive's code to confirm").fill("S6PUNX0T312345A")
     before = bench.count("requests")
-    page.get_by_role("button", name="Go on to unlock").click()
+    page.get_by_role("button", name="Continue to unlock").click()
     expect(page.get_by_role("heading", name="Unlock this drive?")).to_be_visible()
     page.get_by_label("once more").fill("no")
     page.get_by_role("button", name="Unlock, erase and start").click()
     expect(page.get_by_role("alert")).to_contain_text("is not this drive's code")
     assert bench.count("requests") == before
-    page.get_by_role("link", name="Leave it alone").click()
+    page.get_by_role("link", name="Cancel").click()
     expect(page).to_have_url(re.compile("/drives$"))
 
 
 @pytest.mark.parametrize("width", [861, 1001, 1100, 1240])
 def test_the_head_breaks_no_word(chromium: Chromium, base: str, width: int) -> None:
-    """Also beside two runs on drives with long names, on a bench that the network reaches."""
+    """Also with two runs on drives with long names, on a bench in a network."""
     context = chromium.new_context(viewport={"width": width, "height": 900})
     watched = Watched(context.new_page(), base)
     page = watched.go("/drives")
@@ -340,7 +340,7 @@ def test_the_keyboard_reaches_everything_in_order(watched: Watched, key: LoginKe
     sign_in(watched, key)
     page = watched.go("/runs/new?drive=practice&suite=cdm")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "To the content"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
     ids = []
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -356,7 +356,9 @@ def test_the_keyboard_reaches_everything_in_order(watched: Watched, key: LoginKe
     assert order == ["target", "fs", "p-preset", "p-passes", "erase", "go"]
 
 
-def test_the_chart_can_show_other_things_and_tells_values(watched: Watched, bench: Bench) -> None:
+def test_the_chart_can_show_other_quantities_and_shows_values(
+    watched: Watched, bench: Bench
+) -> None:
     page = watched.go(f"/runs/{bench.numbers['cdm']}")
     chart = page.locator("#chart .u-over")
     expect(chart).to_be_visible()
@@ -370,7 +372,9 @@ def test_the_chart_can_show_other_things_and_tells_values(watched: Watched, benc
     expect(page.locator("#l-write")).to_be_hidden()
 
 
-def test_without_scripts_the_figures_are_there(chromium: Chromium, base: str, bench: Bench) -> None:
+def test_without_scripts_the_page_shows_the_results(
+    chromium: Chromium, base: str, bench: Bench
+) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{base}/runs/{bench.numbers['cdm']}")

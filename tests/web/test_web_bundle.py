@@ -23,7 +23,7 @@ from benchstick.analysis.run_timeline import session
 from benchstick.errors import BadInput, StoreFailed
 from benchstick.paths import make_run_folder
 from benchstick.reports import bundle, record
-from benchstick.store import imported_runs, records, run_queries
+from benchstick.store import imported_runs, run_queries, run_reader
 from benchstick.store.database import open_for_web, open_reader, open_writer
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser, served
@@ -107,12 +107,12 @@ def test_a_run_is_the_same_on_the_other_bench(bench: Bench, other: Path, das: by
     number, new = keep_bundle(other, das)
     assert (number, new) == (1, True)
     with contextlib.closing(open_reader(bench.home)) as db:
-        before = records.run_json(db, bench.numbers["das"])
-        samples = records.samples_of(db, bench.numbers["das"])
+        before = run_reader.run_json(db, bench.numbers["das"])
+        samples = run_reader.samples_of(db, bench.numbers["das"])
         home = run_queries.bench_id(db)
     with contextlib.closing(open_reader(other)) as db:
-        after = records.run_json(db, number)
-        assert records.samples_of(db, number) == samples
+        after = run_reader.run_json(db, number)
+        assert run_reader.samples_of(db, number) == samples
         assert run_queries.bench_id(db) != home
     origin = after.pop("imported")
     assert (origin["bench"], origin["number"]) == (home, bench.numbers["das"])
@@ -146,12 +146,14 @@ def test_its_page_is_the_same_and_says_where_it_comes_from(
     assert "Imported " in there.get(f"/runs/{number}/report.html").text
 
 
-def test_the_same_bundle_is_told_and_not_doubled(bench: Bench, other: Path, das: bytes) -> None:
+def test_the_same_bundle_is_reported_and_not_stored_twice(
+    bench: Bench, other: Path, das: bytes
+) -> None:
     first = keep_bundle(other, das)
     before = counts(other)
     assert keep_bundle(other, das) == (first[0], False)
     assert counts(other) == before
-    # Made by the other bench it is still the same run, and tells of the bench that measured.
+    # Packed by the other bench it is still the same run, and names the bench that measured.
     again = packed(other, first[0])
     assert json.loads(unpacked(again)["manifest.json"])["bench"] == json.loads(
         unpacked(das)["manifest.json"]
@@ -234,10 +236,10 @@ BAD: dict[str, tuple[Callable[[Files], bytes], str]] = {
     "deep": (added("artefacts/00-x/y/z"), "is no file of a bundle"),
     "folder": (added("artefacts/00-x/"), "is no file of a bundle"),
     "dots": (added("artefacts/00-../x"), "is no file of a bundle"),
-    "link": (zipped(with_link), "a plain file is wanted"),
+    "link": (zipped(with_link), "expected a regular file"),
     "changed": (
         lambda files: repacked({**files, "run.json": files["run.json"] + b" "}, hashes=False),
-        "bytes are wanted",
+        "run.json: expected ",
     ),
     "damaged": (
         lambda files: repacked(
@@ -296,7 +298,7 @@ def test_what_unpacks_to_too_much_is_not_unpacked(
                 keep_bundle(other, bomb)
     with monkeypatch.context() as patch:
         patch.setattr(bundle, "LARGEST_DOCUMENT", 10)
-        with pytest.raises(BadInput, match=r"manifest.json: at most"):
+        with pytest.raises(BadInput, match=r"manifest.json: expected at most"):
             keep_bundle(other, small)
     # A file that holds more than its head says is read no further than that.
     name = b"artefacts/00-x/stdout"
@@ -373,7 +375,7 @@ def test_whatever_is_taken_can_be_shown(
     document is refused, or its report can be made, and its page is shown."""
     number = bench.numbers[name]
     with contextlib.closing(open_reader(bench.home)) as db:
-        run = trimmed(record.plain(records.run_json(db, number)))
+        run = trimmed(record.plain(run_reader.run_json(db, number)))
     run["uuid"] = "0" * 8 + run["uuid"][8:]
     record.check_run(run)
     accepted_count = refused = 0
@@ -399,24 +401,24 @@ def test_whatever_is_taken_can_be_shown(
 @pytest.mark.parametrize(
     "change",
     [
-        lambda found: found["columns"].pop(),
-        lambda found: found["rows"].insert(0, found["rows"][0]),
-        lambda found: found["rows"][0].pop(),
-        lambda found: found["rows"][0].__setitem__(1, "x"),
-        lambda found: found["rows"][0].__setitem__(4, -1),
-        lambda found: found["rows"][0].__setitem__(3, 10**6),
-        lambda found: found["rows"][0].__setitem__(4, 2**70),
+        lambda samples: samples["columns"].pop(),
+        lambda samples: samples["rows"].insert(0, samples["rows"][0]),
+        lambda samples: samples["rows"][0].pop(),
+        lambda samples: samples["rows"][0].__setitem__(1, "x"),
+        lambda samples: samples["rows"][0].__setitem__(4, -1),
+        lambda samples: samples["rows"][0].__setitem__(3, 10**6),
+        lambda samples: samples["rows"][0].__setitem__(4, 2**70),
     ],
 )
 def test_samples_of_another_shape_are_refused(
     other: Path, small: bytes, change: Callable[[Any], Any]
 ) -> None:
-    def made(document: Any) -> Any:
+    def with_change(document: Any) -> Any:
         change(document)
         return document
 
     with pytest.raises(BadInput, match=r"samples.json"):
-        keep_bundle(other, changed(small, "samples.json", made))
+        keep_bundle(other, changed(small, "samples.json", with_change))
     assert counts(other)[0] == 0
 
 
@@ -458,10 +460,10 @@ def test_an_upload_is_checked_then_taken_by_the_agent(
     }  # fmt: skip
     assert counts(other)[0] == 1
     assert counts(other)[-1] == 0
-    # Again: told at once, and nothing waits.
+    # Again: the answer comes at once, and nothing is pending.
     answer = send_bundle(there, das)
     assert answer.location == "/runs/1?here=1"
-    assert "It was here before" in there.client.get(answer.location).text
+    assert "Already imported" in there.client.get(answer.location).text
     assert counts(other)[-1] == 0
 
 
@@ -499,7 +501,7 @@ def test_a_bad_upload_is_refused_at_once(
     assert counts(other)[-1] == 0
 
 
-def test_a_large_upload_is_refused_and_told(there: SignedIn, other: Path) -> None:
+def test_a_large_upload_is_refused_with_a_message(there: SignedIn, other: Path) -> None:
     body, kind = bytes(gate.LARGEST_BUNDLE + 1), "multipart/form-data; boundary=x"
     answer = there.client.post("/imports", data=body, content_type=kind)
     assert answer.status_code == 413
@@ -558,7 +560,7 @@ def test_from_file_to_page_in_a_browser(
         watched = Watched(page, base)
         watched.go(f"/login?key={key.current}")
         watched.go("/runs")
-        page.get_by_text("Import a run of another bench…").click()
+        page.get_by_text("Import a run from another bench…").click()
         page.get_by_label("Bundle").set_input_files(tmp_path / "run.zip")
         page.get_by_role("button", name="Import").click()
         expect(page.get_by_role("status")).to_contain_text("waits for the agent")
@@ -601,5 +603,5 @@ def test_a_store_of_an_older_program_is_still_read(bench: Bench, tmp_path: Path)
         number = story.finish()
         db.executescript("DROP TABLE imports")
     with contextlib.closing(open_reader(folder)) as db:
-        assert records.run_json(db, number)["imported"] is None
+        assert run_reader.run_json(db, number)["imported"] is None
         assert imported_runs.imported(db, [number]) == frozenset()

@@ -1,4 +1,4 @@
-"""Verdicts of recipes go along with the run that they rest on, and stay those of their bench."""
+"""A bundle has the verdicts that use its run; they keep their bench."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchstick.recipes.limits import Evidence
 from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt, judge
 from benchstick.reports import bundle
-from benchstick.store import export, records, run_queries, verdicts
+from benchstick.store import export, run_queries, run_reader, verdicts
 from benchstick.store.database import open_reader, open_writer
 from tests.web.conftest import Bench, browser
 from tests.web.test_web_bundle import changed, keep_bundle, packed, repacked, unpacked
@@ -69,7 +69,7 @@ def judged(run: Json) -> Json:
 def give(home: Path, run: int, times: int = 1) -> list[int]:
     """Verdicts on a run; their numbers."""
     with contextlib.closing(open_writer(home)) as db:
-        return [verdicts.keep(db, judged(records.run_json(db, run))) for _ in range(times)]
+        return [verdicts.keep(db, judged(run_reader.run_json(db, run))) for _ in range(times)]
 
 
 def of_run(home: Path, run: int) -> list[Json]:
@@ -96,7 +96,7 @@ def test_a_verdict_is_the_same_on_the_other_bench(bench: Bench, own: Path, other
     assert copies == [{k: v for k, v in item.items() if k != "number"} for item in there]
 
 
-def test_page_twin_and_export_of_the_run_tell_them_on_both_benches(
+def test_page_json_and_export_of_the_run_show_them_on_both_benches(
     bench: Bench, own: Path, other: Path
 ) -> None:
     run = bench.numbers["practice"]
@@ -105,8 +105,8 @@ def test_page_twin_and_export_of_the_run_tell_them_on_both_benches(
     with contextlib.closing(open_reader(own)) as db:
         first = run_queries.bench_id(db)
     for home, at, sentence in (
-        (own, run, f"Verdict {number} by the recipe incoming rests"),
-        (other, here, f"Verdict {number} of bench {first} by the recipe incoming rests"),
+        (own, run, f"Verdict {number} by the recipe incoming uses"),
+        (other, here, f"Verdict {number} of bench {first} by the recipe incoming uses"),
     ):
         client = browser(create_app(home))
         assert sentence in words(client.get(f"/runs/{at}").text)
@@ -127,12 +127,12 @@ def test_they_are_never_among_the_benchs_own(bench: Bench, own: Path, other: Pat
         assert verdicts.list_verdicts(db) == []
         with pytest.raises(BadInput, match="no such verdict"):
             verdicts.find(db, 1)
-    # A verdict of its own gets the first number, and stands beside them.
+    # The bench's own verdict gets the first number, and is listed with them.
     assert give(other, 1) == [1]
     assert [item["number"] for item in of_run(other, 1)] == [1, None, None, None]
 
 
-def test_the_next_bench_gets_what_the_first_one_said(
+def test_the_next_bench_gets_the_verdict_of_the_first_one(
     bench: Bench, own: Path, other: Path, tmp_path: Path
 ) -> None:
     run = bench.numbers["practice"]
@@ -161,7 +161,7 @@ def test_a_verdict_that_is_given_later_comes_with_the_next_bundle(
     assert keep_bundle(other, after) == (here, False)
     assert keep_bundle(other, after) == (here, False)
     assert len(of_run(other, here)) == 1
-    forged = changed(after, "verdicts.json", lambda found: lie(found, why="all is well"))
+    forged = changed(after, "verdicts.json", lambda document: lie(document, why="all is well"))
     with pytest.raises(BadInput, match="verdict 1 of that bench is here already, with other words"):
         keep_bundle(other, forged)
     assert len(of_run(other, here)) == 1
@@ -172,29 +172,29 @@ def lie(document: Json, **changes: Any) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
-        (lambda found: {**found, "schema": "benchstick/verdicts-of-run/2"}, "schema"),
-        (lambda found: {**found, "verdicts": {}}, "a list"),
-        (lambda found: {**found, "verdicts": found["verdicts"] * 2}, "rising numbers"),
-        (lambda found: lie(found, number=0), "rising numbers"),
-        (lambda found: lie(found, number=True), "a whole number"),
-        (lambda found: lie(found, runs=[]), "the run of the bundle"),
-        (lambda found: lie(found, verdict="passed"), "one of fail, inconclusive, pass"),
-        (lambda found: lie(found, failures=[{"code": "x"}]), "is missing"),
-        (lambda found: lie(found, limits=[{}]), "is missing"),
-        (lambda found: lie(found, drive={}), "is missing"),
-        (lambda found: lie(found, labels={"asset": 1}), "text is wanted"),
-        (lambda found: lie(found, ended_utc="yesterday"), "a time"),
-        (lambda found: lie(found, seconds="1"), "a number is wanted"),
+        (lambda document: {**document, "schema": "benchstick/verdicts-of-run/2"}, "schema"),
+        (lambda document: {**document, "verdicts": {}}, "a list"),
+        (lambda document: {**document, "verdicts": document["verdicts"] * 2}, "rising numbers"),
+        (lambda document: lie(document, number=0), "rising numbers"),
+        (lambda document: lie(document, number=True), "a whole number"),
+        (lambda document: lie(document, runs=[]), "the run of the bundle"),
+        (lambda document: lie(document, verdict="passed"), "one of fail, inconclusive, pass"),
+        (lambda document: lie(document, failures=[{"code": "x"}]), "is missing"),
+        (lambda document: lie(document, limits=[{}]), "is missing"),
+        (lambda document: lie(document, drive={}), "is missing"),
+        (lambda document: lie(document, labels={"asset": 1}), "expected text"),
+        (lambda document: lie(document, ended_utc="yesterday"), "a time"),
+        (lambda document: lie(document, seconds="1"), "expected a number"),
     ],
 )
 def test_what_is_no_verdict_keeps_the_whole_bundle_out(
-    bench: Bench, own: Path, other: Path, change: Callable[[Json], Json], said: str
+    bench: Bench, own: Path, other: Path, change: Callable[[Json], Json], message: str
 ) -> None:
     run = bench.numbers["practice"]
     give(own, run)
-    with pytest.raises(BadInput, match=said) as excinfo:
+    with pytest.raises(BadInput, match=message) as excinfo:
         keep_bundle(other, changed(packed(own, run), "verdicts.json", change))
     assert "verdicts.json" in excinfo.value.message
     with contextlib.closing(open_reader(other)) as db:

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchstick.store.database import open_reader, open_writer
-from benchstick.store.records import samples_of
+from benchstick.store.run_reader import samples_of
 from tests.host.bench import wait_for
 from tests.web import made_charts, made_runs, sample
 from tests.web.conftest import Bench, Browser
@@ -124,7 +124,7 @@ def test_consistency_is_drawn_as_dots_on_log_and_linear_axes(
     # Dots are not joined: nothing lies between the fast part and the next.
     assert not has(colour_at(page, 0, made_charts.FELL - 0.5, 45_000), LIGHT_READ)
     assert page.locator(".charts p").all_inner_texts() == [
-        "On this scale there is no 0: it is drawn at the lower edge."
+        "Log scale: zero values are drawn at the bottom edge."
     ]
     assert len(latency["data"]) == 3
 
@@ -262,7 +262,7 @@ def test_a_long_run_has_few_points_and_a_band(watched: Watched, runs: dict[str, 
     assert 20 < around[0] < 120
     assert around[1] < 20
     notes = page.locator(".charts .card").first.locator("p").all_inner_texts()
-    assert notes[0].startswith("Each point is a mean over several seconds")
+    assert notes[0].startswith("Each point averages several seconds")
     assert notes[-1] == (
         "IOPS from the drive's counters: fio's log came late: 2400 ms after the line before."
     )
@@ -308,7 +308,7 @@ def test_a_narrow_page_does_not_scroll_sideways(
         assert box["x"] + box["width"] <= 400
 
 
-def test_charts_are_told_without_being_seen(client: Browser, runs: dict[str, int]) -> None:
+def test_charts_have_a_text_for_screen_readers(client: Browser, runs: dict[str, int]) -> None:
     html = client.get(f"/runs/{runs['sweep']}").text
     labels = re.findall(r'role="img" aria-label="([^"]*queue depth[^"]*)"', html)
     assert len(labels) == 2
@@ -404,7 +404,7 @@ def cdm(bench: Bench) -> int:
     return number
 
 
-def test_every_fio_figure_has_its_percentiles_and_histogram(
+def test_every_fio_result_has_its_percentiles_and_histogram(
     watched: Watched, cdm: int, client: Browser
 ) -> None:
     document = client.get(f"/api/v1/runs/{cdm}").json
@@ -420,7 +420,7 @@ def test_every_fio_figure_has_its_percentiles_and_histogram(
     assert len(figures) == 8
     tests = [row.locator("td").first.inner_text() for row in rows.all()]
     assert tests == [item["name"] for item in figures]
-    # The slowest by the made figures: a request of 4 KiB at depth 1 takes 4096 / 27.9 us.
+    # The slowest of the invented results: a request of 4 KiB at depth 1 takes 4096 / 27.9 us.
     last = rows.nth(tests.index("RND4K Q1T1 read")).locator("td").all_inner_texts()
     mean = figures[tests.index("RND4K Q1T1 read")]["detail"]["totals"]["latency_us"]
     assert mean == pytest.approx(4096 / 27.9, rel=0.01)
@@ -476,7 +476,7 @@ def test_a_run_of_a_thousand_steps_has_a_page_of_bounded_size() -> None:
     assert pass_numbers == list(range(1401 - latencies.HISTOGRAMS, 1401))
     few = latencies.of_steps({"figures": figures[: latencies.HISTOGRAMS]})
     assert all(item.histogram for item in few)
-    # Its figures and its steps: what counts, and what it ended with.
+    # Its results and steps: the valid ones, and the last ones.
     overall = [{"name": "RND4K", "pass": None}] * 3
     page_figures = pages.figures_shown([*figures, *overall])
     assert page_figures == [*figures[-pages.FIGURES :], *overall]

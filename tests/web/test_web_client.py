@@ -20,7 +20,7 @@ import pytest
 from flask import Flask
 
 from benchstick import errors
-from benchstick.store import auth, bays, records, verdicts
+from benchstick.store import agent_requests, auth, bays, known_drives, run_reader, verdicts
 from benchstick.store.bays import Slot
 from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
@@ -56,18 +56,18 @@ def client(url: str, *argv: str, token: str | None = None) -> subprocess.Complet
 def agent(
     bench: Bench, answer: Callable[[sqlite3.Connection, int], None]
 ) -> Iterator[list[object]]:
-    """Answers the next wish in the agent's place; gives what was wished for."""
-    wished: list[object] = []
+    """Answers the next request in the agent's place; gives the requests."""
+    requests: list[object] = []
 
     def work() -> None:
         with contextlib.closing(open_writer(bench.home)) as db:
-            (row,) = wait_for(lambda: records.open_requests(db))
-            wished.append(json.loads(row["body_json"]))
+            (row,) = wait_for(lambda: agent_requests.open_requests(db))
+            requests.append(json.loads(row["body_json"]))
             answer(db, row["id"])
 
     thread = threading.Thread(target=work)
     thread.start()
-    yield wished
+    yield requests
     thread.join(timeout=90)
 
 
@@ -76,23 +76,21 @@ def test_it_lists_the_drives(bench: Bench, url: str, token: str) -> None:
     assert process.returncode == 0, process.stderr
     rows = [line.split("\t") for line in process.stdout.splitlines()]
     with contextlib.closing(open_writer(bench.home)) as db:
-        sighting = records.drives_seen(db)
+        sighting = known_drives.drives_seen(db)
     assert sighting is not None
     assert [row[0] for row in rows] == [drive["code"] for drive in sighting[1]["drives"]]
     assert {"free", "protected"} <= {row[3] for row in rows}
 
 
 @pytest.mark.parametrize("name", ["cdm", "practice"])
-def test_it_carries_out_a_suite_and_ends_as_the_run(
-    bench: Bench, url: str, token: str, name: str
-) -> None:
+def test_it_runs_a_suite_and_ends_as_the_run(bench: Bench, url: str, token: str, name: str) -> None:
     def answer(db: sqlite3.Connection, request: int) -> None:
-        records.answer_request(db, request, "taken")
-        records.answer_request(db, request, "done", run=bench.numbers[name])
+        agent_requests.answer_request(db, request, "taken")
+        agent_requests.answer_request(db, request, "done", run=bench.numbers[name])
 
     with contextlib.closing(open_writer(bench.home)) as db:
-        run = records.run_json(db, bench.numbers[name])
-    with agent(bench, answer) as wished:
+        run = run_reader.run_json(db, bench.numbers[name])
+    with agent(bench, answer) as requests:
         argv = ("run", "cdm", "--drive", "practice", "--param", "passes=1", "--erase", "practice")
         process = client(url, *argv, token=token)
     assert process.returncode == run["exit_code"], process.stderr
@@ -100,16 +98,16 @@ def test_it_carries_out_a_suite_and_ends_as_the_run(
     rows = process.stdout.splitlines()
     assert len(rows) == len(run["figures"]) > 0
     assert rows[0].startswith(run["figures"][0]["name"])
-    (wish,) = wished
-    assert isinstance(wish, dict)
-    assert (wish["suite"], wish["drive"], wish["erase"]) == ("cdm", "practice", "practice")
-    assert wish["params"]["passes"] in ("1", 1)
+    (request,) = requests
+    assert isinstance(request, dict)
+    assert (request["suite"], request["drive"], request["erase"]) == ("cdm", "practice", "practice")
+    assert request["params"]["passes"] in ("1", 1)
 
 
 def test_what_the_agent_refuses_ends_with_its_exit_code(bench: Bench, url: str, token: str) -> None:
     def answer(db: sqlite3.Connection, request: int) -> None:
         error = {"code": "refused", "message": "the drive is in use", "field": None}
-        records.answer_request(db, request, "refused", answer={"error": error})
+        agent_requests.answer_request(db, request, "refused", answer={"error": error})
 
     with agent(bench, answer):
         argv = ("run", "cdm", "--drive", "practice", "--erase", "practice")
@@ -117,7 +115,7 @@ def test_what_the_agent_refuses_ends_with_its_exit_code(bench: Bench, url: str, 
     assert (process.returncode, process.stderr) == (3, "client: the drive is in use\n")
 
 
-def test_it_tests_by_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, token: str) -> None:
+def test_it_tests_with_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, token: str) -> None:
     report = copy.deepcopy(test_recipe_outputs.verdicts()[1])
     assert (report["verdict"], report["exit_code"]) == ("fail", 1)
     code = report["drive"]["code"] = "port:1-4:0"
@@ -126,19 +124,23 @@ def test_it_tests_by_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, to
 
     def answer(db: sqlite3.Connection, request: int) -> None:
         bays.keep(db, [on])
-        records.answer_request(db, request, "done")
+        agent_requests.answer_request(db, request, "done")
         # Tested again: that verdict is not the last.
         verdicts.keep(db, {**report, "verdict": "pass", "exit_code": 0})
         time.sleep(1.5)
         last = verdicts.keep(db, report)
-        bays.keep(db, [replace(on, state=bays.DONE, verdict=last, word="fail")])
+        bays.keep(db, [replace(on, state=bays.FINISHED, verdict=last, word="fail")])
 
-    with agent(bench, answer) as wished:
+    with agent(bench, answer) as requests:
         process = client(url, "test", "incoming-usb-stick", "--drive", code, token=token)
     assert process.returncode == 1, process.stderr
-    (wish,) = wished
-    assert isinstance(wish, dict)
-    assert (wish["recipe"], wish["drive"], wish["erase"]) == ("incoming-usb-stick", code, None)
+    (request,) = requests
+    assert isinstance(request, dict)
+    assert (request["recipe"], request["drive"], request["erase"]) == (
+        "incoming-usb-stick",
+        code,
+        None,
+    )
     rows = [line.split("\t") for line in process.stdout.splitlines()]
     assert rows[0][0] == "FAIL"
     assert [report["failures"][0]["code"], report["failures"][0]["text"]] in rows
@@ -149,7 +151,7 @@ def test_it_tests_by_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, to
 
 
 @pytest.mark.parametrize(
-    ("argv", "with_token", "code", "said"),
+    ("argv", "with_token", "code", "message"),
     [
         (("run", "cdm", "--drive", "practice"), False, 2, ""),
         (("run", "cdm", "--drive", "no such drive"), True, 2, "no such drive"),
@@ -159,11 +161,11 @@ def test_it_tests_by_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, to
     ],
 )
 def test_what_the_page_refuses(
-    url: str, token: str, argv: tuple[str, ...], with_token: bool, code: int, said: str
+    url: str, token: str, argv: tuple[str, ...], with_token: bool, code: int, message: str
 ) -> None:
     process = client(url, *argv, token=token if with_token else None)
     assert process.returncode == code, process.stderr
-    assert said in process.stderr and "Traceback" not in process.stderr
+    assert message in process.stderr and "Traceback" not in process.stderr
 
 
 def test_a_bench_that_is_not_there() -> None:

@@ -1,4 +1,4 @@
-"""Comparing runs in the page, its JSON twin and the command line."""
+"""Comparing runs in the page, its JSON version and the command line."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ def two_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_page_ranks_marks_and_tells_what_differs(client: Browser, bench: Bench) -> None:
+def test_the_page_ranks_marks_and_shows_differing_conditions(client: Browser, bench: Bench) -> None:
     first, second = bench.numbers["cdm"], bench.numbers["slow"]
     page = client.get(f"/compare?runs={first}&runs={second}&mark={second}")
     text = words(page.text)
-    assert "These runs differ in more than the drive" in text
+    assert "Test conditions differ between these runs" in text
     assert "USB 10 Gb/s USB 480 Mb/s" in text
     assert "UASP, driver uas BOT, driver usb-storage" in text
     assert "Parameter preset nvme default" in text
     document = client.get(f"/api/v1/compare?runs={first},{second}&mark={second}").json
     assert document["schema"] == "benchstick/comparison/1"
     assert document["marked"] == second
-    # Each bar of the marked drive says so in words too; the chosen one stands in the form.
+    # Each bar of the drive under test has a text too; the form has it selected.
     lists = re.findall(r'<ol class="rank">(.*?)</ol>', page.text, re.S)
     assert len(lists) == len(document["figures"]) > 8
     for ranked in lists:
@@ -83,42 +83,42 @@ def test_the_page_ranks_marks_and_tells_what_differs(client: Browser, bench: Ben
     assert f'<option value="{second}" selected>' in page.text
 
 
-def test_a_pass_that_does_not_count_is_told(client: Browser, bench: Bench) -> None:
+def test_a_pass_that_does_not_count_is_shown(client: Browser, bench: Bench) -> None:
     text = words(client.get(f"/compare?runs={bench.numbers['slow']},{bench.numbers['cdm']}").text)
     assert "in 2 of 3 passes · 2 of 3 passes; pass 1 invalid: buffered" in text
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
-        ("", "runs: none is named"),
-        ("?runs=", "runs: none is named"),
+        ("", "runs: select at least one run"),
+        ("?runs=", "runs: select at least one run"),
         ("?runs=das", "'das' is no run's number"),
         ("?runs=2,3", "only runs of one suite"),
         ("?runs=3,999999", "run 999999: there is no such run"),
         ("?runs=3,3", "run 3 is named twice"),
         ("?runs=3&mark=4", "mark: run 4 is not one of those compared"),
-        ("?runs=3&mark=x", "mark: a whole number"),
+        ("?runs=3&mark=x", "mark: expected a whole number"),
         ("?runs=1,3", "run 1 is on the practice drive"),
         ("?runs=" + ",".join(str(n) for n in range(1, 20)), "at most 12"),
     ],
 )
-def test_what_cannot_be_compared_is_told_in_one_line(
-    client: Browser, query: str, said: str
+def test_runs_that_cannot_be_compared_give_one_line(
+    client: Browser, query: str, message: str
 ) -> None:
     answer = client.get(f"/api/v1/compare{query}")
     assert answer.status_code == 400
-    assert said in answer.json["error"]["message"]
+    assert message in answer.json["error"]["message"]
     assert answer.json["error"]["field"] in ("runs", "mark")
     page = client.get(f"/compare{query}")
     assert page.status_code == 400
-    assert said in words(page.text)
+    assert message in words(page.text)
 
 
 @pytest.mark.parametrize(
     "text", ["9" * 400, "%00", "%ff", "-1", "1e3", "'", "0", "1;2", "a" * 3000]
 )
-def test_garbage_is_told(client: Browser, text: str) -> None:
+def test_garbage_is_refused(client: Browser, text: str) -> None:
     for query in (f"runs={text}", f"runs=3&mark={text}"):
         assert client.get(f"/compare?{query}").status_code in (200, 400)
         answer = client.get(f"/api/v1/compare?{query}")
@@ -187,7 +187,8 @@ def test_the_command_line_prints_the_same(
     assert "Link: Crucial X9 Pro: USB 10 Gb/s; SanDisk" in text
     assert re.search(r"SEQ1M Q8T1 read +1 .* \d+\.\d +MB/s +[\d.]+ to [\d.]+ in 3 passes", text)
     assert re.search(r"\* SanDisk Extreme", text)
-    for argv, message in ((["compare"], "none is named"), (["compare", cdm, "77"], "no such run"),
+    for argv, message in ((["compare"], "select at least one run"),
+                       (["compare", cdm, "77"], "no such run"),
                        (["compare", cdm, "2"], "only runs of one suite"),
                        (["compare", cdm, "x"], "'x'")):  # fmt: skip
         assert cli.invoke(argv) == 2
@@ -205,7 +206,7 @@ def test_a_button_switches_a_drives_lines_and_the_marked_bar_is_seen(
         page.get_by_role("checkbox", name=f"Compare run {number}", exact=True).check()
     page.get_by_role("button", name="Compare").click()
     page.get_by_label("Drive under test").select_option(str(atto[0]))
-    page.get_by_role("button", name="Mark").click()
+    page.get_by_role("button", name="Set", exact=True).click()
     mine = page.locator(".rank li.mine").first
     expect(mine).to_contain_text("under test")
     with page.expect_download() as waited:
@@ -244,7 +245,7 @@ def test_a_button_switches_a_drives_lines_and_the_marked_bar_is_seen(
     page.keyboard.press("Enter")
     expect(button).to_have_attribute("aria-pressed", "false")
     assert page.evaluate(script) == [True, True, True, False, False, True, True]
-    # Also after the chart was drawn anew.
+    # Also after the chart was drawn again.
     page.emulate_media(color_scheme="dark")
     wait_for(lambda: page.evaluate(script)[3] is False)
     assert page.evaluate(CONTRAST) == []

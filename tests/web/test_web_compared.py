@@ -1,4 +1,4 @@
-"""Reports of a comparison: each figure of every file is that of the JSON document."""
+"""Reports of a comparison: each result in every file is that of the JSON document."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.fixture(scope="module")
 def compared(bench: Bench) -> dict[str, str]:
     """The queries of comparisons: with spread, a reference and claims; of one drive with charts;
-    with a figure that is not valid and a name that is an attack."""
+    with a result that is not valid and a name that is an attack."""
     with contextlib.closing(open_writer(bench.home)) as db:
         every_page.furnish(db)
         keep = partial(made_runs.add_run, bench.home, db, "sustained", {}, made_charts.sustained)
@@ -63,12 +63,12 @@ def table_of(data: bytes, heading: str, columns: int) -> Iterator[list[str]]:
     lines are at one height."""
     pieces: list[tuple[float, float, str]] = []
 
-    def seen(text: str, cm: Any, tm: Any, font: Any, size: Any) -> None:
+    def collect(text: str, cm: Any, tm: Any, font: Any, size: Any) -> None:
         if text.strip() and tm[4] and tm[5] > 52:
             pieces.append((tm[4], tm[5], text.strip()))
 
     for page in pypdf.PdfReader(io.BytesIO(data), strict=True).pages:
-        page.extract_text(visitor_text=seen)
+        page.extract_text(visitor_text=collect)
     begin = [text for _, _, text in pieces].index(heading) + 1
     row: list[str] = []
     head: list[str] = []
@@ -94,14 +94,14 @@ def near(text: str, value: float | None) -> bool:
 
 
 @pytest.mark.parametrize(("name", "least"), [("cdm", 24), ("atto", 8)])
-def test_pdf_and_csv_have_every_figure_of_the_json(
+def test_pdf_and_csv_have_every_result_of_the_json(
     client: Browser, compared: dict[str, str], name: str, least: int
 ) -> None:
     query = compared[name]
     document = client.get(f"/api/v1/compare?{query}").json
     expected = [(item, row) for item in document["figures"] for row in item["rows"]]
     assert len(expected) >= least
-    pdf_rows = list(table_of(client.get(f"/compare/report.pdf?{query}").data, "All figures", 9))
+    pdf_rows = list(table_of(client.get(f"/compare/report.pdf?{query}").data, "All results", 9))
     rows = list(csv.DictReader(io.StringIO(client.get(f"/compare/figures.csv?{query}").text)))
     assert len(pdf_rows) == len(rows) == len(expected)
     for (item, row), cells, line in zip(expected, pdf_rows, rows, strict=True):
@@ -138,11 +138,11 @@ def test_pdf_and_csv_have_every_figure_of_the_json(
 def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str]) -> None:
     document = client.get(f"/api/v1/compare?{compared['cdm']}").json
     page = client.get(f"/compare/report.html?{compared['cdm']}").text
-    assert "These runs differ in more than the drive" in page
+    assert "Test conditions differ between these runs" in page
     assert "<td>USB 10 Gb/s</td><td>USB 480 Mb/s</td>" in page.replace(' class="whole"', "")
     assert page.count('<figure class="ranks">') == len(document["figures"]) > 8
-    # In words and in its colour, once in each figure.
-    (bars,) = re.findall(r"<h2>Figures in MB/s.*?<h2>", page, re.S)
+    # As text and in its colour, once for each result.
+    (bars,) = re.findall(r"<h2>Results in MB/s.*?<h2>", page, re.S)
     drawings = re.findall(r"<svg .*?</svg>", bars, re.S)
     for drawing in drawings:
         assert len(re.findall(rf"font-weight=\"bold\">[^<]*(?:<title>[^<]*</title>)?[^<]*"
@@ -150,7 +150,7 @@ def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str
         assert drawing.count(f'fill="{COLOURS["accent"]}"') == 1
     assert "in 3 passes" in drawings[0]
     assert "reference, not measured here: its maker&#x27;s page" in page
-    assert "model sheet Any drive" in page
+    assert "spec sheet Any drive" in page
     assert "0.090 EUR" in page
     charts = client.get(f"/compare/report.html?{compared['charts']}").text
     assert charts.count('<figure class="chart"') == 2
@@ -176,7 +176,7 @@ def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str
     assert "=1+1&lt;/td&gt;&lt;script&gt;" in hostile
 
 
-def test_of_many_runs_the_conditions_are_told_by_value() -> None:
+def test_conditions_of_many_runs_are_grouped_by_value() -> None:
     runs = [run(n, figure("A", float(n)), host={"kernel": f"6.{n // 4}"}) for n in range(1, 7)]
     report = comparison_report.of_comparison({**compare(runs, mark=3), "models": []})
     table = next(part for part in report.parts if isinstance(part, Table))
@@ -201,14 +201,14 @@ def test_bars_are_as_long_as_their_values_and_spread_is_drawn() -> None:
     assert (second.low, second.high) == pytest.approx((0.8 * second.length, 1.2 * second.length),
                                                       abs=0.02)  # fmt: skip
     assert third.length == 0
-    assert third.said == "invalid · buffered"
+    assert third.detail == "invalid · buffered"
     root = ElementTree.fromstring(standalone(ranks))
     fills = [path for path in root.iter(f"{SVG}path") if path.get("fill") in
              (COLOURS["accent"], COLOURS["seventh"])]  # fmt: skip
     ends = [max(float(x) for x, _ in re.findall(r"([\d.]+) ([\d.]+)", path.get("d", "")))
             for path in fills]  # fmt: skip
     assert ends[1] - 22 == pytest.approx((ends[0] - 22) / 2, abs=0.1)
-    # What tells two drives of one name apart is never cut off.
+    # The part that distinguishes two drives of one name is never cut off.
     twins = [run(n, figure("A", 1.0), model=40 * "W") for n in (1, 2)]
     (ranks,) = comparison_report.ranks_of({**compare(twins), "models": []})
     root = ElementTree.fromstring(standalone(ranks))
@@ -218,7 +218,7 @@ def test_bars_are_as_long_as_their_values_and_spread_is_drawn() -> None:
 
 
 @pytest.mark.parametrize("way", ["", "/api/v1"])
-def test_each_file_has_a_name_of_ours_and_what_is_wrong_is_told(
+def test_each_file_has_our_name_and_errors_are_reported(
     client: Browser, compared: dict[str, str], way: str
 ) -> None:
     query = compared["charts"]
@@ -276,10 +276,10 @@ def test_the_command_writes_the_same(
         assert len(stderr.splitlines()) == 1
 
 
-def test_the_charts_go_before_many_figures_and_behind_few(
+def test_the_charts_come_before_many_results_and_after_few(
     client: Browser, compared: dict[str, str]
 ) -> None:
     for name, first in (("charts", True), ("atto", False)):
         page = client.get(f"/compare?{compared[name]}").text
         assert page.count("<h2>Charts</h2>") == 1
-        assert (page.index("<h2>Charts</h2>") < page.index("<h2>Figures in ")) is first
+        assert (page.index("<h2>Charts</h2>") < page.index("<h2>Results in ")) is first

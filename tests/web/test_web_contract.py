@@ -29,8 +29,8 @@ CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance",
     "response_headers_conformance", "response_schema_conformance",
 )  # fmt: skip
-# Of each operation, beside those that the document's own examples and limits give. The generator
-# is deterministic: the same document is always asked the same.
+# For each operation, in addition to those from the document's own examples and limits. The
+# generator is deterministic: the same document gives the same requests.
 EXAMPLES = 5
 LEFT_OUT = {"logout": "it ends the session with which all others are asked"}
 

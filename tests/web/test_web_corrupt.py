@@ -15,7 +15,7 @@ from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt, judge
 from benchstick.store import verdicts
 from benchstick.store.database import open_writer
-from benchstick.store.records import run_json
+from benchstick.store.run_reader import run_json
 from tests.web import every_page, made_verdicts, sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched

@@ -1,4 +1,4 @@
-"""The desk: what a scanner reads, told from a person by its speed, is kept and does no more."""
+"""The desk: a scan is distinguished from typing by its speed, is saved and has no other effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from benchstick.agent.station import Desk
 from benchstick.plan.labels import Ticket
-from benchstick.store import barcode_scans, locks, records, webhook_outbox
+from benchstick.store import agent_requests, barcode_scans, locks, webhook_outbox
 from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
 from tests.web.conftest import Bench, Browser, SignedIn
@@ -30,9 +30,9 @@ def clean(bench: Bench) -> None:
 def carried_out(bench: Bench, count: int) -> None:
     """What the agent does with the last `count` requests."""
     with contextlib.closing(open_writer(bench.home)) as db:
-        for row in records.open_requests(db)[-count:]:
-            Desk(bench.home).asked(db, json.loads(row["body_json"]))
-            records.answer_request(db, row["id"], "done")
+        for row in agent_requests.open_requests(db)[-count:]:
+            Desk(bench.home).handle_request(db, json.loads(row["body_json"]))
+            agent_requests.answer_request(db, row["id"], "done")
 
 
 def test_a_scan_is_asked_for_and_kept(bench: Bench, signed_in: SignedIn) -> None:
@@ -69,13 +69,15 @@ def test_who_is_not_signed_in_scans_nothing(bench: Bench, client: Browser) -> No
     assert bench.count("requests") == before
 
 
-def test_without_an_agent_it_is_told(signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_agent_a_scan_is_refused(
+    signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(locks, "is_alive", lambda _: False)
     answer = signed_in.api("/api/v1/desk/scans", {"text": "A"})
     assert (answer.status_code, answer.json["error"]["code"]) == (409, "no_agent")
 
 
-def test_the_webhook_is_told(bench: Bench, client: Browser) -> None:
+def test_the_webhook_is_shown(bench: Bench, client: Browser) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
         webhook_outbox.put(db, "a", "{}")
         webhook_outbox.failed(db, webhook_outbox.waiting(db)[0], "the receiver answered 500")
@@ -113,7 +115,7 @@ def test_a_scanner_types_into_no_field_and_confirms_nothing(
     watched: Watched, key: LoginKey, bench: Bench
 ) -> None:
     page = sign_in(watched, key, "/runs/new?drive=practice&suite=das")
-    code = page.get_by_label("Code of the drive to erase")
+    code = page.get_by_label("Type the drive's code to confirm")
     code.fill("practi")
     code.focus()
     runs = scanned(bench)
@@ -157,10 +159,10 @@ def test_the_desk_follows_what_is_scanned(watched: Watched, key: LoginKey, bench
     expect(page.locator("#scanner")).to_have_text("scanner Bench Scanner 1 (0c2e:0b61)")
 
 
-def test_a_scan_that_was_not_kept_is_told(
+def test_a_scan_that_was_not_saved_is_reported(
     watched: Watched, key: LoginKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = sign_in(watched, key, "/desk")
     monkeypatch.setattr(locks, "is_alive", lambda _: False)
     scan(page, "A-1007")
-    expect(page.locator("#scanned")).to_contain_text("not kept: no agent is running")
+    expect(page.locator("#scanned")).to_contain_text("not saved: no agent is running")

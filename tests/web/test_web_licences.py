@@ -1,4 +1,4 @@
-"""The page of licences and its twin."""
+"""The page of licences and its JSON version."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_a_row_for_each_size_and_a_bar_for_each_speed(client: Browser, atto: int
         valid = [size[way] for way in ("write", "read") if size[way]["state"] == "valid"]
         assert all(f"{cell['mbps']:.1f}<" in row for cell in valid)
         assert len(re.findall(r'class="(?:write|read)" width', row)) == len(valid)
-    # The read that is not to be believed has no bar, and says so.
+    # The invalid read has no bar, and is shown as invalid.
     assert sum("invalid" in row for row in rows) == 1
     assert 'width="100.0"' in table
 
@@ -102,12 +102,12 @@ def test_the_page_has_the_charts_of_the_document(client: Browser, atto: int) -> 
     assert charts_in(html) == document["charts"]
     lines = {line["name"]: line["points"] for line in document["charts"][0]["series"]}
     assert [at for at, _ in lines["write"]] == [4096 << n for n in range(9)]
-    # What is not to be believed is not drawn.
+    # Invalid results are not drawn.
     assert [at for at, _ in lines["read"]] == [4096 << n for n in (0, 1, *range(3, 9))]
     assert "16 KiB" in html and "invalid: buffered: 37 %" in html
 
 
-def test_charts_are_drawn_and_tell_the_value_under_the_pointer(watched: Watched, atto: int) -> None:
+def test_charts_are_drawn_and_show_the_value_under_the_pointer(watched: Watched, atto: int) -> None:
     page = watched.go(f"/runs/{atto}")
     boxes = page.locator("[data-lines]")
     expect(boxes.locator("canvas")).to_have_count(2)

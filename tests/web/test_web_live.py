@@ -1,5 +1,5 @@
 """What a page in a browser does when the bench changes under it: drives come and go, the network
-and the server go and come, the laptop sleeps. Nothing is loaded anew."""
+and the server go and come, the laptop sleeps. No page is reloaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, Route, expect
 
 from benchstick.drives.types import Drive
-from benchstick.store import live_progress, queues, records
+from benchstick.store import agent_requests, known_drives, live_progress, queues, run_writer
 from benchstick.store.database import open_reader, open_writer
 from tests.host.bench import wait_for
 from tests.results import named
@@ -31,7 +31,7 @@ def see(bench: Bench, *drives: Drive) -> None:
     """The agent's scan finds these drives."""
     document = {"schema": "benchstick/drives/1", "drives": [drive.to_json() for drive in drives]}
     with contextlib.closing(open_writer(bench.home)) as db:
-        records.keep_drives_seen(db, document)
+        known_drives.keep_drives_seen(db, document)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def plugged(bench: Bench) -> Iterator[None]:
 
 
 def mark(page: Page) -> None:
-    """What a page that is loaded anew no longer has."""
+    """Set a mark that a reload of the page removes."""
     page.evaluate("window.still = true")
 
 
@@ -53,7 +53,7 @@ def not_loaded_anew(page: Page) -> bool:
 def happens(bench: Bench, text: str) -> None:
     """An event of the running run."""
     with contextlib.closing(open_writer(bench.home)) as db:
-        records.RunRecord(db, bench.numbers["running"]).event(9.0, "link", text)
+        run_writer.RunRecord(db, bench.numbers["running"]).event(9.0, "link", text)
 
 
 def test_cards_come_and_go_with_their_drives(watched: Watched, bench: Bench, plugged: None) -> None:
@@ -61,7 +61,7 @@ def test_cards_come_and_go_with_their_drives(watched: Watched, bench: Bench, plu
     mark(page)
     cards = page.get_by_role("article")
     expect(cards).to_have_count(5)
-    facts = page.get_by_role("link", name=re.compile("^All facts of Crucial"))
+    facts = page.get_by_role("link", name=re.compile("^Details of Crucial"))
     facts.focus()
     see(bench, *(make() for make in sample.ALL if make is not sample.slow))
     expect(cards).to_have_count(4)
@@ -71,28 +71,28 @@ def test_cards_come_and_go_with_their_drives(watched: Watched, bench: Bench, plu
     # Whoever works with the keyboard is where he was.
     expect(facts).to_be_focused()
     see(bench, *(make() for make in sample.ALL))
-    expect(cards.filter(has_text="Connected worse than it can be")).to_have_count(1)
+    expect(cards.filter(has_text="Not running at full speed")).to_have_count(1)
     expect(page.locator("#news")).to_contain_text("was plugged in.")
     see(bench)
     expect(page.get_by_role("heading", name="No drive is plugged in")).to_be_visible()
     assert not_loaded_anew(page)
 
 
-def test_a_drive_that_is_gone_is_told_where_it_is_shown(
+def test_the_pages_of_an_unplugged_drive_report_it(
     watched: Watched, bench: Bench, plugged: None
 ) -> None:
     for path in (f"/drives/{SLOW}", f"/runs/new?drive={SLOW}&suite=cdm"):
         page = watched.go(path)
         mark(page)
-        gone = page.locator("#gone")
-        expect(gone).to_be_hidden()
+        note = page.locator("#gone")
+        expect(note).to_be_hidden()
         see(bench, sample.fast())
-        expect(gone).to_have_text("This drive is not plugged in any more.")
+        expect(note).to_have_text("This drive is not plugged in any more.")
         again = sample.slow()
         see(bench, sample.fast(), Drive(**{**vars(again), "diskseq": 99}))
-        expect(gone).to_contain_text("unplugged and plugged in again")
+        expect(note).to_contain_text("unplugged and plugged in again")
         see(bench, sample.fast(), again)
-        expect(gone).to_be_hidden()
+        expect(note).to_be_hidden()
         assert not_loaded_anew(page)
     # Its address leads to what was measured of it.
     see(bench, sample.fast())
@@ -101,7 +101,7 @@ def test_a_drive_that_is_gone_is_told_where_it_is_shown(
     expect(page.get_by_role("link", name=str(bench.numbers["slow"]), exact=True)).to_be_visible()
 
 
-def test_the_log_tells_steps_events_and_temperatures_as_they_come(
+def test_the_log_shows_steps_events_and_temperatures_as_they_come(
     watched: Watched, bench: Bench
 ) -> None:
     page = watched.go(f"/runs/{bench.numbers['running']}")
@@ -114,7 +114,7 @@ def test_the_log_tells_steps_events_and_temperatures_as_they_come(
     assert not_loaded_anew(page)
 
 
-def test_how_far_the_step_before_was_is_not_told_of_the_one_that_has_just_begun(
+def test_a_step_that_has_just_started_does_not_show_the_progress_of_the_previous_one(
     watched: Watched, bench: Bench
 ) -> None:
     number = bench.numbers["running"]
@@ -122,20 +122,22 @@ def test_how_far_the_step_before_was_is_not_told_of_the_one_that_has_just_begun(
         uuid, plan = db.execute(
             "SELECT uuid, plan_json FROM runs WHERE number = ?", (number,)
         ).fetchone()
-    told = live_progress.read(uuid)
-    assert told is not None
+    progress = live_progress.read(uuid)
+    assert progress is not None
     page = watched.go(f"/runs/{number}")
     name, now = page.locator("#now-step"), page.locator("#now-text")
-    step = json.loads(plan)["steps"][told["step"]]
+    step = json.loads(plan)["steps"][progress["step"]]
     expect(now).to_contain_text("GB in this step")
     try:
-        live_progress.publish(uuid, {**told, "step": told["step"] - 1, "name": "the step before"})
+        live_progress.publish(
+            uuid, {**progress, "step": progress["step"] - 1, "name": "the step before"}
+        )
         expect(now).not_to_contain_text("GB in this step")
-        expect(now).to_contain_text(f"step {told['step'] + 1} of")
+        expect(now).to_contain_text(f"step {progress['step'] + 1} of")
         expect(name).to_have_text(step["name"])
         expect(page.locator("#part")).to_have_attribute("width", "0")
     finally:
-        live_progress.publish(uuid, told)
+        live_progress.publish(uuid, progress)
 
 
 def test_each_sets_passes_are_marked_over_the_session(watched: Watched, bench: Bench) -> None:
@@ -147,13 +149,13 @@ def test_each_sets_passes_are_marked_over_the_session(watched: Watched, bench: B
     assert sets == 3 * names.count()
     number, name = names.first.inner_text().split()
     assert (number, name) == ("1", page.locator("table.sets td").first.inner_text().split()[0])
-    # Only those that have begun.
+    # Only those that have started.
     page = watched.go(f"/runs/{bench.numbers['running']}")
     expect(page.locator("#chart canvas")).to_be_visible()
-    told = page.evaluate("JSON.parse(document.getElementById('chart').dataset.passes)")
-    begun = [item for item in told if item[3] is not None]
-    assert 0 < len(begun) < len(told)
-    expect(page.locator("#chart .pass")).to_have_count(len(begun))
+    passes = page.evaluate("JSON.parse(document.getElementById('chart').dataset.passes)")
+    started = [item for item in passes if item[3] is not None]
+    assert 0 < len(started) < len(passes)
+    expect(page.locator("#chart .pass")).to_have_count(len(started))
 
 
 @pytest.fixture
@@ -180,8 +182,8 @@ def test_a_restarted_server_is_found_again(
     drives = context.new_page()
     drives.goto(f"{watched.base}/drives")
     own_server.pop().close()
-    expect(now).to_contain_text("the bench does not answer, trying again")
-    expect(drives.locator("#silent")).to_contain_text("does not answer")
+    expect(now).to_contain_text("no connection to the bench, retrying")
+    expect(drives.locator("#silent")).to_contain_text("no connection to the bench")
     happens(bench, "while nobody served")
     own_server.append(Server(app, port))
     expect(now).to_contain_text("step 13 of")
@@ -196,12 +198,12 @@ def test_a_restarted_server_is_found_again(
     assert watched.problems == []
 
 
-def test_a_queue_and_a_request_tell_that_nobody_answers(
+def test_a_queue_and_a_request_report_a_lost_connection(
     watched: Watched, key: LoginKey, bench: Bench
 ) -> None:
     sign_in(watched, key)
     with contextlib.closing(open_writer(bench.home)) as db:
-        request = records.add_request(db, "run", {"drive": "practice", "suite": "cdm"})
+        request = agent_requests.add_request(db, "run", {"drive": "practice", "suite": "cdm"})
         queue = every_page.add_queue(db, bench.numbers)
     for path, note, open_part in (
         (f"/queues/{queue}", "#queue-silent", "#queue"),
@@ -212,13 +214,13 @@ def test_a_queue_and_a_request_tell_that_nobody_answers(
         expect(page.locator(open_part)).to_be_visible()
         expect(page.locator(note)).to_be_hidden()
         page.context.set_offline(True)
-        expect(page.locator(note)).to_contain_text("the bench does not answer, trying again")
+        expect(page.locator(note)).to_contain_text("no connection to the bench, retrying")
         expect(page.get_by_text("Perhaps the agent is not running")).to_be_hidden()
         page.context.set_offline(False)
         expect(page.locator(note)).to_be_hidden()
         assert not_loaded_anew(page)
     with contextlib.closing(open_writer(bench.home)) as db:
-        records.answer_request(db, request, "done")
+        agent_requests.answer_request(db, request, "done")
         queues.end(db, queue, "stopped", queues.NO_AGENT)
 
 
@@ -228,7 +230,7 @@ def test_a_lost_network_and_a_sleep_are_waited_for(watched: Watched, bench: Benc
     now, log = page.locator("#now-text"), page.get_by_role("log")
     expect(now).to_contain_text("step 13 of")
     page.context.set_offline(True)
-    expect(now).to_contain_text("does not answer")
+    expect(now).to_contain_text("no connection to the bench")
     happens(bench, "while off the network")
     page.context.set_offline(False)
     expect(log).to_contain_text("while off the network")
@@ -245,7 +247,7 @@ def test_a_lost_network_and_a_sleep_are_waited_for(watched: Watched, bench: Benc
 # ---- signing in
 
 
-def test_a_wrong_pin_is_told_and_too_many_are_waited_for(
+def test_a_wrong_pin_is_reported_and_too_many_cause_a_delay(
     chromium: Chromium, network_app: Flask, pin: Pin
 ) -> None:
     with served(network_app) as base:
@@ -278,7 +280,7 @@ def test_a_token_is_made_used_and_revoked(watched: Watched, key: LoginKey) -> No
     sign_in(watched, key)
     page = watched.go("/settings/tokens")
     page.get_by_label("Name of a new token").fill("a script")
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create token").click()
     secret = page.locator(".code").inner_text()
 
     def answer() -> int:
@@ -306,15 +308,15 @@ def test_a_chart_is_read_and_zoomed_by_keyboard(
     chart, time = page.locator("#chart"), page.locator("#v-time")
     expect(chart.locator("canvas")).to_be_visible()
     section = chart.locator("xpath=..")
-    whole, said = section.locator("[data-whole]"), section.locator("[aria-live=polite]")
+    whole, spoken_text = section.locator("[data-whole]"), section.locator("[aria-live=polite]")
     assert chart.get_attribute("role") == "application"
     assert "Arrow keys move the crosshair" in str(chart.get_attribute("aria-label"))
     chart.focus()
     page.keyboard.press("ArrowRight")
     expect(time).to_have_text(re.compile(r"at \d+:\d\d"))
     first = time.inner_text()
-    expect(said).to_contain_text(first)
-    expect(said).to_contain_text(re.compile(r"write \d+ MB/s$"))
+    expect(spoken_text).to_contain_text(first)
+    expect(spoken_text).to_contain_text(re.compile(r"write \d+ MB/s$"))
     page.keyboard.press("PageDown")
     expect(time).not_to_have_text(first)
     later = time.inner_text()
@@ -324,11 +326,11 @@ def test_a_chart_is_read_and_zoomed_by_keyboard(
     page.keyboard.press("+")
     page.keyboard.press("+")
     expect(whole).to_be_visible()
-    expect(said).to_contain_text(re.compile(r"^from \d+:\d\d to \d+:\d\d$"))
-    # Beyond what is shown the chart goes along.
+    expect(spoken_text).to_contain_text(re.compile(r"^from \d+:\d\d to \d+:\d\d$"))
+    # The chart scrolls when the crosshair leaves the visible range.
     page.keyboard.press("End")
     last = time.inner_text()
-    expect(said).to_contain_text(last)
+    expect(spoken_text).to_contain_text(last)
     page.keyboard.press("0")
     expect(whole).to_be_hidden()
     page.keyboard.press("Home")
@@ -337,7 +339,7 @@ def test_a_chart_is_read_and_zoomed_by_keyboard(
     expect(whole).to_be_hidden()
 
 
-def test_a_page_that_stays_open_asks_for_its_samples_anew_reduced(
+def test_a_page_that_stays_open_requests_its_samples_again_reduced(
     watched: Watched, bench: Bench
 ) -> None:
     path = f"/runs/{bench.numbers['running']}"
@@ -345,8 +347,8 @@ def test_a_page_that_stays_open_asks_for_its_samples_anew_reduced(
     def smaller(route: Route) -> None:
         text = route.fetch().text()
         assert 'data-parts="1200" data-most="8000"' in text
-        wanted = text.replace('data-parts="1200" data-most="8000"', 'data-parts="5" data-most="20"')
-        route.fulfill(body=wanted, content_type="text/html")
+        body = text.replace('data-parts="1200" data-most="8000"', 'data-parts="5" data-most="20"')
+        route.fulfill(body=body, content_type="text/html")
 
     count = "document.getElementById('chart').session.samples.length"
     watched.go(path)
@@ -355,7 +357,9 @@ def test_a_page_that_stays_open_asks_for_its_samples_anew_reduced(
     expect(watched.page.locator("#reduced")).to_be_hidden()
     watched.page.route(f"**{path}", smaller)
     page = watched.go(path)
-    expect(page.locator("#reduced")).to_have_text(re.compile(r"^Of each \d+ samples those with"))
+    expect(page.locator("#reduced")).to_have_text(
+        re.compile(r"^Reduced for display: minimum and maximum of every \d+ samples")
+    )
     wait_for(lambda: 0 < page.evaluate(count) < whole)
     # The last second is among them, and more come.
     last = "document.getElementById('chart').session.samples.at(-1).n"
@@ -396,22 +400,22 @@ def test_what_is_measured_so_far_is_shown_and_follows(watched: Watched, bench: B
     expect(cells).to_have_text([re.compile("982"), re.compile("982")])
     story = bench.numbers["story"]
     with contextlib.closing(open_writer(bench.home)) as db:
-        record = records.RunRecord(db, number)
-        told = [
+        record = run_writer.RunRecord(db, number)
+        figures = [
             named(step=story.plan.steps[12].name, name=name, value=value, unit=unit,
                            pass_no=2, target="file on exfat")
             for name, value, unit in (("AV read", 500.0, "MB/s"), ("AV read time", 4.8, "s"))
         ]  # fmt: skip
-        record.step_ends(12, "done", story.t + 2, figures=told)
+        record.step_ends(12, "done", story.t + 2, figures=figures)
     expect(cells).to_have_text([re.compile("741"), re.compile("982"), re.compile("500")])
     assert not_loaded_anew(page)
 
 
-def test_the_run_tells_what_it_came_to_so_far(client: Browser, bench: Bench) -> None:
+def test_the_run_shows_its_results_so_far(client: Browser, bench: Bench) -> None:
     running = client.get(f"/api/v1/runs/{bench.numbers['running']}").json
     assert running["result"] is None
     assert [line["direction"] for line in running["so_far"]["sets"]] == ["write", "read"]
     assert "<h2>So far</h2>" in client.get(f"/runs/{bench.numbers['running']}/report.html").text
-    done = client.get(f"/api/v1/runs/{bench.numbers['das']}").json
-    assert done["so_far"] is None
-    assert done["result"]["sets"]
+    run = client.get(f"/api/v1/runs/{bench.numbers['das']}").json
+    assert run["so_far"] is None
+    assert run["result"]["sets"]

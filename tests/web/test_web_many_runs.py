@@ -1,6 +1,6 @@
 """With many runs and long records: which index answers, what is read, what a chart is sent.
 
-How fast that is, `make bench` tells.
+`make bench` measures how fast that is.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import pytest
 
 from benchstick.analysis import run_timeline as sessions
 from benchstick.analysis.series import extremes
-from benchstick.store import records, run_queries
+from benchstick.store import run_queries, run_reader, run_writer
 from benchstick.store.database import open_reader, open_writer
-from benchstick.store.records import Sample
+from benchstick.store.run_results import Sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched
 from webui import create_app
@@ -28,9 +28,9 @@ DIP, PEAK = 1234, 2001
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statements]:
+def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statements]:
     """(statement, its query plan) of all that is asked of `runs` while a page is made."""
-    found: Statements = []
+    pairs: Statements = []
 
     def spying(home: object) -> object:
         db = open_reader(home)  # type: ignore[arg-type]
@@ -39,13 +39,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statements]:
             if " FROM runs" in statement:
                 with contextlib.closing(open_reader(home)) as other:  # type: ignore[arg-type]
                     rows = other.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
-                found.append((statement, " / ".join(row["detail"] for row in rows)))
+                pairs.append((statement, " / ".join(row["detail"] for row in rows)))
 
         db.set_trace_callback(look)
         return db
 
     monkeypatch.setattr("webui.bench.open_reader", spying)
-    yield found
+    yield pairs
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statements]:
      "/comparisons?suite=cdm&kind=practice", "/api/v1/runs", "/api/v1/status",
      "/api/v1/drives/practice", "/runs?drive=practice", "/api/v1/runs?drive=2318E6C0A1F2"],
 )  # fmt: skip
-def test_no_page_passes_over_every_run(client: Browser, asked: Statements, path: str) -> None:
+def test_no_page_passes_over_every_run(client: Browser, statements: Statements, path: str) -> None:
     assert client.get(path).status_code == 200
-    assert asked
-    for statement, plan in asked:
+    assert statements
+    for statement, plan in statements:
         # The scan of an index that holds running runs alone is none of all runs.
         whole = plan.replace("SCAN runs USING INDEX runs_running", "")
         assert "SCAN runs" not in whole, (statement, plan)
@@ -71,7 +71,7 @@ def long_run(bench: Bench) -> int:
     with contextlib.closing(open_writer(bench.home)) as db:
         db.execute("DELETE FROM samples WHERE run = ?", (number,))
         moved = {DIP: 0, PEAK: 9000}
-        records.RunRecord(db, number).samples(
+        run_writer.RunRecord(db, number).samples(
             [
                 Sample(n, n + 1.0 + (40 if n > 2500 else 0), 1.0, n // 600, 0,
                        moved.get(n, 1000 + n % 7), 0, 0, 10, 0, 0, 1, 1.0)
@@ -87,21 +87,21 @@ def test_a_chart_is_sent_each_dip_and_peak_of_a_long_record(
     monkeypatch.setattr("webui.runs.LOOKED_AT", 1000)
     page = client.get(f"/runs/{long_run}").text
     assert 'data-every="3"' in page
-    assert "Of each 3 samples" in page
-    cursor, found, answers = -1, [], 0
+    assert "minimum and maximum of every 3 samples" in page
+    cursor, numbers, answers = -1, [], 0
     while True:
         answer = client.get(f"/api/v1/runs/{long_run}/samples?after={cursor}&every=30").json
-        found += [sample["n"] for sample in answer["samples"]]
+        numbers += [sample["n"] for sample in answer["samples"]]
         cursor, answers = answer["next"], answers + 1
         assert answer["every"] == 30
         if not answer["more"]:
             break
     assert cursor == LONG - 1
     assert answers == 4
-    assert found == sorted(set(found))
-    assert {DIP, PEAK} <= set(found)
-    assert {n // 30 for n in found} == set(range(LONG // 30))
-    assert len(found) < LONG / 5
+    assert numbers == sorted(set(numbers))
+    assert {DIP, PEAK} <= set(numbers)
+    assert {n // 30 for n in numbers} == set(range(LONG // 30))
+    assert len(numbers) < LONG / 5
 
 
 def test_a_record_with_a_hole_comes_to_its_end(bench: Bench) -> None:
@@ -112,9 +112,9 @@ def test_a_record_with_a_hole_comes_to_its_end(bench: Bench) -> None:
         last = run_queries.samples_count(db, number) - 1
         cursor, rounds = -1, 0
         while cursor < last:
-            kept, cursor = run_queries.samples_reduced(db, number, cursor, 5, 10)
+            rows, cursor = run_queries.samples_reduced(db, number, cursor, 5, 10)
             rounds += 1
-            assert kept
+            assert rows
             assert rounds < 50
 
 
@@ -138,23 +138,23 @@ def test_the_store_reduces_a_session_as_python_does(
 ) -> None:
     number = bench.numbers[name]
     with contextlib.closing(open_reader(bench.home)) as db:
-        timed = sessions.timed_steps(records.run_json(db, number)["plan"])
-        samples = [item.to_json() for item in records.samples_of(db, number)]
-        found = run_queries.session(db, number, timed, most)
-    wanted = sessions.session(samples, timed, most)
-    assert len(wanted["write"]) > min(50, len(samples) - 1)
+        timed = sessions.timed_steps(run_reader.run_json(db, number)["plan"])
+        samples = [item.to_json() for item in run_reader.samples_of(db, number)]
+        reduced = run_queries.session(db, number, timed, most)
+    expected = sessions.session(samples, timed, most)
+    assert len(expected["write"]) > min(50, len(samples) - 1)
     for way in sessions.WAYS:
-        assert [tuple(point) for point in found[way]] == [
-            pytest.approx(tuple(point)) for point in wanted[way]
+        assert [tuple(point) for point in reduced[way]] == [
+            pytest.approx(tuple(point)) for point in expected[way]
         ]
 
 
 def test_make_bench_waits_until_all_is_drawn(watched: Watched, bench: Bench) -> None:
-    drawn = bench_pages.draw(watched.page, watched.base, f"/runs/{bench.numbers['das']}")
-    (points,) = drawn.points.values()
-    asked = watched.page.evaluate("document.getElementById('chart').session.samples.length")
-    assert 10 < asked <= points < 2 * asked + 100
-    assert 0 < drawn.ms < 60_000
+    drawing = bench_pages.draw(watched.page, watched.base, f"/runs/{bench.numbers['das']}")
+    (points,) = drawing.points.values()
+    sample_count = watched.page.evaluate("document.getElementById('chart').session.samples.length")
+    assert 10 < sample_count <= points < 2 * sample_count + 100
+    assert 0 < drawing.ms < 60_000
     assert not bench_pages.draw(watched.page, watched.base, "/methods").points
 
 
@@ -162,8 +162,8 @@ def test_make_bench_asks_every_address(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
     numbers = bench_store.small(tmp_path / "home")
     try:
-        # Told as an error: a rule with a place to fill in, and nothing known to fill it with.
-        found = bench_pages.addresses(create_app(tmp_path / "home"), numbers)
+        # An error: a rule with a variable part and no known value for it.
+        addresses = bench_pages.addresses(create_app(tmp_path / "home"), numbers)
     finally:
         numbers["lock"].release()
-    assert {"/drives", "/api/v1/status", f"/api/v1/runs/{numbers['day']}/samples"} <= set(found)
+    assert {"/drives", "/api/v1/status", f"/api/v1/runs/{numbers['day']}/samples"} <= set(addresses)

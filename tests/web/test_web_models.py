@@ -1,4 +1,4 @@
-"""Model sheets in the page: filled in, imported, beside the figures of a drive and of runs."""
+"""Spec sheets in the page: filled in, imported, shown with the results of a drive and of runs."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ def none_left(bench: Bench) -> Iterator[None]:
         db.execute("DELETE FROM model_sheets")
 
 
-def test_a_sheet_of_the_form_stands_beside_the_figures(signed_in: SignedIn, bench: Bench) -> None:
+def test_a_spec_sheet_of_the_form_is_shown_with_the_results(
+    signed_in: SignedIn, bench: Bench
+) -> None:
     assert signed_in.post("/models", FORM).status_code == 303
-    (kept,) = signed_in.client.get("/api/v1/models").json["models"]
-    assert (kept["price"], kept["capacity"], kept["raw_nand"]) == (89.9, 10**12, 1 << 40)
-    assert kept["claims"] == [
+    (sheet,) = signed_in.client.get("/api/v1/models").json["models"]
+    assert (sheet["price"], sheet["capacity"], sheet["raw_nand"]) == (89.9, 10**12, 1 << 40)
+    assert sheet["claims"] == [
         {"suite": "cdm", "figure": "RND4K Q1T1 read latency", "value": 100.0, "unit": "us"}
     ]
     page = signed_in.client.get("/drives/2318E6C0A1F2")
@@ -49,26 +51,26 @@ def test_a_sheet_of_the_form_stands_beside_the_figures(signed_in: SignedIn, benc
     assert "1024 GiB, 10.0 % more than its capacity" in text
     assert re.search(rf"SEQ1M Q8T1 read cdm, run {bench.numbers['cdm']} 1050 MB/s "
                      r"10\d\d\.\d MB/s 101 %", text)  # fmt: skip
-    assert re.search(r"RND4K Q1T1 read latency .* 100 µs \d+ µs 14\d %; less is better", text)
-    told = signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["model_sheet"]
-    assert told["price_per_gb"] == 0.0899
+    assert re.search(r"RND4K Q1T1 read latency .* 100 µs \d+ µs 14\d %; lower is better", text)
+    drive_sheet = signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["model_sheet"]
+    assert drive_sheet["price_per_gb"] == 0.0899
     query = f"runs={bench.numbers['cdm']},{bench.numbers['slow']}"
     (model,) = signed_in.client.get(f"/api/v1/compare?{query}").json["models"]
     assert model["run"] == bench.numbers["cdm"]
     assert [item["percent"] for item in model["claims"]] == [
-        item["percent"] for item in told["claims"]
+        item["percent"] for item in drive_sheet["claims"]
     ]
     compared = signed_in.client.get(f"/compare?{query}")
     assert EVIL not in compared.text
-    assert "Claims beside figures" in words(compared.text)
+    assert "Spec vs. measured" in words(compared.text)
 
 
-def test_claims_stand_beside_the_runs_that_a_label_joins(signed_in: SignedIn, bench: Bench) -> None:
-    """Behind another bridge the drive has another identity; its label says that it is the same."""
+def test_claims_are_shown_with_the_runs_of_one_label(signed_in: SignedIn, bench: Bench) -> None:
+    """Behind another bridge the drive has another identity; its label shows that it is the same."""
     number, elsewhere = bench.numbers["cdm"], "ABC1|Another enclosure|1000204886016"
     moved = "UPDATE runs SET drive_key = ? WHERE number = ?"
 
-    def told() -> Any:
+    def get_claim() -> Any:
         return signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["model_sheet"]["claims"][0]
 
     signed_in.post("/models", FORM)
@@ -76,11 +78,11 @@ def test_claims_stand_beside_the_runs_that_a_label_joins(signed_in: SignedIn, be
     with contextlib.closing(open_writer(bench.home)) as db:
         try:
             db.execute(moved, (elsewhere, number))
-            assert (told()["run"], told()["why"]) == (None, "no complete run of cdm yet")
+            assert (get_claim()["run"], get_claim()["why"]) == (None, "no complete run of cdm yet")
             for name in (key, elsewhere):
                 run_queries.set_label(db, name, "SSD 7")
-            assert told()["run"] == number
-            assert told()["measured"] is not None
+            assert get_claim()["run"] == number
+            assert get_claim()["measured"] is not None
         finally:
             for name in (key, elsewhere):
                 run_queries.set_label(db, name, "")
@@ -89,12 +91,12 @@ def test_claims_stand_beside_the_runs_that_a_label_joins(signed_in: SignedIn, be
 
 def test_a_sheet_can_be_changed_and_removed(signed_in: SignedIn) -> None:
     signed_in.post("/models", FORM)
-    (kept,) = signed_in.client.get("/api/v1/models").json["models"]
-    html = signed_in.client.get(f"/models?edit={kept['id']}").text
+    (sheet,) = signed_in.client.get("/api/v1/models").json["models"]
+    html = signed_in.client.get(f"/models?edit={sheet['id']}").text
     for value in ("crucial x9*", "1000GB", "1024GiB", "89.9", "2026-01-31"):
         assert f'value="{value}"' in html
     assert EVIL not in html
-    changed = {**FORM, "edit": kept["id"], "name": "X9", "capacity": "1000GB"}
+    changed = {**FORM, "edit": sheet["id"], "name": "X9", "capacity": "1000GB"}
     assert signed_in.post("/models", changed).status_code == 303
     (other,) = signed_in.client.get("/api/v1/models").json["models"]
     assert other["name"] == "X9"
@@ -104,39 +106,39 @@ def test_a_sheet_can_be_changed_and_removed(signed_in: SignedIn) -> None:
 
 
 def test_a_file_is_taken_as_well(signed_in: SignedIn) -> None:
-    def sent(text: str) -> Any:
+    def upload(text: str) -> Any:
         data = {"csrf": signed_in.csrf, "file": (io.BytesIO(text.encode()), "x9.toml")}
         return signed_in.client.post("/models", data=data, content_type="multipart/form-data")
 
-    answer = sent('model = "T7"\nprice = 1\n')
+    answer = upload('model = "T7"\nprice = 1\n')
     assert answer.status_code == 400
-    assert "x9.toml: line 2: currency: is missing beside price" in words(answer.text)
-    assert sent('model = "T7"').status_code == 303
-    (kept,) = signed_in.client.get("/api/v1/models").json["models"]
-    assert kept["name"] == "T7"
+    assert "x9.toml: line 2: currency: is required with price" in words(answer.text)
+    assert upload('model = "T7"').status_code == 303
+    (sheet,) = signed_in.client.get("/api/v1/models").json["models"]
+    assert sheet["name"] == "T7"
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"model": ""}, "model: is missing"),
         ({"price": "cheap"}, "price: a number"),
-        ({"price_date": "31.1.2026"}, "price_date: a date is wanted"),
-        ({"currency": ""}, "currency: is missing beside price"),
+        ({"price_date": "31.1.2026"}, "price_date: a date is required"),
+        ({"currency": ""}, "currency: is required with price"),
         ({"capacity": "1000"}, "write it with its unit"),
         ({"claim_value": ["", ""]}, "claim 1: value: a number"),
         ({"claim_figure": ["", ""]}, "claim 1: figure: is empty"),
         ({"claim_suite": ["nix", "das"]}, "claim 1: suite: 'nix' is none"),
         ({"name": "x\x00y"}, "name: has control characters"),
-        ({"edit": "x"}, "edit: a whole number"),
+        ({"edit": "x"}, "edit: expected a whole number"),
     ],
 )
-def test_a_mistake_is_told_and_what_was_typed_stays(
-    signed_in: SignedIn, bench: Bench, change: dict[str, Any], said: str
+def test_an_error_is_shown_and_the_form_keeps_its_values(
+    signed_in: SignedIn, bench: Bench, change: dict[str, Any], message: str
 ) -> None:
     answer = signed_in.post("/models", {**FORM, **change})
     assert answer.status_code == 400
-    assert said in words(answer.text)
+    assert message in words(answer.text)
     if "edit" not in change and "name" not in change:
         assert 'value="a page"' in answer.text
     assert bench.count("model_sheets") == 0
@@ -172,7 +174,7 @@ def test_who_is_not_signed_in_may_look_and_not_write(client: Browser) -> None:
         assert client.post(path).status_code == 401
 
 
-def test_the_command_line_tells_claims_too(
+def test_the_command_line_shows_claims_too(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sheet = Sheet(

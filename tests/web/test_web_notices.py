@@ -14,7 +14,7 @@ from benchstick.appliance import state
 from benchstick.cli import invoke
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 
-TOLD = "Results will not last: the stick is &lt;write-protected&gt;."
+NOTICE = "Results will not last: the stick is &lt;write-protected&gt;."
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def notices(bench: Bench) -> Iterator[None]:
 @pytest.mark.parametrize("path", ["/drives", "/runs", "/methods", "/runs/1", "/nowhere"])
 def test_every_page_has_them(client: Browser, notices: None, path: str) -> None:
     page = client.get(path).text
-    assert TOLD in page
+    assert NOTICE in page
     assert "Settings: line 3: port: 0 is wrong; running with defaults." in page
 
 
@@ -44,32 +44,32 @@ def test_a_host_has_none(client: Browser) -> None:
 
 
 def test_the_status_has_them(client: Browser, notices: None) -> None:
-    told = client.get("/api/v1/status").json["notices"]
-    assert told[0] == "Results will not last: the stick is <write-protected>."
+    texts = client.get("/api/v1/status").json["notices"]
+    assert texts[0] == "Results will not last: the stick is <write-protected>."
 
 
 def test_programs_get_the_whole_record(client: Browser, notices: None) -> None:
-    found = client.get("/api/v1/appliance").json
-    assert found["schema"] == "benchstick/appliance/1"
-    assert found["settings_error"]["line"] == 3
+    document = client.get("/api/v1/appliance").json
+    assert document["schema"] == "benchstick/appliance/1"
+    assert document["settings_error"]["line"] == 3
 
 
 def test_a_host_has_no_record(client: Browser) -> None:
     assert client.get("/api/v1/appliance").status_code == 404
 
 
-def test_on_the_network_nothing_is_told_before_the_pin(network_app: Flask, notices: None) -> None:
+def test_on_the_network_nothing_is_shown_before_the_pin(network_app: Flask, notices: None) -> None:
     visitor = browser(network_app)
     assert not re.search("will not last|line 3", visitor.get("/login").text)
     assert not re.search("will not last|line 3", visitor.get("/drives").text)
 
 
-def test_it_is_told_to_who_signed_in(signed_in: SignedIn, notices: None) -> None:
-    assert TOLD in signed_in.client.get("/drives").text
+def test_signed_in_users_see_them(signed_in: SignedIn, notices: None) -> None:
+    assert NOTICE in signed_in.client.get("/drives").text
 
 
 @pytest.mark.parametrize("command", ["drives", "runs"])
-def test_the_commands_tell_them_beside_their_output(
+def test_the_commands_print_them_with_their_output(
     bench: Bench, notices: None, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     assert invoke([command, "--json"]) == 0

@@ -43,10 +43,10 @@ def closed(schema: Any) -> Any:
         return [closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {name: closed(item) for name, item in schema.items()}
-    if "properties" in made and "type" in made:
-        made.setdefault("additionalProperties", False)
-    return made
+    strict = {name: closed(item) for name, item in schema.items()}
+    if "properties" in strict and "type" in strict:
+        strict.setdefault("additionalProperties", False)
+    return strict
 
 
 DOCUMENT = closed(copy.deepcopy(openapi.document()))
@@ -56,14 +56,14 @@ NAMES = [operation.name for operation in OPERATIONS]
 
 def check(operation: Operation, answer: Any) -> None:
     """The answer's status, type, headers and content are those that the document has for it."""
-    told = operation.responses.get(str(answer.status_code))
-    assert told is not None, f"{operation.name}: {answer.status_code} is not in the document"
+    response = operation.responses.get(str(answer.status_code))
+    assert response is not None, f"{operation.name}: {answer.status_code} is not in the document"
     kind = answer.content_type.split(";")[0]
-    assert kind in told["content"], f"{operation.name}: {kind} is not in the document"
-    for name in told.get("headers", {}):
+    assert kind in response["content"], f"{operation.name}: {kind} is not in the document"
+    for name in response.get("headers", {}):
         assert name in answer.headers, f"{operation.name}: no {name}"
     if kind == "application/json":
-        schema = {**told["content"][kind]["schema"], "components": DOCUMENT["components"]}
+        schema = {**response["content"][kind]["schema"], "components": DOCUMENT["components"]}
         problems = [
             f"{error.json_path}: {error.message[:200]}"
             for error in Draft202012Validator(schema).iter_errors(answer.json)
@@ -76,22 +76,22 @@ def find(name: str) -> Operation:
     return next(operation for operation in OPERATIONS if operation.name == name)
 
 
-def address(operation: Operation, **given: Any) -> str:
+def address(operation: Operation, **values: Any) -> str:
     """The operation's path with the examples of its parameters, or with what is `given`."""
     path = operation.path
     for item in operation.parameters:
         if item.place == "path":
-            path = path.replace(f"{{{item.name}}}", str(given.get(item.name, item.example)))
+            path = path.replace(f"{{{item.name}}}", str(values.get(item.name, item.example)))
     return path
 
 
 def query(operation: Operation) -> dict[str, Any]:
     """The examples of the query's parameters."""
-    made: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for item in operation.parameters:
         if item.place == "query" and item.example is not None:
-            made.update(item.example if item.is_map else {item.name: item.example})
-    return made
+            fields.update(item.example if item.is_map else {item.name: item.example})
+    return fields
 
 
 def test_the_document_is_valid_openapi() -> None:
@@ -137,9 +137,9 @@ def test_it_has_every_route_and_nothing_else(app: Flask) -> None:
         if rule.rule.startswith("/api/")
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }
-    told = {(operation.method, operation.path) for operation in OPERATIONS}
-    assert sorted(routes - told) == [], "routes that webui/openapi.json lacks"
-    assert sorted(told - routes) == [], "operations without a route"
+    documented = {(operation.method, operation.path) for operation in OPERATIONS}
+    assert sorted(routes - documented) == [], "routes that webui/openapi.json lacks"
+    assert sorted(documented - routes) == [], "operations without a route"
     for operation in OPERATIONS:
         in_path = {item.name for item in operation.parameters if item.place == "path"}
         assert in_path == set(re.findall(r"{(\w+)}", operation.path)), operation.name
@@ -157,8 +157,8 @@ def test_on_loopback_everybody_may_read_it_and_on_the_network_those_who_signed_i
     assert refused.status_code == 401
     assert refused.json["error"]["code"] == "sign_in"
     headers = {"Authorization": f"Bearer {token}"}
-    known = browser(network_app).get("/openapi.json", headers=headers, environ_base=other)
-    assert known.status_code == 200
+    answer = browser(network_app).get("/openapi.json", headers=headers, environ_base=other)
+    assert answer.status_code == 200
     # The bench itself reads it without, also where the network reaches it.
     for address in ("127.0.0.1", "::1"):
         mine = browser(network_app).get("/openapi.json", environ_base={"REMOTE_ADDR": address})
@@ -174,38 +174,40 @@ def furnish(bench: Bench) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_operation_answers_as_it_is_told(
+def test_each_operation_answers_as_documented(
     signed_in: SignedIn, bench: Bench, booted_stick: None, name: str
 ) -> None:
     operation = find(name)
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if name == "request":
-        given["number"] = signed_in.api("/api/v1/runs", find("start").body_example).json["id"]
+        values["number"] = signed_in.api("/api/v1/runs", find("start").body_example).json["id"]
     elif name == "cancel":
-        given["number"] = bench.numbers["running"]
+        values["number"] = bench.numbers["running"]
     elif name in ("queue", "cancel_queue", "take_out"):
         with contextlib.closing(open_writer(bench.home)) as db:
-            given = {"number": every_page.add_queue(db, bench.numbers), "place": 2}
+            values = {"number": every_page.add_queue(db, bench.numbers), "place": 2}
     elif name in ("imported", "remove_reference", "remove_model"):
-        given["number"] = furnish(bench)[name]
+        values["number"] = furnish(bench)[name]
     elif name in ("verdict", "verdict_file"):
         with contextlib.closing(open_writer(bench.home)) as db:
-            given["number"] = every_page.add_verdicts(bench.home, db, bench.numbers)["verdict-fail"]
+            values["number"] = every_page.add_verdicts(bench.home, db, bench.numbers)[
+                "verdict-fail"
+            ]
     elif name == "remove_recipe":
         signed_in.api("/api/v1/recipes", find("add_recipe").body_example)
-        given["name"] = "incoming"
+        values["name"] = "incoming"
     elif name == "ask_slot":
         with contextlib.closing(open_writer(bench.home)) as db:
             bays.keep(db, every_page.some_slots())
     elif name == "revoke_token":
         signed_in.api("/api/v1/settings/tokens", find("make_token").body_example)
-    path = address(operation, **given)
+    path = address(operation, **values)
     if operation.method == "GET":
-        asked = query(operation)
+        params = query(operation)
         if name == "compared_chart":
-            # The runs of the example have figures alone.
-            asked["runs"] = asked["mark"] = with_charts(bench)
-        answer = signed_in.client.get(path, query_string=asked)
+            # The runs of the example have results but no charts.
+            params["runs"] = params["mark"] = with_charts(bench)
+        answer = signed_in.client.get(path, query_string=params)
     elif name == "login":
         answer = browser(signed_in.client.application).post(path, json={"key": new_key(signed_in)})
     elif name == "import":
@@ -249,7 +251,7 @@ def test_every_run_is_as_the_document_says(client: Browser, bench: Bench) -> Non
         check(find("drive"), client.get(address(find("drive"), code=code)))
 
 
-def test_a_run_tells_of_what_queue_it_is(client: Browser, bench: Bench) -> None:
+def test_a_run_names_its_queue(client: Browser, bench: Bench) -> None:
     alone = client.get(f"/api/v1/runs/{bench.numbers['slow']}").json
     assert alone["queue"] is None
     with contextlib.closing(open_writer(bench.home)) as db:
@@ -265,7 +267,7 @@ def test_a_bundle_of_another_bench_waits(
     signed_in: SignedIn, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = packed(bench.home, bench.numbers["practice"])
-    monkeypatch.setattr(bundle, "find", lambda db, found: None)
+    monkeypatch.setattr(bundle, "find", lambda db, number: None)
     busy = send(signed_in, data)
     assert busy.status_code == 409
     check(find("import"), busy)
@@ -276,27 +278,25 @@ def test_a_bundle_of_another_bench_waits(
     check(find("imported"), signed_in.client.get(f"/api/v1/imports/{answer.json['id']}"))
 
 
-def test_comparisons_and_model_sheets_are_as_the_document_says(
-    client: Browser, bench: Bench
-) -> None:
+def test_comparisons_and_spec_sheets_are_as_documented(client: Browser, bench: Bench) -> None:
     furnish(bench)
     with contextlib.closing(open_writer(bench.home)) as db:
-        made = {
+        runs_by_suite = {
             suite: [
                 made_runs.add_run(bench.home, db, suite, {}, getattr(made_charts, suite))
                 for _ in range(2)
             ]
             for suite in ("sweep", "sustained")
         }
-    pairs = (*made.values(), [bench.numbers["cdm"], bench.numbers["slow"]],
+    pairs = (*runs_by_suite.values(), [bench.numbers["cdm"], bench.numbers["slow"]],
              [bench.numbers["lost"], bench.numbers["das"]])  # fmt: skip
-    found = []
+    documents = []
     for pair in pairs:
         answer = client.get("/api/v1/compare", query_string={"runs": ",".join(map(str, pair))})
         assert answer.status_code == 200
-        found.append(answer.json)
+        documents.append(answer.json)
         check(find("compare"), answer)
-    sweep, sustained, cdm, _ = found
+    sweep, sustained, cdm, _ = documents
     assert sweep["charts"] and any("marks" in chart for chart in sustained["charts"])
     assert cdm["models"] and cdm["differ"]
     assert any(row["reference"] for figure in cdm["figures"] for row in figure["rows"])
@@ -308,7 +308,7 @@ def test_comparisons_and_model_sheets_are_as_the_document_says(
 def test_a_certificate_is_as_the_document_says(
     client: Browser, bench: Bench, drive_json: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "document", lambda asked: run_document(drive_json(), number=asked))
+    monkeypatch.setattr(runs, "document", lambda number: run_document(drive_json(), number=number))
     path = address(find("export"), number=bench.numbers["cdm"])
     for form in ("certificate", "certificate-text"):
         check(find("export"), client.get(path, query_string={"format": form}))
@@ -401,7 +401,7 @@ def test_failures_are_in_the_document(
     check(operation, answer)
 
 
-def test_who_may_not_write_is_told_as_the_document_says(
+def test_a_refused_write_is_as_documented(
     app: Flask, signed_in: SignedIn, network_app: Flask
 ) -> None:
     stranger = browser(app)
@@ -430,7 +430,7 @@ def test_too_many_wrong_pins_are_in_the_document(network_app: Flask) -> None:
     assert statuses == [403] * 5 + [429]
 
 
-# ---- twins
+# ---- JSON versions of pages
 
 
 ALTERNATE = re.compile(r'<link rel="alternate" type="application/json" href="([^"]+)">')
@@ -440,7 +440,7 @@ FILES = ("runs.export", "verdicts.export", "verdicts.export_all", "runs.artefact
          "reports.chart", "reports.as_bundle", "reports.compared_html", "reports.compared_pdf",
          "reports.compared_figures", "reports.compared_ranks",
          "reports.compared_chart")  # fmt: skip
-ASKED = ("", "?kind=practice", "?drive=practice", "?drive=practice&suite=das&p.passes=2",
+QUERIES = ("", "?kind=practice", "?drive=practice", "?drive=practice&suite=das&p.passes=2",
          "?drive=port:1-4:0&suite=cdm&fs=exfat&p.size=1GiB")  # fmt: skip
 
 
@@ -463,7 +463,7 @@ def page_of(rule: str, bench: Bench, request: int, upload: int, queue: int, verd
     return values.get(rule, rule)
 
 
-def test_every_page_names_its_twin_which_answers(
+def test_every_page_links_its_json_version_which_answers(
     app: Flask, signed_in: SignedIn, bench: Bench
 ) -> None:
     upload = furnish(bench)["imported"]
@@ -476,9 +476,9 @@ def test_every_page_names_its_twin_which_answers(
         skipped = rule.rule.startswith("/api/") or rule.rule in ("/", "/openapi.json")
         if skipped or "GET" not in (rule.methods or ()) or rule.endpoint in ("static", *FILES):
             continue
-        for asked in ASKED:
+        for extra in QUERIES:
             path = page_of(rule.rule, bench, request, upload, queue, verdict)
-            path += asked.replace("?", "&") if "?" in path else asked
+            path += extra.replace("?", "&") if "?" in path else extra
             page = signed_in.client.get(path)
             assert page.status_code == 200, path
             assert page.content_type.startswith("text/html"), path
@@ -491,7 +491,7 @@ def test_every_page_names_its_twin_which_answers(
     assert walked > 40
 
 
-def test_a_twin_tells_the_cost_that_its_page_shows(client: Browser) -> None:
+def test_the_json_version_has_the_estimate_of_its_page(client: Browser) -> None:
     page = client.get("/runs/new?drive=practice&suite=das")
     twin = client.get(unescape(ALTERNATE.findall(page.text)[0])).json
     assert twin["plan"]["scale"] == 0.01

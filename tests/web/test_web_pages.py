@@ -17,7 +17,7 @@ from flask import Flask
 from benchstick.drives.types import Guard
 from benchstick.paths import make_run_folder
 from benchstick.plan.units import duration_text
-from benchstick.store import export, locks, records, run_queries
+from benchstick.store import agent_requests, export, known_drives, locks, run_queries
 from benchstick.store.database import open_writer
 from benchstick.suites import registry
 from tests.web import sample
@@ -28,11 +28,11 @@ LOCKED = "S6PUNX0T312345A"
 
 
 def words(html: str) -> str:
-    """The text of a page, tags taken out, spaces made one."""
+    """The text of a page without tags, with single spaces."""
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", html)))
 
 
-def test_a_card_tells_state_link_code_and_temperature(client: Browser) -> None:
+def test_a_card_shows_state_link_code_and_temperature(client: Browser) -> None:
     text = words(client.get("/drives").text)
     assert "USB 10 Gb/s · UASP · queue 30 · TRIM yes" in text
     assert "41 °C" in text
@@ -45,20 +45,20 @@ def test_a_card_tells_state_link_code_and_temperature(client: Browser) -> None:
 
 
 @pytest.mark.parametrize(
-    ("offered", "usable", "said"),
+    ("offered", "usable", "text"),
     [(True, 1 << 30, "TRIM yes"), (False, 0, "TRIM no"), (True, None, "TRIM yes"),
      (True, 0, "TRIM offered, not used by the kernel")],
 )  # fmt: skip
 def test_the_line_says_yes_only_to_a_trim_that_the_kernel_uses(
-    app: Flask, offered: bool, usable: int | None, said: str
+    app: Flask, offered: bool, usable: int | None, text: str
 ) -> None:
-    told = {"value": usable} if usable is not None else {"value": None, "why": "not reported"}
-    drive = {"transport": {"value": "usb-uas"}, "trim": {"value": offered}, "trim_kernel": told}
+    fact = {"value": usable} if usable is not None else {"value": None, "why": "not reported"}
+    drive = {"transport": {"value": "usb-uas"}, "trim": {"value": offered}, "trim_kernel": fact}
     with app.test_request_context("/drives"):
-        assert present.link_line(drive)[-1] == said
+        assert present.link_line(drive)[-1] == text
 
 
-def test_the_page_says_what_its_twin_lists_as_worse_also_of_an_older_agents_scan(
+def test_page_and_json_list_bottlenecks_also_from_an_older_agents_scan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
@@ -67,52 +67,54 @@ def test_the_page_says_what_its_twin_lists_as_worse_also_of_an_older_agents_scan
     for drive in drives:
         del drive["worse"]
     with contextlib.closing(open_writer(tmp_path / "home")) as db:
-        records.keep_drives_seen(db, {"schema": "benchstick/drives/1", "drives": drives})
+        known_drives.keep_drives_seen(db, {"schema": "benchstick/drives/1", "drives": drives})
     client = browser(create_app(tmp_path / "home"))
-    listed = {drive["name"]: drive for drive in client.get("/api/v1/drives").json["drives"]}
-    codes = {name: [item["code"] for item in drive["worse"]] for name, drive in listed.items()}
+    listed_drives = {drive["name"]: drive for drive in client.get("/api/v1/drives").json["drives"]}
+    codes = {
+        name: [item["code"] for item in drive["worse"]] for name, drive in listed_drives.items()
+    }
     assert codes == {"sdb": ["trim"], "sdc": ["usb_link", "usb_driver"]}
-    for drive in listed.values():
-        said = "; ".join(item["text"] for item in drive["worse"])
+    for drive in listed_drives.values():
+        text = "; ".join(item["text"] for item in drive["worse"])
         assert client.get(f"/api/v1/drives/{drive['code']}").json["worse"] == drive["worse"]
         for path in ("/drives", f"/drives/{drive['code']}", f"/runs/new?drive={drive['code']}"):
-            assert f"Connected worse than it can be: {said}." in words(client.get(path).text), path
+            assert f"Not running at full speed: {text}." in words(client.get(path).text), path
 
 
-def test_a_run_of_an_older_version_tells_what_was_worse(client: Browser, bench: Bench) -> None:
+def test_a_run_of_an_older_version_shows_its_bottlenecks(client: Browser, bench: Bench) -> None:
     number = bench.numbers["slow"]
     with contextlib.closing(open_writer(bench.home)) as db:
         db.execute("UPDATE runs SET drive_json = json_remove(drive_json, '$.worse')"
                    " WHERE number = ?", (number,))  # fmt: skip
         exported = export.bundle(db, number)["drive"]["worse"]
-    told = client.get(f"/api/v1/runs/{number}").json["drive"]["worse"]
-    assert [item["code"] for item in told] == ["usb_link", "usb_driver"]
-    assert told == exported
+    bottlenecks = client.get(f"/api/v1/runs/{number}").json["drive"]["worse"]
+    assert [item["code"] for item in bottlenecks] == ["usb_link", "usb_driver"]
+    assert bottlenecks == exported
     assert client.get(f"/runs/{number}/export").json["drive"]["worse"] == exported
     report = words(client.get(f"/runs/{number}/report.html").text)
-    assert "; ".join(item["text"] for item in told) in report
+    assert "; ".join(item["text"] for item in bottlenecks) in report
 
 
-# ---- what the pages of the drives tell of their runs, and their twins
+# ---- the runs on the pages of the drives and in their JSON versions
 
 
 def card_of(html: str, key: str) -> str:
     """The card of the drive with this key."""
-    (found,) = [
+    (card,) = [
         str(part) for part in re.findall(r'<article class="card drive".*?</article>', html, re.S)
         if f'data-key="{key}"' in unescape(part)
     ]  # fmt: skip
-    return found
+    return card
 
 
 def figures_in(html: str) -> list[str]:
-    """The headline figures in a part of a page."""
+    """The headline results in a part of a page."""
     one = r'<span class="fig">(.*?</span> <span class="nowrap">.*?)</span></span>'
     return [words(part).strip() for part in re.findall(one, html, re.S)]
 
 
 def figures_of(app: Flask, headline: list[dict[str, Any]]) -> list[str]:
-    """What the page shows of the headline of a twin's run."""
+    """What the page shows of the headline of a run."""
     with app.test_request_context("/"):
         macros: Any = app.jinja_env.get_template("macros.html").module
         return figures_in(str(macros.figures(headline[:2])))
@@ -129,11 +131,11 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(present, "datetime", stopped)
 
 
-def test_the_twin_of_the_drives_has_all_that_a_card_tells(app: Flask, still: None) -> None:
+def test_the_json_of_the_drives_has_all_that_a_card_shows(app: Flask, still: None) -> None:
     client = browser(app)
     page = client.get("/drives").text
     drives = client.get("/api/v1/drives").json["drives"]
-    told = {"runs": 0, "running": 0, "headline": 0, "none": 0}
+    counts = {"runs": 0, "running": 0, "headline": 0, "none": 0}
     for drive in drives:
         card = card_of(page, drive["identity"]["key"])
         numbers = {int(number) for number in re.findall(r'href="/runs/(\d+)"', card)}
@@ -145,22 +147,22 @@ def test_the_twin_of_the_drives_has_all_that_a_card_tells(app: Flask, still: Non
         assert drive["runs"] == (int(count[1]) if count else 0)
         if last is None:
             assert "Last:" not in card
-            told["none"] += 1
+            counts["none"] += 1
             continue
         assert f"Last: {last['suite']}" in words(card)
         assert present.ago(last["created_utc"]) in words(card)
         assert figures_in(card) == figures_of(app, last["headline"])
         if not last["headline"]:
             assert last["state"] in words(card)
-        told["runs"] += drive["runs"]
-        told["running"] += drive["running"] is not None
-        told["headline"] += bool(last["headline"])
-    assert min(told.values()) > 0, told
+        counts["runs"] += drive["runs"]
+        counts["running"] += drive["running"] is not None
+        counts["headline"] += bool(last["headline"])
+    assert min(counts.values()) > 0, counts
 
 
-def test_the_twin_of_a_drive_has_all_that_its_page_tells(app: Flask, still: None) -> None:
+def test_the_json_of_a_drive_has_all_that_its_page_shows(app: Flask, still: None) -> None:
     client = browser(app)
-    told = {"history": 0, "running": 0, "temperature": 0}
+    counts = {"history": 0, "running": 0, "temperature": 0}
     for drive in client.get("/api/v1/drives").json["drives"]:
         html = client.get(f"/drives/{drive['code']}").text
         twin = client.get(f"/api/v1/drives/{drive['code']}").json
@@ -181,12 +183,12 @@ def test_the_twin_of_a_drive_has_all_that_its_page_tells(app: Flask, still: None
         reading = twin["last_temperature"]
         assert (reading is not None) == ("Last temperature of a run" in html)
         if reading:
-            said = f"{reading['celsius']:g} °C in run {reading['run']} , "
-            assert said + present.ago(reading["created_utc"]) in words(html)
-        told["history"] += len(rows)
-        told["running"] += twin["running"] is not None
-        told["temperature"] += reading is not None
-    assert min(told.values()) > 0, told
+            text = f"{reading['celsius']:g} °C in run {reading['run']} , "
+            assert text + present.ago(reading["created_utc"]) in words(html)
+        counts["history"] += len(rows)
+        counts["running"] += twin["running"] is not None
+        counts["temperature"] += reading is not None
+    assert min(counts.values()) > 0, counts
 
 
 def test_a_protected_drive_has_no_way_to_a_test(client: Browser) -> None:
@@ -197,11 +199,11 @@ def test_a_protected_drive_has_no_way_to_a_test(client: Browser) -> None:
     assert 'id="go"' not in page
 
 
-def test_a_protected_drives_code_is_not_said_to_erase_it(client: Browser) -> None:
-    assert "what is typed to erase it" in words(client.get("/drives/port:1-4:0").text)
+def test_a_protected_drives_code_is_not_offered_for_erasing(client: Browser) -> None:
+    assert "type this to confirm erasing" in words(client.get("/drives/port:1-4:0").text)
     protected = words(client.get("/drives/S4EWNX0R654321B").text)
-    assert "what is typed to erase it" not in protected
-    assert "it names the drive; a protected one is never erased" in protected
+    assert "type this to confirm erasing" not in protected
+    assert "identifies the drive; protected drives are never erased" in protected
 
 
 def test_a_run_without_io_has_no_chart_of_nothing(client: Browser, bench: Bench) -> None:
@@ -219,14 +221,14 @@ def test_a_run_without_io_has_no_chart_of_nothing(client: Browser, bench: Bench)
 def test_every_fact_has_its_source_or_its_reason(client: Browser) -> None:
     html = client.get("/drives/port:1-4:0").text
     text = words(html)
-    assert "none that can be read" in text
+    assert "not readable" in text
     assert "behind this bridge: no ATA pass-through" in text
     for make in sample.ALL:
         drive = make()
         page = words(client.get(f"/drives/{drive.code}").text)
         for name, fact in drive.facts.items():
-            wanted = fact.why if fact.value is None else fact.source
-            assert str(wanted) in page, (drive.code, name)
+            expected = fact.why if fact.value is None else fact.source
+            assert str(expected) in page, (drive.code, name)
 
 
 def test_without_a_scan_the_page_says_what_to_start(
@@ -240,7 +242,7 @@ def test_without_a_scan_the_page_says_what_to_start(
     assert client.get("/api/v1/drives").json["drives"] == []
 
 
-def test_without_a_store_it_says_so(tmp_path: Path) -> None:
+def test_without_a_store_it_reports_that(tmp_path: Path) -> None:
     client = browser(create_app(tmp_path))
     for path in ("/drives", "/api/v1/drives"):
         answer = client.get(path)
@@ -260,7 +262,7 @@ def test_hostile_names_are_shown_as_text(tmp_path: Path, monkeypatch: pytest.Mon
         drive["identity"]["model"] = drive["identity"]["serial"] = drive["code"] = evil
         drive["temperature"] = {"value": None, "why": evil}
         document = {"schema": "benchstick/drives/1", "drives": [drive]}
-        records.keep_drives_seen(db, document)
+        known_drives.keep_drives_seen(db, document)
     client = browser(create_app(tmp_path / "home"))
     link = client.get("/drives").text
     assert "<script>alert" not in link
@@ -289,12 +291,12 @@ def test_the_start_form_shows_the_cost_and_what_is_lost(client: Browser) -> None
     assert "Written to the drive" in text
     assert "destroyed" in text
     assert "type its code: port:1-4:0" in text
-    kept = client.get(f"/runs/new?drive={LOCKED}&suite=cdm").text
-    assert re.search(r'id="erase-part"[^>]* hidden', kept)
-    assert "Go on to unlock" in kept
+    page = client.get(f"/runs/new?drive={LOCKED}&suite=cdm").text
+    assert re.search(r'id="erase-part"[^>]* hidden', page)
+    assert "Continue to unlock" in page
 
 
-def test_a_wrong_code_is_told_beside_its_field_and_nothing_is_asked(
+def test_a_wrong_code_is_reported_at_its_field_and_nothing_is_requested(
     signed_in: SignedIn, bench: Bench
 ) -> None:
     before = bench.count("requests")
@@ -307,7 +309,7 @@ def test_a_wrong_code_is_told_beside_its_field_and_nothing_is_asked(
     assert bench.count("requests") == before
 
 
-def test_a_bad_parameter_is_told_and_the_rest_is_kept(signed_in: SignedIn) -> None:
+def test_a_bad_parameter_is_reported_and_the_rest_is_kept(signed_in: SignedIn) -> None:
     form = {"drive": "practice", "suite": "cdm", "p.passes": "77", "p.time": "3"}
     answer = signed_in.post("/runs", form)
     assert answer.status_code == 400
@@ -340,14 +342,14 @@ def test_a_drive_that_does_not_answer_is_not_offered_to_be_unlocked(
     before = bench.count("requests")
     try:
         with contextlib.closing(open_writer(bench.home)) as db:
-            records.keep_drives_seen(db, document)
+            known_drives.keep_drives_seen(db, document)
         client = signed_in.client
         for path in ("/drives", f"/drives/{LOCKED}", f"/runs/new?drive={LOCKED}&suite=cdm"):
             page = client.get(path).text
             assert "not answering" in page, path
             assert "unlock" not in page.lower().replace("unlocking", ""), path
-        shown = client.get(f"/api/v1/runs/new?drive={LOCKED}&suite=cdm").json
-        assert (shown["needs"]["unlock"], shown["guard"]["retry"]) == (False, True)
+        document = client.get(f"/api/v1/runs/new?drive={LOCKED}&suite=cdm").json
+        assert (document["needs"]["unlock"], document["guard"]["retry"]) == (False, True)
         form = {"drive": LOCKED, "suite": "cdm", "fs": "ext4", "erase": LOCKED, "unlock": LOCKED}
         draft = "suite=cdm&target=block"
         codes = {"drive": LOCKED, "erase": LOCKED, "unlock": LOCKED}
@@ -384,20 +386,20 @@ def test_unlocking_is_an_act_of_its_own(signed_in: SignedIn, bench: Bench) -> No
     assert bench.count("requests") == before + 1
 
 
-def test_the_request_page_tells_the_agents_answer(signed_in: SignedIn, bench: Bench) -> None:
+def test_the_request_page_shows_the_agents_answer(signed_in: SignedIn, bench: Bench) -> None:
     form = {"drive": "practice", "suite": "cdm", "erase": "practice", "p.size": "32MiB"}
-    asked = signed_in.post("/runs", form).location
-    assert "Asking the agent" in signed_in.client.get(asked).text
-    number = int(asked.rsplit("/", 1)[1])
+    address = signed_in.post("/runs", form).location
+    assert "Waiting for the agent" in signed_in.client.get(address).text
+    number = int(address.rsplit("/", 1)[1])
     with contextlib.closing(open_writer(bench.home)) as db:
         error = {"code": "refused", "message": "the drive is <busy>", "field": "drive"}
-        records.answer_request(db, number, "refused", answer={"error": error})
-        page = signed_in.client.get(asked).text
+        agent_requests.answer_request(db, number, "refused", answer={"error": error})
+        page = signed_in.client.get(address).text
         assert "the drive is &lt;busy&gt;" in page
         assert "p.size=32MiB" in page
-        assert signed_in.client.get(f"/api/v1{asked}").json["error"]["code"] == "refused"
-        records.answer_request(db, number, "taken", run=1)
-    answer = signed_in.client.get(asked)
+        assert signed_in.client.get(f"/api/v1{address}").json["error"]["code"] == "refused"
+        agent_requests.answer_request(db, number, "taken", run=1)
+    answer = signed_in.client.get(address)
     assert answer.status_code == 303
     assert answer.location == "/runs/1"
 
@@ -409,7 +411,7 @@ def test_real_and_practice_runs_are_never_mixed(client: Browser, bench: Bench) -
     assert practice in page
     assert f'href="/runs/{bench.numbers["das"]}"' not in page.split("<main")[1]
     assert (
-        "not the figures of a real drive" in client.get(f"/runs/{bench.numbers['practice']}").text
+        "not the results of a real drive" in client.get(f"/runs/{bench.numbers['practice']}").text
     )
 
 
@@ -420,7 +422,7 @@ def test_a_das_result_has_each_pass_in_mb_and_seconds(client: Browser, bench: Be
     assert "849.0 1.42 s" in text
     assert "scale 0.05" in text
     assert "data differ: 00012.jpg" in text
-    assert "Figures not to be believed" in text
+    assert "Invalid results" in text
 
 
 def test_a_cdm_result_has_grid_passes_verdict_and_commands(client: Browser, bench: Bench) -> None:
@@ -429,7 +431,7 @@ def test_a_cdm_result_has_grid_passes_verdict_and_commands(client: Browser, benc
     assert "SEQ128K Q32T1" in text
     assert "1060.8" in text
     assert "works Q32 is 8.5 times Q1" in text
-    assert "device and tool within 0.08 %" in text
+    assert "drive counters and fio agree within 0.08 %" in text
     assert "fio --thread --output-format=json" in text
     assert "SEQ 1MiB (Q= 8, T= 1):" in text
     assert f"/runs/{bench.numbers['cdm']}/steps/1/fio.json" in html
@@ -444,7 +446,7 @@ def test_an_invalid_pass_stands_in_its_own_column(client: Browser, bench: Bench)
     assert re.fullmatch(r"RND4K Q1T1 read 16\.4 0\.0 invalid 16\.\d 16\.4 16\.4", row), row
     (row,) = [text for row in rows if (text := words(row).strip()).startswith("SEQ1M Q1T1 write")]
     assert row == "SEQ1M Q1T1 write 38.1 0.1 38.1 38.2 38.1"
-    # Its best is told to be of fewer.
+    # Its best result has a note that it is of fewer passes.
     assert "2 of 3 passes" in words(html[: html.index("Every pass</h3>")])
 
 
@@ -455,7 +457,7 @@ def test_a_mixed_result_has_its_column_and_its_contradiction(client: Browser, be
     assert "buffered: 37 % of the bytes went through the page cache" in text
 
 
-def test_an_invalid_figure_is_struck_out_in_the_headline_too(
+def test_an_invalid_result_is_struck_out_in_the_headline_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
@@ -490,7 +492,7 @@ def test_a_running_run_whose_runner_died_is_interrupted(client: Browser, bench: 
         assert client.get(f"/api/v1/runs/{number}").json["state"] == "interrupted"
         assert client.get(f"/api/v1/runs/{number}/samples").json["state"] == "interrupted"
         assert number not in client.get("/api/v1/status").json["running"]
-        assert "runner of this run has died" in client.get(f"/runs/{number}").text
+        assert "process of this test ended unexpectedly" in client.get(f"/runs/{number}").text
     finally:
         bench.numbers["lock"] = locks.RunLock(bench.numbers["story"].uuid)
 
@@ -499,12 +501,12 @@ def test_labels_are_shown_and_unique(signed_in: SignedIn) -> None:
     assert signed_in.post("/labels", {"drive": "practice", "label": "blue box"}).status_code == 303
     assert "blue box" in signed_in.client.get("/drives").text
     assert signed_in.client.get("/drives/blue box").status_code == 200
-    taken = signed_in.post("/labels", {"drive": LOCKED, "label": "blue box"})
-    assert taken.status_code == 400
+    answer = signed_in.post("/labels", {"drive": LOCKED, "label": "blue box"})
+    assert answer.status_code == 400
     assert signed_in.post("/labels", {"drive": "practice", "label": ""}).status_code == 303
 
 
-def test_a_label_joins_the_runs_of_a_drive_behind_another_bridge(
+def test_a_label_combines_the_runs_of_a_drive_behind_another_bridge(
     signed_in: SignedIn, bench: Bench
 ) -> None:
     """The drive that has no serial here had one in another enclosure, which is not plugged in."""
@@ -524,20 +526,20 @@ def test_a_label_joins_the_runs_of_a_drive_behind_another_bridge(
         assert signed_in.post("/labels", {"drive": code, "label": "SSD 7"}).status_code == 303
         joined = client.get(f"/api/v1/drives/{code}").json
         assert (joined["runs"], len(joined["identities"])) == (3, 2)
-        wanted = sorted([cdm, bench.numbers["lost"], bench.numbers["slow"]], reverse=True)
-        assert [run["number"] for run in joined["history"]] == wanted
+        numbers = sorted([cdm, bench.numbers["lost"], bench.numbers["slow"]], reverse=True)
+        assert [run["number"] for run in joined["history"]] == numbers
         page = client.get(f"/drives/{code}").text
-        assert "joins 2 identities" in page
+        assert "combines 2 identities" in page
         assert f'href="/runs/{cdm}"' in page
         assert "3 runs" in client.get("/drives").text
         assert client.get("/runs").text.count("<bdi>SSD 7</bdi>") == 3
         assert {run["drive"]["label"] for run in joined["history"]} == {"SSD 7"}
         # By its label, by each key and by its code; in pages as well.
         for name in ("SSD 7", elsewhere, code, "ABC1"):
-            found = client.get("/api/v1/runs", query_string={"drive": name}).json["runs"]
-            assert [run["number"] for run in found] == wanted, name
-        part = client.get(f"/api/v1/runs?drive=SSD 7&before={wanted[0]}&limit=1").json["runs"]
-        assert [run["number"] for run in part] == wanted[1:2]
+            runs = client.get("/api/v1/runs", query_string={"drive": name}).json["runs"]
+            assert [run["number"] for run in runs] == numbers, name
+        part = client.get(f"/api/v1/runs?drive=SSD 7&before={numbers[0]}&limit=1").json["runs"]
+        assert [run["number"] for run in part] == numbers[1:2]
         # Two drives that are both here are two drives.
         assert signed_in.post("/labels", {"drive": LOCKED, "label": "SSD 7"}).status_code == 400
     finally:
@@ -556,14 +558,14 @@ def test_the_history_of_a_drive_that_nobody_knows_is_empty(client: Browser) -> N
 def test_each_suite_says_what_it_costs_on_this_drive(client: Browser) -> None:
     page = client.get("/runs/new?drive=practice&suite=cdm").text
     (cards,) = re.findall(r'aria-labelledby="which">(.*?)</section>', page, re.S)
-    told = re.findall(r'<b>([^<]+)</b>.*?cost-line">(.*?)</span></a>', cards, re.S)
-    assert len(told) == len(registry.all_suites())
-    for name, cost in told:
+    costs = re.findall(r'<b>([^<]+)</b>.*?cost-line">(.*?)</span></a>', cards, re.S)
+    assert len(costs) == len(registry.all_suites())
+    for name, cost in costs:
         assert re.search(r"(about|at most) \d", cost), name
         assert "writes" in cost
         assert "data destroyed" in cost
     # What the card says is what its page says then.
-    (das,) = [cost for name, cost in told if name.startswith("DAS")]
+    (das,) = [cost for name, cost in costs if name.startswith("DAS")]
     plan = client.get("/api/v1/runs/new?drive=practice&suite=das&scale=0.01").json["plan"]
     assert duration_text(plan["seconds"]) in das
 
@@ -583,8 +585,8 @@ def test_pages_carry_title_language_headings_and_labels(client: Browser, bench: 
         labelled = set(re.findall(r'<label[^>]* for="([^"]+)"', html))
         for field in re.findall(r"<(?:input|select)([^>]*)>", html):
             if 'type="hidden"' not in field:
-                found = re.search(r'id="([^"]+)"', field)
-                assert found is not None and found[1] in labelled, (path, field)
+                match = re.search(r'id="([^"]+)"', field)
+                assert match is not None and match[1] in labelled, (path, field)
 
 
 @pytest.mark.parametrize(
@@ -609,17 +611,17 @@ def test_every_verdict_of_a_suite_has_its_colour() -> None:
 
 
 def test_a_suites_table_has_its_numbers_on_the_right() -> None:
-    made = present.table(
+    table = present.table(
         {"title": "Queue depth sweep", "columns": ["depth", "IOPS", "latency us", "queued"],
          "rows": [["1", "9000", "111.1", "in the drive"], ["32", "123488", "-", "in 5 us"]]}
     )  # fmt: skip
-    assert made.columns == ["depth", "IOPS", "latency µs", "queued"]
-    assert made.rows[1] == ["32", "123\u202f488", "–", "in 5 µs"]
+    assert table.columns == ["depth", "IOPS", "latency µs", "queued"]
+    assert table.rows[1] == ["32", "123\u202f488", "–", "in 5 µs"]
     # The first column names the rows.
-    assert made.right == {1, 2}
+    assert table.right == {1, 2}
 
 
-def test_times_are_told_as_people_do() -> None:
+def test_times_are_shown_in_words() -> None:
     now = present.parse_utc("2026-01-31T12:00:00.000Z")
     assert present.ago("2026-01-31T11:59:30.000Z", now) == "30 s ago"
     assert present.ago("2026-01-31T11:30:00.000Z", now) == "30 min ago"

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchstick.recipes import event_lines, library, outputs, ready
-from benchstick.store import bays, locks, recipes, records, verdicts
+from benchstick.store import agent_requests, bays, locks, recipes, run_reader, verdicts
 from benchstick.store import settings as settings_file
 from benchstick.store.bays import Slot
 from benchstick.store.database import open_writer
@@ -34,9 +34,9 @@ EVIL = "<b id=evil>x</b>\"'&"
 ESCAPED = "&lt;b id=evil&gt;"
 
 
-def keep_slots(bench: Bench, *found: Slot) -> None:
+def keep_slots(bench: Bench, *slots: Slot) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
-        bays.keep(db, found)
+        bays.keep(db, slots)
 
 
 def counting(**more: Any) -> Slot:
@@ -70,24 +70,24 @@ def test_what_a_drive_says_of_itself_is_text(bench: Bench, client: Browser) -> N
     assert client.get("/api/v1/desk").json["slots"][0]["said"] == EVIL
 
 
-def test_only_what_starts_by_itself_can_be_repeated(bench: Bench, client: Browser) -> None:
-    done = counting(state=bays.DONE, until=None, word="pass", verdict=1)
-    keep_slots(bench, done, replace(done, name="port 5-1"),
-               replace(done, name="port 5-2", state=bays.TESTING))  # fmt: skip
+def test_only_an_automatic_test_can_be_repeated(bench: Bench, client: Browser) -> None:
+    slot = counting(state=bays.FINISHED, until=None, word="pass", verdict=1)
+    keep_slots(bench, slot, replace(slot, name="port 5-1"),
+               replace(slot, name="port 5-2", state=bays.TESTING))  # fmt: skip
     assert [slot["can"] for slot in client.get("/api/v1/desk").json["slots"]] == [
         "again", None, "stop",
     ]  # fmt: skip
     page = client.get("/desk").text
     assert page.count('name="do"') == 2 and "port 5-1" in page
-    # A bench without a recipe that starts by itself.
+    # A bench without a recipe that starts automatically.
     ports = settings_file.read('bench_ports = {"slot 1" = "2-1"}', "test")
-    found = browser(create_app(bench.home, ports)).get("/api/v1/desk").json["slots"]
-    assert [slot["can"] for slot in found] == [None, None, "stop"]
+    slots = browser(create_app(bench.home, ports)).get("/api/v1/desk").json["slots"]
+    assert [slot["can"] for slot in slots] == [None, None, "stop"]
 
 
-def test_the_run_that_is_on_is_told(bench: Bench, client: Browser) -> None:
+def test_the_current_run_is_shown(bench: Bench, client: Browser) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
-        key = records.find_run(db, bench.numbers["running"])["drive_key"]
+        key = run_reader.find_run(db, bench.numbers["running"])["drive_key"]
     keep_slots(bench, counting(state=bays.TESTING, until=None, drive_key=key))
     assert client.get("/api/v1/desk").json["slots"][0]["run"] == bench.numbers["running"]
     assert f'href="/runs/{bench.numbers["running"]}" data-part="run"' in client.get("/desk").text
@@ -97,8 +97,8 @@ def test_a_test_is_stopped_and_repeated_by_a_request(bench: Bench, signed_in: Si
     keep_slots(bench, counting(), Slot(name="bay/2 #1", state=bays.STOPPED))
     answer = signed_in.api("/api/v1/desk/slots/slot%201", {"do": "stop"})
     assert answer.status_code == 202
-    asked = bench.last_request()
-    assert (asked["kind"], json.loads(asked["body_json"])) == (
+    request = bench.last_request()
+    assert (request["kind"], json.loads(request["body_json"])) == (
         "qa", {"slot": "slot 1", "do": "stop"},
     )  # fmt: skip
     assert signed_in.client.get(answer.json["href"]).json["kind"] == "qa"
@@ -131,8 +131,8 @@ def test_what_a_slot_cannot_do_is_not_asked_for(
 def test_without_an_agent_nothing_is_known_of_a_slot(
     bench: Bench, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = counting(name="slot 2", state=bays.DONE, word="pass", verdict=1)
-    keep_slots(bench, counting(), done)
+    slot = counting(name="slot 2", state=bays.FINISHED, word="pass", verdict=1)
+    keep_slots(bench, counting(), slot)
     monkeypatch.setattr(locks, "is_alive", lambda _: False)
     one, two = signed_in.client.get("/api/v1/desk").json["slots"]
     assert (one["state"], one["can"], two["word"], two["can"]) == ("unknown", None, "pass", None)
@@ -146,8 +146,8 @@ def test_slots_of_the_settings_are_there_before_the_agent_was(bench: Bench, key:
     without = browser(create_app(bench.home, settings_file.read("", "test"), key=key))
     assert 'id="slots"' not in without.get("/desk").text
     ports = settings_file.read('bench_ports = {"bay 1" = "2-1"}', "test")
-    found = browser(create_app(bench.home, ports, key=key)).get("/api/v1/desk").json["slots"]
-    assert [(item["name"], item["state"]) for item in found] == [("bay 1", "empty")]
+    slots = browser(create_app(bench.home, ports, key=key)).get("/api/v1/desk").json["slots"]
+    assert [(item["name"], item["state"]) for item in slots] == [("bay 1", "empty")]
 
 
 def test_who_is_not_signed_in_stops_nothing(bench: Bench, client: Browser) -> None:
@@ -158,13 +158,13 @@ def test_who_is_not_signed_in_stops_nothing(bench: Bench, client: Browser) -> No
     assert bench.count("requests") == before
 
 
-def carried_out(bench: Bench, *found: Slot) -> None:
+def carried_out(bench: Bench, *slots: Slot) -> None:
     """What the agent does with the last request."""
     with contextlib.closing(open_writer(bench.home)) as db:
-        row = records.open_requests(db)[-1]
+        row = agent_requests.open_requests(db)[-1]
         assert row["kind"] == "qa"
-        bays.keep(db, found)
-        records.answer_request(db, row["id"], "done")
+        bays.keep(db, slots)
+        agent_requests.answer_request(db, row["id"], "done")
 
 
 def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Bench) -> None:
@@ -172,8 +172,8 @@ def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Benc
     watched.go(f"/login?key={key.current}")
     page: Page = watched.go("/desk")
     card = page.locator('[data-slot="slot 1"]')
-    left = card.locator('[data-part="left"]')
-    expect(left).not_to_have_text(left.text_content() or "")
+    countdown = card.locator('[data-part="left"]')
+    expect(countdown).not_to_have_text(countdown.text_content() or "")
     stop = page.get_by_role("button", name="Stop slot 1")
     stop.focus()
     before = bench.count("requests")
@@ -183,17 +183,17 @@ def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Benc
     expect(card.locator(".verdict")).to_have_text("stopped")
     expect(page.locator("#slot-news")).to_have_text("slot 1: stopped.")
     expect(page.get_by_role("button", name="Test again slot 1")).to_be_focused()
-    keep_slots(bench, counting(state=bays.DONE, until=None, word="fail", said=EVIL, verdict=7))
+    keep_slots(bench, counting(state=bays.FINISHED, until=None, word="fail", said=EVIL, verdict=7))
     expect(card.locator(".verdict")).to_have_text("fail")
     expect(card).to_contain_text(EVIL)
     expect(page.locator("#slot-problem")).to_be_hidden()
-    # What the agent refuses is told, without leaving the page.
+    # The page shows why the agent refuses, without a reload.
     page.get_by_role("button", name="Test again slot 1").click()
     wait_for(lambda: bench.count("requests") == before + 2)
     with contextlib.closing(open_writer(bench.home)) as db:
-        row = records.open_requests(db)[-1]
+        row = agent_requests.open_requests(db)[-1]
         error = {"code": "bad_input", "message": f"no drive {EVIL}", "field": None}
-        records.answer_request(db, row["id"], "refused", answer={"error": error})
+        agent_requests.answer_request(db, row["id"], "refused", answer={"error": error})
     expect(page.locator("#slot-problem")).to_have_text(f"no drive {EVIL}")
     assert page.locator("#evil").count() == 0
 
@@ -210,25 +210,25 @@ def numbers(bench: Bench) -> dict[str, int]:
 
 def kept_evil(bench: Bench) -> int:
     """A verdict whose every text is HTML."""
-    made = copy.deepcopy(test_recipe_outputs.verdicts()[1])
+    verdict = copy.deepcopy(test_recipe_outputs.verdicts()[1])
     for name in ("code", "label", "model", "serial", "port", "firmware", "slot"):
-        made["drive"][name] = EVIL
-    made["recipe"] = {"name": EVIL, "file": EVIL, "sha256": "0" * 64}
-    made["why"], made["labels"] = EVIL, {"asset": EVIL, EVIL: EVIL}
-    made["failures"] = [{"code": EVIL, "text": EVIL, "limit": 1}]
-    for limit in made["limits"]:
+        verdict["drive"][name] = EVIL
+    verdict["recipe"] = {"name": EVIL, "file": EVIL, "sha256": "0" * 64}
+    verdict["why"], verdict["labels"] = EVIL, {"asset": EVIL, EVIL: EVIL}
+    verdict["failures"] = [{"code": EVIL, "text": EVIL, "limit": 1}]
+    for limit in verdict["limits"]:
         limit |= {"what": EVIL, "wanted": [EVIL], "measured": EVIL, "unit": EVIL, "text": EVIL}
     run = {"number": bench.numbers["das"], "uuid": "u", "suite": EVIL, "state": EVIL,
            "exit_code": 0, "why": EVIL}  # fmt: skip
-    made["runs"] = [run]
-    made["after"] = {"asked": "eject", "done": False, "why": EVIL}
+    verdict["runs"] = [run]
+    verdict["after"] = {"asked": "eject", "done": False, "why": EVIL}
     with contextlib.closing(open_writer(bench.home)) as db:
-        return verdicts.keep(db, made)
+        return verdicts.keep(db, verdict)
 
 
 def test_verdicts_are_listed_newest_first(client: Browser, numbers: dict[str, int]) -> None:
-    found = client.get("/api/v1/verdicts").json["verdicts"]
-    order = [item["number"] for item in found]
+    rows = client.get("/api/v1/verdicts").json["verdicts"]
+    order = [item["number"] for item in rows]
     assert order == sorted(order, reverse=True) and len(order) >= 9
     failed = client.get("/api/v1/verdicts?verdict=fail&limit=2").json["verdicts"]
     assert [item["verdict"] for item in failed] == ["fail", "fail"]
@@ -242,27 +242,27 @@ def test_verdicts_are_listed_newest_first(client: Browser, numbers: dict[str, in
 def test_a_verdict_says_why(client: Browser, bench: Bench, numbers: dict[str, int]) -> None:
     number = next(
         item["number"] for item in client.get("/api/v1/verdicts?verdict=fail").json["verdicts"]
-        if "wanted >= 400 MB/s" in item["why"]
+        if "required >= 400 MB/s" in item["why"]
     )  # fmt: skip
-    found = client.get(f"/api/v1/verdicts/{number}").json
-    assert (found["schema"], found["number"]) == ("benchstick/verdict/1", number)
+    verdict = client.get(f"/api/v1/verdicts/{number}").json
+    assert (verdict["schema"], verdict["number"]) == ("benchstick/verdict/1", number)
     page = client.get(f"/verdicts/{number}").text
-    limit = next(item for item in found["limits"] if item["state"] == "failed")
+    limit = next(item for item in verdict["limits"] if item["state"] == "failed")
     text = f"{limit['by']:.10g} {limit['unit']} ({limit['by_percent']:.10g} %)"
     assert text in page
-    for shown in (found["recipe"]["sha256"], "<code class=\"nowrap\">figure-limit</code>",
+    for part in (verdict["recipe"]["sha256"], "<code class=\"nowrap\">figure-limit</code>",
                   f"/runs/{bench.numbers['slow']}"):  # fmt: skip
-        assert shown in page
+        assert part in page
 
 
-def test_a_runs_report_tells_its_verdicts(
+def test_a_runs_report_shows_its_verdicts(
     client: Browser, bench: Bench, numbers: dict[str, int]
 ) -> None:
-    found = client.get(f"/api/v1/verdicts/{numbers['verdict-fail']}").json
-    run = next(item["number"] for item in found["runs"] if item["number"])
-    told = f"FAIL: verdict {found['number']} by {found['recipe']['name']}"
+    verdict = client.get(f"/api/v1/verdicts/{numbers['verdict-fail']}").json
+    run = next(item["number"] for item in verdict["runs"] if item["number"])
+    heading = f"FAIL: verdict {verdict['number']} by {verdict['recipe']['name']}"
     page = unescape(client.get(f"/runs/{run}/report.html").text)
-    assert f"{told}. {found['why']}" in page
+    assert f"{heading}. {verdict['why']}" in page
     kept_evil(bench)
     evil = client.get(f"/runs/{bench.numbers['das']}/report.html").text
     assert f"asset {ESCAPED}" in evil
@@ -271,45 +271,45 @@ def test_a_runs_report_tells_its_verdicts(
 
 def test_a_verdicts_files_say_the_same(client: Browser, numbers: dict[str, int]) -> None:
     number = numbers["verdict-inconclusive"]
-    found = client.get(f"/api/v1/verdicts/{number}").json
-    made = {}
+    verdict = client.get(f"/api/v1/verdicts/{number}").json
+    answers = {}
     for form in ("json", "junit", "csv", "events"):
         answer = client.get(f"/verdicts/{number}/export?format={form}")
         assert f'filename="benchstick-verdict-{number}.' in answer.headers["Content-Disposition"]
         twin = client.get(f"/api/v1/verdicts/{number}/export?format={form}")
         assert answer.data == twin.data
-        made[form] = answer
-    assert made["json"].json == found
-    assert made["junit"].text == outputs.junit([found])
-    assert made["csv"].text == outputs.csv_text([found])
-    assert made["events"].text.splitlines() == event_lines.event_lines(found)
+        answers[form] = answer
+    assert answers["json"].json == verdict
+    assert answers["junit"].text == outputs.junit([verdict])
+    assert answers["csv"].text == outputs.csv_text([verdict])
+    assert answers["events"].text.splitlines() == event_lines.event_lines(verdict)
     assert client.get(f"/verdicts/{number}/export?format=pdf").status_code == 400
 
 
 def test_the_list_goes_into_one_file(client: Browser, numbers: dict[str, int]) -> None:
-    listed = client.get("/api/v1/verdicts?verdict=fail").json["verdicts"]
-    failed = [client.get(f"/api/v1/verdicts/{item['number']}").json for item in listed]
+    rows = client.get("/api/v1/verdicts?verdict=fail").json["verdicts"]
+    failed = [client.get(f"/api/v1/verdicts/{item['number']}").json for item in rows]
     assert len(failed) > 1
-    made = {}
+    answers = {}
     for form in ("json", "junit", "csv"):
         answer = client.get(f"/verdicts/export?format={form}&verdict=fail")
         assert 'filename="benchstick-verdicts.' in answer.headers["Content-Disposition"]
         assert client.get(f"/api/v1/verdicts/export?format={form}&verdict=fail").data == answer.data
-        made[form] = answer
-    assert made["json"].json == failed
-    assert made["junit"].text == outputs.junit(failed)
-    assert made["csv"].text == outputs.csv_text(failed)
-    older = client.get(f"/verdicts/export?before={listed[0]['number']}&format=json&limit=1").json
-    assert [item["number"] for item in older] == [listed[0]["number"] - 1]
+        answers[form] = answer
+    assert answers["json"].json == failed
+    assert answers["junit"].text == outputs.junit(failed)
+    assert answers["csv"].text == outputs.csv_text(failed)
+    older = client.get(f"/verdicts/export?before={rows[0]['number']}&format=json&limit=1").json
+    assert [item["number"] for item in older] == [rows[0]["number"] - 1]
     assert client.get("/verdicts/export?format=pdf").status_code == 400
 
 
-def test_the_list_tells_model_and_asset_tag(client: Browser, numbers: dict[str, int]) -> None:
-    found = client.get(f"/api/v1/verdicts/{numbers['verdict-pass']}").json
-    listed = client.get("/api/v1/verdicts").json["verdicts"]
-    mine = next(item for item in listed if item["number"] == found["number"])
-    assert mine["drive_model"] == found["drive"]["model"] == "Samsung PSSD T7"
-    assert mine["asset"] == found["labels"]["asset"]
+def test_the_list_shows_model_and_asset_tag(client: Browser, numbers: dict[str, int]) -> None:
+    verdict = client.get(f"/api/v1/verdicts/{numbers['verdict-pass']}").json
+    rows = client.get("/api/v1/verdicts").json["verdicts"]
+    mine = next(item for item in rows if item["number"] == verdict["number"])
+    assert mine["drive_model"] == verdict["drive"]["model"] == "Samsung PSSD T7"
+    assert mine["asset"] == verdict["labels"]["asset"]
     page = client.get("/verdicts").text
     assert f"<bdi>{mine['asset']}</bdi>" in page
     assert "<bdi>Samsung PSSD T7</bdi>" in page
@@ -318,26 +318,33 @@ def test_the_list_tells_model_and_asset_tag(client: Browser, numbers: dict[str, 
 def test_a_verdict_leads_to_its_recipe_and_its_tag_is_in_the_files_name(
     bench: Bench, client: Browser
 ) -> None:
-    made = copy.deepcopy(test_recipe_outputs.verdicts()[0])
-    made["runs"], made["labels"] = [], {"asset": "A 17/\u00fc-\r\nx"}
+    verdict = copy.deepcopy(test_recipe_outputs.verdicts()[0])
+    verdict["runs"], verdict["labels"] = [], {"asset": "A 17/\u00fc-\r\nx"}
     raw = library.find("full-review", bench.home).raw()
     with contextlib.closing(open_writer(bench.home)) as db:
-        made["recipe"] = {"name": "Review", "file": "x", "sha256": hashlib.sha256(raw).hexdigest()}
-        number = verdicts.keep(db, made)
-        made["recipe"]["sha256"] = "0" * 64
-        other = verdicts.keep(db, {**made, "labels": {}})
+        verdict["recipe"] = {
+            "name": "Review",
+            "file": "x",
+            "sha256": hashlib.sha256(raw).hexdigest(),
+        }
+        number = verdicts.keep(db, verdict)
+        verdict["recipe"]["sha256"] = "0" * 64
+        other = verdicts.keep(db, {**verdict, "labels": {}})
     assert (
         '<a href="/recipes/full-review"><bdi>Review</bdi></a>'
         in client.get(f"/verdicts/{number}").text
     )
     page = client.get(f"/verdicts/{other}").text
-    assert "<bdi>Review</bdi>" in page and "is not kept on this bench" in page
+    assert (
+        "<bdi>Review</bdi>" in page
+        and "this version of the recipe is no longer stored here" in page
+    )
     for at, name in ((number, f"verdict-{number}-A-17-x"), (other, f"verdict-{other}")):
-        told = client.get(f"/verdicts/{at}/export?format=csv").headers["Content-Disposition"]
-        assert told == f'attachment; filename="benchstick-{name}.csv"'
+        disposition = client.get(f"/verdicts/{at}/export?format=csv").headers["Content-Disposition"]
+        assert disposition == f'attachment; filename="benchstick-{name}.csv"'
 
 
-def test_a_run_names_the_verdicts_that_rest_on_it(
+def test_a_run_names_the_verdicts_that_use_it(
     client: Browser, bench: Bench, numbers: dict[str, int]
 ) -> None:
     for number in numbers.values():
@@ -376,9 +383,9 @@ def recipe_names(bench: Bench) -> list[str]:
 
 
 def test_the_shelf_is_listed(client: Browser) -> None:
-    found = {item["name"]: item for item in client.get("/api/v1/recipes").json["recipes"]}
-    assert found["full-review"]["origin"] == "ready"
-    assert found["incoming-portable-ssd"]["recipe"]["time_limit"] == 300
+    recipes = {item["name"]: item for item in client.get("/api/v1/recipes").json["recipes"]}
+    assert recipes["full-review"]["origin"] == "ready"
+    assert recipes["incoming-portable-ssd"]["recipe"]["time_limit"] == 300
     page = client.get("/recipes").text
     assert '<a href="/recipes/incoming-portable-ssd">' in page
     assert "Sign in</a> to add" in page
@@ -390,26 +397,26 @@ def test_the_shelf_is_listed(client: Browser) -> None:
 def test_a_recipe_is_checked_before_it_is_kept(bench: Bench, signed_in: SignedIn) -> None:
     page = signed_in.post("/recipes/check", {"name": "mine", "text": GOOD.replace("\n", "\r\n")})
     assert page.status_code == 200
-    assert "No mistakes. It is not kept yet." in page.text
+    assert "No errors. Not saved yet." in page.text
     assert "erases without a code, on the ports of the bench" in page.text
     assert "mine" not in recipe_names(bench)
     # What the page hands on is what was looked at.
     text = unescape(page.text.split('<textarea name="text" hidden>\n')[1].split("</textarea>")[0])
     assert text == GOOD
-    kept = signed_in.post("/recipes", {"name": "mine", "text": text})
-    assert (kept.status_code, kept.location) == (303, "/recipes?kept=mine")
+    answer = signed_in.post("/recipes", {"name": "mine", "text": text})
+    assert (answer.status_code, answer.location) == (303, "/recipes?kept=mine")
     one = signed_in.client.get("/api/v1/recipes/mine").json
     assert (one["origin"], one["text"], one["recipe"]["allow_erase"]) == ("uploaded", GOOD, True)
     assert one["recipe"]["sha256"] == hashlib.sha256(GOOD.encode()).hexdigest()
     assert (
-        "It replaces the recipe"
+        "It replaces the uploaded recipe"
         in signed_in.post("/recipes/check", {"name": "mine", "text": GOOD}).text
     )
     assert signed_in.post("/recipes/mine/remove", {}).status_code == 303
     assert "mine" not in recipe_names(bench)
 
 
-def test_every_mistake_is_told_with_its_line(bench: Bench, signed_in: SignedIn) -> None:
+def test_every_error_is_reported_with_its_line(bench: Bench, signed_in: SignedIn) -> None:
     for path, status in (("/recipes/check", 200), ("/recipes", 400)):
         page = signed_in.post(path, {"name": "mine", "text": BAD})
         assert page.status_code == status
@@ -426,8 +433,8 @@ def test_every_mistake_is_told_with_its_line(bench: Bench, signed_in: SignedIn) 
 
 
 def test_a_file_names_its_recipe(bench: Bench, signed_in: SignedIn) -> None:
-    sent = {"csrf": signed_in.csrf, "file": (io.BytesIO(GOOD.encode()), "My Drives (2).TOML")}
-    page = signed_in.client.post("/recipes/check", data=sent)
+    form = {"csrf": signed_in.csrf, "file": (io.BytesIO(GOOD.encode()), "My Drives (2).TOML")}
+    page = signed_in.client.post("/recipes/check", data=form)
     assert 'name="name" value="my-drives-2"' in page.text
     odd = {"csrf": signed_in.csrf, "file": (io.BytesIO(b"\xff\xfe"), "x.toml")}
     assert signed_in.client.post("/recipes/check", data=odd).status_code == 400
@@ -457,7 +464,7 @@ def test_a_recipe_of_html_is_text(signed_in: SignedIn) -> None:
     assert removed.json == {"schema": "benchstick/recipe-removed/1", "name": "evil"}
 
 
-def test_the_sticks_go_before_the_uploaded(
+def test_the_sticks_override_the_uploaded(
     signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A recipe that comes to the stick later has its name; the uploaded one is put aside."""
@@ -467,7 +474,7 @@ def test_the_sticks_go_before_the_uploaded(
     one = signed_in.client.get("/api/v1/recipes/twice").json
     assert (one["origin"], one["recipe"], one["uploaded_utc"]) == ("stick", None, None)
     assert one["mistakes"][0]["line"] == 1
-    assert "It has mistakes" in signed_in.client.get("/recipes/twice").text
+    assert "This recipe has errors" in signed_in.client.get("/recipes/twice").text
     aside = signed_in.client.get("/api/v1/recipes/uploaded:twice").json
     assert (aside["origin"], aside["text"]) == ("uploaded", GOOD)
     assert "upload it with another name" in signed_in.client.get("/recipes/uploaded:twice").text
@@ -490,29 +497,29 @@ def test_no_upload_takes_the_name_of_a_recipe_of_the_bench(
         page = signed_in.post(path, {"name": name, "text": GOOD})
         assert page.status_code == 400
         assert "choose another name" in page.text
-    sent = {"csrf": signed_in.csrf, "file": (io.BytesIO(GOOD.encode()), f"{name.upper()}.TOML")}
-    assert signed_in.client.post("/recipes", data=sent).status_code == 400
+    form = {"csrf": signed_in.csrf, "file": (io.BytesIO(GOOD.encode()), f"{name.upper()}.TOML")}
+    assert signed_in.client.post("/recipes", data=form).status_code == 400
     titled = f'name = "Full  REVIEW"\n{GOOD}'
     answer = signed_in.api("/api/v1/recipes", {"name": "mine", "text": titled})
     assert (answer.status_code, answer.json["error"]["field"]) == (400, "text")
     assert {name, "mine"}.isdisjoint(recipe_names(bench))
 
 
-def test_the_page_says_why_no_test_starts_by_itself(bench: Bench, client: Browser) -> None:
+def test_the_page_shows_why_no_test_starts_automatically(bench: Bench, client: Browser) -> None:
     name = "incoming-usb-stick"
     pin = settings_file.pinned(name, ready.raw(name))
-    shown = unescape(client.get(f"/recipes/{name}").text)
-    assert f'autostart = "{pin}"' in shown
-    assert "starts by itself</span>" in shown
-    for value, said in ((name, "no SHA-256"), (f"{name}@sha256:{'0' * 64}", "changed")):
-        chosen = settings_file.read(f'autostart = "{value}"\n', "test")
-        odd = browser(create_app(bench.home, chosen))
+    page = unescape(client.get(f"/recipes/{name}").text)
+    assert f'autostart = "{pin}"' in page
+    assert "starts automatically</span>" in page
+    for value, reason in ((name, "no SHA-256"), (f"{name}@sha256:{'0' * 64}", "changed")):
+        settings = settings_file.read(f'autostart = "{value}"\n', "test")
+        odd = browser(create_app(bench.home, settings))
         for path in ("/recipes", f"/recipes/{name}"):
-            shown = unescape(odd.get(path).text)
-            assert said in shown and "no test starts by itself; check the recipe" in shown
-            assert "starts by itself</span>" not in shown
+            page = unescape(odd.get(path).text)
+            assert reason in page and "no test starts automatically; check the recipe" in page
+            assert "starts automatically</span>" not in page
         other = odd.get("/recipes/full-review").text
-        assert "no test starts by itself" not in other
+        assert "no test starts automatically" not in other
 
 
 def test_who_is_not_signed_in_keeps_no_recipe(bench: Bench, client: Browser) -> None:
@@ -524,12 +531,12 @@ def test_who_is_not_signed_in_keeps_no_recipe(bench: Bench, client: Browser) -> 
     assert recipe_names(bench) == before
 
 
-# ---- a test by a recipe
+# ---- a test with a recipe
 
 SLOW = "port:1-4:0"
 
 
-def test_a_test_by_a_recipe_is_asked_for(bench: Bench, signed_in: SignedIn) -> None:
+def test_a_test_with_a_recipe_is_requested(bench: Bench, signed_in: SignedIn) -> None:
     page = signed_in.client.get(f"/desk/new?drive={SLOW}&recipe=incoming-portable-ssd").text
     assert "limit 1:" in page
     assert 'name="erase"' not in page
@@ -538,56 +545,56 @@ def test_a_test_by_a_recipe_is_asked_for(bench: Bench, signed_in: SignedIn) -> N
             "identity_key": drive["identity"]["key"], "diskseq": drive["diskseq"],
             "medium": drive["medium"]}  # fmt: skip
     assert f'name="medium" value="{drive["medium"]}"' in page
-    made = signed_in.post(f"/desk/new?drive={SLOW}&recipe=incoming-portable-ssd", form)
-    assert made.status_code == 303
-    asked = bench.last_request()
-    assert (asked["kind"], json.loads(asked["body_json"])) == ("qa", {**form, "erase": None})
-    waits = signed_in.client.get(made.location).text
-    assert "Asking the agent" in waits
+    answer = signed_in.post(f"/desk/new?drive={SLOW}&recipe=incoming-portable-ssd", form)
+    assert answer.status_code == 303
+    request = bench.last_request()
+    assert (request["kind"], json.loads(request["body_json"])) == ("qa", {**form, "erase": None})
+    waits = signed_in.client.get(answer.location).text
+    assert "Waiting for the agent" in waits
     with contextlib.closing(open_writer(bench.home)) as db:
         error = {"code": "bad_input", "message": EVIL, "field": None}
-        records.answer_request(db, asked["id"], "refused", answer={"error": error})
-    refused = signed_in.client.get(made.location).text
+        agent_requests.answer_request(db, request["id"], "refused", answer={"error": error})
+    refused = signed_in.client.get(answer.location).text
     assert ESCAPED in refused
     assert f"/desk/new?drive={SLOW}&amp;recipe=incoming-portable-ssd" in refused
 
 
-def test_what_drives_under_test_leave_of_a_link_is_told_before_the_start(
+def test_a_link_shared_with_drives_under_test_is_shown_before_the_start(
     bench: Bench, client: Browser
 ) -> None:
     """The fast drive has a run that is running, the slow one is on the same hub."""
     (link,) = client.get("/api/v1/drives").json["shared"]
     assert (link["kind"], link["limit_mbps"], len(link["drives"])) == ("USB hub", 500, 2)
 
-    def told(drive: str) -> set[str | None]:
+    def notes_for(drive: str) -> set[str | None]:
         addresses = (f"/desk/new?drive={drive}&recipe=full-review",
                      f"/runs/new?drive={drive}&suite=cdm")  # fmt: skip
-        found = set()
+        notes = set()
         for address in addresses:
-            said = client.get(f"/api/v1{address}").json["shared"]
-            assert said is None or said in unescape(client.get(address).text)
-            found.add(said)
-        return found
+            note = client.get(f"/api/v1{address}").json["shared"]
+            assert note is None or note in unescape(client.get(address).text)
+            notes.add(note)
+        return notes
 
     fast = sample.fast()
-    (said,) = told(SLOW)
-    assert said is not None
-    assert said.startswith("USB hub 1-4 carries ")
-    assert "500 MB/s at most, 250 for each" in said
-    assert told(fast.code) == {None}
+    (note,) = notes_for(SLOW)
+    assert note is not None
+    assert note.startswith("USB hub 1-4 is shared with ")
+    assert "500 MB/s at most, 250 for each" in note
+    assert notes_for(fast.code) == {None}
     key = sample.slow().identity.key()
     keep_slots(bench, counting(state=bays.TESTING, until=None, drive_key=key))
-    assert told(fast.code) != {None}
+    assert notes_for(fast.code) != {None}
 
 
 def test_what_destroys_data_wants_the_code(bench: Bench, signed_in: SignedIn) -> None:
     address = f"/desk/new?drive={SLOW}&recipe=full-review"
-    found = signed_in.client.get(f"/api/v1{address}").json
-    assert found["destroys"] is True
+    document = signed_in.client.get(f"/api/v1{address}").json
+    assert document["destroys"] is True
     assert 'name="erase"' in signed_in.client.get(address).text
     before = bench.count("requests")
-    for typed in ("", "no", "practice"):
-        form = {"drive": SLOW, "recipe": "full-review", "erase": typed}
+    for code in ("", "no", "practice"):
+        form = {"drive": SLOW, "recipe": "full-review", "erase": code}
         page = signed_in.post(address, form)
         assert page.status_code == 403
         assert "destroys the drive&#39;s data" in page.text
@@ -625,7 +632,7 @@ def test_what_no_recipe_may_do_is_not_asked_for(
     assert bench.count("requests") == before
 
 
-def test_a_recipe_with_mistakes_cannot_be_chosen(
+def test_a_recipe_with_errors_cannot_be_selected(
     signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "wrong.toml").write_text("speed = 1\n", encoding="utf-8")

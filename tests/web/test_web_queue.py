@@ -15,7 +15,7 @@ import pytest
 
 from benchstick.agent import run_queues as agents
 from benchstick.plan.units import duration_text
-from benchstick.store import live_progress, queues, records
+from benchstick.store import agent_requests, live_progress, queues
 from benchstick.store.database import open_writer
 from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, SignedIn
@@ -27,27 +27,27 @@ DAS = {"suite": "das", "scale": 0.01}
 
 @pytest.fixture
 def db(bench: Bench) -> Iterator[sqlite3.Connection]:
-    with contextlib.closing(open_writer(bench.home)) as found:
-        yield found
+    with contextlib.closing(open_writer(bench.home)) as db:
+        yield db
 
 
 def take(db: sqlite3.Connection, number: int) -> None:
     """What the agent does with the request, but for the runs."""
     body = json.loads(db.execute("SELECT body_json FROM requests WHERE id = ?",
                                  (number,)).fetchone()[0])  # fmt: skip
-    records.answer_request(db, number, "taken")
+    agent_requests.answer_request(db, number, "taken")
     agents.take(db, number, body, lambda *_: None)
 
 
-def test_a_locked_drive_takes_the_second_act_for_the_queue(
+def test_a_locked_drive_needs_a_second_confirmation_for_the_queue(
     signed_in: SignedIn, bench: Bench
 ) -> None:
     drafts = ["suite=das", "suite=cdm&fs=exfat&p.passes=1"]
     form = {"drive": LOCKED, "q": drafts, "erase": LOCKED}
     before = bench.count("requests")
-    asked = signed_in.post("/queues", form)
-    assert asked.status_code == 200 and "Unlock, erase and start" in asked.text
-    assert [unescape(q) for q in re.findall(r'name="q" value="([^"]*)"', asked.text)] == drafts
+    answer = signed_in.post("/queues", form)
+    assert answer.status_code == 200 and "Unlock, erase and start" in answer.text
+    assert [unescape(q) for q in re.findall(r'name="q" value="([^"]*)"', answer.text)] == drafts
     assert signed_in.post("/queues", {**form, "unlock": "x"}).status_code == 403
     assert signed_in.post("/queues", {**form, "erase": ""}).status_code == 403
     assert bench.count("requests") == before
@@ -56,7 +56,7 @@ def test_a_locked_drive_takes_the_second_act_for_the_queue(
     assert json.loads(bench.last_request()["body_json"])["unlock"] == LOCKED
 
 
-def test_what_cannot_be_is_told_and_nothing_is_asked_for(
+def test_an_impossible_queue_is_refused_and_nothing_is_requested(
     signed_in: SignedIn, client: Browser, bench: Bench
 ) -> None:
     before = bench.count("requests")
@@ -86,15 +86,15 @@ def test_what_cannot_be_is_told_and_nothing_is_asked_for(
 
 def test_a_queue_that_has_ended_is_not_changed(signed_in: SignedIn, db: sqlite3.Connection) -> None:
     body = {"drive": "practice", "runs": [CDM, DAS], "erase": "practice"}
-    made = signed_in.api("/api/v1/queues", body)
-    number = made.json["id"]
-    assert made.headers["Location"] == f"/api/v1/queues/{number}"
+    answer = signed_in.api("/api/v1/queues", body)
+    number = answer.json["id"]
+    assert answer.headers["Location"] == f"/api/v1/queues/{number}"
     assert get_queue(signed_in, number)["state"] == "waiting"
     take(db, number)
     assert signed_in.api("/api/v1/queues", body).json["error"]["code"] == "busy"
     assert f"Queue {number}" in signed_in.client.get("/runs").text
-    found = get_queue(signed_in, number)
-    assert found["total"]["seconds"] == sum(run["cost"]["seconds"] for run in found["entries"])
+    queue = get_queue(signed_in, number)
+    assert queue["total"]["seconds"] == sum(run["cost"]["seconds"] for run in queue["entries"])
     queues.end(db, number, "cancelled", "cancelled")
     page = signed_in.client.get(f"/queues/{number}").text
     again = unescape(re.findall(r'href="(/runs/new[^"]*)"', page)[0])
@@ -112,14 +112,14 @@ def test_the_time_left_is_what_runs_and_what_waits(
 ) -> None:
     number = every_page.add_queue(db, bench.numbers)
     story = bench.numbers["story"]
-    found = get_queue(signed_in, number)
-    waiting = sum(run["cost"]["seconds"] for run in found["entries"] if run["state"] == "waiting")
+    queue = get_queue(signed_in, number)
+    waiting = sum(run["cost"]["seconds"] for run in queue["entries"] if run["state"] == "waiting")
     running = live_progress.read(story.uuid)
     assert running is not None and waiting > 60
-    wanted = pytest.approx(running["seconds_left"] + waiting)
-    assert found["left"] == {"seconds": wanted, "at_most": False}
-    told = f"{duration_text(found['left']['seconds'])} left"
-    assert told in signed_in.client.get(f"/queues/{number}").text
+    expected = pytest.approx(running["seconds_left"] + waiting)
+    assert queue["left"] == {"seconds": expected, "at_most": False}
+    text = f"{duration_text(queue['left']['seconds'])} left"
+    assert text in signed_in.client.get(f"/queues/{number}").text
     queues.end(db, number, "stopped", queues.NO_AGENT)
     assert get_queue(signed_in, number)["left"] is None
 

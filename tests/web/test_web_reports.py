@@ -1,4 +1,4 @@
-"""Reports of a run: as files, opened from disk in a browser, and beside its charts on the page."""
+"""Reports of a run: as files, opened from disk in a browser, and next to its charts on the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.plan.plain import plain
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.export import figures_csv
-from benchstick.store.records import Sample, run_json
+from benchstick.store.run_reader import run_json
+from benchstick.store.run_results import Sample
 from tests.web import made_charts, made_runs, sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched
@@ -39,7 +40,7 @@ def runs(bench: Bench) -> dict[str, int]:
     """Runs with charts, and one on a drive with a name that somebody thought about."""
     db = open_writer(bench.home)
     keep = partial(made_runs.add_run, bench.home, db)
-    made = {
+    numbers = {
         "sweep": keep("sweep", {}, made_charts.sweep),
         "sustained": keep("sustained", {"span": "49%"}, made_charts.sustained),
     }
@@ -52,9 +53,9 @@ def runs(bench: Bench) -> dict[str, int]:
     story = sample.start(bench.home, db, "cdm", drive, fs="exfat", params={"passes": "1"})
     story.tell()
     story.record.event(1.0, HOSTILE, HOSTILE)
-    made["hostile"] = story.finish(why=HOSTILE)
+    numbers["hostile"] = story.finish(why=HOSTILE)
     db.close()
-    return made
+    return numbers
 
 
 def document(bench: Bench, number: int) -> dict[str, Any]:
@@ -79,8 +80,8 @@ def test_each_file_is_attached_under_a_name_of_ours(
         with client.get(f"{way}/runs/{number}/{path}") as answer:
             assert answer.status_code == 200
             assert answer.content_type.split(";")[0] == kind.split(";")[0]
-            wanted = f'attachment; filename="benchstick-{name}"'
-            assert answer.headers["Content-Disposition"] == wanted
+            expected = f'attachment; filename="benchstick-{name}"'
+            assert answer.headers["Content-Disposition"] == expected
             assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
 
 
@@ -93,13 +94,13 @@ def test_what_is_not_there_is_404(client: Browser, runs: dict[str, int]) -> None
 
 
 def test_a_chart_is_that_of_the_page(client: Browser, runs: dict[str, int], bench: Bench) -> None:
-    found = document(bench, runs["sweep"])
-    for at, chart in enumerate(found["result"]["charts"], 1):
+    run = document(bench, runs["sweep"])
+    for at, chart in enumerate(run["result"]["charts"], 1):
         root = ElementTree.fromstring(client.get(f"/runs/{runs['sweep']}/charts/{at}.svg").data)
         assert root.findtext("{http://www.w3.org/2000/svg}title") == chart["title"]
 
 
-def test_the_pdf_has_every_figure_of_the_json(client: Browser, bench: Bench) -> None:
+def test_the_pdf_has_every_result_of_the_json(client: Browser, bench: Bench) -> None:
     for name in ("das", "cdm", "slow"):
         number = bench.numbers[name]
         data = client.get(f"/api/v1/runs/{number}/report.pdf").data
@@ -107,9 +108,9 @@ def test_the_pdf_has_every_figure_of_the_json(client: Browser, bench: Bench) -> 
         figures = client.get(f"/api/v1/runs/{number}").json["figures"]
         assert len(rows) == len(figures) > 20
         for row, figure in zip(rows, figures, strict=True):
-            wanted = "all" if figure["pass"] is None else str(figure["pass"])
+            pass_text = "all" if figure["pass"] is None else str(figure["pass"])
             assert (row[0], row[1], row[3], row[4]) == (
-                figure["name"], wanted, figure["unit"], figure["target"],
+                figure["name"], pass_text, figure["unit"], figure["target"],
             )  # fmt: skip
             assert row[5].startswith(figure["state"])
             if figure["value"] is None:
@@ -121,19 +122,19 @@ def test_the_pdf_has_every_figure_of_the_json(client: Browser, bench: Bench) -> 
 
 
 def figure_rows(data: bytes) -> Iterator[list[str]]:
-    """The cells of each row under "All figures": a row begins at the left edge, and each of its
-    cells under the one that has its column's name."""
+    """The cells of each row of the table of all results: a row starts at the left edge, and each of
+    its cells is below its column's name."""
     pieces: list[tuple[float, float, str]] = []
 
-    def seen(text: str, cm: Any, tm: Any, font: Any, size: Any) -> None:
+    def collect(text: str, cm: Any, tm: Any, font: Any, size: Any) -> None:
         if text.strip() and tm[4]:
             pieces.append((tm[4], tm[5], text.strip()))
 
     reader = pypdf.PdfReader(io.BytesIO(data), strict=True)
     for page in reader.pages:
-        page.extract_text(visitor_text=seen)
+        page.extract_text(visitor_text=collect)
     texts = [text for _, _, text in pieces]
-    begin, end = texts.index("All figures") + 1, texts.index("Steps")
+    begin, end = texts.index("All results") + 1, texts.index("Steps")
     row: list[str] = []
     last = math.inf
     for x, y, text in pieces[begin:end]:
@@ -141,7 +142,7 @@ def figure_rows(data: bytes) -> Iterator[list[str]]:
             continue
         # The first line of the first cell is above all others of its row, and below the last row.
         if x == 42 and not (row and len(row) == 1):
-            if row and row[0] != "Figure":
+            if row and row[0] != "Result":
                 yield row
             row = [text]
         elif y == last or len(row) < 6:
@@ -173,8 +174,8 @@ def test_hostile_names_are_text_in_every_file(client: Browser, runs: dict[str, i
     assert page.count("<script") == 0
     assert "=1+1&lt;/td&gt;&lt;script&gt;" in page
     data = client.get(f"/runs/{number}/report.pdf").data
-    found = pypdf.PdfReader(io.BytesIO(data), strict=True)
-    assert "=1+1</td><script>alert(1)</script>" in found.pages[0].extract_text()
+    pdf = pypdf.PdfReader(io.BytesIO(data), strict=True)
+    assert "=1+1</td><script>alert(1)</script>" in pdf.pages[0].extract_text()
     ElementTree.fromstring(client.get(f"/runs/{number}/charts/1.svg").data)
 
 
@@ -197,10 +198,10 @@ def test_the_session_has_gaps_where_nothing_was_measured() -> None:
         "plan": {"steps": [{"timed": True}, {"timed": False}]},
         "temperatures": [{"t": 4.0, "celsius": 40.0}, {"t": 5.0, "celsius": None}],
     }
-    made = report.session_chart(run, session(samples, {0}))
-    assert made is not None
+    chart = report.session_chart(run, session(samples, {0}))
+    assert chart is not None
     # Nothing was written: there is no such line.
-    read, warm = made.lines
+    read, warm = chart.lines
     assert read["points"] == [[1, 5], [2, 7], [3, 0], [4, None], [5, 9], [5.01, None], [21, 3]]
     assert warm["points"] == [[4, 40]]
     assert report.session_chart({**run, "temperatures": []}, session([], set())) is None
@@ -212,12 +213,12 @@ def test_a_long_session_is_reduced_and_keeps_its_extremes() -> None:
         for n in range(9000)
     ]
     run = {"plan": {"steps": [{"timed": True}]}, "temperatures": []}
-    made = report.session_chart(run, session(samples, {0}))
-    assert made is not None
-    line = made.lines[0]
+    chart = report.session_chart(run, session(samples, {0}))
+    assert chart is not None
+    line = chart.lines[0]
     assert 1000 < len(line["points"]) <= POINTS
     assert max(line["high"]) == 999
-    assert "band" in made.notes[0]
+    assert "band" in chart.notes[0]
 
 
 # ---- in a browser
@@ -230,24 +231,24 @@ def opened_from_disk(chromium: Chromium, folder: Path, report: bytes) -> Iterato
     file.write_bytes(report)
     context = chromium.new_context(offline=True)
     page = context.new_page()
-    asked: list[str] = []
-    said: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    requests: list[str] = []
+    messages: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.goto(file.as_uri())
     yield page
     context.close()
-    assert asked == [file.as_uri()]
-    assert said == []
+    assert requests == [file.as_uri()]
+    assert messages == []
 
 
 def test_from_disk_it_asks_for_nothing_and_shows_all_charts(
     chromium: Chromium, client: Browser, runs: dict[str, int], tmp_path: Path
 ) -> None:
-    made = client.get(f"/runs/{runs['sustained']}/report.html").data
-    with opened_from_disk(chromium, tmp_path, made) as page:
-        # Its own two, and that of the whole session.
+    data = client.get(f"/runs/{runs['sustained']}/report.html").data
+    with opened_from_disk(chromium, tmp_path, data) as page:
+        # Its own two, and the timeline.
         expect(page.locator("figure svg[role=img]")).to_have_count(3)
         for at in range(3):
             box = page.locator("figure svg[role=img]").nth(at).bounding_box()
@@ -329,7 +330,7 @@ def test_it_can_be_read_in_the_dark_and_on_a_phone(
     context.close()
 
 
-def test_it_prints_with_heads_on_each_page_and_headings_beside_what_they_name(
+def test_it_prints_with_heads_on_each_page_and_headings_with_their_content(
     chromium: Chromium, client: Browser, bench: Bench, tmp_path: Path
 ) -> None:
     file = tmp_path / "report.html"
@@ -340,14 +341,14 @@ def test_it_prints_with_heads_on_each_page_and_headings_beside_what_they_name(
     page = context.new_page()
     page.goto(file.as_uri())
     for form, size in (("A4", (595, 842)), ("Letter", (612, 792))):
-        found = pypdf.PdfReader(io.BytesIO(page.pdf(format=form)))
-        assert [float(side) for side in found.pages[0].mediabox[2:]] == pytest.approx(size, abs=2)
+        pdf = pypdf.PdfReader(io.BytesIO(page.pdf(format=form)))
+        assert [float(side) for side in pdf.pages[0].mediabox[2:]] == pytest.approx(size, abs=2)
         # Fonts join some letters to one: fi.
-        texts = [unicodedata.normalize("NFKC", sheet.extract_text()) for sheet in found.pages]
-        broken = [text for text in texts if text.count("file on exfat") > 3]
-        assert len(broken) > 1
-        for text in broken:
-            assert re.search(r"Figure\s+Pass\s+Value\s+Unit\s+Target\s+State", text)
+        texts = [unicodedata.normalize("NFKC", sheet.extract_text()) for sheet in pdf.pages]
+        with_rows = [text for text in texts if text.count("file on exfat") > 3]
+        assert len(with_rows) > 1
+        for text in with_rows:
+            assert re.search(r"Result\s+Pass\s+Value\s+Unit\s+Target\s+State", text)
         for text in texts:
             assert text.strip().splitlines()[-1].strip() not in headings
             # What is for the screen alone.

@@ -25,8 +25,8 @@ from benchstick.appliance import state, web_address
 from benchstick.errors import StoreFailed
 from benchstick.reports import bundle
 from benchstick.store import auth, imported_runs
+from benchstick.store.agent_requests import add_request, open_requests
 from benchstick.store.database import open_writer
-from benchstick.store.records import add_request, open_requests
 from tests.web import sample
 from webui import cage
 
@@ -119,7 +119,7 @@ def start(folder: Path) -> Iterator[Callable[..., Served]]:
 
 
 def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """`benchstick web` that is expected to end by itself."""
+    """`benchstick web` that is expected to exit."""
     return subprocess.run(
         [*BENCHSTICK, "web", *options],
         env=environment(folder), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
@@ -258,15 +258,15 @@ def test_root_and_the_page_share_the_store(start: Callable[..., Served], folder:
     home = folder / "home"
     assert home.stat().st_mode & 0o7777 == 0o2770
     for file in home.glob("store.db*"):
-        found = file.stat()
-        assert found.st_gid == group, file
-        assert found.st_mode & 0o777 == 0o660, file
+        status = file.stat()
+        assert status.st_gid == group, file
+        assert status.st_mode & 0o777 == 0o660, file
     with contextlib.closing(open_writer(home)) as db:
         assert db.execute("SELECT count(*) FROM sessions").fetchone()[0] == 1
         add_request(db, "cancel", {"run": 1})
         assert len(open_requests(db)) == 1
     assert '"state": "waiting"' in served.get("/api/v1/requests/1")
-    # With nobody else in the store the page makes its log anew, and root goes on with it.
+    # Without another process in the store the page creates its log again, and root uses it.
     served.end()
     with contextlib.closing(open_writer(home)) as db:
         assert db.execute("PRAGMA quick_check").fetchone()[0] == "ok"
@@ -281,12 +281,12 @@ def test_the_practice_folder_stays_closed(start: Callable[..., Served], folder: 
     user = served.status()["Uid"].split()[0]
     group = served.status()["Gid"].split()[0]
     for path, allowed in (("practice", False), ("runs", True)):
-        found = subprocess.run(
+        process = subprocess.run(
             ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--", "ls",
              f"/proc/self/cwd/{path}"],
             cwd=folder / "home", capture_output=True, check=False,
         )  # fmt: skip
-        assert (found.returncode == 0) == allowed, path
+        assert (process.returncode == 0) == allowed, path
 
 
 def test_a_used_link_is_followed_by_the_next(start: Callable[..., Served]) -> None:
@@ -294,12 +294,12 @@ def test_a_used_link_is_followed_by_the_next(start: Callable[..., Served]) -> No
     first = served.link
     urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(first).close()
     assert served.end() == 0
-    told = [line for line in served.lines if "next log-in link" in line]
-    assert len(told) == 1
-    assert told[0].split()[-1] != first
+    links = [line for line in served.lines if "next log-in link" in line]
+    assert len(links) == 1
+    assert links[0].split()[-1] != first
 
 
-def test_on_the_network_it_tells_a_pin_and_asks_for_it(start: Callable[..., Served]) -> None:
+def test_on_the_network_it_prints_a_pin_and_asks_for_it(start: Callable[..., Served]) -> None:
     port = free_port()
     served = start("--listen", "0.0.0.0", "--port", str(port))
     assert any(re.fullmatch(r"benchstick: PIN \d{3} \d{3}", line) for line in served.lines)
@@ -313,17 +313,17 @@ def test_on_the_network_it_tells_a_pin_and_asks_for_it(start: Callable[..., Serv
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_cleanly(start: Callable[..., Served], number: int) -> None:
     served = start("--port", str(free_port()))
-    begun = time.monotonic()
+    start_time = time.monotonic()
     assert served.end(number) == 0
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - start_time < 10
     assert not any("Traceback" in line for line in served.lines)
 
 
-def test_what_cannot_be_served_is_told_in_a_line(folder: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+def test_an_impossible_address_gives_one_line(folder: Path) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         for options, words in (
             (["--port", str(port)], "is taken by another program"),
             (["--port", "0"], "whole number from 1 to 65535"),
@@ -332,15 +332,15 @@ def test_what_cannot_be_served_is_told_in_a_line(folder: Path) -> None:
             (["--listen", "192.0.2.1"], "not an address of this machine"),
             (["--new-token", "a/b"], "token name"),
         ):
-            found = run(folder, *options)
-            assert found.returncode == 2, options
-            assert words in found.stderr, options
-            assert len(found.stderr.strip().splitlines()) == 1, found.stderr
+            process = run(folder, *options)
+            assert process.returncode == 2, options
+            assert words in process.stderr, options
+            assert len(process.stderr.strip().splitlines()) == 1, process.stderr
     (folder / "home").mkdir(exist_ok=True)
     (folder / "home/benchstick.toml").write_text("port = 'x'")
-    found = run(folder)
-    assert found.returncode == 2
-    assert "benchstick.toml:1: port" in found.stderr
+    process = run(folder)
+    assert process.returncode == 2
+    assert "benchstick.toml:1: port" in process.stderr
 
 
 def test_a_port_below_1024_needs_root() -> None:
@@ -351,17 +351,17 @@ def test_a_port_below_1024_needs_root() -> None:
         "os.setgroups([])\nos.setgid(65534)\nos.setuid(65534)\n"
         "try:\n bind('0.0.0.0', 81)\nexcept BadInput as error:\n print(error.message)"
     )
-    found = subprocess.run(
+    process = subprocess.run(
         ["unshare", "--net", sys.executable, "-c", code], cwd=ROOT,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert "below 1024 need root" in found.stdout, found.stderr
+    assert "below 1024 need root" in process.stdout, process.stderr
 
 
 def test_a_token_is_printed_once_and_works(start: Callable[..., Served], folder: Path) -> None:
-    found = run(folder, "--new-token", "bench script")
-    assert found.returncode == 0
-    token = found.stdout.strip()
+    process = run(folder, "--new-token", "bench script")
+    assert process.returncode == 0
+    token = process.stdout.strip()
     served = start("--port", str(free_port()))
     request = urllib.request.Request(
         f"{served.base}/api/v1/login", headers={"Authorization": f"Bearer {token}"}
@@ -409,7 +409,7 @@ def test_a_store_made_without_the_group_is_shared_later(folder: Path) -> None:
             assert file.stat().st_gid != 0, file
 
 
-def test_a_link_laid_beside_the_store_is_not_followed(folder: Path) -> None:
+def test_a_link_next_to_the_store_is_not_followed(folder: Path) -> None:
     """The page's user may write to the folder; root must not change another file for it."""
     home = folder / "home"
     open_writer(home).close()
@@ -448,18 +448,18 @@ def test_from_its_cage_the_page_reads_the_sticks_recipes(start: Callable[..., Se
     folder.mkdir()
     (folder / "shop.toml").write_text("speed = 1\n", encoding="utf-8")
     served = start("--port", str(free_port()))
-    assert "It has mistakes" in served.get("/recipes/shop")
+    assert "This recipe has errors" in served.get("/recipes/shop")
 
 
-def test_root_tells_the_screen_the_pin_that_the_page_asks_for(
+def test_root_shows_the_pin_of_the_page_on_the_screen(
     start: Callable[..., Served],
 ) -> None:
     port = free_port()
     served = start("--listen", "0.0.0.0", "--port", str(port))
-    told = web_address.read()
-    assert told is not None
-    assert (told.pid, told.port) == (served.process.pid, port)
-    assert f"benchstick: PIN {told.pin}" in served.lines
+    address = web_address.read()
+    assert address is not None
+    assert (address.pid, address.port) == (served.process.pid, port)
+    assert f"benchstick: PIN {address.pin}" in served.lines
     served.end()
     assert web_address.read() is None
 
@@ -473,24 +473,24 @@ def test_a_bundle_goes_through_the_cage_and_a_larger_one_does_not(
         drive = sample.practice()
         story = sample.start(folder / "home", db, "cdm", drive, params={"passes": "1"})
         number = story.finish()
-        made = io.BytesIO()
-        bundle.write(db, number, made)
+        buffer = io.BytesIO()
+        bundle.write(db, number, buffer)
         db.execute("DELETE FROM runs")
     served = start()
     path = f"{served.base}/api/v1/imports"
     head = {"Authorization": f"Bearer {token}", "Content-Type": "application/zip"}
 
     def send(data: bytes) -> int:
-        asked = urllib.request.Request(path, data, head, method="POST")
+        request = urllib.request.Request(path, data, head, method="POST")
         try:
-            with urllib.request.urlopen(asked, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             with error:
                 return int(error.code)
 
     # What stands before the first file of a zip is no part of it.
-    assert send(bytes(3 << 20) + made.getvalue()) == 202
+    assert send(bytes(3 << 20) + buffer.getvalue()) == 202
     assert send(bytes((8 << 20) + 1)) == 413
     with contextlib.closing(open_writer(folder / "home")) as db:
         (upload,) = imported_runs.waiting(db)

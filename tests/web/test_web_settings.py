@@ -16,26 +16,26 @@ DOC = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 
 def test_every_setting_is_documented_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]*)` \|", DOC.read_text(encoding="utf-8"), re.M))
-    wanted = {setting.name: json.dumps(setting.default) for setting in settings.SETTINGS}
-    assert rows == wanted
+    expected = {setting.name: json.dumps(setting.default) for setting in settings.SETTINGS}
+    assert rows == expected
 
 
 def test_the_example_in_the_docs_is_right() -> None:
     lines = DOC.read_text(encoding="utf-8").splitlines()
     example = "\n".join(line[4:] for line in lines if line.startswith("    "))
-    found = settings.read(example, "docs")
-    assert found.hosts == ("bench.example",)
+    values = settings.read(example, "docs")
+    assert values.hosts == ("bench.example",)
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
-    found = settings.load(tmp_path / "none.toml")
-    wanted = settings.Settings(
+    values = settings.load(tmp_path / "none.toml")
+    expected = settings.Settings(
         hosts=(), listen="127.0.0.1", port=8080, pin=True, output_mib=4096, clock="utc",
         ssh_keys=(), ntp=(), scanner="", scanner_layout="us",
         webhook="", webhook_secret="", bench_ports={}, scan_prefixes={},
         per_controller=4, autostart="", countdown=10, event_log="auto", event_serial="",
     )  # fmt: skip
-    assert found == wanted
+    assert values == expected
 
 
 def test_a_setting_of_an_earlier_version_is_accepted_without_effect() -> None:
@@ -85,12 +85,12 @@ def test_an_error_names_line_and_setting(tmp_path: Path, text: str, line: int, w
         settings.load(file)
     assert str(file) in caught.value.message
     assert words in caught.value.message
-    found = re.search(r":(\d+): |at line (\d+)|nested too deeply", caught.value.message)
-    assert found is not None
-    assert (found[1] or found[2] or "1") == str(line)
+    match = re.search(r":(\d+): |at line (\d+)|nested too deeply", caught.value.message)
+    assert match is not None
+    assert (match[1] or match[2] or "1") == str(line)
 
 
-def test_what_is_not_text_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "benchstick.toml"
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(BadInput, match="not UTF-8"):

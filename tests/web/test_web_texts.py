@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from benchstick.store.agent_requests import add_request
 from benchstick.store.database import open_writer
-from benchstick.store.records import add_request
 from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 from tests.web.test_web_pages import words
@@ -50,16 +50,16 @@ def test_such_a_sign_is_found(text: str) -> None:
 def test_values_in_a_text_are_escaped_once_and_shown_as_they_are(
     bench: Bench, client: Browser
 ) -> None:
-    label = "Show the whole %(number)s 5 % {{ count }} <b>"
+    label = "Reset zoom %(number)s 5 % {{ count }} <b>"
     drive = sample.fast().to_json()
     with contextlib.closing(open_writer(bench.home)) as db:
         db.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?)",
                    (drive["identity"]["key"], label, "2026-01-01T00:00:00Z"))  # fmt: skip
-    shown = "Show the whole %(number)s 5 % {{ count }} &lt;b&gt;"
-    assert shown in client.get("/drives").text
+    escaped = "Reset zoom %(number)s 5 % {{ count }} &lt;b&gt;"
+    assert escaped in client.get("/drives").text
     # Inside a sentence of the template, and in one of Python.
     code = drive["code"]
-    assert f"Test <bdi>{shown}</bdi> by a recipe" in (
+    assert f"Test <bdi>{escaped}</bdi> with a recipe" in (
         client.get(f"/desk/new?drive={code}&recipe=full-review").text
     )
     wrong = client.get("/suites/<b>%(name)s")
@@ -67,13 +67,13 @@ def test_values_in_a_text_are_escaped_once_and_shown_as_they_are(
 
 
 @pytest.mark.parametrize(
-    ("recorded", "shown"),
-    [("corrupt", "data corrupt"), ("here", "not tested"), ("taken_out", "taken out"),
+    ("recorded", "text"),
+    [("corrupt", "data corrupt"), ("here", "not tested"), ("taken_out", "removed"),
      ("asset", "asset tag"), ("running", "running"), (None, "None")],
 )  # fmt: skip
-def test_recorded_states_are_shown_in_words(app: Flask, recorded: Any, shown: str) -> None:
-    assert present.word(recorded) == shown
-    assert app.jinja_env.from_string("{{ state|word }}").render(state=recorded) == shown
+def test_recorded_states_are_shown_in_words(app: Flask, recorded: Any, text: str) -> None:
+    assert present.word(recorded) == text
+    assert app.jinja_env.from_string("{{ state|word }}").render(state=recorded) == text
 
 
 # ---- one and many
@@ -115,8 +115,8 @@ def test_one_request_and_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_one_error_of_a_recipe_and_many(signed_in: SignedIn) -> None:
     for wrong, text in (
-        ("retries = 9\n", "One mistake. Nothing was kept."),
-        ("retries = 9\nspeed = 1\n", "2 mistakes. Nothing was kept."),
+        ("retries = 9\n", "One error. Nothing was saved."),
+        ("retries = 9\nspeed = 1\n", "2 errors. Nothing was saved."),
     ):
         page = signed_in.post("/recipes", {"name": "mine", "text": wrong + RECIPE})
         assert text in words(page.text)

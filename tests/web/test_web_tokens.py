@@ -19,7 +19,7 @@ TWIN = f"/api/v1{PAGE}"
 
 @pytest.fixture(autouse=True)
 def no_tokens(bench: Bench) -> Iterator[None]:
-    """Each test begins without any."""
+    """Each test starts without tokens."""
     with contextlib.closing(open_writer(bench.home)) as db:
         for token in auth.tokens(db):
             auth.revoke_token(db, token.name)
@@ -35,29 +35,29 @@ def asks(app: Flask, token: str) -> int:
 def test_a_token_is_shown_once_works_and_is_revoked(signed_in: SignedIn, app: Flask) -> None:
     answer = signed_in.post(PAGE, {"name": "nightly"})
     assert answer.status_code == 200
-    found = re.search(r'<span class="code mono">([\w-]{43})</span>', answer.text)
-    assert found is not None
-    assert asks(app, found[1]) == 200
+    match = re.search(r'<span class="code mono">([\w-]{43})</span>', answer.text)
+    assert match is not None
+    assert asks(app, match[1]) == 200
     again = signed_in.client.get(PAGE).text
     assert "nightly" in again
-    assert found[1] not in again
+    assert match[1] not in again
     answer = signed_in.post(f"{PAGE}/nightly/revoke", {})
     assert (answer.status_code, answer.location) == (303, PAGE)
-    assert asks(app, found[1]) == 401
+    assert asks(app, match[1]) == 401
     assert "nightly" not in signed_in.client.get(PAGE).text.split("No tokens yet")[1]
 
 
-def test_the_twins_do_the_same(signed_in: SignedIn, app: Flask) -> None:
-    made = signed_in.api(TWIN, {"name": "rig 2"})
-    assert made.status_code == 201
-    assert asks(app, made.json["token"]) == 200
-    listed = signed_in.client.get(TWIN).json["tokens"]
-    assert [item["name"] for item in listed] == ["rig 2"]
-    assert listed[0]["used_utc"] == f"{utc_now()[:13]}:00:00.000Z"
-    assert made.json["token"] not in signed_in.client.get(TWIN).text
-    left = signed_in.api(f"{TWIN}/rig%202/revoke", {})
-    assert (left.status_code, left.json["tokens"]) == (200, [])
-    assert asks(app, made.json["token"]) == 401
+def test_the_api_does_the_same(signed_in: SignedIn, app: Flask) -> None:
+    created = signed_in.api(TWIN, {"name": "rig 2"})
+    assert created.status_code == 201
+    assert asks(app, created.json["token"]) == 200
+    tokens = signed_in.client.get(TWIN).json["tokens"]
+    assert [item["name"] for item in tokens] == ["rig 2"]
+    assert tokens[0]["used_utc"] == f"{utc_now()[:13]}:00:00.000Z"
+    assert created.json["token"] not in signed_in.client.get(TWIN).text
+    answer = signed_in.api(f"{TWIN}/rig%202/revoke", {})
+    assert (answer.status_code, answer.json["tokens"]) == (200, [])
+    assert asks(app, created.json["token"]) == 401
     assert signed_in.api(f"{TWIN}/rig%202/revoke", {}).status_code == 404
 
 
@@ -66,13 +66,13 @@ def test_its_use_is_written_down_once_an_hour(
 ) -> None:
     token = signed_in.api(TWIN, {"name": "nightly"}).json["token"]
     assert signed_in.client.get(TWIN).json["tokens"][0]["used_utc"] is None
-    written: list[None] = []
+    writes: list[None] = []
     note_use = auth.note_use
-    monkeypatch.setattr(auth, "note_use", lambda db, name: written.append(note_use(db, name)))
+    monkeypatch.setattr(auth, "note_use", lambda db, name: writes.append(note_use(db, name)))
     for at in ("2031-05-06T07:00:00.000Z", "2031-05-06T07:59:59.000Z", "2031-05-06T08:00:00.000Z"):
         monkeypatch.setattr(auth, "utc_now", lambda at=at: at)
         assert asks(app, token) == 200
-    assert len(written) == 2
+    assert len(writes) == 2
     assert signed_in.client.get(TWIN).json["tokens"][0]["used_utc"] == "2031-05-06T08:00:00.000Z"
     assert "2031-05-06 08:00" in signed_in.client.get(PAGE).text
 
@@ -112,7 +112,7 @@ def test_who_has_not_signed_in_makes_none(client: Browser, bench: Bench) -> None
     assert client.post(TWIN, json={"name": "x"}).status_code == 401
     page = client.get(PAGE)
     assert page.status_code == 200
-    assert "disabled>Make a token" in page.text
+    assert "disabled>Create token" in page.text
     assert bench.count("tokens") == 0
 
 

@@ -14,22 +14,22 @@ from tests.web.conftest import Bench, Browser, SignedIn, browser
 from webui.gate import COOKIE
 from webui.pin import LoginKey, Pin
 
-CHOSEN = [
+FIELDS = [
     ("drive", "practice"), ("suite", "cdm"), ("target", "file"), ("fs", "exfat"),
     ("p.size", "64MiB"), ("p.passes", "3"), ("p.profile", "peak"),
     ("q", "suite=das&scale=0.05&p.passes=1"), ("q", "suite=sustained&p.block=128k"),
 ]  # fmt: skip
-TYPED = {"csrf": "x", "erase": "practice", "unlock": "practice", "identity_key": "k|m|1"}
-START: dict[str, Any] = {**TYPED, "diskseq": "1", "medium": "1-1-x", "act": "start"}
-for name, value in CHOSEN:
+SECRETS = {"csrf": "x", "erase": "practice", "unlock": "practice", "identity_key": "k|m|1"}
+START: dict[str, Any] = {**SECRETS, "diskseq": "1", "medium": "1-1-x", "act": "start"}
+for name, value in FIELDS:
     START.setdefault(name, []).append(value)
 
 
 def way_back(answer: Any) -> str:
     """Where the page's button leads after signing in."""
-    found = re.search(r'class="btn primary" href="([^"]+)"', answer.text)
-    assert found is not None
-    address = html.unescape(found[1])
+    link = re.search(r'class="btn primary" href="([^"]+)"', answer.text)
+    assert link is not None
+    address = html.unescape(link[1])
     if not address.startswith("/login"):
         return address
     return dict(parse_qsl(urlsplit(address).query))["next"]
@@ -38,10 +38,10 @@ def way_back(answer: Any) -> str:
 def sign_in(client: Browser, key: LoginKey, back: str) -> str:
     """Sign in with the one-time key on the page of the button; where that leads."""
     form = client.get("/login", query_string={"next": back}).text
-    shown = re.search(r'name="next" value="([^"]+)"', form)
-    assert shown is not None
-    typed = {"secret": key.current, "next": html.unescape(shown[1])}
-    return str(client.post("/login", data=typed).location)
+    field = re.search(r'name="next" value="([^"]+)"', form)
+    assert field is not None
+    data = {"secret": key.current, "next": html.unescape(field[1])}
+    return str(client.post("/login", data=data).location)
 
 
 def test_the_start_form_comes_back_with_what_was_chosen(
@@ -53,7 +53,7 @@ def test_the_start_form_comes_back_with_what_was_chosen(
     assert "What was chosen is kept; codes have to be typed again." in answer.text
     back = sign_in(client, key, way_back(answer))
     assert urlsplit(back).path == "/runs/new"
-    assert sorted(parse_qsl(urlsplit(back).query)) == sorted(CHOSEN)
+    assert sorted(parse_qsl(urlsplit(back).query)) == sorted(FIELDS)
     page = client.get(back)
     assert page.status_code == 200
     for field, value in (("p-size", "64MiB"), ("p-passes", "3")):
@@ -66,8 +66,8 @@ def test_the_start_form_comes_back_with_what_was_chosen(
 
 
 def test_a_queue_comes_back_with_its_runs(client: Browser) -> None:
-    drafts = [value for name, value in CHOSEN if name == "q"]
-    answer = client.post("/queues", data={**TYPED, "drive": "practice", "q": drafts})
+    drafts = [value for name, value in FIELDS if name == "q"]
+    answer = client.post("/queues", data={**SECRETS, "drive": "practice", "q": drafts})
     assert answer.status_code == 401
     path, _, query = way_back(answer).partition("?")
     assert path == "/runs/new"
@@ -105,7 +105,7 @@ def test_other_forms_lead_back_to_their_page(
     client: Browser, form: str, referrer: str | None, back: str
 ) -> None:
     headers = {} if referrer is None else {"Referer": f"http://localhost{referrer}"}
-    answer = client.post(form, data={**TYPED, "text": "typed"}, headers=headers)
+    answer = client.post(form, data={**SECRETS, "text": "typed"}, headers=headers)
     assert answer.status_code == 401
     assert way_back(answer) == back
     assert "What was typed there, or a file, is not kept." in answer.text
@@ -137,7 +137,7 @@ def test_signing_in_does_not_lead_to_another_host(
     assert answer.location == "/drives"
 
 
-def test_who_is_signed_in_meanwhile_goes_straight_back(signed_in: SignedIn) -> None:
+def test_a_signed_in_user_goes_straight_back(signed_in: SignedIn) -> None:
     answer = signed_in.client.get("/login?next=/runs/6")
     assert (answer.status_code, answer.location) == (303, "/runs/6")
     assert signed_in.client.get("/login").status_code == 200
@@ -147,8 +147,8 @@ def test_a_form_of_an_earlier_session_comes_back_as_well(signed_in: SignedIn, be
     before = bench.count("requests")
     answer = signed_in.client.post("/runs", data=START)
     assert answer.status_code == 403
-    assert "This form is out of date" in answer.text
-    assert sorted(parse_qsl(urlsplit(way_back(answer)).query)) == sorted(CHOSEN)
+    assert "This form has expired" in answer.text
+    assert sorted(parse_qsl(urlsplit(way_back(answer)).query)) == sorted(FIELDS)
     assert bench.count("requests") == before
 
 

@@ -20,7 +20,7 @@ from webui.pin import LoginKey
 SIZES = ((320, 640), (640, 400), (1240, 900))
 OPEN = "for (const node of document.querySelectorAll('details')) node.open = true"
 # Charts take a new width in the next frame.
-DRAWN = "() => new Promise((go) => requestAnimationFrame(() => setTimeout(go)))"
+NEXT_FRAME = "() => new Promise((go) => requestAnimationFrame(() => setTimeout(go)))"
 # Words and what can be focused that are not whole between the screen's edges where nothing around
 # them scrolls; and how much wider than the screen the page is.
 OUTSIDE = r"""() => {
@@ -72,31 +72,31 @@ OUTSIDE = r"""() => {
 def watched(chromium: Chromium, base: str, bench: Bench, key: LoginKey) -> Iterator[Watched]:
     """A signed-in page."""
     context = chromium.new_context()
-    found = Watched(context.new_page(), base)
-    found.go(f"/login?key={key.current}")
-    yield found
+    watched = Watched(context.new_page(), base)
+    watched.go(f"/login?key={key.current}")
+    yield watched
     context.close()
-    assert found.problems == []
+    assert watched.problems == []
 
 
 def outside(page: Page) -> list[str]:
     """What is not between the edges of each screen, all details opened and all charts drawn."""
     page.evaluate(OPEN)
     expect(page.locator(".chart:not(:has(canvas))")).to_have_count(0)
-    found = []
+    problems = []
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
-        page.evaluate(DRAWN)
-        found += [f"{width}: {one}" for one in page.evaluate(OUTSIDE)]
-    return found
+        page.evaluate(NEXT_FRAME)
+        problems += [f"{width}: {one}" for one in page.evaluate(OUTSIDE)]
+    return problems
 
 
 def test_no_page_is_wider_than_the_screen(watched: Watched, bench: Bench) -> None:
     every_page.add_to(bench.home, bench.numbers)
-    found = []
+    problems = []
     for name, path in every_page.paths(bench.numbers).items():
-        found += [f"{name}, {one}" for one in outside(watched.go(path))]
-    assert found == []
+        problems += [f"{name}, {one}" for one in outside(watched.go(path))]
+    assert problems == []
 
 
 def test_what_lies_outside_is_found(watched: Watched) -> None:
@@ -118,22 +118,22 @@ def test_what_lies_outside_is_found(watched: Watched) -> None:
         }""",
         wrong,
     )
-    said = [one.partition(" style")[0].partition(": -")[0] for one in outside(page)]
-    left, field = "left of it", '<input id="field"'
-    assert said == [
-        f"320: {left}", f"320: {field}", "320: the page is 396 px too wide",
-        f"640: {left}", f"640: {field}", "640: the page is 76 px too wide",
+    names = [one.partition(" style")[0].partition(": -")[0] for one in outside(page)]
+    text, field = "left of it", '<input id="field"'
+    assert names == [
+        f"320: {text}", f"320: {field}", "320: the page is 396 px too wide",
+        f"640: {text}", f"640: {field}", "640: the page is 76 px too wide",
     ]  # fmt: skip
 
 
 def heights(page: Page) -> list[int]:
     """How high the page is on each screen."""
-    found = []
+    heights = []
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
-        page.evaluate(DRAWN)
-        found.append(page.evaluate("document.documentElement.scrollHeight"))
-    return found
+        page.evaluate(NEXT_FRAME)
+        heights.append(page.evaluate("document.documentElement.scrollHeight"))
+    return heights
 
 
 @pytest.mark.parametrize("name", ["N" * 10_000, "long name " * 1000])
@@ -153,7 +153,7 @@ def test_a_long_name_takes_a_few_lines_of_a_list(watched: Watched, bench: Bench,
         added = [now - was for now, was in zip(heights(watched.go(path)), were, strict=True)]
         assert max(added) < 2 * 500, path
         assert outside(watched.page) == [], path
-    # The comparison has many figures, with both names in each.
+    # The comparison has many results, with both names in each.
     page = watched.go(f"/compare?runs={numbers[0]},{numbers[1]}")
     assert outside(page) == []
     assert max(heights(page)) < 16_000

@@ -23,15 +23,15 @@ class Watched:
 
     def __post_init__(self) -> None:
         self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        self.page.on("console", self._said)
-        self.page.on("request", self._asked)
+        self.page.on("console", self._on_console)
+        self.page.on("request", self._on_request)
 
-    def _said(self, message: Any) -> None:
+    def _on_console(self, message: Any) -> None:
         # The browser itself reports each answer of 400 and above, which some tests ask for.
         if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
             self.problems.append(f"console: {message.text}")
 
-    def _asked(self, request: Any) -> None:
+    def _on_request(self, request: Any) -> None:
         if not request.url.startswith((self.base, "data:", "blob:")):
             self.problems.append(f"outside: {request.url}")
 

@@ -1,9 +1,9 @@
-"""The bench's barcode scanner: found among the input devices, grabbed, and read.
+"""Finds the bench's barcode scanner among the input devices, grabs it, and reads it.
 
-Grabbed, its keys reach nobody else: no console, no confirmation, only the scan field. It is read
-through python-evdev, a C extension: where the package's extra `scanner` is not installed, the bench
-works without scanners of its own. The list of devices comes from sysfs, as evdev would open each of
-them for it, and so wake USB devices beside a drive that is being measured.
+While it is grabbed its keys reach only the scan field: no console and no confirmation. It is read
+with python-evdev, a C extension: without the package's extra `scanner` the bench cannot read
+scanners of its own. The list of devices comes from sysfs: evdev would open each device, and this
+wakes USB devices next to a drive that is being measured.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ LOOK_EVERY = 2.0
 
 
 def is_installed() -> bool:
-    """Whether the extra `scanner` is installed. evdev is imported when a scanner is read: it takes
-    memory that a bench without one needs."""
+    """Whether the extra `scanner` is installed. To save memory evdev is imported only when a
+    scanner is read."""
     return importlib.util.find_spec("evdev") is not None
 
 
 @dataclass(frozen=True)
 class Keyboard:
     """An input device with a keyboard's keys. `id` is its USB or Bluetooth vendor and product,
-    `0c2e:0b61`; `where` the kernel's path of its port, empty when it has none."""
+    `0c2e:0b61`; `where` is the kernel's path of its port, empty when it has none."""
 
     node: Path
     name: str
@@ -48,7 +48,7 @@ class Keyboard:
     where: str
 
     def matches(self, selector: str) -> bool:
-        """Whether this is the scanner that the setting means: by id, or by its name's pattern."""
+        """Whether it matches the setting: an id, or a pattern of the name."""
         if _USB_ID.fullmatch(selector.lower()):
             return self.id == selector.lower()
         return fnmatch.fnmatchcase(self.name.lower(), selector.lower())
@@ -59,12 +59,12 @@ class Keyboard:
 
 
 def keyboards(sys: Path = Path("/sys"), dev: Path = Path("/dev")) -> list[Keyboard]:
-    """Every input device that can type letters and Enter, in the order of their numbers."""
+    """The input devices with letters and Enter, by number."""
     devices = []
     for event in (sys / "class/input").glob("event*"):
         folder = event / "device"
         try:
-            # A bitmap of the keys, in words of 64 bits, the highest first.
+            # A bitmap of the keys, in words of 64 bits, the highest word first.
             words = (folder / "capabilities/key").read_text(encoding="ascii").split()
             bits = sum(int(word, 16) << 64 * at for at, word in enumerate(reversed(words)))
             if not all(bits >> code & 1 for code in _LETTERS_AND_ENTER):
@@ -74,7 +74,7 @@ def keyboards(sys: Path = Path("/sys"), dev: Path = Path("/dev")) -> list[Keyboa
                 for part in ("id/vendor", "id/product", "name", "phys")
             )
         except (OSError, ValueError):
-            # Pulled out while being read.
+            # Unplugged while it was read.
             continue
         node = dev / "input" / event.name
         devices.append(Keyboard(node, name, f"{vendor}:{product}", where))
@@ -83,15 +83,15 @@ def keyboards(sys: Path = Path("/sys"), dev: Path = Path("/dev")) -> list[Keyboa
 
 @dataclass(frozen=True)
 class Scan:
-    """What a scanner read: the text, and when (seconds since 1970)."""
+    """A scan: the text, and its time (seconds since 1970)."""
 
     text: str
     at: float
 
 
 class Grabbed:
-    """One grabbed scanner. OSError when it cannot be opened, is grabbed by another, or is gone;
-    ImportError without evdev."""
+    """A grabbed scanner. OSError when it cannot be opened, another process has grabbed it, or it is
+    absent; ImportError without evdev."""
 
     def __init__(self, keyboard: Keyboard, layout: str) -> None:
         import evdev
@@ -106,7 +106,7 @@ class Grabbed:
             raise
 
     def read(self, seconds: float) -> Iterator[str]:
-        """The scans that end within `seconds`; returns at the first of them, or then."""
+        """The scans that end within `seconds`. Returns at the first of them, or after that time."""
         from evdev import ecodes
 
         if not select.select([self._device], [], [], seconds)[0]:
@@ -116,51 +116,51 @@ class Grabbed:
             return
         for event in self._device.read():
             if event.type == ecodes.EV_SYN and event.code == ecodes.SYN_DROPPED:
-                # Keys were lost: half a barcode is worse than none.
+                # Keys were lost: discard the incomplete barcode.
                 self._decoder.drop()
             if event.type != ecodes.EV_KEY:
                 continue
-            # The event's own time is of a clock that can be set.
+            # Not the time of the event: its clock can be set.
             text = self._decoder.key(event.code, event.value, time.monotonic())
             if text is not None:
                 yield text
 
     def close(self) -> None:
-        """Let go of it; what it types then reaches the console again."""
+        """Release it: its keys reach the console again."""
         self._device.close()
 
 
 class Scanner(threading.Thread):
-    """Reads the scanner that the settings name, for as long as the bench runs.
+    """Reads the scanner in the settings for as long as the bench runs.
 
-    `wanted` is a vendor and product id or a pattern of the name, `layout` one of LAYOUTS. Each scan
-    goes to `take`, in this thread. A scanner that is pulled out is taken again when it comes back;
-    `state` tells in words what is so.
+    `selector` is a vendor and product id or a pattern of the name, `layout` one of LAYOUTS. Each
+    scan goes to `take`, in this thread. A scanner that was unplugged is grabbed again when it
+    returns; `state` describes the state in words.
     """
 
     def __init__(self, selector: str, layout: str, take: Callable[[Scan], None]) -> None:
         super().__init__(name="scanner", daemon=True)
-        self._wanted, self._layout, self._take = selector, layout, take
-        self._ended = threading.Event()
+        self._selector, self._layout, self._take = selector, layout, take
+        self._stop_event = threading.Event()
         self.state = f"no scanner {selector!r} is plugged in"
 
     def run(self) -> None:
         """Until `stop`."""
-        while not self._ended.is_set():
+        while not self._stop_event.is_set():
             grabbed = self._grab()
             if grabbed is None:
-                self._ended.wait(LOOK_EVERY)
+                self._stop_event.wait(LOOK_EVERY)
                 continue
             self.state = f"scanner {grabbed.keyboard.name} ({grabbed.keyboard.id})"
             with contextlib.suppress(OSError), contextlib.closing(grabbed):
-                while not self._ended.is_set():
+                while not self._stop_event.is_set():
                     for text in grabbed.read(0.25):
                         self._take(Scan(text, time.time()))
             self.state = f"scanner {grabbed.keyboard.name} was pulled out"
 
     def _grab(self) -> Grabbed | None:
         for keyboard in keyboards():
-            if not keyboard.matches(self._wanted):
+            if not keyboard.matches(self._selector):
                 continue
             try:
                 return Grabbed(keyboard, self._layout)
@@ -169,14 +169,14 @@ class Scanner(threading.Thread):
         return None
 
     def stop(self) -> None:
-        """Let go of the scanner and end."""
-        self._ended.set()
+        """Release the scanner and end."""
+        self._stop_event.set()
         if self.is_alive():
             self.join()
 
 
 def the_one(selector: str) -> Keyboard:
-    """The keyboard that `wanted` means. BadInput when there is none."""
+    """The keyboard that matches `selector`. BadInput when there is none."""
     devices = keyboards()
     for keyboard in devices:
         if keyboard.matches(selector):

@@ -1,7 +1,7 @@
-"""Under which conditions a run took place, each as one text, and in which of them runs differ.
+"""The test conditions of a run, each as one text, and which of them differ between runs.
 
-Figures of runs that differ here tell about the port, the filesystem or the settings as much as
-about the drives. Pure functions of run documents.
+Where runs differ here, their results depend on the port, the filesystem or the settings as much as
+on the drives. Pure functions of run documents.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ _LONGEST = 300
 
 
 def one_line(text: Any, longest: int) -> str:
-    """The text in one line of at most `longest` characters, without those that control a terminal
-    or turn the direction of writing: it may come from a drive or from another bench."""
+    """The text in one line of at most `longest` characters, without control and direction
+    characters: it may come from a drive or from another bench."""
     clean_text = "".join(sign if sign.isprintable() else " " for sign in str(text))
     folded = " ".join(clean_text.split())
     return folded if len(folded) <= longest else f"{folded[: longest - 1]}…"
 
 
 def _part(value: Any, *names: str) -> Any:
-    """What lies at `names` in nested objects, None where one of them is not there."""
+    """The value at `names` in nested objects, None where one of them is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
 
 def _fact(run: Json, name: str) -> Any:
-    """A fact as it was kept with the run, else as the drive told it when the run began."""
+    """A fact as stored with the run, otherwise as the drive reported it at the start of the run."""
     value = _part(run, "conditions", "drive", name, "value")
     return _part(run, "drive", name, "value") if value is None else value
 
@@ -160,8 +160,8 @@ def conditions_of(run: Json) -> Iterator[tuple[str, str, str]]:
 def differing(runs: Sequence[Json]) -> list[dict[str, Any]]:
     """The conditions that are not the same in all `runs`, with each run's value.
 
-    `[{"name", "title", "values": [{"run", "text"}]}]`; a condition that a run does not tell is
-    `not known` there, and differs from a known one: nobody can say that it was the same.
+    `[{"name", "title", "values": [{"run", "text"}]}]`; a condition that a run does not record is
+    `not known` there, and differs from a known one.
     """
     titles: dict[str, str] = {}
     tables: list[dict[str, str]] = []

@@ -53,7 +53,7 @@ def _charts(result: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any],
             continue
         parts = [chart.get(name) for name in ("title", "x", "y", "y2")]
         key = json.dumps(parts, sort_keys=True, default=str)
-        # Two charts of one run with the same title and axes are not laid over each other.
+        # Two charts of one run with the same title and axes are not overlaid.
         counts[key] = counts.get(key, 0) + 1
         yield f"{key} {counts[key]}", chart, lines
 

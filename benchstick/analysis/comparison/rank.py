@@ -1,5 +1,5 @@
-"""Several runs of one suite beside each other: figures ranked, charts overlaid, conditions that
-differ. A pure function of run documents."""
+"""Comparison of several runs of one suite: ranked results, overlaid charts, conditions that differ.
+A pure function of run documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchstick.plan import corrupt
 
 SCHEMA = "benchstick/comparison/1"
 MOST_RUNS = 12
-# Longer names are no help in a chart; the run's own page has them whole.
+# Longer names do not fit a chart; the run's own page shows them in full.
 _LONGEST = 60
 _BETTER = {
     "MB/s": "higher", "IOPS": "higher", "points": "higher",
@@ -27,9 +27,9 @@ Key = tuple[str, str]
 
 
 def better(unit: str, name: str = "") -> str | None:
-    """Whether `higher` or `lower` figures of this unit are better; None where that is not known.
+    """Whether `higher` or `lower` results of this unit are better; None where that is not known.
 
-    `name` is the figure's: some are of a unit and do not go its way.
+    `name` is the result's: for some results the direction of their unit is wrong.
     """
     for part, direction in _BETTER_BY_NAME:
         if part in f"{name} ":
@@ -46,7 +46,7 @@ def compare(
     """The `benchstick/comparison/1` document of run documents (`benchstick/run/2`) of one suite.
 
     `mark` is the number of the run on the drive under test, the first one where it is None.
-    `references` are figures measured elsewhere: `id`, `drive`, `suite`, `figure`, `value`, `unit`,
+    `references` are results measured elsewhere: `id`, `drive`, `suite`, `figure`, `value`, `unit`,
     `source`. BadInput when the runs cannot be compared.
     """
     _check(runs, mark)
@@ -110,7 +110,7 @@ def check_numbers(numbers: Sequence[int], mark: int | None) -> Sequence[int]:
     """The run numbers as they are. BadInput when there are none, too many, or one twice, or when
     `mark` is not among them."""
     if not numbers:
-        raise BadInput("runs: none is named; name the runs to compare, as 3,5", field="runs")
+        raise BadInput("runs: select at least one run to compare, as 3,5", field="runs")
     if len(numbers) > MOST_RUNS:
         raise BadInput(f"runs: {len(numbers)} are named; at most {MOST_RUNS}", field="runs")
     for at, number in enumerate(numbers):
@@ -144,7 +144,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _by_name(figures: Sequence[Mapping[str, Any]]) -> dict[Key, Json]:
-    """Each figure of a run by name and unit: the one over all passes, and its passes."""
+    """Each result of a run by name and unit: the one over all passes, and its passes."""
     table: dict[Key, Json] = {}
     for figure in figures:
         key = (str(figure["name"]), str(figure["unit"]))
@@ -157,15 +157,15 @@ def _by_name(figures: Sequence[Mapping[str, Any]]) -> dict[Key, Json]:
 
 
 def _sorted_out(tables: Mapping[int, Mapping[Key, Json]]) -> tuple[list[Key], dict[Key, int]]:
-    """The figures that at least two runs have (all of a single run) in the order of the first that
-    has them, and those that one run alone has, with its number."""
+    """The results that at least two runs have (all of a single run) in the order of the first that
+    has them, and those that only one run has, with its number."""
     owners: dict[Key, list[int]] = {}
     for number, table in tables.items():
         for key in table:
             owners.setdefault(key, []).append(number)
     least = min(2, len(tables))
     shared = [key for key, numbers in owners.items() if len(numbers) >= least]
-    # Figures over all passes, as the suite gives them, come before those of single steps.
+    # The suite's results over all passes come before those of single steps.
     shared.sort(key=lambda key: all(t[key]["overall"] is None for t in tables.values() if key in t))
     return shared, {key: numbers[0] for key, numbers in owners.items() if len(numbers) < least}
 
@@ -176,7 +176,7 @@ def _figure(
     tables: Mapping[int, Mapping[Key, Json]],
     references: Sequence[Mapping[str, Any]],
 ) -> Json:
-    """One figure with a row a run and a row a reference, the best first."""
+    """One result with a row for each run and each reference, the best first."""
     name, unit = key
     direction = better(unit, name)
     rows = [
@@ -189,7 +189,7 @@ def _figure(
     rows += [_reference(item) for item in references if (item["figure"], item["unit"]) == key]
     if direction is not None:
         sign = -1 if direction == "higher" else 1
-        # Python sorts stably: equal figures stay in the order in which the runs were named.
+        # Python sorts stably: equal results stay in the order of the runs.
         rows.sort(key=lambda row: (0, sign * row["value"]) if _counts(row) else (1, 0.0))
         _rank(rows)
     return {"name": name, "unit": unit, "better": direction, "rows": rows}
@@ -216,7 +216,7 @@ def _rank(rows: Sequence[Json]) -> None:
 
 
 def _value(entry: Json | None) -> Json:
-    """A run's value of a figure, its spread over the valid passes, its state and the reason."""
+    """A run's value of a result, its spread over the valid passes, its state and the reason."""
     row: Json = {"rank": None, "value": None, "min": None, "max": None, "passes": [],
                   "passes_all": 0, "target": None, "state": "missing", "why": "not in this run",
                   "source": None}  # fmt: skip
@@ -246,7 +246,7 @@ def _value(entry: Json | None) -> Json:
 
 
 def _of_passes(passes: Sequence[Mapping[str, Any]], good: Sequence[float]) -> Mapping[str, Any]:
-    """Of a figure that its suite gives by pass alone: the mean of the valid passes."""
+    """The mean of the valid passes, for a result that its suite gives only for each pass."""
     if not good:
         return passes[0]
     why = f"mean of {len(good)} passes" if len(good) > 1 else None

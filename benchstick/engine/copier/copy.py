@@ -1,9 +1,10 @@
 """The copy of the DAS suite: what `robocopy /MIR /J /MT:32` does, on Linux (docs/filesets.md).
 
-`copy_tree` makes a target folder the mirror of a source: folders first, then 32 threads with one
-file each, in directory order, direct I/O on the drive's side, times kept, and the flush to the
-drive (syncfs) inside the clock. Equal size and time are skipped, extras are removed. Nothing
-outside of the target folder is touched: it works from open folders and follows no link.
+`copy_tree` mirrors a source to a target folder: folders first, then 32 threads with one file each,
+in directory order, with direct I/O on the drive's side. It preserves times, and the measured time
+includes the flush to the drive (syncfs). Files of equal size and time are skipped, extras are
+removed. It touches nothing outside of the target folder: it works from open folders and follows no
+links.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchstick.engine.copier.direct_io import ALIGNMENT, Buffer, filesystem_of, in_memory, syncfs
-from benchstick.engine.copier.errors import ENDS_COPY, FULL, LOST, file_words
+from benchstick.engine.copier.errors import DRIVE_LOST, ENDS_COPY, FULL, file_words
 from benchstick.engine.copier.files import (
     Discard,
     DriveReader,
@@ -43,7 +44,7 @@ from benchstick.engine.copier.report import (
 )
 from benchstick.engine.copier.source import FolderSource, OpenSource, Source
 from benchstick.engine.copier.target import empty_folder, open_target, refuse_nesting
-from benchstick.engine.copier.tree import Found, Handles, Tree, join, open_below
+from benchstick.engine.copier.tree import Handles, Tree, TreeFile, join, open_below
 from benchstick.errors import BadInput
 
 __all__ = [
@@ -61,12 +62,13 @@ __all__ = [
 
 THREADS = 32
 BLOCK = 1 << 20
-# How long a cancelled or failed copy waits for requests that the drive has still to answer.
+# How long a cancelled or failed copy waits for outstanding requests of the drive.
 PATIENCE = 5.0
 
 
 class _Copy:
-    """One copy under way. Threads share it; each counts for itself and adds up at its end."""
+    """A copy in progress, shared by its threads. Each thread counts on its own and adds its counts
+    at its end."""
 
     def __init__(
         self,
@@ -95,20 +97,20 @@ class _Copy:
         self.filesystem = ""
         self.memory_target = False
         self.cached: list[int | None] = []
-        self.begun = 0.0
+        self.start_time = 0.0
         self.crash: BaseException | None = None
-        # Threads that a silent drive still holds: what they use stays open.
+        # True when threads still wait for a drive that does not respond: what they use stays open.
         self.stragglers = False
-        # Made beforehand, outside the clock.
+        # Allocated before the measured time.
         self.buffers = [Buffer(block) for _ in range(threads)]
 
-    # --- the way of a copy -----------------------------------------------------------------
+    # --- the steps of a copy ---------------------------------------------------------------
 
     def run(self) -> CopyReport:
         if self.target is not None:
             self.root = open_target(self.target)
         try:
-            self.begun = time.monotonic()
+            self.start_time = time.monotonic()
             opened = self.source.open_source()
             try:
                 self._copy(opened)
@@ -139,7 +141,7 @@ class _Copy:
                 if self.handles is not None and not self.stragglers:
                     self.handles.close()
         except OSError as error:
-            # From the target only: the source's errors come as SourceError.
+            # Only from the target: errors of the source are SourceErrors.
             self._fail(error, str(self.target or ""), of_source=False)
         self._add_up()
         self.report.seconds_without_flush = self.report.seconds = self._clock()
@@ -149,7 +151,7 @@ class _Copy:
         self._raise()
 
     def _clock(self) -> float:
-        return time.monotonic() - self.begun
+        return time.monotonic() - self.start_time
 
     def _prepare(self, opened: OpenSource) -> Mirror:
         if self.target is None or self.root < 0:
@@ -168,11 +170,11 @@ class _Copy:
             self.root, self.report, self.slack, purge=self.mirror, halted=self._halted
         )
         plan = comparison.compare(opened.tree)
-        self._room(sum(job.found.size for job in plan.jobs))
+        self._room(sum(job.file.size for job in plan.jobs))
         return plan
 
     def _room(self, needed: int) -> None:
-        """Say before the first byte that a set does not fit, not after an hour."""
+        """TargetFull when the files do not fit: before the first byte, not after an hour."""
         status = os.fstatvfs(self.root)
         free = status.f_bavail * status.f_frsize
         if needed > free:
@@ -200,7 +202,7 @@ class _Copy:
                 if deadline is None and self._halted():
                     deadline = time.monotonic() + PATIENCE
                 if deadline is not None and time.monotonic() > deadline:
-                    # A drive that does not answer must not hold the bench.
+                    # A drive that does not respond must not block the bench.
                     self.stragglers = True
                     return
         if self.progress is not None:
@@ -209,7 +211,7 @@ class _Copy:
     def _worker(self, index: int, opened: OpenSource) -> None:
         try:
             self._take_jobs(index, opened)
-        except BaseException as error:  # noqa: BLE001 - raised again by the copy's own thread
+        except BaseException as error:  # noqa: BLE001 - the copy's own thread raises it again
             self.crash = error
 
     def _take_jobs(self, index: int, opened: OpenSource) -> None:
@@ -232,11 +234,11 @@ class _Copy:
                 if is_complete:
                     records.append(
                         FileRecord(
-                            join(job.folder, job.found.name), start, self._clock(), job.found.size
+                            join(job.folder, job.file.name), start, self._clock(), job.file.size
                         )
                     )
             finally:
-                opened.done(job.folder)
+                opened.finish_file(job.folder)
                 if self.handles is not None:
                     self.handles.release(job.folder)
         with self.lock:
@@ -247,8 +249,8 @@ class _Copy:
             self.cached.append(tally.cached)
 
     def _one(self, index: int, opened: OpenSource, job: Job, buffer: Buffer, tally: _Tally) -> bool:
-        """Copy one file. False when the copy was stopped in the middle of it."""
-        file = job.found
+        """Copy one file. False when the copy was stopped before its end."""
+        file = job.file
         reader = opened.reader(job.folder, file, buffer)
         try:
             writer = self._writer(job, buffer)
@@ -269,7 +271,7 @@ class _Copy:
         tally.add(file.size, writer.tail, cached, direct=reader.direct and writer.direct)
         return True
 
-    def _blocks(self, index: int, file: Found, reader: Reader, writer: Writer) -> bool:
+    def _blocks(self, index: int, file: TreeFile, reader: Reader, writer: Writer) -> bool:
         size, block = file.size, self.block
         for offset in range(0, size, block):
             if self._halted():
@@ -288,17 +290,17 @@ class _Copy:
         if self.handles is None:
             return Discard()
         parent = self.handles.acquire(job.folder)
-        file = job.found
+        file = job.file
         if self.memory_target:
             return MemoryWriter(file.name, parent, file.size)
         assert self.how is not None
         return DriveWriter(file.name, parent, file.size, self.how, buffer, direct=self.direct)
 
     def _drop(self, job: Job) -> None:
-        """Remove a file that is not whole, so that no later mirror takes it for one."""
+        """Remove an incomplete file, so that no later copy skips it as complete."""
         if self.handles is not None:
             with contextlib.suppress(OSError):
-                os.unlink(job.found.name, dir_fd=self.handles.acquire(job.folder))
+                os.unlink(job.file.name, dir_fd=self.handles.acquire(job.folder))
 
     # --- errors ----------------------------------------------------------------------------
 
@@ -310,14 +312,14 @@ class _Copy:
         )
 
     def _file_failed(self, job: Job, error: OSError, *, of_source: bool) -> None:
-        path = join(job.folder, job.found.name)
+        path = join(job.folder, job.file.name)
         if error.errno in ENDS_COPY or (error.errno == errno.EFAULT and self.memory_target):
             self._fail(error, path, of_source=of_source)
             return
         with self.lock:
             self.report.errors[path] = file_words(error, self.filesystem, of_source=of_source)
             self.report.files.failed += 1
-            self.report.sizes.failed += job.found.size
+            self.report.sizes.failed += job.file.size
 
     def _fail(self, error: OSError, path: str, *, of_source: bool) -> None:
         with self.lock:
@@ -325,7 +327,7 @@ class _Copy:
                 self.fatal = (error, path, of_source)
 
     def _raise(self) -> None:
-        """End with the error that stopped the copy, if one did."""
+        """Raise the error that stopped the copy, if there is one."""
         if self.crash is not None:
             raise self.crash
         if self.fatal is not None:
@@ -339,7 +341,7 @@ class _Copy:
                 )
             if error.errno == errno.EROFS and not self.report.records:
                 raise TargetReadOnly(f"{at} is mounted read-only: mount it writable", self.report)
-            if error.errno in (*LOST, errno.EROFS):
+            if error.errno in (*DRIVE_LOST, errno.EROFS):
                 side = "reading" if of_source else "writing"
                 raise CopyDriveLost(
                     f"{side} {path} failed {share}: {error.strerror}: the drive is gone or failing",
@@ -362,7 +364,7 @@ class _Copy:
 
     def _folder_times(self, tree: Tree) -> None:
         for folder in reversed(tree.folders):
-            # A folder that could not be made was told already.
+            # A folder that could not be created is in the report already.
             if folder.path in self.report.errors:
                 continue
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -426,15 +428,15 @@ def copy_tree(
     progress: Callable[[int], None] | None = None,
     how: Strategy | None = None,
 ) -> CopyReport:
-    """Make `target` the mirror of `source` (a folder or a source of `fileset_source.ram_disk`).
+    """Mirror `source` (a folder or a source of `fileset_source.ram_disk`) to `target`.
 
     `block` is in bytes, a multiple of 4096; `mtime_slack` in seconds (None: 2 on FAT and exFAT);
     `progress` is called in the calling thread ten times a second with the bytes moved so far;
-    `how` overrides the way of writing that suits the target's filesystem. A file that fails is
-    in the report's `errors`, the others go on. Raises TargetFull, TargetReadOnly, CopyDriveLost
-    and CopyCancelled, each with the `report` of what was done; Refused where `target` is a link;
-    BadInput where source or target cannot be used. A cancel ends as soon as the drive has
-    answered what it has in hand, and after five seconds in any case.
+    `how` overrides the write strategy for the target's filesystem. A file that fails is in the
+    report's `errors`, and the copy continues. Raises TargetFull, TargetReadOnly, CopyDriveLost and
+    CopyCancelled, each with the `report` so far; Refused when `target` is a link; BadInput when
+    source or target cannot be used. After a cancel the copy ends as soon as the drive has completed
+    its outstanding requests, after five seconds at the latest.
     """
     _check(threads, block)
     if isinstance(source, Path):
@@ -454,9 +456,9 @@ def read_back(
     cancel: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> CopyReport:
-    """Read every file below `source` as `copy_tree` does, and discard it.
+    """Read every file below `source` as `copy_tree` does, and discard the data.
 
-    For sets that have no room in RAM. Nothing is checked here, in the clock: see
+    For sets that do not fit in RAM. The data is not checked during the measured time: see
     `GeneratedSource.verify`.
     """
     _check(threads, block)

@@ -1,6 +1,6 @@
-"""The system calls of the copier that Python's `os` has not: aligned buffers, syncfs, statfs.
+"""The system calls of the copier that Python's `os` lacks: aligned buffers, syncfs, statfs.
 
-Calls through ctypes release the GIL, as those of `os` do.
+Calls with ctypes release the GIL, as those of `os` do.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from array import array
 from pathlib import Path
 
 PAGE = 4096
-# Offsets, lengths and addresses of direct I/O are multiples of this. A drive with 512-byte
-# sectors would take less, but no filesystem writes less than its block without reading it first.
+# Offsets, lengths and addresses of direct I/O are multiples of this. A drive with 512-byte sectors
+# accepts less, but a filesystem reads a block before it writes less than that block.
 ALIGNMENT = 4096
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -25,8 +25,8 @@ _libc.memcmp.restype = ctypes.c_int
 _libc.syncfs.argtypes = (ctypes.c_int,)
 _libc.fstatfs.argtypes = (ctypes.c_int, ctypes.c_void_p)
 
-# statfs f_type of the filesystems that the copier treats in their own way (linux/magic.h;
-# exFAT and NTFS from their drivers).
+# statfs f_type of the filesystems that the copier treats differently (linux/magic.h; exFAT and NTFS
+# from their drivers).
 _MAGIC = {
     0xEF53: "ext4",
     0x58465342: "xfs",
@@ -79,16 +79,16 @@ def counting_words(first: int, count: int) -> array[int]:
 
 
 def syncfs(fd: int) -> None:
-    """Write everything of the filesystem that holds `fd` to its drive. OSError with its errno."""
+    """Flush the filesystem of `fd` to its drive. OSError with its errno."""
     if _libc.syncfs(fd) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
 
 def filesystem_of(fd: int) -> str:
-    """The kind of filesystem that holds `fd`: ext4, exfat, ntfs3, tmpfs, ...; a number if unknown.
+    """The type of the filesystem of `fd`: ext4, exfat, ntfs3, tmpfs, ...; a number if unknown.
 
-    ext2, ext3 and ext4 share one number and all are told as ext4.
+    ext2, ext3 and ext4 share one number and are all reported as ext4.
     """
     # struct statfs is 120 bytes on 64-bit Linux; f_type is its first long.
     block = (ctypes.c_long * 64)()
@@ -100,7 +100,7 @@ def filesystem_of(fd: int) -> str:
 
 
 def in_memory(filesystem: str) -> bool:
-    """Whether files of this filesystem live in RAM, where direct I/O means nothing."""
+    """Whether files of this filesystem are in RAM, where direct I/O has no effect."""
     return filesystem in ("tmpfs", "ramfs")
 
 

@@ -1,8 +1,7 @@
-"""One file at a time: where the copier's bytes come from and where they go.
+"""Readers and writers of single files for the copier.
 
-A reader gives blocks as memory, a writer takes them. On the drive's side everything goes by
-O_DIRECT from page-aligned memory; a file in RAM is mapped, so that the drive reads straight from
-its pages.
+A reader returns blocks as memory, a writer takes them. On the drive's side all I/O is O_DIRECT from
+page-aligned memory; a file in RAM is mapped, so that the drive reads directly from its pages.
 """
 
 from __future__ import annotations
@@ -16,27 +15,27 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from benchstick.engine.copier.direct_io import ALIGNMENT, Buffer, write_at
-from benchstick.engine.copier.tree import Found
+from benchstick.engine.copier.tree import TreeFile
 from benchstick.engine.measure.page_cache import resident_bytes
 
-# Below this a read into the thread's buffer costs less than a mapping made and undone.
+# Below this size a read into the thread's buffer costs less than creating and removing a mapping.
 MAP_FROM = 256 << 10
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """How a new file is written directly on one kind of filesystem.
+    """How to write a new file with direct I/O on a type of filesystem.
 
     `size_first`: set the size before the first write, else each write extends the file.
-    `pad_tail`: write the last, partial block whole and cut the file to its size, else write the
-    last partial block through the page cache, where the flush takes it along.
+    `pad_tail`: pad the last, partial block to a full one and truncate the file to its size, else
+    write it through the page cache, which the flush includes.
     """
 
     size_first: bool
     pad_tail: bool
 
 
-# Measured: docs/filesets.md, "Direct writes", has the figures.
+# For the measurements see docs/filesets.md, "Direct writes".
 _STRATEGIES = {
     "exfat": Strategy(size_first=False, pad_tail=False),
     "vfat": Strategy(size_first=False, pad_tail=False),
@@ -46,7 +45,7 @@ _USUAL = Strategy(size_first=True, pad_tail=False)
 
 
 def strategy_for(filesystem: str) -> Strategy:
-    """The quickest honest way for this filesystem."""
+    """The fastest strategy for this filesystem that writes to the drive."""
     return _STRATEGIES.get(filesystem, _USUAL)
 
 
@@ -64,26 +63,26 @@ class Reader(Protocol):
     direct: bool
 
     def pieces(self, offset: int, length: int) -> Iterable[tuple[int, int]]:
-        """The (offset, length) pairs in which these bytes are best asked for."""
+        """The (offset, length) pairs in which to read these bytes."""
         ...
 
     def block(self, offset: int, length: int) -> memoryview:
-        """Up to `length` bytes from `offset` (a multiple of 4 KiB); fewer at the end only."""
+        """Up to `length` bytes from `offset` (a multiple of 4 KiB); fewer only at the end."""
         ...
 
     def close(self) -> None: ...
 
 
 class Writer(Protocol):
-    """An open target file. The bytes counted are those of `CopyReport`."""
+    """An open target file. It counts the bytes for `CopyReport`."""
 
     direct: bool
     tail: int
 
     def write(self, data: memoryview, offset: int) -> None: ...
 
-    def finish(self, file: Found) -> int | None:
-        """Times and attributes, then close. The bytes that the page cache holds, if known."""
+    def finish(self, file: TreeFile) -> int | None:
+        """Set times and attributes, and close. Returns the bytes in the page cache, if known."""
         ...
 
     def abandon(self) -> None:
@@ -92,14 +91,14 @@ class Writer(Protocol):
 
 
 def open_direct(name: str, flags: int, parent: int, mode: int = 0o644) -> tuple[int, bool]:
-    """Open with O_DIRECT, and without it where the filesystem refuses. (descriptor, direct)."""
+    """Open with O_DIRECT, or without it when the filesystem refuses. (descriptor, direct)."""
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(name, flags | os.O_DIRECT, mode, dir_fd=parent), True
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
             raise
-    # Some filesystems make the file before they refuse the flag.
+    # Some filesystems create the file before they refuse the flag.
     if flags & os.O_EXCL:
         try:
             os.unlink(name, dir_fd=parent)
@@ -111,7 +110,7 @@ def open_direct(name: str, flags: int, parent: int, mode: int = 0o644) -> tuple[
 
 
 def open_quietly(name: str, parent: int, flags: int = 0) -> int:
-    """Open for reading, keeping the access time where the kernel allows that."""
+    """Open for reading and keep the access time where the kernel allows it."""
     flags |= os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         return os.open(name, flags | os.O_NOATIME, dir_fd=parent)
@@ -142,7 +141,7 @@ class DriveReader:
         return ((offset, length),)
 
     def block(self, offset: int, length: int) -> memoryview:
-        # Rounded up: a direct read asks for whole blocks, and the file's end cuts it short.
+        # Rounded up: a direct read requests whole blocks, and is shorter at the end of the file.
         read_size = -(-length // ALIGNMENT) * ALIGNMENT
         try:
             got = os.preadv(self._fd, [self._view[:read_size]], offset)
@@ -153,7 +152,7 @@ class DriveReader:
         return self._view[: min(got, length)]
 
     def _rest(self, offset: int, got: int, length: int) -> int:
-        """Go on after a short read in the middle of a file (a signal, a drive's limit)."""
+        """Continue after a short read in the middle of a file (a signal, a limit of the drive)."""
         more = 0
         while (got + more) % ALIGNMENT == 0 and got + more < length:
             n = os.preadv(self._fd, [self._view[got + more :]], offset + got + more)
@@ -163,7 +162,7 @@ class DriveReader:
         return more
 
     def cached(self) -> int | None:
-        """Bytes of the file that the page cache holds; None where the kernel cannot tell."""
+        """Bytes of the file in the page cache; None when the kernel does not report them."""
         return resident_bytes(self._fd)
 
     def close(self) -> None:
@@ -171,10 +170,10 @@ class DriveReader:
 
 
 class MemoryReader:
-    """A file in a tmpfs: large ones are mapped and never copied on the way to the drive.
+    """A file in a tmpfs. A large one is mapped and not copied on its way to the drive.
 
-    The mapping is handed to the kernel only: where pages are missing a write fails with EFAULT,
-    while Python touching them would end the process.
+    Only the kernel reads the mapping: a write fails with EFAULT when pages are missing, while
+    access from Python would kill the process.
     """
 
     direct = True
@@ -195,7 +194,7 @@ class MemoryReader:
         whole = length // ALIGNMENT * ALIGNMENT
         if whole in (0, length) or self._view is None:
             return ((offset, length),)
-        # The tail apart: what comes before it goes to the drive as it lies in memory.
+        # The tail separately, so that the rest goes to the drive directly from the mapping.
         return ((offset, whole), (offset + whole, length - whole))
 
     def block(self, offset: int, length: int) -> memoryview:
@@ -215,7 +214,7 @@ class MemoryReader:
 
 
 class MadeReader:
-    """A file that does not exist yet: `make(offset, length)` fills the thread's buffer."""
+    """Generated content, not a file: `make(offset, length)` fills the thread's buffer."""
 
     direct = True
 
@@ -235,7 +234,7 @@ class MadeReader:
 
 
 class DriveWriter:
-    """A new file on a drive, written directly; see `Strategy` for how."""
+    """A new file on a drive, written with direct I/O (see `Strategy`)."""
 
     def __init__(
         self, name: str, parent: int, size: int, how: Strategy, scratch: Buffer, *, direct: bool
@@ -243,14 +242,14 @@ class DriveWriter:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         self.tail = 0
         self._how, self._size, self._scratch = how, size, scratch
-        # Not even opened directly when there is no whole block in it.
+        # A file without a whole block is not opened for direct I/O.
         if direct and (size >= ALIGNMENT or how.pad_tail):
             self._fd, self.direct = open_direct(name, flags, parent)
             self._has_direct = self.direct
         else:
             flags |= os.O_NOFOLLOW | os.O_CLOEXEC
             self._fd = os.open(name, flags, 0o644, dir_fd=parent)
-            # A file without a whole block is all tail.
+            # It is all tail.
             self.direct = direct
             self._has_direct = False
         if how.size_first and size >= ALIGNMENT:
@@ -284,7 +283,7 @@ class DriveWriter:
         write_at(self._fd, rest, offset)
         self.tail += len(rest)
 
-    def finish(self, file: Found) -> int | None:
+    def finish(self, file: TreeFile) -> int | None:
         try:
             cached = resident_bytes(self._fd)
             _keep(self._fd, file)
@@ -305,13 +304,13 @@ class MemoryWriter:
     def __init__(self, name: str, parent: int, size: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._fd = os.open(name, flags, 0o644, dir_fd=parent)
-        # The size first: then a tmpfs with huge pages takes one where the file is large enough.
+        # The size first, so that a tmpfs with huge pages uses them for a large file.
         os.ftruncate(self._fd, size)
 
     def write(self, data: memoryview, offset: int) -> None:
         write_at(self._fd, data, offset)
 
-    def finish(self, file: Found) -> int | None:
+    def finish(self, file: TreeFile) -> int | None:
         try:
             _keep(self._fd, file)
         finally:
@@ -323,7 +322,7 @@ class MemoryWriter:
 
 
 class Discard:
-    """Takes bytes and forgets them: the read-back of a set that has no room in RAM."""
+    """Discards the data: for reading back a set that does not fit in RAM."""
 
     direct = True
     tail = 0
@@ -331,16 +330,16 @@ class Discard:
     def write(self, data: memoryview, offset: int) -> None:
         pass
 
-    def finish(self, file: Found) -> int | None:
+    def finish(self, file: TreeFile) -> int | None:
         return None
 
     def abandon(self) -> None:
         pass
 
 
-def _keep(fd: int, file: Found) -> None:
-    """Give the open file the source's time and read-only attribute."""
+def _keep(fd: int, file: TreeFile) -> None:
+    """Set the source's time and read-only attribute on the open file."""
     if file.read_only:
-        # Only the write bits go: exFAT ignores a mode in which any other bit changes.
+        # Clear only the write bits: exFAT ignores a mode in which any other bit changes.
         os.fchmod(fd, os.fstat(fd).st_mode & 0o555)
     os.utime(fd, ns=(file.mtime_ns, file.mtime_ns))

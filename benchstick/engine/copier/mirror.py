@@ -1,4 +1,4 @@
-"""Comparing a target with a source: what is copied, what is skipped, what is removed."""
+"""Compares a target with a source: which files to copy, to skip and to remove."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from benchstick.engine.copier.errors import ENDS_COPY, LOST, file_words
+from benchstick.engine.copier.errors import DRIVE_LOST, ENDS_COPY, file_words
 from benchstick.engine.copier.report import CopyReport
 from benchstick.engine.copier.tree import (
     Folder,
-    Found,
     Removed,
     Tree,
+    TreeFile,
     join,
     list_folder,
     open_below,
@@ -20,33 +20,33 @@ from benchstick.engine.copier.tree import (
 )
 
 FAT_SLACK = 2.0
-# NTFS counts in 100 ns; the others keep times exactly.
+# NTFS has times in units of 100 ns; the others are exact.
 USUAL_SLACK = 1e-6
 
 
 def slack_for(filesystems: list[str]) -> float:
-    """Seconds by which two times may differ and still be equal on these filesystems."""
+    """Seconds by which two equal times may differ on these filesystems."""
     return FAT_SLACK if any(name in ("exfat", "vfat") for name in filesystems) else USUAL_SLACK
 
 
 @dataclass(slots=True)
 class Job:
-    """One file to copy and its folder."""
+    """A file to copy, and its folder."""
 
     folder: str
-    found: Found
+    file: TreeFile
 
 
 @dataclass
 class Mirror:
-    """What has to be done in the target, found by comparing it with the source."""
+    """The files to copy to the target, and how many there are in each folder."""
 
     jobs: list[Job] = field(default_factory=list)
     uses: dict[str, int] = field(default_factory=dict)
 
 
 class Comparison:
-    """Brings the target's folders into shape and finds the files to copy."""
+    """Makes the target's folders match the source's, and lists the files to copy."""
 
     def __init__(
         self,
@@ -57,14 +57,14 @@ class Comparison:
         purge: bool,
         halted: Callable[[], bool],
     ) -> None:
-        """`root` is the open target; `purge` removes extras; `halted` ends the work early."""
+        """`root` is the open target; `purge` removes extras; `halted` stops it early."""
         self.root, self.report = root, report
         self.purge, self.halted = purge, halted
         self.slack_ns = int(slack * 1e9)
         self.device = os.fstat(root).st_dev
 
     def compare(self, tree: Tree) -> Mirror:
-        """Remove extras, make missing folders, and list what is to copy."""
+        """Remove extras, create missing folders, and list the files to copy."""
         plan = Mirror()
         fresh: set[str] = set()
         failed: set[str] = set()
@@ -75,7 +75,7 @@ class Comparison:
                 failed.update(join(folder.path, name) for name in folder.folders)
                 self._give_up(folder)
                 continue
-            # What lies in a folder just made need not be looked at.
+            # A new folder is empty: no need to list it.
             is_new = folder.path in fresh
             try:
                 fd = open_below(self.root, folder.path)
@@ -95,18 +95,19 @@ class Comparison:
         return plan
 
     def _give_up(self, folder: Folder) -> None:
-        """Count a folder that could not be made, and its files, as failed."""
+        """Count a folder that could not be created, and its files, as failed."""
         self.report.dirs.failed += 1
         self.report.files.failed += len(folder.files)
         self.report.sizes.failed += sum(file.size for file in folder.files)
 
-    def _there(self, fd: int, folder: Folder) -> dict[str, Found | None]:
-        """What the target folder keeps: files by name, None for folders. The rest is removed."""
+    def _there(self, fd: int, folder: Folder) -> dict[str, TreeFile | None]:
+        """The entries that stay in the target folder: files by name, None for folders. Removes the
+        others."""
         others: dict[str, str] = {}
         listing = list_folder(fd, folder.path, others)
         wanted_files = {file.name: file for file in folder.files}
         wanted_folders = set(folder.folders)
-        remaining: dict[str, Found | None] = {}
+        remaining: dict[str, TreeFile | None] = {}
         for name in [*listing.folders, *(path.rpartition("/")[2] for path in others)]:
             if name in wanted_folders and name in listing.folders:
                 remaining[name] = None
@@ -120,25 +121,25 @@ class Comparison:
             elif self._same(source_file, file):
                 remaining[file.name] = file
             else:
-                # A new file instead of writing over it: it may be read-only, or have a second
-                # name (a hard link) outside of the target.
+                # Create a new file, do not overwrite this one: it may be read-only, or have a hard
+                # link outside of the target.
                 remove(fd, file.name, self.device, Removed())
         return remaining
 
-    def _same(self, source_file: Found, target_file: Found) -> bool:
+    def _same(self, source_file: TreeFile, target_file: TreeFile) -> bool:
         if source_file.size != target_file.size:
             return False
         return abs(source_file.mtime_ns - target_file.mtime_ns) <= self.slack_ns
 
     def _clear(self, fd: int, folder: str, name: str, *, clash: bool) -> None:
-        """Remove an extra. What has the name of something wanted goes in any case."""
+        """Remove an extra. `clash`: it has the name of a source entry, so remove it in any case."""
         if not self.purge and not clash:
             return
         removed = Removed()
         try:
             remove(fd, name, self.device, removed)
         except OSError as error:
-            if error.errno in LOST:
+            if error.errno in DRIVE_LOST:
                 raise
             self.report.errors[join(folder, name)] = f"extra not removed: {error.strerror}"
         self.report.dirs.extras += removed.folders
@@ -151,7 +152,7 @@ class Comparison:
         self,
         fd: int,
         folder: Folder,
-        there: dict[str, Found | None] | None,
+        there: dict[str, TreeFile | None] | None,
         fresh: set[str],
         failed: set[str],
     ) -> None:
@@ -171,7 +172,9 @@ class Comparison:
                 fresh.add(path)
                 self.report.dirs.copied += 1
 
-    def _files(self, folder: Folder, there: dict[str, Found | None] | None, plan: Mirror) -> None:
+    def _files(
+        self, folder: Folder, there: dict[str, TreeFile | None] | None, plan: Mirror
+    ) -> None:
         todo = [file for file in folder.files if there is None or file.name not in there]
         plan.jobs += [Job(folder.path, file) for file in todo]
         plan.uses[folder.path] = len(todo)

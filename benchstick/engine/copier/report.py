@@ -1,4 +1,4 @@
-"""What a copy tells: times, per-file records, robocopy's rows. Data only."""
+"""The report of a copy: times, per-file records, robocopy's rows. Data only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_MESSAGES = 200
 
 @dataclass(frozen=True)
 class FileRecord:
-    """One copied file: `start` and `end` in seconds since the copy's start, `bytes` moved."""
+    """A copied file: `start` and `end` in seconds since the copy's start, and its `bytes`."""
 
     path: str
     start: float
@@ -40,20 +40,20 @@ class Row:
 
 @dataclass
 class CopyReport:
-    """One copy, or the part of it that was done when it ended early.
+    """The report of a copy, or of its part until it ended early.
 
-    `seconds` runs from the opening of the source folder to the end of the flush,
-    `seconds_without_flush` to the end of the last file and folder time. Of the copied bytes (the
-    drive's side): `direct_bytes` went around the page cache, `tail_bytes` are the ends of files
-    below 4 KiB that went through it, as allowed, and `fallback_bytes` went through it because
-    the filesystem refuses direct I/O. `cached_bytes` is what the page cache held of the files
-    when each was closed (whole pages, tails included; None where the kernel cannot tell):
-    filesystems that only pretend direct I/O are found by it.
+    `seconds` is the time from opening the source folder to the end of the flush,
+    `seconds_without_flush` the time to the last file and folder time. Of the copied bytes (on the
+    drive's side) `direct_bytes` bypassed the page cache, `tail_bytes` are the ends of files below
+    4 KiB, which may go through it, and `fallback_bytes` went through it because the filesystem
+    refuses direct I/O. `cached_bytes` is the part of the files that was in the page cache when each
+    was closed (whole pages, with tails; None when the kernel does not report it). It shows
+    filesystems that accept direct I/O but use the page cache.
 
     In the rows `dirs` are the folders below the root. `mismatch` counts names that were a file on
-    one side and a folder on the other, `extras` what was removed from the target. `errors` holds a
-    message for each file that failed, `left_out` the reason for what was not copied on purpose
-    (links, sockets, devices, other filesystems mounted inside).
+    one side and a folder on the other, `extras` the entries that were removed from the target.
+    `errors` has a message for each file that failed, `left_out` the reason for each entry that is
+    not copied on purpose (links, sockets, devices, other filesystems mounted inside).
     """
 
     filesystem: str = ""
@@ -77,19 +77,19 @@ class CopyReport:
 
     @property
     def speed(self) -> float:
-        """Copied bytes a second, flush included; 0 when nothing was timed."""
+        """Copied bytes per second, flush included; 0 without a measured time."""
         return self.bytes / self.seconds if self.seconds > 0 else 0.0
 
     def buffered_bytes(self) -> int:
-        """Bytes known to have gone through the page cache, the allowed tails not counted."""
+        """Bytes that went through the page cache, without the allowed tails, as far as known."""
         if self.cached_bytes is None:
             return self.fallback_bytes
-        # A tail occupies a page of its own; what is cached beyond the tails' pages was a body.
+        # A tail has a page of its own; cached bytes beyond the pages of tails are not tails.
         tails = sum(1 for record in self.records if record.bytes % 4096) * 4096
         return max(self.fallback_bytes, self.cached_bytes - tails)
 
     def to_json(self, most_records: int = MOST_RECORDS) -> dict[str, Any]:
-        """Bounded: at most `most_records` files and 200 messages; what was left out is told."""
+        """Has at most `most_records` files and 200 messages, and the number of omitted ones."""
         return {
             "schema": SCHEMA,
             "complete": self.complete,
@@ -137,7 +137,7 @@ class CopyReport:
 
 
 class CopyCancelled(Cancelled):
-    """The copy was cancelled; `report` has what was done until then."""
+    """The copy was cancelled; `report` is the report so far."""
 
     def __init__(self, message: str, report: CopyReport) -> None:
         super().__init__(message)
@@ -145,7 +145,7 @@ class CopyCancelled(Cancelled):
 
 
 class TargetFull(BadInput):
-    """The target has no room; `report` has what was done until then."""
+    """The target is full; `report` is the report so far."""
 
     def __init__(self, message: str, report: CopyReport) -> None:
         super().__init__(message)
@@ -153,7 +153,7 @@ class TargetFull(BadInput):
 
 
 class TargetReadOnly(BadInput):
-    """The target cannot be written at all; `report` has what was done until then."""
+    """The target is not writable; `report` is the report so far."""
 
     def __init__(self, message: str, report: CopyReport) -> None:
         super().__init__(message)
@@ -161,7 +161,7 @@ class TargetReadOnly(BadInput):
 
 
 class CopyDriveLost(DriveLost):
-    """The drive answered with an I/O error or is gone; `report` has what was done until then."""
+    """The drive reported an I/O error or is gone; `report` is the report so far."""
 
     def __init__(self, message: str, report: CopyReport) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What the copier reads from: the protocol, and plain folders."""
+"""The sources of the copier: the protocol, and plain folders."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from pathlib import Path
 from typing import Protocol
 
 from benchstick.engine.copier.direct_io import Buffer, filesystem_of, in_memory
-from benchstick.engine.copier.errors import LOST
+from benchstick.engine.copier.errors import DRIVE_LOST
 from benchstick.engine.copier.files import DriveReader, MemoryReader, Reader, SourceError
 from benchstick.engine.copier.report import CopyDriveLost, CopyReport
-from benchstick.engine.copier.tree import Found, Handles, Tree, list_tree
+from benchstick.engine.copier.tree import Handles, Tree, TreeFile, list_tree
 from benchstick.errors import BadInput
 
 
 class Source(Protocol):
-    """Where a copy reads from; `fileset_source.ram_disk` has those that are not plain folders."""
+    """The source of a copy. `fileset_source.ram_disk` has sources other than plain folders."""
 
     def open_source(self) -> OpenSource:
-        """List the files and get ready to read them. Inside the clock."""
+        """List the files and prepare to read them. Part of the measured time."""
         ...
 
 
 class OpenSource(Protocol):
-    """An opened source: its listed tree, and a reader for each file."""
+    """An opened source: its tree, and a reader for each file."""
 
     tree: Tree
     fd: int | None
 
-    def reader(self, folder: str, file: Found, buffer: Buffer) -> Reader: ...
+    def reader(self, folder: str, file: TreeFile, buffer: Buffer) -> Reader: ...
 
     def begin(self, uses: dict[str, int]) -> None:
-        """Told once before the first reader: how many files of each folder will be read."""
+        """Set how many files of each folder will be read. Called once before the first reader."""
         ...
 
-    def done(self, folder: str) -> None:
-        """One file of `folder` is done."""
+    def finish_file(self, folder: str) -> None:
+        """Note that a file of `folder` is complete."""
         ...
 
     def close(self) -> None: ...
 
 
 class FolderSource:
-    """A folder as a source: on a drive (direct reads) or in a tmpfs (mapped)."""
+    """A folder on a drive (direct reads) or in a tmpfs (mapped) as a source."""
 
     def __init__(self, path: Path, *, direct: bool = True) -> None:
         self.path = path
@@ -69,7 +69,7 @@ class OpenFolder:
         except OSError as error:
             os.close(self._root)
             where = error.filename or path
-            if error.errno in LOST:
+            if error.errno in DRIVE_LOST:
                 message = f"source folder {path}: {where}: {error.strerror}"
                 raise CopyDriveLost(message, CopyReport()) from None
             raise BadInput(f"source folder {path}: {where}: {error.strerror}") from None
@@ -78,7 +78,7 @@ class OpenFolder:
     def begin(self, uses: dict[str, int]) -> None:
         self._handles = Handles(self._root, uses, quiet=True)
 
-    def reader(self, folder: str, file: Found, buffer: Buffer) -> Reader:
+    def reader(self, folder: str, file: TreeFile, buffer: Buffer) -> Reader:
         try:
             parent = self._handles.acquire(folder)
         except OSError as error:
@@ -87,7 +87,7 @@ class OpenFolder:
             return MemoryReader(file.name, parent, buffer, file.size)
         return DriveReader(file.name, parent, buffer, direct=self._direct)
 
-    def done(self, folder: str) -> None:
+    def finish_file(self, folder: str) -> None:
         self._handles.release(folder)
 
     def close(self) -> None:

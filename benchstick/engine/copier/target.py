@@ -1,4 +1,4 @@
-"""The target folder of a copy: opened without following a link, emptied, checked."""
+"""Opens, empties and checks the target folder of a copy, without following links."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from benchstick.engine.copier.direct_io import syncfs
-from benchstick.engine.copier.errors import FULL, LOST
+from benchstick.engine.copier.errors import DRIVE_LOST, FULL
 from benchstick.engine.copier.report import CopyDriveLost, CopyReport, TargetFull, TargetReadOnly
 from benchstick.engine.copier.source import OpenSource
 from benchstick.engine.copier.tree import Removed, remove
@@ -16,7 +16,7 @@ from benchstick.errors import BadInput, Refused
 
 
 def open_target(target: Path) -> int:
-    """Open the target folder, made if need be. Refused when it is a link, never followed."""
+    """Open the target folder; create it if it is missing. Refused when it is a link."""
     with contextlib.suppress(FileExistsError):
         try:
             target.mkdir()
@@ -25,7 +25,7 @@ def open_target(target: Path) -> int:
         except OSError as error:
             if isinstance(error, FileExistsError):
                 raise
-            if error.errno in LOST:
+            if error.errno in DRIVE_LOST:
                 raise CopyDriveLost(
                     f"target {target}: {error.strerror}: the drive is gone or failing", CopyReport()
                 ) from None
@@ -40,7 +40,7 @@ def open_target(target: Path) -> int:
     except OSError as error:
         if target.is_symlink():
             raise Refused(f"target {target} is a symbolic link: give the folder itself") from None
-        if error.errno in LOST:
+        if error.errno in DRIVE_LOST:
             raise CopyDriveLost(
                 f"target {target}: {error.strerror}: the drive is gone or failing", CopyReport()
             ) from None
@@ -48,7 +48,7 @@ def open_target(target: Path) -> int:
 
 
 def refuse_nesting(root: int, opened: OpenSource, target: Path) -> None:
-    """A mirror into its own source, or of a folder inside of the target, would eat it."""
+    """BadInput when target or source is inside of the other: the copy would delete its source."""
     if opened.fd is None:
         return
     source, top = os.fstat(opened.fd), os.fstat(root)
@@ -59,7 +59,7 @@ def refuse_nesting(root: int, opened: OpenSource, target: Path) -> None:
 
 
 def _upwards(start: int) -> list[tuple[int, int]]:
-    """Device and inode of an open folder and of all above it."""
+    """Device and inode of an open folder and of all its parents."""
     chain: list[tuple[int, int]] = []
     fd = os.dup(start)
     try:
@@ -77,9 +77,9 @@ def _upwards(start: int) -> list[tuple[int, int]]:
 
 
 def empty_folder(folder: Path) -> Removed:
-    """Remove everything in `folder`, not itself: the target before a pass, outside the clock.
+    """Remove everything in `folder`, the target, before a pass. Not part of the measured time.
 
-    Links are removed, never followed; a mount inside, a bind mount too, stays and is an error.
+    Links are removed, never followed. A mount inside, also a bind mount, stays and is an error.
     """
     if folder.is_symlink():
         raise Refused(f"{folder} is a symbolic link: give the folder itself")
@@ -94,7 +94,7 @@ def empty_folder(folder: Path) -> Removed:
             remove(fd, name, device, removed)
         syncfs(fd)
     except OSError as error:
-        if error.errno in LOST:
+        if error.errno in DRIVE_LOST:
             raise CopyDriveLost(
                 f"emptying {folder}: {error.strerror}: the drive is gone or failing", CopyReport()
             ) from None

@@ -1,7 +1,7 @@
-"""Folders by descriptor: listing, opening and removing without ever following a symlink.
+"""Lists, opens and removes folders by descriptor, without following symlinks.
 
-Every step goes from an open folder to a name in it with O_NOFOLLOW. A link that somebody puts
-into the tree is seen as a link and a path longer than PATH_MAX is no problem.
+Every step goes from an open folder to a name in it with O_NOFOLLOW. So a link that another process
+puts into the tree is seen as a link, and a path may be longer than PATH_MAX.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
-class Found:
-    """A regular file in a listed folder."""
+class TreeFile:
+    """A regular file in a folder."""
 
     name: str
     size: int
@@ -29,19 +29,19 @@ class Found:
 
 @dataclass(slots=True)
 class Folder:
-    """A listed folder: `path` relative to the tree's root ("" is the root)."""
+    """A folder: `path` is relative to the tree's root ("" is the root)."""
 
     path: str
     mtime_ns: int
-    files: list[Found] = field(default_factory=list)
+    files: list[TreeFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Tree:
-    """A listed tree in directory order: a folder, its files by name, then its subfolders.
+    """A tree in directory order: a folder, its files by name, then its subfolders.
 
-    `left_out` tells why anything else in it (links, sockets, devices, mount points) is not there.
+    `left_out` has the reason for each other entry (links, sockets, devices, mount points).
     """
 
     folders: list[Folder]
@@ -61,7 +61,7 @@ def join(folder: str, name: str) -> str:
 
 
 def kind_of(mode: int) -> str:
-    """What a file that is neither regular nor a folder is, in words."""
+    """The type of a file that is neither regular nor a folder, in words."""
     for test, word in (
         (stat.S_ISLNK, "a symbolic link"),
         (stat.S_ISSOCK, "a socket"),
@@ -86,7 +86,7 @@ def open_folder(name: str, parent: int, *, quiet: bool = False) -> int:
 
 
 def open_below(root: int, path: str, *, quiet: bool = False) -> int:
-    """A new descriptor of folder `path` below `root`, each part opened without following links."""
+    """A new descriptor of folder `path` below `root`. No part of the path may be a link."""
     fd = os.dup(root)
     for part in path.split("/") if path else ():
         try:
@@ -98,7 +98,7 @@ def open_below(root: int, path: str, *, quiet: bool = False) -> int:
 
 
 def list_tree(root: int, *, quiet: bool = False) -> Tree:
-    """List the tree below the open folder `root`. OSError where a folder cannot be read."""
+    """List the tree below the open folder `root`. OSError when a folder cannot be read."""
     tree = Tree([], {})
     device = os.fstat(root).st_dev
     _list_into(tree, os.dup(root), "", device, quiet)
@@ -106,8 +106,8 @@ def list_tree(root: int, *, quiet: bool = False) -> Tree:
 
 
 def _list_into(tree: Tree, start: int, top: str, device: int, quiet: bool) -> None:
-    # An own stack: a tree may be deeper than Python's recursion. Each entry is a folder that is
-    # open, and the names of its subfolders still to visit.
+    # A stack, as a tree may be deeper than Python's recursion limit. Each entry is an open folder
+    # and the names of its subfolders still to visit.
     stack: list[tuple[int, str, Iterator[str]]] = []
     try:
         stack.append(_add_folder(tree, start, top))
@@ -130,7 +130,7 @@ def _list_into(tree: Tree, start: int, top: str, device: int, quiet: bool) -> No
 
 
 def _add_folder(tree: Tree, fd: int, path: str) -> tuple[int, str, Iterator[str]]:
-    """List one folder into `tree`. Takes `fd` over: it is closed when this fails."""
+    """List a folder into `tree`. Owns `fd`: closes it on failure."""
     try:
         folder = list_folder(fd, path, tree.left_out)
     except BaseException:
@@ -141,7 +141,7 @@ def _add_folder(tree: Tree, fd: int, path: str) -> tuple[int, str, Iterator[str]
 
 
 def list_folder(fd: int, path: str, left_out: dict[str, str]) -> Folder:
-    """The files and subfolders of one open folder, by name."""
+    """The files and subfolders of an open folder, by name."""
     folder = Folder(path, os.fstat(fd).st_mtime_ns)
     with os.scandir(fd) as entries:
         for entry in entries:
@@ -151,7 +151,7 @@ def list_folder(fd: int, path: str, left_out: dict[str, str]) -> Folder:
             status = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(status.st_mode):
                 folder.files.append(
-                    Found(
+                    TreeFile(
                         entry.name,
                         status.st_size,
                         status.st_mtime_ns,
@@ -160,13 +160,13 @@ def list_folder(fd: int, path: str, left_out: dict[str, str]) -> Folder:
                 )
             else:
                 left_out[join(path, entry.name)] = f"{kind_of(status.st_mode)}: not copied"
-    folder.files.sort(key=lambda found: found.name)
+    folder.files.sort(key=lambda file: file.name)
     folder.folders.sort()
     return folder
 
 
 class _Slot:
-    """One folder's descriptor, opened by the first thread that needs it."""
+    """The descriptor of a folder, opened by the first thread that needs it."""
 
     __slots__ = ("fd", "lock")
 
@@ -176,15 +176,15 @@ class _Slot:
 
 
 class Handles:
-    """Open folders of one tree, shared by threads: opened on first use, closed after the last.
+    """Open folders of a tree, shared by threads: opened on first use, closed after the last use.
 
-    `uses` tells beforehand how many files of each folder will be opened.
+    `uses` is the number of files that will be opened in each folder.
     """
 
     def __init__(self, root: int, uses: dict[str, int], *, quiet: bool = False) -> None:
         self._root = root
         self._quiet = quiet
-        self._left = uses
+        self._remaining_uses = uses
         self._slots: dict[str, _Slot] = {}
         self._lock = threading.Lock()
 
@@ -192,17 +192,17 @@ class Handles:
         """The descriptor of folder `path`; call `release` once for each file."""
         with self._lock:
             slot = self._slots.setdefault(path, _Slot())
-        # Opening may wait for the drive: only those who want this very folder wait with it.
+        # Opening may wait for the drive: only the threads that need this folder wait for it.
         with slot.lock:
             if slot.fd is None:
                 slot.fd = open_below(self._root, path, quiet=self._quiet)
             return slot.fd
 
     def release(self, path: str) -> None:
-        """One file of the folder is done."""
+        """Note that a file of the folder is complete."""
         with self._lock:
-            self._left[path] -= 1
-            if self._left[path] > 0:
+            self._remaining_uses[path] -= 1
+            if self._remaining_uses[path] > 0:
                 return
             slot = self._slots.pop(path, None)
         if slot is not None and slot.fd is not None:
@@ -218,7 +218,7 @@ class Handles:
 
 @dataclass
 class Removed:
-    """What was removed: folders, files, and the files' bytes."""
+    """The number of removed folders, files and bytes."""
 
     folders: int = 0
     files: int = 0
@@ -226,7 +226,7 @@ class Removed:
 
 
 def mount_of(fd: int) -> int:
-    """The id of the mount that an open folder is in: a bind mount has another, on one device."""
+    """The id of the mount of an open folder. A bind mount has its own id on the same device."""
     with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as info:  # noqa: PTH123
         for line in info:
             if line.startswith("mnt_id:"):
@@ -235,10 +235,10 @@ def mount_of(fd: int) -> int:
 
 
 def remove(parent: int, name: str, device: int, removed: Removed) -> None:
-    """Remove file or folder `name` of the open folder `parent`, counting into `removed`.
+    """Remove file or folder `name` of the open folder `parent`, and count it in `removed`.
 
     Links are removed, not followed. Read-only files and folders are removed too. A mount point
-    (another filesystem, or a bind mount of this one) is an OSError, its contents stay.
+    (another filesystem, or a bind mount of this one) is an OSError; its content stays.
     """
     _remove(parent, name, device, None, removed)
 
@@ -274,7 +274,7 @@ def _remove(parent: int, name: str, device: int, mount: int | None, removed: Rem
 
 
 def _stay_in(mount: int, fd: int, name: str) -> None:
-    """OSError, and `fd` is closed, when the folder is in another mount."""
+    """OSError when the folder is in another mount. Closes `fd` then."""
     try:
         if mount_of(fd) == mount:
             return
@@ -286,7 +286,7 @@ def _stay_in(mount: int, fd: int, name: str) -> None:
 
 
 def _permit(parent: int, act: Callable[[], None]) -> None:
-    """Do `act`; where the folder itself is read-only, make it writable first."""
+    """Call `act`; when it fails because the folder is read-only, make it writable and retry."""
     try:
         act()
     except PermissionError:

@@ -1,1 +1,1 @@
-"""Where the files of a set come from: RAM, a generator, another drive."""
+"""The sources of a file set: RAM, a generator, another drive."""

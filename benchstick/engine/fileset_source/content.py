@@ -1,10 +1,10 @@
-"""The contents of synthetic files: made from a seed at memory speed, and checked against it.
+"""Generates the content of synthetic files from a seed at memory speed, and checks it.
 
-A file is a run of 1 MiB chunks. Each chunk is a slice of a pool (16 MiB of SHAKE-128 output for
-`random`, 2 MiB of words for `text`) that begins at a place drawn from the file's path and the
-chunk's number. Into the first 8 bytes of every 4 KiB goes a stamp: a number of the file's own
-plus the block's number. So every 4 KiB block of a set is unique, a block that lands in the wrong
-place is noticed, and the bytes are the same on every machine and Python (hashes only).
+A file is a sequence of 1 MiB chunks. Each chunk is a slice of a pool (16 MiB of SHAKE-128 output
+for `random`, 2 MiB of words for `text`); its start depends on the file's path and the chunk's
+number. The first 8 bytes of each 4 KiB block are a stamp: a number of the file plus the block's
+number. So every 4 KiB block of a set is unique, a misplaced block is detected, and the bytes are
+the same on every machine and Python version (they come only from hashes).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORD = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class FileKey:
-    """What decides the bytes of one file: its stamp base (63 bits) and its kind of fill."""
+    """What determines the bytes of a file: its stamp base (63 bits) and its type of content."""
 
     base: int
     fill: str
@@ -33,8 +33,8 @@ class FileKey:
 
 @dataclass(frozen=True)
 class Difference:
-    """A file that is not as it should be: `offset` of the first wrong byte, or None (`what`).
-    `of_drive` is False where something else than the drive explains it."""
+    """A wrong file: `offset` of the first wrong byte or None, and `what` is wrong. `of_drive` is
+    False when the drive is not the cause."""
 
     path: str
     offset: int | None
@@ -47,7 +47,7 @@ class Difference:
 
 
 class _Pool:
-    """Memory with one chunk more than its length, so that every slice lies in one piece."""
+    """Memory with one chunk more than its length, so that every slice is contiguous."""
 
     def __init__(self, data: bytes) -> None:
         self.length = len(data)
@@ -64,7 +64,7 @@ def _random_pool() -> _Pool:
 
 @functools.cache
 def _text_pool() -> _Pool:
-    """Words of a made-up language, the common ones often: gzip makes less than half of it."""
+    """Words of an artificial language with realistic frequencies: gzip halves it and more."""
     draws = hashlib.shake_128(b"benchstick/pool/text/1").digest(TEXT_POOL)
     syllables = [a + b for a in "bcdfghklmnprstvw" for b in ("a", "e", "i", "o", "u", "an", "er")]
     words = [
@@ -73,7 +73,7 @@ def _text_pool() -> _Pool:
     ]
     words = [word + end for word, end in zip(words, (" ", " ", " ", ", ", " ", " ", ".\n") * 586,
                                              strict=False)]  # fmt: skip
-    # The product of two even draws prefers small numbers, as the use of words does.
+    # The product of two uniform numbers is mostly small, so some words are common.
     numbers = zip(draws[0::3], draws[1::3], draws[2::3], strict=False)
     text = "".join([words[a * (b * 16 + c % 16) >> 8] for a, b, c in numbers])
     return _Pool(text.encode("ascii")[:TEXT_POOL])
@@ -82,7 +82,7 @@ def _text_pool() -> _Pool:
 class Content:
     """Fills buffers with the bytes of a set's files, and compares files with them.
 
-    One object serves many threads; each thread brings its own buffers.
+    Threads share one object; each thread has its own buffers.
     """
 
     def __init__(self, seed: str) -> None:
@@ -93,7 +93,7 @@ class Content:
         return FileKey(int.from_bytes(digest.digest()[:8], "little") >> 1, entry.fill)
 
     def fill(self, buffer: Buffer, key: FileKey, offset: int, length: int) -> None:
-        """Put the file's bytes `offset` to `offset + length` at the start of `buffer`.
+        """Write the file's bytes `offset` to `offset + length` to the start of `buffer`.
 
         `offset` is a multiple of 4 KiB, `length` at most the buffer's size.
         """
@@ -114,9 +114,9 @@ class Content:
     def compare(
         self, buffer: Buffer, scratch: Buffer, key: FileKey, offset: int, length: int
     ) -> int | None:
-        """The first byte of the file that is wrong in `buffer`, which holds it from `offset`.
+        """The offset in the file of the first wrong byte in `buffer`, which starts at `offset`.
 
-        None when all `length` bytes are right. `scratch` is overwritten.
+        None when all `length` bytes are correct. `scratch` is overwritten.
         """
         self.fill(scratch, key, offset, length)
         if same_memory(buffer.address, scratch.address, length):
@@ -125,7 +125,7 @@ class Content:
 
 
 def _place(base: int, chunk: int, length: int) -> int:
-    """Where in the pool a chunk begins: a multiple of 64 (cache lines), drawn by splitmix64."""
+    """Where in the pool a chunk starts: a multiple of 64 (cache lines), by splitmix64."""
     x = (base + (chunk + 1) * 0x9E3779B97F4A7C15) & _WORD
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _WORD

@@ -1,4 +1,4 @@
-"""A tmpfs of the bench's own: how much RAM there is for it, mounting it, unmounting it."""
+"""Mounts and unmounts the bench's tmpfs, and checks the RAM for it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from benchstick.errors import BadInput
 from benchstick.plan.fileset import FileSet
 
 DEVICE = "benchstick-ram"
-# What the rest of the machine keeps while a set is in RAM.
+# RAM left for the rest of the system while a set is in RAM.
 RESERVE = 384 << 20
 
 
 def ram_free() -> int:
-    """Bytes of RAM that a set may take: what is available, less a reserve for everything else."""
+    """Bytes of RAM that a set may use: the available RAM minus the reserve."""
     free = _meminfo("MemAvailable")
     for limit in _cgroup_rooms():
         free = min(free, limit)
@@ -28,16 +28,16 @@ def refuse_if_too_large(fileset: FileSet) -> None:
     if needed <= free:
         return
     nominal = max(1, fileset.nominal.bytes)
-    # Rounded down to whole hundredths, so that what is proposed does fit.
+    # Rounded down to hundredths, so that the suggested scale fits.
     fits = int(free * 100 / nominal) / 100
-    mend = "use source=generated"
+    advice = "use source=generated"
     if not fileset.seed:
-        mend = "take a smaller folder, or source=drive"
+        advice = "use a smaller folder or source=drive"
     elif fits > 0:
-        mend = f"use --scale {fits:g} or source=generated"
+        advice = f"use --scale {fits:g} or source=generated"
     raise BadInput(
         f"set {fileset.name}: needs {needed / 1e9:.2f} GB of RAM and {free / 1e9:.2f} GB are free: "
-        f"{mend}",
+        f"{advice}",
         field="source",
     )
 
@@ -52,10 +52,10 @@ def swap_active() -> list[str]:
 
 
 def mount(at: Path, size: int) -> str | None:
-    """Mount a tmpfs of `size` bytes at `at` (made, mode 0700), kept out of swap.
+    """Mount a tmpfs of `size` bytes at `at` (created, mode 0700), not swappable.
 
-    Returns None, or why its pages may be swapped (a kernel before 6.4 with swap in use): such a
-    copy measures the swap device too. BadInput where it cannot be mounted.
+    Returns None, or why its pages may be swapped (a kernel before 6.4 with swap in use): then a
+    copy also measures the swap device. BadInput when it cannot be mounted.
     """
     if os.geteuid() != 0:
         raise BadInput(
@@ -68,7 +68,7 @@ def mount(at: Path, size: int) -> str | None:
     if at.is_symlink():
         raise BadInput(f"{at} is a symbolic link: give a folder")
     refusal = ""
-    # Huge pages make a copy cheaper; `noswap` is there from Linux 6.4 on.
+    # Huge pages make a copy cheaper; `noswap` needs Linux 6.4.
     for extra in ("noswap,huge=within_size", "noswap", "huge=within_size", ""):
         options = f"size={size},mode=0700,nodev,nosuid" + (f",{extra}" if extra else "")
         result = subprocesses.run(["mount", "-t", "tmpfs", "-o", options, DEVICE, str(at)])
@@ -85,12 +85,12 @@ def mount(at: Path, size: int) -> str | None:
 def unmount(at: Path) -> None:
     """Unmount the bench's tmpfs at `at`, if there is one, and remove the folder.
 
-    Also for what a killed runner left. A tmpfs that is not the bench's stays.
+    Also the one of a killed runner. Another tmpfs stays.
     """
     while _is_ours(at):
         result = subprocesses.run(["umount", str(at)])
         if result.exit_code != 0:
-            # Something still has a file open: it goes when that is closed.
+            # A file is still open: the unmount completes when it is closed.
             result = subprocesses.run(["umount", "--lazy", str(at)])
         if result.exit_code != 0:
             raise BadInput(f"{at}: the RAM disk cannot be unmounted: {result.error_line}")
@@ -98,7 +98,7 @@ def unmount(at: Path) -> None:
         try:
             at.rmdir()
         except OSError:
-            # Not empty: then it was not made here, and stays.
+            # Not empty: it was not created here, so it stays.
             return
 
 
@@ -114,7 +114,7 @@ def _is_ours(at: Path) -> bool:
 
 
 def _unescape(text: str) -> str:
-    """mountinfo writes blanks and backslashes as octal."""
+    """Decode the octal escapes of blanks and backslashes in mountinfo."""
     for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         text = text.replace(code, char)
     return text
@@ -128,7 +128,7 @@ def _meminfo(key: str) -> int:
 
 
 def _cgroup_rooms() -> list[int]:
-    """What the memory cgroups of this process still allow (v1 and v2); none without a limit."""
+    """The free bytes of this process's memory cgroups (v1 and v2); empty without a limit."""
     rooms = []
     for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
         _number, controllers, path = line.split(":", 2)
@@ -144,7 +144,7 @@ def _cgroup_rooms() -> list[int]:
             limit = int((folder / most).read_text(encoding="ascii"))
             now = int((folder / used).read_text(encoding="ascii"))
         except (OSError, ValueError):
-            # No such controller here, or `max`.
+            # No such controller, or `max`.
             continue
         rooms.append(max(0, limit - now))
     return rooms

@@ -1,7 +1,8 @@
-"""The source of a set through its passes: made, written, read back into its place, compared.
+"""The source of a set during the passes: it is created, written, read back and compared.
 
-The three kinds differ in what happens at the read-back (see `engine.source`): `ram` fills the
-tmpfs again, `generated` and `drive` read and discard in the clock and compare in an untimed read.
+The three kinds differ in the read-back (see `fileset_source.ram_disk`): `ram` fills the tmpfs
+again; `generated` and `drive` discard the data of the measured read and compare it in a second
+read.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from benchstick.plan.fileset import FileSet
 
 @dataclass(frozen=True)
 class Options:
-    """How a copy is made: threads, bytes a block; `cancel` and `progress` as in `copy_tree`."""
+    """Options of a copy: threads, bytes per block; `cancel` and `progress` as in `copy_tree`."""
 
     threads: int
     block: int
@@ -36,36 +37,36 @@ class Options:
 
 
 class Cycle(Protocol):
-    """One set's source through the passes. `rate` is its own bytes a second, None where it is RAM
-    and cannot be what was measured; `note` a sentence for the run's events."""
+    """The source of a set during the passes. `rate` is its own speed in bytes per second, None for
+    RAM, which does not limit the result; `note` is a sentence for the run's events."""
 
     rate: float | None
     note: str | None
 
     def write(self, folder: Path, options: Options) -> CopyReport:
-        """Timed: the set to the drive."""
+        """Copy the set to the drive. Measured."""
 
     def make_room(self) -> None:
-        """Outside the clock, before the read-back."""
+        """Prepare the read-back. Not measured."""
 
     def read(self, folder: Path, options: Options) -> CopyReport:
-        """Timed: the set back from the drive."""
+        """Read the set back from the drive. Measured."""
 
     def compare(self, folder: Path, cancel: threading.Event) -> Sequence[Difference]:
-        """Outside the clock: what came back and is not what was written."""
+        """The differences between the data read and the data written. Not measured."""
 
     def renew(self, cancel: threading.Event) -> None:
-        """Make the source anew, after a difference."""
+        """Create the source again, after a difference."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Free its resources."""
 
 
 def open_cycle(
     kind: str, files: FileSet, place: Path, *, folder: Path | None, cancel: threading.Event
 ) -> Cycle:
-    """The source `kind` (ram, generated, drive) of `files`. `place` is where a tmpfs may be
-    mounted, `folder` the user's own tree. BadInput when it cannot be had; Cancelled."""
+    """The source `kind` (ram, generated, drive) of `files`. A tmpfs is mounted at `place`; `folder`
+    is the user's tree. BadInput when the source is not available; Cancelled."""
     if kind == "generated":
         return _Generated(files)
     if kind == "drive":
@@ -76,11 +77,11 @@ def open_cycle(
 
 
 def _read_again(folder: Path, files: FileSet, cancel: threading.Event) -> DriveSource:
-    """The user's tree with its hashes; BadInput when it is not the one that was planned."""
+    """The user's tree with its hashes; BadInput when it differs from the plan."""
     tree = read_tree(folder, cancel=cancel)
     if tree.fileset.files != files.files:
         raise BadInput(
-            f"{folder} changed since the plan was made: choose a tree that nobody writes to",
+            f"{folder} changed since the plan was made: choose a tree that does not change",
             field="set",
         )
     return tree
@@ -128,7 +129,7 @@ class _Ram:
 
 
 class _Streamed:
-    """What `generated` and `drive` have in common: there is no room for the read-back."""
+    """Common to `generated` and `drive`: there is no room for the read-back."""
 
     note: str | None = None
     rate: float | None = None
@@ -140,7 +141,7 @@ class _Streamed:
         return _copy(self._source, folder, options)
 
     def make_room(self) -> None:
-        """Nothing is held."""
+        """Nothing to free."""
 
     def read(self, folder: Path, options: Options) -> CopyReport:
         return read_back(
@@ -155,10 +156,10 @@ class _Streamed:
         return self._source.verify(folder, cancel=cancel)
 
     def renew(self, cancel: threading.Event) -> None:
-        """The source was not touched by what came back."""
+        """The read-back did not change the source."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to free."""
 
 
 class _Generated(_Streamed):
@@ -169,7 +170,7 @@ class _Generated(_Streamed):
 
 
 class _OtherDrive(_Streamed):
-    """The other drive's own speed is not known; the note says what that means."""
+    """A folder on another drive, whose speed is not known: see the note."""
 
     note: str | None = "the source is a folder on another drive, which can be the slower one"
 

@@ -1,12 +1,12 @@
-"""Where the files of a set come from: RAM, a generator, or a tree on another drive.
+"""The sources of a file set: RAM, a generator, or a tree on another drive.
 
-The cycle with `ram`: a pass copies `RamSource.tree` to the drive; then `delete_tree` makes room
-and the read-back fills the same folder again; `check`, outside the clock, says whether that is
-what was written. It is then the next pass's source; when it differs the caller marks the pass
+A pass with `ram` copies `RamSource.tree` to the drive. Then `delete_tree` frees the RAM, and the
+read-back fills the same folder again. `check`, which is not measured, compares it with the data
+written. It is the source of the next pass; when it differs the caller marks the pass
 `invalid: data differ` and calls `rebuild`.
 
-With `generated` there is no room for the read-back: `copier.read_back` reads everything in the
-clock and discards it, and `GeneratedSource.verify`, an untimed read of its own, checks every byte.
+With `generated` there is no room for the read-back: `copier.read_back` is measured and discards
+the data, and `GeneratedSource.verify` reads and checks every byte once more, not measured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchstick.engine.copier.direct_io import Buffer
 from benchstick.engine.copier.files import MadeReader, Reader
 from benchstick.engine.copier.source import OpenFolder
 from benchstick.engine.copier.target import empty_folder
-from benchstick.engine.copier.tree import Folder, Found, Tree, join
+from benchstick.engine.copier.tree import Folder, Tree, TreeFile, join
 from benchstick.engine.fileset_source import free_ram
 from benchstick.engine.fileset_source.content import CHUNK, Content, Difference
 from benchstick.engine.fileset_source.free_ram import ram_free
@@ -41,19 +41,19 @@ __all__ = [
     "read_tree",
 ]
 
-# Synthetic files have fixed times, two seconds apart: FAT keeps even seconds only.
+# Synthetic files have fixed times, two seconds apart: FAT stores only even seconds.
 FIRST_TIME = 1_325_376_000
-# Builders for a tmpfs: more only wait for each other.
+# Threads that fill a tmpfs: more only wait for each other.
 BUILDERS = 4
 
 Progress = Callable[[int], None]
 
 
 class RamSource:
-    """A set in a tmpfs of the bench's own at `mount_at`, made from the set's seed or a user's tree.
+    """A set in the bench's tmpfs at `mount_at`, created from the set's seed or a user's tree.
 
-    `swappable` tells why its pages might be swapped, or is None. Use `close` or a `with` block:
-    it unmounts.
+    `swappable` is the reason why its pages may be swapped, or None. Use `close` or a `with` block
+    to unmount it.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class RamSource:
         self._origin = origin
         self._content = Content(fileset.seed)
         free_ram.refuse_if_too_large(fileset)
-        # Some room for what the read-back of a faulty drive may bring too much.
+        # Spare room, as the read-back from a faulty drive may return more.
         size = fileset.ram_needed + (16 << 20)
         self.swappable = free_ram.mount(mount_at, size)
         try:
@@ -91,27 +91,27 @@ class RamSource:
     def build(
         self, *, cancel: threading.Event | None = None, progress: Progress | None = None
     ) -> None:
-        """Make the files. BadInput when RAM runs out or the user's tree changed; Cancelled."""
+        """Create the files. BadInput when RAM runs out or the user's tree changed; Cancelled."""
         if self._origin is not None:
             self._origin.copy_to(self.tree, cancel=cancel, progress=progress)
         else:
             _Builder(self.tree, self.fileset, self._content, cancel, progress).run()
 
     def delete_tree(self) -> None:
-        """Remove the files, before the read-back takes their place."""
+        """Remove the files before the read-back."""
         empty_folder(self.tree)
 
     def rebuild(
         self, *, cancel: threading.Event | None = None, progress: Progress | None = None
     ) -> None:
-        """Make the files anew, after a read-back that differed."""
+        """Create the files again, after a read-back that differed."""
         self.delete_tree()
         self.build(cancel=cancel, progress=progress)
 
     def check(
         self, *, cancel: threading.Event | None = None, progress: Progress | None = None
     ) -> list[Difference]:
-        """What in the tree is not as it should be, every byte looked at. Outside the clock."""
+        """The differences in the tree. Checks every byte. Not measured."""
         if self._origin is not None:
             return check_hashes(self.tree, self._origin.hashes, cancel=cancel, progress=progress)
         return check_content(
@@ -120,7 +120,7 @@ class RamSource:
 
 
 class _Builder:
-    """Writes a set's files into a folder of a tmpfs, in a few threads."""
+    """Writes the files of a set to a folder in a tmpfs, in a few threads."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class _Builder:
         self.cancel, self.progress = cancel, progress
         self.jobs = collections.deque(enumerate(fileset.files))
         self.failed: BaseException | None = None
-        self.done = [0] * BUILDERS
+        self.byte_counts = [0] * BUILDERS
 
     def run(self) -> None:
         for folder in self.fileset.folders:
@@ -148,7 +148,7 @@ class _Builder:
             while worker.is_alive():
                 worker.join(0.1)
                 if self.progress is not None:
-                    self.progress(sum(self.done))
+                    self.progress(sum(self.byte_counts))
         if isinstance(self.failed, OSError):
             raise BadInput(f"making {self.fileset.name} in RAM: {self.failed.strerror}")
         if self.failed is not None:
@@ -178,7 +178,7 @@ class _Builder:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(self.root / entry.path, flags, 0o644)
         try:
-            # The size first: then a tmpfs with huge pages takes one where the file is large enough.
+            # The size first, so that a tmpfs with huge pages uses them for a large file.
             os.ftruncate(fd, entry.size)
             for offset in range(0, entry.size, CHUNK):
                 if self._halted():
@@ -186,7 +186,7 @@ class _Builder:
                 length = min(CHUNK, entry.size - offset)
                 self.content.fill(buffer, key, offset, length)
                 os.pwrite(fd, buffer.view[:length], offset)
-                self.done[index] += length
+                self.byte_counts[index] += length
             moment = _time_of(number)
             os.utime(fd, ns=(moment, moment))
         finally:
@@ -198,7 +198,8 @@ def _time_of(number: int) -> int:
 
 
 class GeneratedSource:
-    """A set made while it is copied: no RAM needed, every block unique and checkable."""
+    """A set that is generated during the copy: it needs no RAM; every block is unique and can be
+    checked."""
 
     def __init__(self, fileset: FileSet) -> None:
         self.fileset = fileset
@@ -209,15 +210,15 @@ class GeneratedSource:
         return OpenGenerated(self.fileset, self._content)
 
     def measure_rate(self, seconds: float = 0.5) -> float:
-        """Bytes a second that the generator alone makes, with a thread a CPU.
+        """Bytes per second of the generator alone, with a thread per CPU.
 
-        A figure taken from a drive more than half as fast is `source-bound`.
+        The result of a drive more than half as fast is `source-bound`.
         """
         entry = max(self.fileset.files, key=lambda e: e.size, default=FileEntry("empty", CHUNK))
         key = self._content.key(entry)
         threads = len(os.sched_getaffinity(0))
         counts = [0] * threads
-        # The pools are made before the clock starts.
+        # Create the pools before the measured time.
         self._content.fill(Buffer(CHUNK), key, 0, CHUNK)
         started_at = time.monotonic()
 
@@ -241,14 +242,14 @@ class GeneratedSource:
         cancel: threading.Event | None = None,
         progress: Progress | None = None,
     ) -> list[Difference]:
-        """What in the copy at `folder` is not as it should be, every byte read directly."""
+        """The differences in the copy at `folder`. Reads every byte with direct I/O."""
         return check_content(
             folder, self.fileset.files, self._content, cancel=cancel, progress=progress
         )
 
 
 class OpenGenerated:
-    """An opened `GeneratedSource`: lists what will be made."""
+    """An opened `GeneratedSource`: it lists the files to generate."""
 
     fd: int | None = None
 
@@ -261,27 +262,27 @@ class OpenGenerated:
             folders[parent].folders.append(name)
         for number, entry in enumerate(fileset.files):
             parent, _slash, name = entry.path.rpartition("/")
-            folders[parent].files.append(Found(name, entry.size, _time_of(number), False))
+            folders[parent].files.append(TreeFile(name, entry.size, _time_of(number), False))
         ordered: list[Folder] = []
         stack = [""]
         while stack:
             folder = folders[stack.pop()]
-            folder.files.sort(key=lambda found: found.name)
+            folder.files.sort(key=lambda file: file.name)
             folder.folders.sort()
             ordered.append(folder)
             stack += [join(folder.path, name) for name in reversed(folder.folders)]
         self.tree = Tree(ordered, {})
 
     def begin(self, uses: dict[str, int]) -> None:
-        """Nothing to open beforehand."""
+        """Nothing to open."""
 
-    def reader(self, folder: str, file: Found, buffer: Buffer) -> Reader:
+    def reader(self, folder: str, file: TreeFile, buffer: Buffer) -> Reader:
         key = self._content.key(self._entries[join(folder, file.name)])
         return MadeReader(
             buffer, lambda offset, length: self._content.fill(buffer, key, offset, length)
         )
 
-    def done(self, folder: str) -> None:
+    def finish_file(self, folder: str) -> None:
         """Nothing to close."""
 
     def close(self) -> None:
@@ -289,10 +290,10 @@ class OpenGenerated:
 
 
 class DriveSource:
-    """A user's tree, opened read-only and never changed.
+    """A user's tree. It is opened read-only and not changed.
 
-    `fileset` is what it holds, `hashes` what its files held when they were read (`read_tree`),
-    `left_out` why links, sockets, devices and folders of other filesystems are not in it.
+    `fileset` are its files, `hashes` their hashes when they were read (`read_tree`), `left_out` the
+    reasons why links, sockets, devices and folders of other filesystems are not in it.
     """
 
     def __init__(
@@ -316,9 +317,9 @@ class DriveSource:
         cancel: threading.Event | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Read the tree into `folder` (a tmpfs) and take the hashes, or compare with those taken.
+        """Read the tree into `folder` (a tmpfs) and hash it, or compare it with earlier hashes.
 
-        BadInput naming the first file when the tree changed since, or could not be read whole.
+        BadInput with the first file when the tree changed or could not be read completely.
         """
         report = copy_tree(self, folder, cancel=cancel, progress=progress)
         if report.errors:
@@ -333,8 +334,8 @@ class DriveSource:
         differences = check_hashes(folder, self.hashes, cancel=cancel)
         if differences:
             raise BadInput(
-                f"{self.path} changed since it was read first: {differences[0]}: "
-                "choose a tree that nobody writes to",
+                f"{self.path} changed since it was first read: {differences[0]}: "
+                "choose a tree that does not change",
                 field="set",
             )
 
@@ -345,8 +346,8 @@ class DriveSource:
         cancel: threading.Event | None = None,
         progress: Progress | None = None,
     ) -> list[Difference]:
-        """What in the copy at `folder` is not as the hashes say. Not the drive's is what somebody
-        changed in the tree itself since it was hashed."""
+        """The differences of the copy at `folder` from the hashes. A change of the tree itself
+        since it was hashed does not count as the drive's."""
         differences = check_hashes(folder, self.hashes, cancel=cancel, progress=progress)
         if not differences:
             return differences
@@ -366,10 +367,10 @@ def read_tree(
     cancel: threading.Event | None = None,
     progress: Progress | None = None,
 ) -> DriveSource:
-    """Look at a user's tree, and with `hashes` read it whole and hash it.
+    """List a user's tree, and with `hashes` read and hash it.
 
-    Without, the hashes are taken when `RamSource.build` reads it. BadInput for a tree that is not
-    there, cannot be read, or has no file.
+    Without `hashes` `RamSource.build` hashes it. BadInput for a tree that is missing, cannot be
+    read, or has no file.
     """
     if path.is_symlink() or not path.is_dir():
         what = "is a symbolic link" if path.is_symlink() else "is not a folder"

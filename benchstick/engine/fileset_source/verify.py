@@ -1,4 +1,4 @@
-"""Checking a tree against what it should hold. Outside the clock, always of every byte."""
+"""Checks every byte of a tree. Not measured."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchstick.engine.copier.direct_io import Buffer, filesystem_of, in_memory
-from benchstick.engine.copier.errors import LOST
+from benchstick.engine.copier.errors import DRIVE_LOST
 from benchstick.engine.copier.files import DriveReader, SourceError
 from benchstick.engine.copier.report import CopyDriveLost, CopyReport
-from benchstick.engine.copier.tree import Found, Tree, join, list_tree, open_below
+from benchstick.engine.copier.tree import Tree, TreeFile, join, list_tree, open_below
 from benchstick.engine.fileset_source.content import CHUNK, Content, Difference
 from benchstick.errors import BadInput, Cancelled
 from benchstick.plan.fileset import FileEntry
@@ -24,19 +24,19 @@ CHECKERS = 8
 
 @dataclass(frozen=True)
 class FileHash:
-    """A file's SHA-256 a MiB, so that a difference can be placed; and its size."""
+    """The SHA-256 of each MiB of a file, which shows where a difference is; and its size."""
 
     size: int
     chunks: tuple[bytes, ...]
 
     @property
     def digest(self) -> str:
-        """One hash over all, in hex."""
+        """One hash of all, in hex."""
         return hashlib.sha256(b"".join(self.chunks)).hexdigest()
 
 
-# Looks at one open file: path, reader, what was listed, the reader's buffer, a scratch one.
-Look = Callable[[str, DriveReader, Found, Buffer, Buffer], None]
+# Checks an open file: path, reader, its entry in the tree, the reader's buffer, a scratch buffer.
+Look = Callable[[str, DriveReader, TreeFile, Buffer, Buffer], None]
 
 
 def each_file(
@@ -46,10 +46,10 @@ def each_file(
     cancel: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Tree:
-    """Open every file below `folder` (directly, where it is on a drive) and give it to `look`.
+    """Open every file below `folder` (with direct I/O on a drive) and pass it to `look`.
 
-    `look` gets the path, a reader, what was listed, the reader's buffer and a scratch one. Runs in
-    several threads. Returns the tree. BadInput, DriveLost or Cancelled.
+    `look` gets the path, a reader, the entry in the tree, the reader's buffer and a scratch buffer.
+    Runs in several threads. Returns the tree. BadInput, DriveLost or Cancelled.
     """
     try:
         root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -82,7 +82,7 @@ class _Walk:
             (folder.path, file) for folder in tree.folders for file in folder.files
         )
         self.failed: BaseException | None = None
-        self.done = [0] * CHECKERS
+        self.byte_counts = [0] * CHECKERS
 
     def run(self) -> None:
         workers = [
@@ -95,7 +95,7 @@ class _Walk:
             while worker.is_alive():
                 worker.join(0.1)
                 if self.progress is not None:
-                    self.progress(sum(self.done))
+                    self.progress(sum(self.byte_counts))
         if self.failed is not None:
             raise self.failed
         if self.cancel is not None and self.cancel.is_set():
@@ -113,11 +113,11 @@ class _Walk:
                 self._one(folder, file, path, buffer, scratch)
             except SourceError as error:
                 self.failed = _as_user_error(self.folder, path, error.error)
-            except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
+            except BaseException as error:  # noqa: BLE001 - the caller's thread raises it again
                 self.failed = error
-            self.done[index] += file.size
+            self.byte_counts[index] += file.size
 
-    def _one(self, folder: str, file: Found, path: str, buffer: Buffer, scratch: Buffer) -> None:
+    def _one(self, folder: str, file: TreeFile, path: str, buffer: Buffer, scratch: Buffer) -> None:
         parent = open_below(self.root, folder, quiet=True)
         try:
             reader = DriveReader(file.name, parent, buffer, direct=self.direct)
@@ -131,7 +131,7 @@ class _Walk:
 
 def _as_user_error(folder: Path, path: str, error: OSError) -> Exception:
     where = f"{folder}/{path}" if path else str(folder)
-    if error.errno in LOST:
+    if error.errno in DRIVE_LOST:
         return CopyDriveLost(
             f"reading {where}: {error.strerror}: the drive is gone or failing", CopyReport()
         )
@@ -147,7 +147,7 @@ def hash_tree(
     """Read and hash every file below `folder`."""
     hashes: dict[str, FileHash] = {}
 
-    def look(path: str, reader: DriveReader, file: Found, buffer: Buffer, _: Buffer) -> None:
+    def look(path: str, reader: DriveReader, file: TreeFile, buffer: Buffer, _: Buffer) -> None:
         hashes[path] = _hash(reader, file.size)
 
     tree = each_file(folder, look, cancel=cancel, progress=progress)
@@ -170,7 +170,7 @@ def check_hashes(
     cancel: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Difference]:
-    """The files below `folder` that are not as their hashes say. Empty when all are right."""
+    """The files below `folder` that differ from their hashes. Empty when all are correct."""
     tree, hashes = hash_tree(folder, cancel=cancel, progress=progress)
     diffs = _names(tree, {path: value.size for path, value in reference.items()})
     for path, value in reference.items():
@@ -192,11 +192,13 @@ def check_content(
     cancel: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Difference]:
-    """The files below `folder` that are not as made from the seed. Empty when all are right."""
+    """The files below `folder` that differ from the seed's content. Empty when all are correct."""
     by_path = {entry.path: entry for entry in entries}
     differences: list[Difference] = []
 
-    def look(path: str, reader: DriveReader, file: Found, buffer: Buffer, scratch: Buffer) -> None:
+    def look(
+        path: str, reader: DriveReader, file: TreeFile, buffer: Buffer, scratch: Buffer
+    ) -> None:
         entry = by_path.get(path)
         if entry is None or entry.size != file.size:
             return
@@ -218,11 +220,9 @@ def check_content(
 
 
 def _names(tree: Tree, sizes: Mapping[str, int]) -> list[Difference]:
-    """Files that are missing, too many, or of the wrong size."""
+    """The files that are missing, not in the set, or of the wrong size."""
     there = {
-        join(folder.path, diffs.name): diffs.size
-        for folder in tree.folders
-        for diffs in folder.files
+        join(folder.path, file.name): file.size for folder in tree.folders for file in folder.files
     }
     diffs = [Difference(path, None, "is missing") for path in sizes if path not in there]
     for path, size in there.items():

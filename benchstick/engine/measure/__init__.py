@@ -1,1 +1,1 @@
-"""Measurement: fio, the sampler of block counters, the per-second log, the page cache."""
+"""Measurement: fio, the sampler of block-layer counters, the per-second log, the page cache."""

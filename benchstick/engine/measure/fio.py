@@ -1,4 +1,4 @@
-"""fio: its command line for a step, its probing, and the reading of its JSON.
+"""fio: its command line for a step, its features, and its JSON output.
 
 Options and their reasons: docs/methods/fio.md.
 """
@@ -22,25 +22,25 @@ from benchstick.plan.steps import Fio
 
 # JSON with nanosecond latencies and everything that the plain steps use.
 OLDEST = (3, 16)
-# First versions of options that a step may need (docs/methods/fio.md), for the message: what is
-# there is found by asking fio.
+# The first versions with options that a step may need (docs/methods/fio.md), for the message. The
+# check itself queries fio.
 SINCE = {"log_window_value": "3.38", "log_issue_time": "3.38", "ss_interval": "3.35"}
 
 
 @functools.cache
 def _ask(argument: str, path: str) -> str:
-    """The answer of the fio at `path` to an argument."""
+    """The output of the fio at `path` for an argument."""
     result = subprocesses.run([path, argument], timeout=20)
     return result.text + result.stderr.decode("utf-8", "replace")
 
 
 def ask(argument: str) -> str:
-    """fio's answer to `--version`, `--cmdhelp=...`. BadInput when fio is missing."""
+    """fio's output for `--version`, `--cmdhelp=...`. BadInput when fio is missing."""
     return _ask(argument, subprocesses.require("fio"))
 
 
 def version() -> tuple[int, int]:
-    """(3, 39) of `fio-3.39`. BadInput when fio is missing or does not say."""
+    """(3, 39) of `fio-3.39`. BadInput when fio is missing or does not report it."""
     match = re.search(r"fio-(\d+)\.(\d+)", ask("--version"))
     if match is None:
         place = subprocesses.require("fio")
@@ -49,23 +49,23 @@ def version() -> tuple[int, int]:
 
 
 def check() -> None:
-    """BadInput when fio is missing, too old for everything, or lacks the libaio engine."""
+    """BadInput when fio is missing, older than OLDEST, or lacks the libaio engine."""
     actual = version()
     if actual < OLDEST:
         raise BadInput(
             f"fio {actual[0]}.{actual[1]} is too old: {OLDEST[0]}.{OLDEST[1]} or later is needed"
         )
     if "libaio" not in ask("--enghelp"):
-        raise BadInput("fio was built without libaio: install Debian's fio or build it anew")
+        raise BadInput("fio was built without libaio: install Debian's fio or rebuild it")
 
 
 def lacking(step: Fio) -> str | None:
-    """Why this fio cannot do the step, None when it can. An option is looked for, not a version."""
+    """Why this fio cannot run the step, None when it can. Checks the options, not the version."""
     return lacks(step.needs)
 
 
 def lacks(options: Sequence[str]) -> str | None:
-    """Which of `options` this fio does not have, as a reason; None when it has all."""
+    """A reason with the first of `options` that this fio lacks; None when it has all."""
     for option in options:
         if "No such command" in ask(f"--cmdhelp={option}"):
             actual = ".".join(str(number) for number in version())
@@ -78,8 +78,8 @@ def lacks(options: Sequence[str]) -> str | None:
 def command(step: Fio, filename: str, folder: Path, *, raw: bool = True) -> list[str]:
     """The exact command of a step on `filename`; JSON and logs go to `folder`.
 
-    `raw`: it is a drive. The files of a step with several are then areas of the drive, else
-    `filename` with a number behind it.
+    `raw`: it is a drive. A step with several files then uses areas of the drive, else `filename`
+    with a number appended.
     """
     if step.series and step.threads != 1:
         raise ValueError(f"{step.name}: fio logs each thread apart; a series is of one")
@@ -131,15 +131,15 @@ def command(step: Fio, filename: str, folder: Path, *, raw: bool = True) -> list
 
 
 def files_of(step: Fio, filename: str) -> list[str]:
-    """The files that a step works on where the target is a file."""
+    """The files of a step when the target is a file."""
     if step.files == 1:
         return [filename]
     return [f"{filename}.{number}" for number in range(step.files)]
 
 
 def _place(step: Fio, filename: str, raw: bool) -> list[str]:
-    """Where the step works."""
-    # A colon separates file names in fio, but not in a format of names.
+    """The options for the place that the step accesses."""
+    # A colon separates file names in fio, but not in `--filename_format`.
     plain = "--filename=" + filename.replace(":", "\\:")
     if step.whole_drive:
         return [plain, "--readonly"]
@@ -159,7 +159,7 @@ def _place(step: Fio, filename: str, raw: bool) -> list[str]:
 
 
 def _data(step: Fio) -> list[str]:
-    """What is written: new random data for each block, zeros, or some of both."""
+    """The options for the data: new random data for each block, zeros, or some of both."""
     share = 0 if step.compress is None else step.compress
     if step.fill == "zero" or share == 100:
         return ["--zero_buffers"]
@@ -174,11 +174,11 @@ def _data(step: Fio) -> list[str]:
 
 @dataclass(frozen=True)
 class Totals:
-    """What fio says of one process: bytes and I/Os each way, seconds, mean latency in us.
+    """fio's totals of a process: bytes and I/Os per direction, seconds, mean latency in us.
 
-    `percentiles` are of completion latency in us by their text (`99.9`); of a mix, like
-    `latency_us`, of the requests of both directions. `histogram` has for each direction
-    (upper bound in us, count) pairs of completion latency, as `one_two_five` makes them.
+    `percentiles` are those of completion latency in us by their text (`99.9`); for a mix they and
+    `latency_us` cover the requests of both directions. `histogram` has for each direction
+    (upper bound in us, count) pairs of completion latency, as `one_two_five` returns them.
     """
 
     read_bytes: int
@@ -196,7 +196,7 @@ class Totals:
 
     @property
     def mbps(self) -> float:
-        """10^6 bytes a second, both directions together, as DiskSpd's total."""
+        """10^6 bytes per second, both directions together, like DiskSpd's total."""
         return self.bytes / self.seconds / 1e6 if self.seconds > 0 else 0.0
 
 
@@ -210,7 +210,7 @@ def read_output(path: Path) -> tuple[Totals, int]:
     job = json.loads(text[start:])["jobs"][0]
     sides = [job["read"], job["write"]]
     ios = sum(int(side["total_ios"]) for side in sides)
-    # Milliseconds: of two directions the longer, they run side by side.
+    # Milliseconds: the longer of two directions, as they run at the same time.
     seconds = max(float(side["runtime"]) for side in sides) / 1000
     weighted = sum(float(side["lat_ns"]["mean"]) * int(side["total_ios"]) for side in sides)
     most = max(float(side["lat_ns"]["max"]) for side in sides) / 1000
@@ -221,7 +221,7 @@ def read_output(path: Path) -> tuple[Totals, int]:
         seconds=seconds,
         latency_us=weighted / ios / 1000 if ios else 0.0,
         max_us=most,
-        # fio names a bin by its middle, which may lie above the highest latency in it.
+        # fio names a bin by its middle, which may be above the highest latency in it.
         percentiles={name: min(us, most) for name, us in _percentiles(sides).items()},
         histogram={way: bins for way in ("read", "write") if (bins := _histogram(job[way]))},
     )
@@ -229,7 +229,8 @@ def read_output(path: Path) -> tuple[Totals, int]:
 
 
 def _percentiles(sides: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """fio's own of one direction; of two, which it only tells apart, from the bins of both."""
+    """fio's percentiles for one direction; for two, which fio reports separately, those of the bins
+    of both."""
     main = max(sides, key=lambda side: int(side["total_ios"]))
     percentiles = main.get("clat_ns", {}).get("percentile", {})
     bins = [_bins(side) for side in sides if int(side["total_ios"])]

@@ -1,7 +1,7 @@
-"""What of a file is in the page cache: how the bench sees that direct I/O was not direct.
+"""Measures how much of a file is in the page cache, to detect direct I/O that was not direct.
 
-ext4 with `data=journal`, btrfs with checksums and some others take `O_DIRECT` without an error
-and write through the page cache. cachestat(2) counts the pages from Linux 6.5 on; mincore(2) on a
+ext4 with `data=journal`, btrfs with checksums and some others accept `O_DIRECT` without an error
+and write through the page cache. cachestat(2) counts the pages since Linux 6.5; mincore(2) on a
 mapping does the same on older kernels.
 """
 
@@ -20,7 +20,7 @@ from benchstick.errors import BadInput
 
 # The same number on every architecture (system calls added since 2019 share one table).
 _SYS_CACHESTAT = 451
-# Of mincore's answers only the lowest bit is defined.
+# In mincore's result only the lowest bit is defined.
 _LOWEST_BIT = bytes(value & 1 for value in range(256))
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -44,9 +44,9 @@ class _Cachestat(ctypes.Structure):
 
 
 def cachestat_bytes(fd: int) -> int | None:
-    """Bytes of the open file in the page cache, by cachestat(2); None where the kernel has not it.
+    """Bytes of the open file in the page cache, by cachestat(2); None when the kernel lacks it.
 
-    Whole pages: a file of one byte that is cached counts as one page.
+    In whole pages: a cached file of one byte counts as one page.
     """
     # A length of 0 means to the end of the file.
     whole, stats = _Range(0, 0), _Cachestat()
@@ -67,9 +67,9 @@ def cachestat_bytes(fd: int) -> int | None:
 
 
 def mincore_bytes(fd: int) -> int:
-    """Bytes of the open file in the page cache, by mapping it and asking mincore(2).
+    """Bytes of the open file in the page cache, by mincore(2) on a mapping.
 
-    The descriptor may be open for writing only: then the same file is opened once more.
+    When the descriptor is open for writing only the file is opened once more.
     """
     if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY:
         readable = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
@@ -79,7 +79,7 @@ def mincore_bytes(fd: int) -> int:
             os.close(readable)
     size = os.fstat(fd).st_size
     total = 0
-    # In pieces of 1 GiB: the answer has a byte a page.
+    # In parts of 1 GiB: the result has a byte per page.
     for offset in range(0, size, 1 << 30):
         length = min(1 << 30, size - offset)
         pages = -(-length // mmap.PAGESIZE)
@@ -101,7 +101,7 @@ def mincore_bytes(fd: int) -> int:
 def resident_bytes(files: int | Path | Iterable[Path]) -> int:
     """Bytes in the page cache of an open file (its descriptor), a file, or several files.
 
-    Symlinks are not followed. OSError where a file cannot be opened.
+    Symlinks are not followed. OSError when a file cannot be opened.
     """
     if isinstance(files, int):
         by_call = cachestat_bytes(files)

@@ -1,11 +1,11 @@
-"""Each second's IOPS and latency of one fio step: from fio's own logs, or the drive's counters.
+"""The IOPS and latency of each second of a fio step, from fio's logs or the drive's counters.
 
 fio's logs: docs/methods/fio.md, and tried with 3.41.
 With `log_avg_msec=1000` and `log_window_value=both`
-a line is `time in ms, mean, maximum, direction, ...`. An IOPS line is written by a helper thread
-about once a second, and left out for a second in which nothing was completed. A latency line is
-written by the first request that is completed after the second's end, and holds it too: where the
-drive stops for three seconds, one line stands for all of them.
+a line is `time in ms, mean, maximum, direction, ...`. A helper thread writes an IOPS line about
+once a second, but none for a second in which no request completed. The first request that completes
+after the end of a second writes the latency line and is included in it: when the drive stops for
+three seconds one line covers all three.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from benchstick.analysis.consistency import seconds_above, summary
 from benchstick.analysis.series import reduced
 from benchstick.plan.quantity import IOPS_BY_SECOND, LATENCY_BY_SECOND, Quantity
 from benchstick.plan.steps import Fio
-from benchstick.store.records import Figure, Sample
+from benchstick.store.run_results import Figure, Sample
 
-# Up to how late, in ms, a line of fio's can be told from a second without any.
+# A line of fio's log that is later than this, in ms, may be due to a second without a line.
 LATE_MS = 400
-# The seconds of fio's log must add up to its own total.
+# How far the sum of fio's log may differ from fio's total.
 TOLERANCE = 0.02
 NO_LOG = "fio left no log"
 
 
 @dataclass(frozen=True)
 class BySecond:
-    """Series with one value a second, the first of which began `start` seconds after the test.
+    """Series with one value per second. The first second starts `start` seconds after the test.
 
-    `source` is `fio` or `counters` (then `why` says why not fio). Latencies are in us; None is a
-    second without any; both lists are empty where `latency_why` says that they were not kept.
+    `source` is `fio` or `counters`; then `why` is the reason why it is not fio. Latencies are in
+    us, None for a second without any; both lists are empty when `latency_why` has a reason.
     """
 
     source: str
@@ -46,7 +46,7 @@ class BySecond:
     latency_why: str | None = None
 
     def csv(self) -> str:
-        """All of it, one second a line."""
+        """The series as CSV, one second per line."""
         lines = ["second,iops,latency_mean_us,latency_max_us"]
         for at, iops in enumerate(self.iops):
             second = self.start + at
@@ -69,10 +69,10 @@ def by_second(
     samples: Sequence[Sample],
     lacking: str | None = None,
 ) -> BySecond:
-    """The series of a step of `seconds` whole seconds whose logs lie in `folder`.
+    """The series of a step of `seconds` whole seconds whose logs are in `folder`.
 
-    `ios` is fio's own total, None of a step that was cut short; `samples` those that lie wholly
-    between fio's start and end; `lacking` why fio kept no logs.
+    `ios` is fio's total, None for a step that ended early; `samples` are those completely between
+    fio's start and end; `lacking` is the reason why there are no logs of fio.
     """
     rates = counter_rates(samples, block)
     why, iops = lacking, []
@@ -91,7 +91,7 @@ def by_second(
         except ValueError as problem:
             latency_why = str(problem)
     if why is None:
-        # Of a step that was cut short nobody but the log knows the end.
+        # Only the log shows where a step ended that ended early.
         count = len(iops) if ios is None else seconds
         return BySecond("fio", None, 0, iops, means[:count], maxima[:count], latency_why)
     return BySecond("counters", why, 1, rates, means, maxima, latency_why)
@@ -100,10 +100,10 @@ def by_second(
 def figures_of(
     step: Fio, series: BySecond, *, target: str, why: str | None, whole: bool
 ) -> list[Figure]:
-    """The mean IOPS and latency of all seconds, as figures with their series.
+    """The mean IOPS and latency of all seconds, as results with their series.
 
-    `target` is what the step was measured on, `why` the reason that makes them invalid; `whole`
-    False: the step was cut short, and they say where.
+    `target` is what the step measured, `why` the reason why they are invalid. `whole` is False for
+    a step that ended early: then the reason has the time.
     """
     if not whole and step.runtime is not None:
         why = f"{why} after {len(series.iops)} s of {step.runtime:g}"
@@ -155,7 +155,7 @@ def _text(path: Path) -> str:
 
 
 def _rows(text: str) -> Iterator[tuple[int, float, float]]:
-    """(time in ms, mean, maximum) of each line. ValueError where that is not what it says."""
+    """(time in ms, mean, maximum) of each line. ValueError when a line has another format."""
     directions = set()
     for line in text.splitlines():
         words = line.split(",")
@@ -168,12 +168,12 @@ def _rows(text: str) -> Iterator[tuple[int, float, float]]:
 
 
 def fio_iops(text: str, seconds: int, ios: int | None) -> list[float]:
-    """IOPS of each of the first `seconds` seconds; 0 where nothing was completed.
+    """IOPS of each of the first `seconds` seconds; 0 when no request completed.
 
-    fio's helper takes a little more than a second from line to line, some 2 ms, so that its lines
-    drift: each second has the line that covers its middle. The end that fio did not write any more
-    is left out. ValueError, with the reason, when the log does not tell the seconds apart or does
-    not add up to `ios`.
+    fio's helper thread needs about 2 ms more than a second per line, so its lines drift: each
+    second has the value of the line that covers its middle. The result ends with fio's log.
+    ValueError with the reason when the seconds of the log cannot be distinguished or it does not
+    add up to `ios`.
     """
     iops = [0.0] * seconds
     before, moved, value = 0, 0.0, 0.0
@@ -181,7 +181,7 @@ def fio_iops(text: str, seconds: int, ios: int | None) -> list[float]:
         whole = round((time - before) / 1000)
         if whole < 1 or abs(time - before - whole * 1000) > LATE_MS:
             raise ValueError(f"fio's log came late: {time - before} ms after the line before")
-        # A line is of one second; full seconds before it in which nothing was done have none.
+        # A line covers one second; full seconds before it without a completed request have none.
         covers = time - before - (whole - 1) * 1000
         moved += value * covers / 1000
         for second in range(seconds_of(time - covers), min(seconds, seconds_of(time))):
@@ -191,25 +191,25 @@ def fio_iops(text: str, seconds: int, ios: int | None) -> list[float]:
         raise ValueError(NO_LOG)
     if ios is None:
         return iops[: seconds_of(before)]
-    # What was done after the last line is not known; it is about what was done before it.
+    # The requests after the last line are not known: assume the rate of the last line.
     rest = 2 * max(0.0, seconds - before / 1000) * value
     slack = max(TOLERANCE * ios, 2)
     if not moved - slack <= ios <= moved + rest + slack:
         raise ValueError(f"fio's log adds up to {moved:.0f} requests of {ios}")
-    # Two seconds without a line at the end are the drive's, one is fio's own end.
+    # Two seconds without a line at the end are due to the drive, one is due to the end of fio.
     return iops[: max(seconds - 1, seconds_of(before))] if seconds_of(before) < seconds else iops
 
 
 def seconds_of(time: int) -> int:
-    """How many seconds have their middle before `time` (ms)."""
+    """The number of seconds whose middle is before `time` (ms)."""
     return (time + 499) // 1000
 
 
 def fio_latency(text: str, seconds: int) -> tuple[list[float | None], list[float | None]]:
     """(mean, maximum) latency in us of each of the first `seconds` seconds.
 
-    Every second that a line stands for has its values. What was still outstanding at the end
-    counts to the last second's maximum. ValueError when there is no such log.
+    Each second that a line covers has its values. Requests outstanding at the end count in the
+    maximum of the last second. ValueError when there is no log.
     """
     if not seconds:
         raise ValueError(NO_LOG)
@@ -232,11 +232,11 @@ def fio_latency(text: str, seconds: int) -> tuple[list[float | None], list[float
 
 
 def counter_rates(samples: Sequence[Sample], block: int) -> list[float]:
-    """IOPS in requests of `block` bytes by second, from the drive's counters.
+    """IOPS in requests of `block` bytes per second, from the drive's counters.
 
-    By bytes, as the kernel may split and join requests. The first and the last sample are left
-    out: fio's own start and end fall into them. A sample that came late stands for the seconds
-    that it covers.
+    Computed from bytes, as the kernel may split and merge requests. Without the first and the last
+    sample, which include the start and end of fio. A late sample counts for all seconds that it
+    covers.
     """
     rates: list[float] = []
     for sample in samples[1:-1]:
@@ -248,10 +248,10 @@ def counter_rates(samples: Sequence[Sample], block: int) -> list[float]:
 def _not_late(iops: Sequence[float], rates: Sequence[float]) -> None:
     """ValueError when fio's log lacks seconds in which the drive was busy.
 
-    Of samples that are a second long as well, each second without I/O leaves one at least with
-    half of what is usual.
+    Samples are a second long too, so each second without I/O leaves at least one of them with half
+    of the usual rate or less.
     """
-    # The samples of the first and the last seconds are left out, so theirs are as well.
+    # Without the first and the last seconds, as their samples are missing.
     empty = sum(1 for value in iops[2:-2] if value == 0)
     if not empty or not rates:
         return

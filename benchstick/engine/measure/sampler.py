@@ -1,6 +1,6 @@
-"""The per-second record of a drive, from the block layer's own counters.
+"""The per-second record of a drive, from the counters of the block layer.
 
-One sampler for every suite: each chart comes from the device and not from the tool. Fields of
+All suites use this sampler: each chart shows the device's data, not the tool's. Fields of
 `/sys/block/X/stat`: Linux Documentation/block/stat.rst.
 """
 
@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchstick.store.records import Sample
+from benchstick.store.run_results import Sample
 
 SECTOR = 512
 
 
 @dataclass(frozen=True)
 class Counters:
-    """The drive's counters at one instant `t` (monotonic seconds); sizes in bytes, times in ms."""
+    """The drive's counters at time `t` (monotonic seconds); sizes in bytes, times in ms."""
 
     t: float
     reads: int
@@ -39,7 +39,7 @@ class Counters:
     def parse(text: str, t: float) -> Counters:
         """From the text of `stat`; kernels before 4.18 and 5.5 have no discards and flushes.
 
-        ValueError when it is not that text, as of a drive that is going away.
+        ValueError for any other text, as of a drive that is just being removed.
         """
         fields = [int(word) for word in text.split()]
         if len(fields) < 11:
@@ -60,7 +60,7 @@ class Counters:
         )
 
     def since(self, before: Counters) -> dict[str, float]:
-        """What happened from `before` to now, with the mean queue over that time."""
+        """The changes from `before` to now, with the mean queue over that time."""
         seconds = self.t - before.t
         waited = self.read_ms + self.write_ms - before.read_ms - before.write_ms
         return {
@@ -79,11 +79,11 @@ class Counters:
 class Sampler:
     """Reads the counters of block device `name` once a second in a thread of its own.
 
-    `t` of a sample is seconds since `start_time`. `tick` is called after each sample, in the
-    sampler's thread. `lost` is set when the counters can no longer be read, or when the kernel has
-    noticed another medium in the drive: then `changed` is called first, in the sampler's thread.
-    The drive itself is asked nothing. `step` is written into
-    each sample: the step that goes on at the sample's end or, between two, that has ended last.
+    `t` of a sample is in seconds since `start_time`. `tick` is called after each sample, in
+    the sampler's thread. `drive_lost` is set when the counters can no longer be read, or when the
+    kernel has detected another medium in the drive: then `changed` is called first, in the
+    sampler's thread. The sampler sends no command to the drive. Each sample has `step`: the step
+    that runs at the sample's end or, between two steps, the last one.
     """
 
     def __init__(
@@ -99,13 +99,13 @@ class Sampler:
         self.interval = interval
         self.start_time = time.monotonic() if start_time is None else start_time
         self.step: int | None = None
-        self.lost = threading.Event()
+        self.drive_lost = threading.Event()
         self.cpu_seconds = 0.0
         self.wall_seconds = 0.0
         self._tick = tick
         self._changed = changed
         folder = sysfs / "block" / name
-        # Kept open: a path could come to mean another drive after a reset, a descriptor cannot.
+        # Keep them open: after a reset a path can refer to another drive, a descriptor cannot.
         self._stat = os.open(folder / "stat", os.O_RDONLY | os.O_CLOEXEC)
         self._inflight = os.open(folder / "inflight", os.O_RDONLY | os.O_CLOEXEC)
         # Kernels before 5.15 have no disk sequence.
@@ -119,12 +119,12 @@ class Sampler:
         self._moved: tuple[int | None, int] = (None, 0)
         self._next = 0
         self._stop = threading.Event()
-        self._begun = time.monotonic()
+        self._start = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
     def start(self) -> None:
-        """Begin the record."""
-        self._begun = time.monotonic()
+        """Start the record."""
+        self._start = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
@@ -138,21 +138,21 @@ class Sampler:
             os.close(self._diskseq)
 
     def counters(self) -> Counters:
-        """The counters now. OSError when the drive is gone."""
+        """The current counters. OSError when the drive is gone."""
         return Counters.parse(os.pread(self._stat, 1024, 0).decode("ascii"), time.monotonic())
 
     def inflight(self) -> int:
-        """Requests that the drive has been given and not yet answered."""
+        """Requests that were sent to the drive and are not completed."""
         return sum(int(word) for word in os.pread(self._inflight, 256, 0).split())
 
     def _seq(self) -> bytes:
-        """The drive's disk sequence now; empty where the kernel has none."""
+        """The drive's current disk sequence number; empty when the kernel has none."""
         return b"" if self._diskseq is None else os.pread(self._diskseq, 64, 0)
 
     def pending(self, after: int = -1) -> list[Sample]:
-        """Samples not yet taken with n > `after`; asking for the newest few is cheap."""
+        """Samples not yet taken with n > `after`. Cheap for the newest few."""
         with self._lock:
-            # They are numbered without a gap.
+            # Their numbers have no gap.
             first = self._pending[0].n if self._pending else 0
             return self._pending[max(0, after + 1 - first) :]
 
@@ -162,23 +162,23 @@ class Sampler:
             return self._pending[-count:]
 
     def moved(self, step: int) -> int:
-        """Bytes read and written in the samples of `step`, the one going on, so far."""
+        """Bytes read and written in the samples of `step`, the running step, so far."""
         with self._lock:
             current, count = self._moved
         return count if current == step else 0
 
     def take(self) -> list[Sample]:
-        """The samples since the last call; they are the caller's to keep."""
+        """The samples since the last call. The sampler does not keep them."""
         with self._lock:
             samples, self._pending = self._pending, []
         return samples
 
     def cpu_share(self) -> float | None:
-        """The sampler's own CPU time over the time it has run; None before it began."""
+        """The sampler's CPU time divided by its run time; None before its start."""
         if self._thread.ident is None or not self._thread.is_alive():
             return None
         used = time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident))
-        passed = time.monotonic() - self._begun
+        passed = time.monotonic() - self._start
         return used / passed if passed > 0 else None
 
     def _run(self) -> None:
@@ -186,7 +186,7 @@ class Sampler:
         try:
             self._record(started_at)
         except (OSError, ValueError):
-            self.lost.set()
+            self.drive_lost.set()
             if self._tick is not None:
                 self._tick()
         self.cpu_seconds = time.thread_time()
@@ -208,7 +208,7 @@ class Sampler:
                 if self._changed is not None:
                     self._changed()
                 raise OSError("another medium is in the drive")
-            # A stalled host must not be answered with a burst of samples.
+            # No burst of samples after a stall of the host.
             due = max(due, now.t - self.interval)
             if self._tick is not None:
                 self._tick()

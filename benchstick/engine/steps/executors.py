@@ -1,4 +1,4 @@
-"""Carries out each kind of step."""
+"""Runs each kind of step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchstick.drives import prepare, temperature
 from benchstick.drives.types import Fact
 from benchstick.engine.copier.copy import copy_tree, empty_folder
 from benchstick.engine.copier.direct_io import syncfs
-from benchstick.engine.copier.errors import LOST
+from benchstick.engine.copier.errors import DRIVE_LOST
 from benchstick.engine.copier.report import (
     CopyCancelled,
     CopyDriveLost,
@@ -65,22 +65,24 @@ from benchstick.plan.steps import (
     Verify,
 )
 from benchstick.plan.units import megabytes_per_second, size_text
-from benchstick.store.records import Figure
+from benchstick.store.run_results import Figure
 
 TEST_FILE = "benchstick.test"
-# A source that is not at least twice as fast as the drive may be what was measured.
+# A source less than twice as fast as the drive may limit the result.
 SOURCE_MARGIN = 2.0
-# As this system's C library says it, which is fio's as well.
-# EILSEQ: the drive or dm-integrity found that a block does not match its own checksum.
-_LOST = re.compile("|".join(re.escape(os.strerror(number)) for number in (*LOST, errno.EILSEQ)))
+# The messages of this system's C library, which fio uses as well.
+# EILSEQ: the drive or dm-integrity detected a block with a wrong checksum.
+_DRIVE_LOST = re.compile(
+    "|".join(re.escape(os.strerror(number)) for number in (*DRIVE_LOST, errno.EILSEQ))
+)
 
 
-# Steps that leave the drive alone.
+# Steps that do not access the drive.
 _NOT_ON_THE_DRIVE = (BuildSet, Skip)
 
 
 def do_prepare(work: Work, step: Prepare) -> StepOutcome:
-    """Raw: take the drive exclusively. File: format unless `keep`, mount, make the run's folder."""
+    """Raw: open the drive exclusively. File: format unless `keep`, mount, create the run folder."""
     if step.target == "block":
         if work.plan.destroys:
             work.hold.check_before_write(writes=False)
@@ -97,7 +99,7 @@ def do_prepare(work: Work, step: Prepare) -> StepOutcome:
         work.hold.check_before_write()
     else:
         work.hold.check_medium()
-    # Before the mount itself, which a cancel may end halfway.
+    # Before the mount, which a cancel may interrupt.
     work.cleanup.callback(_unmount, work)
     mounted = prepare.mount(device, fs, work.uuid, run=work.tool)
     work.device, work.target = Path(device), f"file on {fs}"
@@ -109,14 +111,14 @@ def do_prepare(work: Work, step: Prepare) -> StepOutcome:
 
 
 def _filled(mounted: Path) -> Fact:
-    """How full the filesystem was before the run put anything on it."""
+    """How full the filesystem was before the run wrote to it."""
     stats = os.statvfs(mounted)
     share = 100 * (stats.f_blocks - stats.f_bfree) / max(1, stats.f_blocks)
     return Fact(round(share, 1), "%", "statfs")
 
 
 def _unmount(work: Work) -> None:
-    # Where it finds another medium, nothing of the filesystem is written back to that.
+    # Another medium gets no data of the filesystem.
     with contextlib.suppress(BenchError, OSError):
         work.hold.check_medium()
     try:
@@ -128,8 +130,8 @@ def _unmount(work: Work) -> None:
 
 
 def _remove_folder(work: Work) -> None:
-    """The bench leaves no files of its own on the drive's filesystem."""
-    if work.folder is None or work.sampler.lost.is_set():
+    """Remove the bench's files from the drive's filesystem."""
+    if work.folder is None or work.sampler.drive_lost.is_set():
         return
     try:
         work.hold.check_medium()
@@ -140,7 +142,7 @@ def _remove_folder(work: Work) -> None:
 
 
 def do_idle(work: Work, step: Idle) -> StepOutcome:
-    """Wait; the temperature is read at the beginning, so that the drive then has its rest."""
+    """Wait. Reads the temperature at the start, so that the drive is idle afterwards."""
     started_at = time.monotonic()
     detail: dict[str, Any] = {}
     if step.temperature:
@@ -148,7 +150,7 @@ def do_idle(work: Work, step: Idle) -> StepOutcome:
         celsius = None if fact.value is None else float(fact.value)
         work.record.temperature(work.now, work.index, celsius, fact.source or None, fact.why)
         detail = {"temperature": fact.to_json()}
-    # A rest may last for hours: a drive that is lost in it is not waited for.
+    # The idle time may last hours: stop when the drive is lost.
     while (remaining := step.seconds - (time.monotonic() - started_at)) > 0:
         work.cancel.wait(min(remaining, 1.0))
         work.check_cancelled()
@@ -157,7 +159,7 @@ def do_idle(work: Work, step: Idle) -> StepOutcome:
 
 
 def do_fio(work: Work, step: Fio) -> StepOutcome:
-    """One fio process, its totals checked against the drive's counters."""
+    """Run fio, and check its totals against the drive's counters."""
     folder = work.artefacts
     assert folder is not None
     lacking = fio.lacking(step)
@@ -174,8 +176,8 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
     if step.whole_drive and work.folder:
         _settle(work.folder)
     if step.destroys:
-        # Whole once a row of writing steps; within it, where they follow each other without a
-        # pause, what the held descriptor, the node and diskseq tell.
+        # The full check once per sequence of writing steps. Between these, which follow each other
+        # without a pause, only the open descriptor, the node and diskseq are checked.
         work.hold.check_before_write(asks_drive=not _follows_a_write(work))
     detail: dict[str, Any] = {"command": argv}
     started_at = work.now
@@ -183,7 +185,7 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
         totals = _timed_fio(work, step, argv, detail)
     except BenchError as stop:
         if step.series and step.counted:
-            # What cannot be kept must not hide why the step ended.
+            # An error here must not hide why the step ended.
             with contextlib.suppress(BenchError, OSError):
                 figures = _by_second(work, step, started_at, None, no_logs, stop.message)
                 work.partial = StepOutcome(figures=figures, detail=detail)
@@ -199,8 +201,8 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
 
 
 def _settle(folder: Path) -> None:
-    """Have the filesystem beside a test of the raw drive write all it has now: what it kept for
-    later would be written in the middle of that test. Best effort: the counters tell of it."""
+    """Flush the filesystem before a test of the raw drive that contains it: it would write during
+    the test. Best effort: the counters show such writes."""
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -215,7 +217,7 @@ def _follows_a_write(work: Work) -> bool:
 
 
 def _timed_fio(work: Work, step: Fio, argv: Sequence[str], detail: dict[str, Any]) -> fio.Totals:
-    """Run fio; what the counters say goes to `detail`. A BenchError tells why it failed."""
+    """Run fio; the counters go to `detail`. A BenchError has the reason when it failed."""
     assert work.artefacts is not None
     with work.measured(detail):
         limit = None if step.runtime is None else step.runtime * 4 + 120
@@ -249,16 +251,16 @@ def _totals_json(totals: fio.Totals) -> dict[str, Any]:
 def _fio_errors(
     work: Work, exit_code: int, timed_out: bool, folder: Path, stderr_bytes: bytes
 ) -> None:
-    """Tell what fio's failure means; nothing when it did not fail."""
+    """Raise the error for fio's failure; nothing when it did not fail."""
     if exit_code == 0 and not timed_out:
         return
     stderr = stderr_bytes.decode("utf-8", "replace")
-    if work.sampler.lost.is_set() or not work.hold.alive():
-        raise work.lost("went away in the middle of the test")
-    if _LOST.search(stderr) or _LOST.search(_json_text(folder)):
-        raise work.lost("answers with I/O errors")
+    if work.sampler.drive_lost.is_set() or not work.hold.alive():
+        raise work.drive_lost("went away during the test")
+    if _DRIVE_LOST.search(stderr) or _DRIVE_LOST.search(_json_text(folder)):
+        raise work.drive_lost("answers with I/O errors")
     if "No space left" in stderr:
-        raise BadInput(f"{work.target}: the filesystem is full; free space or take a smaller size")
+        raise BadInput(f"{work.target}: the filesystem is full; free space or use a smaller size")
     if timed_out:
         raise Inconclusive("fio: did not end in time and was killed")
     lines = [line for line in stderr.splitlines() if line.strip()]
@@ -266,7 +268,7 @@ def _fio_errors(
 
 
 def _json_text(folder: Path) -> str:
-    """What fio wrote before its JSON: its error lines go there with `--output`."""
+    """fio's output before its JSON: with `--output` its error lines are there."""
     try:
         return (folder / "fio.json").read_text(encoding="utf-8", errors="replace").split("{", 1)[0]
     except OSError:
@@ -279,7 +281,7 @@ def _test_file(work: Work) -> Path:
 
 
 def _target_of(work: Work, step: Fio | Copy | CopyWithin) -> str:
-    """What the step's figures were measured on: the raw drive, or the run's target."""
+    """What the step measures: the raw drive, or the run's target."""
     return "block" if isinstance(step, Fio) and step.whole_drive else work.target
 
 
@@ -339,10 +341,10 @@ def _fio_figures(
 
 
 def _own_state(work: Work, step: Fio) -> dict[str, str]:
-    """For a figure's detail: the drive's state, where it is not the one that the run ends in."""
-    if step.made is None:
+    """For a result's detail: the drive's state, when it differs from that at the end of the run."""
+    if step.drive_state is None:
         return {}
-    return {"drive_state": work.plan.state_after(work.state, step.made)}
+    return {"drive_state": work.plan.state_after(work.state, step.drive_state)}
 
 
 def _by_second(
@@ -353,10 +355,10 @@ def _by_second(
     lacking: str | None,
     why: str | None,
 ) -> list[Figure]:
-    """The mean IOPS and latency of all seconds, with their series; whole in `by-second.csv`.
+    """The mean IOPS and latency of all seconds, with their series; all values in `by-second.csv`.
 
-    `begun` is when the step began on the run's clock, `totals` None where it was cut short,
-    `lacking` why fio kept no logs, `why` why the figures are invalid.
+    `started_at` is the start of the step in seconds of the run, `totals` None when it ended early,
+    `lacking` why there are no logs of fio, `why` why the results are invalid.
     """
     assert work.artefacts is not None
     now = work.now
@@ -390,7 +392,7 @@ def _measured(
     why: str | None,
     detail: Mapping[str, Any],
 ) -> Figure:
-    """A figure of one pass; invalid when there is a `why`."""
+    """A result of one pass; invalid when there is a `why`."""
     return Figure(
         step=step.name, test=step.test, quantity=quantity, direction=step.direction, value=value,
         unit=unit, pass_no=step.pass_no, target=_target_of(work, step),
@@ -406,7 +408,7 @@ def _skipped(work: Work, step: Fio | Skip, unit: str, pass_no: int, why: str) ->
 
 
 def do_build_set(work: Work, step: BuildSet) -> StepOutcome:
-    """Make the set's source anew; the one before gives its RAM back first."""
+    """Create the set's source again. Free the RAM of the one before first."""
     if work.source is not None:
         work.source.close()
         work.source = None
@@ -423,7 +425,7 @@ def do_build_set(work: Work, step: BuildSet) -> StepOutcome:
 
 
 def do_empty(work: Work, step: Empty) -> StepOutcome:
-    """Empty the run's folder on the drive, flushed, so that the copy finds nothing to skip."""
+    """Empty the run's folder on the drive and flush it, so that the copy skips no files."""
     assert work.folder is not None
     removed = empty_folder(work.folder)
     work.not_copied.clear()
@@ -431,7 +433,7 @@ def do_empty(work: Work, step: Empty) -> StepOutcome:
 
 
 def do_copy(work: Work, step: Copy) -> StepOutcome:
-    """One timed copy, to the drive or back, with the flush inside the clock."""
+    """Measure a copy to the drive or back, flush included."""
     assert work.folder is not None
     assert work.source is not None
     assert work.artefacts is not None
@@ -456,7 +458,7 @@ def do_copy(work: Work, step: Copy) -> StepOutcome:
 
 @contextlib.contextmanager
 def _report_of_stop(artefacts: StepFolder) -> Iterator[None]:
-    """Keep what was copied until an error or a cancel ended it."""
+    """Store the report of a copy that an error or a cancel ended."""
     try:
         yield
     except (CopyDriveLost, CopyCancelled, TargetFull, TargetReadOnly) as stop:
@@ -491,13 +493,13 @@ def _copy_distrust(
     if rate >= SOURCE_MARGIN * report.speed:
         return None
     return (
-        f"source-bound: the source gives {size_text(rate)}/s, "
+        f"source-bound: the source reaches {size_text(rate)}/s, "
         f"less than twice the {size_text(report.speed)}/s measured"
     )
 
 
 def _missing_files(report: CopyReport, total: int) -> str | None:
-    """What of the set was not copied, None when all of it was."""
+    """A reason when a part of the set was not copied, else None."""
     if report.errors:
         path, message = next(iter(report.errors.items()))
         return f"{len(report.errors)} files failed, the first: {path}: {message}"
@@ -507,7 +509,7 @@ def _missing_files(report: CopyReport, total: int) -> str | None:
 
 
 def _copy_detail(files: FileSet, report: CopyReport, detail: Mapping[str, Any]) -> dict[str, Any]:
-    """What the figures of a copy rest on."""
+    """The conditions of the results of a copy."""
     return {
         "scale": files.scale,
         "bytes": report.bytes,
@@ -533,7 +535,7 @@ def _copy_figures(
 
 
 def do_lay_set(work: Work, step: LaySet) -> StepOutcome:
-    """Put the set on the drive, from where it is copied to another folder there."""
+    """Write the set to the drive, to copy it to another folder there."""
     assert work.folder is not None
     assert work.source is not None
     assert work.artefacts is not None
@@ -546,7 +548,7 @@ def do_lay_set(work: Work, step: LaySet) -> StepOutcome:
 
 
 def do_copy_within(work: Work, step: CopyWithin) -> StepOutcome:
-    """One timed copy on the drive itself, by the page cache, with the flush inside the clock."""
+    """Measure a copy within the drive, through the page cache, flush included."""
     assert work.folder is not None
     assert work.artefacts is not None
     detail: dict[str, Any] = {}
@@ -572,7 +574,8 @@ def do_copy_within(work: Work, step: CopyWithin) -> StepOutcome:
 def _within_distrust(
     work: Work, step: CopyWithin, report: CopyReport, detail: Mapping[str, Any]
 ) -> str | None:
-    """The page cache is part of this test, but all must have come from the drive and gone to it."""
+    """Why the result is invalid. The page cache is part of this test, but all data must be read
+    from the drive and written to it."""
     missing = _missing_files(report, work.sets[step.set_name].count)
     if missing:
         return missing
@@ -605,14 +608,14 @@ def _within_figures(
 
 
 def do_skip(work: Work, step: Skip) -> StepOutcome:
-    """Record what cannot be done, with its reason."""
+    """Record a test that cannot run, with its reason."""
     figure = _skipped(work, step, step.unit, step.pass_no, step.why)
     return StepOutcome(skipped=step.why, figures=[figure])
 
 
 def do_verify(work: Work, step: Verify) -> StepOutcome:
-    """Compare outside the clock. Where data differs, the pass is invalid, the run is corrupt, and
-    the source is made again for the next pass."""
+    """Compare the data. Not measured. When it differs the pass is invalid, the run is corrupt, and
+    the source is created again for the next pass."""
     assert work.source is not None
     assert work.folder is not None
     differences = work.source.compare(work.folder / step.folder, work.cancel)
@@ -628,7 +631,7 @@ def do_verify(work: Work, step: Verify) -> StepOutcome:
             differences=[asdict(item) for item in wrong[: corrupt.MOST_DIFFERENCES]],
         )  # fmt: skip
     else:
-        # Not the drive's: the copy reported that it left these out, or another program wrote them.
+        # Not due to the drive: the copy did not copy these, or another program wrote them.
         why = f"not comparable: {len(differences)} files, the first: {differences[0]}"
         for test in tests:
             work.record.invalidate_pass(test, step.pass_no, why)
@@ -658,15 +661,15 @@ _EXECUTORS: Mapping[type[Step], Callable[[Work, Any], StepOutcome]] = {
 
 
 def carry_out(work: Work, step: Step) -> StepOutcome:
-    """Do one step. A BenchError tells what ended it.
+    """Run a step. A BenchError has the reason why it ended early.
 
-    The device is asked for its medium before each step on the drive and after each rest, when
-    nothing is timed.
+    Checks the medium before each step on the drive and after each idle time, when nothing is
+    measured.
     """
     if not isinstance(step, _NOT_ON_THE_DRIVE):
         work.hold.check_medium()
     if isinstance(step, Idle) and work.folder is not None:
-        # The kernel would write it during the rest, onto whatever medium is in the drive then.
+        # Else the kernel would write during the idle time, to any medium that is in the drive.
         _settle(work.folder)
     outcome = _EXECUTORS[type(step)](work, step)
     if isinstance(step, Idle):

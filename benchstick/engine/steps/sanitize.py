@@ -1,6 +1,6 @@
-"""Carries out a purge step: one rung of the ladder, from its record to its evidence.
+"""Runs a purge step with one erase method, from its record to its evidence.
 
-What is needed to go on or to take it back is in the store before the drive is told anything.
+Before the first command to the drive the store has all that is needed to resume or roll back.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from benchstick.errors import BadInput, BenchError, Cancelled, DataCorrupt, Driv
 from benchstick.plan.quantity import PURGE, SPEED, TIME, Quantity
 from benchstick.plan.steps import Plan, Purge
 from benchstick.plan.units import MIB, megabytes_per_second, size_text
-from benchstick.store.records import Figure
+from benchstick.store.run_results import Figure
 
 Evidence = dict[str, Any]
-# How often a sanitize is looked at, and for how long without an answer.
+# How often a sanitize is polled, and how many polls in a row may fail.
 _POLL_SECONDS = 2.0
 _SILENT_POLLS = 30
 _VERSION = {"nvme": "version", "hdparm": "-V", "blkdiscard": "--version", "fio": "--version"}
-_LOST = re.compile(r"No such device|Input/output error|Remote I/O error")
-# What is done at once, and lost at most by a kill; the progress in the store goes by it.
+_DRIVE_LOST = re.compile(r"No such device|Input/output error|Remote I/O error")
+# Sizes of a chunk. The store has the progress in chunks: a kill loses one at most.
 _LEAST_CHUNK, _MOST_CHUNK, _CHUNKS = 256 * MIB, 32 << 30, 20
-# In the store's `written`: the drive took the command and goes on by itself.
+# In the store's `written`: the drive accepted the command and continues on its own.
 SANITIZE_TAKEN = 1
 
 
 def require_tools(plan: Plan) -> None:
-    """BadInput when the program of a purge in the plan is missing, before anything is written."""
+    """BadInput when the tool of a purge in the plan is missing. Called before any write."""
     for step in plan.steps:
         if isinstance(step, Purge) and step.rung != sanitize_methods.NONE:
             name = sanitize_methods.find(step.rung).tool
@@ -54,7 +54,7 @@ def require_tools(plan: Plan) -> None:
 
 
 def do_purge(work: Work, step: Purge) -> StepOutcome:
-    """Purge the drive by the step's rung. The state that it leaves goes on every figure."""
+    """Purge the drive with the step's method. The state after it is recorded with all results."""
     if step.rung == sanitize_methods.NONE:
         work.state = sanitize_methods.AS_FOUND
         return StepOutcome(detail={"rung": sanitize_methods.NONE})
@@ -67,85 +67,85 @@ def do_purge(work: Work, step: Purge) -> StepOutcome:
     work.hold.check_before_write()
     prepare.drop_partitions(work.drive, work.tool)
     detail: dict[str, Any] = {}
-    # That of an earlier purge of the plan holds no longer.
+    # The state after an earlier purge of the plan no longer applies.
     work.state = None
-    with exclusively(work), _recorded(work, rung, leftover), _loss_told(work):
+    with exclusively(work), _recorded(work, rung, leftover), _detect_loss(work):
         _check_reach(work, rung)
         started_at = time.monotonic()
         with work.measured(detail):
             evidence = _BY_TOOL[rung.tool](work, rung, leftover)
         seconds = time.monotonic() - started_at
-        # The kernel may still hold what was on the drive before a command that it cannot see.
+        # The kernel may cache content from before a command that it does not know.
         work.tool(["blockdev", "--flushbufs", work.drive.path], timeout=120, stoppable=False)
     if leftover is not None:
         evidence["resumes"] = leftover.run
     figures = list(_figures(work, step, rung, seconds, evidence, detail))
     work.state = sanitize_methods.state_after(rung.name)
     work.extra_conditions["purge"] = {
-        "rung": rung.name, "asked": step.asked, "seconds": round(seconds, 1),
+        "rung": rung.name, "asked": step.user_rung, "seconds": round(seconds, 1),
         "tool": _version(rung.tool), **evidence,
     }  # fmt: skip
     outcome = StepOutcome(figures=figures, detail={**detail, **work.extra_conditions["purge"]})
     if work.cancel.is_set() and not rung.stoppable:
         work.partial = outcome
-        raise Cancelled(f"cancelled; {rung.title} came to its end before, nothing was read back")
+        raise Cancelled(f"cancelled; {rung.title} completed first, nothing was read back")
     return outcome
 
 
 def _check_reach(work: Work, rung: Rung) -> None:
-    """BadInput when the rung would reach more than this drive, or must not be sent to it: asked
-    of the drive now, as namespaces may have been added since the plan was made."""
+    """BadInput when the method would affect more than this drive, or must not be used on it.
+    Queries the drive now, as namespaces may have been added since the plan was made."""
     drive = work.drive.to_json()
     if rung.tool == "nvme":
         now = nvme.reach(Tree(), Asker(ask_live), work.drive.name)
         drive |= {name: fact.to_json() for name, fact in now.items()}
     why = sanitize_methods.never_on(rung, drive)
     if why is not None:
-        raise BadInput(f"rung {rung.name}: {why}; nothing was purged", field="rung")
+        raise BadInput(f"rung={rung.name}: {why}; nothing was purged", field="rung")
 
 
 def _ask(work: Work) -> Ask:
-    """Questions to the drive, answered to the end whatever is cancelled meanwhile: what became of
-    a command that cannot be stopped must be known."""
+    """Queries of the drive that a cancel does not stop: the outcome of a command that cannot be
+    stopped must be known."""
     return Ask(work.drive.path, functools.partial(work.tool, stoppable=False))
 
 
-def _still_wanted(work: Work) -> None:
-    """Before the record says that the drive is changed: neither cancelled nor another drive."""
+def _check_before_change(work: Work) -> None:
+    """Check for a cancel and for another drive, before the record shows the drive as changed."""
     work.check_cancelled()
     work.hold.check_same(is_writing=True)
 
 
 def _command(work: Work, argv: list[str], timeout: float | None) -> Finished:
-    """A command that the drive carries to its end; not sent when the drive is another one now."""
+    """Send a command that the drive completes in any case. Not sent to another drive."""
     work.hold.check_same(is_writing=True)
     return work.tool(argv, timeout=timeout, stoppable=False)
 
 
 @contextlib.contextmanager
-def _loss_told(work: Work) -> Iterator[None]:
-    """A question that nobody answered is the drive's loss when the drive is gone."""
+def _detect_loss(work: Work) -> Iterator[None]:
+    """DriveLost instead of a failed query when the drive is gone."""
     try:
         yield
     except (BadInput, Inconclusive) as error:
-        if work.sampler.lost.is_set() or not work.hold.alive():
-            raise work.lost(f"went away ({error.message})") from error
+        if work.sampler.drive_lost.is_set() or not work.hold.alive():
+            raise work.drive_lost(f"went away ({error.message})") from error
         raise
 
 
 def _find_leftover(work: Work, step: Purge) -> Unfinished | None:
-    """The purge that is gone on with. BadInput when it is not there any more."""
+    """The purge that the step resumes. BadInput when there is none any more."""
     if step.resumes is None:
         return None
     leftover = work.record.read(lambda db: of_drive(db, work.drive))
     if leftover is None or (leftover.run, leftover.rung) != (step.resumes, step.rung):
-        raise BadInput("rung resume: that purge is not unfinished any more", field="rung")
+        raise BadInput("rung=resume: there is no interrupted purge any more", field="rung")
     return leftover
 
 
 @contextlib.contextmanager
 def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[None]:
-    """The purge's record in the store, from before its first command to its end."""
+    """Record the purge in the store, from before its first command to its end."""
     record, step, key = work.record, work.index, work.drive.identity.key()
     marks = work.marks
     record.purge_begins(
@@ -153,15 +153,15 @@ def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[N
         marks=marks.seed if marks else work.uuid,
         samples=marks.count if marks else 1,
         size=marks.size if marks else 4096,
-        # What it left is this run's from now on.
+        # This run is now responsible for what it left.
         phase=leftover.phase if leftover else "begun",
         password=leftover.password if leftover else None,
-        written=leftover.written if leftover else 0,
+        bytes_written=leftover.bytes_written if leftover else 0,
     )  # fmt: skip
     if leftover is not None:
-        # Of another purge's password this run knows nothing.
+        # This run does not know the password of another purge.
         has_password = leftover.password is not None
-        record.close_purges(key, f"gone on with in run {record.number}", with_password=has_password)
+        record.close_purges(key, f"resumed in run {record.number}", with_password=has_password)
     try:
         yield
     except BaseException as error:
@@ -174,7 +174,7 @@ def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[N
 
 
 def _ended_badly(work: Work, step: int, why: str) -> None:
-    """Interrupted when the drive may be changed by it, closed when it is as it was."""
+    """Record the end: interrupted when the drive may have changed, closed when it has not."""
     row = work.record.read(
         lambda db: db.execute(
             "SELECT phase, password FROM purges WHERE run = ? AND step = ?",
@@ -187,7 +187,7 @@ def _ended_badly(work: Work, step: int, why: str) -> None:
         return
     leftover = work.record.read(lambda db: of_drive(db, work.drive))
     if leftover is not None:
-        work.record.event(work.now, "purge", leftover.told())
+        work.record.event(work.now, "purge", leftover.describe())
 
 
 def _figures(
@@ -218,28 +218,28 @@ def _version(name: str) -> str:
 
 
 def _failed(work: Work, what: str, result: Finished) -> DriveLost | DataCorrupt | Inconclusive:
-    """What a tool's failure means."""
-    if work.sampler.lost.is_set() or not work.hold.alive():
-        return work.lost(f"went away during {what}")
+    """The error for a tool's failure."""
+    if work.sampler.drive_lost.is_set() or not work.hold.alive():
+        return work.drive_lost(f"went away during {what}")
     text = result.stderr.decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines() if "verify" in line]
     if lines and result.argv[0] == "fio":
-        return DataCorrupt(f"{what}: what was written does not read back: {lines[0]}")
-    if _LOST.search(text):
-        return work.lost(f"answers with I/O errors during {what}")
+        return DataCorrupt(f"{what}: the data written does not read back: {lines[0]}")
+    if _DRIVE_LOST.search(text):
+        return work.drive_lost(f"answers with I/O errors during {what}")
     return Inconclusive(f"{what}: {result.argv[0]}: {result.error_line}")
 
 
 @contextlib.contextmanager
 def _not_stoppable(work: Work, what: str) -> Iterator[None]:
-    """Tell whoever cancels meanwhile that the drive carries this to its end."""
+    """After a cancel, record an event that the drive completes this command anyway."""
     over = threading.Event()
 
     def watch() -> None:
         while not over.wait(0.2):
             if work.cancel.is_set():
                 with contextlib.suppress(BenchError):
-                    text = f"{what} cannot be stopped: the run ends when the drive is done with it"
+                    text = f"{what} cannot be stopped: the run ends when the drive has completed it"
                     work.record.event(work.now, "cancel", text)
                 return
 
@@ -262,8 +262,8 @@ def _by_nvme(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
 
 
 def _format(work: Work, rung: Rung) -> Evidence:
-    """Format with the LBA format that the namespace has; judged by nvme-cli's word and by the
-    format that is there after it."""
+    """Format with the namespace's current LBA format. Checks nvme-cli's message and the LBA format
+    afterwards."""
     path, ask = work.drive.path, _ask(work)
     before = ask(["nvme", "id-ns", path, "-o", "json"])
     try:
@@ -273,7 +273,7 @@ def _format(work: Work, rung: Rung) -> Evidence:
     crypto = rung.name == "format-crypto"
     erase = sanitize_commands.CRYPTOGRAPHIC_ERASE if crypto else sanitize_commands.USER_DATA_ERASE
     argv = sanitize_commands.format_nvm(path, keep, erase)
-    _still_wanted(work)
+    _check_before_change(work)
     work.record.purge_goes_on(work.index, "erasing")
     with _not_stoppable(work, rung.title):
         result = _command(work, argv, None)
@@ -293,7 +293,7 @@ def _format(work: Work, rung: Rung) -> Evidence:
 
 
 def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
-    """Start a sanitize, unless the drive is at one of ours already, and follow it to its end."""
+    """Start a sanitize, unless one of the bench is in progress, and follow it to its end."""
     crypto = rung.name == "sanitize-crypto"
     action = sanitize_commands.CRYPTO_ERASE if crypto else sanitize_commands.BLOCK_ERASE
     path, ask = work.drive.path, _ask(work)
@@ -304,22 +304,24 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     goes_on = log.status == sanitize_commands.IN_PROGRESS
     if goes_on and not ours:
         raise BadInput("the drive is being sanitized already; wait for its end", field="rung")
-    # One that the drive completed is ours only when it is known to have taken the command: killed
-    # right before it, the bench would take the word of an older sanitize.
+    # A completed sanitize is ours only if the drive is known to have accepted the command: after a
+    # kill right before the command the log is that of an older sanitize.
     was_sent = ours and (
-        goes_on or (log.status in end_states and leftover is not None and leftover.written > 0)
+        goes_on
+        or (log.status in end_states and leftover is not None and leftover.bytes_written > 0)
     )
     if not was_sent:
-        _still_wanted(work)
+        _check_before_change(work)
         work.record.purge_goes_on(work.index, "erasing")
         result = _command(work, argv, 120)
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
-    work.record.purge_goes_on(work.index, "erasing", written=SANITIZE_TAKEN)
+    work.record.purge_goes_on(work.index, "erasing", bytes_written=SANITIZE_TAKEN)
     log = _followed(work, ask, rung)
     if log.status not in end_states or log.action != action:
         raise Inconclusive(
-            f"{rung.title}: the drive says {log.word} of action {log.action}: benchstick purges"
+            f"{rung.title}: the drive reports {log.word} for action {log.action}; "
+            "see: benchstick purges"
         )
     log_text = f"sanitize-log: {log.word}, action {log.action}"
     if was_sent and leftover is not None:
@@ -328,13 +330,13 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
 
 
 def _followed(work: Work, ask: Ask, rung: Rung) -> sanitize_commands.SanitizeLog:
-    """The log when the drive is done. The drive goes on by itself, whatever happens here."""
+    """The log at the end of the sanitize. The drive continues it, whatever happens here."""
     progress: list[float] = []
     work.share = lambda: _share_since(progress)
     silent = 0
     while True:
-        if work.cancel.is_set() and not work.sampler.lost.is_set():
-            raise Cancelled(f"cancelled; {rung.title} cannot be stopped, the drive goes on with it")
+        if work.cancel.is_set() and not work.sampler.drive_lost.is_set():
+            raise Cancelled(f"cancelled; {rung.title} cannot be stopped, the drive continues it")
         work.check_cancelled()
         try:
             log = ask.sanitize()
@@ -352,7 +354,7 @@ def _followed(work: Work, ask: Ask, rung: Rung) -> sanitize_commands.SanitizeLog
 
 
 def _share_since(progress: list[float]) -> float | None:
-    """How much of what was left at the first look is done."""
+    """The fraction that is done of what was left at the first poll."""
     if len(progress) < 2 or progress[0] >= 1:
         return None
     return (progress[-1] - progress[0]) / (1 - progress[0])
@@ -362,7 +364,7 @@ def _share_since(progress: list[float]) -> float | None:
 
 
 def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
-    """Set the password, erase; the erase takes the password away again."""
+    """Set the password and erase; the erase removes the password."""
     ask = _ask(work)
     password = (leftover.password if leftover is not None else None) or ATA_PASSWORD
     now = ask.security()
@@ -371,9 +373,9 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
         now.enabled and not resumes, now.locked and not resumes, now.frozen
     )
     if why is not None:
-        raise BadInput(f"rung {rung.name}: {why}; nothing was purged", field="rung")
+        raise BadInput(f"rung={rung.name}: {why}; nothing was purged", field="rung")
     if not resumes:
-        _still_wanted(work)
+        _check_before_change(work)
         _set_password(work, ask, rung, password)
     if work.cancel.is_set():
         stop = Cancelled("cancelled before the erase")
@@ -395,13 +397,13 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
 
 
 def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
-    """First the record, then the drive."""
+    """Record the password first, then set it."""
     work.record.purge_goes_on(work.index, "password", password=password)
     work.record.event(
         work.now,
         "purge",
         f"the drive's ATA password is {password} until {rung.title} is done; if that is "
-        f"interrupted, benchstick purges --undo {work.drive.code} takes it off",
+        f"interrupted, benchstick purges --undo {work.drive.code} removes it",
     )
     result = _command(work, sanitize_commands.ata(work.drive.path, "set-pass", password), 60)
     now = ask.security()
@@ -413,7 +415,7 @@ def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
 def _without_password(
     work: Work, ask: Ask, password: str, phase: str, failure: BenchError
 ) -> BenchError:
-    """The failure with what became of the password; `phase`: where the purge is without it."""
+    """The failure with the state of the password. `phase` is the purge's phase without it."""
     try:
         after = ask.take_password_off(password)
     except BenchError as error:
@@ -426,15 +428,15 @@ def _without_password(
 
 
 def _chunks(begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """(offset, length) from `begin` to `end`, in pieces of whole 256 MiB but for the last: a
-    drive may leave out what of a discard does not fill its own, larger blocks."""
+    """(offset, length) from `begin` to `end`, in multiples of 256 MiB except the last: a drive may
+    ignore parts of a discard that do not fill its larger blocks."""
     size = min(max(end // _CHUNKS // _LEAST_CHUNK * _LEAST_CHUNK, _LEAST_CHUNK), _MOST_CHUNK)
     for offset in range(begin, end, size):
         yield offset, min(size, end - offset)
 
 
 def _by_blkdiscard(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
-    """Discard all, piece by piece; a discard that was interrupted begins anew."""
+    """Discard the whole drive in chunks. An interrupted discard starts again."""
     capacity, path = work.drive.identity.capacity, work.drive.path
     before = work.sampler.counters().discard_bytes
     work.record.purge_goes_on(work.index, "erasing")
@@ -454,10 +456,10 @@ def _by_blkdiscard(work: Work, rung: Rung, leftover: Unfinished | None) -> Evide
 
 
 def _by_fio(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
-    """Write all, then read all and check; goes on where an interrupted one had come to."""
+    """Write the whole drive, then read and check it. Continues an interrupted overwrite."""
     capacity = work.drive.identity.capacity
-    begin = 0 if leftover is None else min(leftover.written, capacity) // MIB * MIB
-    work.record.purge_goes_on(work.index, "erasing", written=begin)
+    begin = 0 if leftover is None else min(leftover.bytes_written, capacity) // MIB * MIB
+    work.record.purge_goes_on(work.index, "erasing", bytes_written=begin)
     start = work.sampler.counters()
 
     def share() -> float:
@@ -497,7 +499,7 @@ def _moved(work: Work, rung: Rung, begin: int, end: int, *, reads: bool) -> None
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
         if not reads:
-            work.record.purge_goes_on(work.index, "erasing", written=offset + length)
+            work.record.purge_goes_on(work.index, "erasing", bytes_written=offset + length)
 
 
 _BY_TOOL: Mapping[str, Callable[[Work, Rung, Unfinished | None], Evidence]] = {

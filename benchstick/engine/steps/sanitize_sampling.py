@@ -1,4 +1,4 @@
-"""Writes marks on the raw drive, and reads their places again after a purge."""
+"""Writes marks to the raw drive, and reads their places after a purge."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from collections import Counter
 from collections.abc import Iterator
 
 from benchstick.analysis.sanitize_sampling import Marks, what_is_there
-from benchstick.engine.copier.errors import LOST
+from benchstick.engine.copier.errors import DRIVE_LOST
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.errors import DataCorrupt, Inconclusive
 from benchstick.plan.quantity import MARKS_GONE, SHARE
 from benchstick.plan.steps import Mark, ReadBack
-from benchstick.store.records import Figure
+from benchstick.store.run_results import Figure
 
 
 def do_mark(work: Work, step: Mark) -> StepOutcome:
-    """Write the marks, flush, read them back: what cannot be read now proves nothing later, and
-    its data is corrupt."""
+    """Write the marks, flush, and read them back: a mark that cannot be read now proves nothing
+    later, and its data is corrupt."""
     work.hold.check_before_write()
     marks = Marks(work.uuid, work.drive.identity.capacity, step.size, step.samples)
     with exclusively(work), _opened(work, os.O_RDWR, step.size) as (fd, buffer):
         for place in _places(work, marks):
             buffer[:] = marks.content(place)
             if os.pwritev(fd, [buffer], place) != marks.size:
-                raise work.lost("takes no whole blocks")
+                raise work.drive_lost("does not accept whole blocks")
         os.fsync(fd)
         for place in _places(work, marks):
             if _read(work, fd, buffer, place) != marks.content(place):
                 raise DataCorrupt(
-                    f"marks: what was written at byte {place} does not read back, so nothing "
-                    "could be proved by it; nothing was purged"
+                    f"marks: the data written at byte {place} does not read back, so it could "
+                    "prove nothing; nothing was purged"
                 )
     work.marks = marks
     return StepOutcome(detail={"marks": marks.count, "bytes": marks.size})
 
 
 def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
-    """What the places of the marks hold now. Inconclusive when marks are left and the step must
-    prove the purge; the figure is kept all the same. Marks that are left are no corrupt data: the
-    drive returns what was written to it."""
+    """Read the places of the marks. Inconclusive when marks are left and the step must prove the
+    purge; the result is stored anyway. Remaining marks are not corrupt data: the drive returns
+    what was written to it."""
     marks = work.marks
     if marks is None:
         raise Inconclusive("read back: no marks were written before the purge")
@@ -72,12 +72,12 @@ def _sentence(counts: Counter[str], hits: list[int], count: int) -> str:
     if hits:
         return f"{len(hits)} of {count} marks can still be read, the first at byte {hits[0]}"
     kinds = ", ".join(f"{number} read as {kind}" for kind, number in counts.most_common())
-    return f"all {count} marks are gone: {kinds}"
+    return f"all {count} marks were erased: {kinds}"
 
 
 @contextlib.contextmanager
 def exclusively(work: Work) -> Iterator[None]:
-    """Hold the drive exclusively, unless the run does already."""
+    """Open the drive exclusively, unless the run has done this already."""
     if work.hold.is_exclusive:
         yield
         return
@@ -87,8 +87,8 @@ def exclusively(work: Work) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _opened(work: Work, flags: int, size: int) -> Iterator[tuple[int, mmap.mmap]]:
-    """The drive without the page cache, and an aligned buffer of `size` bytes. DriveLost when it
-    answers with I/O errors."""
+    """Open the drive without the page cache, with an aligned buffer of `size` bytes. DriveLost when
+    it answers with I/O errors."""
     try:
         fd = os.open(work.drive.path, flags | os.O_DIRECT | os.O_CLOEXEC)
         try:
@@ -97,8 +97,8 @@ def _opened(work: Work, flags: int, size: int) -> Iterator[tuple[int, mmap.mmap]
         finally:
             os.close(fd)
     except OSError as error:
-        if error.errno in (*LOST, errno.EILSEQ):
-            raise work.lost(f"answers with I/O errors ({error.strerror})") from error
+        if error.errno in (*DRIVE_LOST, errno.EILSEQ):
+            raise work.drive_lost(f"answers with I/O errors ({error.strerror})") from error
         raise
 
 
@@ -109,8 +109,8 @@ def _places(work: Work, marks: Marks) -> Iterator[int]:
 
 
 def _read(work: Work, fd: int, buffer: mmap.mmap, place: int) -> bytes:
-    # So that an answer which brings nothing is not taken for what was there before.
+    # So that a read that returns no data does not look like the earlier content.
     buffer[:] = b"\x5a" * len(buffer)
     if os.preadv(fd, [buffer], place) != len(buffer):
-        raise work.lost("gives no whole blocks")
+        raise work.drive_lost("does not return whole blocks")
     return bytes(buffer)

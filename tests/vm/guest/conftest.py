@@ -87,5 +87,5 @@ def mounts_of(mark: str) -> list[str]:
 
 
 def by_pass(document: Any) -> dict[tuple[str, int | None], Any]:
-    """The figures of a run by name and pass."""
+    """The results of a run by name and pass."""
     return {(item["name"], item["pass"]): item for item in document["figures"]}

@@ -3,7 +3,7 @@
 Under emulation a Python that starts and imports the bench needs three seconds, ten times what it
 takes on a PC. The tests of this folder start some two hundred commands: each is a process of its
 own all the same, with its own files, environment, signals and exit code; only the imports are
-already done. Commands that start by themselves are tested from outside (tests/vm/test_*.py).
+already done. Commands as processes of their own are tested from outside (tests/vm/test_*.py).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _become(argv: tuple[str, ...], environment: dict[str, str]) -> NoReturn:
     """Be the command `benchstick ARGV` and end with its exit code."""
     code = 70
     try:
-        # The parent waits until the pipe is closed that would tell it of a failed exec.
+        # The parent waits until the pipe is closed on which a failed exec would be reported.
         os.closerange(3, 1024)
         os.environ.clear()
         os.environ.update(environment)

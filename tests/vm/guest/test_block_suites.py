@@ -1,4 +1,4 @@
-"""The block suites, short, on real drivers: the drives' own counters show what the plans said.
+"""The block suites, short, on real drivers: the drives' own counters match the plans.
 
 Each run is looked at twice: step by step as the bench itself counted, and as a whole by what the
 test read from the kernel before and after it.
@@ -25,15 +25,15 @@ MIB = 1 << 20
 SECTOR = 512
 TIMEOUT = 900.0
 # What the bench and udev read of a drive to know it (partition table, signatures, superblocks),
-# before a run and when it is let go of.
+# before a run and when it is released.
 KNOWING = 48 * MIB
 # A test file's first writes bring some of the filesystem's own blocks.
 OWN_BLOCKS = 64 * 1024
-# Which drive a test has to itself, where no parameter tells (conftest.py).
+# The drive that only this test uses, where no parameter has it (conftest.py).
 LANES = {
     "test_random_tests_make_requests_of_their_own_size": "BSUAS0001",
     "test_consistency_has_each_second_as_the_drive_counted_it": "BSNVME0001",
-    "test_pts_saturation_tells_what_the_drive_was_given": "BSNVME0001",
+    "test_pts_saturation_shows_what_was_written_to_the_drive": "BSNVME0001",
     "test_as_ssd_on_files_with_copies": "BSSATA0001",
     "test_the_compression_curve_on_a_null_blk": "made",
     "test_512_bytes_go_directly_to_a_file": "BSUAS0001",
@@ -45,7 +45,7 @@ LANES = {
 
 @dataclass(frozen=True)
 class Stat:
-    """/sys/block/X/stat: requests carried out, requests joined to others, bytes."""
+    """/sys/block/X/stat: requests completed, requests merged with others, bytes."""
 
     reads: int
     reads_joined: int
@@ -70,7 +70,7 @@ class Ran:
     after: Stat
 
     @property
-    def written(self) -> int:
+    def bytes_written(self) -> int:
         return self.after.write_bytes - self.before.write_bytes
 
     @property
@@ -100,7 +100,7 @@ class Ran:
 
 
 def ran(bench: Bench, name: Callable[[], str], code: str, suite: str, *argv: str) -> Ran:
-    """A run that comes to its end with every figure valid, or skipped by its plan."""
+    """A complete run with every result valid, or skipped by its plan."""
     before = Stat.of(name())
     document = bench.json("run", suite, "--drive", code, "--erase", code, "--unlock", code, *argv,
                           timeout=TIMEOUT)  # fmt: skip
@@ -145,7 +145,7 @@ def assert_the_drive_was_given_that_and_no_more(run: Ran, queue: Path) -> None:
     """The whole run on the raw drive: what was written is to the byte what fio wrote and the marks
     of a purge, in as many requests as the kernel makes of it."""
     marks = [step for step in run.document["plan"]["steps"] if step["kind"] == "mark"]
-    assert run.written == run.sum("write_bytes") + sum(m["bytes_written"] for m in marks)
+    assert run.bytes_written == run.sum("write_bytes") + sum(m["bytes_written"] for m in marks)
     assert run.sum("read_bytes") <= run.read <= run.sum("read_bytes") + KNOWING
     largest = int((queue / "max_sectors_kb").read_text()) * 1024
     least, most = {"read": 0, "write": 0}, {"read": 0, "write": 0}
@@ -165,7 +165,7 @@ def assert_the_drive_was_given_that_and_no_more(run: Ran, queue: Path) -> None:
 
 @dataclass(frozen=True)
 class Short:
-    """A suite's short run on a raw drive; `named` are the fio processes wanted, in order."""
+    """A suite's short run on a raw drive; `named` are the expected fio processes, in order."""
 
     suite: str
     serial: str
@@ -250,7 +250,7 @@ def test_random_tests_make_requests_of_their_own_size(
         assert counters["read_bytes"] == 4096 * counters["reads"]
         assert planned["size"] > 0.99 * run.document["drive"]["identity"]["capacity"]
     assert run.document["plan"]["destroys"] is False
-    assert run.written == 0
+    assert run.bytes_written == 0
 
 
 def test_consistency_has_each_second_as_the_drive_counted_it(
@@ -317,7 +317,7 @@ def test_pts_gives_the_drive_its_rounds_and_no_more(
     assert document["conditions"]["state"].startswith(state)
     filled = [d["counters"]["write_bytes"] for p, d in run.fio_steps() if p["runtime"] is None]
     assert filled == [32 * MIB] * fills
-    # As many rounds as the rule wants of what was measured, which is looked at here by itself.
+    # As many rounds as the rule requires for these results; this test applies the rule on its own.
     rounds = [planned["round"] for planned, _ in run.fio_steps() if planned["round"]]
     single = by_pass(document)
     values = [single[f"reduced {tracked}", number]["value"] for number in range(1, max(rounds) + 1)]
@@ -347,7 +347,7 @@ def test_pts_gives_the_drive_its_rounds_and_no_more(
             assert share == pytest.approx(planned["mix"] / 100, abs=0.15)
 
 
-def test_pts_saturation_tells_what_the_drive_was_given(
+def test_pts_saturation_shows_what_was_written_to_the_drive(
     bench: Bench, name_of: Callable[[str], str]
 ) -> None:
     serial = "BSNVME0001"
@@ -379,7 +379,7 @@ def test_as_ssd_on_files_with_copies(bench: Bench, name_of: Callable[[str], str]
         for side in ("read_bytes", "write_bytes"):
             most = 1.03 * detail["bytes"] + detail["files"] * OWN_BLOCKS
             assert detail["bytes"] <= detail["counters"][side] <= most, (step["name"], side)
-    assert run.written >= run.sum("write_bytes") + sum(s["bytes_written"] for s in copies)
+    assert run.bytes_written >= run.sum("write_bytes") + sum(s["bytes_written"] for s in copies)
     assert single["Acc.time read", 1]["target"] == "block"
     assert mounts_of(document["uuid"]) == []
 
@@ -469,7 +469,7 @@ def test_a_raw_4kn_drives_512_bytes_are_skipped_with_the_reason(bench: Bench) ->
         run = ran(bench, lambda: name, code_of(name), "atto", "--target", "block", *ATTO)
         assert_512_bytes_are_skipped(run)
         assert_steps_did_what_they_said(run, raw=True)
-        assert run.written == (256 << 10) * 2
+        assert run.bytes_written == (256 << 10) * 2
         # Alone it is no test at all.
         process = bench.run("run", "atto", "--drive", code_of(name), "--target", "block",
                          "--param", "sizes=512", "--dry-run")  # fmt: skip

@@ -54,8 +54,8 @@ def test_each_drive_is_what_its_driver_says(found_once: dict[str, Drive], serial
         assert fact.value is None or fact.source, name
 
 
-# Of each drive: transport, queue depth in effect, guard state.
-LISTED = {
+# Of each drive: transport, queue depth in use, guard state.
+DRIVE_FACTS = {
     "BSUAS0001": ("usb-uas", 14, "free"),
     "BSBOT0001": ("usb-bot", 1, "free"),
     "BSSATA0001": ("sata", 32, "locked"),
@@ -65,7 +65,7 @@ LISTED = {
 }
 
 
-def test_drives_json_tells_transport_depth_and_guard_of_all(bench: Bench) -> None:
+def test_drives_json_lists_transport_depth_and_guard_of_all(bench: Bench) -> None:
     drives = {drive["code"]: drive for drive in bench.json("drives")["drives"]}
     assert {
         serial: (
@@ -73,8 +73,8 @@ def test_drives_json_tells_transport_depth_and_guard_of_all(bench: Bench) -> Non
             drives[serial]["queue_depth"]["value"],
             drives[serial]["guard"]["state"],
         )
-        for serial in LISTED
-    } == LISTED
+        for serial in DRIVE_FACTS
+    } == DRIVE_FACTS
 
 
 def test_behind_the_bridges_of_qemu_there_is_no_ata(found_once: dict[str, Drive]) -> None:
@@ -205,7 +205,7 @@ def test_a_drive_that_hangs_holds_up_nobody() -> None:
             # It answers again: an internal drive, which its code unlocks.
             call("dmsetup", "resume", "hangs")
             call("udevadm", "settle")
-            # The look that a run takes by itself, with time enough on a busy machine.
+            # The scan that a run does on its own, with time enough on a busy machine.
             again = {d.identity.port: d for d in discover.scan(query=ask_patiently)}["hangs"]
             assert (again.guard.state, again.guard.retry) == ("locked", False), again.guard
             assert "internal" in again.guard.why

@@ -185,7 +185,7 @@ def _files(folder: Path) -> dict[str, str]:
     }
 
 
-def test_a_drive_that_somebody_mounted_meanwhile_is_refused() -> None:
+def test_a_drive_that_was_mounted_since_is_refused() -> None:
     with hold(drive("BSBOT0001"), erase="BSBOT0001", destructive=True) as drive_hold:
         filesystem = prepare.make_filesystem(drive_hold, "ext4")
         point = Path("/run/somebody")

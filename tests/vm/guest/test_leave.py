@@ -1,8 +1,8 @@
-"""Letting drives go on real drivers: what the kernel shows then, and what may not be taken away.
+"""Ejecting drives on real drivers: what the kernel shows then, and what may not be removed.
 
 After an eject a drive comes back by a scan of its host. After `power_off` it does not as long as
 its plug is in, and its folder with `authorized` is gone: here its USB controller's driver is bound
-anew, as after a boot.
+again, as after a boot.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PATTERN = b"what is on the drive stays on it " * 128
 
 @pytest.fixture(autouse=True)
 def all_there() -> Iterator[None]:
-    """Each test ends with the drives that it began with."""
+    """Each test ends with the drives that it started with."""
     before = set(names_by_serial())
     yield
     assert set(names_by_serial()) == before
@@ -132,7 +132,7 @@ def test_an_ejected_nvme_drive_is_gone_with_its_controller() -> None:
 
 
 @pytest.mark.parametrize("serial", USB)
-def test_a_powered_off_usb_drive_leaves_its_port_until_it_is_plugged_in_anew(serial: str) -> None:
+def test_a_powered_off_usb_drive_leaves_its_port_until_it_is_plugged_in_again(serial: str) -> None:
     disk = drive(serial)
     write(disk)
     usb = usb_folder(disk)

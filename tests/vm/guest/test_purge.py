@@ -1,4 +1,4 @@
-"""The purge ladder on real kernel drivers: NVMe format, UNMAP, overwrite, and what is refused."""
+"""The erase methods on real kernel drivers: NVMe format, UNMAP, overwrite, and what is refused."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .drive_help import checksum, scsi_debug
 NVME = ("--drive", "BSNVME0001", "--erase", "BSNVME0001", "--unlock", "BSNVME0001")
 BOT = ("--drive", "BSBOT0001", "--erase", "BSBOT0001")
 SAMPLES = ("--param", "samples=200")
-# Which drive a test has to itself, where no parameter tells (conftest.py).
+# The drive that only this test uses, where no parameter has it (conftest.py).
 LANES = {
     "test_an_nvme_drive_says_what_it_offers": "BSNVME0001",
     "test_an_nvme_format_erases_and_keeps_the_lba_format": "BSNVME0001",
     "test_unmap_of_scsi_debug": "made",
     "test_without_unmap_the_overwrite_is_left": "made",
     "test_an_overwrite_over_bot_is_the_whole_drive_by_its_counters": "BSBOT0001",
-    "test_a_purge_killed_in_the_middle_is_told_and_gone_on_with": "BSBOT0001",
+    "test_a_purge_killed_in_the_middle_is_reported_and_resumed": "BSBOT0001",
     "test_a_purge_killed_in_the_middle_is_taken_back": "BSBOT0001",
     "test_a_cancelled_format_is_waited_for_and_its_end_is_known": "BSNVME0001",
-    "test_a_format_killed_in_the_middle_is_told_and_done_anew": "BSNVME0001",
+    "test_a_format_killed_in_the_middle_is_reported_and_repeated": "BSNVME0001",
     "test_protected_and_wrong_code_leave_every_byte": "BSUAS0001",
 }
 
@@ -76,10 +76,10 @@ def test_an_nvme_format_erases_and_keeps_the_lba_format(
     assert "--lbaf 0" in purge["command"]
     assert "LBA format kept" in purge["told"]
     assert figures(document)["marks gone"]["value"] == 100
-    # QEMU has no Sanitize, and the plan says so.
+    # QEMU has no Sanitize, and the plan has a note.
     assert any("Sanitize has no block erase" in note for note in document["plan"]["notes"])
     assert lba_format(path) == before
-    # wipefs reads the drive; what lsblk tells is udev's, which may be older.
+    # wipefs reads the drive; lsblk reports udev's data, which may be older.
     assert sh("wipefs", "--noheadings", path).strip() == ""
     assert first_data(path) == {0}
     result = bench.run("export", str(document["number"]), "--format", "certificate")
@@ -151,7 +151,7 @@ def test_an_overwrite_over_bot_is_the_whole_drive_by_its_counters(
     assert "all read back and equal" in document["conditions"]["purge"]["told"]
 
 
-def test_a_purge_killed_in_the_middle_is_told_and_gone_on_with(
+def test_a_purge_killed_in_the_middle_is_reported_and_resumed(
     bench: Bench, node: Callable[[str], str]
 ) -> None:
     path = node("BSBOT0001")
@@ -165,7 +165,7 @@ def test_a_purge_killed_in_the_middle_is_told_and_gone_on_with(
     (purge,) = bench.json("purges")["purges"]
     assert purge["rung"] == "overwrite"
     assert purge["written"] >= 256 << 20
-    assert "did not come to its end" in bench.run("drives").stderr
+    assert "was interrupted" in bench.run("drives").stderr
     document = bench.json("run", "erase", *BOT, "--param", "rung=resume", timeout=900)
     assert document["state"] == "done"
     capacity = document["drive"]["identity"]["capacity"]
@@ -217,7 +217,7 @@ def test_a_cancelled_format_is_waited_for_and_its_end_is_known(
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
-    assert "user data erase came to its end before" in err
+    assert "user data erase completed first" in err
     document = bench.json("show", str(bench.json("runs")["runs"][0]["number"]))
     assert document["state"] == "cancelled"
     assert any("cannot be stopped" in event["text"] for event in document["events"])
@@ -226,7 +226,7 @@ def test_a_cancelled_format_is_waited_for_and_its_end_is_known(
     assert bench.json("purges")["purges"] == []
 
 
-def test_a_format_killed_in_the_middle_is_told_and_done_anew(
+def test_a_format_killed_in_the_middle_is_reported_and_repeated(
     bench: Bench, slow_format: Path
 ) -> None:
     process = bench.start("run", "erase", *NVME, "--param", "rung=format", *SAMPLES)
@@ -235,7 +235,7 @@ def test_a_format_killed_in_the_middle_is_told_and_done_anew(
     process.communicate()
     (purge,) = bench.json("purges")["purges"]
     assert (purge["rung"], purge["phase"]) == ("format", "erasing")
-    assert "is not known; format it again" in purge["advice"]
+    assert "the drive completed the format; format it again" in purge["advice"]
     document = bench.json("run", "erase", *NVME, "--param", "rung=resume")
     assert [step["kind"] for step in document["steps"]] == ["mark", "purge", "read-back"]
     assert figures(document)["marks gone"]["detail"]["found"] == {"zeros": 200}

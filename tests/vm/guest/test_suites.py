@@ -27,16 +27,16 @@ DRIVES = {
     "BSSATA0001": ("sata", "locked", "file on exfat"),
     "BSNVME0001": ("nvme", "locked", "file on exfat"),
 }
-# Which drive a test has to itself, where no parameter tells (conftest.py).
+# The drive that only this test uses, where no parameter has it (conftest.py).
 LANES = {
     "test_protected_locked_and_wrong_code_leave_every_byte": "BSUAS0001",
-    "test_a_drive_that_answers_with_read_errors_is_told_as_lost": "made",
+    "test_a_drive_that_answers_with_read_errors_is_reported_as_lost": "made",
     "test_raw_writes_are_incompressible_on_the_drive": "BSUAS0001",
     "test_ntfs_by_the_kernels_own_driver": "BSUAS0001",
     "test_keep_leaves_a_users_files_as_they_were": "BSUAS0001",
     "test_keep_without_a_filesystem_names_the_way": "BSBOT0001",
-    "test_a_full_filesystem_is_told": "BSBOT0001",
-    "test_journalled_data_is_invalid_buffered_and_no_figure": "BSBOT0001",
+    "test_a_full_filesystem_is_reported": "BSBOT0001",
+    "test_journalled_data_is_invalid_buffered_and_no_result": "BSBOT0001",
 }
 
 
@@ -105,8 +105,8 @@ def test_protected_locked_and_wrong_code_leave_every_byte(
     assert changes(nodes[2]) != before[2][0]
 
 
-def test_a_drive_that_answers_with_read_errors_is_told_as_lost(bench: Bench) -> None:
-    """It stays plugged in, so that nothing but the failing reads tells."""
+def test_a_drive_that_answers_with_read_errors_is_reported_as_lost(bench: Bench) -> None:
+    """It stays plugged in, so that only the failing reads show it."""
     # 2: reads of the sectors from 0x1234 on end in a medium error.
     with scsi_debug("dev_size_mb=64", "opts=2") as names:
         code = next(drive.code for drive in discover.scan() if drive.name == names[0])
@@ -183,7 +183,7 @@ def test_keep_without_a_filesystem_names_the_way(bench: Bench, node: Callable[[s
     assert "--fs auto --erase BSBOT0001" in result.stderr
 
 
-def test_a_full_filesystem_is_told(
+def test_a_full_filesystem_is_reported(
     bench: Bench, node: Callable[[str], str], tmp_path: Path
 ) -> None:
     path = node("BSBOT0001")
@@ -205,7 +205,7 @@ def test_a_full_filesystem_is_told(
     assert mounts_of(path) == []
 
 
-def test_journalled_data_is_invalid_buffered_and_no_figure(
+def test_journalled_data_is_invalid_buffered_and_no_result(
     bench: Bench, node: Callable[[str], str]
 ) -> None:
     path = node("BSBOT0001")
@@ -228,7 +228,7 @@ def test_journalled_data_is_invalid_buffered_and_no_figure(
                 assert item["state"] == "invalid", item
                 reasons.add(item["why"].partition(":")[0])
         # A copy of another lane drops the machine's page cache: where that was just before the
-        # look at it, the drive's counters tell that more was written, or less read, than asked.
+        # check, the drive's counters show more written, or less read, than requested.
         assert "buffered" in reasons
         assert reasons <= {"buffered", "counters"}
         assert [i["value"] for i in document["figures"] if i["pass"] is None and i["value"]] == []

@@ -1,5 +1,5 @@
 // One chart over a whole session: throughput (or IOPS, or requests in flight) by second, and the
-// temperatures of the idle intervals as points on an axis of their own.
+// temperatures read while idle as points on their own axis.
 
 import uPlot from "../vendor/uPlot.esm.js";
 import { byKeyboard } from "./keys.js";
@@ -27,9 +27,9 @@ export const plain = (v) => (v == null ? "" : v >= 10000 ? Math.round(v).toLocal
 export const TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
 export class SessionChart {
-  // `timed`: indexes of the steps that yield figures; elsewhere a second without I/O is a gap.
-  // `passes`: of each pass of a file set the index of its first step, the set, the pass, and when
-  // it began, null where that is still to come.
+  // `timed`: indexes of the steps that yield results; elsewhere a second without I/O is a gap.
+  // `passes`: for each pass of a file set the index of its first step, the set, the pass, and its
+  // start time, null before it starts.
   constructor(box, timed, passes, outputs) {
     this.box = box;
     this.timed = timed;
@@ -48,14 +48,14 @@ export class SessionChart {
     }
   }
 
-  // What came; `more`: it is a piece, and drawn with the last one.
+  // `more`: further samples follow; the chart is drawn after the last ones.
   add(samples, temperatures, more) {
     this.samples.push(...samples);
     this.temperatures = temperatures.filter((item) => item.celsius !== null);
     if (!more) this.draw(false);
   }
 
-  // The steps that have begun meanwhile.
+  // The steps that started since the last call.
   mark(steps) {
     for (const step of steps) {
       const pass = this.passes.find((one) => one.step === step.idx);
@@ -76,9 +76,9 @@ export class SessionChart {
     let last = { t: -Infinity, shown: [null, null] };
     for (const s of this.samples) {
       const shown = values.map((of) => of(s));
-      // A sample stands for the second before it: a lone one is a line of that length, not a dot.
-      const begins = shown.map((v, side) => (v !== null && last.shown[side] === null ? v : undefined));
-      if (begins.some((v) => v !== undefined)) rows.push([Math.max(s.t - s.dt, last.t + 0.01), ...begins, null]);
+      // A sample covers the second before it: a single one is a line of that length, not a dot.
+      const starts = shown.map((v, side) => (v !== null && last.shown[side] === null ? v : undefined));
+      if (starts.some((v) => v !== undefined)) rows.push([Math.max(s.t - s.dt, last.t + 0.01), ...starts, null]);
       rows.push([s.t, ...shown, null]);
       last = { t: s.t, shown };
     }
@@ -88,21 +88,21 @@ export class SessionChart {
     return [0, 1, 2, 3].map((column) => rows.map((row) => row[column]));
   }
 
-  draw(anew) {
+  draw(fromScratch) {
     const data = this.data();
-    // Who has zoomed in is left there, whatever comes in each second.
-    const kept = this.plot && this.zoomed() ? { min: this.plot.scales.x.min, max: this.plot.scales.x.max } : null;
-    if (anew && this.plot) {
+    // New samples do not change the zoom.
+    const zoom = this.plot && this.zoomed() ? { min: this.plot.scales.x.min, max: this.plot.scales.x.max } : null;
+    if (fromScratch && this.plot) {
       this.plot.destroy();
       this.plot = null;
     }
     if (!data[0].length) return;
-    if (this.plot) this.plot.setData(data, kept === null);
+    if (this.plot) this.plot.setData(data, zoom === null);
     else this.plot = new uPlot(this.options(), data, this.box);
-    if (kept) this.plot.setScale("x", kept);
+    if (zoom) this.plot.setScale("x", zoom);
   }
 
-  // The whole of x; what is shown of it, as it is told; whether that is less.
+  // The full range of x; the visible range as text; whether the chart is zoomed in.
   ends() {
     const x = this.plot.data[0];
     return [x[0], x.at(-1)];
@@ -128,16 +128,16 @@ export class SessionChart {
     return this.plot.data.some((column, n) => n > 0 && column[row] != null);
   }
 
-  told() {
+  describe() {
     const { label } = SHOWN[this.show];
     const names = this.show === "inflight" ? [["read", "", label]] : [["read", "read", label], ["write", "write", label]];
-    const said = [...names, ["temp", "temperature", ""]]
+    const values = [...names, ["temp", "temperature", ""]]
       .map(([part, name, unit]) => [name, this.outputs[part].textContent, unit])
       .filter(([, text]) => text !== "");
-    return `${this.outputs.time.textContent}: ${said.map((one) => one.join(" ").trim()).join(", ")}`;
+    return `${this.outputs.time.textContent}: ${values.map((one) => one.join(" ").trim()).join(", ")}`;
   }
 
-  // A line where each pass begins: the set's name above its first one, the number beside each.
+  // A line at the start of each pass, with its number; the set's name above its first pass.
   place(plot) {
     this.whole.hidden = !this.zoomed();
     for (const old of plot.over.querySelectorAll(".pass")) old.remove();
@@ -153,7 +153,7 @@ export class SessionChart {
       element.className = first ? "mark pass first" : "mark pass";
       element.style.left = `${left}px`;
       plot.over.append(element);
-      // In a row of its own each, and none over another.
+      // Set names and numbers have a row each; labels do not overlap.
       for (const [row, text] of [[0, String(pass.number)], ...(first ? [[1, pass.set]] : [])]) {
         const label = element.appendChild(document.createElement("span"));
         label.textContent = text;
@@ -200,12 +200,12 @@ export class SessionChart {
         { label: "temperature", scale: "temp", stroke: colour("--temp"), width: 1, dash: [2, 4], spanGaps: true, points: { show: true, size: 7, fill: colour("--temp"), stroke: colour("--temp") } },
       ],
       padding: [this.passes.length ? 44 : null, null, null, null],
-      hooks: { setCursor: [(plot) => this.tell(plot)], draw: [(plot) => this.place(plot)] },
+      hooks: { setCursor: [(plot) => this.showValues(plot)], draw: [(plot) => this.place(plot)] },
     };
   }
 
-  // The values under the pointer, or the last ones, beside the legend.
-  tell(plot) {
+  // The values under the pointer, next to the legend.
+  showValues(plot) {
     const at = plot.cursor.idx;
     const [t, read, write, temp] = at == null ? [null, null, null, null] : plot.data.map((column) => column[at]);
     this.outputs.time.textContent = t == null ? "" : `at ${clock(t)}`;

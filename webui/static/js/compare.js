@@ -1,4 +1,4 @@
-// The overlaid charts of a comparison: lines.js draws them; a button a drive switches its lines.
+// The overlaid charts of a comparison: lines.js draws them; a button for each drive switches its lines.
 
 import "./lines.js";
 

@@ -1,7 +1,7 @@
-// The desk follows the bench: its slots as drives come, are tested and go, and what was scanned. The
-// server writes the cards of the slots; this puts the new ones in the place of the old.
+// The desk shows the current state of the slots and scans. The server writes the cards of the slots;
+// this replaces the old cards with the new ones.
 
-import { ask, fresh, poll, told } from "./poll.js";
+import { ask, fresh, errorText, poll } from "./poll.js";
 
 const EVERY = 1000;
 const ticket = document.getElementById("ticket");
@@ -18,7 +18,7 @@ const cards = (root) => [...root.querySelectorAll("[data-slot]")];
 const stateOf = (slot) => ["state", "code", "verdict", "run", "said", "can"].map((name) => slot[name] ?? "").join("|");
 const wordOf = (card) => card.querySelector('[data-part="word"]').textContent.trim();
 
-// The link or button that has the focus, to be found again in the new card.
+// The focused link or button, to focus it again in the new card.
 function focused() {
   const at = document.activeElement;
   if (!box.contains(at)) return () => {};
@@ -30,7 +30,7 @@ function focused() {
   };
 }
 
-async function renew() {
+async function update() {
   const { answer, page } = await fresh("/desk");
   const next = page.getElementById("slots");
   // Signed out, or an error: what is shown stays.
@@ -44,18 +44,18 @@ async function renew() {
     .map((card) => `${card.dataset.slot}: ${wordOf(card)}.`).join(" ");
 }
 
-function showSlots(found) {
+function showSlots(slots) {
   const shown = cards(box);
-  const same = shown.length === found.length
-    && shown.every((card, at) => card.dataset.slot === found[at].name && card.dataset.state === stateOf(found[at]));
-  if (!same) return renew();
-  for (const [at, slot] of found.entries()) {
+  const same = shown.length === slots.length
+    && shown.every((card, at) => card.dataset.slot === slots[at].name && card.dataset.state === stateOf(slots[at]));
+  if (!same) return update();
+  for (const [at, slot] of slots.entries()) {
     if (slot.left !== null) shown[at].querySelector('[data-part="left"]').textContent = slot.left;
   }
   return null;
 }
 
-// Why the agent refuses it; null when it was done.
+// Why the agent refuses the request; null when it was done.
 async function refusal(form) {
   const fields = new FormData(form);
   const answer = await fetch(form.dataset.url, {
@@ -63,18 +63,18 @@ async function refusal(form) {
     headers: { "Content-Type": "application/json", "X-CSRF-Token": fields.get("csrf") },
     body: JSON.stringify({ do: fields.get("do") }),
   });
-  const made = await answer.json();
-  if (!answer.ok) return made.error.message;
+  const request = await answer.json();
+  if (!answer.ok) return request.error.message;
   for (let tries = 0; tries < 20; tries += 1) {
     await new Promise((done) => { setTimeout(done, 300); });
-    const request = await ask(made.href);
-    if (request.state === "done") return null;
-    if (request.state === "refused") return request.error.message;
+    const state = await ask(request.href);
+    if (state.state === "done") return null;
+    if (state.state === "refused") return state.error.message;
   }
   return "the agent has not answered yet";
 }
 
-async function wish(event) {
+async function send(event) {
   event.preventDefault();
   const form = event.target, problem = document.getElementById("slot-problem");
   const button = form.querySelector("button");
@@ -83,7 +83,7 @@ async function wish(event) {
   try {
     why = await refusal(form);
   } catch (error) {
-    why = told(error);
+    why = errorText(error);
   }
   button.removeAttribute("aria-disabled");
   problem.hidden = why === null;
@@ -102,10 +102,10 @@ async function look() {
   return EVERY;
 }
 
-box?.addEventListener("submit", wish);
+box?.addEventListener("submit", send);
 document.addEventListener("scanned", () => setTimeout(() => look().catch(() => {}), 700));
 poll(look, (error) => {
   if (!silent) return;
   silent.hidden = false;
-  silent.textContent = `What stands here may be out of date: ${told(error)}.`;
+  silent.textContent = `This page may be out of date: ${errorText(error)}.`;
 });

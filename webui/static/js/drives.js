@@ -1,22 +1,22 @@
-// The cards of the drives as they are plugged in and out. The server writes the cards; this asks
-// whether anything has changed, and puts the new ones in their place.
+// The cards of the drives that are plugged in. The server writes the cards; this asks whether anything
+// has changed, and replaces the old cards with the new ones.
 
-import { ask, fresh, poll, told } from "./poll.js";
+import { ask, fresh, errorText, poll } from "./poll.js";
 
 const EVERY = 1000;
-// "4 min ago" is to stay true.
+// Keeps "4 min ago" up to date.
 const AT_LEAST_EVERY = 60_000;
 const box = document.getElementById("cards");
 const news = document.getElementById("news");
 const silent = document.getElementById("silent");
 let shown = box.dataset.state;
-let asked = Date.now();
+let updatedAt = Date.now();
 
 const cards = (root) => new Map([...root.querySelectorAll("[data-key]")].map((card) => [card.dataset.key, card]));
 const name = (card) => card.dataset.name;
 const stateOf = ({ scanned_utc: scanned, agent, running }) => `${scanned ?? ""}|${agent ? "yes" : "no"}|${running.join(",")}`;
 
-// The link or button that has the focus, to be found again in the new card.
+// The focused link or button, to focus it again in the new card.
 function focused() {
   const at = document.activeElement;
   if (!box.contains(at)) return () => {};
@@ -28,7 +28,7 @@ function focused() {
   };
 }
 
-async function renew() {
+async function update() {
   const { answer, page } = await fresh(location.pathname);
   const next = page.getElementById("cards");
   // Signed out, or an error: what is shown stays.
@@ -43,22 +43,22 @@ async function renew() {
   }
   back();
   const after = cards(box);
-  const said = [
+  const messages = [
     ...[...after].filter(([key]) => !before.has(key)).map(([, card]) => `${name(card)} was plugged in.`),
     ...[...before].filter(([key]) => !after.has(key)).map(([, card]) => `${name(card)} was unplugged.`),
   ];
-  if (said.length) news.textContent = said.join(" ");
+  if (messages.length) news.textContent = messages.join(" ");
   for (const [key, card] of after) if (!before.has(key)) card.classList.add("new");
-  asked = Date.now();
+  updatedAt = Date.now();
   shown = next.dataset.state;
 }
 
 poll(async () => {
   const status = await ask("/api/v1/status");
   silent.hidden = true;
-  if (stateOf(status) !== shown || Date.now() - asked > AT_LEAST_EVERY) await renew();
+  if (stateOf(status) !== shown || Date.now() - updatedAt > AT_LEAST_EVERY) await update();
   return EVERY;
 }, (error) => {
   silent.hidden = false;
-  silent.textContent = `What stands here may be out of date: ${told(error)}.`;
+  silent.textContent = `This page may be out of date: ${errorText(error)}.`;
 });

@@ -1,6 +1,6 @@
-// Whether the drive of this page is still plugged in, and still the one that was shown.
+// Checks that the drive of this page is still plugged in and is still the same one.
 
-import { ask, poll, told } from "./poll.js";
+import { ask, errorText, poll } from "./poll.js";
 import { word } from "./words.js";
 
 const note = document.getElementById("gone");
@@ -8,8 +8,8 @@ const { key, diskseq, guard } = note.dataset;
 
 function wrong(drive) {
   if (drive === undefined) return "This drive is not plugged in any more.";
-  if (String(drive.diskseq ?? "") !== diskseq) return "This drive was unplugged and plugged in again: load this page anew.";
-  if (drive.guard.state !== guard) return `This drive is ${word(drive.guard.state)} now: ${drive.guard.why}. Load this page anew.`;
+  if (String(drive.diskseq ?? "") !== diskseq) return "This drive was unplugged and plugged in again: reload this page.";
+  if (drive.guard.state !== guard) return `This drive is ${word(drive.guard.state)} now: ${drive.guard.why}. Reload this page.`;
   return "";
 }
 
@@ -22,4 +22,4 @@ poll(async () => {
   const { drives } = await ask("/api/v1/drives");
   show(wrong(drives.find((drive) => drive.identity.key === key)));
   return 1000;
-}, (error) => show(`What stands here may be out of date: ${told(error)}.`));
+}, (error) => show(`This page may be out of date: ${errorText(error)}.`));

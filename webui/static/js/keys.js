@@ -1,20 +1,20 @@
-// A chart by keyboard: the arrows move the crosshair, + and - zoom around it, 0 and Escape show the
-// whole. What stands at the crosshair is told to those who listen as well.
+// Keyboard control of a chart: the arrows move the crosshair, + and - zoom around it, 0 and Escape
+// reset the zoom. Screen readers speak the values at the crosshair.
 
-const HINT = "Arrow keys move the crosshair, Page up and Page down by a tenth, plus and minus zoom, 0 shows the whole.";
+const HINT = "Arrow keys move the crosshair, Page up and Page down by a tenth, plus and minus zoom, 0 resets the zoom.";
 
-// `chart` has: `plot`, uPlot's; `ends()`, the whole of x; `shows(row)`, whether a row of the data
-// has something to tell; `told()`, the text of the legend; `reset()`.
+// `chart` has: `plot`, uPlot's; `ends()`, the full range of x; `shows(row)`, whether a row of the data
+// has a visible value; `describe()`, the text of the legend; `reset()`.
 export function byKeyboard(box, chart) {
   box.tabIndex = 0;
-  // An image takes no keys, and a screen reader keeps the arrows for itself.
+  // An image takes no keys, and a screen reader uses the arrows itself.
   box.setAttribute("role", "application");
   box.setAttribute("aria-roledescription", "chart");
   box.setAttribute("aria-label", `${box.getAttribute("aria-label")}. ${HINT}`);
-  const said = document.createElement("div");
-  said.className = "sr";
-  said.setAttribute("aria-live", "polite");
-  box.parentElement.append(said);
+  const live = document.createElement("div");
+  live.className = "sr";
+  live.setAttribute("aria-live", "polite");
+  box.parentElement.append(live);
   let row = -1;
 
   const rows = () => chart.plot.data[0];
@@ -31,7 +31,7 @@ export function byKeyboard(box, chart) {
     plot.setCursor({ left: Math.min(width(), Math.max(0, plot.valToPos(rows()[row], "x"))), top: plot.over.clientHeight / 2 });
   }
 
-  // After uPlot has drawn what it was told to: it does so in a task of its own.
+  // After uPlot has drawn: it draws in a separate microtask.
   const later = (act) => queueMicrotask(act);
 
   function move(step) {
@@ -49,7 +49,7 @@ export function byKeyboard(box, chart) {
     if (off) show(plot.posToVal(off, "x"), plot.posToVal(off + width(), "x"));
     later(() => {
       point();
-      said.textContent = chart.told();
+      live.textContent = chart.describe();
     });
   }
 
@@ -57,12 +57,12 @@ export function byKeyboard(box, chart) {
     const { plot } = chart, x = rows();
     const at = row < 0 ? width() / 2 : Math.min(width(), Math.max(0, plot.valToPos(x[row], "x")));
     const left = plot.posToVal(at - at * factor, "x"), right = plot.posToVal(at + (width() - at) * factor, "x");
-    // Closer than a few points there is nothing more to see.
+    // Do not zoom in to fewer than a few points.
     if (factor < 1 && x.filter((one) => one >= left && one <= right).length < 4) return;
     show(left, right);
     later(() => {
       if (row >= 0) point();
-      said.textContent = chart.span();
+      live.textContent = chart.span();
     });
   }
 
@@ -78,7 +78,7 @@ export function byKeyboard(box, chart) {
     chart.reset();
     later(() => {
       if (row >= 0) point();
-      said.textContent = chart.span();
+      live.textContent = chart.span();
     });
   }
 
@@ -88,7 +88,7 @@ export function byKeyboard(box, chart) {
     event.preventDefault();
     act();
   });
-  // Where the pointer was last is where the keys go on.
+  // The keys continue from the last position of the pointer.
   box.addEventListener("pointermove", () => { row = chart.plot?.cursor.idx ?? row; });
   box.addEventListener("blur", () => chart.plot?.setCursor({ left: -10, top: -10 }));
 }

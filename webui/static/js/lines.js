@@ -6,7 +6,7 @@ import { byKeyboard } from "./keys.js";
 
 // The lines of one drive in a comparison have its colour and differ in this.
 const DASHES = [undefined, [8, 4], [2, 3]];
-// Where its points stand alone they are paler: opacity, written behind the six digits of a colour.
+// Single points are paler: opacity, appended to the six digits of a colour.
 const PALER = ["", "73", "b3"];
 const FONT = '12px system-ui, "DejaVu Sans", sans-serif';
 
@@ -14,30 +14,30 @@ const trimmed = (v) => String(Number(v.toPrecision(4)));
 const bytes = (v) => (v >= 1 << 20 ? `${trimmed(v / (1 << 20))} MiB` : v >= 1024 ? `${trimmed(v / 1024)} KiB` : `${v} B`);
 const micros = (v) => (v >= 1e6 ? `${trimmed(v / 1e6)} s` : v >= 1000 ? `${trimmed(v / 1000)} ms` : `${trimmed(v)} µs`);
 
-// An axis of the document: how its values are drawn (`factor`), told and named. A `label` of its
-// ticks is only needed where they do not bear their unit.
+// An axis of the document: how its values are drawn (`factor`), formatted and named. The axis needs a
+// `label` only where its ticks have no unit.
 function shownAxis({ label, unit, scale }) {
-  const shown = { factor: 1, log: scale !== "linear", label: unit || label, tick: (v) => plain(v).replace(/\.0$/, ""), tell: (v) => `${plain(v)} ${unit}`.trim() };
-  if (unit === "B/s") return { ...shown, factor: 1e-6, label: "MB/s", tell: (v) => `${plain(v)} MB/s` };
-  if (unit === "us") return { ...shown, label: "", tick: micros, tell: micros };
-  if (unit === "B") return { ...shown, label: "", tick: bytes, tell: bytes };
-  if (unit === "C") return { ...shown, label: "", tick: (v) => `${v} °C`, tell: (v) => `${v} °C` };
-  if (unit === "GB") return { ...shown, tick: (v) => plain(v).replace(/\.0$/, ""), tell: (v) => `${trimmed(v)} GB` };
-  if (unit === "%") return { ...shown, label: "", tick: (v) => `${trimmed(v)} %`, tell: (v) => `${trimmed(v)} %` };
-  if (!unit) return { ...shown, tick: trimmed, tell: (v) => `${label} ${trimmed(v)}` };
+  const shown = { factor: 1, log: scale !== "linear", label: unit || label, tick: (v) => plain(v).replace(/\.0$/, ""), format: (v) => `${plain(v)} ${unit}`.trim() };
+  if (unit === "B/s") return { ...shown, factor: 1e-6, label: "MB/s", format: (v) => `${plain(v)} MB/s` };
+  if (unit === "us") return { ...shown, label: "", tick: micros, format: micros };
+  if (unit === "B") return { ...shown, label: "", tick: bytes, format: bytes };
+  if (unit === "C") return { ...shown, label: "", tick: (v) => `${v} °C`, format: (v) => `${v} °C` };
+  if (unit === "GB") return { ...shown, tick: (v) => plain(v).replace(/\.0$/, ""), format: (v) => `${trimmed(v)} GB` };
+  if (unit === "%") return { ...shown, label: "", tick: (v) => `${trimmed(v)} %`, format: (v) => `${trimmed(v)} %` };
+  if (!unit) return { ...shown, tick: trimmed, format: (v) => `${label} ${trimmed(v)}` };
   return shown;
 }
 
-// Of a log axis: 1, 2 and 5 of each decade, or the decades alone where that is too many.
+// The ticks of a log axis: 1, 2 and 5 of each decade, or only the decades where these are too many.
 function decades(low, high) {
-  const made = [];
+  const ticks = [];
   for (let power = Math.floor(Math.log10(low)); 10 ** power <= high * 1.000001; power += 1) {
     for (const step of high / low > 2e3 ? [1] : [1, 2, 5]) {
       const value = Number((step * 10 ** power).toPrecision(3));
-      if (value >= low * 0.999999 && value <= high * 1.000001) made.push(value);
+      if (value >= low * 0.999999 && value <= high * 1.000001) ticks.push(value);
     }
   }
-  return made;
+  return ticks;
 }
 
 // The nearest of 1, 2, 5, 10, ... not above (side -1) or not below (side 1) a value.
@@ -50,9 +50,9 @@ function round125(value, side) {
 function doublings(low, high, most) {
   const first = Math.ceil(Math.log2(low) - 1e-6), last = Math.floor(Math.log2(high) + 1e-6);
   const each = Math.max(1, Math.ceil((last - first + 1) / Math.max(1, most)));
-  const made = [];
-  for (let power = first; power <= last; power += each) made.push(2 ** power);
-  return made;
+  const ticks = [];
+  for (let power = first; power <= last; power += each) ticks.push(2 ** power);
+  return ticks;
 }
 
 class Lines {
@@ -62,7 +62,7 @@ class Lines {
     this.lines = this.chart.series.map((item) => (typeof item === "string" ? shared.get(item) : item));
     this.looks = box.dataset.looks.split(" ");
     this.dashes = (box.dataset.dashes ?? "").split(" ").map(Number);
-    // Lines, and marks of runs, that somebody switched off.
+    // Lines, and marks of runs, that are switched off.
     this.off = new Set();
     this.runsOff = new Set();
     this.x = shownAxis(this.chart.x);
@@ -86,29 +86,29 @@ class Lines {
     return this.places.some(({ at }, n) => !this.off.has(n) && this.data[at][row] != null);
   }
 
-  told() {
-    const said = [...this.legend.querySelectorAll("span:not(.off):not(.at)")].filter((one) => one.querySelector("b").textContent !== "");
-    return `${this.legend.querySelector(".at").textContent}: ${said.map((one) => one.textContent.trim()).join(", ")}`;
+  describe() {
+    const values = [...this.legend.querySelectorAll("span:not(.off):not(.at)")].filter((one) => one.querySelector("b").textContent !== "");
+    return `${this.legend.querySelector(".at").textContent}: ${values.map((one) => one.textContent.trim()).join(", ")}`;
   }
 
   span() {
     const { min, max } = this.plot.scales.x;
-    return `from ${this.x.tell(min)} to ${this.x.tell(max)}`;
+    return `from ${this.x.format(min)} to ${this.x.format(max)}`;
   }
 
   // Seconds as they are, or as h:mm:ss where there are many.
   seconds() {
     const many = (this.chart.to ?? Math.max(...this.lines.map((line) => line.points.at(-1)?.[0] ?? 0))) > 7200;
-    const tell = many ? clock : (v) => `${Number(v.toFixed(1))} s`;
-    return { tick: tell, tell };
+    const format = many ? clock : (v) => `${Number(v.toFixed(1))} s`;
+    return { tick: format, format };
   }
 
   axisOf(line) {
     return line.on === "y2" && this.y2 ? this.y2 : this.y;
   }
 
-  // uPlot wants one row of x and each line's values at all of them: undefined where a line has no
-  // point, null where it is broken. A line with a band has its highest and its lowest after it.
+  // uPlot takes one row of x and each line's values at all of them: undefined where a line has no
+  // point, null where it is broken. A line with a band is followed by its maximum and its minimum.
   columns() {
     const { from = -Infinity, to = Infinity } = this.chart;
     const rows = new Map();
@@ -136,7 +136,7 @@ class Lines {
     this.plot = new uPlot(this.options(), this.data, this.box);
   }
 
-  // Line `n` on or off; the axis follows the lines that are left.
+  // Line `n` on or off; the axis fits the lines that are on.
   switch(n, on) {
     if (on) this.off.delete(n);
     else this.off.add(n);
@@ -163,7 +163,7 @@ class Lines {
     if (this.box.clientWidth) this.plot.setSize({ width: widthOf(this.box), height: this.height() });
   }
 
-  // The whole of x, with some room where points lie at its ends.
+  // The full range of x, with some room where points lie at its ends.
   ends() {
     const x = this.data[0];
     const low = this.chart.from ?? x[0], high = this.chart.to ?? x.at(-1);
@@ -181,7 +181,7 @@ class Lines {
     if (!this.y.log) return [0, Math.max(this.y.factor, max ?? 1) * 1.08];
     if (min == null || max == null || max <= 0) return [1, 10];
     const low = round125(min * 0.97, -1), high = round125(max * 1.03, 1);
-    // Less than a decade makes noise look like a fall.
+    // Less than a decade makes noise look like a drop.
     return high / low >= 10 ? [low, high] : [round125(low / 2, -1), round125(high * 2, 1)];
   }
 
@@ -193,17 +193,17 @@ class Lines {
     const x = { ...base, ...ticks(this.x), ...named(this.x), space: this.chart.x.unit === "s" ? 70 : 60, size: 32 };
     if (this.x.log) Object.assign(x, { splits: (u, _, low, high) => doublings(low, high, u.bbox.width / devicePixelRatio / (this.chart.x.unit ? 58 : 36)), filter: (_, found) => found });
     else if (this.chart.x.unit === "s" && this.x.tick === clock) x.incrs = TICKS;
-    // Without a unit things are counted, as rounds: there is no half of one.
+    // Without a unit the values are counts, e.g. rounds: only whole numbers.
     else if (!this.chart.x.unit) x.incrs = TICKS.map((_, at) => [1, 2, 5][at % 3] * 10 ** Math.floor(at / 3));
     const y = { ...base, ...ticks(this.y), ...named(this.y), size: (_, found) => 16 + 7 * Math.max(2, ...(found ?? []).map((text) => text.length)) };
     if (this.y.log) Object.assign(y, { splits: (_, __, low, high) => decades(low, high), filter: (_, found) => found });
-    const made = [x, y];
-    if (this.y2) made.push({ ...base, ...ticks(this.y2), scale: "y2", side: 1, grid: { show: false }, size: 54 });
-    return made;
+    const axes = [x, y];
+    if (this.y2) axes.push({ ...base, ...ticks(this.y2), scale: "y2", side: 1, grid: { show: false }, size: 54 });
+    return axes;
   }
 
   series() {
-    const made = [{}], bands = [];
+    const series = [{}], bands = [];
     this.lines.forEach((line, n) => {
       const stroke = colour(`--${this.looks[n]}`);
       const scale = line.on === "y2" && this.y2 ? "y2" : "y";
@@ -211,19 +211,19 @@ class Lines {
       const one = { label: line.name, scale, stroke, width: 1.6, spanGaps: false, show, dash: DASHES[this.dashes[n] % DASHES.length] };
       if (scale === "y2") Object.assign(one, { width: 1, dash: [2, 4], points: { show: true, size: 7, fill: stroke } });
       else if (this.chart.dots) Object.assign(one, { paths: () => null, points: { show: true, size: line.points.length > 300 ? 3 : 5, width: 0, fill: `${stroke}${PALER[this.dashes[n] % PALER.length] ?? ""}` } });
-      // A few points are measurements of their own; a record of many is a line.
+      // Few points are single measurements; many are a record, drawn as a line.
       else one.points = { show: !line.guide && line.points.length <= 64, size: 5, fill: stroke };
-      made.push(one);
+      series.push(one);
       if (this.places[n].banded) {
-        bands.push({ series: [made.length, made.length + 1], fill: `${stroke}38` });
-        for (const end of ["highest", "lowest"]) made.push({ label: `${line.name}, ${end}`, scale, show, width: 0, stroke: "transparent", points: { show: false } });
+        bands.push({ series: [series.length, series.length + 1], fill: `${stroke}38` });
+        for (const end of ["highest", "lowest"]) series.push({ label: `${line.name}, ${end}`, scale, show, width: 0, stroke: "transparent", points: { show: false } });
       }
     });
-    return { series: made, bands };
+    return { series, bands };
   }
 
   options() {
-    // No 0 on a log axis: it is drawn at its lower edge.
+    // A log axis draws 0 at its lower edge.
     const log = (base) => ({ distr: 3, log: base, clamp: (_, __, low) => low });
     const scales = {
       x: { time: false, ...(this.x.log ? log(2) : {}), range: (_, min, max) => this.rangeX(min, max) },
@@ -240,7 +240,7 @@ class Lines {
       // Room for the labels of marks, over the drawing.
       padding: [this.rows ? 6 + 19 * this.rows : null, null, null, null],
       ...this.series(),
-      hooks: { setCursor: [(plot) => this.tell(plot)], draw: [(plot) => this.place(plot)] },
+      hooks: { setCursor: [(plot) => this.showValues(plot)], draw: [(plot) => this.place(plot)] },
     };
   }
 
@@ -262,19 +262,19 @@ class Lines {
       const room = label.offsetWidth + 8;
       // Left of its place where there is no room on the right; never beyond the drawing.
       const flip = left + room > width;
-      const begin = flip ? Math.max(0, left - room) : left;
-      label.style.left = `${begin - left + (flip ? 2 : 4)}px`;
+      const start = flip ? Math.max(0, left - room) : left;
+      label.style.left = `${start - left + (flip ? 2 : 4)}px`;
       // On the first row where it covers no other label.
-      const row = [...ends.keys(), ends.length].find((at) => !(ends[at] > begin));
-      ends[row] = begin + room;
+      const row = [...ends.keys(), ends.length].find((at) => !(ends[at] > start));
+      ends[row] = start + room;
       label.style.top = `${-19 * (Math.min(row, this.rows - 1) + 1)}px`;
     }
   }
 
   makeMarks(plot) {
     const { marks = [], mark_above: above } = this.chart;
-    const found = [...(above ? [{ ...above, above: true }] : []), ...marks];
-    return found.map((mark) => {
+    const all = [...(above ? [{ ...above, above: true }] : []), ...marks];
+    return all.map((mark) => {
       const element = document.createElement("div");
       element.className = mark.above ? "mark above" : "mark";
       const label = element.appendChild(document.createElement("span"));
@@ -284,25 +284,25 @@ class Lines {
     });
   }
 
-  // The values under the pointer, beside the names.
-  tell(plot) {
+  // The values under the pointer, next to the names.
+  showValues(plot) {
     const at = plot.cursor.idx;
     this.legend.querySelectorAll("b").forEach((b, n) => {
       b.textContent = at == null ? "" : this.value(plot, n, at);
     });
-    this.legend.querySelector(".at").textContent = at == null ? "" : `at ${this.x.tell(this.data[0][at])}`;
+    this.legend.querySelector(".at").textContent = at == null ? "" : `at ${this.x.format(this.data[0][at])}`;
   }
 
-  // A line's value at a row, of one with points of its own the last before it.
+  // A line's value at a row, or the last one before it.
   value(plot, n, row) {
     const { at, banded } = this.places[n];
     const axis = this.axisOf(this.lines[n]);
     const column = this.data[at];
-    let found = row;
-    while (found > 0 && column[found] === undefined) found -= 1;
-    if (column[found] == null) return "";
-    const told = axis.tell(column[found]);
-    return banded ? `${told} (${axis.tick(this.data[at + 2][found])} to ${axis.tick(this.data[at + 1][found])})` : told;
+    let last = row;
+    while (last > 0 && column[last] === undefined) last -= 1;
+    if (column[last] == null) return "";
+    const value = axis.format(column[last]);
+    return banded ? `${value} (${axis.tick(this.data[at + 2][last])} to ${axis.tick(this.data[at + 1][last])})` : value;
   }
 }
 

@@ -27,7 +27,7 @@ for (const button of document.querySelectorAll("[data-png]")) {
       await save(button.dataset.png, button.dataset.name);
       button.textContent = "PNG";
     } catch {
-      button.textContent = "PNG: there is no such drawing";
+      button.textContent = "PNG: the chart cannot be loaded";
     }
     button.disabled = false;
   });

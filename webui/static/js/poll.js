@@ -1,7 +1,7 @@
-// Asks the bench again and again. A laptop that slept, a network that was away and a server that
-// was restarted are waited for: nothing has to be loaded anew.
+// Polls the bench. After a sleep of the laptop, a network failure or a restart of the server the poll
+// continues: the page need not be reloaded.
 
-// A request on a connection that died in a sleep never comes to an end: it is given up.
+// A request whose connection broke during a sleep never ends: it times out.
 const LONGEST_ANSWER = 10_000;
 const LONGEST_WAIT = 15_000;
 
@@ -11,16 +11,16 @@ export async function ask(address) {
   return answer.json();
 }
 
-// A page as the server writes it now, to take parts out of; `answer` tells whether it is that page.
+// The current page from the server, to copy parts from; `answer` shows whether it is that page.
 export async function fresh(address) {
   const answer = await fetch(address, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(LONGEST_ANSWER) });
   return { answer, page: new DOMParser().parseFromString(await answer.text(), "text/html") };
 }
 
-// What is to be said of a failure.
-export const told = (error) => (error.status === 401 ? "signed out: load this page again to sign in" : "the bench does not answer, trying again");
+// The message about a failure.
+export const errorText = (error) => (error.status === 401 ? "signed out: reload this page to sign in" : "no connection to the bench, retrying");
 
-// `once` asks, shows, and returns the milliseconds until it is called again; null ends it.
+// `once` asks, shows, and returns the milliseconds until its next call; null ends the poll.
 export function poll(once, failed = () => {}) {
   let timer = 0, misses = 0, busy = false;
 
@@ -43,7 +43,7 @@ export function poll(once, failed = () => {}) {
     } else timer = setTimeout(turn, wait);
   }
 
-  // Timers of a page in the background are slow, and stand still in a sleep.
+  // Timers of a page in the background are slow, and stop during a sleep.
   const nudge = () => { if (!document.hidden) turn(); };
   const nudges = [[window, "online"], [window, "pageshow"], [document, "visibilitychange"]];
   for (const [target, name] of nudges) target.addEventListener(name, nudge);

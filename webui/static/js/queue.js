@@ -1,6 +1,6 @@
-// A queue while the agent carries it out: what runs, what waits. A new state is shown in place.
+// A queue while the agent runs it: updates the state of each entry.
 
-import { ask, fresh, poll, told } from "./poll.js";
+import { ask, fresh, errorText, poll } from "./poll.js";
 import { timeLeft, word } from "./words.js";
 
 const box = document.getElementById("queue");
@@ -28,11 +28,11 @@ function showEntry(entry) {
   if (entry.state !== "waiting" && part("out")) part("out").hidden = true;
 }
 
-// The head names what runs: it is written by the server.
+// The header lists the current runs: the server writes it.
 const runs = (entries) => entries.filter((entry) => entry.state === "running").map((entry) => entry.run).join(" ");
 let running = null;
 
-async function renewHead(now) {
+async function updateHeader(now) {
   const { answer, page } = await fresh(location.pathname + location.search);
   const next = page.getElementById("now");
   if (!answer.ok || !next) return;
@@ -60,11 +60,11 @@ const silent = document.getElementById("queue-silent");
 poll(async () => {
   const queue = await ask(box.dataset.url);
   silent.hidden = true;
-  const goes = show(queue), now = runs(queue.entries);
+  const isActive = show(queue), now = runs(queue.entries);
   running ??= now;
-  if (now !== running) await renewHead(now);
-  return goes ? 2000 : null;
+  if (now !== running) await updateHeader(now);
+  return isActive ? 2000 : null;
 }, (error) => {
   silent.hidden = false;
-  silent.textContent = `What stands here may be out of date: ${told(error)}.`;
+  silent.textContent = `This page may be out of date: ${errorText(error)}.`;
 });

@@ -1,26 +1,26 @@
-// Waits until the agent has begun the run that was asked for, or refused it; then shows that.
+// Waits until the agent has started or refused the requested run; then shows the outcome.
 
-import { ask, poll, told } from "./poll.js";
+import { ask, errorText, poll } from "./poll.js";
 
 const box = document.getElementById("request");
 const silent = document.getElementById("silent");
-const begun = Date.now();
+const startedAt = Date.now();
 
-const slow = (taken) => { document.getElementById("slow").hidden = taken || Date.now() - begun < 8000; };
+const slow = (taken) => { document.getElementById("slow").hidden = taken || Date.now() - startedAt < 8000; };
 
 poll(async () => {
-  const asked = await ask(box.dataset.url);
+  const request = await ask(box.dataset.url);
   silent.hidden = true;
-  const taken = asked.state === "taken";
-  if (asked.state === "waiting" || (taken && asked.kind === "run" && asked.run === null)) {
+  const taken = request.state === "taken";
+  if (request.state === "waiting" || (taken && request.kind === "run" && request.run === null)) {
     slow(taken);
     return 1000;
   }
   location.replace(location.pathname);
   return null;
-  // A bench that restarts loses no request: it is asked again.
+  // A restart of the bench loses no request: keep polling.
 }, (error) => {
   document.getElementById("slow").hidden = true;
   silent.hidden = false;
-  silent.textContent = told(error);
+  silent.textContent = errorText(error);
 });

@@ -1,6 +1,6 @@
-// A barcode scanner at the visitor's computer types like a keyboard, but faster than anybody, with
-// Enter or Tab at the end. What it reads goes to the desk, from every page: it types into no other
-// field and presses no button.
+// A barcode scanner at the visitor's computer acts as a keyboard, but faster than a person, with Enter
+// or Tab at the end. Its scans go to the desk from every page: they change no other field and press no
+// button.
 
 // Slow scanners send a key every 30 ms; the fastest typists one every 50, and no four in a row.
 const FAST_MS = 35;
@@ -15,7 +15,7 @@ const takesText = (element) =>
   element instanceof HTMLTextAreaElement ||
   (element instanceof HTMLInputElement && element.selectionStart !== null);
 
-function begin(event) {
+function start(event) {
   keys = [];
   const at = document.activeElement;
   before = takesText(at)
@@ -24,15 +24,15 @@ function begin(event) {
   last = event.timeStamp;
 }
 
-// What was typed into a field before it was known to be a scan is taken out again.
-function takeBack() {
+// Removes from a field what the scanner typed before the scan was recognized.
+function restoreField() {
   if (before === null) return;
   before.field.value = before.value;
   before.field.setSelectionRange(before.start, before.end);
   before.field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-async function keep(text) {
+async function save(text) {
   box.hidden = false;
   try {
     const answer = await fetch("/api/v1/desk/scans", {
@@ -40,10 +40,10 @@ async function keep(text) {
       headers: { "Content-Type": "application/json", "X-CSRF-Token": box.dataset.csrf },
       body: JSON.stringify({ text }),
     });
-    const said = await answer.json();
+    const reply = await answer.json();
     box.textContent = answer.ok
       ? `Scanned: ${text}`
-      : `Scanned: ${text}, but it was not kept: ${said.error.message}`;
+      : `Scanned: ${text}, but it was not saved: ${reply.error.message}`;
     if (answer.ok) document.dispatchEvent(new Event("scanned"));
   } catch {
     box.textContent = `Scanned: ${text}, but the bench did not answer. Scan it again.`;
@@ -61,24 +61,24 @@ document.addEventListener("keydown", (event) => {
   const ends = event.key === "Enter" || event.key === "Tab";
   if (ends && fast && keys.length >= LEAST) {
     stop(event);
-    takeBack();
+    restoreField();
     const text = keys.join("").trim();
     keys = [];
-    if (text) keep(text);
+    if (text) save(text);
     return;
   }
   if (event.key.length !== 1) {
     if (event.key !== "Shift") keys = [];
     return;
   }
-  if (!fast) begin(event);
+  if (!fast) start(event);
   last = event.timeStamp;
   keys.push(event.key);
   // A space in the middle of a barcode must press no button that happens to have the focus.
   if (event.key === " " && keys.length > 1 && !takesText(document.activeElement)) stop(event);
 }, true);
 
-// The button is pressed when the space is let go.
+// A space presses the button on key up.
 document.addEventListener("keyup", (event) => {
   if (event.key === " " && keys.length > 1 && !takesText(document.activeElement)) stop(event);
 }, true);

@@ -1,9 +1,9 @@
-// The cost of a run as it is typed in. The server reckons; this only asks and shows.
+// The estimate for the run in the form. The server computes it; this requests and shows it.
 
 const form = document.getElementById("start");
 if (form) {
   const by = (id) => document.getElementById(id);
-  let asked = 0;
+  let requests = 0;
   let timer = 0;
 
   const duration = (seconds) => {
@@ -20,23 +20,23 @@ if (form) {
   };
   const cell = (name) => form.querySelector(`[data-cost="${name}"]`);
   const item = (text, dim) => {
-    const made = document.createElement("li");
-    made.append(text);
+    const entry = document.createElement("li");
+    entry.append(text);
     if (dim) {
       const small = document.createElement("span");
       small.className = "dim";
       small.textContent = ` ${dim}`;
-      made.append(small);
+      entry.append(small);
     }
-    return made;
+    return entry;
   };
 
   const query = () => {
-    const wanted = new URLSearchParams();
+    const fields = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
-      if (!["csrf", "erase", "identity_key", "diskseq", "medium", "q"].includes(name) && value !== "") wanted.append(name, value);
+      if (!["csrf", "erase", "identity_key", "diskseq", "medium", "q"].includes(name) && value !== "") fields.append(name, value);
     }
-    return wanted;
+    return fields;
   };
 
   const mark = (name) => {
@@ -56,12 +56,12 @@ if (form) {
     cell("destroys").replaceChildren(tag);
     by("cost-notes").replaceChildren(...plan.notes.map((note) => item(note)));
     by("step-names").replaceChildren(...plan.steps.map((step) => item(step.name, step.seconds ? duration(step.seconds) : "")));
-    // While a queue is put together its own form asks for the code.
+    // The form of a queue asks for the code itself.
     if (!by("go")) return;
     by("erase-part").hidden = !needs.erase;
     by("lock-part").hidden = !needs.unlock;
     by("go").className = plan.destroys ? "erase" : "primary";
-    by("go").textContent = needs.unlock ? "Go on to unlock…" : plan.destroys ? "Erase and start" : "Start";
+    by("go").textContent = needs.unlock ? "Continue to unlock…" : plan.destroys ? "Erase and start" : "Start";
   };
 
   const show = (answer, good) => {
@@ -71,23 +71,23 @@ if (form) {
     by("cost-notes").hidden = !good;
     mark(good ? null : answer.error?.field);
     if (good) showPlan(answer);
-    else by("cost-problem").textContent = answer.error?.message ?? "The cost cannot be reckoned.";
+    else by("cost-problem").textContent = answer.error?.message ?? "No estimate available.";
   };
 
-  const reckon = async () => {
-    const mine = ++asked;
+  const estimate = async () => {
+    const mine = ++requests;
     try {
       const answer = await fetch(`${by("cost").dataset.url}?${query()}`);
-      const found = await answer.json();
-      if (mine === asked) show(found, answer.ok);
+      const result = await answer.json();
+      if (mine === requests) show(result, answer.ok);
     } catch {
-      if (mine === asked) show({ error: { message: "The bench does not answer." } }, false);
+      if (mine === requests) show({ error: { message: "The bench does not answer." } }, false);
     }
   };
 
   form.addEventListener("input", (event) => {
     if (event.target.id === "erase") return;
     clearTimeout(timer);
-    timer = setTimeout(reckon, event.target.tagName === "SELECT" ? 0 : 250);
+    timer = setTimeout(estimate, event.target.tagName === "SELECT" ? 0 : 250);
   });
 }

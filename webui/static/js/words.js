@@ -1,4 +1,4 @@
-// Times and states as the page writes them.
+// Times and states as text.
 
 export const duration = (seconds) => {
   const whole = Math.max(0, Math.round(seconds));
@@ -7,11 +7,11 @@ export const duration = (seconds) => {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 };
 
-// How long a run or a queue takes yet.
+// The remaining time of a run or queue.
 export const timeLeft = (seconds, atMost) => {
   const time = duration(seconds);
   return atMost ? `at most ${time} left` : `${time} left`;
 };
 
-// A state or direction as the bench records it.
+// A recorded state or direction as text.
 export const word = (recorded) => recorded.replace("_", " ");

@@ -1,4 +1,4 @@
-"""Runs inside a guest with the drives of test_twins.py; prints one JSON document."""
+"""Runs inside a guest with the drives of test_duplicate_serials.py; prints one JSON document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CDM = ("--target", "block", "--param", "profile=demo", "--param", "passes=1", "-
 
 
 def nodes() -> dict[str, str]:
-    """The nodes by the images' names of test_twins.py: by size, serial and place."""
+    """The nodes by the images' names of test_duplicate_serials.py: by size, serial and place."""
     process = subprocess.run(
         ["lsblk", "-J", "-b", "-d", "-o", "PATH,SIZE,HCTL"], capture_output=True, check=True
     )

@@ -1,4 +1,4 @@
-"""Drives that a serial does not tell apart: LUNs of one bridge, and one serial twice.
+"""Drives that a serial does not distinguish: LUNs of one bridge, and one serial twice.
 
 QEMU's bridges make up a serial where none is given; a drive without any is written by its port in
 test_truth.py (null_blk), and recorded in tests/hardware (two-with-one-serial).
@@ -42,28 +42,28 @@ def extra(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def told(vm: RunVm, extra: str) -> Any:
-    """What twin_runs.py, in one boot, found out."""
-    return vm("python3 tests/vm/twin_runs.py", BENCHSTICK_VM_QEMU=extra).json()
+def results(vm: RunVm, extra: str) -> Any:
+    """The results of duplicate_serial_runs.py, in one boot."""
+    return vm("python3 tests/vm/duplicate_serial_runs.py", BENCHSTICK_VM_QEMU=extra).json()
 
 
-def test_codes_are_ports_where_a_serial_tells_nothing(told: Any) -> None:
+def test_codes_are_ports_where_a_serial_is_not_unique(results: Any) -> None:
     for name in IMAGES:
-        assert told["codes"][name].startswith("port:"), told["codes"]
-    assert len(set(told["codes"].values())) == len(IMAGES)
-    assert told["codes"]["lun0"].removesuffix("0") == told["codes"]["lun1"].removesuffix("1")
+        assert results["codes"][name].startswith("port:"), results["codes"]
+    assert len(set(results["codes"].values())) == len(IMAGES)
+    assert results["codes"]["lun0"].removesuffix("0") == results["codes"]["lun1"].removesuffix("1")
 
 
 @pytest.mark.parametrize("serial", ["TWINLUN", "TWINSAME"])
-def test_a_shared_serial_erases_nothing(told: Any, serial: str) -> None:
-    refused = told["refused"][serial]
+def test_a_shared_serial_erases_nothing(results: Any, serial: str) -> None:
+    refused = results["refused"][serial]
     assert refused["code"] == 3, refused
     assert "port:" in refused["said"]
     assert refused["changed"] == []
 
 
 @pytest.mark.parametrize("name", ["lun1", "same1"])
-def test_the_right_port_erases_that_drive_and_no_other(told: Any, name: str) -> None:
-    outcome = told["written"][name]
+def test_the_right_port_erases_that_drive_and_no_other(results: Any, name: str) -> None:
+    outcome = results["written"][name]
     assert outcome["code"] == 0, outcome
     assert outcome["changed"] == [name]

@@ -1,4 +1,4 @@
-"""What a run leaves, in and out of the store. Every statement is in the open below."""
+"""Writes a run to the store. Each method is one transaction."""
 
 from __future__ import annotations
 
@@ -8,96 +8,28 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from benchstick.errors import BadInput, StoreFailed
+from benchstick.errors import StoreFailed
 from benchstick.plan import corrupt
-from benchstick.plan.quantity import Quantity, quantity_of
-from benchstick.store import imported_runs, locks
 from benchstick.store.database import transaction, utc_now
-from benchstick.store.legacy_names import typed
+from benchstick.store.run_reader import figures_of, find_run, findings_of
+from benchstick.store.run_results import Figure, Sample, storable
 
-RUN_SCHEMA = "benchstick/run/2"
-# The first version had results without typed fields; bundles of it are still read.
-OLD_RUN_SCHEMA = "benchstick/run/1"
 _P = ParamSpec("_P")
+
+
 _T = TypeVar("_T")
+
+
 # Another store and why it is needed, or None when there is no reason to leave the one in use.
 Elsewhere = Callable[[], "tuple[sqlite3.Connection, str] | None"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One measured number of a test. `direction`: read, write, mix or None. `pass_no` None means
-    over all passes; `state` is valid, invalid or skipped, with `why` for the last two. `detail`:
-    the conditions and intermediate values."""
-
-    step: str
-    test: str
-    quantity: Quantity
-    value: float | None
-    unit: str
-    target: str
-    direction: str | None = None
-    pass_no: int | None = None
-    state: str = "valid"
-    why: str | None = None
-    detail: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """What people read; made of test and quantity, and never taken apart again."""
-        return f"{self.test}{self.quantity.suffix}"
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "step": self.step,
-            "name": self.name,
-            "test": self.test,
-            "direction": self.direction,
-            **self.quantity.to_json(),
-            "value": self.value,
-            "unit": self.unit,
-            "pass": self.pass_no,
-            "target": self.target,
-            "state": self.state,
-            "why": self.why,
-            "detail": dict(self.detail),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One second of a drive's block-layer counters; see the samples table for the fields."""
-
-    n: int
-    t: float
-    dt: float
-    step: int | None
-    read_bytes: int
-    write_bytes: int
-    discard_bytes: int
-    reads: int
-    writes: int
-    discards: int
-    flushes: int
-    inflight: int
-    queue: float
-
-    def to_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-def storable(text: str | None) -> str | None:
-    """`text` with what is no Unicode (bytes of odd file names) escaped, as SQLite demands."""
-    return None if text is None else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _remember(
     method: Callable[Concatenate[RunRecord, _P], _T],
 ) -> Callable[Concatenate[RunRecord, _P], _T]:
-    """Remember what the record was told, so that another store can be told it again."""
+    """Remember the call, so that it can be repeated in another store."""
 
     @functools.wraps(method)
     def call(self: RunRecord, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -125,19 +57,19 @@ class RunRecord:
         # The sampler's thread commits samples of long steps while the runner waits for a tool.
         self._lock = threading.RLock()
         self._elsewhere: Elsewhere | None = None
-        self._born: Mapping[str, Any] = {}
+        self._run_values: Mapping[str, Any] = {}
         self._memory: list[Callable[[], Any]] = []
 
     def follow(self, elsewhere: Elsewhere) -> None:
-        """Be ready to go on in another store, all that was told included.
+        """Be ready to continue in another store, with everything written so far.
 
-        `elsewhere` is asked when the store fails, and by `move`. Right after `create`: what was
-        told before is not remembered.
+        `elsewhere` is called when the store fails, and by `move`. Call it right after `create`:
+        earlier writes are not remembered.
         """
         self._elsewhere = elsewhere
 
     def move(self) -> bool:
-        """Go on in another store if there is one and a reason to. True when that was done.
+        """Continue in another store if there is one and a reason to. True when that was done.
 
         The run keeps its number where that is free. Once only.
         """
@@ -147,9 +79,9 @@ class RunRecord:
                 return False
             self.db, why = new_store
             memory, self._memory, self._elsewhere = self._memory, [], None
-            self.number = _add_run(self.db, self._born, self.number)
-            for tell_again in memory:
-                tell_again()
+            self.number = _add_run(self.db, self._run_values, self.number)
+            for repeat in memory:
+                repeat()
             self.event(None, "store", why)
             return True
 
@@ -190,12 +122,12 @@ class RunRecord:
             "device": device,
         }  # fmt: skip
         record = RunRecord(db, _add_run(db, run_values))
-        record._born = run_values
+        record._run_values = run_values
         return record
 
     @_remember
     def conditions(self, conditions: Mapping[str, Any]) -> None:
-        """Keep the conditions that every figure of the run carries."""
+        """Store the conditions that apply to every result of the run."""
         with self._transaction():
             self.db.execute(
                 "UPDATE runs SET conditions_json = ? WHERE number = ?",
@@ -214,7 +146,7 @@ class RunRecord:
 
     @_remember
     def steps_skipped(self, steps: Sequence[tuple[int, str, str]], t: float, why: str) -> None:
-        """Add steps (index, name, kind) that are not begun at all, for the reason `why`."""
+        """Add steps (index, name, kind) that are not started at all, for the reason `why`."""
         with self._transaction():
             self.db.executemany(
                 "INSERT INTO steps (run, idx, name, kind, state, why, t_start, t_end)"
@@ -234,7 +166,7 @@ class RunRecord:
         figures: Sequence[Figure] = (),
         samples: Sequence[Sample] = (),
     ) -> None:
-        """Close step `idx` with its figures and samples, all in one transaction."""
+        """Close step `idx` with its results and samples, all in one transaction."""
         with self._transaction():
             self.db.execute(
                 "UPDATE steps SET state = ?, why = ?, t_end = ?, detail_json = ?"
@@ -246,7 +178,7 @@ class RunRecord:
 
     @_remember
     def figures(self, figures: Sequence[Figure]) -> None:
-        """Add figures that belong to no single step."""
+        """Add results that belong to no single step."""
         with self._transaction():
             self._figures(figures)
 
@@ -372,7 +304,7 @@ class RunRecord:
         size: int,
         phase: str = "begun",
         password: str | None = None,
-        written: int = 0,
+        bytes_written: int = 0,
     ) -> None:
         """Note a purge before its first command. `marks` is the UUID of the run that wrote the
         marks, `samples` how many there are, `size` their bytes; the rest as in `purge_goes_on`."""
@@ -382,22 +314,22 @@ class RunRecord:
                 " marks, samples, mark_size, begun_utc, changed_utc)"
                 " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    self.number, step, drive_key, rung, phase, password, written, marks, samples,
-                    size, utc_now(), utc_now(),
+                    self.number, step, drive_key, rung, phase, password, bytes_written, marks,
+                    samples, size, utc_now(), utc_now(),
                 ),
             )  # fmt: skip
 
     @_remember
     def purge_goes_on(
-        self, step: int, phase: str, *, password: str | None = None, written: int = 0
+        self, step: int, phase: str, *, password: str | None = None, bytes_written: int = 0
     ) -> None:
-        """Note the purge's `phase` (begun, password, erasing), before what belongs to it is done
-        to the drive, and how many bytes from the start are `written`."""
+        """Store the purge's `phase` (`begun`, `password`, `erasing`) before its commands go to the
+        drive, and how many bytes from the start are overwritten."""
         with self._transaction():
             self.db.execute(
                 "UPDATE purges SET phase = ?, password = coalesce(?, password), written = ?,"
                 " changed_utc = ? WHERE run = ? AND step = ?",
-                (phase, password, written, utc_now(), self.number, step),
+                (phase, password, bytes_written, utc_now(), self.number, step),
             )
 
     @_remember
@@ -433,7 +365,7 @@ class RunRecord:
             )
 
     def all_figures(self) -> list[Figure]:
-        """The run's figures so far, in the order measured."""
+        """The run's results so far, in the order measured."""
         return self.read(lambda db: figures_of(db, self.number))
 
     @_remember
@@ -485,236 +417,3 @@ def _add_run(db: sqlite3.Connection, run_values: Mapping[str, Any], wish: int | 
             (number, run_values["pid"], run_values["device"]),
         )
     return number
-
-
-def find_run(db: sqlite3.Connection, number: int) -> sqlite3.Row:
-    """The row of run `number`. BadInput when there is none."""
-    row: sqlite3.Row | None = None
-    # SQLite's numbers have 64 bits; a larger one is an error to it and no run to us.
-    if 0 < number < 1 << 63:
-        row = db.execute("SELECT * FROM runs WHERE number = ?", (number,)).fetchone()
-    if row is None:
-        raise BadInput(f"run {number}: there is no such run (see: benchstick runs)")
-    return row
-
-
-def findings_of(row: sqlite3.Row) -> list[dict[str, Any]]:
-    """The findings of a run whose data is corrupt (`plan.corrupt`), empty of any other. `row` is
-    that of `find_run`, maybe of a store that an older program wrote."""
-    text = row["corrupt_json"] if "corrupt_json" in row.keys() else None  # noqa: SIM118
-    return list(json.loads(text)) if text else []
-
-
-def any_running(db: sqlite3.Connection) -> bool:
-    """Whether a run says that it is running: its runner may have been killed."""
-    return db.execute("SELECT 1 FROM running LIMIT 1").fetchone() is not None
-
-
-def shown_state(db: sqlite3.Connection, row: sqlite3.Row) -> str:
-    """The state to show: a run called running whose lock is free was interrupted."""
-    state = str(row["state"])
-    if state != "running" or locks.is_alive(row["uuid"]):
-        return state
-    # A runner writes the state before it lets go of the lock, so look again after the lock.
-    again = find_run(db, row["number"])
-    if again["state"] != "running":
-        return str(again["state"])
-    return corrupt.STATE if findings_of(again) else "interrupted"
-
-
-def list_runs(
-    db: sqlite3.Connection, *, practice: bool | None = None, limit: int = 200
-) -> list[sqlite3.Row]:
-    """The newest runs first. `practice` True or False takes only those."""
-    where, values = "", []
-    if practice is not None:
-        where, values = "WHERE practice = ?", [int(practice)]
-    return db.execute(
-        "SELECT number, uuid, suite, practice, drive_key, drive_code, drive_model, state,"
-        " exit_code, why, created_utc, ended_utc, seconds, plan_json FROM runs"
-        f" {where} ORDER BY number DESC LIMIT ?",
-        (*values, limit),
-    ).fetchall()
-
-
-def _typed(row: sqlite3.Row) -> dict[str, Any]:
-    """Test, direction and quantity; of a store that is read and was not migrated by its names."""
-    fields = dict(row)
-    if "test" not in fields:
-        fields = typed(row["name"], row["unit"])
-    return {
-        "test": fields["test"],
-        "direction": fields["direction"],
-        "quantity": quantity_of(fields),
-    }
-
-
-def figures_of(db: sqlite3.Connection, number: int) -> list[Figure]:
-    """All figures of a run in the order measured."""
-    return [
-        Figure(
-            step=row["step"],
-            **_typed(row),
-            value=row["value"],
-            unit=row["unit"],
-            pass_no=row["pass"],
-            target=row["target"],
-            state=row["state"],
-            why=row["why"],
-            detail=json.loads(row["detail_json"]),
-        )
-        for row in db.execute("SELECT * FROM figures WHERE run = ? ORDER BY id", (number,))
-    ]
-
-
-def samples_of(db: sqlite3.Connection, number: int, after: int = -1) -> list[Sample]:
-    """Samples with n > `after`, in order."""
-    rows = db.execute(
-        "SELECT n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
-        " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n",
-        (number, after),
-    )
-    return [Sample(*row) for row in rows]
-
-
-def temperatures_of(db: sqlite3.Connection, number: int) -> list[tuple[float, float | None]]:
-    """(seconds on the run's clock, degrees Celsius or None) of each reading, in order."""
-    rows = db.execute("SELECT t, celsius FROM temperatures WHERE run = ? ORDER BY t", (number,))
-    return [(float(t), None if celsius is None else float(celsius)) for t, celsius in rows]
-
-
-def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
-    """The `benchstick/run/2` document of one run, samples apart."""
-    row = find_run(db, number)
-    steps = db.execute("SELECT * FROM steps WHERE run = ? ORDER BY idx", (number,)).fetchall()
-    temperatures = db.execute(
-        "SELECT t, step, celsius, source, why FROM temperatures WHERE run = ? ORDER BY t",
-        (number,),
-    )
-    events = db.execute(
-        "SELECT t, utc, kind, text FROM events WHERE run = ? ORDER BY id", (number,)
-    )
-    return {
-        "schema": RUN_SCHEMA,
-        "number": row["number"],
-        "uuid": row["uuid"],
-        "suite": row["suite"],
-        "practice": bool(row["practice"]),
-        "state": shown_state(db, row),
-        "exit_code": row["exit_code"],
-        "why": row["why"],
-        "corrupt": findings_of(row),
-        "created_utc": row["created_utc"],
-        "ended_utc": row["ended_utc"],
-        "seconds": row["seconds"],
-        "imported": imported_runs.origin(db, number),
-        "drive": json.loads(row["drive_json"]),
-        "plan": json.loads(row["plan_json"]),
-        "conditions": json.loads(row["conditions_json"]),
-        "result": json.loads(row["result_json"]) if row["result_json"] else None,
-        "steps": [
-            {
-                "index": step["idx"],
-                "name": step["name"],
-                "kind": step["kind"],
-                "state": step["state"],
-                "why": step["why"],
-                "t_start": step["t_start"],
-                "t_end": step["t_end"],
-                "artefacts": step["artefacts"],
-                "detail": json.loads(step["detail_json"]),
-            }
-            for step in steps
-        ],
-        "figures": [figure.to_json() for figure in figures_of(db, number)],
-        "temperatures": [dict(item) for item in temperatures],
-        "events": [dict(item) for item in events],
-    }
-
-
-def unfinished_purges(db: sqlite3.Connection) -> list[sqlite3.Row]:
-    """Purges that did not come to their end and that no runner is at, the newest first: the row,
-    and of its run `uuid`, `drive_code`, `drive_model`, `practice`."""
-    rows = db.execute(
-        "SELECT purges.*, runs.uuid, runs.drive_code, runs.drive_model, runs.practice"
-        " FROM purges JOIN runs ON runs.number = purges.run"
-        " WHERE purges.state IN ('running', 'interrupted') ORDER BY purges.run DESC"
-    ).fetchall()
-    return [row for row in rows if row["state"] == "interrupted" or not locks.is_alive(row["uuid"])]
-
-
-def labels(db: sqlite3.Connection) -> dict[str, str]:
-    """Operators' labels by identity key."""
-    return {row["identity"]: row["label"] for row in db.execute("SELECT * FROM labels")}
-
-
-def keep_drives_seen(db: sqlite3.Connection, document: Mapping[str, Any]) -> None:
-    """Replace the agent's last scan, for the page."""
-    with transaction(db):
-        db.execute(
-            "INSERT INTO drives_seen (id, utc, drives_json) VALUES (1, ?, ?)"
-            " ON CONFLICT (id) DO UPDATE SET utc = excluded.utc,"
-            " drives_json = excluded.drives_json",
-            (utc_now(), json.dumps(document)),
-        )
-
-
-def drives_seen(db: sqlite3.Connection) -> tuple[str, dict[str, Any]] | None:
-    """(UTC time, `benchstick/drives/1` document) of the agent's last scan, None before any."""
-    row = db.execute("SELECT utc, drives_json FROM drives_seen").fetchone()
-    return None if row is None else (row["utc"], json.loads(row["drives_json"]))
-
-
-def open_requests(db: sqlite3.Connection) -> list[sqlite3.Row]:
-    """Requests without an answer, oldest first."""
-    return db.execute(
-        "SELECT * FROM requests WHERE id NOT IN (SELECT request FROM answers) ORDER BY id"
-    ).fetchall()
-
-
-def requests_left_over(db: sqlite3.Connection) -> list[int]:
-    """Requests without an answer, and those taken that never began a run."""
-    rows = db.execute(
-        "SELECT id FROM requests LEFT JOIN answers ON answers.request = requests.id"
-        " WHERE answers.request IS NULL OR (answers.state = 'taken' AND answers.run IS NULL)"
-    )
-    return [int(row["id"]) for row in rows]
-
-
-def answer_of(db: sqlite3.Connection, request: int) -> sqlite3.Row | None:
-    """The answer to a request: `state`, `run`, `answer_json`, `utc`; None before there is one."""
-    row: sqlite3.Row | None = db.execute(
-        "SELECT state, run, answer_json, utc FROM answers WHERE request = ?", (request,)
-    ).fetchone()
-    return row
-
-
-def answer_request(
-    db: sqlite3.Connection,
-    request: int,
-    state: str,
-    *,
-    run: int | None = None,
-    answer: Mapping[str, Any] | None = None,
-) -> None:
-    """Record the agent's answer: taken, done or refused (then `answer` has the error)."""
-    with transaction(db):
-        db.execute(
-            "INSERT INTO answers (request, state, run, answer_json, utc) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT (request) DO UPDATE SET state = excluded.state,"
-            " run = coalesce(excluded.run, run), answer_json = excluded.answer_json,"
-            " utc = excluded.utc",
-            (request, state, run, json.dumps(answer or {}), utc_now()),
-        )
-
-
-def add_request(db: sqlite3.Connection, kind: str, body: Mapping[str, Any]) -> int:
-    """Ask the agent for something. Returns the request's id. Allowed to the web process."""
-    try:
-        cursor = db.execute(
-            "INSERT INTO requests (kind, body_json, created_utc) VALUES (?, ?, ?)",
-            (kind, json.dumps(body), utc_now()),
-        )
-    except sqlite3.Error as error:
-        raise StoreFailed(f"the store failed: {error}") from error
-    return int(cursor.lastrowid or 0)
