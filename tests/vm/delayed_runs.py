@@ -1,7 +1,8 @@
 """Runs inside a guest whose drives answer after a fixed time; prints one JSON document.
 
-Started by test_truth.py. Each entry has the run's results, what raw fio measured on the same drive
-in the same boot with the same options, and what the limits are.
+Started by test_truth.py, with the delay of the null_blk drive in milliseconds. Each entry has the
+run's results, what raw fio measured on the same drive in the same boot with the same options, and
+what the limits are.
 """
 
 from __future__ import annotations
@@ -186,7 +187,8 @@ def main() -> None:
             "truth-throttled": (throttled, long, deep),
         }
     )
-    delayed = null_blk("bslat", irqmode=2, completion_nsec=100_000_000)
+    delay = int(sys.argv[1]) * 1_000_000
+    delayed = null_blk("bslat", irqmode=2, completion_nsec=delay)
     answer |= side_by_side({"truth-null": (delayed, both, (*deep, "RND4K Q32T1 write"))})
     json.dump(answer, sys.stdout)
 
