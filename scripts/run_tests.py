@@ -7,7 +7,7 @@ result file and a log in .cache/results.
 
 The level host waits for its loop drives most of the time: lint, unit and web run with it, two at
 a time. Then come the levels with a VM, two VMs at a time, each with half of the processors
-(taskset), and last and alone the tests of the level vm that measure (ACCURACY), and image. A
+(taskset): a test that measures has those to itself. The level image runs last and alone. A
 level's output is printed when it ends. The files of guest share boots (GUEST_BOOTS).
 
 tests/required.txt names the tests that must have run: one that did not, or was skipped, is a
@@ -101,8 +101,6 @@ GUEST_BOOTS = (
     ("test_block_suites",),
     ("test_suites",),
 )
-# Files of the level vm whose tests compare what was measured with the truth.
-ACCURACY = ("test_sustained_truth", "test_throttled", "test_truth")
 # So many jobs share the files of web: the longest level that needs no VM. As many jobs run at a
 # time, and the level host with them.
 WEB_JOBS = LANES_WITHOUT_VM = 2
@@ -210,13 +208,8 @@ def guest_boots(level: Level) -> list[Level]:
 
 
 def vm_parts(level: Level) -> list[Level]:
-    """A job for each file of vm, the longest first by the saved durations; the files whose tests
-    measure are one job."""
-    stems = [stem for stem in seconds_by_file(level) if stem not in ACCURACY]
-    return [
-        *(replace(level, files=(stem,)) for stem in stems),
-        replace(level, files=ACCURACY, is_alone=True),
-    ]
+    """A job for each file of vm, the longest first by the saved durations."""
+    return [replace(level, files=(stem,)) for stem in seconds_by_file(level)]
 
 
 def seconds_by_file(level: Level) -> dict[str, float]:

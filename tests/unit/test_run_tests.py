@@ -69,15 +69,12 @@ def test_vms_have_processors_of_their_own_where_two_fit(monkeypatch: pytest.Monk
     assert run_tests.pinned(["true"], ()) == ["true"]
 
 
-def test_each_file_of_vm_is_in_one_part_and_those_that_measure_are_alone() -> None:
+def test_each_file_of_vm_is_a_job() -> None:
     (level,) = (level for level in run_tests.LEVELS if level.name == "vm")
-    *others, accuracy = run_tests.vm_parts(level)
-    there = {path.stem for path in (run_tests.CLONE / "tests/vm").glob("test_*.py")}
-    stems = [stem for part in (*others, accuracy) for stem in part.files]
-    assert sorted(stems) == sorted(there)
-    assert [part.is_alone for part in others] == [False] * len(others)
-    assert accuracy.is_alone
-    assert len({part.key for part in (*others, accuracy)}) == len(others) + 1
+    parts = run_tests.vm_parts(level)
+    stems = {path.stem for path in (run_tests.CLONE / "tests/vm").glob("test_*.py")}
+    assert sorted(part.files for part in parts) == [(stem,) for stem in sorted(stems)]
+    assert len({part.key for part in parts}) == len(parts)
 
 
 def test_the_longest_file_of_vm_starts_first(
@@ -155,7 +152,7 @@ def test_a_lane_that_breaks_ends_the_others(
     assert calls == ["all"]
 
 
-def test_host_runs_with_others_vms_side_by_side_and_accuracy_alone(
+def test_host_runs_with_others_vms_side_by_side_and_image_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(run_tests, "RESULTS", tmp_path)
@@ -186,7 +183,7 @@ def test_host_runs_with_others_vms_side_by_side_and_accuracy_alone(
         Level("guest", 1, files=("a",)),
         Level("guest", 1, files=("b",)),
         Level("vm", 1, files=("c",)),
-        Level("vm", 1, files=("d",), is_alone=True),
+        Level("vm", 1, files=("d",)),
         Level("image", 1, is_alone=True),
     ]
     monkeypatch.setattr(run_tests, "jobs_of", lambda levels: jobs)
@@ -195,7 +192,7 @@ def test_host_runs_with_others_vms_side_by_side_and_accuracy_alone(
     assert {name for name, _, alone in calls[:2] if not alone} == {"host", "lint"}
     assert {lane for _, lane, _ in calls[:2]} == {(0, 1)}
     assert {lane for _, lane, alone in calls[2:] if not alone} == {(0,), (1,)}
-    assert calls[-2:] == [("vm", (0, 1), True), ("image", (0, 1), True)]
+    assert calls[-1] == ("image", (0, 1), True)
     printed = capsys.readouterr().out
     assert all(f"output of {level.name}\n" in printed for level in jobs)
 
