@@ -40,7 +40,7 @@ from benchstick.errors import BenchError  # noqa: E402
 from benchstick.store import locks  # noqa: E402
 from tests.web import every_page  # noqa: E402
 from tests.web.conftest import served  # noqa: E402
-from tests.web.watched import ARGS  # noqa: E402
+from tests.web.watched import ARGS, CHROMIUM  # noqa: E402
 from webui import create_app  # noqa: E402
 from webui.pin import LoginKey  # noqa: E402
 from webui.serve import settle  # noqa: E402
@@ -185,9 +185,9 @@ def draw(page: Page, base: str, path: str) -> Drawing:
 
 def draw_all(visitor: Visitor, numbers: Mapping[str, Any]) -> list[Drawing]:
     """Each page of the large store as Chromium draws it, the faster of two times. BenchError."""
-    chromium = shutil.which("chromium")
+    chromium = shutil.which(CHROMIUM)
     if chromium is None:
-        raise BenchError("no chromium; run: scripts/setup test")
+        raise BenchError(f"no {CHROMIUM}; run: scripts/setup test")
     paths = [path for name, path in every_page.paths(numbers).items() if name not in _ERRORS]
     paths.append(f"/runs/{numbers['day']}")
     with served(visitor.app) as base, sync_playwright() as playwright:

@@ -101,13 +101,13 @@ GUEST_BOOTS = (
     ("test_block_suites",),
     ("test_suites",),
 )
-# So many jobs share the files of web: the longest level that needs no VM. As many jobs run at a
-# time, and the level host with them.
-WEB_JOBS = LANES_WITHOUT_VM = 2
+# So many jobs that need no VM run at a time, and the level host with them.
+LANES_WITHOUT_VM = 2
 # Two VMs of 4 GiB each, and what runs at the same time.
 RAM_OF_TWO_VMS = 10 << 30
-# Processes that share the level host, a file of tests at a time.
-HOST_WORKERS = 4
+# Processes that share a level, a file of tests at a time. Most of the time of a test of host is
+# waiting for its drive.
+WORKERS = {"host": 4, "guard": 4, "web": 2}
 # What is running, to be ended with this program.
 RUNNING: set[subprocess.Popen[bytes]] = set()
 STOPPED = threading.Event()
@@ -154,9 +154,8 @@ def command_of(level: Level, report: Path) -> list[str]:
     if level.name == "lint":
         return [str(CLONE / "scripts/lint")]
     pytest = ["python", "-m", "pytest", f"--junitxml={report}", "-o", "junit_family=xunit1"]
-    if level.name in ("host", "guard"):
-        # Most of a test's time is waiting for its drive; a file's tests share one.
-        pytest += ["-n", str(HOST_WORKERS), "--dist", "loadfile"]
+    if level.name in WORKERS:
+        pytest += ["-n", str(WORKERS[level.name]), "--dist", "loadfile"]
     if level.files:
         return [*pytest, *(f"{level.folders[0]}/{stem}.py" for stem in level.files)]
     return [*pytest, *(folder for folder in level.folders if has_tests(folder))]
@@ -176,27 +175,16 @@ def environment() -> dict[str, str]:
 
 
 def jobs_of(levels: Iterable[Level]) -> list[Level]:
-    """What is started: the levels, guest as one job for each boot, web and vm in parts."""
+    """What is started: the levels, guest as one job for each boot, vm as one for each file."""
     jobs: list[Level] = []
     for level in levels:
         if level.name == "guest":
             jobs += guest_boots(level)
-        elif level.name == "web":
-            jobs += web_parts(level)
         elif level.name == "vm":
             jobs += vm_parts(level)
         else:
             jobs.append(level)
     return jobs
-
-
-def web_parts(level: Level) -> list[Level]:
-    """The files of web in parts that take as long as each other, by the saved durations."""
-    seconds = seconds_by_file(level)
-    parts: list[list[str]] = [[] for _ in range(WEB_JOBS)]
-    for stem in seconds:
-        min(parts, key=lambda part: sum(seconds[one] for one in part)).append(stem)
-    return [replace(level, files=tuple(sorted(part))) for part in parts if part]
 
 
 def guest_boots(level: Level) -> list[Level]:

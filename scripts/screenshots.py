@@ -26,12 +26,11 @@ from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 from benchstick.store import locks  # noqa: E402
 from tests.web import every_page, sample  # noqa: E402
 from tests.web.conftest import served  # noqa: E402
-from tests.web.watched import ARGS  # noqa: E402
+from tests.web.watched import ARGS, CHROMIUM  # noqa: E402
 from webui import create_app  # noqa: E402
 from webui.pin import LoginKey  # noqa: E402
 
 OUT = CLONE / "output/screenshots"
-CHROMIUM = "chromium"
 WIDTHS = {"wide": 1240, "phone": 400}
 SCHEMES = ("light", "dark")
 
@@ -39,7 +38,7 @@ SCHEMES = ("light", "dark")
 def main(names: Sequence[str]) -> int:
     chromium = shutil.which(CHROMIUM)
     if chromium is None:
-        print("screenshots: no chromium; run: make screenshots", file=sys.stderr)
+        print(f"screenshots: no {CHROMIUM}; run: make screenshots", file=sys.stderr)
         return 2
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="benchstick-screenshots-") as folder:

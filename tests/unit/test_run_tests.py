@@ -100,20 +100,12 @@ def test_each_guest_file_is_in_one_boot() -> None:
     assert len({boot.key for boot in boots}) == len(boots) == len(run_tests.GUEST_BOOTS)
 
 
-def test_web_is_divided_by_the_saved_durations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (level,) = (level for level in run_tests.LEVELS if level.name == "web")
-    stems = sorted(path.stem for path in (run_tests.CLONE / "tests/web").glob("test_*.py"))
-    parts = run_tests.jobs_of([level])
-    assert sorted(stem for part in parts for stem in part.files) == stems
-    assert len({part.key for part in parts}) == len(parts) == run_tests.WEB_JOBS
-    command = run_tests.command_of(parts[0], Path("r.xml"))
-    assert f"tests/web/{parts[0].files[0]}.py" in command and "tests/web" not in command
-    # One file that takes longer than all others is a part of its own.
-    monkeypatch.setattr(run_tests, "DURATIONS", tmp_path / "durations.tsv")
-    run_tests.save_durations([Result(f"tests/web/{stems[3]}.py::test_a", "passed", 900.0)])
-    assert (stems[3],) in [part.files for part in run_tests.jobs_of([level])]
+@pytest.mark.parametrize(("name", "workers"), [("host", 4), ("guard", 4), ("web", 2)])
+def test_processes_share_a_level_a_file_at_a_time(name: str, workers: int) -> None:
+    (level,) = (level for level in (*run_tests.LEVELS, run_tests.GUARD) if level.name == name)
+    assert run_tests.jobs_of([level]) == [level]
+    words = " ".join(run_tests.command_of(level, Path("r.xml")))
+    assert f"-n {workers} --dist loadfile {level.folders[0]}" in words
 
 
 def test_one_level_alone_has_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import socket
 from collections.abc import Iterator
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from tests.web.watched import ARGS, Watched
+from tests.web.watched import ARGS, CHROMIUM, Watched
 
 from .conftest import CLONE, LiveVm, StartVm, once_more_when_lost
 
@@ -41,7 +42,7 @@ def pin_of(vm: LiveVm) -> str:
 def visitor(port: int) -> Iterator[Watched]:
     """A browser that has not been here; the test fails when the page had an error."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGS)
+        browser = playwright.chromium.launch(executable_path=shutil.which(CHROMIUM), args=ARGS)
         context = browser.new_context(viewport={"width": 1240, "height": 900})
         context.set_default_timeout(SLOW)
         watched = Watched(context.new_page(), f"http://127.0.0.1:{port}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from benchstick.store import auth, locks
 from benchstick.store import settings as settings_file
 from benchstick.store.database import open_reader, open_writer
 from tests.web import sample
-from tests.web.watched import ARGS, Watched
+from tests.web.watched import ARGS, CHROMIUM, Watched
 from webui import create_app
 from webui.gate import COOKIE
 from webui.pin import LoginKey, Pin
@@ -182,13 +183,13 @@ def served(app: Flask) -> Iterator[str]:
         server.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Chromium]:
-    """Debian's Chromium, for the tests of a module."""
+    """Debian's Chromium."""
     # The default of 5 s is little on a busy machine.
     expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGS)
+        browser = playwright.chromium.launch(executable_path=shutil.which(CHROMIUM), args=ARGS)
         yield browser
         browser.close()
 

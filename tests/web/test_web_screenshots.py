@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import screenshots
 from flask import Flask
 
+from tests.web.watched import CHROMIUM
 from webui.pin import LoginKey
 
 
@@ -16,7 +18,9 @@ def test_each_page_has_four_pictures(
     app: Flask, key: LoginKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(screenshots, "OUT", tmp_path)
-    assert screenshots.take(app, key, {"tokens": "/settings/tokens"}, "/usr/bin/chromium") == 4
+    path = shutil.which(CHROMIUM)
+    assert path is not None
+    assert screenshots.take(app, key, {"tokens": "/settings/tokens"}, path) == 4
     widths = {
         file.name: struct.unpack(">I", file.read_bytes()[16:20])[0] for file in tmp_path.iterdir()
     }
