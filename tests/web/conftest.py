@@ -183,9 +183,9 @@ def served(app: Flask) -> Iterator[str]:
         server.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Chromium]:
-    """Debian's Chromium."""
+    """Debian's Chromium, for the tests of a module."""
     # The default of 5 s is little on a busy machine.
     expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:

@@ -492,7 +492,7 @@ def test_no_upload_takes_the_name_of_a_recipe_of_the_bench(
     for path in ("/api/v1/recipes", "/api/v1/recipes/check"):
         answer = signed_in.api(path, {"name": name, "text": GOOD})
         assert (answer.status_code, answer.json["error"]["field"]) == (400, "name")
-        assert "a recipe that comes with the bench" in answer.json["error"]["message"]
+        assert "a built-in recipe" in answer.json["error"]["message"]
     for path in ("/recipes", "/recipes/check"):
         page = signed_in.post(path, {"name": name, "text": GOOD})
         assert page.status_code == 400
