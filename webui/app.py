@@ -20,12 +20,12 @@ from webui import (
     desk,
     drives,
     errors,
+    filters,
     gate,
     licences,
     methods,
     models,
     openapi,
-    present,
     queues,
     recipe_tests,
     recipes,
@@ -79,7 +79,7 @@ def create_app(
     )
     gate.register(app)
     errors.register(app)
-    present.register(app)
+    filters.register(app)
     for blueprint in (
         api.bp, session.bp, drives.bp, start.bp, queues.bp, runs.bp, methods.bp, licences.bp,
         clock.bp, compare.bp, references.bp, models.bp,

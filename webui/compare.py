@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,10 @@ from flask import Blueprint, Response, render_template, request
 from werkzeug.datastructures import MultiDict
 
 from benchstick.errors import BadInput
+from benchstick.reports import charts
+from benchstick.reports.ranking import groups, looks_of, name_of
 from benchstick.store import comparisons, run_queries
 from benchstick.suites import registry
-from webui import charts, present
 from webui.api import reply
 from webui.bench import reader
 from webui.inputs import LARGEST, plain_text, whole
@@ -23,10 +24,6 @@ bp = Blueprint("compare", __name__)
 
 # Runs to choose from on one page.
 CHOICE = 50
-
-# Colours of style.css for the runs that are not marked; the marked one has the accent.
-_LOOKS = ("write", "third", "fifth", "sixth", "temp", "eighth", "seventh")
-MARKED = "accent"
 
 
 def numbers_of(form: MultiDict[str, str]) -> list[int]:
@@ -152,18 +149,6 @@ def api_choose() -> Response:
     )
 
 
-def name_of(document: Mapping[str, Any]) -> str:
-    """The name of a comparison's files, without an end: `benchstick-compare-3-4`."""
-    return "-".join(["benchstick-compare", *(str(item["run"]) for item in document["runs"])])
-
-
-def looks_of(runs: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """A colour for each run, the same in all charts."""
-    others = [item["run"] for item in runs if not item["marked"]]
-    looks = {number: _LOOKS[at % len(_LOOKS)] for at, number in enumerate(others)}
-    return {item["run"]: MARKED if item["marked"] else looks[item["run"]] for item in runs}
-
-
 @dataclass(frozen=True)
 class Overlay:
     """An overlaid chart as the page draws it: `lines` are (name, look, run, dash), where dash
@@ -197,100 +182,3 @@ def overlay(drawing: charts.PageChart, looks: Mapping[int, str]) -> Overlay:
 
 
 # ---- ranked bars
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One row of a ranked result. `width`, `low` and `high` are in percent of the longest."""
-
-    row: Mapping[str, Any]
-    width: float
-    low: float | None
-    high: float | None
-
-    @property
-    def counts(self) -> bool:
-        """Whether its value is one to compare with."""
-        return self.row["state"] in ("valid", "reference")
-
-    @property
-    def look(self) -> str:
-        if self.row["state"] == "reference":
-            return "ref"
-        return "mine" if self.row["marked"] else "other"
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """One result with its bars; `at` is its place in the document's `figures`, from 1 on."""
-
-    figure: Mapping[str, Any]
-    bars: Sequence[Bar]
-    at: int
-
-
-def ranked(figure: Mapping[str, Any], at: int) -> Ranked:
-    """The bars of result number `at`, scaled to the largest value or pass."""
-    rows = figure["rows"]
-    longest = max(
-        (row[name] for row in rows for name in ("value", "max") if row[name] is not None),
-        default=0,
-    )
-
-    # Some room at the end, so that the last whisker is seen whole.
-    longest *= 1.02
-
-    def bar(row: Mapping[str, Any]) -> Bar:
-        spread = len(row["passes"]) > 1
-        return Bar(
-            row=row,
-            width=present.share(row["value"], longest) if _is_comparable(row) else 0.0,
-            low=present.share(row["min"], longest) if spread else None,
-            high=present.share(row["max"], longest) if spread else None,
-        )
-
-    return Ranked(figure, [bar(row) for row in rows], at)
-
-
-def _is_comparable(row: Mapping[str, Any]) -> bool:
-    return row["state"] in ("valid", "reference")
-
-
-def groups(figures: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Ranked]]]:
-    """The results by unit, in the order in which the units come first."""
-    units = dict.fromkeys(figure["unit"] for figure in figures)
-    for unit in units:
-        yield (
-            unit,
-            [ranked(figure, at) for at, figure in enumerate(figures, 1) if figure["unit"] == unit],
-        )
-
-
-@bp.app_template_global("spread_text")
-def spread_text(row: Mapping[str, Any], unit: str) -> str:
-    """`1058.3 to 1061.4 in 3 passes`: what the whisker shows."""
-    count, every = len(row["passes"]), row["passes_all"]
-    if not every:
-        return ""
-    if not count:
-        return f"no valid pass of {every}"
-    if every == 1:
-        return "1 pass"
-    least, most = value_text(row["min"], unit), value_text(row["max"], unit)
-    if count < every:
-        return f"{least} to {most} in {count} of {every} passes"
-    return f"{least} to {most} in {every} passes"
-
-
-@bp.app_template_global("value_text")
-def value_text(value: Any, unit: str) -> str:
-    """A value without its unit where the heading has it, as its kind is shown elsewhere."""
-    if value is None:
-        return "–"
-    if unit == "us":
-        return present.latency(value)
-    if unit == "MB/s":
-        return present.speed(value)
-    if unit in ("IOPS", "points"):
-        return present.number(value, 0 if abs(value) >= 100 else 1)
-    return present.value_with_unit(value, None)

@@ -8,8 +8,9 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
+from benchstick.reports import formatting
 from benchstick.store import known_drives, run_queries, spec_sheets
-from webui import present, runs
+from webui import runs
 from webui.api import reply
 from webui.bench import drives_seen, find_drive, reader, writer
 from webui.errors import WebError
@@ -62,8 +63,8 @@ def index() -> str:
     return render_template(
         "drives.html",
         scanned=document["scanned_utc"],
-        drives=_ordered([drive for drive in drives if not present.is_practice(drive)]),
-        practice=[drive for drive in drives if present.is_practice(drive)],
+        drives=_ordered([drive for drive in drives if not formatting.is_practice(drive)]),
+        practice=[drive for drive in drives if formatting.is_practice(drive)],
         agent=run_queries.agent_runs(),
     )
 

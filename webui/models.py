@@ -15,7 +15,6 @@ from benchstick.suites import registry
 from benchstick.suites import spec_sheets as sheets
 from benchstick.suites.reference_results import UNITS
 from benchstick.suites.spec_sheets import Sheet
-from webui import present
 from webui.api import reply
 from webui.bench import reader, writer
 from webui.errors import not_found, status_of
@@ -193,41 +192,3 @@ def api_remove(number: str) -> Response:
     """Remove one; the body is empty or `{}`."""
     no_body()
     return reply({"schema": "benchstick/model-removed/1", "id": _remove(number)})
-
-
-@bp.app_template_global("sheet_facts")
-def sheet_facts(sheet: Mapping[str, Any], price: float | None) -> list[tuple[str, str]]:
-    """(title, text) of the fields of a sheet other than its claims."""
-    facts: list[tuple[str, str]] = []
-    raw, capacity = sheet["raw_nand"], sheet["capacity"]
-    if raw is not None:
-        text = binary_text(raw)
-        if capacity is not None and raw > capacity:
-            more = f"{100 * (raw - capacity) / capacity:.1f}"
-            text = f"{text}, {more} % more than its capacity"
-        facts.append(("Raw NAND", text))
-    for name, title in (("nand", "Kind of NAND"), ("controller", "Controller")):
-        if sheet[name] is not None:
-            facts.append((title, sheet[name]))
-    if sheet["warranty_years"] is not None:
-        years = f"{sheet['warranty_years']:g} years"
-        facts.append(("Warranty", years))
-    if sheet["price"] is not None:
-        paid = f"{sheet['price']:.2f} {sheet['currency']}"
-        facts.append(("Price", f"{paid} on {sheet['price_date']}"))
-    if price is not None:
-        facts.append(("Price per GB", f"{price:.3f} {sheet['currency']}"))
-    if sheet["source"] is not None:
-        facts.append(("Source", sheet["source"]))
-    return facts
-
-
-@bp.app_template_global("claimed_share")
-def claimed_share(claim: Mapping[str, Any]) -> str:
-    """Measured in percent of the specification, as `101 %`, or why there is nothing to compare."""
-    if claim["percent"] is None:
-        return str(claim["why"])
-    percent = present.number(claim["percent"], 0)
-    if claim["better"] == "lower":
-        return f"{percent} %; lower is better"
-    return f"{percent} %"

@@ -15,13 +15,13 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.errors import BadInput, BenchError
 from benchstick.plan.request import OWN, RunRequest
 from benchstick.plan.run_queue import Cost
+from benchstick.reports.formatting import drive_title, word
 from benchstick.store import agent_requests, live_progress, queues, run_reader
 from benchstick.suites import registry
 from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, reader, visitor, writer
 from webui.errors import WebError, not_found
 from webui.inputs import no_body, number_in_path, plain_text, whole
-from webui.present import drive_title, word
 from webui.run_requests import (
     ask_agent,
     check_codes,

@@ -19,8 +19,9 @@ from benchstick.plan.run_queue import Cost
 from benchstick.recipes import documents, library
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.preconditions import why_no_match
+from benchstick.reports import formatting
 from benchstick.store import agent_requests, run_queries
-from webui import present, sharing
+from webui import sharing
 from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, the_bench, writer
 from webui.errors import WebError, status_of
@@ -105,7 +106,7 @@ def _page(problem: BenchError | None) -> str:
         drive=drive,
         drives=[
             item for item in drives_seen().drives
-            if item["guard"]["state"] == "free" and not present.is_practice(item)
+            if item["guard"]["state"] == "free" and not formatting.is_practice(item)
         ],
         problem=problem,
     )  # fmt: skip

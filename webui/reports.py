@@ -11,11 +11,11 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.analysis.run_timeline import Session, timed_steps
 from benchstick.errors import BadInput
-from benchstick.reports import bundle, html, pdf, svg
+from benchstick.reports import bundle, comparison_report, html, pdf, ranking, run_report, svg
 from benchstick.reports.content import Chart, Ranks, Report
 from benchstick.store import imported_runs, run_queries, verdicts
 from benchstick.store.export import comparison_csv
-from webui import compare, comparison_report, report
+from webui import compare
 from webui.api import reply
 from webui.bench import find_run, reader, writer
 from webui.errors import WebError, not_found
@@ -41,7 +41,7 @@ def _report(number: str) -> tuple[Report, str]:
     """The report of a run, and the name of its file without an end."""
     run = document(number_in_path(number, "Run"))
     run["verdicts"] = verdicts.all_of_run(reader(), run["number"])
-    content = report.of_run(run, _session(run), run_queries.bench_id(reader()))
+    content = run_report.of_run(run, _session(run), run_queries.bench_id(reader()))
     return content, f"benchstick-run-{run['number']}"
 
 
@@ -76,15 +76,15 @@ def chart(number: str, which: str) -> Response:
     """One chart: 1, 2, ... as on the run's page, the timeline last."""
     run = document(number_in_path(number, "Run"))
     at = number_in_path(which, "Chart")
-    charts = report.result_charts(run)
+    charts = run_report.result_charts(run)
     if at > len(charts):
-        whole = report.session_chart(run, _session(run))
+        whole = run_report.session_chart(run, _session(run))
         charts += [whole] if whole is not None else []
     if not 1 <= at <= len(charts):
         raise not_found(f"Run {run['number']} has {len(charts)} charts: no {which[:20]}.")
     name = f"benchstick-run-{run['number']}-chart-{at}.svg"
     drawing = charts[at - 1]
-    text = svg.standalone(drawing, report.file_title(run, drawing.title))
+    text = svg.standalone(drawing, run_report.file_title(run, drawing.title))
     return attached(text, "image/svg+xml", name)
 
 
@@ -97,7 +97,7 @@ def compared_html() -> Response:
     """The report of a comparison as one HTML file, which needs no network."""
     comparison = compare.document()
     content = comparison_report.of_comparison(comparison, run_queries.bench_id(reader()))
-    name = f"{compare.name_of(comparison)}.html"
+    name = f"{ranking.name_of(comparison)}.html"
     return attached(html.page(content), "text/html; charset=utf-8", name)
 
 
@@ -107,7 +107,7 @@ def compared_pdf() -> Response:
     """The report of a comparison as PDF, A4."""
     comparison = compare.document()
     content = comparison_report.of_comparison(comparison, run_queries.bench_id(reader()))
-    return attached(pdf.document(content), "application/pdf", f"{compare.name_of(comparison)}.pdf")
+    return attached(pdf.document(content), "application/pdf", f"{ranking.name_of(comparison)}.pdf")
 
 
 @bp.get("/compare/figures.csv")
@@ -115,7 +115,7 @@ def compared_pdf() -> Response:
 def compared_figures() -> Response:
     """The compared results, one a line for each run and reference."""
     comparison = compare.document()
-    name = f"{compare.name_of(comparison)}-figures.csv"
+    name = f"{ranking.name_of(comparison)}-figures.csv"
     return attached(comparison_csv(comparison), "text/csv; charset=utf-8", name)
 
 
@@ -125,7 +125,7 @@ def compared_ranks(which: str) -> Response:
     """The bars of one result: 1, 2, ... in the order of the document's `figures`."""
     comparison = compare.document()
     return _drawing(
-        which, comparison_report.ranks_of(comparison), "rank", compare.name_of(comparison)
+        which, comparison_report.ranks_of(comparison), "rank", ranking.name_of(comparison)
     )
 
 
@@ -135,7 +135,7 @@ def compared_chart(which: str) -> Response:
     """One overlaid chart: 1, 2, ... as on the page."""
     comparison = compare.document()
     return _drawing(
-        which, comparison_report.charts_of(comparison), "chart", compare.name_of(comparison)
+        which, comparison_report.charts_of(comparison), "chart", ranking.name_of(comparison)
     )
 
 

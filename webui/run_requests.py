@@ -19,9 +19,9 @@ from benchstick.plan.request import OWN, RunRequest
 from benchstick.plan.run_queue import Cost
 from benchstick.plan.steps import Plan
 from benchstick.plan.units import binary_text
+from benchstick.reports import formatting
 from benchstick.store import agent_requests, queues, run_queries
 from benchstick.suites import presets, registry
-from webui import present
 from webui.bench import reader, writer
 from webui.errors import WebError
 from webui.inputs import (
@@ -221,7 +221,7 @@ def preset_request(preset: presets.Preset, suite: str, drive: Mapping[str, Any])
 
 def scaled(run_request: RunRequest, drive: Mapping[str, Any]) -> RunRequest:
     """The request, on the practice drive with the scale that fits there unless it has one."""
-    takes = registry.find(run_request.suite).takes_scale and present.is_practice(drive)
+    takes = registry.find(run_request.suite).takes_scale and formatting.is_practice(drive)
     return (
         replace(run_request, scale=PRACTICE_SCALE)
         if takes and run_request.scale is None
@@ -238,7 +238,7 @@ def _whole_request(run_request: RunRequest, drive: Mapping[str, Any]) -> tuple[A
     suite = registry.find(run_request.suite)
     target = run_request.target or suite.default_target
     fs_choice = run_request.fs or suite.default_fs
-    fs = "auto" if fs_choice == "keep" and present.is_practice(drive) else fs_choice
+    fs = "auto" if fs_choice == "keep" and formatting.is_practice(drive) else fs_choice
     params = {
         item.name: run_request.params.get(item.name, shown_default(item)) for item in suite.params
     }

@@ -20,6 +20,7 @@ from benchstick.analysis.series import POINTS, every_of
 from benchstick.drives import bottlenecks
 from benchstick.errors import BadInput
 from benchstick.plan.steps import plan_from_json
+from benchstick.reports import charts, conditions, formatting
 from benchstick.store import (
     agent_requests,
     comparisons,
@@ -32,7 +33,7 @@ from benchstick.store import (
 from benchstick.store import export as store_export
 from benchstick.suites import registry
 from benchstick.suites.erase_certificate import certificate
-from webui import charts, latencies, present, queues, resting, verdicts, windows
+from webui import latencies, queues, verdicts, windows
 from webui.api import reply, reply_request
 from webui.bench import find_run, reader, the_bench, writer
 from webui.errors import WebError, not_found
@@ -203,7 +204,7 @@ def run(number: str) -> str:
         pass_figures=pass_figures,
         sets=result.get("sets") or [],
         headline=result.get("headline") or [],
-        tables=[present.table(item) for item in result.get("tables") or ()],
+        tables=[formatting.table(item) for item in result.get("tables") or ()],
         atto=windows.atto(result),
         asssd=windows.asssd(result),
         scores=windows.scores(result),
@@ -212,7 +213,7 @@ def run(number: str) -> str:
         latencies=steps,
         percentiles=latencies.columns(steps),
         histograms=latencies.HISTOGRAMS,
-        rests=list(resting.rows(run)),
+        rests=list(conditions.rows(run)),
         untrusted=[figure for figure in run["figures"] if figure["state"] != "valid"],
         figures=figures_shown(run["figures"]),
         commands=commands_of(run),
@@ -355,7 +356,7 @@ def _cancel(number: int) -> int:
     row = find_run(number)
     state = run_reader.shown_state(reader(), row)
     if state != "running":
-        message = f"Run {number} is not running: it is {present.word(state)}."
+        message = f"Run {number} is not running: it is {formatting.word(state)}."
         raise WebError(409, "not_running", message)
     return agent_requests.add_request(writer(), "cancel", {"run": number})
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from benchstick.reports import formatting
 from benchstick.store import bays, run_queries
 from benchstick.store.bays import COUNTDOWN, TESTING
-from webui import present
 from webui.bench import drives_seen, reader
 
 
@@ -19,7 +19,7 @@ def describe_link(drive: Mapping[str, Any]) -> str | None:
     busy |= {slot["drive_key"] for slot in bays.list_slots(reader())
              if slot["state"] in (COUNTDOWN, TESTING)}  # fmt: skip
     others = {
-        other["name"]: present.drive_title(other) for other in scan.drives
+        other["name"]: formatting.drive_title(other) for other in scan.drives
         if other["identity"]["key"] in busy and other["name"] != drive["name"]
     }  # fmt: skip
     for link in scan.shared:

@@ -19,10 +19,11 @@ from benchstick.plan import run_queue
 from benchstick.plan.request import OWN, RunRequest
 from benchstick.plan.run_queue import Cost
 from benchstick.plan.steps import FILESYSTEMS, Plan
+from benchstick.reports import formatting
 from benchstick.store import run_queries
 from benchstick.suites import presets, registry
 from benchstick.suites.interface import Suite
-from webui import present, sharing
+from webui import sharing
 from webui.api import reply, reply_request
 from webui.bench import drives_seen, find_drive, reader, visitor
 from webui.errors import not_found, status_of
@@ -225,7 +226,7 @@ def start_form(
         drafts=[draft(item) for item in drafts],
         queue=_shown_queue(drafts, drive, problem if of_queue else None),
         may_write=visitor().is_known,
-        practice=present.is_practice(drive),
+        practice=formatting.is_practice(drive),
         twin=_twin(run_request, drive, drafts),
         shared=sharing.describe_link(drive),
     )

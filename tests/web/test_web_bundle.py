@@ -22,13 +22,13 @@ from benchstick.agent.agent import Agent
 from benchstick.analysis.run_timeline import session
 from benchstick.errors import BadInput, StoreFailed
 from benchstick.paths import make_run_folder
-from benchstick.reports import bundle, record
+from benchstick.reports import bundle, record, run_report
 from benchstick.store import imported_runs, run_queries, run_reader
 from benchstick.store.database import open_for_web, open_reader, open_writer
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser, served
 from tests.web.watched import Watched
-from webui import create_app, gate, report, runs
+from webui import create_app, gate, runs
 from webui.pin import LoginKey
 
 Files = dict[str, bytes]
@@ -389,7 +389,7 @@ def test_whatever_is_taken_can_be_shown(
                 continue
             accepted_count += 1
             document = {**odd, "imported": None, "so_far": None}
-            assert report.of_run(document, session([], set())).parts, (way, value)
+            assert run_report.of_run(document, session([], set())).parts, (way, value)
             # Pages take longer: each odd value at each ninth place.
             if at % len(ODD) == ODD.index(value):
                 monkeypatch.setattr(runs, "document", lambda _, document=document: document)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchstick.plan.units import binary_text, duration_text, size_text
-from webui import present
+from benchstick.reports import formatting
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def rows(run: Mapping[str, Any]) -> Iterator[Row]:
         if counters is not None:
             yield counters
     yield Row("Target", None, _target(run))
-    yield Row("Link", None, " · ".join(present.link_line(run["drive"])))
+    yield Row("Link", None, " · ".join(formatting.link_line(run["drive"])))
     for row in _conditions(run):
         if row.name not in names:
             yield row
@@ -112,12 +112,12 @@ def _purge(purge: Mapping[str, Any]) -> str:
     seconds = purge.get("seconds")
     if isinstance(seconds, int | float):
         long = seconds >= 60
-        parts.append(duration_text(seconds) if long else present.value_with_unit(seconds, "s"))
+        parts.append(duration_text(seconds) if long else formatting.value_with_unit(seconds, "s"))
     if purge.get("told"):
         parts.append(str(purge["told"]))
     if purge.get("read back"):
         parts.append(f"read back: {purge['read back']}")
-    return " · ".join([*parts, *([present.condition(rest)] if rest else [])])
+    return " · ".join([*parts, *([formatting.condition(rest)] if rest else [])])
 
 
 # The page shows the command with its step, and the request with the parameters.
@@ -178,7 +178,7 @@ def _conditions(run: Mapping[str, Any]) -> Iterator[Row]:
         if name == "purge" and isinstance(value, Mapping):
             value = _purge(value)
         if name == "filled" and isinstance(value, Mapping):
-            yield Row("Filled before the run", None, present.condition(value))
+            yield Row("Filled before the run", None, formatting.condition(value))
             continue
         if value not in (None, "", [], {}):
-            yield Row(present.fact_title(str(name)), None, present.condition(value))
+            yield Row(formatting.fact_title(str(name)), None, formatting.condition(value))

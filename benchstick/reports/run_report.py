@@ -12,10 +12,10 @@ from typing import Any
 from benchstick import __version__
 from benchstick.analysis.run_timeline import WAYS, Session, passes
 from benchstick.plan.units import duration_text
+from benchstick.reports import charts, conditions, formatting
 from benchstick.reports.content import Big, Chart, Heading, Part, Report, Table, Text, Verbatim
 from benchstick.suites import registry
 from benchstick.suites.charts import axis, chart, line, mark
-from webui import charts, present, resting
 
 Json = Mapping[str, Any]
 
@@ -69,8 +69,10 @@ def result_charts(run: Json) -> list[Chart]:
 
 def _lead(run: Json) -> Iterator[str]:
     drive = run["drive"]
-    yield " · ".join([*present.link_line(drive), present.capacity(drive["identity"]["capacity"])])
-    phrases = [f"code {drive['code']}", f"started {present.utc(run['created_utc'])}"]
+    yield " · ".join(
+        [*formatting.link_line(drive), formatting.capacity(drive["identity"]["capacity"])]
+    )
+    phrases = [f"code {drive['code']}", f"started {formatting.utc(run['created_utc'])}"]
     if run["seconds"] is not None:
         phrases.append(f"took {duration_text(run['seconds'])}")
     corrupt = run["state"] == "corrupt"
@@ -85,8 +87,8 @@ def _head(run: Json) -> Iterator[Part]:
     origin = run.get("imported")
     if origin:
         yield Text(
-            f"Imported {present.utc(origin['imported_utc'])} from bench {origin['bench']}, where "
-            f"it was run {origin['number']}.",
+            f"Imported {formatting.utc(origin['imported_utc'])} from bench {origin['bench']}, "
+            f"where it was run {origin['number']}.",
             "note",
         )
     for finding in run.get("corrupt") or ():
@@ -98,7 +100,7 @@ def _head(run: Json) -> Iterator[Part]:
         yield Text(str(run["why"]), "note" if run["state"] == "done" else "bad")
     for verdict in run.get("verdicts") or ():
         yield Text(_verdict(verdict), "bad" if verdict["verdict"] == "fail" else "note")
-    worse = present.worse_than_possible(run["drive"])
+    worse = formatting.worse_than_possible(run["drive"])
     if worse:
         yield Text(worse, "note")
     for note in run["plan"].get("notes") or ():
@@ -126,13 +128,13 @@ def _results(run: Json) -> Iterator[Part]:
     for table in tables:
         yield Table(
             rows=[[_cell(cell) for cell in row] for row in table["rows"]],
-            columns=[present.unit_text(str(name)) for name in table["columns"]],
+            columns=[formatting.unit_text(str(name)) for name in table["columns"]],
             title=str(table.get("title") or ""),
         )
 
 
 def _headline(item: Json) -> tuple[str, str, str, str]:
-    text, unit = present.headline_text(item)
+    text, unit = formatting.headline_text(item)
     why, state = str(item.get("why") or ""), str(item.get("state") or "valid")
     if state != "valid":
         why = f"{state}: {why}" if why else state
@@ -140,7 +142,7 @@ def _headline(item: Json) -> tuple[str, str, str, str]:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else present.unit_text(str(value))
+    return "" if value is None else formatting.unit_text(str(value))
 
 
 def _charts(run: Json, session: Session) -> Iterator[Part]:
@@ -154,11 +156,11 @@ def _rest(run: Json) -> Iterator[Part]:
     yield Heading("Test conditions")
     yield Table(
         [[row.name, f"{row.state}: {row.text}" if row.state else row.text]
-         for row in resting.rows(run)]
+         for row in conditions.rows(run)]
     )  # fmt: skip
     yield Heading("The drive")
     yield Table(list(_identity(run["drive"])))
-    for title, facts in present.fact_groups(run["drive"]):
+    for title, facts in formatting.fact_groups(run["drive"]):
         if title != "Does not apply":
             yield Table([[fact.title, _fact(fact)] for fact in facts], title=title)
     yield from _temperatures(run)
@@ -181,11 +183,11 @@ def _identity(drive: Json) -> Iterator[Sequence[str]]:
     if identity.get("bridge"):
         yield "Bridge", str(identity["bridge"])
     size = identity["capacity"]
-    yield "Capacity", f"{present.capacity(size)} ({present.number(size, 0)} bytes)"
-    yield "Place", present.place(identity, present.fact(drive, "transport"))
+    yield "Capacity", f"{formatting.capacity(size)} ({formatting.number(size, 0)} bytes)"
+    yield "Place", formatting.place(identity, formatting.fact(drive, "transport"))
 
 
-def _fact(fact: present.ShownFact) -> str:
+def _fact(fact: formatting.ShownFact) -> str:
     if fact.text is None:
         return f"not known: {fact.why}"
     text = "; ".join(part for part in (fact.text, *fact.lines) if part)
@@ -199,7 +201,7 @@ def _temperatures(run: Json) -> Iterator[Part]:
     yield Table(
         [
             [
-                present.clock(item["t"]),
+                formatting.clock(item["t"]),
                 "–" if item["celsius"] is None else f"{item['celsius']:g}",
                 str(item["source"] or item["why"] or ""),
             ]
@@ -216,7 +218,7 @@ def _events(run: Json) -> Iterator[Part]:
     yield Table(
         [
             [
-                present.utc(item["utc"]) if item["t"] is None else present.clock(item["t"]),
+                formatting.utc(item["utc"]) if item["t"] is None else formatting.clock(item["t"]),
                 str(item["kind"]),
                 str(item["text"]),
             ]
@@ -256,8 +258,8 @@ def _steps(run: Json) -> Iterator[Part]:
                 str(item["index"] + 1),
                 str(item["name"]),
                 f"{item['state']}: {item['why']}" if item["why"] else str(item["state"]),
-                present.clock(item["t_start"]),
-                "–" if item["t_end"] is None else present.clock(item["t_end"]),
+                formatting.clock(item["t_start"]),
+                "–" if item["t_end"] is None else formatting.clock(item["t_end"]),
             ]
             for item in run["steps"]
         ],

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, TypeGuard
 
-from webui import present
+from benchstick.reports import formatting
 
 # Names of colours in style.css. The first two can be distinguished with any colour vision. SNIA's
 # matrix of mixes needs one for each of its lines; the last colour is for temperatures.
@@ -189,11 +189,11 @@ def describe_chart(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]])
 
 def _quantity(value: float, unit: str) -> str:
     if unit == "us":
-        return present.latency(value)
+        return formatting.latency(value)
     if unit == "B/s":
         value, unit = value / 1e6, "MB/s"
     unit = {"C": "°C"}.get(unit, unit)
-    return f"{present.number(value, 0 if abs(value) >= 100 else 1)} {unit}".rstrip()
+    return f"{formatting.number(value, 0 if abs(value) >= 100 else 1)} {unit}".rstrip()
 
 
 def notes(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How values are shown: numbers, times, facts. Pure functions, used by the templates."""
+"""How values are shown: numbers, times, facts. Pure functions, used by reports and by templates."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flask import Flask
-
 from benchstick.drives import bottlenecks
-from benchstick.plan.units import binary_text, duration_text, size_text
-from benchstick.recipes.describe import time_text
+from benchstick.plan.units import duration_text, size_text
 from benchstick.reports.content import Table
 
 # Recorded states, kinds and sources that the page shows in other words.
@@ -480,16 +477,3 @@ def best_speed(grid: Sequence[Mapping[str, Any]]) -> float:
         if isinstance(cell, Mapping) and isinstance(cell.get("mbps"), int | float)
     ]
     return max(speeds, default=0.0)
-
-
-def register(app: Flask) -> None:
-    """Give the templates these functions."""
-    own = (capacity, number, speed, latency, share_text, utc, ago, clock)
-    for filter_ in (*own, size_text, binary_text, duration_text, time_text):
-        app.add_template_filter(filter_)
-    app.add_template_filter(value_with_unit, "with_unit")
-    app.add_template_filter(tag_of)
-    app.add_template_filter(word)
-    for name in (fact, why_not, drive_title, is_practice, link_line, worse_than_possible,
-                 fact_groups, headline_text, place, share, best_speed):  # fmt: skip
-        app.add_template_global(name)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchstick import __version__
+from benchstick.reports import charts, formatting, ranking
 from benchstick.reports.content import (
     UNDER_TEST,
     Bar,
@@ -20,10 +21,9 @@ from benchstick.reports.content import (
     Table,
     Text,
 )
+from benchstick.reports.run_report import exact
+from benchstick.reports.sheet_texts import claimed_share, sheet_facts
 from benchstick.suites import registry
-from webui import charts, compare, present
-from webui.models import claimed_share, sheet_facts
-from webui.report import exact
 
 Json = Mapping[str, Any]
 
@@ -108,8 +108,8 @@ def _differ(document: Json) -> Iterator[Part]:
     yield Table(
         [
             [_marked(run), str(run["drive"]["model"]), str(run["drive"]["code"]), str(run["run"]),
-             str(run["state"]), present.capacity(run["drive"]["capacity"]),
-             present.utc(run["created_utc"])]
+             str(run["state"]), formatting.capacity(run["drive"]["capacity"]),
+             formatting.utc(run["created_utc"])]
             for run in runs
         ],
         ("Drive", "Model", "Code", "Run", "State", "Capacity", "Started"),
@@ -140,7 +140,7 @@ def _in_rows(document: Json) -> Table:
 
 def _figures(document: Json) -> Iterator[Iterator[Part]]:
     """The bars of each unit, or why there are none."""
-    groups = list(compare.groups(document["figures"]))
+    groups = list(ranking.groups(document["figures"]))
     if not groups:
         yield _no_figure(document)
     for unit, figures in groups:
@@ -154,7 +154,7 @@ def _no_figure(document: Json) -> Iterator[Part]:
                else "This run ended before its first result.")  # fmt: skip
 
 
-def _bars(unit: str, figures: Sequence[compare.Ranked]) -> Iterator[Part]:
+def _bars(unit: str, figures: Sequence[ranking.Ranked]) -> Iterator[Part]:
     yield Heading(f"Results in {_UNITS.get(unit, unit)}")
     for item in figures:
         yield _ranks(item)
@@ -162,10 +162,10 @@ def _bars(unit: str, figures: Sequence[compare.Ranked]) -> Iterator[Part]:
 
 def ranks_of(document: Json) -> list[Ranks]:
     """The bars of each result, in the order of the document's `figures`."""
-    return [_ranks(compare.ranked(figure, at)) for at, figure in enumerate(document["figures"], 1)]
+    return [_ranks(ranking.ranked(figure, at)) for at, figure in enumerate(document["figures"], 1)]
 
 
-def _ranks(item: compare.Ranked) -> Ranks:
+def _ranks(item: ranking.Ranked) -> Ranks:
     figure = item.figure
     name, unit = str(figure["name"]), str(figure["unit"])
     # Values in us are shown with their unit, µs or ms.
@@ -178,7 +178,7 @@ def _ranks(item: compare.Ranked) -> Ranks:
                 place="–" if bar.row["rank"] is None else str(bar.row["rank"]),
                 name=_name(bar.row),
                 tail=str(bar.row["label"]).removeprefix(_name(bar.row)),
-                value=compare.value_text(bar.row["value"], unit) if bar.counts else "–",
+                value=ranking.value_text(bar.row["value"], unit) if bar.counts else "–",
                 detail=_describe_row(bar.row, unit),
                 length=bar.width,
                 low=bar.low,
@@ -197,7 +197,7 @@ def _describe_row(row: Json, unit: str) -> str:
     if row["state"] == "missing":
         return str(row["why"])
     state = "" if row["state"] == "valid" else str(row["state"])
-    parts = (state, compare.spread_text(row, unit), str(row["why"] or ""))
+    parts = (state, ranking.spread_text(row, unit), str(row["why"] or ""))
     return " · ".join(part for part in parts if part)
 
 
@@ -224,7 +224,7 @@ def _claims(document: Json) -> Iterator[Part]:
 
 def charts_of(document: Json) -> list[Chart]:
     """The overlaid charts, each line in the colour of its run."""
-    looks, marked = compare.looks_of(document["runs"]), document["marked"]
+    looks, marked = ranking.looks_of(document["runs"]), document["marked"]
     overlays = []
     for drawing in charts.list_charts({"charts": document["charts"]}):
         lines = [
