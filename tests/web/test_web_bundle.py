@@ -28,8 +28,10 @@ from benchstick.store.database import open_for_web, open_reader, open_writer
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser, served
 from tests.web.watched import Watched
-from webui import create_app, gate, runs
-from webui.pin import LoginKey
+from webui.auth import request_guard
+from webui.auth.pin import LoginKey
+from webui.pages import runs
+from webui.server.app import create_app
 
 Files = dict[str, bytes]
 
@@ -502,7 +504,7 @@ def test_a_bad_upload_is_refused_at_once(
 
 
 def test_a_large_upload_is_refused_with_a_message(there: SignedIn, other: Path) -> None:
-    body, kind = bytes(gate.LARGEST_BUNDLE + 1), "multipart/form-data; boundary=x"
+    body, kind = bytes(request_guard.LARGEST_BUNDLE + 1), "multipart/form-data; boundary=x"
     answer = there.client.post("/imports", data=body, content_type=kind)
     assert answer.status_code == 413
     assert "larger than 8 MiB" in answer.text

@@ -23,7 +23,7 @@ from benchstick.store.database import open_writer
 from benchstick.suites import registry
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser
-from webui import create_app
+from webui.server.app import create_app
 
 LOCKED = "S6PUNX0T312345A"
 

@@ -9,7 +9,7 @@ import pytest
 import screenshots
 from flask import Flask
 
-from webui.pin import LoginKey
+from webui.auth.pin import LoginKey
 
 
 def test_each_page_has_four_pictures(

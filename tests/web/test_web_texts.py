@@ -16,7 +16,7 @@ from benchstick.store.database import open_writer
 from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 from tests.web.test_web_pages import words
-from webui import create_app
+from webui.server.app import create_app
 
 # Signs of a template, of a format string, and of markup or an entity that was escaped twice.
 ODD = re.compile(
