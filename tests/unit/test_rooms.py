@@ -93,6 +93,15 @@ def find_circle(imports: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
+def test_only_the_command_that_starts_the_page_imports_the_web_interface() -> None:
+    importers = {
+        name
+        for name, items in imports_of_all().items()
+        if is_within(name, "benchstick") and any(is_within(item, "webui") for item in items)
+    }
+    assert importers == {"benchstick.cli.web"}
+
+
 def test_parts_of_the_web_interface_import_only_what_they_may() -> None:
     imports = imports_of_all()
     names = {name for name in imports if is_within(name, "webui") and name != "webui"}

@@ -34,7 +34,7 @@ PASSES = 20
 
 
 def list_for_page(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    """Rows of `pages.runs_before` as a page lists them."""
+    """Rows of `run_queries.runs_before` as a page lists them."""
     from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
     labels = known_drives.labels(reader())
     return [
