@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent
 VENDOR = ROOT / "webui/static/vendor"
 FRONT_END = ("uPlot.esm.js", "uPlot.min.css", "uPlot.LICENSE")
 DOCS = ROOT / "docs"
-# Where webui/methods.py looks for the docs when there is no clone around it.
+# Where webui/pages/docs.py looks for the docs when there is no clone around it.
 DOCS_IN_PACKAGE = Path("webui/docs")
 
 

@@ -41,9 +41,9 @@ from benchstick.store import locks  # noqa: E402
 from tests.web import every_page  # noqa: E402
 from tests.web.conftest import served  # noqa: E402
 from tests.web.watched import ARGS, CHROMIUM  # noqa: E402
-from webui import create_app  # noqa: E402
-from webui.pin import LoginKey  # noqa: E402
-from webui.serve import settle  # noqa: E402
+from webui.auth.pin import LoginKey  # noqa: E402
+from webui.server.app import create_app  # noqa: E402
+from webui.server.serve import settle  # noqa: E402
 
 MOST_MS = 100.0
 MOST_DRAWN_MS = 1000.0

@@ -27,8 +27,8 @@ from benchstick.store import locks  # noqa: E402
 from tests.web import every_page, sample  # noqa: E402
 from tests.web.conftest import served  # noqa: E402
 from tests.web.watched import ARGS, CHROMIUM  # noqa: E402
-from webui import create_app  # noqa: E402
-from webui.pin import LoginKey  # noqa: E402
+from webui.auth.pin import LoginKey  # noqa: E402
+from webui.server.app import create_app  # noqa: E402
 
 OUT = CLONE / "output/screenshots"
 WIDTHS = {"wide": 1240, "phone": 400}

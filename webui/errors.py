@@ -14,6 +14,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.errors import BadInput, BenchError, Refused, StoreFailed
 from benchstick.recipes import documents
 from benchstick.recipes.parser import RecipeMistakes
+from webui.responses import reply
 
 log = logging.getLogger("benchstick.web")
 
@@ -107,8 +108,6 @@ def answer(
     if status in (421, 503):
         g.bare = True
     if asks_for_json():
-        from webui.api import reply
-
         response = reply(error_document(code, message, field, more), status)
     else:
         title = _TITLES.get(status, "Request failed")

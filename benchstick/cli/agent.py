@@ -49,9 +49,8 @@ VERDICT_FILES = {"csv": _csv, "xml": _junit}
 
 def html_report(document: Mapping[str, Any], bench: str) -> str:
     """The report of a run for the stick, which any PC opens."""
-    # On use, on the booted stick alone: reports are built by the page's modules.
-    from benchstick.reports import html
-    from webui import report
+    # On use, on the booted stick alone: an agent that waits must not hold it.
+    from benchstick.reports import html, run_report
 
     timeline = session(document["samples"], timed_steps(document["plan"]))
-    return html.page(report.of_run(document, timeline, bench))
+    return html.page(run_report.of_run(document, timeline, bench))

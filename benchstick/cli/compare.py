@@ -63,18 +63,17 @@ def _build_file(document: Mapping[str, Any], form: str, bench: str) -> bytes:
         with contextlib.redirect_stdout(text):
             print_comparison(document)
         return encoded(text.getvalue())
-    # On use: reports are built by the page's modules.
-    from benchstick.reports import html, pdf
-    from webui import comparison_report
+    # On use: other formats need no reports.
+    from benchstick.reports import comparison_report, html, pdf
 
     report = comparison_report.of_comparison(document, bench)
     return encoded(html.page(report)) if form == "html" else pdf.document(report)
 
 
 def _drawings(document: Mapping[str, Any], folder: Path) -> None:
+    from benchstick.reports import comparison_report
+    from benchstick.reports.ranking import name_of
     from benchstick.reports.svg import standalone
-    from webui import comparison_report
-    from webui.compare import name_of
 
     name = name_of(document)
     drawings = {

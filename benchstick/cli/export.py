@@ -104,24 +104,23 @@ def _session(document: Mapping[str, Any]) -> Session:
 
 
 def _report(document: Mapping[str, Any], form: str, bench: str) -> bytes:
-    # On use: reports are built by the page's modules.
-    from benchstick.reports import html, pdf
-    from webui import report
+    # On use: other commands need no reports.
+    from benchstick.reports import html, pdf, run_report
 
-    run_report = report.of_run(document, _session(document), bench)
-    return encoded(html.page(run_report)) if form == "html" else pdf.document(run_report)
+    report = run_report.of_run(document, _session(document), bench)
+    return encoded(html.page(report)) if form == "html" else pdf.document(report)
 
 
 def _charts(document: Mapping[str, Any], folder: Path) -> None:
+    from benchstick.reports import run_report
     from benchstick.reports.svg import standalone
-    from webui import report
 
-    charts = report.charts_of(document, _session(document))
+    charts = run_report.charts_of(document, _session(document))
     if not charts:
         raise BadInput(f"export: run {document['number']} has no chart", field="format")
     put_drawings(folder, {
         f"benchstick-run-{document['number']}-chart-{at}.svg": standalone(
-            chart, report.file_title(document, chart.title)
+            chart, run_report.file_title(document, chart.title)
         )
         for at, chart in enumerate(charts, 1)
     })  # fmt: skip

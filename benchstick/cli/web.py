@@ -13,6 +13,6 @@ from benchstick.paths import data_folder
 @click.option("--new-token", metavar="NAME", help="create a token for scripts, print it, and exit")
 def web(listen: str | None, port: int | None, new_token: str | None) -> int:
     """Serve the page, as an unprivileged user that cannot open a drive."""
-    from webui import serve
+    from webui.server import serve
 
     return serve.main(listen=listen, port=port, home=data_folder(), new_token=new_token)

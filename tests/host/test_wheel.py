@@ -18,7 +18,7 @@ from benchstick.errors import BadInput
 from benchstick.suites import registry
 from tests.host.bench import wait_for
 from tests.web.test_web_serve import Served, environment, free_port
-from webui import cage
+from webui.server import sandbox
 
 CLONE = Path(__file__).resolve().parents[2]
 VENDOR = "webui/static/vendor"
@@ -172,9 +172,9 @@ def test_an_installed_wheel_without_the_scanner_extra_shows_its_command(
 def test_without_its_user_the_page_names_a_command_that_needs_no_clone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cage, "USER", "benchstick-absent")
+    monkeypatch.setattr(sandbox, "USER", "benchstick-absent")
     with pytest.raises(BadInput) as error:
-        cage.check_user()
+        sandbox.check_user()
     assert "add it with: useradd --system" in error.value.message
     assert error.value.message.endswith(" benchstick-absent")
     assert "scripts/" not in error.value.message

@@ -51,7 +51,7 @@ def test_stick_is_protected_and_internal_drives_are_locked(booted: Machine) -> N
 
 
 def test_web_process_is_not_root(booted: Machine) -> None:
-    (number,) = numbers_of(booted, "webui.serve")
+    (number,) = numbers_of(booted, "webui.server.serve")
     own = booted.shell("id -u benchstick").strip()
     assert own != "0"
     words = booted.shell(f"grep Uid: /proc/{number}/status").split()

@@ -10,7 +10,7 @@ import pytest
 
 from benchstick.drives.types import TRANSPORTS
 from benchstick.suites import registry
-from webui.markdown import anchor
+from webui.view.markdown import anchor
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

@@ -193,7 +193,7 @@ def test_the_longer_phrase_and_its_advice_are_reported() -> None:
 
 def test_paths_that_are_not_checked_yet(rules: lint_words.Rules) -> None:
     assert rules.entry_of("benchstick/drives/guard.py") == "benchstick/drives"
-    assert rules.entry_of("webui/runs.py") == "webui/*.py"
+    assert rules.entry_of("webui/pages/runs.py") == "webui/*.py"
     for name in ("benchstick/drives.py", "webui/x.html", "benchstick/drives/x.toml", "README.md"):
         assert rules.entry_of(name) is None
 

@@ -1,17 +1,137 @@
-"""Each room imports only from rooms to its left (docs/architecture.md)."""
+"""Which modules may import which (docs/architecture.md)."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections.abc import Collection, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 ROOMS = (
     "plan", "drives", "analysis", "suites", "store", "reports", "appliance", "engine", "agent",
     "recipes", "qa", "cli",
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parents[2]
+# The only module of benchstick that imports webui.
+STARTS_PAGE = "benchstick/cli/web.py"
+
+BASE = {"webui.responses", "webui.errors", "webui.context"}
+# What each part of the web interface may import of the others: modules, or packages as a whole.
+WEB_PARTS = {
+    "webui.responses": set[str](),
+    "webui.errors": {"webui.responses"},
+    "webui.context": {"webui.errors", "webui.auth.pin"},
+    "webui.forms": BASE,
+    "webui.view": BASE | {"webui.forms"},
+    "webui.auth": BASE | {"webui.forms"},
+    "webui.pages": BASE | {"webui.forms", "webui.view", "webui.auth"},
+    "webui.server": BASE | {"webui.forms", "webui.view", "webui.auth", "webui.pages"},
+}
+
+
+def list_modules() -> dict[str, Path]:
+    """The modules of both packages by their dotted names."""
+    modules = {}
+    for package in ("benchstick", "webui"):
+        for path in (ROOT / package).rglob("*.py"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            modules[name.removesuffix(".__init__")] = path
+    return modules
+
+
+def imported_modules(source: str, modules: Collection[str]) -> set[str]:
+    """Those of `modules` that the source imports, also inside functions."""
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            paths = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {path if path in modules else node.module for path in paths}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return names & set(modules)
+
+
+def imports_of_all() -> dict[str, set[str]]:
+    modules = list_modules()
+    return {
+        name: imported_modules(path.read_text(encoding="utf-8"), modules) - {name}
+        for name, path in modules.items()
+    }
+
+
+def is_within(name: str, part: str) -> bool:
+    return name == part or name.startswith(f"{part}.")
+
+
+def wrong_web_imports(imports: Mapping[str, set[str]]) -> list[str]:
+    """The imports between the parts of the web interface that `WEB_PARTS` does not allow."""
+    wrong = []
+    for part, allowed in WEB_PARTS.items():
+        # No page imports another: what two pages need is in `view` or `forms`.
+        others = allowed if part == "webui.pages" else allowed | {part}
+        for name in sorted(imports):
+            if not is_within(name, part):
+                continue
+            wrong += [
+                f"{name} imports {item}"
+                for item in sorted(imports[name])
+                if is_within(item, "webui") and not any(is_within(item, one) for one in others)
+            ]
+    return wrong
+
+
+def find_circle(imports: Mapping[str, set[str]]) -> list[str]:
+    """The modules of an import circle, empty where there is none."""
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_only_the_command_that_starts_the_page_imports_the_web_interface() -> None:
+    importers = {
+        name
+        for name, items in imports_of_all().items()
+        if is_within(name, "benchstick") and any(is_within(item, "webui") for item in items)
+    }
+    assert importers == {"benchstick.cli.web"}
+
+
+def test_parts_of_the_web_interface_import_only_what_they_may() -> None:
+    imports = imports_of_all()
+    names = {name for name in imports if is_within(name, "webui") and name != "webui"}
+    with_rule = {name for name in names if any(is_within(name, part) for part in WEB_PARTS)}
+    assert names == with_rule
+    assert len(names) > 40
+    assert wrong_web_imports(imports) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "imported"),
+    [
+        ("webui.view.runs", "from webui.pages import runs", "webui.pages.runs"),
+        ("webui.view.runs", "from webui.pages.runs import bp", "webui.pages.runs"),
+        ("webui.pages.runs", "def f():\n    from webui.pages import queues", "webui.pages.queues"),
+        ("webui.pages.runs", "import webui.server.app", "webui.server.app"),
+        ("webui.forms.inputs", "from webui.view import runs", "webui.view.runs"),
+        ("webui.auth.hosts", "from webui.view import runs", "webui.view.runs"),
+        ("webui.context", "from webui.auth import hosts", "webui.auth.hosts"),
+    ],
+)
+def test_a_wrong_import_is_reported(name: str, source: str, imported: str) -> None:
+    imports = {name: imported_modules(source, list_modules())}
+    assert wrong_web_imports(imports) == [f"{name} imports {imported}"]
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert find_circle(imports_of_all()) == []
+    circle = find_circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+    assert set(circle) == {"a", "b", "c"}
 
 
 def imported_rooms(path: Path) -> set[str]:
@@ -37,7 +157,8 @@ def test_rooms_import_only_from_their_left() -> None:
     for place, room in enumerate(ROOMS):
         for path in (ROOT / "benchstick" / room).rglob("*.py"):
             checked += 1
-            allowed = {*ROOMS[: place + 1]} | ({"webui"} if room == "cli" else set())
+            starts_page = path.relative_to(ROOT).as_posix() == STARTS_PAGE
+            allowed = {*ROOMS[: place + 1]} | ({"webui"} if starts_page else set())
             for imported_room in imported_rooms(path) - allowed:
                 wrong.append(f"{path.relative_to(ROOT)} imports from {imported_room}")
     assert checked > 30

@@ -10,7 +10,7 @@ import pytest
 from benchstick.drives import discover, subprocesses
 from benchstick.engine.measure import fio
 from benchstick.errors import BadInput
-from webui import cage
+from webui.server import sandbox
 
 CLONE = Path(__file__).resolve().parents[2]
 # What busybox's setpriv prints and how it ends, whatever it is given beyond its own few options.
@@ -57,7 +57,7 @@ def test_busyboxs_setpriv_first_in_path_is_not_used(
     answer = subprocesses.run(["echo", "hello"])
     assert (answer.exit_code, answer.text) == (0, "hello\n"), answer
     assert fio.version() >= fio.OLDEST
-    assert Path(cage.setpriv()).parent != busybox
+    assert Path(sandbox.setpriv()).parent != busybox
 
 
 @pytest.mark.usefixtures("own_path")

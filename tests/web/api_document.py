@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from webui import openapi
+from webui.pages import openapi
 
 
 @dataclass(frozen=True)

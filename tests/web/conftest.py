@@ -24,9 +24,9 @@ from benchstick.store import settings as settings_file
 from benchstick.store.database import open_reader, open_writer
 from tests.web import sample
 from tests.web.watched import ARGS, CHROMIUM, Watched
-from webui import create_app
-from webui.gate import COOKIE
-from webui.pin import LoginKey, Pin
+from webui.auth.pin import LoginKey, Pin
+from webui.auth.request_guard import COOKIE
+from webui.server.app import create_app
 
 # A Flask test client; the JSON of its answers may be anything.
 Browser = Any

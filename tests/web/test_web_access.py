@@ -12,10 +12,10 @@ from flask import Flask
 from benchstick.store import agent_requests, auth, known_drives, recipes, run_queries
 from benchstick.store.database import open_for_web, open_reader
 from tests.web.conftest import Bench, SignedIn, browser
-from webui import create_app
+from webui.auth.pin import EACH_LIMIT, LoginKey, Pin
+from webui.auth.request_guard import COOKIE
 from webui.errors import WebError
-from webui.gate import COOKIE
-from webui.pin import EACH_LIMIT, LoginKey, Pin
+from webui.server.app import create_app
 
 WRITES = [
     ("/api/v1/runs", {"drive": "practice", "suite": "cdm", "erase": "practice"}),

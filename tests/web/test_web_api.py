@@ -11,7 +11,7 @@ from flask import Flask
 
 from tests.unit.test_erase import run_document
 from tests.web.conftest import Bench, Browser, SignedIn, browser
-from webui import runs
+from webui.pages import runs
 
 CODE = "2318E6C0A1F2"
 LOCKED = "S6PUNX0T312345A"
@@ -105,7 +105,7 @@ def test_finished_steps_need_not_be_sent_again(client: Browser, bench: Bench) ->
 def test_long_runs_come_in_pieces(
     client: Browser, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webui.runs.SAMPLES_AT_ONCE", 7)
+    monkeypatch.setattr("webui.pages.runs.SAMPLES_AT_ONCE", 7)
     cursor, numbers = -1, []
     while True:
         answer = client.get(f"/api/v1/runs/{bench.numbers['cdm']}/samples?after={cursor}").json
@@ -417,7 +417,7 @@ def test_an_internal_error_is_reported_without_a_traceback(
     def fail(*_: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("webui.drives.drives_seen", fail)
+    monkeypatch.setattr("webui.pages.drives.drives_seen", fail)
     for path in ("/drives", "/api/v1/drives"):
         answer = browser(app).get(path)
         assert answer.status_code == 500

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from tests.web import every_page
 from tests.web.conftest import Bench
-from webui.pin import LoginKey
+from webui.auth.pin import LoginKey
 
 AXE = Path(__file__).resolve().parents[2] / ".cache/npm/node_modules/axe-core/axe.min.js"
 LOOK = """async (rules) => {

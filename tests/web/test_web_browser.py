@@ -23,7 +23,7 @@ from benchstick.store.database import open_writer
 from tests.web import every_page, sample
 from tests.web.conftest import Bench
 from tests.web.watched import Watched
-from webui.pin import LoginKey
+from webui.auth.pin import LoginKey
 
 PAGES = ("/drives", "/drives/2318E6C0A1F2", "/runs", "/runs/new?drive=practice", "/methods",
          "/licences", "/suites/cdm", "/login", "/compare?runs=3,4", "/references",

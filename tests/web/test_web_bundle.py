@@ -22,14 +22,16 @@ from benchstick.agent.agent import Agent
 from benchstick.analysis.run_timeline import session
 from benchstick.errors import BadInput, StoreFailed
 from benchstick.paths import make_run_folder
-from benchstick.reports import bundle, record
+from benchstick.reports import bundle, record, run_report
 from benchstick.store import imported_runs, run_queries, run_reader
 from benchstick.store.database import open_for_web, open_reader, open_writer
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser, served
 from tests.web.watched import Watched
-from webui import create_app, gate, report, runs
-from webui.pin import LoginKey
+from webui.auth import request_guard
+from webui.auth.pin import LoginKey
+from webui.pages import runs
+from webui.server.app import create_app
 
 Files = dict[str, bytes]
 
@@ -389,7 +391,7 @@ def test_whatever_is_taken_can_be_shown(
                 continue
             accepted_count += 1
             document = {**odd, "imported": None, "so_far": None}
-            assert report.of_run(document, session([], set())).parts, (way, value)
+            assert run_report.of_run(document, session([], set())).parts, (way, value)
             # Pages take longer: each odd value at each ninth place.
             if at % len(ODD) == ODD.index(value):
                 monkeypatch.setattr(runs, "document", lambda _, document=document: document)
@@ -502,7 +504,7 @@ def test_a_bad_upload_is_refused_at_once(
 
 
 def test_a_large_upload_is_refused_with_a_message(there: SignedIn, other: Path) -> None:
-    body, kind = bytes(gate.LARGEST_BUNDLE + 1), "multipart/form-data; boundary=x"
+    body, kind = bytes(request_guard.LARGEST_BUNDLE + 1), "multipart/form-data; boundary=x"
     answer = there.client.post("/imports", data=body, content_type=kind)
     assert answer.status_code == 413
     assert "larger than 8 MiB" in answer.text

@@ -24,7 +24,7 @@ from tests.web.conftest import Bench, browser
 from tests.web.test_web_bundle import changed, keep_bundle, packed, repacked, unpacked
 from tests.web.test_web_openapi import check, find
 from tests.web.test_web_pages import words
-from webui import create_app
+from webui.server.app import create_app
 
 Json = dict[str, Any]
 STAMP = "2026-01-31T12:00:00.000Z"

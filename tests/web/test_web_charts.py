@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from benchstick.reports import charts
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.run_reader import samples_of
 from tests.host.bench import wait_for
 from tests.web import made_charts, made_runs, sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched, drag
-from webui import charts, latencies
-from webui import runs as pages
+from webui.view import latencies
+from webui.view import runs as pages
 
 LIGHT_READ, LIGHT_WRITE, DARK_READ = (0, 114, 178), (213, 94, 0), (86, 180, 233)
 HOURS = 6 * 3600

@@ -19,6 +19,7 @@ import pytest
 
 from benchstick import cli
 from benchstick.analysis.comparison.rank import compare
+from benchstick.reports import comparison_report
 from benchstick.reports.content import UNDER_TEST, Table, Text
 from benchstick.reports.drawing import COLOURS
 from benchstick.reports.metrics import escaped
@@ -27,7 +28,6 @@ from benchstick.store.database import open_writer
 from tests.unit.test_compare import figure, run
 from tests.web import every_page, made_charts, made_runs, sample
 from tests.web.conftest import Bench, Browser
-from webui import comparison_report
 
 EVIL = "=1+1</td><script>alert(1)</script>\"'\u202e漢"
 SVG = "{http://www.w3.org/2000/svg}"

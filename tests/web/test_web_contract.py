@@ -22,7 +22,7 @@ from tests.web import every_page
 from tests.web.api_document import OPERATIONS
 from tests.web.conftest import Bench, SignedIn, served
 from tests.web.test_web_bundle import packed
-from webui.gate import COOKIE
+from webui.auth.request_guard import COOKIE
 
 PROGRAM = Path(sys.executable).parent / "schemathesis"
 CHECKS = (

@@ -16,7 +16,7 @@ from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
 from tests.web.conftest import Bench, Browser, SignedIn
 from tests.web.watched import Watched
-from webui.pin import LoginKey
+from webui.auth.pin import LoginKey
 
 KEYS = {"Enter": 13, "Tab": 9, " ": 32}
 

@@ -8,7 +8,8 @@ import pytest
 
 from benchstick.store import settings
 from tests.web.conftest import Bench, Browser, browser
-from webui import create_app, hosts
+from webui.auth import hosts
+from webui.server.app import create_app
 
 
 @pytest.mark.parametrize(

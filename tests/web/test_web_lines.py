@@ -13,7 +13,7 @@ from benchstick.store.database import open_writer
 from tests.web import sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched
-from webui import windows
+from webui.view import vendor_grids
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +90,10 @@ ODD = [None, "x", [1], [{"test": 3}], [{"test": "Seq", "read": "fast", "write": 
 
 @pytest.mark.parametrize("odd", ODD)
 def test_a_result_of_another_format_is_left_out(odd: object) -> None:
-    assert windows.atto({"sizes": odd}) == []
-    for line in windows.asssd({"tests": odd}):
+    assert vendor_grids.atto({"sizes": odd}) == []
+    for line in vendor_grids.asssd({"tests": odd}):
         assert [cell and cell.mbps for cell in line.cells.values()] == [None, None]
-    assert windows.scores({"scores": odd}) == {}
+    assert vendor_grids.scores({"scores": odd}) == {}
 
 
 def test_the_page_has_the_charts_of_the_document(client: Browser, atto: int) -> None:

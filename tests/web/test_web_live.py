@@ -22,7 +22,7 @@ from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, Server, served
 from tests.web.test_web_browser import sign_in
 from tests.web.watched import Watched
-from webui.pin import LoginKey, Pin
+from webui.auth.pin import LoginKey, Pin
 
 FAST, SLOW = "2318E6C0A1F2", "port:1-4:0"
 

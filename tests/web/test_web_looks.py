@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from benchstick.plan.steps import Fio
+from benchstick.reports import charts, formatting
 from benchstick.suites import registry
 from tests.results import document
-from webui import charts, present
 
-STYLE = Path(charts.__file__).parent / "static/style.css"
+STYLE = Path(__file__).resolve().parents[2] / "webui/static/style.css"
 
 
 def result_of(drive: dict[str, Any], **params: str) -> dict[str, Any]:
@@ -92,4 +92,4 @@ def test_a_class_has_its_layout_in_one_place() -> None:
 def test_a_headline_shows_a_long_time_in_minutes_and_hours(
     value: float | None, unit: str, expected: tuple[str, str]
 ) -> None:
-    assert present.headline_text({"label": "x", "value": value, "unit": unit}) == expected
+    assert formatting.headline_text({"label": "x", "value": value, "unit": unit}) == expected

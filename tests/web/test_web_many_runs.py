@@ -20,7 +20,7 @@ from benchstick.store.database import open_reader, open_writer
 from benchstick.store.run_results import Sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched
-from webui import create_app
+from webui.server.app import create_app
 
 Statements = list[tuple[str, str]]
 LONG = 3000
@@ -44,7 +44,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statements]:
         db.set_trace_callback(look)
         return db
 
-    monkeypatch.setattr("webui.bench.open_reader", spying)
+    monkeypatch.setattr("webui.context.open_reader", spying)
     yield pairs
 
 
@@ -84,7 +84,7 @@ def long_run(bench: Bench) -> int:
 def test_a_chart_is_sent_each_dip_and_peak_of_a_long_record(
     client: Browser, long_run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webui.runs.LOOKED_AT", 1000)
+    monkeypatch.setattr("webui.pages.runs.LOOKED_AT", 1000)
     page = client.get(f"/runs/{long_run}").text
     assert 'data-every="3"' in page
     assert "minimum and maximum of every 3 samples" in page

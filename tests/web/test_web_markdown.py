@@ -7,7 +7,8 @@ import re
 import pytest
 
 from tests.web.conftest import Browser
-from webui import markdown, methods
+from webui.pages import docs
+from webui.view import markdown
 
 
 def html_of(text: str, folder: str = "") -> str:
@@ -96,12 +97,12 @@ def test_odd_texts_end(text: str) -> None:
 
 
 def test_every_page_of_docs_is_shown(client: Browser) -> None:
-    names = [page["name"] for page in methods.doc_pages()]
+    names = [page["name"] for page in docs.doc_pages()]
     assert {"settings", "web", "methods/cdm", "decisions/guard"} <= set(names)
     for name in names:
         page = client.get(f"/methods/{name}")
         assert page.status_code == 200
-        assert client.get(f"/api/v1/methods/{name}").json["markdown"] == methods.doc_text(name)
+        assert client.get(f"/api/v1/methods/{name}").json["markdown"] == docs.doc_text(name)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ def test_what_lies_outside_of_docs_is_no_link(folder: str, target: str) -> None:
 
 def test_the_pages_in_folders_are_linked_and_lead_to_pages(client: Browser) -> None:
     index = client.get("/methods").text
-    for page in methods.doc_pages():
+    for page in docs.doc_pages():
         if "/" in page["name"]:
             assert f'<a href="/methods/{page["name"]}">' in index, page
             html = client.get(f"/methods/{page['name']}").text
@@ -148,4 +149,4 @@ def test_every_suite_has_its_page(client: Browser) -> None:
         html = client.get(f"/suites/{suite['name']}").text
         for param in suite["params"]:
             assert f"<code>{param['name']}</code>" in html
-        assert methods.doc_text(suite["name"]) is not None, "a suite has a page in docs/"
+        assert docs.doc_text(suite["name"]) is not None, "a suite has a page in docs/"

@@ -33,8 +33,8 @@ from tests.web import every_page, made_charts, made_runs
 from tests.web.api_document import Operation, node_at, operations_of
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 from tests.web.test_web_bundle import packed
-from webui import openapi, runs
-from webui.inputs import LARGEST
+from webui.forms.inputs import LARGEST
+from webui.pages import openapi, runs
 
 
 def closed(schema: Any) -> Any:

@@ -17,12 +17,13 @@ from flask import Flask
 from benchstick.drives.types import Guard
 from benchstick.paths import make_run_folder
 from benchstick.plan.units import duration_text
+from benchstick.reports import formatting
 from benchstick.store import agent_requests, export, known_drives, locks, run_queries
 from benchstick.store.database import open_writer
 from benchstick.suites import registry
 from tests.web import sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser
-from webui import create_app, present
+from webui.server.app import create_app
 
 LOCKED = "S6PUNX0T312345A"
 
@@ -55,7 +56,7 @@ def test_the_line_says_yes_only_to_a_trim_that_the_kernel_uses(
     fact = {"value": usable} if usable is not None else {"value": None, "why": "not reported"}
     drive = {"transport": {"value": "usb-uas"}, "trim": {"value": offered}, "trim_kernel": fact}
     with app.test_request_context("/drives"):
-        assert present.link_line(drive)[-1] == text
+        assert formatting.link_line(drive)[-1] == text
 
 
 def test_page_and_json_list_bottlenecks_also_from_an_older_agents_scan(
@@ -128,7 +129,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
         datetime=SimpleNamespace(now=lambda _: now, fromisoformat=datetime.datetime.fromisoformat),
         UTC=datetime.UTC,
     )
-    monkeypatch.setattr(present, "datetime", stopped)
+    monkeypatch.setattr(formatting, "datetime", stopped)
 
 
 def test_the_json_of_the_drives_has_all_that_a_card_shows(app: Flask, still: None) -> None:
@@ -150,7 +151,7 @@ def test_the_json_of_the_drives_has_all_that_a_card_shows(app: Flask, still: Non
             counts["none"] += 1
             continue
         assert f"Last: {last['suite']}" in words(card)
-        assert present.ago(last["created_utc"]) in words(card)
+        assert formatting.ago(last["created_utc"]) in words(card)
         assert figures_in(card) == figures_of(app, last["headline"])
         if not last["headline"]:
             assert last["state"] in words(card)
@@ -177,14 +178,14 @@ def test_the_json_of_a_drive_has_all_that_its_page_shows(app: Flask, still: None
             assert f'href="/runs/{run["number"]}"' in row
             assert figures_in(row) == figures_of(app, run["headline"])
             assert run["state"] in words(row)
-            assert present.ago(run["created_utc"]) in words(row)
+            assert formatting.ago(run["created_utc"]) in words(row)
         if rows:
             assert f"All {twin['runs']} in one list" in words(html)
         reading = twin["last_temperature"]
         assert (reading is not None) == ("Last temperature of a run" in html)
         if reading:
             text = f"{reading['celsius']:g} °C in run {reading['run']} , "
-            assert text + present.ago(reading["created_utc"]) in words(html)
+            assert text + formatting.ago(reading["created_utc"]) in words(html)
         counts["history"] += len(rows)
         counts["running"] += twin["running"] is not None
         counts["temperature"] += reading is not None
@@ -600,18 +601,18 @@ def test_pages_carry_title_language_headings_and_labels(client: Browser, bench: 
     ],
 )  # fmt: skip
 def test_values_are_shown_for_people(value: object, unit: str | None, text: str) -> None:
-    assert present.value_with_unit(value, unit) == text
+    assert formatting.value_with_unit(value, unit) == text
 
 
 def test_every_verdict_of_a_suite_has_its_colour() -> None:
-    assert present.tag_of("reached") == "ok"
+    assert formatting.tag_of("reached") == "ok"
     for state in ("not reached", "slowdown", "throttling", "likely", "ineffective"):
-        assert present.tag_of(state) == "warn"
-    assert present.tag_of("none") == "plain"
+        assert formatting.tag_of(state) == "warn"
+    assert formatting.tag_of("none") == "plain"
 
 
 def test_a_suites_table_has_its_numbers_on_the_right() -> None:
-    table = present.table(
+    table = formatting.table(
         {"title": "Queue depth sweep", "columns": ["depth", "IOPS", "latency us", "queued"],
          "rows": [["1", "9000", "111.1", "in the drive"], ["32", "123488", "-", "in 5 us"]]}
     )  # fmt: skip
@@ -622,14 +623,14 @@ def test_a_suites_table_has_its_numbers_on_the_right() -> None:
 
 
 def test_times_are_shown_in_words() -> None:
-    now = present.parse_utc("2026-01-31T12:00:00.000Z")
-    assert present.ago("2026-01-31T11:59:30.000Z", now) == "30 s ago"
-    assert present.ago("2026-01-31T11:30:00.000Z", now) == "30 min ago"
-    assert present.ago("2026-01-29T12:00:00.000Z", now) == "2 days ago"
+    now = formatting.parse_utc("2026-01-31T12:00:00.000Z")
+    assert formatting.ago("2026-01-31T11:59:30.000Z", now) == "30 s ago"
+    assert formatting.ago("2026-01-31T11:30:00.000Z", now) == "30 min ago"
+    assert formatting.ago("2026-01-29T12:00:00.000Z", now) == "2 days ago"
     # The clock was put back: not "in 3 days".
-    assert present.ago("2026-02-03T12:00:00.000Z", now) == "2026-02-03 12:00 UTC"
-    assert present.ago("nonsense", now) == "–"
-    assert present.clock(3723) == "1:02:03"
+    assert formatting.ago("2026-02-03T12:00:00.000Z", now) == "2026-02-03 12:00 UTC"
+    assert formatting.ago("nonsense", now) == "–"
+    assert formatting.clock(3723) == "1:02:03"
 
 
 def test_glossary_and_charts_are_linked_where_they_are_needed(

@@ -27,8 +27,8 @@ from tests.unit import test_recipe_outputs
 from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 from tests.web.watched import Watched
-from webui import create_app
-from webui.pin import LoginKey
+from webui.auth.pin import LoginKey
+from webui.server.app import create_app
 
 EVIL = "<b id=evil>x</b>\"'&"
 ESCAPED = "&lt;b id=evil&gt;"

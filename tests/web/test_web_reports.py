@@ -23,6 +23,7 @@ from benchstick import cli
 from benchstick.analysis.run_timeline import POINTS, session
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.plan.plain import plain
+from benchstick.reports import run_report
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.export import figures_csv
 from benchstick.store.run_reader import run_json
@@ -30,7 +31,6 @@ from benchstick.store.run_results import Sample
 from tests.web import made_charts, made_runs, sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched
-from webui import report
 
 HOSTILE = "=1+1</td><script>alert(1)</script>\"'\u202e漢" + 10_000 * "x"
 
@@ -198,13 +198,13 @@ def test_the_session_has_gaps_where_nothing_was_measured() -> None:
         "plan": {"steps": [{"timed": True}, {"timed": False}]},
         "temperatures": [{"t": 4.0, "celsius": 40.0}, {"t": 5.0, "celsius": None}],
     }
-    chart = report.session_chart(run, session(samples, {0}))
+    chart = run_report.session_chart(run, session(samples, {0}))
     assert chart is not None
     # Nothing was written: there is no such line.
     read, warm = chart.lines
     assert read["points"] == [[1, 5], [2, 7], [3, 0], [4, None], [5, 9], [5.01, None], [21, 3]]
     assert warm["points"] == [[4, 40]]
-    assert report.session_chart({**run, "temperatures": []}, session([], set())) is None
+    assert run_report.session_chart({**run, "temperatures": []}, session([], set())) is None
 
 
 def test_a_long_session_is_reduced_and_keeps_its_extremes() -> None:
@@ -213,7 +213,7 @@ def test_a_long_session_is_reduced_and_keeps_its_extremes() -> None:
         for n in range(9000)
     ]
     run = {"plan": {"steps": [{"timed": True}]}, "temperatures": []}
-    chart = report.session_chart(run, session(samples, {0}))
+    chart = run_report.session_chart(run, session(samples, {0}))
     assert chart is not None
     line = chart.lines[0]
     assert 1000 < len(line["points"]) <= POINTS

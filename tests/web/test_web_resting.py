@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webui import resting
+from benchstick.reports import conditions as resting
 
 
 def rows(**conditions: Any) -> dict[str, str]:

@@ -11,7 +11,7 @@ import screenshots
 from flask import Flask
 
 from tests.web.watched import CHROMIUM
-from webui.pin import LoginKey
+from webui.auth.pin import LoginKey
 
 
 def test_each_page_has_four_pictures(

@@ -28,7 +28,7 @@ from benchstick.store import auth, imported_runs
 from benchstick.store.agent_requests import add_request, open_requests
 from benchstick.store.database import open_writer
 from tests.web import sample
-from webui import cage
+from webui.server import sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 # The modules of the folder that it is started in come first.
@@ -167,7 +167,7 @@ def test_the_process_has_no_privilege_and_no_drive(
         # Even with the nodes in sight, its user may open none of them.
         there = [node for node in nodes if Path(node).exists()]
         assert loop in there
-        command = [*cage.unprivileged(["/usr/bin/python3", "-c", PROBE]), *there]
+        command = [*sandbox.unprivileged(["/usr/bin/python3", "-c", PROBE]), *there]
         probe = subprocess.run(command, capture_output=True, text=True, check=True)
         assert probe.stdout == ""
         assert "Drives" in served.get("/drives")
@@ -201,7 +201,7 @@ def test_from_a_closed_folder_with_closed_files_the_page_works(
     clone = base / "clone"
     try:
         clone.mkdir(parents=True)
-        for part in cage.PARTS:
+        for part in sandbox.PARTS:
             shutil.copytree(ROOT / part, clone / part, ignore=shutil.ignore_patterns("__pycache__"))
         for path in [base, *base.rglob("*")]:
             path.chmod(0o700 if path.is_dir() else 0o600)
@@ -214,7 +214,7 @@ def test_from_a_closed_folder_with_closed_files_the_page_works(
         assert not (root / str(ROOT).lstrip("/") / "webui").exists(), "runs from the clone"
         assert served.end() == 0
         assert base.stat().st_mode & 0o777 == 0o700
-        assert (clone / "webui/app.py").stat().st_mode & 0o777 == 0o600
+        assert (clone / "webui/server/app.py").stat().st_mode & 0o777 == 0o600
     finally:
         shutil.rmtree(base)
         assert not base.exists()
@@ -226,7 +226,7 @@ def test_an_open_clone_under_root_is_bound_and_left_closed(
     base = Path(f"/root/benchstick-test-open-{os.getpid()}")
     try:
         base.mkdir(mode=0o755)
-        for part in cage.PARTS:
+        for part in sandbox.PARTS:
             shutil.copytree(ROOT / part, base / part, ignore=shutil.ignore_patterns("__pycache__"))
         before = Path("/root").stat().st_mode
         served = start("--port", str(free_port()), cwd=base)
@@ -347,7 +347,7 @@ def test_a_port_below_1024_needs_root() -> None:
     # Imported as root: the clone may lie where another user cannot read. In a network namespace of
     # its own, because some machines let everybody have port 81.
     code = (
-        "import os\nfrom webui.serve import bind\nfrom benchstick.errors import BadInput\n"
+        "import os\nfrom webui.server.serve import bind\nfrom benchstick.errors import BadInput\n"
         "os.setgroups([])\nos.setgid(65534)\nos.setuid(65534)\n"
         "try:\n bind('0.0.0.0', 81)\nexcept BadInput as error:\n print(error.message)"
     )

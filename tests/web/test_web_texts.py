@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from benchstick.reports import conditions, formatting
 from benchstick.store.agent_requests import add_request
 from benchstick.store.database import open_writer
 from tests.web import every_page, sample
 from tests.web.conftest import Bench, Browser, SignedIn, browser
 from tests.web.test_web_pages import words
-from webui import create_app, present, resting
+from webui.server.app import create_app
 
 # Signs of a template, of a format string, and of markup or an entity that was escaped twice.
 ODD = re.compile(
@@ -72,7 +73,7 @@ def test_values_in_a_text_are_escaped_once_and_shown_as_they_are(
      ("asset", "asset tag"), ("running", "running"), (None, "None")],
 )  # fmt: skip
 def test_recorded_states_are_shown_in_words(app: Flask, recorded: Any, text: str) -> None:
-    assert present.word(recorded) == text
+    assert formatting.word(recorded) == text
     assert app.jinja_env.from_string("{{ state|word }}").render(state=recorded) == text
 
 
@@ -99,7 +100,7 @@ def test_one_pass_and_many(app: Flask) -> None:
     figure = {"unit": "MB/s", "pass": 1, "state": "valid", "name": "x"}
     for count, text in ((1, "the pass was checked against the drive"),
                         (3, "all 3 passes were checked against the drive")):  # fmt: skip
-        row = resting._counters({"figures": [figure] * count})
+        row = conditions._counters({"figures": [figure] * count})
         assert row is not None
         assert row.text == text
 

@@ -11,8 +11,8 @@ import pytest
 from flask import Flask
 
 from tests.web.conftest import Bench, Browser, SignedIn, browser
-from webui.gate import COOKIE
-from webui.pin import LoginKey, Pin
+from webui.auth.pin import LoginKey, Pin
+from webui.auth.request_guard import COOKIE
 
 FIELDS = [
     ("drive", "practice"), ("suite", "cdm"), ("target", "file"), ("fs", "exfat"),

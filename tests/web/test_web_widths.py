@@ -14,7 +14,7 @@ from benchstick.store.database import open_writer
 from tests.web import every_page, sample
 from tests.web.conftest import Bench
 from tests.web.watched import Watched
-from webui.pin import LoginKey
+from webui.auth.pin import LoginKey
 
 # 320 is 1280 at the zoom of 400 % that WCAG 2.2, 1.4.10 asks for, 640 the same at 200 %.
 SIZES = ((320, 640), (640, 400), (1240, 900))

@@ -1,0 +1,1 @@
+"""Who may do what: Host header, session, token, PIN, forged requests."""

@@ -1,0 +1,1 @@
+"""What comes in: queries, forms and JSON bodies, parsed and checked."""

@@ -1,0 +1,61 @@
+"""The bench's slots in the page: the state of each drive, and how to stop or repeat its test.
+
+Only the agent starts a test; the page asks it to stop one or to restart the countdown.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response, redirect, request, url_for
+from werkzeug.wrappers import Response as BaseResponse
+
+from benchstick.errors import BadInput
+from benchstick.store import agent_requests, qa_station, run_queries
+from benchstick.store.bays import COUNTDOWN, FINISHED, TESTING
+from benchstick.store.qa_station import WISHES
+from webui.context import reader, the_bench, writer
+from webui.errors import WebError, not_found
+from webui.forms.inputs import json_body
+from webui.responses import reply_request
+
+bp = Blueprint("slots", __name__)
+
+_LOOK = {"pass": "ok", "fail": "bad", "inconclusive": "warn", COUNTDOWN: "run", TESTING: "run"}
+
+
+def list_slots() -> list[dict[str, Any]]:
+    """The slots of this bench, as the desk has them."""
+    return qa_station.slots_of(reader(), the_bench().settings)
+
+
+@bp.app_template_global("slot_look")
+def look(slot: dict[str, Any]) -> str:
+    """The look of a slot's card: the colour only repeats its word."""
+    return _LOOK.get(slot["word"] if slot["state"] == FINISHED else slot["state"], "plain")
+
+
+def _ask(name: str, action: object) -> int:
+    """Ask the agent for it; the request's number. WebError 404 and 409, BadInput."""
+    slot = next((item for item in list_slots() if item["name"] == name), None)
+    if slot is None:
+        raise not_found(f"Slot {name[:60]}: the bench has no such slot.")
+    if action not in WISHES:
+        raise BadInput(f"do: expected one of {', '.join(WISHES)}", field="do")
+    if not run_queries.agent_runs():
+        raise WebError(409, "no_agent", "no agent is running, which tests: benchstick agent")
+    return agent_requests.add_request(writer(), "qa", {"slot": name, "do": action})
+
+
+@bp.post("/desk/slots/<path:name>")
+def ask(name: str) -> BaseResponse:
+    _ask(name, request.form.get("do"))
+    return redirect(url_for("desk.page"), 303)
+
+
+@bp.post("/api/v1/desk/slots/<path:name>")
+def api_ask(name: str) -> Response:
+    """`{"do": "stop"}` ends its countdown or test, `again` restarts the countdown; answers 202
+    with a request."""
+    number = _ask(name, json_body(("do",)).get("do"))
+    return reply_request(number, url_for("start.api_request", number=str(number)))

@@ -1,0 +1,335 @@
+"""Runs: the list, the live run, the result, its exports and what each step left."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from flask import Blueprint, Response, redirect, render_template, request, send_file, url_for
+from werkzeug.wrappers import Response as BaseResponse
+
+from benchstick.analysis.run_timeline import passes, timed_steps
+from benchstick.analysis.series import POINTS, every_of
+from benchstick.errors import BadInput
+from benchstick.reports import charts, conditions, formatting
+from benchstick.store import (
+    agent_requests,
+    comparisons,
+    live_progress,
+    run_queries,
+    run_reader,
+)
+from benchstick.store import export as store_export
+from benchstick.suites.erase_certificate import certificate
+from webui.context import find_run, reader, the_bench, writer
+from webui.errors import WebError, not_found
+from webui.forms.inputs import LARGEST, no_body, number_in_path, plain_text, whole
+from webui.forms.queries import kind_asked
+from webui.responses import reply, reply_request
+from webui.view import latencies, queues, vendor_grids, verdicts
+from webui.view.runs import (
+    artefacts,
+    commands_of,
+    document,
+    every_pass,
+    figures_csv,
+    figures_shown,
+    list_for_api,
+    list_for_page,
+    open_file,
+    steps_bar,
+    suite_title,
+)
+
+bp = Blueprint("runs", __name__)
+
+PAGE = 50
+SAMPLES_AT_ONCE = 5000
+# With `every` so many are looked at for one answer: a day comes in nine.
+LOOKED_AT = 10_000
+MOST_EVERY = 1000
+# With more samples than that a page that follows a run asks for all of them again, reduced.
+MOST_DRAWN = 8000
+
+
+def _number(text: str) -> int:
+    return number_in_path(text, "Run")
+
+
+# ---- the list
+
+
+def _page_of_runs(practice: bool) -> list[Any]:
+    before = whole(request.args.get("before"), "before", low=1, high=LARGEST, default=LARGEST)
+    limit = whole(request.args.get("limit"), "limit", low=1, high=500, default=PAGE)
+    drive = _drive_asked()
+    if drive:
+        keys = run_queries.keys_of(reader(), drive)
+        return run_queries.runs_before(reader(), drive_keys=keys, before=before, limit=limit)
+    return run_queries.runs_before(reader(), practice=practice, before=before, limit=limit)
+
+
+def _drive_asked() -> str:
+    """The drive whose history is requested: its label, code or key."""
+    return plain_text(request.args.get("drive", ""), "drive", most=400)
+
+
+@bp.get("/runs")
+def index() -> str:
+    practice = kind_asked()
+    rows = _page_of_runs(practice)
+    other = run_queries.runs_before(reader(), practice=not practice, limit=1)
+    return render_template(
+        "runs.html",
+        runs=list_for_page(rows),
+        drive=_drive_asked(),
+        practice=practice,
+        other=bool(other),
+        waiting=run_queries.waiting_requests(reader()),
+        queues=queues.open_now(),
+        more=rows[-1]["number"] if len(rows) == PAGE else None,
+    )
+
+
+@bp.get("/api/v1/runs")
+def api_index() -> Response:
+    """The newest runs first: `?kind=real|practice&before=N&limit=N`, or those of one drive:
+    `?drive=LABEL`, or its code or key."""
+    rows = _page_of_runs(kind_asked())
+    return reply({"schema": "benchstick/runs/1", "runs": list_for_api(rows)})
+
+
+# ---- one run
+
+
+@bp.get("/runs/<number>")
+def run(number: str) -> str:
+    run = document(_number(number))
+    result = run["result"] or run.get("so_far") or {}
+    # While it runs the timeline is drawn second by second, and no other chart.
+    chart_data = {} if run["state"] == "running" else result
+    samples = run_queries.samples_count(reader(), run["number"])
+    steps = latencies.of_steps(run)
+    passes_of_grid, pass_figures = every_pass(result.get("grid") or [], run["figures"])
+    return render_template(
+        "run.html",
+        run=run,
+        title=suite_title(run["suite"]),
+        live=live_progress.read(run["uuid"]) if run["state"] == "running" else None,
+        bar=steps_bar(run),
+        queue=queues.of_run(run["number"]),
+        verdicts=verdicts.of_run(run["number"]),
+        timed=[at for at, step in enumerate(run["plan"]["steps"]) if step.get("timed")],
+        grid=result.get("grid") or [],
+        passes=passes_of_grid,
+        pass_figures=pass_figures,
+        sets=result.get("sets") or [],
+        headline=result.get("headline") or [],
+        tables=[formatting.table(item) for item in result.get("tables") or ()],
+        atto=vendor_grids.atto(result),
+        asssd=vendor_grids.asssd(result),
+        scores=vendor_grids.scores(result),
+        charts=list(charts.list_charts(chart_data)),
+        shared=charts.shared(chart_data),
+        latencies=steps,
+        percentiles=latencies.columns(steps),
+        histograms=latencies.HISTOGRAMS,
+        rests=list(conditions.rows(run)),
+        untrusted=[figure for figure in run["figures"] if figure["state"] != "valid"],
+        figures=figures_shown(run["figures"]),
+        commands=commands_of(run),
+        others=comparisons.others_of_suite(
+            reader(), run["suite"], practice=run["practice"], leave_out=[run["number"]]
+        ),
+        passes_begun=passes(run),
+        has_samples=bool(samples),
+        has_session=bool(samples) and _has_session(run),
+        every=min(every_of(samples), MOST_EVERY),
+        parts=POINTS,
+        most_drawn=MOST_DRAWN,
+    )
+
+
+def _has_session(run: Mapping[str, Any]) -> bool:
+    """Whether there is a speed to draw: a drive that erases itself is neither read nor written."""
+    timed = timed_steps(run["plan"])
+    return any(step["index"] in timed for step in run["steps"]) or run_queries.has_traffic(
+        reader(), run["number"]
+    )
+
+
+@bp.get("/api/v1/runs/<number>")
+def api_run(number: str) -> Response:
+    """The run, with the verdicts that use it and the queue that it is part of, as on its page."""
+    run = document(_number(number))
+    return reply(
+        {
+            **run,
+            "verdicts": verdicts.of_run(run["number"]),
+            "queue": queues.state_of_run(run["number"]),
+        }
+    )
+
+
+@bp.get("/api/v1/runs/<number>/samples")
+def api_samples(number: str) -> Response:
+    """Samples with n > `after`, and how far the run is. `next` is the cursor for the next call;
+    `more`: there are more already. With `every` of every so many samples only those with the
+    minimum and maximum of a counter. `steps` of the query: those from that index on."""
+    row = find_run(_number(number))
+    after = whole(request.args.get("after"), "after", low=-1, high=LARGEST, default=-1)
+    every = whole(request.args.get("every"), "every", low=1, high=MOST_EVERY, default=1)
+    first = whole(request.args.get("steps"), "steps", low=0, high=LARGEST, default=0)
+    # The live record first: what leaves it in between is in the store by then.
+    now = live_progress.read(row["uuid"]) if row["state"] == "running" else None
+    if every == 1:
+        batch = run_queries.samples_page(reader(), row["number"], after, SAMPLES_AT_ONCE)
+        last = batch[-1].n if batch else after
+    else:
+        batch, last = run_queries.samples_reduced(reader(), row["number"], after, every, LOOKED_AT)
+    samples = [sample.to_json() for sample in batch]
+    more = last + 1 < run_queries.samples_count(reader(), row["number"])
+    if now is not None and not more:
+        samples += [item for item in _live_samples(now) if item["n"] > last]
+        last = max(last, samples[-1]["n"]) if samples else last
+    # The state is read last: if the run ended during this call, the page asks once more for the
+    # last samples.
+    steps = [
+        {key: step[key] for key in ("idx", "name", "kind", "state", "why", "t_start", "t_end")}
+        for step in run_queries.steps_of(reader(), row["number"], first)
+    ]
+    return reply(
+        {
+            "schema": "benchstick/samples/1",
+            "run": row["number"],
+            "state": run_reader.shown_state(reader(), row),
+            "after": after,
+            "every": every,
+            "next": last,
+            "more": more,
+            "samples": samples,
+            "live": {key: value for key, value in now.items() if key != "samples"} if now else None,
+            "steps": steps,
+            "temperatures": run_queries.temperatures_of(reader(), row["number"]),
+            "events": run_queries.events_of(reader(), row["number"]),
+        }
+    )
+
+
+def _live_samples(now: Mapping[str, Any]) -> list[dict[str, Any]]:
+    samples = now.get("samples")
+    if not isinstance(samples, list):
+        return []
+    good = [item for item in samples if isinstance(item, dict) and isinstance(item.get("n"), int)]
+    return sorted(good, key=lambda item: int(item["n"]))
+
+
+# ---- cancel
+
+
+def _cancel(number: int) -> int:
+    row = find_run(number)
+    state = run_reader.shown_state(reader(), row)
+    if state != "running":
+        message = f"Run {number} is not running: it is {formatting.word(state)}."
+        raise WebError(409, "not_running", message)
+    return agent_requests.add_request(writer(), "cancel", {"run": number})
+
+
+@bp.post("/runs/<number>/cancel")
+def cancel(number: str) -> BaseResponse:
+    run_number = _number(number)
+    _cancel(run_number)
+    return redirect(url_for("runs.run", number=run_number, cancelling=1), 303)
+
+
+@bp.post("/api/v1/runs/<number>/cancel")
+def api_cancel(number: str) -> Response:
+    """Ask the agent to cancel the run; the body is empty or `{}`."""
+    no_body()
+    request_id = _cancel(_number(number))
+    return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
+
+
+# ---- exports
+
+
+@bp.get("/runs/<number>/export")
+@bp.get("/api/v1/runs/<number>/export", endpoint="api_export")
+def export(number: str) -> Response:
+    """The run as one file: `?format=json` with its samples, `csv` its results, `samples` the
+    per-second record as CSV, `certificate` and `certificate-text` the certificate of an erase."""
+    run_number = _number(number)
+    find_run(run_number)
+    form = request.args.get("format", "json")
+    name = f"benchstick-run-{run_number}"
+    if form == "json":
+        samples = [sample.to_json() for sample in run_reader.samples_of(reader(), run_number)]
+        run_verdicts = verdicts.of_run(run_number)
+        response = reply({**document(run_number), "samples": samples, "verdicts": run_verdicts})
+        name += ".json"
+    elif form == "csv":
+        response = Response(figures_csv(run_number), content_type="text/csv; charset=utf-8")
+        name += "-figures.csv"
+    elif form == "samples":
+        text = store_export.samples_csv(run_reader.samples_of(reader(), run_number))
+        response = Response(text, content_type="text/csv; charset=utf-8")
+        name += "-samples.csv"
+    elif form == "certificate":
+        response = reply(certificate(document(run_number)))
+        name += "-certificate.json"
+    elif form == "certificate-text":
+        text = certificate(document(run_number))["text"]
+        response = Response(text, content_type="text/plain; charset=utf-8")
+        name += "-certificate.txt"
+    else:
+        raise BadInput("format: expected json, csv, samples, certificate or certificate-text",
+                       field="format")  # fmt: skip
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+# ---- what a step left
+
+
+def _folder(row: sqlite3.Row, index: int) -> Path:
+    """The folder of one step's artefacts. WebError 404 when there is none."""
+    for step in run_queries.steps_of(reader(), row["number"]):
+        if step["idx"] == index and step["artefacts"]:
+            relative = Path(step["artefacts"])
+            if relative.parts[:2] == ("runs", row["uuid"]) and ".." not in relative.parts:
+                return the_bench().home / relative
+    raise not_found(f"Run {row['number']}, step {index}: it left nothing (yet).")
+
+
+@bp.get("/api/v1/runs/<number>/steps/<index>")
+def api_step(number: str, index: str) -> Response:
+    """What one step left: its files with their sizes."""
+    row = find_run(_number(number))
+    folder = _folder(row, number_in_path(index, "Step"))
+    return reply(
+        {
+            "schema": "benchstick/step/1",
+            "run": row["number"],
+            "step": int(index),
+            "files": artefacts(folder),
+        }
+    )
+
+
+@bp.get("/runs/<number>/steps/<index>/<name>")
+@bp.get("/api/v1/runs/<number>/steps/<index>/<name>", endpoint="api_artefact")
+def artefact(number: str, index: str, name: str) -> Response:
+    """One file that a step left, as it is."""
+    row = find_run(_number(number))
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
+        raise not_found("There is no such file.")
+    file = open_file(_folder(row, number_in_path(index, "Step")) / name)
+    kind = "application/json" if name.endswith(".json") else "text/plain"
+    response = send_file(file, mimetype=kind, etag=False, conditional=False)
+    response.content_length = os.fstat(file.fileno()).st_size
+    return response

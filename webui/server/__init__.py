@@ -1,0 +1,1 @@
+"""The web process: the application factory, the socket, the sandbox."""

@@ -1,0 +1,210 @@
+"""Runs as their pages show them: rows of lists, the document, its steps, commands and files."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sqlite3
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchstick.drives import bottlenecks
+from benchstick.errors import BadInput
+from benchstick.plan.steps import plan_from_json
+from benchstick.store import export as store_export
+from benchstick.store import (
+    imported_runs,
+    known_drives,
+    run_queries,
+    run_reader,
+)
+from benchstick.suites import registry
+from webui.context import find_run, reader, the_bench
+from webui.errors import WebError, not_found
+
+# Limits of a run's page: a day of rounds has ten thousand results and more than a thousand steps.
+# The page shows the results over all passes and so many others, and the first and last steps.
+FIGURES = 1000
+FIRST_STEPS, LAST_STEPS = 20, 100
+# Columns of the table of every pass: the suite takes no more than 9.
+PASSES = 20
+
+
+def list_for_page(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    """Rows of `run_queries.runs_before` as a page lists them."""
+    from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
+    labels = known_drives.labels(reader())
+    return [
+        {
+            "row": row,
+            "label": labels.get(row["drive_key"]),
+            "imported": row["number"] in from_others,
+            "state": run_reader.shown_state(reader(), row),
+            "headline": list(run_queries.headline(row))[:2],
+            "title": suite_title(row["suite"]),
+        }
+        for row in rows
+    ]
+
+
+def list_for_api(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    """The same rows as the API lists them."""
+    from_others = imported_runs.imported(reader(), [row["number"] for row in rows])
+    labels = known_drives.labels(reader())
+    return [
+        {
+            **{key: row[key] for key in ("number", "uuid", "suite", "exit_code", "why",
+                                         "created_utc", "ended_utc", "seconds")},
+            "practice": bool(row["practice"]),
+            "imported": row["number"] in from_others,
+            "drive": {"code": row["drive_code"], "model": row["drive_model"],
+                      "key": row["drive_key"], "label": labels.get(row["drive_key"])},
+            "state": run_reader.shown_state(reader(), row),
+            "headline": list(run_queries.headline(row)),
+        }
+        for row in rows
+    ]  # fmt: skip
+
+
+def suite_title(name: str) -> str:
+    """The title of a suite; the name of one that this bench does not know."""
+    suite = registry.all_suites().get(name)
+    return suite.title if suite is not None else name
+
+
+def document(number: int) -> dict[str, Any]:
+    """The `benchstick/run/2` document with the state as it is shown, and the result so far."""
+    row = find_run(number)
+    run = run_reader.run_json(reader(), number)
+    run["state"] = run_reader.shown_state(reader(), row)
+    run["so_far"] = so_far(run)
+    bottlenecks.put_into(run["drive"])
+    return run
+
+
+def so_far(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The suite's result from the finished steps of a run that has no result yet: it is running, or
+    its process died. None where nothing was measured yet."""
+    measured = [figure for figure in run["figures"] if figure["pass"] is not None]
+    suite = registry.all_suites().get(run["suite"])
+    if run["result"] is not None or run["imported"] or suite is None or not measured:
+        return None
+    try:
+        plan = plan_from_json(run["plan"])
+    except (BadInput, KeyError, TypeError, ValueError):
+        # Of another version of the bench: the table of results shows them.
+        return None
+    return suite.result(plan, measured, run["drive"]).document
+
+
+def every_pass(
+    grid: Sequence[Mapping[str, Any]], figures: Sequence[Mapping[str, Any]]
+) -> tuple[list[int], dict[str, dict[int, Mapping[str, Any]]]]:
+    """The numbers of the passes of a grid, and for each of its tests and directions, as
+    `SEQ1M Q8T1 read`, the result of each pass by its number."""
+    rows: dict[str, dict[int, Mapping[str, Any]]] = {
+        f"{line['test']} {way}": {} for line in grid for way in ("read", "write", "mix")
+    }
+    for figure in figures:
+        if figure["pass"] is not None and figure["name"] in rows:
+            rows[figure["name"]][figure["pass"]] = figure
+    return sorted({number for row in rows.values() for number in row})[:PASSES], rows
+
+
+def steps_bar(run: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The plan's steps side by side in 1000 units: `x`, `width`, the look, the bytes to move."""
+    planned = run["plan"].get("steps") or []
+    run_steps = {step["index"]: step for step in run["steps"]}
+    total = sum(max(0.0, float(step["seconds"])) for step in planned) or 1.0
+    # A step of no time at all is still to be seen.
+    weights = [max(float(step["seconds"]), total / 400) for step in planned]
+    scale = 1000.0 / (sum(weights) or 1.0)
+    bar, x = [], 0.0
+    for index, (step, weight) in enumerate(zip(planned, weights, strict=True)):
+        state = run_steps[index]["state"] if index in run_steps else "pending"
+        width = weight * scale
+        bar.append(
+            {
+                "index": index,
+                "name": step["name"],
+                "look": "" if step.get("timed") else "idle" if step["kind"] == "idle" else "aside",
+                "state": "interrupted" if _was_interrupted(run, state) else state,
+                "why": run_steps[index]["why"] if index in run_steps else None,
+                "x": round(x, 2),
+                "width": round(max(1.0, width - min(1.6, width / 4)), 2),
+                "bytes": int(step["bytes_written"] or step["bytes_read"]),
+            }
+        )
+        x += width
+    return bar
+
+
+def _was_interrupted(run: Mapping[str, Any], state: str) -> bool:
+    return state == "running" and run["state"] != "running"
+
+
+def figures_csv(number: int) -> str:
+    """The results of a run, one a line."""
+    return store_export.figures_csv(document(number))
+
+
+def artefacts(folder: Path) -> list[dict[str, Any]]:
+    """Name and size of the plain files in a step's folder."""
+    files = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                files.append({"name": entry.name, "bytes": entry.stat().st_size})
+    return sorted(files, key=lambda item: str(item["name"]))
+
+
+def open_file(path: Path) -> io.BufferedReader:
+    """Open a plain file for reading; a link is not followed."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        raise not_found(f"{path.name}: there is no such file.") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise not_found(f"{path.name}: there is no such file.")
+    return os.fdopen(fd, "rb")
+
+
+def figures_shown(figures: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """All results; of very many those over all passes, and the last `FIGURES` of the others."""
+    over_all = sum(figure["pass"] is None for figure in figures)
+    early = len(figures) - over_all - FIGURES
+    selection = []
+    for figure in figures:
+        if figure["pass"] is not None:
+            early -= 1
+            if early >= 0:
+                continue
+        selection.append(figure)
+    return selection
+
+
+def _steps_shown(steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """All steps that were started; of very many the first and the last that left files."""
+    if len(steps) <= FIRST_STEPS + LAST_STEPS:
+        return steps
+    file_steps = [step for step in steps if step["artefacts"]]
+    return [*file_steps[:FIRST_STEPS], *file_steps[FIRST_STEPS:][-LAST_STEPS:]]
+
+
+def commands_of(run: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The exact commands and the files of the steps that a page shows."""
+    commands = []
+    for step in _steps_shown(run["steps"]):
+        text, files = "", []
+        relative = step["artefacts"]
+        if relative and Path(relative).parts[:2] == ("runs", run["uuid"]):
+            folder = the_bench().home / relative
+            files = artefacts(folder)
+            with contextlib.suppress(WebError), open_file(folder / "command") as file:
+                text = file.read(16384).decode("utf-8", "replace").strip()
+        commands.append({"step": step, "command": text, "files": files})
+    return commands

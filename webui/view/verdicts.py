@@ -1,0 +1,63 @@
+"""Verdicts as their pages show them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchstick.errors import BadInput
+from benchstick.recipes import library, limits
+from benchstick.store import verdicts
+from webui.context import reader, the_bench
+from webui.errors import not_found
+from webui.forms.inputs import number_in_path
+
+
+def find(text: str) -> dict[str, Any]:
+    """The `benchstick/verdict/1` document with its number. WebError 404."""
+    number = number_in_path(text, "Verdict")
+    try:
+        return verdicts.find(reader(), number)
+    except BadInput:
+        message = f"Verdict {number}: there is no such verdict."
+        raise not_found(message) from None
+
+
+def of_run(number: int) -> list[dict[str, Any]]:
+    """Those that use a run; of an imported one also those that came with it, whose `number` is
+    None."""
+    return verdicts.all_of_run(reader(), number)
+
+
+def recipe_of(verdict: Mapping[str, Any]) -> str | None:
+    """The name of the verdict's recipe, if the bench still has it with the same text."""
+    digest = verdict["recipe"]["sha256"]
+    for item in library.shelved(the_bench().home):
+        with contextlib.suppress(BadInput):
+            if hashlib.sha256(item.raw()).hexdigest() == digest:
+                return item.name
+    return None
+
+
+def format_limit(limit: Mapping[str, Any]) -> dict[str, str]:
+    """Measured, required and by how much it is off, as text."""
+    unit = f" {limit['unit']}" if limit["unit"] else ""
+    within = f" ± {limits.format_value(limit['within'])} %" if limit["within"] is not None else ""
+    by = "" if limit["by"] is None else f"{limits.format_value(limit['by'])}{unit}"
+    if limit["by_percent"] is not None:
+        by += f" ({limits.format_value(limit['by_percent'])} %)"
+    return {
+        "measured": ""
+        if limit["measured"] is None
+        else f"{limits.format_value(limit['measured'])}{unit}",
+        "wanted": f"{limit['op']} {_format_value(limit['wanted'])}{unit}{within}",
+        "by": by,
+    }
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return " or ".join(limits.format_value(item) for item in value)
+    return "–" if value is None else limits.format_value(value)
