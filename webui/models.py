@@ -92,7 +92,7 @@ def _page(
     edit: int,
     problem: BadInput | None,
 ) -> str:
-    empty = {"suite": "", "figure": "", "value": "", "unit": ""}
+    empty = {"suite": "", "result": "", "value": "", "unit": ""}
     rows = [{**empty, **item} for item in claims]
     rows += [empty] * max(2 if rows else 0, _ROWS - len(rows))
     return render_template(
@@ -163,14 +163,14 @@ def add() -> BaseResponse:
 
 def _claims() -> list[dict[str, str]]:
     """The rows of claims that have anything but a suite and a unit, which are chosen already."""
-    names = ("suite", "figure", "value", "unit")
+    names = ("suite", "result", "value", "unit")
     columns = [request.form.getlist(f"claim_{name}") for name in names]
     rows = [
         {name: plain_text(text, f"claim_{name}", most=1000).strip()
          for name, text in zip(names, row, strict=True)}
         for row in zip(*columns, strict=False)
     ]  # fmt: skip
-    return [row for row in rows if row["figure"] or row["value"]]
+    return [row for row in rows if row["result"] or row["value"]]
 
 
 def _remove(number: str) -> int:
@@ -226,7 +226,7 @@ def sheet_facts(sheet: Mapping[str, Any], price: float | None) -> list[tuple[str
 def claimed_share(claim: Mapping[str, Any]) -> str:
     """Measured in percent of the specification, as `101 %`, or why there is nothing to compare."""
     if claim["percent"] is None:
-        return str(claim["why"])
+        return str(claim["reason"])
     percent = present.number(claim["percent"], 0)
     if claim["better"] == "lower":
         return f"{percent} %; lower is better"

@@ -18,7 +18,7 @@ from benchstick.plan.run_queue import Cost
 from benchstick.store import agent_requests, live_progress, queues, run_reader
 from benchstick.suites import registry
 from webui.api import reply, reply_request
-from webui.bench import drives_seen, find_drive, reader, visitor, writer
+from webui.bench import drive_scans, find_drive, reader, visitor, writer
 from webui.errors import WebError, not_found
 from webui.inputs import no_body, number_in_path, plain_text, whole
 from webui.present import drive_title, word
@@ -70,13 +70,13 @@ def _with_costs(number: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
         entry["cost"] = cost.to_json() if isinstance(cost, Cost) else None
     counted = [item for item in queue["entries"] if item["state"] not in _LEFT_OUT]
     queue["total"] = _total([entry["cost"] for entry in counted])
-    queue["left"] = _estimate_rest(queue["entries"]) if queue["state"] in _OPEN else None
+    queue["remaining"] = _estimate_rest(queue["entries"]) if queue["state"] in _OPEN else None
     return queue, drive
 
 
 def _estimate_rest(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The remaining time: that of the running run, and the costs of the waiting ones."""
-    seconds, at_most = 0.0, False
+    seconds, is_upper_bound = 0.0, False
     for entry in entries:
         if entry["state"] == "running":
             row = run_reader.find_run(reader(), entry["run"])
@@ -90,14 +90,14 @@ def _estimate_rest(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
         if not isinstance(rest, int | float):
             return None
         seconds += rest
-        at_most = at_most or bool(source.get("at_most"))
-    return {"seconds": seconds, "at_most": at_most}
+        is_upper_bound = is_upper_bound or bool(source.get("is_upper_bound"))
+    return {"seconds": seconds, "is_upper_bound": is_upper_bound}
 
 
 def _drive_of(queue: dict[str, Any]) -> dict[str, Any] | None:
     """The queue's drive if it is there: costs are estimated from its facts."""
-    for drive in drives_seen().drives:
-        if drive["identity"]["key"] == queue["drive"]["key"]:
+    for drive in drive_scans().drives:
+        if drive["identity"]["drive_key"] == queue["drive"]["drive_key"]:
             return drive
     return None
 
@@ -121,7 +121,7 @@ def _total(costs: list[dict[str, Any] | None]) -> dict[str, Any] | None:
     return {
         **{name: sum(cost[name] for cost in known_costs) for name in
            ("seconds", "bytes_written", "bytes_read")},
-        **{name: any(cost[name] for cost in known_costs) for name in ("destroys", "at_most")},
+        **{name: any(cost[name] for cost in known_costs) for name in ("destroys", "is_upper_bound")},
     }  # fmt: skip
 
 
@@ -213,11 +213,11 @@ def api_cancel(number: str) -> Response:
     return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
 
 
-@bp.post("/api/v1/queues/<number>/entries/<place>/remove")
-def api_remove(number: str, place: str) -> Response:
+@bp.post("/api/v1/queues/<number>/entries/<position>/remove")
+def api_remove(number: str, position: str) -> Response:
     """Ask the agent to remove a waiting run from the queue."""
     no_body()
-    request_id = _remove(number_in_path(number, "Queue"), number_in_path(place, "Place"))
+    request_id = _remove(number_in_path(number, "Queue"), number_in_path(position, "Position"))
     return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
 
 
@@ -229,15 +229,15 @@ def _cancel(number: int) -> int:
     return agent_requests.add_request(writer(), "cancel", {"queue": number})
 
 
-def _remove(number: int, place: int) -> int:
+def _remove(number: int, position: int) -> int:
     queue = _find_queue(number)
-    if place >= len(queue["entries"]):
-        raise not_found(f"Queue {number} has no place {place}.")
-    state = queue["entries"][place]["state"]
+    if position >= len(queue["entries"]):
+        raise not_found(f"Queue {number} has no position {position}.")
+    state = queue["entries"][position]["state"]
     if state != "waiting":
-        message = f"Queue {number}: run {place + 1} does not wait, it is {word(state)}."
+        message = f"Queue {number}: run {position + 1} does not wait, it is {word(state)}."
         raise WebError(409, "not_waiting", message)
-    return agent_requests.add_request(writer(), "cancel", {"queue": number, "place": place})
+    return agent_requests.add_request(writer(), "cancel", {"queue": number, "position": position})
 
 
 # ---- the pages
@@ -284,8 +284,8 @@ def cancel(number: str) -> BaseResponse:
     return redirect(url_for("queues.page", number=queue_number, asked=1), 303)
 
 
-@bp.post("/queues/<number>/entries/<place>/remove")
-def remove(number: str, place: str) -> BaseResponse:
+@bp.post("/queues/<number>/entries/<position>/remove")
+def remove(number: str, position: str) -> BaseResponse:
     queue_number = number_in_path(number, "Queue")
-    _remove(queue_number, number_in_path(place, "Place"))
+    _remove(queue_number, number_in_path(position, "Position"))
     return redirect(url_for("queues.page", number=queue_number, asked=1), 303)

@@ -108,8 +108,8 @@ def _pin(item: Shelved) -> str | None:
 def _autostart() -> tuple[str | None, str | None]:
     """The recipe that starts automatically, or why the one in the settings does not."""
     bench_settings = the_bench().settings
-    why = autostart_rules.problem(bench_settings, the_bench().home)
-    return (None, why) if why else (bench_settings.autostart_recipe or None, None)
+    reason = autostart_rules.problem(bench_settings, the_bench().home)
+    return (None, reason) if reason else (bench_settings.autostart_recipe or None, None)
 
 
 def _list_recipes() -> list[dict[str, Any]]:
@@ -141,7 +141,7 @@ def _page(draft: Draft | None, problem: BadInput | None) -> str:
         why_not=why_not,
         draft=draft,
         lines=[] if result is None else documents.lines(result),
-        mistakes=[] if result is None else documents.mistakes(result),
+        errors=[] if result is None else documents.errors(result),
         there=there.get(draft.name) if draft is not None else None,
         problem=problem,
         kept=request.args.get("kept"),

@@ -133,12 +133,12 @@ def list_for_api(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     labels = known_drives.labels(reader())
     return [
         {
-            **{key: row[key] for key in ("number", "uuid", "suite", "exit_code", "why",
+            **{key: row[key] for key in ("number", "uuid", "suite", "exit_code", "reason",
                                          "created_utc", "ended_utc", "seconds")},
             "practice": bool(row["practice"]),
             "imported": row["number"] in from_others,
             "drive": {"code": row["drive_code"], "model": row["drive_model"],
-                      "key": row["drive_key"], "label": labels.get(row["drive_key"])},
+                      "drive_key": row["drive_key"], "label": labels.get(row["drive_key"])},
             "state": run_reader.shown_state(reader(), row),
             "headline": list(run_queries.headline(row)),
         }
@@ -160,15 +160,15 @@ def document(number: int) -> dict[str, Any]:
     row = find_run(number)
     run = run_reader.run_json(reader(), number)
     run["state"] = run_reader.shown_state(reader(), row)
-    run["so_far"] = so_far(run)
+    run["partial_result"] = partial_result(run)
     bottlenecks.put_into(run["drive"])
     return run
 
 
-def so_far(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def partial_result(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The suite's result from the finished steps of a run that has no result yet: it is running, or
     its process died. None where nothing was measured yet."""
-    measured = [figure for figure in run["figures"] if figure["pass"] is not None]
+    measured = [figure for figure in run["results"] if figure["pass"] is not None]
     suite = registry.all_suites().get(run["suite"])
     if run["result"] is not None or run["imported"] or suite is None or not measured:
         return None
@@ -183,12 +183,12 @@ def so_far(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
 @bp.get("/runs/<number>")
 def run(number: str) -> str:
     run = document(_number(number))
-    result = run["result"] or run.get("so_far") or {}
+    result = run["result"] or run.get("partial_result") or {}
     # While it runs the timeline is drawn second by second, and no other chart.
     chart_data = {} if run["state"] == "running" else result
     samples = run_queries.samples_count(reader(), run["number"])
     steps = latencies.of_steps(run)
-    passes_of_grid, pass_figures = every_pass(result.get("grid") or [], run["figures"])
+    passes_of_grid, pass_figures = every_pass(result.get("grid") or [], run["results"])
     return render_template(
         "run.html",
         run=run,
@@ -213,8 +213,8 @@ def run(number: str) -> str:
         percentiles=latencies.columns(steps),
         histograms=latencies.HISTOGRAMS,
         rests=list(resting.rows(run)),
-        untrusted=[figure for figure in run["figures"] if figure["state"] != "valid"],
-        figures=figures_shown(run["figures"]),
+        untrusted=[figure for figure in run["results"] if figure["state"] != "valid"],
+        figures=figures_shown(run["results"]),
         commands=commands_of(run),
         others=comparisons.others_of_suite(
             reader(), run["suite"], practice=run["practice"], leave_out=[run["number"]]
@@ -231,7 +231,7 @@ def run(number: str) -> str:
 def _has_session(run: Mapping[str, Any]) -> bool:
     """Whether there is a speed to draw: a drive that erases itself is neither read nor written."""
     timed = timed_steps(run["plan"])
-    return any(step["index"] in timed for step in run["steps"]) or run_queries.has_traffic(
+    return any(step["step_index"] in timed for step in run["steps"]) or run_queries.has_traffic(
         reader(), run["number"]
     )
 
@@ -266,7 +266,7 @@ def every_pass(
 def steps_bar(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The plan's steps side by side in 1000 units: `x`, `width`, the look, the bytes to move."""
     planned = run["plan"].get("steps") or []
-    run_steps = {step["index"]: step for step in run["steps"]}
+    run_steps = {step["step_index"]: step for step in run["steps"]}
     total = sum(max(0.0, float(step["seconds"])) for step in planned) or 1.0
     # A step of no time at all is still to be seen.
     weights = [max(float(step["seconds"]), total / 400) for step in planned]
@@ -281,7 +281,7 @@ def steps_bar(run: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "name": step["name"],
                 "look": "" if step.get("timed") else "idle" if step["kind"] == "idle" else "aside",
                 "state": "interrupted" if _was_interrupted(run, state) else state,
-                "why": run_steps[index]["why"] if index in run_steps else None,
+                "reason": run_steps[index]["reason"] if index in run_steps else None,
                 "x": round(x, 2),
                 "width": round(max(1.0, width - min(1.6, width / 4)), 2),
                 "bytes": int(step["bytes_written"] or step["bytes_read"]),
@@ -319,7 +319,7 @@ def api_samples(number: str) -> Response:
     # The state is read last: if the run ended during this call, the page asks once more for the
     # last samples.
     steps = [
-        {key: step[key] for key in ("idx", "name", "kind", "state", "why", "t_start", "t_end")}
+        {key: step[key] for key in ("step_index", "name", "kind", "state", "reason", "t_start", "t_end")}
         for step in run_queries.steps_of(reader(), row["number"], first)
     ]
     return reply(
@@ -424,14 +424,14 @@ def figures_csv(number: int) -> str:
 def _folder(row: sqlite3.Row, index: int) -> Path:
     """The folder of one step's artefacts. WebError 404 when there is none."""
     for step in run_queries.steps_of(reader(), row["number"]):
-        if step["idx"] == index and step["artefacts"]:
-            relative = Path(step["artefacts"])
+        if step["step_index"] == index and step["artifacts"]:
+            relative = Path(step["artifacts"])
             if relative.parts[:2] == ("runs", row["uuid"]) and ".." not in relative.parts:
                 return the_bench().home / relative
     raise not_found(f"Run {row['number']}, step {index}: it left nothing (yet).")
 
 
-def artefacts(folder: Path) -> list[dict[str, Any]]:
+def artifacts(folder: Path) -> list[dict[str, Any]]:
     """Name and size of the plain files in a step's folder."""
     files = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
@@ -471,7 +471,7 @@ def _steps_shown(steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, An
     """All steps that were started; of very many the first and the last that left files."""
     if len(steps) <= FIRST_STEPS + LAST_STEPS:
         return steps
-    file_steps = [step for step in steps if step["artefacts"]]
+    file_steps = [step for step in steps if step["artifacts"]]
     return [*file_steps[:FIRST_STEPS], *file_steps[FIRST_STEPS:][-LAST_STEPS:]]
 
 
@@ -480,10 +480,10 @@ def commands_of(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     commands = []
     for step in _steps_shown(run["steps"]):
         text, files = "", []
-        relative = step["artefacts"]
+        relative = step["artifacts"]
         if relative and Path(relative).parts[:2] == ("runs", run["uuid"]):
             folder = the_bench().home / relative
-            files = artefacts(folder)
+            files = artifacts(folder)
             with contextlib.suppress(WebError), _open(folder / "command") as file:
                 text = file.read(16384).decode("utf-8", "replace").strip()
         commands.append({"step": step, "command": text, "files": files})
@@ -499,15 +499,15 @@ def api_step(number: str, index: str) -> Response:
         {
             "schema": "benchstick/step/1",
             "run": row["number"],
-            "step": int(index),
-            "files": artefacts(folder),
+            "step_index": int(index),
+            "files": artifacts(folder),
         }
     )
 
 
 @bp.get("/runs/<number>/steps/<index>/<name>")
 @bp.get("/api/v1/runs/<number>/steps/<index>/<name>", endpoint="api_artefact")
-def artefact(number: str, index: str, name: str) -> Response:
+def artifact(number: str, index: str, name: str) -> Response:
     """One file that a step left, as it is."""
     row = find_run(_number(number))
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):

@@ -24,7 +24,7 @@ from benchstick.suites import presets, registry
 from benchstick.suites.interface import Suite
 from webui import present, sharing
 from webui.api import reply, reply_request
-from webui.bench import drives_seen, find_drive, reader, visitor
+from webui.bench import drive_scans, find_drive, reader, visitor
 from webui.errors import not_found, status_of
 from webui.inputs import number_in_path, plain_text
 from webui.run_requests import (
@@ -57,7 +57,7 @@ def preview(
     return {
         "schema": "benchstick/start/1",
         "drive": drive["code"],
-        "identity_key": drive["identity"]["key"],
+        "drive_key": drive["identity"]["drive_key"],
         "diskseq": drive.get("diskseq"),
         "medium": drive.get("medium"),
         "guard": drive["guard"],
@@ -143,7 +143,7 @@ def _suite_of(form: Mapping[str, str]) -> Suite:
 
 
 def _choose_drive() -> str:
-    scanned, drives, _shared = drives_seen()
+    scanned, drives, _shared = drive_scans()
     return render_template(
         "choose_drive.html", scanned=scanned, drives=drives, twin=url_for("drives.api_index")
     )
@@ -248,7 +248,7 @@ def _presets(run_request: RunRequest, drive: Mapping[str, Any]) -> Iterator[dict
             "preset": preset,
             "query": dict(parse_qsl(draft(filled))),
             "cost": None if isinstance(cost, str) else cost,
-            "why": cost if isinstance(cost, str) else None,
+            "reason": cost if isinstance(cost, str) else None,
             "chosen": same_run(run_request, filled, drive),
             # Not part of the preset: full file sets do not fit on every drive.
             "scale": f"{filled.scale:g}" if filled.scale != preset.scale else None,

@@ -116,7 +116,7 @@ def verdict(number: str) -> str:
     return render_template(
         "verdict.html",
         verdict=verdict,
-        label=known_drives.labels(reader()).get(verdict["drive"]["key"]),
+        label=known_drives.labels(reader()).get(verdict["drive"]["drive_key"]),
         labels=[(_LABELS.get(name, name), text) for name, text in verdict["labels"].items()],
         limits=[{**item, **_format_limit(item)} for item in verdict["limits"]],
         recipe=_recipe_of(verdict),
@@ -141,16 +141,16 @@ def api_verdict(number: str) -> Response:
 def _format_limit(limit: Mapping[str, Any]) -> dict[str, str]:
     """Measured, required and by how much it is off, as text."""
     unit = f" {limit['unit']}" if limit["unit"] else ""
-    within = f" ± {limits.format_value(limit['within'])} %" if limit["within"] is not None else ""
-    by = "" if limit["by"] is None else f"{limits.format_value(limit['by'])}{unit}"
-    if limit["by_percent"] is not None:
-        by += f" ({limits.format_value(limit['by_percent'])} %)"
+    within = f" ± {limits.format_value(limit['tolerance_percent'])} %" if limit["tolerance_percent"] is not None else ""
+    shortfall = "" if limit["shortfall"] is None else f"{limits.format_value(limit['shortfall'])}{unit}"
+    if limit["shortfall_percent"] is not None:
+        shortfall += f" ({limits.format_value(limit['shortfall_percent'])} %)"
     return {
         "measured": ""
         if limit["measured"] is None
         else f"{limits.format_value(limit['measured'])}{unit}",
-        "wanted": f"{limit['op']} {_format_value(limit['wanted'])}{unit}{within}",
-        "by": by,
+        "required": f"{limit['op']} {_format_value(limit['required'])}{unit}{within}",
+        "shortfall": shortfall,
     }
 
 

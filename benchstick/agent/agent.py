@@ -218,7 +218,7 @@ class Agent:
             note_sticks(
                 {"path": drive.path, "model": drive.identity.model, "id": None}
                 for drive in drives
-                if STICK_WHY in drive.guard.why
+                if STICK_WHY in drive.guard.reason
             )
             self._last = shape
         if self._slots is not None:

@@ -53,7 +53,7 @@ def print_card(drive: Drive) -> None:
     size = size_text(drive.identity.capacity)
     print_line(f"{drive.path}  {drive.identity.model}, {size}{label}")
     print_line(f"    {summary.summary_line(drive)}")
-    print_line(f"    {drive.guard.state}: {drive.guard.why}")
+    print_line(f"    {drive.guard.state}: {drive.guard.reason}")
     print_line(f"    code: {drive.code}")
     for item in bottlenecks.find_worse(drive.value):
         print_line(f"    note: {item.text}")
@@ -72,7 +72,7 @@ def drive(selector: str, as_json: bool) -> None:
     width = max(len(name) for name in this_drive.facts)
     for name, fact in this_drive.facts.items():
         if fact.value is None:
-            print_line(f"    {name:<{width}}  - ({fact.why or 'not reported'})")
+            print_line(f"    {name:<{width}}  - ({fact.reason or 'not reported'})")
             continue
         value = fact.value
         if isinstance(value, bool):

@@ -17,6 +17,6 @@ def licences(as_json: bool) -> None:
         print_json(listing)
         return
     print(f"{listing['note']}\n")
-    columns = ("name", "version", "licence", "said")
+    columns = ("name", "version", "licence", "message")
     rows = [[item[column] or "-" for column in columns] for item in listing["packages"]]
     print_table(("Package", "Version", "Licence (SPDX)", "As stated"), rows)

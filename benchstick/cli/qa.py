@@ -141,10 +141,10 @@ def qa(
         print_json(document)
     else:
         print_table(
-            ("drive", "place", "model", "verdict", "why"),
+            ("drive", "place", "model", "verdict", "reason"),
             [
                 (item["drive"]["code"], item["drive"]["slot"] or item["drive"]["port"],
-                 item["drive"]["model"], item["verdict"].upper(), storable(item["why"]) or "")
+                 item["drive"]["model"], item["verdict"].upper(), storable(item["reason"]) or "")
                 for item in results
             ],
         )  # fmt: skip

@@ -46,7 +46,7 @@ def check(path: Path, as_json: bool) -> int:
 
 def tell_mistakes(error: RecipeMistakes, where: str) -> None:
     """Print each error on stderr as FILE:LINE: message."""
-    for item in error.mistakes:
+    for item in error.errors:
         print_line(item.format(where), file=sys.stderr)
 
 

@@ -22,7 +22,7 @@ def reference() -> None:
 @reference.command("import")
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
 def import_(path: Path) -> None:
-    """Import results from a TOML or CSV file: drive, suite, `figure`, value, unit, source."""
+    """Import results from a TOML or CSV file: drive, suite, `result`, value, unit, source."""
     figures = files.read(read_file(path), str(path))
     with contextlib.closing(database.open_writer(data_folder())) as db:
         count = reference_results.add(db, figures)
@@ -45,7 +45,7 @@ def list_(suite: str | None, as_json: bool) -> None:
         print_table(
             ("id", "drive", "suite", "result", "value", "unit", "source"),
             [
-                (item["id"], item["drive"], item["suite"], item["figure"], f"{item['value']:g}",
+                (item["id"], item["drive"], item["suite"], item["result"], f"{item['value']:g}",
                  item["unit"], item["source"])
                 for item in rows
             ],

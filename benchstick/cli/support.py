@@ -55,7 +55,7 @@ def _last_runs() -> list[object]:
     try:
         db = database.open_reader(data_folder())
     except BenchError as error:
-        return [{"why": error.message}]
+        return [{"reason": error.message}]
     try:
         numbers = [row["number"] for row in run_reader.list_runs(db, limit=5)]
         return [run_reader.run_json(db, number) for number in numbers]

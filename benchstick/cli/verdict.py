@@ -45,11 +45,11 @@ def list_(word: str | None, before: int, as_json: bool) -> None:
         print("no verdicts yet (benchstick qa RECIPE)")
     else:
         print_table(
-            ("number", "drive", "model", "asset", "recipe", "verdict", "ended", "why"),
+            ("number", "drive", "model", "asset", "recipe", "verdict", "ended", "reason"),
             [
                 (item["number"], item["drive_code"], storable(item["drive_model"]) or "",
                  storable(item["asset"]) or "", item["recipe"], item["verdict"].upper(),
-                 item["ended_utc"], storable(item["why"]) or "")
+                 item["ended_utc"], storable(item["reason"]) or "")
                 for item in rows
             ],
         )  # fmt: skip

@@ -30,13 +30,13 @@ def of_shelf(item: Shelved) -> Recipe | BadInput:
         return error
 
 
-def mistakes(result: Recipe | BadInput) -> list[dict[str, Any]]:
+def errors(result: Recipe | BadInput) -> list[dict[str, Any]]:
     """Its errors: `line` (None: in the whole), `field` and `message` of each."""
     if not isinstance(result, RecipeMistakes):
         return []
     return [
         {"line": item.line, "field": storable(item.field), "message": storable(item.message)}
-        for item in result.mistakes
+        for item in result.errors
     ]
 
 
@@ -45,7 +45,7 @@ def check(result: Recipe | BadInput, where: str) -> dict[str, Any]:
     return {
         "schema": "benchstick/recipe-check/1",
         "file": storable(where),
-        "mistakes": mistakes(result),
+        "errors": errors(result),
     }
 
 
@@ -57,7 +57,7 @@ def build_entry(item: Shelved, result: Recipe | BadInput) -> dict[str, Any]:
         "path": None if item.path is None else storable(str(item.path)),
         "recipe": result.to_json() if isinstance(result, Recipe) else None,
         "error": None if isinstance(result, Recipe) else storable(result.message),
-        "mistakes": mistakes(result),
+        "errors": errors(result),
     }
 
 

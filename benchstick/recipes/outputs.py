@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 SCHEMA = "benchstick/qa/1"
 COLUMNS = (
     "recipe", "verdict", "exit_code", "drive", "model", "serial", "capacity", "port", "slot",
-    "label", "asset", "order", "operator", "transport", "firmware", "why", "failures",
+    "label", "asset", "order", "operator", "transport", "firmware", "reason", "failures",
     "inconclusive", "limits_held", "limits_failed", "limits_unknown", "runs", "retries",
-    "begun_utc", "ended_utc", "seconds",
+    "started_utc", "ended_utc", "seconds",
 )  # fmt: skip
 # Characters that XML 1.0 does not allow, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -66,7 +66,7 @@ def csv_row(item: Json) -> dict[str, Any]:
                         "firmware")},
         **{name: item["labels"].get(name) for name in LABELS},
         **{name: item[name]
-           for name in ("verdict", "exit_code", "why", "retries", "begun_utc", "ended_utc",
+           for name in ("verdict", "exit_code", "reason", "retries", "started_utc", "ended_utc",
                         "seconds")},
         "failures": " ".join(one["code"] for one in item["failures"]),
         "inconclusive": " ".join(one["code"] for one in item["inconclusive"]),
@@ -101,7 +101,7 @@ def _suite(root: Element, item: Json) -> None:
 
     drive, recipe = item["drive"], item["recipe"]["name"]
     suite = Xml.SubElement(root, "testsuite", name=_xml(drive["code"]))
-    suite.set("timestamp", item["begun_utc"])
+    suite.set("timestamp", item["started_utc"])
     suite.set("time", f"{item['seconds']:.3f}")
     values = {
         "recipe": recipe, **drive, **{name: item["labels"].get(name) for name in LABELS},

@@ -18,9 +18,9 @@ from benchstick.plan.tabular_input import (
 )
 from benchstick.suites import registry
 
-FIELDS = ("drive", "suite", "figure", "value", "unit", "source")
+FIELDS = ("drive", "suite", "result", "value", "unit", "source")
 # The key of a TOML file's tables.
-_TABLE = "figure"
+_TABLE = "result"
 # The keys before the tables of a TOML file, which apply to all of them.
 _FOR_ALL = ("drive", "suite", "source")
 # Units of results, and others in which they are published: (unit stored, factor).
@@ -37,7 +37,7 @@ class Reference:
 
     drive: str
     suite: str
-    figure: str
+    result: str
     value: float
     unit: str
     source: str
@@ -100,7 +100,7 @@ def _all(
             if name not in FIELDS:
                 wrong(where, line(at, name), f"{name[:60]!r}: not one of {', '.join(FIELDS)}")
         reference = _reference(record, where, functools.partial(line, at))
-        key = (reference.drive, reference.suite, reference.figure, reference.unit, reference.source)
+        key = (reference.drive, reference.suite, reference.result, reference.unit, reference.source)
         if key in indexes:
             wrong(where, line(at, None), f"the same result as on line {line(indexes[key], None)}")
         indexes[key] = at

@@ -114,13 +114,13 @@ def made_run(state: str | None) -> dict[str, Any]:
     figure = {
         **fields_of_name("fob RND4K Q1T1 read", "MB/s"),
         "step": "s", "name": "fob RND4K Q1T1 read", "value": 1.0, "unit": "MB/s", "pass": None,
-        "target": "block", "state": "valid", "why": None, "detail": {"drive_state": "its own"},
+        "target": "block", "state": "valid", "reason": None, "detail": {"drive_state": "its own"},
     }  # fmt: skip
     return {
-        "number": 7, "suite": "sweep", "state": "done", "practice": False, "why": None,
+        "number": 7, "suite": "sweep", "state": "done", "practice": False, "reason": None,
         "drive": {"code": "S1", "identity": {"model": "M"}}, "result": None, "events": [],
         "conditions": {"target": "block"} | ({"state": state} if state else {}),
-        "figures": [figure, {**figure, "detail": {}, "pass": 1}], "temperatures": [],
+        "results": [figure, {**figure, "detail": {}, "pass": 1}], "temperatures": [],
         "plan": {"notes": []},
     }  # fmt: skip
 

@@ -67,8 +67,8 @@ def test_a_run_has_plan_conditions_results_events(client: Browser, bench: Bench)
     assert document["plan"]["schema"] == "benchstick/plan/1"
     assert document["conditions"]["filesystem"]["fs"] == "exfat"
     assert document["events"][0]["kind"] == "drive-lost"
-    assert {"step", "name", "value", "unit", "pass", "target", "state", "why"} <= set(
-        document["figures"][0]
+    assert {"step", "name", "value", "unit", "pass", "target", "state", "reason"} <= set(
+        document["results"][0]
     )
 
 
@@ -93,8 +93,8 @@ def test_samples_continue_from_the_cursor_into_the_live_record(
 def test_finished_steps_need_not_be_sent_again(client: Browser, bench: Bench) -> None:
     path = f"/api/v1/runs/{bench.numbers['running']}/samples"
     steps = client.get(path).json["steps"]
-    assert [step["idx"] for step in steps] == list(range(len(steps)))
-    last = steps[-1]["idx"]
+    assert [step["step_index"] for step in steps] == list(range(len(steps)))
+    last = steps[-1]["step_index"]
     assert last > 1
     # A run of rounds has more than a thousand, and is asked for each second.
     assert client.get(f"{path}?after=0&steps={last}").json["steps"] == steps[-1:]
@@ -146,7 +146,7 @@ def test_starting_writes_a_request_for_the_agent(signed_in: SignedIn, bench: Ben
     request_body = json.loads(request["body_json"])
     assert request_body == {
         "suite": "das", "drive": "port:1-4:0", "diskseq": 12,
-        "identity_key": request_body["identity_key"], "params": {"passes": "2", "sets": "ISOs"},
+        "drive_key": request_body["drive_key"], "params": {"passes": "2", "sets": "ISOs"},
         "target": None, "fs": "ext4", "scale": 0.01, "erase": "port:1-4:0", "unlock": None,
         "medium": f"500000000000-12-{'5' * 32}",
     }  # fmt: skip
@@ -165,7 +165,7 @@ def test_starting_writes_a_request_for_the_agent(signed_in: SignedIn, bench: Ben
         ({"drive": LOCKED, "erase": LOCKED, "fs": "ext4", "unlock": "x"}, 403, "refused", "unlock"),
         ({"drive": LOCKED, "suite": "cdm", "fs": "keep", "erase": None}, 403, "refused", "unlock"),
         ({"drive": CODE, "erase": CODE}, 409, "busy", "drive"),
-        ({"identity_key": "another"}, 409, "drive_changed", "drive"),
+        ({"drive_key": "another"}, 409, "drive_changed", "drive"),
         ({"diskseq": 99}, 409, "drive_changed", "drive"),
         ({"medium": f"1-1-{'6' * 32}"}, 409, "drive_changed", "drive"),
         ({"medium": 5}, 400, "bad_input", "medium"),
@@ -215,10 +215,10 @@ def test_exports(client: Browser, bench: Bench) -> None:
         == f'attachment; filename="benchstick-run-{number}.json"'
     )
     assert len(whole.json["samples"]) > 100
-    assert whole.json["figures"]
+    assert whole.json["results"]
     lines = client.get(f"/runs/{number}/export?format=csv").text.splitlines()
     assert lines[0].startswith("run,suite,drive,model,step,name,test,direction,metric")
-    assert lines[0].endswith(",why,drive_state,run_state")
+    assert lines[0].endswith(",reason,drive_state,run_state")
     assert any(",invalid,data differ" in line for line in lines)
     samples = client.get(f"/runs/{number}/export?format=samples").text.splitlines()
     assert len(samples) == len(whole.json["samples"]) + 1
@@ -300,7 +300,7 @@ def test_the_index_lists_every_address(client: Browser) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["drive", "suite", "params", "target", "fs", "scale", "erase", "unlock", "identity_key",
+    ["drive", "suite", "params", "target", "fs", "scale", "erase", "unlock", "drive_key",
      "diskseq"],
 )  # fmt: skip
 def test_garbage_in_each_field_of_a_start(signed_in: SignedIn, name: str) -> None:
@@ -417,7 +417,7 @@ def test_an_internal_error_is_reported_without_a_traceback(
     def fail(*_: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("webui.drives.drives_seen", fail)
+    monkeypatch.setattr("webui.drives.drive_scans", fail)
     for path in ("/drives", "/api/v1/drives"):
         answer = browser(app).get(path)
         assert answer.status_code == 500

@@ -37,7 +37,7 @@ def test_the_image_shows_its_own_list(
     for text in ("fio&lt;b&gt;", "3.41", "GPL-2.0-only", "GPL-2.0 (all)"):
         assert text in page
     assert client.get("/api/v1/licences").json["packages"] == [
-        {"name": "fio<b>", "version": "3.41", "licence": "GPL-2.0-only", "said": "GPL-2.0 (all)"}
+        {"name": "fio<b>", "version": "3.41", "licence": "GPL-2.0-only", "message": "GPL-2.0 (all)"}
     ]
 
 

@@ -58,7 +58,7 @@ export class SessionChart {
   // The steps that started since the last call.
   mark(steps) {
     for (const step of steps) {
-      const pass = this.passes.find((one) => one.step === step.idx);
+      const pass = this.passes.find((one) => one.step === step.step_index);
       if (pass) pass.t = step.t_start;
     }
   }
@@ -70,7 +70,7 @@ export class SessionChart {
 
   data() {
     const { read, write } = SHOWN[this.show];
-    const side = (of, counter) => (s) => (s.dt && (s[counter] || (this.timed.has(s.step) && !s.read_bytes && !s.write_bytes)) ? of(s) : null);
+    const side = (of, counter) => (s) => (s.dt && (s[counter] || (this.timed.has(s.step_index) && !s.read_bytes && !s.write_bytes)) ? of(s) : null);
     const values = [side(read, this.show === "inflight" ? "inflight" : "read_bytes"), side(write, "write_bytes")];
     const rows = [];
     let last = { t: -Infinity, shown: [null, null] };
@@ -206,7 +206,7 @@ export class SessionChart {
 
   // The values under the pointer, next to the legend.
   showValues(plot) {
-    const at = plot.cursor.idx;
+    const at = plot.cursor.step_index;
     const [t, read, write, temp] = at == null ? [null, null, null, null] : plot.data.map((column) => column[at]);
     this.outputs.time.textContent = t == null ? "" : `at ${clock(t)}`;
     this.outputs.read.textContent = plain(read);
