@@ -30,8 +30,8 @@ _TABLES = {
     "results": "step, name, value, unit, pass, target, state, reason, detail_json",
     "temperatures": "t, step_index, celsius, source, reason",
     "events": "t, utc, kind, text",
-    "samples": "n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
-    " flushes, inflight, queue",
+    "samples": "n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes,"
+    " discards, flushes, inflight, queue",
 }
 
 _COPY_RUNS = """

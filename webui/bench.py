@@ -82,7 +82,7 @@ def register(app: Flask, bench: Bench) -> None:
 
 class Scan(NamedTuple):
     """The agent's last scan: its UTC time, None before any, the drives, and the links that several
-    of them share, the narrowest first (`shared` of the `benchstick/drives/1` document)."""
+    of them share, the narrowest first (`shared` of the `benchstick/drives/2` document)."""
 
     utc: str | None
     drives: list[dict[str, Any]]
@@ -90,8 +90,8 @@ class Scan(NamedTuple):
 
 
 def drive_scans() -> Scan:
-    """The agent's last scan, with the operators' labels, and with `bottlenecks`, which older agents did
-    not record."""
+    """The agent's last scan, with the operators' labels, and with `bottlenecks`, which older agents
+    did not record."""
     scan = known_drives.drive_scans(reader())
     if scan is None:
         return Scan(None, [], [])

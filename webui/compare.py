@@ -55,7 +55,7 @@ def document() -> dict[str, Any]:
 
 @bp.get("/api/v1/compare")
 def api_compare() -> Response:
-    """The `benchstick/comparison/1` document: `?runs=1,2,3&mark=2`; with `&references=no` of the
+    """The `benchstick/comparison/2` document: `?runs=1,2,3&mark=2`; with `&references=no` of the
     runs alone."""
     return reply(document())
 
@@ -141,7 +141,7 @@ def api_choose() -> Response:
     selection = choice()
     return reply(
         {
-            "schema": "benchstick/comparisons/1",
+            "schema": "benchstick/comparisons/2",
             "suite": selection.suite,
             "suites": [
                 {"name": suite.name, "title": suite.title}

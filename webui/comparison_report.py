@@ -34,7 +34,7 @@ _UNITS = {"us": "µs and ms"}
 
 
 def of_comparison(document: Json, bench: str = "") -> Report:
-    """The report of a `benchstick/comparison/1` document; `bench` is the UUID of this
+    """The report of a `benchstick/comparison/2` document; `bench` is the UUID of this
     bench."""
     runs = document["runs"]
     suite = registry.all_suites().get(document["suite"])

@@ -35,7 +35,7 @@ def _busy() -> dict[str, int]:
 
 
 def _all() -> dict[str, Any]:
-    """The `benchstick/drives/1` document of the agent's last scan; each drive also has how many
+    """The `benchstick/drives/2` document of the agent's last scan; each drive also has how many
     `runs` there are of it, the `last_run`, and the number of the one that is `running`."""
     scan = drive_scans()
     past = run_queries.history(reader(), {drive["identity"]["drive_key"] for drive in scan.drives})
@@ -48,7 +48,7 @@ def _all() -> dict[str, Any]:
         return {**drive, "runs": count, "last_run": last.get(key), "running": busy.get(key)}
 
     return {
-        "schema": "benchstick/drives/1",
+        "schema": "benchstick/drives/2",
         "scanned_utc": scan.utc,
         "drives": [add_history(drive) for drive in scan.drives],
         "shared": scan.shared,
@@ -75,7 +75,7 @@ def api_index() -> Response:
 
 
 def _one(code: str) -> dict[str, Any]:
-    """The `benchstick/drive/1` document: the drive's facts; `spec_sheet`: the manufacturer's
+    """The `benchstick/drive/2` document: the drive's facts; `spec_sheet`: the manufacturer's
     specifications with the measured values; `history`: its last runs under all `identities` that
     its label combines, `runs`: how many it has; `last_temperature`: the last reading in any of
     them; `running`: the run in progress."""
@@ -85,7 +85,7 @@ def _one(code: str) -> dict[str, Any]:
     last = run_queries.runs_before(reader(), drive_keys=keys, limit=HISTORY)
     reading = run_queries.last_temperature(reader(), keys)
     return {
-        "schema": "benchstick/drive/1",
+        "schema": "benchstick/drive/2",
         **drive,
         "spec_sheet": spec_sheets.beside_drive(reader(), drive),
         "identities": keys,

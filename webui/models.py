@@ -55,7 +55,7 @@ def _json(number: int, sheet: Sheet) -> dict[str, Any]:
 def api_index() -> Response:
     """All spec sheets."""
     models = [_json(number, sheet) for number, sheet in spec_sheets.list_sheets(reader())]
-    return reply({"schema": "benchstick/models/1", "models": models})
+    return reply({"schema": "benchstick/models/2", "models": models})
 
 
 @bp.get("/models")
@@ -124,7 +124,7 @@ def api_add() -> Response:
         raise BadInput("claim: expected a list of objects", field="claim")
     sheet = sheets.checked(_storable(body), [_storable(item) for item in claims], _raise_error)
     number = spec_sheets.save(writer(), sheet)
-    return reply({"schema": "benchstick/model/1", **_json(number, sheet)}, 201)
+    return reply({"schema": "benchstick/model/2", **_json(number, sheet)}, 201)
 
 
 def _storable(record: Mapping[str, Any]) -> dict[str, Any]:

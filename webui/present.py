@@ -196,7 +196,8 @@ def _connection(drive: Mapping[str, Any], transport: Any) -> str:
 
 def worse_than_possible(drive: Mapping[str, Any]) -> str | None:
     """A sentence when the connection limits the drive, None when not. It is computed from the
-    facts: records of older versions have no `bottlenecks`, and that of another bench is not verified."""
+    facts: records of older versions have no `bottlenecks`, and that of another bench is not
+    verified."""
     problems = [item.text for item in bottlenecks.of_json(drive)]
     if not problems:
         return None

@@ -46,7 +46,7 @@ _LEFT_OUT = ("taken_out", "not_started")
 
 
 def document(number: int) -> dict[str, Any]:
-    """The `benchstick/queue/1` document with the cost of each run. WebError 404."""
+    """The `benchstick/queue/2` document with the cost of each run. WebError 404."""
     return _with_costs(number)[0]
 
 
@@ -121,7 +121,8 @@ def _total(costs: list[dict[str, Any] | None]) -> dict[str, Any] | None:
     return {
         **{name: sum(cost[name] for cost in known_costs) for name in
            ("seconds", "bytes_written", "bytes_read")},
-        **{name: any(cost[name] for cost in known_costs) for name in ("destroys", "is_upper_bound")},
+        **{name: any(cost[name] for cost in known_costs) for name in ("destroys",
+        "is_upper_bound")},
     }  # fmt: skip
 
 
@@ -182,7 +183,7 @@ def api_index() -> Response:
     """The newest queues first: `?limit=N`."""
     limit = whole(request.args.get("limit"), "limit", low=1, high=100, default=20)
     documents = [document(number) for number in queues.newest(reader(), limit)]
-    return reply({"schema": "benchstick/queues/1", "queues": documents})
+    return reply({"schema": "benchstick/queues/2", "queues": documents})
 
 
 @bp.post("/api/v1/queues")

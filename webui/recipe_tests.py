@@ -57,7 +57,7 @@ def _runs(recipe: Recipe, drive: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def document() -> dict[str, Any]:
-    """The `benchstick/recipe-start/1` document of `?drive=CODE&recipe=NAME`. Without a drive or a
+    """The `benchstick/recipe-start/2` document of `?drive=CODE&recipe=NAME`. Without a drive or a
     recipe it lists those available."""
     code = optional_text(request.args.get("drive"), "drive")
     name = optional_text(request.args.get("recipe"), "recipe")
@@ -66,7 +66,7 @@ def document() -> dict[str, Any]:
     choice = None if name is None else _find(name, recipes)
     runs = [] if drive is None or choice is None else _runs(choice, drive)
     return {
-        "schema": "benchstick/recipe-start/1",
+        "schema": "benchstick/recipe-start/2",
         "drive": None if drive is None else drive["code"],
         "recipe": name,
         "recipes": [

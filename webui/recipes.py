@@ -81,7 +81,7 @@ def _find(name: str) -> Shelved:
 
 
 def document(name: str) -> dict[str, Any]:
-    """The `benchstick/shelved-recipe/1` document. WebError 404."""
+    """The `benchstick/shelved-recipe/2` document. WebError 404."""
     item = _find(name)
     result = documents.of_shelf(item)
     try:
@@ -90,7 +90,7 @@ def document(name: str) -> dict[str, Any]:
         text = ""
     uploaded = _uploaded().get(item.stored_name) if item.origin == library.UPLOADED else None
     return {
-        "schema": "benchstick/shelved-recipe/1",
+        "schema": "benchstick/shelved-recipe/2",
         **documents.build_entry(item, result),
         "text": text,
         "lines": documents.lines(result),
@@ -232,7 +232,7 @@ def api_index() -> Response:
     entries = [
         {key: value for key, value in item.items() if key != "found"} for item in _list_recipes()
     ]
-    return reply({"schema": "benchstick/recipes/1", "recipes": entries})
+    return reply({"schema": "benchstick/recipes/2", "recipes": entries})
 
 
 @bp.post("/api/v1/recipes/check")

@@ -111,7 +111,9 @@ def _verdict(verdict: Json) -> str:
     # Of an imported run: the number that the verdict has on the bench it comes from.
     number = verdict["number"] or verdict["imported"]["number"]
     by = ", ".join([f"verdict {number} by {verdict['recipe']['name']}", *labels])
-    return f"{verdict['verdict'].upper()}: {by}" + (f". {verdict['reason']}" if verdict["reason"] else "")
+    return f"{verdict['verdict'].upper()}: {by}" + (
+        f". {verdict['reason']}" if verdict["reason"] else ""
+    )
 
 
 def _results(run: Json) -> Iterator[Part]:

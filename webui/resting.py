@@ -121,7 +121,9 @@ def _purge(purge: Mapping[str, Any]) -> str:
 
 
 # The page shows the command with its step, and the request with the parameters.
-_PURGE_PARTS = frozenset({"rung", "tool", "seconds", "tool_output", "read_back", "command", "requested_rung"})
+_PURGE_PARTS = frozenset(
+    {"rung", "tool", "seconds", "tool_output", "read_back", "command", "requested_rung"}
+)
 _HOST_PARTS = (
     ("cpu", ""),
     ("ram", ""),

@@ -329,7 +329,8 @@ def check_codes(
             else "not typed"
         )
         raise Refused(
-            f"unlock: {fault}; the drive is locked ({drive['guard']['reason']}), type its code {code} "
+            f"unlock: {fault}; the drive is locked ({drive['guard']['reason']}), type its code"
+            f" {code} "
             f"once more to unlock it for {what}",
             field="unlock",
         )

@@ -107,7 +107,7 @@ def api_index() -> Response:
     """The newest runs first: `?kind=real|practice&before=N&limit=N`, or those of one drive:
     `?drive=LABEL`, or its code or key."""
     rows = _page_of_runs(kind_asked())
-    return reply({"schema": "benchstick/runs/1", "runs": list_for_api(rows)})
+    return reply({"schema": "benchstick/runs/2", "runs": list_for_api(rows)})
 
 
 def list_for_page(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
@@ -319,12 +319,15 @@ def api_samples(number: str) -> Response:
     # The state is read last: if the run ended during this call, the page asks once more for the
     # last samples.
     steps = [
-        {key: step[key] for key in ("step_index", "name", "kind", "state", "reason", "t_start", "t_end")}
+        {
+            key: step[key]
+            for key in ("step_index", "name", "kind", "state", "reason", "t_start", "t_end")
+        }
         for step in run_queries.steps_of(reader(), row["number"], first)
     ]
     return reply(
         {
-            "schema": "benchstick/samples/1",
+            "schema": "benchstick/samples/2",
             "run": row["number"],
             "state": run_reader.shown_state(reader(), row),
             "after": after,
@@ -497,7 +500,7 @@ def api_step(number: str, index: str) -> Response:
     folder = _folder(row, number_in_path(index, "Step"))
     return reply(
         {
-            "schema": "benchstick/step/1",
+            "schema": "benchstick/step/2",
             "run": row["number"],
             "step_index": int(index),
             "files": artifacts(folder),

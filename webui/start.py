@@ -55,7 +55,7 @@ def preview(
 ) -> dict[str, Any]:
     """The cost of a run before it starts, and of the queue that is put together."""
     return {
-        "schema": "benchstick/start/1",
+        "schema": "benchstick/start/2",
         "drive": drive["code"],
         "drive_key": drive["identity"]["drive_key"],
         "diskseq": drive.get("diskseq"),

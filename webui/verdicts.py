@@ -76,7 +76,7 @@ def index() -> str:
 def api_index() -> Response:
     """The newest first: `?verdict=pass|fail|inconclusive&before=N&limit=N`."""
     rows = verdicts.list_verdicts(reader(), **_which())
-    return reply({"schema": "benchstick/verdicts/1", "verdicts": rows})
+    return reply({"schema": "benchstick/verdicts/2", "verdicts": rows})
 
 
 @bp.get("/verdicts/export")
@@ -95,7 +95,7 @@ def export_all() -> Response:
 
 
 def find(text: str) -> dict[str, Any]:
-    """The `benchstick/verdict/1` document with its number. WebError 404."""
+    """The `benchstick/verdict/2` document with its number. WebError 404."""
     number = number_in_path(text, "Verdict")
     try:
         return verdicts.find(reader(), number)
@@ -141,8 +141,14 @@ def api_verdict(number: str) -> Response:
 def _format_limit(limit: Mapping[str, Any]) -> dict[str, str]:
     """Measured, required and by how much it is off, as text."""
     unit = f" {limit['unit']}" if limit["unit"] else ""
-    within = f" ± {limits.format_value(limit['tolerance_percent'])} %" if limit["tolerance_percent"] is not None else ""
-    shortfall = "" if limit["shortfall"] is None else f"{limits.format_value(limit['shortfall'])}{unit}"
+    within = (
+        f" ± {limits.format_value(limit['tolerance_percent'])} %"
+        if limit["tolerance_percent"] is not None
+        else ""
+    )
+    shortfall = (
+        "" if limit["shortfall"] is None else f"{limits.format_value(limit['shortfall'])}{unit}"
+    )
     if limit["shortfall_percent"] is not None:
         shortfall += f" ({limits.format_value(limit['shortfall_percent'])} %)"
     return {

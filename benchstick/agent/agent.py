@@ -54,11 +54,11 @@ BOOT_SECONDS = 120.0
 START_SECONDS = 10.0
 # Transports that can be hot-plugged; dm, null_blk and virtio devices are created by software.
 HOT_PLUG = frozenset({"sata", "nvme", "mmc", "usb-uas", "usb-bot"})
-DRIVES_SCHEMA = "benchstick/drives/1"
+DRIVES_SCHEMA = "benchstick/drives/2"
 
 
 def drives_document(drives: list[Drive]) -> dict[str, Any]:
-    """The `benchstick/drives/1` document: the drives, and the links that several of them share."""
+    """The `benchstick/drives/2` document: the drives, and the links that several of them share."""
     links = shared_links.shared(Tree(), [drive.name for drive in drives])
     return {
         "schema": DRIVES_SCHEMA,

@@ -25,8 +25,8 @@ _NONE_FAST = 0.05
 
 @dataclass(frozen=True)
 class Burst:
-    """A burst of `moved` bytes in `seconds` after `idle_seconds` of idle time. `reason` is the reason
-    why it cannot be used (its pass was invalid), None when it can."""
+    """A burst of `moved` bytes in `seconds` after `idle_seconds` of idle time. `reason` is the
+    reason why it cannot be used (its pass was invalid), None when it can."""
 
     idle_seconds: float
     moved: int

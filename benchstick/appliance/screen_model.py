@@ -246,7 +246,9 @@ def _running(row: sqlite3.Row) -> Running:
     record = live_progress.read(row["uuid"]) or {}
     steps, fraction = row["steps"] or 0, None
     if record and steps:
-        fraction = min(1.0, (int(record["step_index"]) + float(record.get("fraction") or 0.0)) / steps)
+        fraction = min(
+            1.0, (int(record["step_index"]) + float(record.get("fraction") or 0.0)) / steps
+        )
     return Running(
         number=row["number"],
         suite=row["suite"],

@@ -36,7 +36,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Compare runs of one suite: each result ranked, and the conditions that differ.
 
-    As text, as json (the benchstick/comparison/1 document), csv (its results), a report as html or
+    As text, as json (the benchstick/comparison/2 document), csv (its results), a report as html or
     pdf, or as svg, a file for the bars of each result and for each chart."""
     if as_json and form not in (None, "json"):
         raise BadInput(f"compare: --json and --format {form}; choose one", field="format")

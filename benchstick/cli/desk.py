@@ -31,7 +31,7 @@ def desk() -> None:
 
 
 @desk.command()
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/desk/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/desk/2 document")
 def show(as_json: bool) -> None:
     """Show each slot, the scans for the next drive, and what waits for the webhook."""
     config = settings.load(settings_file())
@@ -47,7 +47,8 @@ def show(as_json: bool) -> None:
     print_table(
         ("slot", "state", "drive", "action", "message"),
         [
-            (slot["name"], _state(slot), slot["label"] or slot["code"] or "-", slot["action"] or "-",
+            (slot["name"], _state(slot), slot["label"] or slot["code"] or "-",
+            slot["action"] or "-",
              storable(slot["message"]) or "")
             for slot in document["slots"]
         ],

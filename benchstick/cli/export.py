@@ -32,14 +32,14 @@ _BINARY = frozenset({"pdf", "bundle"})
 @click.option("--format", "form", type=click.Choice(FORMATS), default="json")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE",
               help="write there instead of to stdout; of svg a folder")  # fmt: skip
-@click.option("--artefacts", is_flag=True,
+@click.option("--artifacts", "--artefacts", "artifacts", is_flag=True,
               help="include the steps' raw output files in the bundle")  # fmt: skip
 def export(number: int, form: str, output: Path | None, artifacts: bool) -> None:
     """Write run N to stdout or to FILE: json (everything, with samples), csv (its results), a
     report as html or pdf, each chart as svg, a bundle that another bench imports, or of an erase
     its certificate, as JSON or as plain text."""
     if artifacts and form != "bundle":
-        raise BadInput("export: --artefacts goes with --format bundle", field="artifacts")
+        raise BadInput("export: --artifacts goes with --format bundle", field="artifacts")
     check_place("export", form, output)
     with reader() as db:
         if form == "bundle":

@@ -220,7 +220,7 @@ def _print_plans(readies: Sequence[Ready], as_json: bool) -> None:
     if as_json:
         total = run_queue.cost(plans).to_json()
         documents = [plan.to_json() for plan in plans]
-        print_json({"schema": "benchstick/plans/1", "total": total, "plans": documents})
+        print_json({"schema": "benchstick/plans/2", "total": total, "plans": documents})
         return
     for plan in plans:
         print_plan(plan, as_json=False)

@@ -31,14 +31,14 @@ def import_(path: Path) -> None:
 
 @reference.command("list")
 @click.option("--suite", metavar="NAME", help="of this suite only")
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/references/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/references/2 document")
 def list_(suite: str | None, as_json: bool) -> None:
     """List the reference results with their numbers and sources."""
     has_store = (data_folder() / database.FILE).exists()
     with reader() if has_store else contextlib.nullcontext() as db:
         rows = [] if db is None else reference_results.list_references(db, suite)
     if as_json:
-        print_json({"schema": "benchstick/references/1", "references": rows})
+        print_json({"schema": "benchstick/references/2", "references": rows})
     elif not rows:
         print("no reference results yet (benchstick reference import FILE)")
     else:

@@ -15,14 +15,14 @@ from benchstick.store import database, run_reader
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/runs/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/runs/2 document")
 @click.option("--practice", is_flag=True, help="those on the practice drive instead")
 def runs(as_json: bool, practice: bool) -> None:
     """List the runs, newest first. Runs on the practice drive are listed apart."""
     tell_notices()
     rows = _list_runs(practice)
     if as_json:
-        print_json({"schema": "benchstick/runs/1", "runs": rows})
+        print_json({"schema": "benchstick/runs/2", "runs": rows})
         return
     if not rows:
         print("no runs yet" + ("" if practice else " on real drives (benchstick runs --practice)"))
@@ -118,7 +118,9 @@ def _print_invalid(document: Mapping[str, Any]) -> None:
         if figure["state"] == "valid" or figure["pass"] is None or figure["reason"] in reasons:
             continue
         reasons.add(figure["reason"])
-        print_line(f"{figure['state']}: {figure['name']}, pass {figure['pass']}: {figure['reason']}")
+        print_line(
+            f"{figure['state']}: {figure['name']}, pass {figure['pass']}: {figure['reason']}"
+        )
 
 
 def _print_temperatures(temperatures: list[Mapping[str, Any]]) -> None:

@@ -29,7 +29,7 @@ def support(output: Path, keep_serials: bool) -> None:
     need_root("support")
     drives = discover.scan(home=data_folder())
     document: Any = {
-        "schema": "benchstick/support/1",
+        "schema": "benchstick/support/2",
         "host": host_settings.facts(),
         "drives": drives_document(drives),
         "runs": _last_runs(),

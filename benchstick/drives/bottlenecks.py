@@ -27,7 +27,7 @@ class Worse:
     values: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of `bottlenecks` of a drive in the `benchstick/drives/1` document."""
+        """One entry of `bottlenecks` of a drive in the `benchstick/drives/2` document."""
         return {"code": self.code, "text": self.text, "values": dict(self.values)}
 
 
@@ -47,8 +47,8 @@ def of_json(drive: Mapping[str, Any]) -> list[Worse]:
 
 
 def put_into(drive: dict[str, Any]) -> None:
-    """Set `bottlenecks` in a drive's JSON from its facts: records of older programs have none, and that
-    of another bench need not match its facts."""
+    """Set `bottlenecks` in a drive's JSON from its facts: records of older programs have none, and
+    that of another bench need not match its facts."""
     drive["bottlenecks"] = [item.to_json() for item in of_json(drive)]
 
 

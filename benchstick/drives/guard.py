@@ -441,7 +441,8 @@ def _check_medium(drive: Drive, fresh: Drive) -> None:
     reason = None if drive.medium is None else drive.medium.difference(fresh.medium, content=True)
     if reason is not None:
         raise Refused(
-            f"{_who(drive)}: {reason} since the plan was made; nothing was written, choose the drive "
+            f"{_who(drive)}: {reason} since the plan was made; nothing was written, choose the"
+            " drive "
             "again"
         )
 

@@ -131,7 +131,7 @@ class Drive:
         return default if fact is None or fact.value is None else fact.value
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of `drives` in the `benchstick/drives/1` document."""
+        """One entry of `drives` in the `benchstick/drives/2` document."""
         return {
             "code": self.code,
             "label": self.label,

@@ -283,7 +283,9 @@ def interrupt(record: run_writer.RunRecord, db: sqlite3.Connection) -> None:
         "SELECT step FROM purges WHERE run = ? AND state = 'running'", (record.number,)
     ).fetchall()
     for row in rows:
-        record.purge_ends(int(row["step_index"]), "interrupted", "the bench was killed or lost power")
+        record.purge_ends(
+            int(row["step_index"]), "interrupted", "the bench was killed or lost power"
+        )
     if not rows:
         return
     for purge in unfinished(db):

@@ -87,7 +87,8 @@ def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
     """Store the series of the running step, if it has a per-second series."""
     open_steps = record.read(
         lambda db: db.execute(
-            "SELECT step_index, t_start FROM steps WHERE run = ? AND state = 'running'", (record.number,)
+            "SELECT step_index, t_start FROM steps WHERE run = ? AND state = 'running'",
+            (record.number,),
         ).fetchall()
     )
     keys = {(figure.step, figure.name) for figure in record.all_figures()}

@@ -168,7 +168,8 @@ def make_ready(
         reason = medium.difference(drive.medium, content=not request.follows)
         if reason is not None:
             raise Refused(
-                f"{drive.code}: {reason} since the drive was chosen; check the list of drives again",
+                f"{drive.code}: {reason} since the drive was chosen; check the list of drives"
+                " again",
                 field="drive",
             )
     reason = None if request.suite == PURGING else sanitize_methods.unusable(drive.to_json())

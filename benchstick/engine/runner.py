@@ -452,7 +452,9 @@ class Runner:
         if self.progress is not None:
             total = len(self.plan.steps)
             number = self.record.number
-            self.progress(Progress(number, index, total, step.name, fraction, remaining, is_upper_bound))
+            self.progress(
+                Progress(number, index, total, step.name, fraction, remaining, is_upper_bound)
+            )
 
     def _commit(self) -> None:
         """Write the samples that the store does not have yet.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from benchstick.errors import BadInput
 
-SCHEMA = "benchstick/plan/1"
+SCHEMA = "benchstick/plan/2"
 TARGETS = ("block", "file")
 FILESYSTEMS = ("auto", "exfat", "ntfs", "ext4", "keep")
 # Fields of steps whose JSON key is another word.
@@ -286,8 +286,8 @@ class Plan:
     `target` is `block` or `file`; `fs` the requested filesystem; `scale` the factor of the file
     sets (None where the suite has none); `notes` sentences shown with every result; `states` the
     state in which the drive is tested, in parts: its state before the suite's own work (as found,
-    or purged), then what the suite does to it. Empty where the target shows it. `deviations` lists the
-    differences from the published method, where that has conditions.
+    or purged), then what the suite does to it. Empty where the target shows it. `deviations` lists
+    the differences from the published method, where that has conditions.
     """
 
     suite: str
@@ -338,7 +338,7 @@ class Plan:
         return any(isinstance(step, Fio) and step.round > 0 for step in self.steps)
 
     def to_json(self) -> dict[str, Any]:
-        """The `benchstick/plan/1` document."""
+        """The `benchstick/plan/2` document."""
         return {
             "schema": SCHEMA,
             "suite": self.suite,

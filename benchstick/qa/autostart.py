@@ -193,7 +193,8 @@ class Hands:
     def _counting(self, place: _Place, slot: Slot, drive: Drive) -> Slot:
         place.deadline = self._now() + self._seconds
         return replace(
-            slot, state=COUNTDOWN, until=time.time() + self._seconds, verdict_number=None, verdict=None,
+            slot, state=COUNTDOWN, until=time.time() + self._seconds, verdict_number=None,
+            verdict=None,
             message=self._shared(drive),
         )  # fmt: skip
 

@@ -41,16 +41,16 @@ def errors(result: Recipe | BadInput) -> list[dict[str, Any]]:
 
 
 def check(result: Recipe | BadInput, where: str) -> dict[str, Any]:
-    """The `benchstick/recipe-check/1` document."""
+    """The `benchstick/recipe-check/2` document."""
     return {
-        "schema": "benchstick/recipe-check/1",
+        "schema": "benchstick/recipe-check/2",
         "file": storable(where),
         "errors": errors(result),
     }
 
 
 def build_entry(item: Shelved, result: Recipe | BadInput) -> dict[str, Any]:
-    """A recipe of the library as in the `benchstick/recipes/1` document."""
+    """A recipe of the library as in the `benchstick/recipes/2` document."""
     return {
         "name": storable(item.name),
         "origin": item.origin,

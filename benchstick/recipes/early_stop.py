@@ -56,7 +56,9 @@ def _slow(rule: Stop, record: Record) -> Reason | None:
         if not within or sample.step_index is None or not _at(timed, sample.step_index):
             below, moved = 0.0, 0
             continue
-        last = at + 1 < len(record.samples) and record.samples[at + 1].step_index != sample.step_index
+        last = (
+            at + 1 < len(record.samples) and record.samples[at + 1].step_index != sample.step_index
+        )
         count = sample.read_bytes + sample.write_bytes
         if last or count >= rule.value * 1e6 * sample.dt:
             below, moved = 0.0, 0

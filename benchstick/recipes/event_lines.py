@@ -38,7 +38,8 @@ def _events(item: Json) -> Iterator[Json]:
     for one in item["limits"]:
         yield {**at, "event": "limit", **of,
                **{name: one[name] for name in ("number", "description", "state", "measured", "op",
-                                               "required", "tolerance_percent", "unit", "shortfall", "shortfall_percent",
+                                               "required", "tolerance_percent", "unit",
+                                               "shortfall", "shortfall_percent",
                                                "code", "text")}}  # fmt: skip
     for kind in ("failures", "inconclusive"):
         for one in item[kind]:

@@ -49,9 +49,9 @@ class Judged:
     """One limit compared with what was measured.
 
     `measured` and `bound` are in `unit`; `shortfall` is that of a failed limit, never negative,
-    and `shortfall_percent` the same as a share of the bound (None where that is 0, or no number). `run` is
-    the number of the run that measured it. `code` and `text` are those of a failure, or the reason
-    why the limit cannot be judged; None when it is met. In JSON `bound` is `required`.
+    and `shortfall_percent` the same as a share of the bound (None where that is 0, or no number).
+    `run` is the number of the run that measured it. `code` and `text` are those of a failure, or
+    the reason why the limit cannot be judged; None when it is met. In JSON `bound` is `required`.
     """
 
     number: int
@@ -100,7 +100,8 @@ def judge(limits: Sequence[Limit], evidence: Evidence) -> list[Judged]:
 
 def _judge(number: int, limit: Limit, evidence: Evidence) -> Judged:
     plain = Judged(
-        number=number, description=what(limit), op=limit.op, state=UNKNOWN, tolerance_percent=limit.within,
+        number=number, description=what(limit), op=limit.op, state=UNKNOWN,
+        tolerance_percent=limit.within,
         bound=limit.value if limit.of is None else None, unit=limit.unit,
     )  # fmt: skip
     try:

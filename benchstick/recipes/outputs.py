@@ -1,6 +1,6 @@
 """Verdicts for other programs: JSON, CSV, JUnit XML. Lines of text: recipes.event_lines.
 
-All are made from the same `benchstick/verdict/1` documents only.
+All are made from the same `benchstick/verdict/2` documents only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchstick.recipes.event_lines import LABELS
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-SCHEMA = "benchstick/qa/1"
+SCHEMA = "benchstick/qa/2"
 COLUMNS = (
     "recipe", "verdict", "exit_code", "drive", "model", "serial", "capacity", "port", "slot",
     "label", "asset", "order", "operator", "transport", "firmware", "reason", "failures",
@@ -30,7 +30,7 @@ Json = Mapping[str, Any]
 
 
 def document(verdicts: Sequence[Json]) -> dict[str, Any]:
-    """The `benchstick/qa/1` document: the verdicts, how many there are of each kind, and the exit
+    """The `benchstick/qa/2` document: the verdicts, how many there are of each kind, and the exit
     code of them all."""
     kinds = [item["verdict"] for item in verdicts]
     return {

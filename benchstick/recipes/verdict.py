@@ -22,7 +22,7 @@ from benchstick.recipes.codes import Reason
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.model import Recipe
 
-SCHEMA = "benchstick/verdict/1"
+SCHEMA = "benchstick/verdict/2"
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
 _NAMES = ("code", "label")
 _IDENTITY = ("model", "serial", "capacity", "port", "lun", "drive_key")
@@ -54,7 +54,7 @@ class Attempt:
 
 
 def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
-    """The `benchstick/verdict/1` document."""
+    """The `benchstick/verdict/2` document."""
     # A test that did not start is not judged: every limit would only report that nothing was
     # measured.
     is_started = not (attempt.refused or _another_was_scanned(attempt))
@@ -84,7 +84,10 @@ def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
         "inconclusive": reasons,
         "limits": [item.to_json() for item in judged],
         "runs": [
-            {name: run[name] for name in ("number", "uuid", "suite", "state", "exit_code", "reason")}
+            {
+                name: run[name]
+                for name in ("number", "uuid", "suite", "state", "exit_code", "reason")
+            }
             for run in attempt.evidence.runs
         ],
         "retries": len(attempt.earlier),

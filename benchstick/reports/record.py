@@ -97,7 +97,8 @@ _SET = fields(
 _RESULT = fields(
     {
         "headline": each(
-            fields({"label": text, "value": maybe(number), "unit": text}, {"reason": maybe(text)}), 100
+            fields({"label": text, "value": maybe(number), "unit": text}, {"reason": maybe(text)}),
+            100
         ),
         "text": maybe(text),
     },
@@ -138,7 +139,8 @@ QUANTITY_FIELDS = {
 _FINDING = fields(
     {
         "step_index": whole, "name": text, "set": maybe(text), "pass": maybe(whole), "files": whole,
-        "differences": each(fields({"path": text, "offset": maybe(whole), "description": text}), 1000),
+        "differences": each(fields({"path": text, "offset": maybe(whole), "description": text}),
+        1000),
         "text": text,
     },
 )  # fmt: skip
@@ -189,7 +191,7 @@ def current_verdicts(document: Any) -> Any:
     return {
         "schema": VERDICTS_SCHEMA,
         "verdicts": [
-            {**rename_keys("verdict", item), "schema": VERDICT_SCHEMA}
+            rename_keys("verdict", item)
             if isinstance(item, dict) and item.get("schema") == OLD_VERDICT_SCHEMA
             else item
             for item in items
@@ -265,15 +267,18 @@ _VERDICT = fields(
         "recipe": fields({"name": text, "file": text, "sha256": text}),
         "drive": fields({
             "code": text, "label": maybe(text), "model": text, "serial": maybe(text),
-            "capacity": maybe(whole), "port": maybe(text), "drive_key": text, "transport": maybe(text),
+            "capacity": maybe(whole), "port": maybe(text), "drive_key": text,
+            "transport": maybe(text),
             "firmware": maybe(text), "slot": maybe(text),
         }),
         "labels": every(maybe(text)), "verdict": one_of(_WORDS), "exit_code": whole,
         "reason": maybe(text), "failures": each(_REASON, 1000), "inconclusive": each(_REASON, 1000),
         "limits": each(
             fields({
-                "number": whole, "description": text, "state": one_of(("held", "failed", "unknown")),
-                "measured": scalar, "op": text, "required": _check_expected, "tolerance_percent": maybe(number),
+                "number": whole, "description": text, "state": one_of(("held", "failed",
+                "unknown")),
+                "measured": scalar, "op": text, "required": _check_expected,
+                "tolerance_percent": maybe(number),
                 "unit": maybe(text), "shortfall": maybe(number), "shortfall_percent": maybe(number),
                 "code": maybe(text), "text": maybe(text),
             }),
@@ -298,7 +303,7 @@ _VERDICT = fields(
 
 def check_verdicts(document: Any, run: str) -> list[Mapping[str, Any]]:
     """The verdicts of `verdicts.json`, by rising number there. BadInput unless all of them are
-    `benchstick/verdict/1` documents that use the run with the UUID `run`."""
+    `benchstick/verdict/2` documents that use the run with the UUID `run`."""
     where = "verdicts.json"
     fields({"schema": one_of((VERDICTS_SCHEMA,)), "verdicts": each(_VERDICT, 10_000)})(
         document, where

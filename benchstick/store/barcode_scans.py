@@ -16,7 +16,9 @@ def keep(db: sqlite3.Connection, source: str, text: str, kind: str, value: str) 
     a drive is replaced by the next one."""
     with transaction(db):
         if kind in (ASSET, SERIAL):
-            db.execute("UPDATE scans SET assigned_to = '' WHERE assigned_to IS NULL AND kind = ?", (kind,))
+            db.execute(
+                "UPDATE scans SET assigned_to = '' WHERE assigned_to IS NULL AND kind = ?", (kind,)
+            )
         db.execute(
             "INSERT INTO scans (scanned_utc, source, text, kind, value) VALUES (?, ?, ?, ?, ?)",
             (utc_now(), source, text, kind, value),
@@ -41,7 +43,11 @@ def waiting(db: sqlite3.Connection) -> Ticket:
         kind: last[kind]["value"]
         for kind in (ASSET, SERIAL, ORDER, OPERATOR)
         if kind in last
-        and (last[kind]["assigned_to"] is None if kind in (ASSET, SERIAL) else last[kind]["assigned_to"] != "")
+        and (
+            last[kind]["assigned_to"] is None
+            if kind in (ASSET, SERIAL)
+            else last[kind]["assigned_to"] != ""
+        )
     }
     return Ticket(**values)
 
@@ -62,7 +68,8 @@ def drop(db: sqlite3.Connection) -> None:
     """Clear the pending scans, operator and order too."""
     with transaction(db):
         db.execute(
-            "UPDATE scans SET assigned_to = '' WHERE id IN (SELECT max(id) FROM scans GROUP BY kind)"
+            "UPDATE scans SET assigned_to = '' WHERE id IN (SELECT max(id) FROM scans GROUP BY"
+            " kind)"
             " AND (assigned_to IS NULL OR kind IN (?, ?))",
             (ORDER, OPERATOR),
         )
@@ -91,7 +98,8 @@ def list_scans(db: sqlite3.Connection, most: int = 50) -> list[dict[str, Any]]:
     if not has_table(db, "scans"):
         return []
     rows = db.execute(
-        "SELECT id, scanned_utc, source, text, kind, value, assigned_to FROM scans ORDER BY id DESC LIMIT ?",
+        "SELECT id, scanned_utc, source, text, kind, value, assigned_to FROM scans ORDER BY id"
+        " DESC LIMIT ?",
         (most,),
     )
     return [dict(row) for row in rows]

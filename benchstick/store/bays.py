@@ -9,7 +9,8 @@ from typing import Any
 
 from benchstick.store.database import has_table, transaction, utc_now
 
-# States of a slot. `here`: a drive whose test does not start automatically; `message` has the reason.
+# States of a slot. `here`: a drive whose test does not start automatically; `message` has the
+# reason.
 EMPTY, HERE, COUNTDOWN, STOPPED, TESTING, FINISHED = STATES = (
     "empty", "here", "countdown", "stopped", "testing", "done",
 )  # fmt: skip
@@ -40,7 +41,8 @@ def keep(db: sqlite3.Connection, slots: Collection[Slot]) -> None:
     with transaction(db):
         db.execute("DELETE FROM slots")
         db.executemany(
-            "INSERT INTO slots (position, name, state, drive_key, code, model, until, verdict_number, verdict,"
+            "INSERT INTO slots (position, name, state, drive_key, code, model, until,"
+            " verdict_number, verdict,"
             " message, utc) VALUES (:position, :name, :state, :drive_key, :code, :model, :until,"
             " :verdict_number, :verdict, :message, :utc)",
             [
@@ -55,7 +57,8 @@ def list_slots(db: sqlite3.Connection) -> list[dict[str, Any]]:
     if not has_table(db, "slots"):
         return []
     rows = db.execute(
-        "SELECT name, state, drive_key, code, model, until, verdict_number, verdict, message, utc FROM slots"
+        "SELECT name, state, drive_key, code, model, until, verdict_number, verdict, message,"
+        " utc FROM slots"
         " ORDER BY position"
     )
     return [dict(row) for row in rows]

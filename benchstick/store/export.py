@@ -19,7 +19,8 @@ COLUMNS = (
 
 COMPARED = (
     "suite", "result", "unit", "better", "rank", "drive", "code", "model", "run", "under_test",
-    "value", "lowest", "highest", "passes_valid", "passes_all", "target", "state", "reason", "source",
+    "value", "lowest", "highest", "passes_valid", "passes_all", "target", "state", "reason",
+    "source",
     "differs",
 )  # fmt: skip
 

@@ -37,10 +37,12 @@ def add_run(
             raise BadInput(f"run {run['uuid']} is here already, as run {here}")
         number = _add_row(db, run)
         db.executemany(
-            "INSERT INTO steps (run, step_index, name, kind, state, reason, t_start, t_end, artifacts,"
+            "INSERT INTO steps (run, step_index, name, kind, state, reason, t_start, t_end,"
+            " artifacts,"
             " detail_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (number, step["step_index"], step["name"], step["kind"], step["state"], step["reason"],
+                (number, step["step_index"], step["name"], step["kind"], step["state"],
+                step["reason"],
                  step["t_start"], step["t_end"], step["artifacts"], json.dumps(step["detail"]))
                 for step in run["steps"]
             ],
@@ -64,7 +66,14 @@ def add_run(
             "INSERT INTO temperatures (run, t, step_index, celsius, source, reason)"
             " VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (number, item["t"], item["step_index"], item["celsius"], item["source"], item["reason"])
+                (
+                    number,
+                    item["t"],
+                    item["step_index"],
+                    item["celsius"],
+                    item["source"],
+                    item["reason"],
+                )
                 for item in run["temperatures"]
             ],
         )
@@ -133,7 +142,12 @@ def verdicts_of(db: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
 
 def _add_row(db: sqlite3.Connection, run: Json) -> int:
     drive = run["drive"]
-    state, code, reason, findings = run["state"], run["exit_code"], run["reason"], run.get("corrupt")
+    state, code, reason, findings = (
+        run["state"],
+        run["exit_code"],
+        run["reason"],
+        run.get("corrupt"),
+    )
     if not findings:
         # Of an older version: it kept an event, and ended such a run as any other.
         findings = corrupt.from_events(run["events"])
@@ -141,7 +155,8 @@ def _add_row(db: sqlite3.Connection, run: Json) -> int:
         code = code if findings else run["exit_code"]
     cursor = db.execute(
         "INSERT INTO runs (uuid, suite, practice, drive_key, drive_code, drive_model, drive_json,"
-        " plan_json, conditions_json, result_json, state, exit_code, reason, created_utc, ended_utc,"
+        " plan_json, conditions_json, result_json, state, exit_code, reason, created_utc,"
+        " ended_utc,"
         " seconds, corrupt_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             run["uuid"], run["suite"], int(run["practice"]), drive["identity"]["drive_key"],

@@ -39,6 +39,6 @@ def keep_drives_seen(db: sqlite3.Connection, document: Mapping[str, Any]) -> Non
 
 
 def drive_scans(db: sqlite3.Connection) -> tuple[str, dict[str, Any]] | None:
-    """(UTC time, `benchstick/drives/1` document) of the agent's last scan, None before any."""
+    """(UTC time, `benchstick/drives/2` document) of the agent's last scan, None before any."""
     row = db.execute("SELECT utc, drives_json FROM drive_scans").fetchone()
     return None if row is None else (row["utc"], json.loads(row["drives_json"]))

@@ -106,6 +106,10 @@ _DOCUMENTS_IN: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 
+# Stored documents that have a schema: `benchstick/KIND/1`, today `benchstick/KIND/2`.
+_WITH_SCHEMA = frozenset({"plan", "drives", "verdict"})
+
+
 class _Renaming:
     """The keys to rename in documents of one kind, by the path in a document of version 1."""
 
@@ -117,6 +121,9 @@ class _Renaming:
             if of_kind == kind:
                 keys = self.everywhere if path == "**" else self.by_path.setdefault(path, {})
                 keys.update({new: old} if back else {old: new})
+        schemas = (f"benchstick/{kind}/1", f"benchstick/{kind}/2")
+        self.old_schema, self.schema = reversed(schemas) if back else schemas
+        self.has_schema = kind in _WITH_SCHEMA
         self.parts = _DOCUMENTS_IN.get(kind, {})
 
     def rename(self, value: Any, path: str = "") -> Any:
@@ -133,6 +140,8 @@ class _Renaming:
             document[name] = (
                 _renaming(part, self.back).rename(item) if part else self.rename(item, below)
             )
+        if self.has_schema and not path and document.get("schema") == self.old_schema:
+            document["schema"] = self.schema
         return document
 
 
@@ -159,6 +168,4 @@ def rename_in_text(kind: str, text: str | None) -> str | None:
         document = json.loads(text)
     except ValueError:
         return text
-    if isinstance(document, dict) and str(document.get("schema")) == "benchstick/verdict/1":
-        document["schema"] = "benchstick/verdict/2"
     return json.dumps(rename_keys(kind, document))

@@ -12,7 +12,7 @@ from benchstick.store import barcode_scans, bays, known_drives, run_queries, web
 from benchstick.store.bays import COUNTDOWN, FINISHED, STOPPED, TESTING, Slot
 from benchstick.store.settings import Settings
 
-SCHEMA = "benchstick/desk/1"
+SCHEMA = "benchstick/desk/2"
 # Actions on a slot.
 STOP, AGAIN = WISHES = ("stop", "again")
 # The state of a slot while no agent runs.
@@ -22,7 +22,7 @@ _MAX_SCANS = 20
 
 
 def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
-    """The `benchstick/desk/1` document: the bench's `slots`, `ticket` has the next drive's
+    """The `benchstick/desk/2` document: the bench's `slots`, `ticket` has the next drive's
     labels, `scans` the last scans, `webhook` the number of pending messages and the last error."""
     outbox = webhook_outbox.list_letters(db)
     failed = next((row for row in outbox["letters"] if row["delivered_utc"] is None), None)

@@ -18,7 +18,7 @@ from benchstick.plan.run_queue import entries_of
 from benchstick.store import agent_requests, locks, run_reader, run_results
 from benchstick.store.database import has_table, transaction, utc_now
 
-SCHEMA = "benchstick/queue/1"
+SCHEMA = "benchstick/queue/2"
 NO_COMMAND = "the command that ran it has ended"
 NO_AGENT = "the agent ended; waiting runs were not started and will not start automatically"
 
@@ -75,7 +75,8 @@ def exists(db: sqlite3.Connection, number: int) -> bool:
 def waits(db: sqlite3.Connection, number: int) -> list[int]:
     """The positions of the entries that wait, in order."""
     rows = db.execute(
-        "SELECT position FROM queue_entries WHERE queue = ? AND state = 'waiting' ORDER BY position",
+        "SELECT position FROM queue_entries WHERE queue = ? AND state = 'waiting' ORDER BY"
+        " position",
         (number,),
     )
     return [int(row["position"]) for row in rows]
@@ -96,7 +97,9 @@ def entry_refused(db: sqlite3.Connection, number: int, position: int, reason: st
     _entry(db, number, position, "state = 'refused', reason = ?", reason)
 
 
-def _entry(db: sqlite3.Connection, number: int, position: int, change: str, *values: object) -> None:
+def _entry(
+    db: sqlite3.Connection, number: int, position: int, change: str, *values: object
+) -> None:
     with transaction(db):
         db.execute(
             f"UPDATE queue_entries SET {change} WHERE queue = ? AND position = ?",
@@ -176,7 +179,7 @@ def newest(db: sqlite3.Connection, count: int) -> list[int]:
 
 
 def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
-    """The `benchstick/queue/1` document; None when request `number` is not for a queue.
+    """The `benchstick/queue/2` document; None when request `number` is not for a queue.
 
     `state` is waiting until the agent took it, then open, done, stopped or cancelled; refused when
     none of its runs started. An entry that has a run has that run's state.

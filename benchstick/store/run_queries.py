@@ -199,7 +199,8 @@ def samples_page(
 ) -> list[run_results.Sample]:
     """At most `limit` samples with n > `after`, in order."""
     rows = db.execute(
-        "SELECT n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
+        "SELECT n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes,"
+        " discards,"
         " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n LIMIT ?",
         (number, after, limit),
     )
@@ -229,7 +230,8 @@ def samples_reduced(
     is more."""
     most = max(most, 2 * every)
     rows = db.execute(
-        "SELECT n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
+        "SELECT n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes,"
+        " discards,"
         " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n LIMIT ?",
         (number, after, most),
     ).fetchall()

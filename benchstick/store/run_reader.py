@@ -100,7 +100,8 @@ def figures_of(db: sqlite3.Connection, number: int) -> list[Figure]:
 def samples_of(db: sqlite3.Connection, number: int, after: int = -1) -> list[Sample]:
     """Samples with n > `after`, in order."""
     rows = db.execute(
-        "SELECT n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
+        "SELECT n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes,"
+        " discards,"
         " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n",
         (number, after),
     )
@@ -116,7 +117,9 @@ def temperatures_of(db: sqlite3.Connection, number: int) -> list[tuple[float, fl
 def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     """The `benchstick/run/2` document of one run, samples apart."""
     row = find_run(db, number)
-    steps = db.execute("SELECT * FROM steps WHERE run = ? ORDER BY step_index", (number,)).fetchall()
+    steps = db.execute(
+        "SELECT * FROM steps WHERE run = ? ORDER BY step_index", (number,)
+    ).fetchall()
     temperatures = db.execute(
         "SELECT t, step_index, celsius, source, reason FROM temperatures WHERE run = ? ORDER BY t",
         (number,),

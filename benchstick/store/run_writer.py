@@ -151,7 +151,10 @@ class RunRecord:
             self.db.executemany(
                 "INSERT INTO steps (run, step_index, name, kind, state, reason, t_start, t_end)"
                 " VALUES (?, ?, ?, ?, 'skipped', ?, ?, ?)",
-                [(self.number, step_index, name, kind, storable(reason), t, t) for step_index, name, kind in steps],
+                [
+                    (self.number, step_index, name, kind, storable(reason), t, t)
+                    for step_index, name, kind in steps
+                ],
             )
 
     @_remember
@@ -213,7 +216,8 @@ class RunRecord:
 
     def _invalidate(self, test: str, pass_no: int, reason: str) -> None:
         self.db.execute(
-            "UPDATE results SET state = 'invalid', reason = ? WHERE run = ? AND pass = ? AND test = ?",
+            "UPDATE results SET state = 'invalid', reason = ? WHERE run = ? AND pass = ? AND"
+            " test = ?",
             (storable(reason), self.number, pass_no, test),
         )
 
@@ -310,7 +314,8 @@ class RunRecord:
         marks, `samples` how many there are, `size` their bytes; the rest as in `purge_goes_on`."""
         with self._transaction():
             self.db.execute(
-                "INSERT INTO purges (run, step_index, drive_key, rung, state, phase, password, written,"
+                "INSERT INTO purges (run, step_index, drive_key, rung, state, phase, password,"
+                " written,"
                 " marks, samples, mark_size, started_utc, changed_utc)"
                 " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -348,7 +353,8 @@ class RunRecord:
         `closed` when the drive is as it was."""
         with self._transaction():
             self.db.execute(
-                "UPDATE purges SET state = ?, reason = ?, changed_utc = ? WHERE run = ? AND step_index = ?",
+                "UPDATE purges SET state = ?, reason = ?, changed_utc = ? WHERE run = ? AND"
+                " step_index = ?",
                 (state, storable(reason), utc_now(), self.number, step),
             )
 

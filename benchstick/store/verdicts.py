@@ -15,7 +15,7 @@ from benchstick.store.run_queries import bench_id
 
 
 def keep(db: sqlite3.Connection, verdict: Mapping[str, Any], *, post: bool = False) -> int:
-    """Keep a `benchstick/verdict/1` document; its number. `post`: for the webhook as well, both or
+    """Keep a `benchstick/verdict/2` document; its number. `post`: for the webhook as well, both or
     none."""
     drive = verdict["drive"]
     with transaction(db):
@@ -90,7 +90,7 @@ def list_verdicts(
 def documents(
     db: sqlite3.Connection, limit: int = 100, *, word: str | None = None, before: int = 1 << 62
 ) -> list[dict[str, Any]]:
-    """The verdicts of `list_verdicts`, whole: `benchstick/verdict/1` with their `number`."""
+    """The verdicts of `list_verdicts`, whole: `benchstick/verdict/2` with their `number`."""
     rows = _last(db, "verdict_json", limit, word, before)
     return [{**json.loads(row["verdict_json"]), "number": row["number"]} for row in rows]
 

@@ -48,7 +48,8 @@ def delivered(db: sqlite3.Connection, letter: Letter) -> None:
     """The receiver has accepted it."""
     with transaction(db):
         db.execute(
-            "UPDATE outbox SET delivered_utc = ?, attempted_utc = ?, attempts = attempts + 1, reason = NULL"
+            "UPDATE outbox SET delivered_utc = ?, attempted_utc = ?, attempts = attempts + 1,"
+            " reason = NULL"
             " WHERE id = ?",
             (utc_now(), utc_now(), letter.id),
         )
@@ -74,7 +75,8 @@ def list_letters(db: sqlite3.Connection) -> dict[str, Any]:
         return {"waiting": 0, "letters": []}
     count = db.execute("SELECT count(*) FROM outbox WHERE delivered_utc IS NULL").fetchone()[0]
     rows = db.execute(
-        "SELECT id, key, created_utc, attempts, attempted_utc, reason, delivered_utc, length(body) AS size"
+        "SELECT id, key, created_utc, attempts, attempted_utc, reason, delivered_utc,"
+        " length(body) AS size"
         " FROM outbox ORDER BY id DESC LIMIT ?",
         (MAX_SENT,),
     )

@@ -339,7 +339,8 @@ def report_text(
     if points:
         lines += ["Score:", _RULE]
         lines += [
-            f"{name.capitalize()}: {score['value'] if score['value'] is not None else score['reason']}"
+            f"{name.capitalize()}: "
+            f"{score['value'] if score['value'] is not None else score['reason']}"
             for name, score in points.items()
         ]
         lines.append(_RULE)

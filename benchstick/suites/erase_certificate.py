@@ -11,7 +11,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.quantity import MARKS_GONE
 from benchstick.plan.units import duration_text, size_text
 
-SCHEMA = "benchstick/certificate/1"
+SCHEMA = "benchstick/certificate/2"
 _IS_NOT = (
     "It is no certification by NIST, IEEE, ISO or any other body, and nobody has signed it.",
     "It is no proof that no trace is left: data that no host can read (in spare and reallocated "
@@ -24,7 +24,7 @@ _PRACTICE = "PRACTICE DRIVE: a file on this machine, no drive. This certifies no
 
 
 def certificate(run: Mapping[str, Any]) -> dict[str, Any]:
-    """The `benchstick/certificate/1` document, its plain text included as `text`.
+    """The `benchstick/certificate/2` document, its plain text included as `text`.
 
     `run` is the `benchstick/run/2` document. BadInput when that run proved no purge.
     """
@@ -136,7 +136,8 @@ def as_text(document: Mapping[str, Any]) -> str:
         ("Whole drive", "read back and compared" if proof["whole_drive_read_back"]
                         else "not read back"),
         ("Made with", f"Benchstick {document['tool_versions']['benchstick']}, "
-                      f"{document['tool_versions']['tool']}, Linux {document['tool_versions']['kernel']}"),
+                      f"{document['tool_versions']['tool']}, Linux"
+                      f" {document['tool_versions']['kernel']}"),
     ]  # fmt: skip
     lines = ["ERASE CERTIFICATE", ""]
     if "warning" in document:

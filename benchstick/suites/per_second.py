@@ -175,7 +175,8 @@ class BySecond:
         yield {"title": title, "columns": columns, "rows": rows}
 
     def speed_lines(self) -> list[dict[str, Any]]:
-        """The line of the IOPS (or MB/s) with its `source`, and `reason` that is not fio; or none."""
+        """The line of the IOPS (or MB/s) with its `source`, and `reason` that is not fio; or
+        none."""
         if self.iops is None or "series" not in self.iops["detail"]:
             return []
         detail = self.iops["detail"]

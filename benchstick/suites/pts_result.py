@@ -171,7 +171,9 @@ def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) 
             tables.append(_wsat_table(group, by_pass, called))
             charts += _wsat_charts(group, by_pass, called)
             continue
-        cells = {step.test: _cell(step, group, by_pass, deviations, physical) for step in group.tests}
+        cells = {
+            step.test: _cell(step, group, by_pass, deviations, physical) for step in group.tests
+        }
         overall += [item for cell in cells.values() for item in cell]
         if test != "hir":
             tables += _matrices(plan, group, cells, called, test)
@@ -415,7 +417,9 @@ def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> lis
     rounds = [by_pass[test, SPEED, number] for number in range(1, len(totals) + 1)]
     values = [value for value in group.values if value is not None]
     last = [value for value in group.values[-WINDOW:] if value is not None]
-    state, reason = ("valid", of_fewer(rounds)) if values else (rounds[0]["state"], rounds[0]["reason"])
+    state, reason = (
+        ("valid", of_fewer(rounds)) if values else (rounds[0]["state"], rounds[0]["reason"])
+    )
     gap = few = None
     if len(totals) < group.most and totals[-1] < group.tracked.enough:
         of = f"{size_text(totals[-1])} of {size_text(group.tracked.enough)} written"

@@ -21,7 +21,7 @@ from benchstick.plan.tabular_input import (
 )
 from benchstick.plan.units import parse_size
 from benchstick.suites import registry
-from benchstick.suites.reference_results import UNITS
+from benchstick.suites.reference_results import OLD_NAMES, UNITS
 
 MOST_CLAIMS = 100
 # 1 TB is 1000.2 GB on one drive and 1000.0 on another.
@@ -174,6 +174,7 @@ def checked(fields: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], tell
 
 
 def _claim(item: Mapping[str, Any], at: int, tell: Teller) -> Claim:
+    item = {OLD_NAMES.get(name, name): value for name, value in item.items()}
     for name in item:
         if name not in _CLAIM_FIELDS:
             tell(name, at, f"{name[:60]!r}: not one of {', '.join(_CLAIM_FIELDS)}")

@@ -372,7 +372,12 @@ def _overall(
 def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     tests = (SUSTAINED, KNEE, BEFORE_KNEE, AFTER_KNEE)
     return [
-        {"label": item["test"], "value": item["value"], "unit": item["unit"], "reason": item["reason"]}
+        {
+            "label": item["test"],
+            "value": item["value"],
+            "unit": item["unit"],
+            "reason": item["reason"],
+        }
         for item in overall
         if item["test"] in tests
     ]

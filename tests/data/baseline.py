@@ -186,7 +186,7 @@ def flatten(item: str, document: Any) -> Values:
 def _paths(path: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping) and value:
         for name, part in value.items():
-            if path or name not in LEFT_OUT:
+            if name not in LEFT_OUT:
                 yield from _paths(f"{path}.{name}" if path else str(name), part)
     elif isinstance(value, list | tuple) and any(
         isinstance(part, Mapping | list | tuple) for part in value

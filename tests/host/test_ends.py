@@ -150,7 +150,7 @@ def test_support_masks_what_identifies_a_drive(bench: Bench, tmp_path: Path) -> 
     out = tmp_path / "support.json"
     assert bench.run("support", "--output", str(out)).returncode == 0
     document = json.loads(out.read_text())
-    assert document["schema"] == "benchstick/support/1"
+    assert document["schema"] == "benchstick/support/2"
     for drive in document["drives"]["drives"]:
         assert drive["code"].startswith("masked-")
         assert drive["identity"]["drive_key"].startswith("masked-")

@@ -62,7 +62,7 @@ def test_a_discard_is_proved_by_its_marks_and_certified(bench: Bench) -> None:
     assert document["result"]["verdict"] == "pass"
     number = str(document["number"])
     certificate = json.loads(bench.run("export", number, "--format", "certificate").stdout)
-    assert certificate["schema"] == "benchstick/certificate/1"
+    assert certificate["schema"] == "benchstick/certificate/2"
     assert certificate["verification"]["places"] == 200
     assert certificate["practice"]
     text = bench.run("export", number, "--format", "certificate-text").stdout

@@ -413,7 +413,9 @@ def test_a_program_that_writes_to_the_drive_protects_it(
     before = checksum(drive.path)
     with program(how, drive.path) as pid:
         reason = refused_by(drive, home)
-        assert re.search(rf"process {pid} \(.*\) has {drive.name} {word} for writing", reason), reason
+        assert re.search(rf"process {pid} \(.*\) has {drive.name} {word} for writing", reason), (
+            reason
+        )
     assert practice.ensure(home).guard.state == "free"
     assert checksum(drive.path) == before
 

@@ -127,7 +127,10 @@ def test_a_cancelled_consistency_run_shows_its_seconds(own_bench: Bench) -> None
     iops = by_name(document, 1)["RND4K Q32T1 write IOPS by second"]
     series = iops["detail"]["series"]["mean"]
     assert 2 <= len(series) <= 60
-    assert (iops["state"], iops["reason"]) == ("invalid", f"cancelled after {len(series)} s of 2000")
+    assert (iops["state"], iops["reason"]) == (
+        "invalid",
+        f"cancelled after {len(series)} s of 2000",
+    )
     points = document["result"]["series"][0]["points"]
     assert points == [[second, value] for second, value in enumerate(series)]
     assert document["result"]["text"].startswith("RND4K Q32T1 write: IOPS by second (invalid:")

@@ -230,7 +230,7 @@ def test_dry_run_writes_nothing_and_needs_no_code(own_bench: Bench) -> None:
     stat = Path(f"/sys/block/{name}/stat")
     sectors_before = stat.read_text().split()[6]
     plan = own_bench.json("run", "das", "--drive", "practice", "--dry-run", "--scale", "0.001")
-    assert plan["schema"] == "benchstick/plan/1"
+    assert plan["schema"] == "benchstick/plan/2"
     assert plan["destroys"]
     assert any(step["destroys"] for step in plan["steps"])
     assert stat.read_text().split()[6] == sectors_before

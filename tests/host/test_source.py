@@ -165,7 +165,10 @@ def test_ram_check_names_file_and_place(ram: RamSource, small: FileSet) -> None:
     (ram.tree / "more").write_bytes(b"x")
     differences = {difference.path: difference for difference in ram.check()}
     assert differences[changed] == Difference(changed, 1_234_567, "differs from there")
-    assert differences[short_path].offset == 1000 and "has 1000 of" in differences[short_path].description
+    assert (
+        differences[short_path].offset == 1000
+        and "has 1000 of" in differences[short_path].description
+    )
     assert differences[missing_path].description == "is missing"
     assert differences["more"].description == "is not in the set"
     assert len(differences) == 4

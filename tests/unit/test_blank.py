@@ -99,7 +99,7 @@ BLANK = "exclusive=ok\nread=ok\ndata=none\nrdev=8:0\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "expected"),
     [
         (BLANK, None),
         (BLANK.replace("none", "65536"), "data of no known kind at byte 65536"),

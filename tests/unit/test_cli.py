@@ -84,7 +84,7 @@ def test_names_that_are_too_long_or_no_unicode_are_bad_input(
 def test_suites_as_json_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["suites", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == "benchstick/suites/1"
+    assert document["schema"] == "benchstick/suites/2"
     names = {suite["name"] for suite in document["suites"]}
     assert names >= {
         "das", "cdm", "atto", "asssd", "consistency", "sweep", "sustained", "pts", "erase"

@@ -85,7 +85,9 @@ def test_the_first_run_is_under_test_or_the_one_marked() -> None:
         document = compare(runs, mark=mark_)
         assert document["under_test"] == expected
         assert [item["run"] for item in document["runs"] if item["under_test"]] == [expected]
-        assert [row["run"] for row in document["results"][0]["rows"] if row["under_test"]] == [expected]
+        assert [row["run"] for row in document["results"][0]["rows"] if row["under_test"]] == [
+            expected
+        ]
 
 
 def test_the_spread_is_that_of_the_valid_passes() -> None:

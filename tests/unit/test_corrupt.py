@@ -154,7 +154,7 @@ def test_a_run_with_corrupt_data_is_never_ranked() -> None:
 def add_run(db: sqlite3.Connection, drive: Json, uuid: str = "u1") -> run_writer.RunRecord:
     return run_writer.RunRecord.create(
         db, uuid=uuid, suite="das", practice=False, drive=drive,
-        plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
+        plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sdx",
     )  # fmt: skip
 
 

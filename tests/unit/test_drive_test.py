@@ -101,7 +101,7 @@ class World:
 
     def execute(self, ready: Ready, home: Path, *, on_begin: Any, **_: Any) -> Outcome:
         self.starts.append(ready)
-        plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
+        plan = {"schema": "benchstick/plan/2", "steps": [], "notes": []}
         uuid = f"01234567-89ab-cdef-0123-{next(self._count):012d}"
         with contextlib.closing(database.open_writer(home)) as db:
             run = run_writer.RunRecord.create(

@@ -346,7 +346,9 @@ def test_each_code_of_a_bottleneck_is_reported_for_some_drive() -> None:
 )  # fmt: skip
 def test_a_value_that_is_unknown_or_no_number_is_no_bottleneck(facts: dict[str, Any]) -> None:
     assert bottlenecks.of_json(with_facts(**facts)) == []
-    assert bottlenecks.of_json({"bottlenecks": "a lie", "usb_speed": 480, **with_facts(**facts)}) == []
+    assert (
+        bottlenecks.of_json({"bottlenecks": "a lie", "usb_speed": 480, **with_facts(**facts)}) == []
+    )
 
 
 def test_a_drives_json_has_the_limits_of_its_connection(tmp_path: Path) -> None:

@@ -301,14 +301,16 @@ def run_document(drive: dict[str, Any], **changes: Any) -> dict[str, Any]:
     identity = {"serial": "S1", "bridge": None, "bridge_serial": None, "port": "ata3", "lun": 0}
     return {
         "number": 3, "uuid": "12345678-1234-1234-1234-123456789abc", "suite": "erase",
-        "state": "done", "reason": None, "practice": False, "created_utc": "2026-01-31T12:00:00.000Z",
+        "state": "done", "reason": None, "practice": False,
+        "created_utc": "2026-01-31T12:00:00.000Z",
         "ended_utc": "2026-01-31T12:01:00.000Z",
         "drive": {**drive, "label": None, "identity": {**drive["identity"], **identity}},
         "results": figures({"zeros": 999, "other": 1}),
         "conditions": {
             "host": {"benchstick": "0.1.0", "kernel": "6.12"},
             "purge": {"rung": "security-erase", "command": "hdparm ...", "tool": "hdparm v9.65",
-                      "tool_output": "hdparm -I after it: not enabled, not frozen", "seconds": 12.5},
+                      "tool_output": "hdparm -I after it: not enabled, not frozen",
+                      "seconds": 12.5},
         },
         **changes,
     }  # fmt: skip
@@ -316,7 +318,7 @@ def run_document(drive: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 def test_a_certificate_states_method_tool_and_limits(drive_json: Make) -> None:
     cert = certificate(run_document(drive_json(firmware="FW1", transport="sata")))
-    assert cert["schema"] == "benchstick/certificate/1"
+    assert cert["schema"] == "benchstick/certificate/2"
     assert cert["drive"]["serial"] == "S1"
     assert cert["drive"]["firmware"] == "FW1"
     assert cert["purge"]["standard"] == "ATA (ACS), SECURITY ERASE UNIT, normal mode"

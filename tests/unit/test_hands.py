@@ -235,7 +235,11 @@ def test_a_test_is_ended_and_gives_its_verdict(bench: Bench) -> None:
     bench.go(10)
     bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
     slot = bench.go()
-    assert (slot["state"], slot["verdict"], slot["message"]) == ("done", "inconclusive", "cancelled")
+    assert (slot["state"], slot["verdict"], slot["message"]) == (
+        "done",
+        "inconclusive",
+        "cancelled",
+    )
     bench.hands.handle_request({"slot": "slot 1", "do": "again"})
     bench.go(10)
     assert len(bench.tests) == 2
@@ -276,7 +280,11 @@ def test_each_event_is_reported_as_it_happens(bench: Bench) -> None:
     assert bench.take_events() == [{"event": "stopped", **OF, "what": "test"}]
     bench.go()
     *_, last = bench.take_events()
-    assert (last["event"], last["verdict"], last["reason"]) == ("verdict", "inconclusive", "cancelled")
+    assert (last["event"], last["verdict"], last["reason"]) == (
+        "verdict",
+        "inconclusive",
+        "cancelled",
+    )
     bench.go(10)
     assert bench.take_events() == []
     bench.drives = []

@@ -45,7 +45,8 @@ class Record:
 
 def one(n: int) -> Sample:
     return Sample(
-        n=n, t=float(n + 1), dt=1.0, step_index=0, read_bytes=0, write_bytes=4096 * 1000, writes=1000,
+        n=n, t=float(n + 1), dt=1.0, step_index=0, read_bytes=0, write_bytes=4096 * 1000,
+        writes=1000,
         discard_bytes=0, reads=0, discards=0, flushes=0, inflight=32, queue=32.0,
     )  # fmt: skip
 
@@ -117,7 +118,8 @@ def test_another_store_gets_all_of_the_step(runner: tuple[Runner, Record, Sample
 def busy(n: int) -> Sample:
     """A second in which every counter has a number of its own."""
     return Sample(
-        n=n, t=n + 1.0123, dt=1.0004, step_index=7, read_bytes=4096 * (90_000 + n), reads=90_000 + n,
+        n=n, t=n + 1.0123, dt=1.0004, step_index=7, read_bytes=4096 * (90_000 + n),
+        reads=90_000 + n,
         write_bytes=4096 * (70_000 + n), writes=70_000 + n, discard_bytes=0, discards=0,
         flushes=0, inflight=n % 32, queue=31.5 + n / 1e5,
     )  # fmt: skip
@@ -132,7 +134,7 @@ def test_a_day_takes_little_of_memory_and_store(bench_home: Path, drive_json: Ma
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = RunRecord.create(
             db, uuid="u", suite="consistency", practice=False, drive=drive_json(),
-            plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
+            plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sdx",
         )  # fmt: skip
         record.samples(day)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -200,7 +200,7 @@ def a_drive(transport: str, **more: object) -> Drive:
 def start(db: Any, number: int, transport: str = "sata") -> Work:
     """A run that is about to purge, with its marks on the drive."""
     drive = a_drive(transport)
-    plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
+    plan = {"schema": "benchstick/plan/2", "steps": [], "notes": []}
     record = run_writer.RunRecord.create(
         db, uuid=UUID.format(number), suite="erase", practice=False, drive=drive.to_json(),
         plan=plan, pid=1, device="nosuch",

@@ -140,7 +140,9 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
         if isinstance(end, Refused):
             raise end
         number = len(ready_jobs) + 1
-        return SimpleNamespace(number=number, exit_code=end, reason=f"why of {end}" if end > 3 else "")
+        return SimpleNamespace(
+            number=number, exit_code=end, reason=f"why of {end}" if end > 3 else ""
+        )
 
     for name, stand_in in (
         ("check_queue", lambda *_: readies), ("make_ready", again), ("carry_out", carried),
@@ -195,7 +197,7 @@ class Workers:
         place = self.started[-1][1]
         run = run_writer.RunRecord.create(
             self.db, uuid=f"u{number}{place}", suite="cdm", practice=False, drive=self.drive,
-            plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
+            plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sdx",
         )  # fmt: skip
         queues.entry_runs(self.db, number, place, run.number)
         agent_requests.answer_request(self.db, number, "taken", run=run.number)
@@ -205,7 +207,11 @@ class Workers:
     def read_state(self, number: int) -> tuple[str, str | None, list[str]]:
         document = queues.document(self.db, number)
         assert document is not None
-        return document["state"], document["reason"], [entry["state"] for entry in document["entries"]]
+        return (
+            document["state"],
+            document["reason"],
+            [entry["state"] for entry in document["entries"]],
+        )
 
 
 @pytest.fixture

@@ -155,7 +155,7 @@ def recorded(home: Path) -> run_writer.RunRecord:
     db = database.open_writer(home)
     return run_writer.RunRecord.create(
         db, uuid=UUID, suite="cdm", practice=True, drive=drive("sda", "2-1", "S").to_json(),
-        plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sda",
+        plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sda",
     )  # fmt: skip
 
 

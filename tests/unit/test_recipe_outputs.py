@@ -57,7 +57,7 @@ def logfmt(line: str) -> dict[str, str]:
 def test_json_csv_junit_and_events_agree() -> None:
     verdict_list = verdicts()
     document = json.loads(json.dumps(outputs.document(verdict_list), allow_nan=False))
-    assert document["schema"] == "benchstick/qa/1"
+    assert document["schema"] == "benchstick/qa/2"
     assert document["counts"] == {"pass": 2, "fail": 4, "inconclusive": 3, "retries": 1}
     assert document["exit_code"] == 130
     rows = list(csv.DictReader(io.StringIO(outputs.csv_text(verdict_list))))

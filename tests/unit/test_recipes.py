@@ -438,7 +438,7 @@ def test_check_lists_every_error_and_exits_2(
     assert cli.invoke(["recipe", "check", "--json", str(path)]) == 2
     document = json.loads(capsys.readouterr().out)
     assert [item["line"] for item in document["errors"]] == [5, 78]
-    assert document["schema"] == "benchstick/recipe-check/1"
+    assert document["schema"] == "benchstick/recipe-check/2"
     assert cli.invoke(["recipe", "show", str(path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     path.write_text(TOML)

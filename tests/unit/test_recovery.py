@@ -25,7 +25,7 @@ UUID = "12345678-1234-1234-1234-123456789abc"
 def add_run(db: Any, drive: dict[str, Any], uuid: str) -> run_writer.RunRecord:
     return run_writer.RunRecord.create(
         db, uuid=uuid, suite="cdm", practice=False, drive=drive,
-        plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="nosuch",
+        plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="nosuch",
     )  # fmt: skip
 
 

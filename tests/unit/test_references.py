@@ -14,22 +14,22 @@ from benchstick.plan.tabular_input import line_of
 from benchstick.store import database, reference_results, spec_sheets
 from benchstick.suites.reference_results import MOST, Reference, read
 
-HEAD = "drive,suite,figure,value,unit,source\n"
+HEAD = "drive,suite,result,value,unit,source\n"
 ROW = "T7,cdm,SEQ1M Q8T1 read,1040,MB/s,a review\n"
 REFERENCE = Reference("T7", "cdm", "SEQ1M Q8T1 read", 1040.0, "MB/s", "a review")
 TOML = """# Published figures.
 suite = "cdm"
 source = "a review"
 
-[[figure]]
+[[result]]
 drive = "T7"
-figure = "SEQ1M Q8T1 read"
+result = "SEQ1M Q8T1 read"
 value = 1040
 unit = "MB/s"
 
-[[figure]]
+[[result]]
 drive = "T9"
-figure = "RND4K Q1T1 read latency"
+result = "RND4K Q1T1 read latency"
 value = 0.57
 unit = "ms"
 """
@@ -88,7 +88,7 @@ def test_an_error_in_a_row_is_reported_with_its_line(row: str, expected: str) ->
         ('suite = "cdm"', 'suit = "cdm"', "line 2: 'suit': not one of figure"),
         ('suite = "cdm"', "suite = ", "line 2: not TOML"),
         ('unit = "ms"', 'unit = ["ms"]', "line 15: unit: text is required"),
-        (TOML, "figure = 3", "line 1: figure: [[figure]] tables are required"),
+        (TOML, "result = 3", "line 1: result: [[result]] tables are required"),
         (TOML, "", "my.toml: has no results"),
         (TOML, "x = " + "[" * 5000, "my.toml"),
     ],
@@ -176,7 +176,7 @@ def test_the_command_line_takes_lists_and_removes_them(
     assert "2 reference results saved" in capsys.readouterr().out
     assert cli.invoke(["reference", "list", "--suite", "cdm", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == "benchstick/references/1"
+    assert document["schema"] == "benchstick/references/2"
     numbers = [item["id"] for item in document["references"]]
     path.write_text(TOML.replace("0.57", "'x'").replace("1040", "7"), encoding="utf-8")
     for argv, message in (

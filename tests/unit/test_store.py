@@ -33,7 +33,7 @@ def add_run(
 ) -> run_writer.RunRecord:
     return run_writer.RunRecord.create(
         db, uuid=uuid, suite="cdm", practice=False, drive=drive,
-        plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
+        plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sdx",
     )  # fmt: skip
 
 

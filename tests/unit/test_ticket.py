@@ -91,7 +91,13 @@ def test_what_waits_can_be_dropped(store: sqlite3.Connection) -> None:
     scan(store, "A-2")
     barcode_scans.drop(store)
     assert barcode_scans.waiting(store) == Ticket()
-    assert [row["assigned_to"] for row in barcode_scans.list_scans(store)] == ["", "", "one", "one", ""]
+    assert [row["assigned_to"] for row in barcode_scans.list_scans(store)] == [
+        "",
+        "",
+        "one",
+        "one",
+        "",
+    ]
     scan(store, "OP:bert")
     assert barcode_scans.waiting(store) == Ticket(operator="bert")
 

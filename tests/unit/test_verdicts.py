@@ -53,7 +53,8 @@ def drive(**facts: Any) -> Json:
 
 
 def figure(name: str, value: float | None, unit: str = "MB/s", **more: Any) -> Json:
-    return {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid", "reason": None,
+    return {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid",
+    "reason": None,
             **more}  # fmt: skip
 
 
@@ -618,7 +619,9 @@ def test_the_exit_code_of_several_drives_is_by_precedence() -> None:
 def test_fail_is_exit_code_1_and_nothing_else_is() -> None:
     rules = recipe(limit("figure", READ, ">=", "400"))
     ends = [(None, 0, "done"), ("x", 4, "failed"), ("x", 130, "cancelled"), ("x", 3, "failed")]
-    for (reason, code, state), value, scanned in itertools.product(ends, (100.0, 500.0), ("S1", "S2")):
+    for (reason, code, state), value, scanned in itertools.product(
+        ends, (100.0, 500.0), ("S1", "S2")
+    ):
         one = run(figure(READ, value), reason=reason, exit_code=code, state=state)
         judgement = of(rules, one, scanned=scanned)
         assert (judgement["exit_code"] == 1) == (judgement["verdict"] == "fail")

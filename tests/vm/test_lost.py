@@ -28,7 +28,8 @@ benchstick drives --json > /tmp/drives
 python3 - $code <<'END'
 import json, sys
 out, runs, drives = (json.load(open(f'/tmp/{name}')) for name in ('out', 'runs', 'drives'))
-print('answer', json.dumps({'code': int(sys.argv[1]), 'state': out['state'], 'reason': out['reason'],
+print('answer', json.dumps({'code': int(sys.argv[1]), 'state': out['state'],
+'reason': out['reason'],
   'listed': runs['runs'][0]['state'], 'steps': [step['state'] for step in out['steps']],
   'codes': [drive['code'] for drive in drives['drives']],
   'events': [event['kind'] for event in out['events']],

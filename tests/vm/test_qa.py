@@ -109,7 +109,9 @@ def test_a_scanners_enter_stops_and_confirms_nothing(reports: Any) -> None:
 def test_a_webhook_whose_receiver_comes_late_loses_nothing(reports: Any) -> None:
     report = reports["itself"]
     assert len(report["waited"]) == 4
-    assert any(row["attempts"] and "Connection refused" in row["reason"] for row in report["waited"])
+    assert any(
+        row["attempts"] and "Connection refused" in row["reason"] for row in report["waited"]
+    )
     posted = {one["key"]: one for one in report["posted"]}
     assert len(posted) == 4
     assert len(report["posted"]) == 5, "the one that was answered with 500 came again"

@@ -73,7 +73,8 @@ def add_corrupt(home: Path, db: sqlite3.Connection) -> int:
         text = f"data differ: {count}, the first: {files[0]} at byte 1048576: {what}"
         step = next(at for at, one in enumerate(story.plan.steps) if one.name == name)
         finding = corrupt.finding(
-            step_index=step, name=name, text=text, set_name="Home", pass_no=pass_no, files=len(files),
+            step_index=step, name=name, text=text, set_name="Home", pass_no=pass_no,
+            files=len(files),
             differences=[{"path": path, "offset": 1 << 20, "description": what} for path in files],
         )  # fmt: skip
         story.record.data_differs(story.t, finding)

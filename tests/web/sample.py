@@ -180,7 +180,7 @@ def keep_drives(db: sqlite3.Connection) -> None:
     """As the agent does after a scan."""
     link = Link("USB hub", "1-4", 500.0, (fast().name, slow().name))
     document = {
-        "schema": "benchstick/drives/1", "drives": [make().to_json() for make in ALL],
+        "schema": "benchstick/drives/2", "drives": [make().to_json() for make in ALL],
         "shared": [link.to_json()],
     }  # fmt: skip
     known_drives.keep_drives_seen(db, document)

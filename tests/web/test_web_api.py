@@ -37,12 +37,12 @@ def is_error(answer: Any) -> bool:
 
 def test_drives_are_as_the_agent_saw_them(client: Browser) -> None:
     document = client.get("/api/v1/drives").json
-    assert document["schema"] == "benchstick/drives/1"
+    assert document["schema"] == "benchstick/drives/2"
     by_code = {drive["code"]: drive for drive in document["drives"]}
     assert by_code[CODE]["transport"]["value"] == "usb-uas"
     assert by_code[LOCKED]["guard"]["state"] == "locked"
     one = client.get(f"/api/v1/drives/{CODE}").json
-    assert one["schema"] == "benchstick/drive/1"
+    assert one["schema"] == "benchstick/drive/2"
     assert one["temperature"] == {"value": 41, "unit": "C", "source": "smartctl, attribute 194"}
     assert client.get("/api/v1/drives/port:1-4:0").json["name"] == "sdc"
     assert is_error(client.get("/api/v1/drives/nothing"))
@@ -64,7 +64,7 @@ def test_a_run_has_plan_conditions_results_events(client: Browser, bench: Bench)
     assert document["schema"] == "benchstick/run/2"
     assert document["state"] == "failed"
     assert document["exit_code"] == 4
-    assert document["plan"]["schema"] == "benchstick/plan/1"
+    assert document["plan"]["schema"] == "benchstick/plan/2"
     assert document["conditions"]["filesystem"]["fs"] == "exfat"
     assert document["events"][0]["kind"] == "drive-lost"
     assert {"step", "name", "value", "unit", "pass", "target", "state", "reason"} <= set(
@@ -120,7 +120,7 @@ def test_long_runs_come_in_pieces(
 
 def test_the_cost_of_a_run_comes_before_it(client: Browser) -> None:
     document = client.get(f"/api/v1/runs/new?drive={CODE}&suite=das&scale=0.05").json
-    assert document["schema"] == "benchstick/start/1"
+    assert document["schema"] == "benchstick/start/2"
     assert document["needs"] == {"erase": True, "unlock": False}
     assert document["plan"]["bytes_written"] > 10**9
     assert document["plan"]["seconds"] > 60
@@ -238,7 +238,7 @@ def test_an_erase_gives_its_certificate_and_nothing_else_does(
         assert "cdm is no erase" in refused.json["error"]["message"]
     monkeypatch.setattr(runs, "document", lambda number: run_document(drive_json(), number=number))
     response = client.get(f"/api/v1/runs/{number}/export?format=certificate")
-    assert response.json["schema"] == "benchstick/certificate/1"
+    assert response.json["schema"] == "benchstick/certificate/2"
     assert response.json["run"]["number"] == number
     text = client.get(f"/runs/{number}/export?format=certificate-text")
     assert text.content_type == "text/plain; charset=utf-8"

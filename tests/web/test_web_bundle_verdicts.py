@@ -60,7 +60,8 @@ def judged(run: Json) -> Json:
     """A verdict on the drive of a run: a limit that failed, and one that could not be judged."""
     drive = {**run["drive"], "transport": {"value": "sata"}}
     attempt = Attempt(
-        evidence=Evidence(drive=drive, runs=[run]), seconds=12.5, started_utc=STAMP, ended_utc=STAMP,
+        evidence=Evidence(drive=drive, runs=[run]), seconds=12.5, started_utc=STAMP,
+        ended_utc=STAMP,
         labels={"asset": "A-17"}, slot="slot 1",
     )  # fmt: skip
     return judge(read(RECIPE, "incoming.toml"), attempt)
@@ -174,7 +175,7 @@ def lie(document: Json, **changes: Any) -> Json:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda document: {**document, "schema": "benchstick/verdicts-of-run/2"}, "schema"),
+        (lambda document: {**document, "schema": "benchstick/verdicts-of-run/3"}, "schema"),
         (lambda document: {**document, "verdicts": {}}, "a list"),
         (lambda document: {**document, "verdicts": document["verdicts"] * 2}, "rising numbers"),
         (lambda document: lie(document, number=0), "rising numbers"),

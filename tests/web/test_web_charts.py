@@ -485,7 +485,11 @@ def test_a_run_of_a_thousand_steps_has_a_page_of_bounded_size() -> None:
         {"step_index": at, "name": str(at), "artifacts": f"runs/u/{at}" if at < 500 else None}
         for at in range(1400)
     ]
-    indices = [item["step"]["step_index"] for item in pages.commands_of({"uuid": "", "steps": steps})]
+    indices = [
+        item["step"]["step_index"] for item in pages.commands_of({"uuid": "", "steps": steps})
+    ]
     assert indices == [*range(20), *range(400, 500)]
-    indices = [i["step"]["step_index"] for i in pages.commands_of({"uuid": "", "steps": steps[450:570]})]
+    indices = [
+        i["step"]["step_index"] for i in pages.commands_of({"uuid": "", "steps": steps[450:570]})
+    ]
     assert indices == [*range(450, 570)]

@@ -66,7 +66,7 @@ def test_the_page_ranks_marks_and_shows_differing_conditions(client: Browser, be
     assert "UASP, driver uas BOT, driver usb-storage" in text
     assert "Parameter preset nvme default" in text
     document = client.get(f"/api/v1/compare?runs={first},{second}&mark={second}").json
-    assert document["schema"] == "benchstick/comparison/1"
+    assert document["schema"] == "benchstick/comparison/2"
     assert document["under_test"] == second
     # Each bar of the drive under test has a text too; the form has it selected.
     lists = re.findall(r'<ol class="rank">(.*?)</ol>', page.text, re.S)

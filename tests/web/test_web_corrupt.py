@@ -117,7 +117,9 @@ def test_a_running_run_shows_it_at_once(client: Browser, bench: Bench, number: i
     story = bench.numbers["story"]
     text = text_of(client, f"/runs/{story.record.number}")
     assert 'id="corrupt"' not in text
-    defect = corrupt.finding(step_index=6, name="AV, pass 1, compare", text="data differ: 1 file differs")
+    defect = corrupt.finding(
+        step_index=6, name="AV, pass 1, compare", text="data differ: 1 file differs"
+    )
     with contextlib.closing(open_writer(bench.home)) as db:
         story.record.db = db
         story.record.data_differs(1.0, defect)

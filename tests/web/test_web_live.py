@@ -29,7 +29,7 @@ FAST, SLOW = "2318E6C0A1F2", "port:1-4:0"
 
 def see(bench: Bench, *drives: Drive) -> None:
     """The agent's scan finds these drives."""
-    document = {"schema": "benchstick/drives/1", "drives": [drive.to_json() for drive in drives]}
+    document = {"schema": "benchstick/drives/2", "drives": [drive.to_json() for drive in drives]}
     with contextlib.closing(open_writer(bench.home)) as db:
         known_drives.keep_drives_seen(db, document)
 

@@ -78,7 +78,10 @@ def test_claims_are_shown_with_the_runs_of_one_label(signed_in: SignedIn, bench:
     with contextlib.closing(open_writer(bench.home)) as db:
         try:
             db.execute(moved, (elsewhere, number))
-            assert (get_claim()["run"], get_claim()["reason"]) == (None, "no complete run of cdm yet")
+            assert (get_claim()["run"], get_claim()["reason"]) == (
+                None,
+                "no complete run of cdm yet",
+            )
             for name in (key, elsewhere):
                 run_queries.set_label(db, name, "SSD 7")
             assert get_claim()["run"] == number

@@ -67,16 +67,20 @@ def test_page_and_json_list_bottlenecks_also_from_an_older_agents_scan(
     for drive in drives:
         del drive["bottlenecks"]
     with contextlib.closing(open_writer(tmp_path / "home")) as db:
-        known_drives.keep_drives_seen(db, {"schema": "benchstick/drives/1", "drives": drives})
+        known_drives.keep_drives_seen(db, {"schema": "benchstick/drives/2", "drives": drives})
     client = browser(create_app(tmp_path / "home"))
     listed_drives = {drive["name"]: drive for drive in client.get("/api/v1/drives").json["drives"]}
     codes = {
-        name: [item["code"] for item in drive["bottlenecks"]] for name, drive in listed_drives.items()
+        name: [item["code"] for item in drive["bottlenecks"]]
+        for name, drive in listed_drives.items()
     }
     assert codes == {"sdb": ["trim"], "sdc": ["usb_link", "usb_driver"]}
     for drive in listed_drives.values():
         text = "; ".join(item["text"] for item in drive["bottlenecks"])
-        assert client.get(f"/api/v1/drives/{drive['code']}").json["bottlenecks"] == drive["bottlenecks"]
+        assert (
+            client.get(f"/api/v1/drives/{drive['code']}").json["bottlenecks"]
+            == drive["bottlenecks"]
+        )
         for path in ("/drives", f"/drives/{drive['code']}", f"/runs/new?drive={drive['code']}"):
             assert f"Not running at full speed: {text}." in words(client.get(path).text), path
 
@@ -261,7 +265,7 @@ def test_hostile_names_are_shown_as_text(tmp_path: Path, monkeypatch: pytest.Mon
         evil = "<script>alert(1)</script>\"'>"
         drive["identity"]["model"] = drive["identity"]["serial"] = drive["code"] = evil
         drive["temperature"] = {"value": None, "reason": evil}
-        document = {"schema": "benchstick/drives/1", "drives": [drive]}
+        document = {"schema": "benchstick/drives/2", "drives": [drive]}
         known_drives.keep_drives_seen(db, document)
     client = browser(create_app(tmp_path / "home"))
     link = client.get("/drives").text
@@ -336,7 +340,7 @@ def test_a_drive_that_does_not_answer_is_not_offered_to_be_unlocked(
 ) -> None:
     """The page, the preview and each way to start a run: try again, whatever codes are sent."""
     guard = Guard("locked", "not answering, try again: the drive is slow", retry=True)
-    document = {"schema": "benchstick/drives/1", "shared": [], "drives": [
+    document = {"schema": "benchstick/drives/2", "shared": [], "drives": [
         replace(sample.internal(), guard=guard).to_json()
     ]}  # fmt: skip
     before = bench.count("requests")

@@ -135,7 +135,12 @@ def test_without_an_agent_nothing_is_known_of_a_slot(
     keep_slots(bench, counting(), slot)
     monkeypatch.setattr(locks, "is_alive", lambda _: False)
     one, two = signed_in.client.get("/api/v1/desk").json["slots"]
-    assert (one["state"], one["action"], two["verdict"], two["action"]) == ("unknown", None, "pass", None)
+    assert (one["state"], one["action"], two["verdict"], two["action"]) == (
+        "unknown",
+        None,
+        "pass",
+        None,
+    )
     assert "The agent is not running" in signed_in.client.get("/desk").text
     answer = signed_in.api("/api/v1/desk/slots/slot%201", {"do": "stop"})
     assert (answer.status_code, answer.json["error"]["code"]) == (409, "no_agent")
@@ -183,7 +188,10 @@ def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Benc
     expect(card.locator(".verdict")).to_have_text("stopped")
     expect(page.locator("#slot-news")).to_have_text("slot 1: stopped.")
     expect(page.get_by_role("button", name="Test again slot 1")).to_be_focused()
-    keep_slots(bench, counting(state=bays.FINISHED, until=None, verdict="fail", message=EVIL, verdict_number=7))
+    keep_slots(
+        bench,
+        counting(state=bays.FINISHED, until=None, verdict="fail", message=EVIL, verdict_number=7),
+    )
     expect(card.locator(".verdict")).to_have_text("fail")
     expect(card).to_contain_text(EVIL)
     expect(page.locator("#slot-problem")).to_be_hidden()
@@ -217,7 +225,13 @@ def kept_evil(bench: Bench) -> int:
     verdict["reason"], verdict["labels"] = EVIL, {"asset": EVIL, EVIL: EVIL}
     verdict["failures"] = [{"code": EVIL, "text": EVIL, "limit": 1}]
     for limit in verdict["limits"]:
-        limit |= {"description": EVIL, "required": [EVIL], "measured": EVIL, "unit": EVIL, "text": EVIL}
+        limit |= {
+            "description": EVIL,
+            "required": [EVIL],
+            "measured": EVIL,
+            "unit": EVIL,
+            "text": EVIL,
+        }
     run = {"number": bench.numbers["das"], "uuid": "u", "suite": EVIL, "state": EVIL,
            "exit_code": 0, "reason": EVIL}  # fmt: skip
     verdict["runs"] = [run]
@@ -245,7 +259,7 @@ def test_a_verdict_says_why(client: Browser, bench: Bench, numbers: dict[str, in
         if "required >= 400 MB/s" in item["reason"]
     )  # fmt: skip
     verdict = client.get(f"/api/v1/verdicts/{number}").json
-    assert (verdict["schema"], verdict["number"]) == ("benchstick/verdict/1", number)
+    assert (verdict["schema"], verdict["number"]) == ("benchstick/verdict/2", number)
     page = client.get(f"/verdicts/{number}").text
     limit = next(item for item in verdict["limits"] if item["state"] == "failed")
     text = f"{limit['by']:.10g} {limit['unit']} ({limit['shortfall_percent']:.10g} %)"

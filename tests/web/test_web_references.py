@@ -11,7 +11,7 @@ import pytest
 from tests.web.conftest import Bench, Browser, SignedIn
 from tests.web.test_web_pages import words
 
-HEAD = "drive,suite,figure,value,unit,source\n"
+HEAD = "drive,suite,result,value,unit,source\n"
 EVIL = "<script>alert(1)</script>"
 GOOD = f'{HEAD}{EVIL}\u202e,cdm,SEQ1M Q8T1 read,1060,MB/s,"{EVIL} & co"\n'
 

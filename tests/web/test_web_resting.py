@@ -27,7 +27,8 @@ def test_the_block_layers_settings_are_shown_as_text() -> None:
 
 
 def test_a_purge_shows_its_method_and_the_samples_after_it() -> None:
-    purge = {"rung": "discard", "requested_rung": "auto", "seconds": 0.6, "tool": "blkdiscard 2.38.1",
+    purge = {"rung": "discard", "requested_rung": "auto", "seconds": 0.6,
+    "tool": "blkdiscard 2.38.1",
             "command": ["blkdiscard", "/dev/sdx"], "tool_output": "discards for 8.59 GB were sent",
             "read_back": "all 64 marks are gone"}  # fmt: skip
     assert rows(purge=purge) == {

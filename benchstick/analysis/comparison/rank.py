@@ -12,7 +12,7 @@ from benchstick.analysis.comparison.overlay import overlaid
 from benchstick.errors import BadInput
 from benchstick.plan import corrupt
 
-SCHEMA = "benchstick/comparison/1"
+SCHEMA = "benchstick/comparison/2"
 MOST_RUNS = 12
 # Longer names do not fit a chart; the run's own page shows them in full.
 _LONGEST = 60
@@ -43,7 +43,7 @@ def compare(
     mark: int | None = None,
     references: Sequence[Mapping[str, Any]] = (),
 ) -> Json:
-    """The `benchstick/comparison/1` document of run documents (`benchstick/run/2`) of one suite.
+    """The `benchstick/comparison/2` document of run documents (`benchstick/run/2`) of one suite.
 
     `mark` is the number of the run on the drive under test, the first one where it is None.
     `references` are results measured elsewhere: `id`, `drive`, `suite`, `result`, `value`, `unit`,
@@ -255,7 +255,8 @@ def _of_passes(passes: Sequence[Mapping[str, Any]], good: Sequence[float]) -> Ma
 
 def _reference(item: Mapping[str, Any]) -> Json:
     return {
-        "run": None, "label": _one_line(item["drive"]), "under_test": False, "reference": item["id"],
+        "run": None, "label": _one_line(item["drive"]), "under_test": False,
+        "reference": item["id"],
         **_value(None), "value": item["value"], "state": "reference",
         "reason": "reference, not measured here", "source": item["source"],
     }  # fmt: skip

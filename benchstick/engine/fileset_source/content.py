@@ -33,8 +33,8 @@ class FileKey:
 
 @dataclass(frozen=True)
 class Difference:
-    """A wrong file: `offset` of the first wrong byte or None, and `description` is what is wrong. `of_drive` is
-    False when the drive is not the cause."""
+    """A wrong file: `offset` of the first wrong byte or None, and `description` is what is wrong.
+    `of_drive` is False when the drive is not the cause."""
 
     path: str
     offset: int | None

@@ -102,8 +102,8 @@ def figures_of(
 ) -> list[Figure]:
     """The mean IOPS and latency of all seconds, as results with their series.
 
-    `target` is what the step measured, `reason` the reason why they are invalid. `whole` is False for
-    a step that ended early: then the reason has the time.
+    `target` is what the step measured, `reason` the reason why they are invalid. `whole` is False
+    for a step that ended early: then the reason has the time.
     """
     if not whole and step.runtime is not None:
         reason = f"{reason} after {len(series.iops)} s of {step.runtime:g}"

@@ -365,7 +365,9 @@ def _by_second(
     samples = [
         sample
         for sample in work.sampler.pending()
-        if sample.step_index == work.index and started_at <= sample.t - sample.dt and sample.t <= now
+        if sample.step_index == work.index
+        and started_at <= sample.t - sample.dt
+        and sample.t <= now
     ]
     series = by_second(
         work.artifacts.path,

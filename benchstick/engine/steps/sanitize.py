@@ -451,7 +451,8 @@ def _by_blkdiscard(work: Work, rung: Rung, leftover: Unfinished | None) -> Evide
     discarded = work.sampler.counters().discard_bytes - before
     return {
         "command": f"blkdiscard -f {path}",
-        "tool_output": f"the kernel sent discards for {size_text(discarded)} of {size_text(capacity)}",
+        "tool_output": f"the kernel sent discards for {size_text(discarded)} of "
+        f"{size_text(capacity)}",
     }
 
 

@@ -49,5 +49,4 @@ UPDATE spec_sheets SET sheet_json = rename_keys('sheet', sheet_json);
 UPDATE requests SET body_json = rename_keys('request', body_json);
 UPDATE verdicts SET verdict_json = rename_keys('verdict', verdict_json);
 UPDATE imported_verdicts SET verdict_json = rename_keys('verdict', verdict_json);
--- A message that was delivered stays as it was sent.
-UPDATE outbox SET body = rename_keys('verdict', body) WHERE delivered_utc IS NULL;
+-- Messages in the outbox are sent as they were written.

@@ -80,7 +80,9 @@ def test_drives_json_lists_transport_depth_and_guard_of_all(bench: Bench) -> Non
 def test_behind_the_bridges_of_qemu_there_is_no_ata(found_once: dict[str, Drive]) -> None:
     for serial in ("BSUAS0001", "BSBOT0001"):
         for name in ("ncq", "smart", "health", "security"):
-            assert found_once[serial].facts[name].reason == "behind this bridge: no ATA pass-through"
+            assert (
+                found_once[serial].facts[name].reason == "behind this bridge: no ATA pass-through"
+            )
 
 
 def test_temperatures_come_from_those_that_have_a_sensor(found_once: dict[str, Drive]) -> None:
