@@ -95,7 +95,7 @@ def run(bench: Bench, request: dict[str, Any], patience: float) -> int:
     print(f"run {number}: {bench.url}/runs/{number}", file=sys.stderr)
     while (report := bench.get(f"runs/{number}"))["state"] not in OVER:
         time.sleep(2)
-    for figure in report["figures"]:
+    for figure in report["results"]:
         value = "-" if figure["value"] is None else f"{figure['value']:g} {figure['unit']}"
         at = "" if figure["pass"] is None else f" pass {figure['pass']}"
         reason = "" if figure["reason"] is None else f" ({figure['reason']})"

@@ -79,7 +79,12 @@ def digest(run: Mapping[str, Any], samples: Sequence[Sequence[Any]]) -> str:
     """SHA-256 of a run's record."""
     document = _version_1(record.plain(run))
     whole_record = json.dumps([document, [list(row) for row in samples]], sort_keys=True)
-    return hashlib.sha256(whole_record.encode("ascii")).hexdigest()
+    return sha256_of(whole_record)
+
+
+def sha256_of(text: str) -> str:
+    """SHA-256 of an ASCII text."""
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 # ---- writing

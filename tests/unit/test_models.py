@@ -37,11 +37,16 @@ price_date = 2026-01-31
 
 [[claim]]
 suite = "das"
-figure = "Home write"
+result = "Home write"
 value = 0.9
 unit = "GB/s"
 """
 SHEET = read(TOML.encode(), "x.toml")
+
+
+def test_a_sheet_with_the_old_name_of_a_result_is_read() -> None:
+    old = TOML.replace("\nresult =", "\nfigure =")
+    assert "figure" in old and read(old.encode(), "x.toml") == SHEET
 
 
 def test_a_sheet_is_read_unchanged() -> None:

@@ -22,7 +22,7 @@ FORM = {
     "model": "crucial x9*", "name": EVIL, "capacity": "1TB", "seq_read_mbps": "1050",
     "rand_read_iops": "60000", "raw_nand": "1024GiB", "controller": EVIL, "warranty_years": "5",
     "price": "89,90", "currency": "EUR", "price_date": "2026-01-31", "source": "a page",
-    "claim_suite": ["cdm", "das"], "claim_figure": ["RND4K Q1T1 read latency", ""],
+    "claim_suite": ["cdm", "das"], "claim_result": ["RND4K Q1T1 read latency", ""],
     "claim_value": ["0.1", ""], "claim_unit": ["ms", "MB/s"],
 }  # fmt: skip
 
@@ -130,7 +130,7 @@ def test_a_file_is_taken_as_well(signed_in: SignedIn) -> None:
         ({"currency": ""}, "currency: is required with price"),
         ({"capacity": "1000"}, "write it with its unit"),
         ({"claim_value": ["", ""]}, "claim 1: value: a number"),
-        ({"claim_figure": ["", ""]}, "claim 1: figure: is empty"),
+        ({"claim_result": ["", ""]}, "claim 1: result: is empty"),
         ({"claim_suite": ["nix", "das"]}, "claim 1: suite: 'nix' is none"),
         ({"name": "x\x00y"}, "name: has control characters"),
         ({"edit": "x"}, "edit: expected a whole number"),
