@@ -76,7 +76,7 @@ def states_of(table: str) -> set[str]:
 def test_the_glossary_has_the_words_of_the_code() -> None:
     words = set(re.findall(r"[\w-]+", (ROOT / "docs/glossary.md").read_text(encoding="utf-8")))
     expected = {*TRANSPORTS, "free", "locked", "protected", "inconclusive", "waiting", "taken"}
-    expected |= states_of("runs") | states_of("results") | states_of("answers")
+    expected |= states_of("runs") | states_of("figures") | states_of("answers")
     assert sorted(expected - words) == []
 
 

@@ -206,7 +206,7 @@ export class SessionChart {
 
   // The values under the pointer, next to the legend.
   showValues(plot) {
-    const at = plot.cursor.step_index;
+    const at = plot.cursor.idx;
     const [t, read, write, temp] = at == null ? [null, null, null, null] : plot.data.map((column) => column[at]);
     this.outputs.time.textContent = t == null ? "" : `at ${clock(t)}`;
     this.outputs.read.textContent = plain(read);

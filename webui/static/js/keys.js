@@ -89,6 +89,6 @@ export function byKeyboard(box, chart) {
     act();
   });
   // The keys continue from the last position of the pointer.
-  box.addEventListener("pointermove", () => { row = chart.plot?.cursor.step_index ?? row; });
+  box.addEventListener("pointermove", () => { row = chart.plot?.cursor.idx ?? row; });
   box.addEventListener("blur", () => chart.plot?.setCursor({ left: -10, top: -10 }));
 }

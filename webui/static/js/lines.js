@@ -286,7 +286,7 @@ class Lines {
 
   // The values under the pointer, next to the names.
   showValues(plot) {
-    const at = plot.cursor.step_index;
+    const at = plot.cursor.idx;
     this.legend.querySelectorAll("b").forEach((b, n) => {
       b.textContent = at == null ? "" : this.value(plot, n, at);
     });
