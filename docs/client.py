@@ -81,7 +81,7 @@ def drives(bench: Bench) -> int:
     """Print the drives of the agent's last scan."""
     for drive in bench.get("drives")["drives"]:
         identity, guard = drive["identity"], drive["guard"]
-        transport = drive["transport"]["value"] or drive["transport"]["why"]
+        transport = drive["transport"]["value"] or drive["transport"]["reason"]
         print(f"{drive['code']}\t{identity['model']}\t{transport}\t{guard['state']}")
     return 0
 
@@ -95,13 +95,13 @@ def run(bench: Bench, request: dict[str, Any], patience: float) -> int:
     print(f"run {number}: {bench.url}/runs/{number}", file=sys.stderr)
     while (report := bench.get(f"runs/{number}"))["state"] not in OVER:
         time.sleep(2)
-    for figure in report["figures"]:
+    for figure in report["results"]:
         value = "-" if figure["value"] is None else f"{figure['value']:g} {figure['unit']}"
         at = "" if figure["pass"] is None else f" pass {figure['pass']}"
-        why = "" if figure["why"] is None else f" ({figure['why']})"
-        print(f"{figure['name']}{at}\t{value}\t{figure['state']}{why}")
-    if report["why"]:
-        print(f"{report['state']}: {report['why']}", file=sys.stderr)
+        reason = "" if figure["reason"] is None else f" ({figure['reason']})"
+        print(f"{figure['name']}{at}\t{value}\t{figure['state']}{reason}")
+    if report["reason"]:
+        print(f"{report['state']}: {report['reason']}", file=sys.stderr)
     # A run whose process was killed has no exit code.
     return 70 if report["exit_code"] is None else int(report["exit_code"])
 
@@ -152,7 +152,7 @@ def test(bench: Bench, request: dict[str, Any], patience: float) -> int:
         print(f"{one['code']}\t{one['text']}")
     for one in verdict["limits"]:
         unit = one["unit"] or ""
-        condition = f"{one['op']} {one['wanted']} {unit}"
+        condition = f"{one['op']} {one['required']} {unit}"
         print(f"{one['state']}\t{one['what']}\t{one['measured']}\t{condition}")
     print(f"verdict {number}: {bench.url}/verdicts/{number}", file=sys.stderr)
     return int(verdict["exit_code"])

@@ -186,7 +186,7 @@ def copier(quick: bool) -> int:
         def show() -> None:
             # What a run does after each sample, for the page.
             samples = [sample.to_json() for sample in sampler.pending()[-180:]]
-            live_progress.publish(LIVE, {"step": 0, "name": "bench", "samples": samples})
+            live_progress.publish(LIVE, {"step_index": 0, "name": "bench", "samples": samples})
 
         sampler = Sampler(drive.name, tick=show)
         sampler.start()

@@ -26,24 +26,24 @@ _TEMPLATES = (
 
 # The columns of each table that are copied as they are, `run` in front.
 _TABLES = {
-    "steps": "idx, name, kind, state, why, t_start, t_end, artefacts, detail_json",
-    "figures": "step, name, value, unit, pass, target, state, why, detail_json",
-    "temperatures": "t, step, celsius, source, why",
+    "steps": "step_index, name, kind, state, reason, t_start, t_end, artifacts, detail_json",
+    "results": "step, name, value, unit, pass, target, state, reason, detail_json",
+    "temperatures": "t, step_index, celsius, source, reason",
     "events": "t, utc, kind, text",
-    "samples": "n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
-    " flushes, inflight, queue",
+    "samples": "n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes,"
+    " discards, flushes, inflight, queue",
 }
 
 _COPY_RUNS = """
 INSERT INTO runs (number, uuid, suite, practice, drive_key, drive_code, drive_model, drive_json,
-                  plan_json, conditions_json, result_json, state, exit_code, why, request,
+                  plan_json, conditions_json, result_json, state, exit_code, reason, request,
                   created_utc, ended_utc, seconds)
 SELECT copies.number, printf('%08x-0000-4000-8000-%012x', copies.number, copies.number), suite,
        practice, coalesce(copies.drive, drive_key), coalesce(copies.drive, drive_code), drive_model,
        CASE WHEN copies.drive IS NULL THEN drive_json
-            ELSE json_set(drive_json, '$.code', copies.drive, '$.identity.key', copies.drive,
+            ELSE json_set(drive_json, '$.code', copies.drive, '$.identity.drive_key', copies.drive,
                           '$.identity.serial', copies.drive) END,
-       plan_json, conditions_json, result_json, state, exit_code, why, copies.number,
+       plan_json, conditions_json, result_json, state, exit_code, reason, copies.number,
        strftime('%Y-%m-%dT%H:%M:%S.000Z', '2023-01-01', (copies.number * 2) || ' hours'),
        strftime('%Y-%m-%dT%H:%M:%S.000Z', '2023-01-01', (copies.number * 2 + 1) || ' hours'),
        seconds
@@ -112,7 +112,7 @@ def _add_runs(db: sqlite3.Connection, numbers: dict[str, Any]) -> None:
     # Each was asked for by a request, which has its answer; each tenth request was for a queue.
     db.execute(
         "INSERT INTO requests (id, kind, body_json, created_utc) SELECT ? + number, 'run',"
-        " json_object('drive', drive_code, 'identity_key', drive_key, 'suite', suite,"
+        " json_object('drive', drive_code, 'drive_key', drive_key, 'suite', suite,"
         " 'runs', CASE number % 10 WHEN 0 THEN json_array(json_object('suite', suite)) END),"
         " created_utc FROM runs"
         " JOIN copies USING (number)",

@@ -1,8 +1,7 @@
 """Finds bare participles as names in Python: scripts/lint_names.py [FILE...]
 
 A name says what it holds or does: `results`, not `found`; `is_known()`, not `known()`. Each name is
-printed as FILE:LINE. scripts/names-left lists those of older code, one `FILE NAME` a line: they
-become fewer, and a line whose name no longer exists is an error too. Exit code 1 when there is one.
+printed as FILE:LINE. Exit code 1 when there is one.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-KNOWN_NAMES = ROOT / "scripts/names-left"
 PARTICIPLES = frozenset((
     "asked", "begun", "born", "broken", "brought", "chosen", "cut", "done", "drawn", "ended",
     "found", "given", "gone", "grown", "held", "hidden", "kept", "known", "laid", "left",
@@ -51,32 +49,16 @@ def tracked() -> list[Path]:
     return [path for name in output.split("\0") if name and (path := ROOT / name).exists()]
 
 
-def check(files: list[Path], known_names: set[str], root: Path = ROOT) -> Iterator[str]:
-    """A line for each participle that is not among `known_names`, and for each of these that no
-    longer exists."""
-    entries = set()
+def check(files: list[Path], root: Path = ROOT) -> Iterator[str]:
+    """A line for each participle."""
     for path in files:
-        where = path.relative_to(root)
         for name, line in participles(path):
-            entries.add(f"{where} {name}")
-            if f"{where} {name}" not in known_names:
-                yield f"{where}:{line}: {name}: name it by what it holds or does"
-    for entry in sorted(known_names - entries):
-        if root / entry.split()[0] in files or not (root / entry.split()[0]).exists():
-            yield f"scripts/names-left: {entry}: no longer exists, remove the line"
+            yield f"{path.relative_to(root)}:{line}: {name}: name it by what it holds or does"
 
 
 def main() -> int:
-    known_names = {
-        line for line in KNOWN_NAMES.read_text().splitlines() if line and not line.startswith("#")
-    }
-    files = [Path(name).resolve() for name in sys.argv[1:]]
-    if files:
-        # The list is of the whole repository.
-        known_names = {name for name in known_names if ROOT / name.split()[0] in files}
-    else:
-        files = tracked()
-    lines = list(check(files, known_names))
+    files = [Path(name).resolve() for name in sys.argv[1:]] or tracked()
+    lines = list(check(files))
     print("".join(f"{line}\n" for line in lines), end="")
     return 1 if lines else 0
 

@@ -122,7 +122,7 @@ class Result:
     test: str
     state: str
     seconds: float = 0.0
-    why: str = ""
+    reason: str = ""
 
 
 class BadSetting(Exception):
@@ -288,7 +288,7 @@ def run_level(level: Level, cpus: tuple[int, ...] = (), log: TextIO | None = Non
     report.unlink(missing_ok=True)
     print(f"\n=== {level.title} (at most {level.limit_s} s)", file=log, flush=True)
     if level.folders and not any(has_tests(folder) for folder in level.folders):
-        return [Result(level.name, "failed", why="there is no test in it")]
+        return [Result(level.name, "failed", reason="there is no test in it")]
     if level.name == "guest":
         return run_guest(level, cpus, log)
     start = time.monotonic()
@@ -339,7 +339,7 @@ def run_guest(level: Level, cpus: tuple[int, ...], log: TextIO | None = None) ->
             report = RESULTS / f"guest-{stem}.xml"
             results += judged(f"guest:{stem}", report, NO_CODE if code == 0 else code, time_left)
         if code is None or STOPPED.is_set():
-            results += [Result(f"guest:{stem}", "failed", why="did not run") for stem in waiting]
+            results += [Result(f"guest:{stem}", "failed", reason="did not run") for stem in waiting]
             break
         if waiting:
             print(f"guest:{stem}: the VM was lost; booted again for {', '.join(waiting)}",
@@ -360,11 +360,11 @@ def judged(name: str, report: Path, code: int | None, limit_s: float) -> list[Re
     results = list(read_report(report)) if report.exists() else []
     # 1 is pytest's "some tests failed"; anything else but 0 means that the level itself broke
     if code is None:
-        results.append(Result(name, "failed", why=f"not done after {limit_s:.0f} s"))
+        results.append(Result(name, "failed", reason=f"not done after {limit_s:.0f} s"))
     elif not results:
-        results.append(Result(name, "failed", why=f"no test was run, exit code {code}"))
+        results.append(Result(name, "failed", reason=f"no test was run, exit code {code}"))
     elif code and not (code == 1 and any(r.state == "failed" for r in results)):
-        results.append(Result(name, "failed", why=f"exit code {code}"))
+        results.append(Result(name, "failed", reason=f"exit code {code}"))
     return results
 
 
@@ -432,8 +432,8 @@ def _result_of(case: ElementTree.Element) -> Result:
         child = case.find(kind)
         if child is not None:
             state = "skipped" if kind == "skipped" else "failed"
-            why = (child.get("message") or "").partition("\n")[0]
-            return Result(test, state, seconds, why)
+            reason = (child.get("message") or "").partition("\n")[0]
+            return Result(test, state, seconds, reason)
     return Result(test, "passed", seconds)
 
 
@@ -445,14 +445,14 @@ def missing_required(levels: list[Level], results: list[Result]) -> list[Result]
         if not name:
             continue
         if not any(level.owns(name) for level in LEVELS):
-            problems.append(Result(name, "failed", why="no level runs this required test"))
+            problems.append(Result(name, "failed", reason="no level runs this required test"))
         if not any(level.owns(name) for level in levels):
             continue
         matches = [r for r in results if _matches(r.test, name)]
         if not matches:
-            problems.append(Result(name, "failed", why="required test did not run"))
+            problems.append(Result(name, "failed", reason="required test did not run"))
         problems += [
-            Result(r.test, "failed", why=f"required test was skipped: {r.why}")
+            Result(r.test, "failed", reason=f"required test was skipped: {r.reason}")
             for r in matches
             if r.state == "skipped"
         ]
@@ -504,7 +504,7 @@ def summarise(results: list[Result], prefix: str, seconds: float) -> int:
     give the exit code."""
     for state in ("skipped", "failed"):
         for result in (r for r in results if r.state == state):
-            print(f"{state}: {result.test}: {result.why}")
+            print(f"{state}: {result.test}: {result.reason}")
     print(f"\nthe slowest of {len(results)} tests:")
     for result in sorted(results, key=lambda r: -r.seconds)[:10]:
         print(f"{result.seconds:8.1f} s  {result.test}")

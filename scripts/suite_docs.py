@@ -37,7 +37,7 @@ ALL = "all of these"
 # The drive for which the pages' plans are made.
 EXAMPLE = {
     "code": "EXAMPLE",
-    "identity": {"capacity": 10**12, "model": "Example", "key": "EXAMPLE|Example"},
+    "identity": {"capacity": 10**12, "model": "Example", "drive_key": "EXAMPLE|Example"},
     "transport": {"value": "usb-uas", "unit": None, "source": "docs"},
     "usb_speed": {"value": 10000, "unit": None, "source": "docs"},
     "queue_depth": {"value": 30, "unit": None, "source": "docs"},
@@ -109,7 +109,7 @@ def steps_block(plan: Plan, params: Sequence[str] = ()) -> str:
         else:
             step = plan.steps[number]
             lines.append(f"{number + 1:>{width}}. {step.name}{_does(step)}")
-    how = "at most" if plan.ends_early else "about"
+    how = "at most" if plan.may_end_early else "about"
     time, size = duration_text(plan.seconds), size_text(plan.bytes_written)
     lines.append(f"total: {how} {time}, {how} {size} written")
     return "\n".join([" ".join(("```steps", *params)), *lines, "```"])

@@ -34,7 +34,7 @@ def drive_json() -> Callable[..., DriveJson]:
         }
         return {
             "code": code,
-            "identity": {"capacity": capacity, "model": "Model X", "key": f"{code}|Model X"},
+            "identity": {"capacity": capacity, "model": "Model X", "drive_key": f"{code}|Model X"},
             **{
                 name: {"value": value, "unit": None, "source": "test"}
                 for name, value in values.items()

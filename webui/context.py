@@ -82,23 +82,23 @@ def register(app: Flask, bench: Bench) -> None:
 
 class Scan(NamedTuple):
     """The agent's last scan: its UTC time, None before any, the drives, and the links that several
-    of them share, the narrowest first (`shared` of the `benchstick/drives/1` document)."""
+    of them share, the narrowest first (`shared` of the `benchstick/drives/2` document)."""
 
     utc: str | None
     drives: list[dict[str, Any]]
     shared: list[dict[str, Any]]
 
 
-def drives_seen() -> Scan:
-    """The agent's last scan, with the operators' labels, and with `worse`, which older agents did
-    not record."""
-    scan = known_drives.drives_seen(reader())
+def drive_scans() -> Scan:
+    """The agent's last scan, with the operators' labels, and with `bottlenecks`, which older agents
+    did not record."""
+    scan = known_drives.drive_scans(reader())
     if scan is None:
         return Scan(None, [], [])
     labels = known_drives.labels(reader())
     drives: list[dict[str, Any]] = scan[1].get("drives", [])
     for drive in drives:
-        drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
+        drive["label"] = labels.get(drive["identity"]["drive_key"], drive.get("label"))
         bottlenecks.put_into(drive)
     return Scan(scan[0], drives, scan[1].get("shared", []))
 
@@ -106,7 +106,7 @@ def drives_seen() -> Scan:
 def find_drive(code: str) -> dict[str, Any]:
     """The drive with this code (or label, node, or serial, as old codes are). WebError 404 when
     it is not there."""
-    drives = drives_seen().drives
+    drives = drive_scans().drives
     for name in ("code", "label", "path", "serial"):
         matches = [drive for drive in drives if _name_of(drive, name) == code]
         if len(matches) == 1:

@@ -125,9 +125,7 @@ def register(app: Flask) -> None:
     @app.errorhandler(BenchError)
     def bench_error(error: BenchError) -> Response:
         headers, back = (error.headers, error.back) if isinstance(error, WebError) else (None, None)
-        more = (
-            {"mistakes": documents.mistakes(error)} if isinstance(error, RecipeMistakes) else None
-        )
+        more = {"errors": documents.errors(error)} if isinstance(error, RecipeMistakes) else None
         status = status_of(error)
         return answer(status, error.code, error.message, error.field, headers, more, back)
 

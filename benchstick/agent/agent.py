@@ -54,11 +54,11 @@ BOOT_SECONDS = 120.0
 START_SECONDS = 10.0
 # Transports that can be hot-plugged; dm, null_blk and virtio devices are created by software.
 HOT_PLUG = frozenset({"sata", "nvme", "mmc", "usb-uas", "usb-bot"})
-DRIVES_SCHEMA = "benchstick/drives/1"
+DRIVES_SCHEMA = "benchstick/drives/2"
 
 
 def drives_document(drives: list[Drive]) -> dict[str, Any]:
-    """The `benchstick/drives/1` document: the drives, and the links that several of them share."""
+    """The `benchstick/drives/2` document: the drives, and the links that several of them share."""
     links = shared_links.shared(Tree(), [drive.name for drive in drives])
     return {
         "schema": DRIVES_SCHEMA,
@@ -218,7 +218,7 @@ class Agent:
             note_sticks(
                 {"path": drive.path, "model": drive.identity.model, "id": None}
                 for drive in drives
-                if STICK_WHY in drive.guard.why
+                if STICK_WHY in drive.guard.reason
             )
             self._last = shape
         if self._slots is not None:

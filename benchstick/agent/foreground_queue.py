@@ -31,7 +31,7 @@ class Foreground:
         drive = readies[0].drive
         body = {
             "drive": drive.code,
-            "identity_key": drive.identity.key(),
+            "drive_key": drive.identity.key(),
             "diskseq": drive.diskseq,
             "runs": [
                 {
@@ -76,7 +76,7 @@ class Foreground:
             with self._ignore_store_errors():
                 queues.entry_refused(self._db, self.number, place, error.message)
 
-    def end(self, codes: Sequence[int], why: str | None) -> None:
+    def end(self, codes: Sequence[int], reason: str | None) -> None:
         """Record the end of the command. `codes` are the exit codes of its runs."""
         db = self._db
         if db is not None:
@@ -84,6 +84,6 @@ class Foreground:
                 cancelled = codes[-1:] == [EXIT_CANCELLED]
                 is_complete = bool(codes) and all(goes_on(code) for code in codes)
                 state = "done" if is_complete else "cancelled" if cancelled else "stopped"
-                queues.end(db, self.number, state, None if is_complete else why)
+                queues.end(db, self.number, state, None if is_complete else reason)
             db.close()
         self._lock.release()

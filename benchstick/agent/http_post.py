@@ -34,7 +34,7 @@ def post(url: str, secret: str, letter: webhook_outbox.Letter, seconds: float) -
         "Content-Type": "application/json",
         "User-Agent": f"benchstick/{__version__}",
         "Idempotency-Key": letter.key,
-        "X-Benchstick-Attempt": str(letter.tries + 1),
+        "X-Benchstick-Attempt": str(letter.attempts + 1),
     }
     if secret:
         mark = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

@@ -17,7 +17,7 @@ from benchstick.errors import BadInput, Refused
 from benchstick.plan.run_queue import entries_of, goes_on
 from benchstick.store import agent_requests, locks, queues, run_reader
 
-# Starts the worker of an entry: request, place, whether it is the first entry.
+# Starts the worker of an entry: request, position, whether it is the first entry.
 Start = Callable[[int, int, bool], None]
 
 
@@ -33,7 +33,7 @@ def is_of_queue(db: sqlite3.Connection, request: int) -> bool:
 
 def check_free(db: sqlite3.Connection, body: Mapping[str, Any]) -> None:
     """Refused when an open queue uses the drive: a run could start between two of its runs."""
-    number = queues.open_of_drive(db, str(body.get("identity_key")))
+    number = queues.open_of_drive(db, str(body.get("drive_key")))
     if number is not None:
         raise Refused(
             f"{body.get('drive')}: queue {number} has this drive; wait for it or cancel it"
@@ -49,7 +49,7 @@ def take(db: sqlite3.Connection, number: int, body: Mapping[str, Any], start: St
     for entry in entries:
         RunRequest.from_json(number, entry)
     check_free(db, body)
-    queues.begin(db, number, str(body["identity_key"]), len(entries))
+    queues.begin(db, number, str(body["drive_key"]), len(entries))
     _start_next(db, number, start, first=True)
 
 
@@ -57,10 +57,10 @@ def _start_next(db: sqlite3.Connection, number: int, start: Start, *, first: boo
     waiting = queues.waits(db, number)
     if not waiting:
         return False
-    place = waiting[0]
-    queues.entry_starts(db, number, place)
+    position = waiting[0]
+    queues.entry_starts(db, number, position)
     try:
-        start(number, place, first)
+        start(number, position, first)
     except OSError as error:
         queues.end(db, number, "stopped", f"the next run could not be started: {error.strerror}")
         raise
@@ -90,22 +90,22 @@ def _why(db: sqlite3.Connection, number: int, code: int) -> str:
     if last is None:
         return f"a run's process ended with exit code {code}"
     if last["run"] is None:
-        reason = last["why"] or f"its process ended with exit code {code}"
-        return f"entry {last['place'] + 1} of the queue was not started: {reason}"
+        reason = last["reason"] or f"its process ended with exit code {code}"
+        return f"entry {last['position'] + 1} of the queue was not started: {reason}"
     row = run_reader.find_run(db, last["run"])
-    reason = row["why"] or f"its process ended with exit code {code}"
+    reason = row["reason"] or f"its process ended with exit code {code}"
     return f"run {last['run']} {run_reader.shown_state(db, row)}: {reason}"
 
 
 def cancel(db: sqlite3.Connection, body: Mapping[str, Any]) -> int | None:
-    """Remove the entry at `place` from an open queue, or cancel the whole `queue`. Returns the
+    """Remove the entry at `position` from an open queue, or cancel the whole `queue`. Returns the
     queue's number when its worker is to be stopped. BadInput."""
-    number, place = _whole(body, "queue"), body.get("place")
+    number, position = _whole(body, "queue"), body.get("position")
     rows = [row for row in queues.open_queues(db) if row["number"] == number]
     if not rows:
         raise BadInput(f"queue {number}: there is no such queue, or it has ended", field="queue")
-    if place is not None:
-        queues.take_out(db, number, _whole(body, "place"))
+    if position is not None:
+        queues.take_out(db, number, _whole(body, "position"))
         return None
     owner = queues.owner_of(rows[0])
     if owner is not None:

@@ -21,9 +21,9 @@ LOOK_EVERY = 2.0
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 
 
-def pause_after(tries: int) -> float:
+def pause_after(attempts: int) -> float:
     """Seconds to wait after this number of failures in a row."""
-    return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(tries - 1, 20))
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts - 1, 20))
 
 
 class Postman(threading.Thread):
@@ -80,12 +80,12 @@ def deliver(
     for letter in webhook_outbox.waiting(db):
         if stop is not None and stop.is_set():
             break
-        why = post(settings.webhook, settings.webhook_secret, letter, TIMEOUT_SECONDS)
-        if why is None:
+        reason = post(settings.webhook, settings.webhook_secret, letter, TIMEOUT_SECONDS)
+        if reason is None:
             webhook_outbox.delivered(db, letter)
             failures = 0
             continue
-        webhook_outbox.failed(db, letter, why)
+        webhook_outbox.failed(db, letter, reason)
         well = False
         failures += 1
         if failures == 3:

@@ -60,7 +60,7 @@ class Knee:
     """One knee. `at_bytes` is what had been written when the speed fell, give or take
     `plus_minus_bytes`; `at_seconds` the clock then. The speeds, in MB/s, are those of the whole
     level before and the whole level after, up to the next knee. `confidence` is `clear`, or
-    `likely` with the reason in `why`."""
+    `likely` with the reason in `reason`."""
 
     at_bytes: int
     plus_minus_bytes: int
@@ -68,7 +68,7 @@ class Knee:
     before_mbps: float
     after_mbps: float
     confidence: str
-    why: str | None = None
+    reason: str | None = None
 
     @property
     def at_gb(self) -> float:
@@ -81,10 +81,10 @@ class Knee:
 
 @dataclass(frozen=True)
 class CacheKnees:
-    """All knees of a fill in order; when there is none, `why` says what was seen instead."""
+    """All knees of a fill in order; when there is none, `reason` says what was seen instead."""
 
     knees: tuple[Knee, ...]
-    why: str | None
+    reason: str | None
     text: str
 
     @property
@@ -95,7 +95,7 @@ class CacheKnees:
     def to_json(self) -> dict[str, Any]:
         return {
             "knees": [knee.to_json() for knee in self.knees],
-            "why": self.why,
+            "reason": self.reason,
             "text": self.text,
         }
 
@@ -147,12 +147,12 @@ class _Search:
             before, level = self.levels[place - 1], self.levels[place]
             change = _change(self.points, before.first, level.first, level.last, _NEAR)
             start = max(self.levels[begin].first, knees[-1][1] + 1 if knees else 0)
-            why = self._why_none(begin, place, start, change, around)
-            if why is None:
+            reason = self._why_none(begin, place, start, change, around)
+            if reason is None:
                 knees.append((place, change))
                 begin = place
             elif fall > self._largest:
-                self._largest, self.rejected = fall, why
+                self._largest, self.rejected = fall, reason
         return self._deep([change for _, change in knees])
 
     def _deep(self, changes: list[int]) -> list[int]:
@@ -283,15 +283,15 @@ def _knee(
             if low <= piece.start < high and piece.speed > far.speed * (1 + 3 * noise):
                 low = piece.end
         place, unsure = (low + high) / 2, unsure + (high - low) / 2
-    why = _doubt(points, left_level, right)
+    reason = _doubt(points, left_level, right)
     return Knee(
         at_bytes=round(place),
         plus_minus_bytes=round(unsure),
         at_seconds=point.t0 + share * point.seconds,
         before_mbps=left_level.speed / 1e6,
         after_mbps=right.speed / 1e6,
-        confidence="clear" if why is None else "likely",
-        why=why,
+        confidence="clear" if reason is None else "likely",
+        reason=reason,
     )
 
 
@@ -366,8 +366,8 @@ def _speed(level: Level) -> float:
     return level.speed
 
 
-def _none(why: str) -> CacheKnees:
-    return CacheKnees((), why, f"No cache knee was found: {why}.")
+def _none(reason: str) -> CacheKnees:
+    return CacheKnees((), reason, f"No cache knee was found: {reason}.")
 
 
 def _text(knees: Sequence[Knee]) -> str:
@@ -378,8 +378,8 @@ def _text(knees: Sequence[Knee]) -> str:
     )
     for knee in others:
         text += f"; at {knee.at_gb:.2f} GB it falls to {knee.after_mbps:.0f} MB/s"
-    if first.why is not None:
-        text += f" (likely, not certain: {first.why})"
+    if first.reason is not None:
+        text += f" (likely, not certain: {first.reason})"
     return f"{text}."
 
 

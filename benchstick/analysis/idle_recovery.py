@@ -25,19 +25,19 @@ _NONE_FAST = 0.05
 
 @dataclass(frozen=True)
 class Burst:
-    """A burst of `moved` bytes in `seconds` after `idle_seconds` of idle time. `why` is the reason
-    why it cannot be used (its pass was invalid), None when it can."""
+    """A burst of `moved` bytes in `seconds` after `idle_seconds` of idle time. `reason` is the
+    reason why it cannot be used (its pass was invalid), None when it can."""
 
     idle_seconds: float
     moved: int
     seconds: float
-    why: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
 class CameBack:
     """The result of one burst. `fast_bytes` of the fast zone had come back, `share` of it (0 to 1;
-    None when the zone's size is not known); both are None with a `why` when the burst does not
+    None when the zone's size is not known); both are None with a `reason` when the burst does not
     show it. `at_least`: the whole burst was fast, more may have come back."""
 
     idle_seconds: float
@@ -45,22 +45,22 @@ class CameBack:
     fast_bytes: int | None
     share: float | None
     at_least: bool
-    why: str | None
+    reason: str | None
     text: str
 
 
 @dataclass(frozen=True)
 class IdleRecovery:
-    """All bursts in order; `why` is set when nothing could be judged."""
+    """All bursts in order; `reason` is set when nothing could be judged."""
 
     bursts: tuple[CameBack, ...]
-    why: str | None
+    reason: str | None
     text: str
 
     def to_json(self) -> dict[str, Any]:
         return {
             "bursts": [asdict(burst) for burst in self.bursts],
-            "why": self.why,
+            "reason": self.reason,
             "text": self.text,
         }
 
@@ -93,10 +93,10 @@ def judge_recovery(
 
 def _came_back(burst: Burst, fast: float, slow: float, zone: int | None) -> CameBack:
     rest = duration_text(burst.idle_seconds)
-    if burst.why is not None:
+    if burst.reason is not None:
         return CameBack(
-            burst.idle_seconds, None, None, None, False, burst.why,
-            f"after {rest}: not known ({burst.why})",
+            burst.idle_seconds, None, None, None, False, burst.reason,
+            f"after {rest}: not known ({burst.reason})",
         )  # fmt: skip
     if not (burst.moved > 0 and 0 < burst.seconds < math.inf):
         raise ValueError(f"burst after {rest}: {burst.moved} bytes in {burst.seconds} s")
@@ -127,5 +127,5 @@ def _text(recoveries: Sequence[CameBack], zone: int | None) -> str:
     return f"Of {size} came back " + ", ".join(burst.text for burst in recoveries) + "."
 
 
-def _unknown(why: str) -> IdleRecovery:
-    return IdleRecovery((), why, f"Recovery after idle is not known: {why}.")
+def _unknown(reason: str) -> IdleRecovery:
+    return IdleRecovery((), reason, f"Recovery after idle is not known: {reason}.")

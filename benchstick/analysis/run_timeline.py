@@ -49,7 +49,7 @@ class Pass(NamedTuple):
 def passes(run: Mapping[str, Any]) -> list[Pass]:
     """The passes of a `benchstick/run/2` document in the order of its plan; empty where no file
     sets are copied."""
-    starts = {step["index"]: step["t_start"] for step in run.get("steps") or ()}
+    starts = {step["step_index"]: step["t_start"] for step in run.get("steps") or ()}
     by_set: dict[tuple[str, int], Pass] = {}
     for at, step in enumerate(run["plan"].get("steps") or ()):
         name, number = step.get("set_name"), step.get("pass_no")
@@ -87,4 +87,4 @@ def _counts(item: Mapping[str, Any], counter: str, timed: Set[int]) -> bool:
     if not item["dt"]:
         return False
     still = not item["read_bytes"] and not item["write_bytes"]
-    return bool(item[counter]) or (still and item["step"] in timed)
+    return bool(item[counter]) or (still and item["step_index"] in timed)

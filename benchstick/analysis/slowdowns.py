@@ -103,8 +103,8 @@ def find_slow_downs(
     """
     points, _ = calmed(busy_points(intervals, ends_whole=ends_whole)[0])
     if len(points) < 2 * LEAST_POINTS:
-        why = f"only {len(points)} intervals show the drive's speed"
-        return SlowDowns("unknown", (), f"Slowing down cannot be judged: {why}.")
+        reason = f"only {len(points)} intervals show the drive's speed"
+        return SlowDowns("unknown", (), f"Slowing down cannot be judged: {reason}.")
     warmth = sorted(
         (t, celsius)
         for t, celsius in temperatures

@@ -41,13 +41,13 @@ def start(machine: Machine, say: Say = lambda text: None) -> dict[str, Any]:
     earlier = state.read()
     if earlier is not None and is_mounted(paths.data_folder()):
         return earlier
-    booted, why, all_sticks = sticks.find_booted(machine)
+    booted, reason, all_sticks = sticks.find_booted(machine)
     notes: list[str] = []
     if booted is not None:
         say(f"booted from {booted.path} ({booted.model})")
-        why = _take(machine, booted, notes, say)
-    if why:
-        say(f"results will not last: {why}")
+        reason = _take(machine, booted, notes, say)
+    if reason:
+        say(f"results will not last: {reason}")
         store_in_ram(machine, notes)
     make_home(notes)
     found_settings, error = _settings(machine, booted, notes)
@@ -58,8 +58,8 @@ def start(machine: Machine, say: Say = lambda text: None) -> dict[str, Any]:
     document = {
         "schema": state.SCHEMA,
         "stick": None if booted is None else _stick_json(machine, booted, notes),
-        "persistent": not why,
-        "why": why or None,
+        "persistent": not reason,
+        "reason": reason or None,
         "settings_error": error,
         "other_sticks": [
             {"path": other.path, "model": other.model, "id": other.id}

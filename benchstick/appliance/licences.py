@@ -18,7 +18,7 @@ from benchstick.errors import BenchError
 if TYPE_CHECKING:
     from importlib import metadata
 
-SCHEMA = "benchstick/licences/1"
+SCHEMA = "benchstick/licences/2"
 SPDX = Path("/usr/share/benchstick/spdx.json")
 VENDOR = Path(__file__).resolve().parents[2] / "webui/static/vendor"
 IMAGE_NOTE = "What the image is made of, from the list that was written when it was built."
@@ -33,7 +33,7 @@ _EXTRA = r""";.*\bextra\b(?! *== *["']scanner["'])"""
 
 
 def document(spdx: Path | None = None) -> dict[str, Any]:
-    """The `benchstick/licences/1` document. BenchError when the image's own list is damaged."""
+    """The `benchstick/licences/2` document. BenchError when the image's own list is damaged."""
     path = SPDX if spdx is None else spdx
     try:
         packages = of_image(json.loads(path.read_text(encoding="utf-8")))
@@ -55,7 +55,7 @@ def of_image(spdx: Mapping[str, Any]) -> list[Package]:
                 "name": item["name"],
                 "version": item["versionInfo"],
                 "licence": None if declared == "NOASSERTION" else declared,
-                "said": item.get("licenseComments"),
+                "comment": item.get("licenseComments"),
             }
         )
     return packages
@@ -65,7 +65,12 @@ def of_host(vendor: Path = VENDOR) -> list[Package]:
     """The bench, the Python packages that it needs, and its front-end library."""
     installed = needed("benchstick")
     own = installed.pop("benchstick", None)
-    first: Package = {"name": "benchstick", "version": __version__, "licence": None, "said": None}
+    first: Package = {
+        "name": "benchstick",
+        "version": __version__,
+        "licence": None,
+        "comment": None,
+    }
     if own is not None:
         first |= stated(own)
     others = [of_distribution(dist) for _, dist in sorted(installed.items())]
@@ -113,7 +118,7 @@ def stated(dist: metadata.Distribution) -> Package:
         for text in dist.metadata.get_all("License") or []
         if 0 < len(text) <= 80 and "\n" not in text and text != "UNKNOWN"
     ]
-    return {"licence": expression[0], "said": ", ".join(short or classifiers) or None}
+    return {"licence": expression[0], "comment": ", ".join(short or classifiers) or None}
 
 
 def _front_end(vendor: Path) -> list[Package]:
@@ -124,4 +129,6 @@ def _front_end(vendor: Path) -> list[Package]:
         return []
     version = re.search(r"\(v([0-9.]+)\)", head)
     licence = "MIT" if "(MIT Licensed)" in head else None
-    return [{"name": "uPlot", "version": version and version[1], "licence": licence, "said": None}]
+    return [
+        {"name": "uPlot", "version": version and version[1], "licence": licence, "comment": None}
+    ]

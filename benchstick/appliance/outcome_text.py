@@ -38,13 +38,13 @@ class Ending:
 
     word: str
     kind: str
-    why: str
+    reason: str
 
 
-def ending(state: str, exit_code: int | None, verdict: str | None, why: str | None) -> Ending:
+def ending(state: str, exit_code: int | None, verdict: str | None, reason: str | None) -> Ending:
     """The word for a run that ended. `verdict` is the one on its limits, None without limits."""
     entry = _VERDICTS.get(verdict or "") or _CODES.get(exit_code or 0) or _STATES.get(state)
     if state == "corrupt":
         entry = _STATES[state]
     word, kind = entry or (state.upper(), NEITHER)
-    return Ending(word, kind, why or "")
+    return Ending(word, kind, reason or "")

@@ -55,7 +55,7 @@ class Reports:
     def write_new(self, db: sqlite3.Connection) -> None:
         """Write the reports of runs that ended, on a booted stick; nothing while a run is on."""
         record = state.read()
-        if record is None or record["stick"] is None or record["why"] == state.PULLED:
+        if record is None or record["stick"] is None or record["reason"] == state.PULLED:
             return
         # Other processes write runs; as long as none wrote, there is nothing to do.
         version = int(db.execute("PRAGMA data_version").fetchone()[0])

@@ -272,7 +272,7 @@ def _running(canvas: Canvas, runs: Sequence[Running], row: int) -> int:
     for run in top_runs:
         canvas.put(at, 1, f"Run {run.number}  {run.suite} on {run.model}", "title")
         rest = "" if run.seconds_left is None else f"  {duration_text(run.seconds_left)} left"
-        if rest and run.at_most:
+        if rest and run.is_upper_bound:
             rest = f"  at most{rest[1:]}"
         blocks = int(_BAR * (run.fraction or 0.0))
         bar = "█" * blocks + "░" * (_BAR - blocks)
@@ -317,7 +317,7 @@ def _draw_ending(canvas: Canvas, run: FinishedRun, row: int) -> int:
     """The word over the whole width, with the run below."""
     style = _style(run.ending.kind)
     word = banner_font.big(run.ending.word, canvas.width - 2)
-    lines = (f"run {run.number}, {run.suite} on {run.model}", run.ending.why)
+    lines = (f"run {run.number}, {run.suite} on {run.model}", run.ending.reason)
     row -= len(word) + 1 + len(lines)
     for at, line in enumerate(("", *word, *(plain(text)[: canvas.width - 2] for text in lines))):
         start = (canvas.width - len(line)) // 2

@@ -45,7 +45,7 @@ class Running:
     step: str = ""
     fraction: float | None = None
     seconds_left: float | None = None
-    at_most: bool = False
+    is_upper_bound: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,11 +166,11 @@ class Looker:
         version = int(self._db.execute("PRAGMA data_version").fetchone()[0])
         if version == self._content.version:
             return
-        scan = known_drives.drives_seen(self._db)
+        scan = known_drives.drive_scans(self._db)
         drives: list[dict[str, Any]] | None = None if scan is None else scan[1].get("drives", [])
         labels = known_drives.labels(self._db)
         for drive in drives or ():
-            drive["label"] = labels.get(drive["identity"]["key"], drive.get("label"))
+            drive["label"] = labels.get(drive["identity"]["drive_key"], drive.get("label"))
         slots = bays.list_slots(self._db)
         self._content = _StoreContent(version, drives, run_queries.last_runs(self._db), slots)
 
@@ -217,7 +217,7 @@ def _line(drive: dict[str, Any], last: dict[str, str]) -> Line:
         capacity=int(identity["capacity"]),
         transport=str(drive["transport"]["value"]),
         guard=str(drive["guard"]["state"]),
-        last=last.get(identity["key"], ""),
+        last=last.get(identity["drive_key"], ""),
     )
 
 
@@ -228,7 +228,7 @@ def _slot(row: dict[str, Any], run: Running | None, now: float) -> SlotLine:
         bays.STOPPED: ("STOPPED", NEITHER),
         bays.TESTING: ("TESTING", NEITHER),
     }.get(row["state"], ("", NEITHER))
-    text = row["said"] or ""
+    text = row["message"] or ""
     if row["state"] == bays.COUNTDOWN:
         word = str(max(0, round((row["until"] or now) - now)))
         text = "seconds until its test starts; the page can stop it"
@@ -236,7 +236,7 @@ def _slot(row: dict[str, Any], run: Running | None, now: float) -> SlotLine:
         rest = "" if run.seconds_left is None else f", {duration_text(run.seconds_left)} left"
         text = f"{run.suite}: {run.step}{rest}"
     elif row["state"] == bays.FINISHED:
-        outcome = ending("done", None, row["word"], row["said"])
+        outcome = ending("done", None, row["verdict"], row["message"])
         word, kind = outcome.word, outcome.kind
     model = " ".join(part for part in (row["code"], row["model"]) if part)
     return SlotLine(row["name"], word, kind, model, text)
@@ -246,7 +246,9 @@ def _running(row: sqlite3.Row) -> Running:
     record = live_progress.read(row["uuid"]) or {}
     steps, fraction = row["steps"] or 0, None
     if record and steps:
-        fraction = min(1.0, (int(record["step"]) + float(record.get("fraction") or 0.0)) / steps)
+        fraction = min(
+            1.0, (int(record["step_index"]) + float(record.get("fraction") or 0.0)) / steps
+        )
     return Running(
         number=row["number"],
         suite=row["suite"],
@@ -254,13 +256,13 @@ def _running(row: sqlite3.Row) -> Running:
         step=str(record.get("name", "")),
         fraction=fraction,
         seconds_left=record.get("seconds_left"),
-        at_most=bool(record.get("at_most")),
+        is_upper_bound=bool(record.get("is_upper_bound")),
     )
 
 
 def _ending(row: sqlite3.Row) -> Ending:
     state = "interrupted" if row["state"] == "running" else row["state"]
-    return ending(state, row["exit_code"], row["verdict"], row["why"])
+    return ending(state, row["exit_code"], row["verdict"], row["reason"])
 
 
 def _build_finished(row: sqlite3.Row) -> FinishedRun:

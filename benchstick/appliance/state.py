@@ -65,7 +65,7 @@ def note_pulled(tree: Tree | None = None) -> None:
     if record is None or stick is None or not record["persistent"]:
         return
     if diskseq(tree or Tree(), stick["name"]) != stick["diskseq"] and os.geteuid() == 0:
-        write({**record, "persistent": False, "why": PULLED})
+        write({**record, "persistent": False, "reason": PULLED})
 
 
 def note_sticks(present: Iterable[Mapping[str, Any]]) -> None:
@@ -90,7 +90,7 @@ def notices(record: Mapping[str, Any] | None = None) -> list[str]:
         return []
     sentences = []
     if not record["persistent"]:
-        sentences.append(f"Results will not last: {record['why']}.")
+        sentences.append(f"Results will not last: {record['reason']}.")
     error = record.get("settings_error")
     if error is not None:
         place = "" if error["line"] is None else f"line {error['line']}: "

@@ -150,10 +150,10 @@ def find_booted(machine: Machine) -> tuple[Stick | None, str, list[Stick]]:
     deadline = time.monotonic() + machine.patience
     while True:
         sticks = find(machine)
-        booted, why = choose(sticks, machine.parameter())
+        booted, reason = choose(sticks, machine.parameter())
         wait = booted is None and machine.parameter() is not None
         if not wait or time.monotonic() > deadline:
-            return booted, why, sticks
+            return booted, reason, sticks
         time.sleep(1.0)
 
 

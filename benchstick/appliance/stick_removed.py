@@ -35,7 +35,7 @@ def go_on_in_ram(machine: Machine | None = None) -> bool:
     """
     state.note_pulled()
     record = state.read()
-    if record is None or record["why"] != state.PULLED or not _still_on_the_stick():
+    if record is None or record["reason"] != state.PULLED or not _still_on_the_stick():
         return False
     machine = machine or Machine()
     for point in (paths.data_folder(), boot_folder()):
@@ -57,7 +57,7 @@ def other_store(folder: Path) -> tuple[sqlite3.Connection, str] | None:
     there. StoreFailed when it cannot be opened."""
     state.note_pulled()
     record = state.read()
-    if record is None or record["why"] != state.PULLED:
+    if record is None or record["reason"] != state.PULLED:
         return None
     deadline = time.monotonic() + _PATIENCE
     while not state.moved_to_ram():

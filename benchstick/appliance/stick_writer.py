@@ -59,14 +59,14 @@ def find(selector: str) -> Drive:
     if not drive.is_practice and not drive.value("external"):
         raise Refused(f"{who} is internal: sticks are written to external drives only")
     if drive.guard.retry:
-        raise Refused(f"{who} is {drive.guard.why}; nothing was written")
+        raise Refused(f"{who} is {drive.guard.reason}; nothing was written")
     if drive.guard.state == LOCKED:
         raise Refused(
-            f"{who} is locked: {drive.guard.why}; sticks are written to free drives only: "
+            f"{who} is locked: {drive.guard.reason}; sticks are written to free drives only: "
             "erase it with another program first if nobody needs what is on it"
         )
     if drive.guard.state != FREE and not guard.is_idle_stick(drive):
-        raise Refused(f"{who} is protected and never written: {drive.guard.why}")
+        raise Refused(f"{who} is protected and never written: {drive.guard.reason}")
     if drive.guard.state != FREE:
         _refuse_the_booted(drive, who)
     size = Tree().number(f"sys/block/{drive.name}/queue/logical_block_size")

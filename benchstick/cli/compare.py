@@ -36,7 +36,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Compare runs of one suite: each result ranked, and the conditions that differ.
 
-    As text, as json (the benchstick/comparison/1 document), csv (its results), a report as html or
+    As text, as json (the benchstick/comparison/2 document), csv (its results), a report as html or
     pdf, or as svg, a file for the bars of each result and for each chart."""
     if as_json and form not in (None, "json"):
         raise BadInput(f"compare: --json and --format {form}; choose one", field="format")
@@ -97,10 +97,10 @@ def print_comparison(document: Mapping[str, Any]) -> None:
         for line in differences:
             print_line(f"  {line}")
         print()
-    if not document["figures"]:
+    if not document["results"]:
         print("no result is in more than one of these runs")
         return
-    rows = [row for figure in document["figures"] for row in _rows(figure)]
+    rows = [row for figure in document["results"] for row in _rows(figure)]
     print_table(("result", "rank", "drive", "run", "value", "unit", "spread", "note"), rows)
     print("\n* the drive under test")
     _print_models(document)
@@ -124,9 +124,9 @@ def _print_models(document: Mapping[str, Any]) -> None:
             print_table(
                 ("result", "claimed", "measured", "unit", "% of spec"),
                 [
-                    (claim["figure"], _digits(claim["claimed"]), _digits(claim["measured"]),
+                    (claim["result"], _digits(claim["claimed"]), _digits(claim["measured"]),
                      claim["unit"],
-                     claim["why"] if claim["percent"] is None else f"{claim['percent']:g} %")
+                     claim["reason"] if claim["percent"] is None else f"{claim['percent']:g} %")
                     for claim in item["claims"]
                 ],
             )  # fmt: skip
@@ -137,7 +137,7 @@ def _rows(figure: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         yield (
             figure["name"] if at == 0 else "",
             "-" if row["rank"] is None else str(row["rank"]),
-            f"{'*' if row['marked'] else ' '} {row['label']}",
+            f"{'*' if row['under_test'] else ' '} {row['label']}",
             "-" if row["run"] is None else str(row["run"]),
             _digits(row["value"]),
             figure["unit"],
@@ -166,7 +166,7 @@ def spread(row: Mapping[str, Any]) -> str:
 
 def _note(row: Mapping[str, Any]) -> str:
     if row["state"] == "valid":
-        return row["why"] or ""
+        return row["reason"] or ""
     if row["state"] == "reference":
-        return f"{row['why']}: {row['source']}"
-    return f"{row['state']}: {row['why']}"
+        return f"{row['reason']}: {row['source']}"
+    return f"{row['state']}: {row['reason']}"

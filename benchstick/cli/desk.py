@@ -31,7 +31,7 @@ def desk() -> None:
 
 
 @desk.command()
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/desk/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/desk/2 document")
 def show(as_json: bool) -> None:
     """Show each slot, the scans for the next drive, and what waits for the webhook."""
     config = settings.load(settings_file())
@@ -45,10 +45,11 @@ def show(as_json: bool) -> None:
     if not document["agent"]:
         print("no agent is running, so nothing is tested: benchstick agent")
     print_table(
-        ("slot", "state", "drive", "can", "said"),
+        ("slot", "state", "drive", "action", "message"),
         [
-            (slot["name"], _state(slot), slot["label"] or slot["code"] or "-", slot["can"] or "-",
-             storable(slot["said"]) or "")
+            (slot["name"], _state(slot), slot["label"] or slot["code"] or "-",
+            slot["action"] or "-",
+             storable(slot["message"]) or "")
             for slot in document["slots"]
         ],
     )  # fmt: skip
@@ -57,19 +58,19 @@ def show(as_json: bool) -> None:
     if document["scanner"]:
         print_line(document["scanner"])
     if document["webhook"]["waiting"]:
-        reason = storable(document["webhook"]["why"]) or "not tried yet"
+        reason = storable(document["webhook"]["reason"]) or "not tried yet"
         print_line(f"for the webhook: {document['webhook']['waiting']} wait ({reason})")
 
 
 def _state(slot: Mapping[str, Any]) -> str:
-    if slot["left"] is not None:
-        return f"{slot['state']}, {slot['left']} s"
+    if slot["countdown_seconds"] is not None:
+        return f"{slot['state']}, {slot['countdown_seconds']} s"
     if slot["run"] is not None:
         return f"{slot['state']}, run {slot['run']}"
-    if slot["word"] is None:
+    if slot["verdict"] is None:
         return str(slot["state"])
-    number = "" if slot["verdict"] is None else f", verdict {slot['verdict']}"
-    return f"{slot['word'].upper()}{number}"
+    number = "" if slot["verdict_number"] is None else f", verdict {slot['verdict_number']}"
+    return f"{slot['verdict'].upper()}{number}"
 
 
 @desk.command()

@@ -29,7 +29,7 @@ def _labels() -> dict[str, str]:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/drives/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/drives/2 document")
 def drives(as_json: bool) -> None:
     """List the drives: how each is connected, whether it may be written, and why."""
     tell_notices()
@@ -53,7 +53,7 @@ def print_card(drive: Drive) -> None:
     size = size_text(drive.identity.capacity)
     print_line(f"{drive.path}  {drive.identity.model}, {size}{label}")
     print_line(f"    {summary.summary_line(drive)}")
-    print_line(f"    {drive.guard.state}: {drive.guard.why}")
+    print_line(f"    {drive.guard.state}: {drive.guard.reason}")
     print_line(f"    code: {drive.code}")
     for item in bottlenecks.find_worse(drive.value):
         print_line(f"    note: {item.text}")
@@ -66,13 +66,13 @@ def drive(selector: str, as_json: bool) -> None:
     """All facts of one drive. D is a /dev path, a code, a label, a port path, or `practice`."""
     this_drive = find_drive(selector, data_folder(), hotplugged.believed())
     if as_json:
-        print_json({"schema": "benchstick/drive/1", **this_drive.to_json()})
+        print_json({"schema": "benchstick/drive/2", **this_drive.to_json()})
         return
     print_card(this_drive)
     width = max(len(name) for name in this_drive.facts)
     for name, fact in this_drive.facts.items():
         if fact.value is None:
-            print_line(f"    {name:<{width}}  - ({fact.why or 'not reported'})")
+            print_line(f"    {name:<{width}}  - ({fact.reason or 'not reported'})")
             continue
         value = fact.value
         if isinstance(value, bool):

@@ -32,18 +32,18 @@ _BINARY = frozenset({"pdf", "bundle"})
 @click.option("--format", "form", type=click.Choice(FORMATS), default="json")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE",
               help="write there instead of to stdout; of svg a folder")  # fmt: skip
-@click.option("--artefacts", is_flag=True,
+@click.option("--artifacts", "--artefacts", "artifacts", is_flag=True,
               help="include the steps' raw output files in the bundle")  # fmt: skip
-def export(number: int, form: str, output: Path | None, artefacts: bool) -> None:
+def export(number: int, form: str, output: Path | None, artifacts: bool) -> None:
     """Write run N to stdout or to FILE: json (everything, with samples), csv (its results), a
     report as html or pdf, each chart as svg, a bundle that another bench imports, or of an erase
     its certificate, as JSON or as plain text."""
-    if artefacts and form != "bundle":
-        raise BadInput("export: --artefacts goes with --format bundle", field="artefacts")
+    if artifacts and form != "bundle":
+        raise BadInput("export: --artifacts goes with --format bundle", field="artifacts")
     check_place("export", form, output)
     with reader() as db:
         if form == "bundle":
-            put(_bundle(db, number, artefacts), output, is_text=False)
+            put(_bundle(db, number, artifacts), output, is_text=False)
             return
         document = files.bundle(db, number)
         bench = run_queries.bench_id(db)
@@ -74,11 +74,11 @@ def put(data: bytes, output: Path | None, *, is_text: bool = True) -> None:
         write_file(output, data)
 
 
-def _bundle(db: sqlite3.Connection, number: int, artefacts: bool) -> bytes:
+def _bundle(db: sqlite3.Connection, number: int, artifacts: bool) -> bytes:
     from benchstick.reports import bundle
 
     file = io.BytesIO()
-    bundle.write(db, number, file, data_folder() if artefacts else None)
+    bundle.write(db, number, file, data_folder() if artifacts else None)
     return file.getvalue()
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 # Fields of one drive, one medium, one person's folder or one order.
 _SECRET = frozenset({
-    "serial", "bridge_serial", "key", "identity_key", "drive_key", "code", "drive_code", "label",
+    "serial", "bridge_serial", "drive_key", "code", "drive_code", "label",
     "uuid", "partuuid", "ptuuid", "set", "asset", "order", "operator", "scanned", "password",
 })  # fmt: skip
 # Of these, what is searched in texts as a part of longer words, and what as a word. A code is a

@@ -30,7 +30,7 @@ def import_(path: Path) -> None:
 
 
 @model.command("list")
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/models/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/models/2 document")
 def list_(as_json: bool) -> None:
     """List the spec sheets."""
     has_store = (data_folder() / database.FILE).exists()
@@ -38,7 +38,7 @@ def list_(as_json: bool) -> None:
         rows = [] if db is None else spec_sheets.list_sheets(db)
     if as_json:
         entries = [{"id": number, **sheet.to_json()} for number, sheet in rows]
-        print_json({"schema": "benchstick/models/1", "models": entries})
+        print_json({"schema": "benchstick/models/2", "models": entries})
     elif not rows:
         print("no spec sheets yet (benchstick model import FILE)")
     else:

@@ -43,7 +43,7 @@ def cost_text(plans: Sequence[Plan]) -> str:
     """The estimate for these plans, as a text."""
     cost = run_queue.cost(plans)
     effect = "destroys the data on the drive" if cost.destroys else "keeps the data on the drive"
-    most = "at most about" if cost.at_most else "about"
+    most = "at most about" if cost.is_upper_bound else "about"
     return (
         f"{most} {duration_text(cost.seconds)}, writes about {size_text(cost.bytes_written)}, "
         f"{effect}"

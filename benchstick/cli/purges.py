@@ -20,7 +20,7 @@ from benchstick.store import database
 @click.command()
 @click.option("--undo", "selector", metavar="D", help="undo the purge of this drive")
 @click.option("--unlock", metavar="CODE", help="the drive's code: do it although it is locked")
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/purges/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/purges/2 document")
 def purges(selector: str | None, unlock: str | None, as_json: bool) -> None:
     """List interrupted purges with the commands to continue; or undo one.
 
@@ -34,7 +34,7 @@ def purges(selector: str | None, unlock: str | None, as_json: bool) -> None:
         return
     rows = unfinished.at_home(home)
     if as_json:
-        print_json({"schema": "benchstick/purges/1", "purges": [purge.to_json() for purge in rows]})
+        print_json({"schema": "benchstick/purges/2", "purges": [purge.to_json() for purge in rows]})
         return
     if not rows:
         print("no purge was interrupted")

@@ -56,7 +56,7 @@ from benchstick.store.run_results import storable
 @click.option("--order", metavar="TEXT")
 @click.option("--operator", metavar="NAME")
 @click.option("--dry-run", is_flag=True, help="show what would be done; write nothing")
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/qa/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/qa/2 document")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="JUnit XML as well")
 @click.option(
     "--csv",
@@ -141,10 +141,10 @@ def qa(
         print_json(document)
     else:
         print_table(
-            ("drive", "place", "model", "verdict", "why"),
+            ("drive", "place", "model", "verdict", "reason"),
             [
                 (item["drive"]["code"], item["drive"]["slot"] or item["drive"]["port"],
-                 item["drive"]["model"], item["verdict"].upper(), storable(item["why"]) or "")
+                 item["drive"]["model"], item["verdict"].upper(), storable(item["reason"]) or "")
                 for item in results
             ],
         )  # fmt: skip

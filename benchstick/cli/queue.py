@@ -61,7 +61,7 @@ def _request(
     own = preset or presets.Preset("", "", "")
     target = options.target if alone or options.target in suite.targets else None
     fs = options.fs if alone or ("file" in suite.targets and target != "block") else None
-    scale = options.scale if alone or suite.takes_scale else None
+    scale = options.scale if alone or suite.has_scale else None
     return replace(
         request,
         suite=suite.name,
@@ -96,7 +96,7 @@ def _check_used(suites: Sequence[Suite], options: Options) -> None:
     for option, value, is_taken in (
         ("target", options.target, any(options.target in suite.targets for suite in suites)),
         ("fs", options.fs, any("file" in suite.targets for suite in suites)),
-        ("scale", options.scale, any(suite.takes_scale for suite in suites)),
+        ("scale", options.scale, any(suite.has_scale for suite in suites)),
     ):
         if value is not None and not is_taken:
             raise BadInput(f"--{option} {value}: none of {names} takes it", field=option)
@@ -129,16 +129,16 @@ def queue_of(
     documents = [document_of(home, number) for number in tally.numbers]
     named = [request.suite for at, request in enumerate(requests) if at not in tally.taken_out]
     rest = named[len(documents) :] + [requests[at].suite for at in tally.taken_out]
-    code, why = run_queue.exit_code(tally.codes), tally.why
+    code, reason = run_queue.exit_code(tally.codes), tally.reason
     if as_json:
-        print_json(_document(documents, rest, code, why))
+        print_json(_document(documents, rest, code, reason))
     else:
         for at, document in enumerate(documents):
             if at:
                 print()
             print_run(document)
-    if why:
-        print_line(f"benchstick: {storable(why)}", file=sys.stderr)
+    if reason:
+        print_line(f"benchstick: {storable(reason)}", file=sys.stderr)
     if rest:
         print_line(f"benchstick: not started: {', '.join(rest)}", file=sys.stderr)
     return code
@@ -151,7 +151,7 @@ class _Tally:
 
     codes: list[int] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
-    why: str | None = None
+    reason: str | None = None
     taken_out: list[int] = field(default_factory=list)
 
 
@@ -163,7 +163,7 @@ def _carry_out_all(readies: Sequence[Ready], home: Path, hotplugs: Collection[in
             for place, ready in enumerate(readies):
                 if cancel.is_set():
                     tally.codes.append(EXIT_CANCELLED)
-                    tally.why = "cancelled"
+                    tally.reason = "cancelled"
                     break
                 if not queue.starts(place):
                     tally.taken_out.append(place)
@@ -174,10 +174,10 @@ def _carry_out_all(readies: Sequence[Ready], home: Path, hotplugs: Collection[in
                     break
     except BenchError as error:
         queue.refused(0, error)
-        tally.why = error.message
+        tally.reason = error.message
         raise
     finally:
-        queue.end(tally.codes, tally.why)
+        queue.end(tally.codes, tally.reason)
     return tally
 
 
@@ -196,7 +196,7 @@ def _carry_out_one(
             # The current state of the drive, which must be the one that was confirmed.
             request = replace(
                 ready.request,
-                identity_key=drive.identity.key(),
+                drive_key=drive.identity.key(),
                 diskseq=drive.diskseq,
                 medium=drive.medium.text if drive.medium else None,
                 follows=True,
@@ -207,11 +207,11 @@ def _carry_out_one(
         if not tally.numbers:
             raise
         tally.codes.append(error.exit_code)
-        tally.why = f"{ready.plan.suite} was not started: {error.message}"
+        tally.reason = f"{ready.plan.suite} was not started: {error.message}"
         return False
     tally.codes.append(outcome.exit_code)
     tally.numbers.append(outcome.number)
-    tally.why = outcome.why
+    tally.reason = outcome.reason
     return run_queue.goes_on(outcome.exit_code)
 
 
@@ -220,7 +220,7 @@ def _print_plans(readies: Sequence[Ready], as_json: bool) -> None:
     if as_json:
         total = run_queue.cost(plans).to_json()
         documents = [plan.to_json() for plan in plans]
-        print_json({"schema": "benchstick/plans/1", "total": total, "plans": documents})
+        print_json({"schema": "benchstick/plans/2", "total": total, "plans": documents})
         return
     for plan in plans:
         print_plan(plan, as_json=False)
@@ -228,12 +228,12 @@ def _print_plans(readies: Sequence[Ready], as_json: bool) -> None:
 
 
 def _document(
-    runs: Sequence[Mapping[str, Any]], rest: Sequence[str], code: int, why: str | None
+    runs: Sequence[Mapping[str, Any]], rest: Sequence[str], code: int, reason: str | None
 ) -> dict[str, Any]:
     return {
         "schema": "benchstick/queue-run/1",
         "exit_code": code,
-        "why": why,
+        "reason": reason,
         "runs": list(runs),
         "not_started": list(rest),
     }

@@ -26,7 +26,7 @@ def recipe() -> None:
 
 @recipe.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/recipe-check/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/recipe-check/2 document")
 def check(path: Path, as_json: bool) -> int:
     """Check FILE and list every error as FILE:LINE: message."""
     try:
@@ -46,7 +46,7 @@ def check(path: Path, as_json: bool) -> int:
 
 def tell_mistakes(error: RecipeMistakes, where: str) -> None:
     """Print each error on stderr as FILE:LINE: message."""
-    for item in error.mistakes:
+    for item in error.errors:
         print_line(item.format(where), file=sys.stderr)
 
 
@@ -57,13 +57,13 @@ def _counts(recipe: Recipe) -> str:
 
 
 @recipe.command("list")
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/recipes/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/recipes/2 document")
 def list_(as_json: bool) -> None:
     """List the recipes: built-in, uploaded, and on the stick."""
     shelf = [(item, documents.of_shelf(item)) for item in library.shelved()]
     if as_json:
         entries = [documents.build_entry(item, content) for item, content in shelf]
-        print_json({"schema": "benchstick/recipes/1", "recipes": entries})
+        print_json({"schema": "benchstick/recipes/2", "recipes": entries})
         return
     print_table(
         ("recipe", "at most", "suites", "about"),

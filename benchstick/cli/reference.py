@@ -22,7 +22,7 @@ def reference() -> None:
 @reference.command("import")
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
 def import_(path: Path) -> None:
-    """Import results from a TOML or CSV file: drive, suite, `figure`, value, unit, source."""
+    """Import results from a TOML or CSV file: drive, suite, `result`, value, unit, source."""
     figures = files.read(read_file(path), str(path))
     with contextlib.closing(database.open_writer(data_folder())) as db:
         count = reference_results.add(db, figures)
@@ -31,21 +31,21 @@ def import_(path: Path) -> None:
 
 @reference.command("list")
 @click.option("--suite", metavar="NAME", help="of this suite only")
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/references/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/references/2 document")
 def list_(suite: str | None, as_json: bool) -> None:
     """List the reference results with their numbers and sources."""
     has_store = (data_folder() / database.FILE).exists()
     with reader() if has_store else contextlib.nullcontext() as db:
         rows = [] if db is None else reference_results.list_references(db, suite)
     if as_json:
-        print_json({"schema": "benchstick/references/1", "references": rows})
+        print_json({"schema": "benchstick/references/2", "references": rows})
     elif not rows:
         print("no reference results yet (benchstick reference import FILE)")
     else:
         print_table(
             ("id", "drive", "suite", "result", "value", "unit", "source"),
             [
-                (item["id"], item["drive"], item["suite"], item["figure"], f"{item['value']:g}",
+                (item["id"], item["drive"], item["suite"], item["result"], f"{item['value']:g}",
                  item["unit"], item["source"])
                 for item in rows
             ],

@@ -76,8 +76,8 @@ def run(
         print_json(document)
     else:
         print_run(document)
-    if outcome.why:
-        print_line(f"benchstick: {outcome.why}", file=sys.stderr)
+    if outcome.reason:
+        print_line(f"benchstick: {outcome.reason}", file=sys.stderr)
     return outcome.exit_code
 
 

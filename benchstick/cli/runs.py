@@ -15,14 +15,14 @@ from benchstick.store import database, run_reader
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/runs/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/runs/2 document")
 @click.option("--practice", is_flag=True, help="those on the practice drive instead")
 def runs(as_json: bool, practice: bool) -> None:
     """List the runs, newest first. Runs on the practice drive are listed apart."""
     tell_notices()
     rows = _list_runs(practice)
     if as_json:
-        print_json({"schema": "benchstick/runs/1", "runs": rows})
+        print_json({"schema": "benchstick/runs/2", "runs": rows})
         return
     if not rows:
         print("no runs yet" + ("" if practice else " on real drives (benchstick runs --practice)"))
@@ -58,7 +58,7 @@ def _list_runs(practice: bool) -> list[dict[str, Any]]:
                 "model": row["drive_model"],
                 "state": run_reader.shown_state(db, row),
                 "exit_code": row["exit_code"],
-                "why": row["why"],
+                "reason": row["reason"],
                 "created_utc": row["created_utc"],
                 "seconds": row["seconds"],
             }
@@ -108,17 +108,19 @@ def print_run(document: Mapping[str, Any]) -> None:
         print_line(f"event: {event['kind']}: {event['text']}")
     for note in document["plan"]["notes"]:
         print_line(f"note: {note}")
-    if document["why"]:
-        print_line(f"why: {document['why']}")
+    if document["reason"]:
+        print_line(f"reason: {document['reason']}")
 
 
 def _print_invalid(document: Mapping[str, Any]) -> None:
     reasons = set()
-    for figure in document["figures"]:
-        if figure["state"] == "valid" or figure["pass"] is None or figure["why"] in reasons:
+    for figure in document["results"]:
+        if figure["state"] == "valid" or figure["pass"] is None or figure["reason"] in reasons:
             continue
-        reasons.add(figure["why"])
-        print_line(f"{figure['state']}: {figure['name']}, pass {figure['pass']}: {figure['why']}")
+        reasons.add(figure["reason"])
+        print_line(
+            f"{figure['state']}: {figure['name']}, pass {figure['pass']}: {figure['reason']}"
+        )
 
 
 def _print_temperatures(temperatures: list[Mapping[str, Any]]) -> None:
@@ -127,4 +129,4 @@ def _print_temperatures(temperatures: list[Mapping[str, Any]]) -> None:
         text = " ".join(f"{value:.0f}" for value in values)
         print_line(f"temperature in the idle intervals, C: {text}")
     elif temperatures:
-        print_line(f"temperature: {temperatures[0]['why']}")
+        print_line(f"temperature: {temperatures[0]['reason']}")

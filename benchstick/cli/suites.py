@@ -9,13 +9,13 @@ from benchstick.suites import presets, registry
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/suites/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/suites/2 document")
 def suites(as_json: bool) -> None:
     """List the suites with their parameters and presets."""
     suite_list = registry.all_suites().values()
     if as_json:
         entries = [registry.suite_json(suite) for suite in suite_list]
-        print_json({"schema": "benchstick/suites/1", "suites": entries})
+        print_json({"schema": "benchstick/suites/2", "suites": entries})
         return
     for suite in suite_list:
         print(f"{suite.name}: {suite.title}\n    {suite.summary}")

@@ -29,7 +29,7 @@ def support(output: Path, keep_serials: bool) -> None:
     need_root("support")
     drives = discover.scan(home=data_folder())
     document: Any = {
-        "schema": "benchstick/support/1",
+        "schema": "benchstick/support/2",
         "host": host_settings.facts(),
         "drives": drives_document(drives),
         "runs": _last_runs(),
@@ -55,7 +55,7 @@ def _last_runs() -> list[object]:
     try:
         db = database.open_reader(data_folder())
     except BenchError as error:
-        return [{"why": error.message}]
+        return [{"reason": error.message}]
     try:
         numbers = [row["number"] for row in run_reader.list_runs(db, limit=5)]
         return [run_reader.run_json(db, number) for number in numbers]

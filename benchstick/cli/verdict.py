@@ -33,23 +33,23 @@ def verdict() -> None:
     default=1 << 62,
     help="those with a lower number",
 )
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/verdicts/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/verdicts/2 document")
 def list_(word: str | None, before: int, as_json: bool) -> None:
     """List the last verdicts, newest first."""
     has_store = (data_folder() / database.FILE).exists()
     with reader() if has_store else contextlib.nullcontext() as db:
         rows = [] if db is None else verdicts.list_verdicts(db, word=word, before=before)
     if as_json:
-        print_json({"schema": "benchstick/verdicts/1", "verdicts": rows})
+        print_json({"schema": "benchstick/verdicts/2", "verdicts": rows})
     elif not rows:
         print("no verdicts yet (benchstick qa RECIPE)")
     else:
         print_table(
-            ("number", "drive", "model", "asset", "recipe", "verdict", "ended", "why"),
+            ("number", "drive", "model", "asset", "recipe", "verdict", "ended", "reason"),
             [
                 (item["number"], item["drive_code"], storable(item["drive_model"]) or "",
                  storable(item["asset"]) or "", item["recipe"], item["verdict"].upper(),
-                 item["ended_utc"], storable(item["why"]) or "")
+                 item["ended_utc"], storable(item["reason"]) or "")
                 for item in rows
             ],
         )  # fmt: skip
@@ -67,7 +67,7 @@ def show(number: int, form: str) -> None:
 
 @verdict.command("of")
 @click.argument("run", type=int, metavar="RUN")
-@click.option("--json", "as_json", is_flag=True, help="the benchstick/verdicts-of-run/1 document")
+@click.option("--json", "as_json", is_flag=True, help="the benchstick/verdicts-of-run/2 document")
 def of(run: int, as_json: bool) -> None:
     """Print the verdicts that use run RUN; for an imported run those in its bundle, with the
     numbers of the bench that tested the drive."""
@@ -75,7 +75,7 @@ def of(run: int, as_json: bool) -> None:
         run_reader.find_run(db, run)
         documents = verdicts.all_of_run(db, run)
     if as_json:
-        print_json({"schema": "benchstick/verdicts-of-run/1", "verdicts": documents})
+        print_json({"schema": "benchstick/verdicts-of-run/2", "verdicts": documents})
     elif not documents:
         print_line(f"no verdict uses run {run}")
     for item in documents if not as_json else ():

@@ -21,11 +21,11 @@ _SATA_SPEEDS = {1: 1500, 2: 3000, 3: 6000}
 
 @dataclass(frozen=True)
 class Words:
-    """The 256 words and their source; empty, with the reason in `why`, when not available."""
+    """The 256 words and their source; empty, with the reason in `reason`, when not available."""
 
     words: tuple[int, ...] = ()
     source: str = ""
-    why: str = ""
+    reason: str = ""
 
     def __bool__(self) -> bool:
         return len(self.words) == 256
@@ -72,18 +72,18 @@ def plausible(words: tuple[int, ...]) -> bool:
 
 def read_words(tree: Tree, name: str, ask: Asker, refuse_why: str | None) -> Words:
     """IDENTIFY of drive `name`. `refuse_why`: the drive must not be sent ATA commands."""
-    why = refuse_why
+    reason = refuse_why
     if refuse_why is None:
         answer = ask("hdparm", "--Istdout", f"/dev/{name}")
         words = parse_hdparm(answer.text)
         if plausible(words):
             return Words(words, "IDENTIFY DEVICE (hdparm)")
-        why = _no_answer(ask, answer.text + answer.stderr.decode("utf-8", "replace"), answer)
+        reason = _no_answer(ask, answer.text + answer.stderr.decode("utf-8", "replace"), answer)
     page = tree.data(f"sys/block/{name}/device/vpd_pg89")
     words = parse_page_89(page or b"")
     if plausible(words):
         return Words(words, "IDENTIFY DEVICE (kernel's copy, VPD 89h)")
-    return Words(why=why or "no ATA pass-through")
+    return Words(reason=reason or "no ATA pass-through")
 
 
 def _no_answer(ask: Asker, output: str, answer: object) -> str:
@@ -113,14 +113,14 @@ def rotational(words: Words) -> bool | None:
     return True if 0x401 <= rate <= 0xFFFE else None
 
 
-def feature_facts(words: Words, why: str) -> dict[str, Fact]:
+def feature_facts(words: Words, reason: str) -> dict[str, Fact]:
     """NCQ, TRIM, write cache, SMART, APM, DevSleep, security state, Opal."""
     names = (
         "ncq", "trim_drive", "write_cache", "smart", "apm", "devsleep", "security",
         "security_erase", "erase_time", "erase_time_enhanced", "opal",
     )  # fmt: skip
     if not words:
-        return {name: Fact.unknown(why) for name in names}
+        return {name: Fact.unknown(reason) for name in names}
     say = words.source
     facts: dict[str, Fact] = {
         "ncq": _ncq(words),

@@ -27,7 +27,7 @@ class Worse:
     values: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of `worse` of a drive in the `benchstick/drives/1` document."""
+        """One entry of `bottlenecks` of a drive in the `benchstick/drives/2` document."""
         return {"code": self.code, "text": self.text, "values": dict(self.values)}
 
 
@@ -47,9 +47,9 @@ def of_json(drive: Mapping[str, Any]) -> list[Worse]:
 
 
 def put_into(drive: dict[str, Any]) -> None:
-    """Set `worse` in a drive's JSON from its facts: records of older programs have none, and that
-    of another bench need not match its facts."""
-    drive["worse"] = [item.to_json() for item in of_json(drive)]
+    """Set `bottlenecks` in a drive's JSON from its facts: records of older programs have none, and
+    that of another bench need not match its facts."""
+    drive["bottlenecks"] = [item.to_json() for item in of_json(drive)]
 
 
 def gigabits(megabits: float) -> str:
@@ -65,10 +65,10 @@ def _usb(value: Values) -> Iterator[Worse]:
         now, best = values.values()
         yield Worse("usb_link", _describe_link(gigabits(best), gigabits(now)), values)
     # Known only where UAS is offered and another driver is bound.
-    why = value("driver_why")
-    if why:
-        driver_facts = {"driver": value("driver"), "driver_why": why}
-        yield Worse("usb_driver", f"no UASP: {why}", driver_facts)
+    reason = value("driver_why")
+    if reason:
+        driver_facts = {"driver": value("driver"), "driver_why": reason}
+        yield Worse("usb_driver", f"no UASP: {reason}", driver_facts)
 
 
 def _sata(value: Values) -> Iterator[Worse]:

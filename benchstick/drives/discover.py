@@ -140,21 +140,21 @@ def _look_once(shared: _Scan, name: str) -> Drive | None:
     seq = diskseq(tree, name)
     run = _run_on(shared, name, seq)
     where = locate(tree, name, practice=loops.is_practice(tree, name, shared.home))
-    why = TEST_RUNS if run is not None or name in shared.skip else _neighbour(shared, where)
+    reason = TEST_RUNS if run is not None or name in shared.skip else _neighbour(shared, where)
     # Behind USB the serial inside the bridge may be another than the kernel knows.
-    tells = why is None and name in shared.brief and where.usb is not None
-    if why is None and name in shared.brief:
-        why = NOT_MEANT
-    look = Asker(shared.query, why) if shared.deep or why else _remembered(shared, name)
-    ask = look if shared.deep else Asker(shared.query, silent_why=why or "not asked: quick look")
+    tells = reason is None and name in shared.brief and where.usb is not None
+    if reason is None and name in shared.brief:
+        reason = NOT_MEANT
+    look = Asker(shared.query, reason) if shared.deep or reason else _remembered(shared, name)
+    ask = look if shared.deep else Asker(shared.query, silent_why=reason or "not asked: quick look")
     who = identify(tree, where, Asker(shared.query) if tells else ask)
     inside = partition_table.look(tree, name, look)
     # Before the facts are queried: only what the guard needs may count as unanswered.
     guard = judge(where, inside, shared.claims, look, seen_plugged=seq in shared.hotplugs)
     facts = _facts(shared, where, who, inside, ask)
     identity = who.identity
-    if why is not None:
-        identity, guard, facts = _as_known(run, why, identity, guard, facts)
+    if reason is not None:
+        identity, guard, facts = _as_known(run, reason, identity, guard, facts)
     if not tree.exists(f"sys/block/{name}/dev"):
         return None
     return Drive(
@@ -205,11 +205,11 @@ def _neighbour(shared: _Scan, where: Where) -> str | None:
 
 
 def _as_known(
-    run: Running | None, why: str, identity: Identity, guard: Guard, facts: dict[str, Fact]
+    run: Running | None, reason: str, identity: Identity, guard: Guard, facts: dict[str, Fact]
 ) -> tuple[Identity, Guard, dict[str, Fact]]:
     """For a drive that must not be queried: what its runner recorded at the start."""
     if guard.state != "protected":
-        guard = Guard(LOCKED, why)
+        guard = Guard(LOCKED, reason)
     if run is None:
         return identity, guard, facts
     fields = run.content.get("identity")
@@ -221,7 +221,7 @@ def _as_known(
                 facts[name] = Fact(value, source="read before the run started")
     state = run.content.get("guard")
     if guard.state == LOCKED and isinstance(state, dict) and state.get("state"):
-        guard = Guard(str(state["state"]), f"a run is on; before it: {state.get('why')}")
+        guard = Guard(str(state["state"]), f"a run is on; before it: {state.get('reason')}")
     return identity, guard, facts
 
 
@@ -287,9 +287,9 @@ def _no_words_why(where: Where, who: Identified) -> str:
     """Why ATA facts are not available."""
     if who.words:
         return ""
-    if where.usb is not None and who.words.why == "no ATA pass-through":
+    if where.usb is not None and who.words.reason == "no ATA pass-through":
         return NO_PASS_THROUGH
-    return who.words.why
+    return who.words.reason
 
 
 def _by_transport(

@@ -75,10 +75,10 @@ def choose(fs: str, *, run: Callable[..., Finished] = subprocesses.run) -> str:
     """
     reasons = []
     for name in AUTO if fs == "auto" else (fs,):
-        why = why_not_makeable(name, run=run)
-        if why is None:
+        reason = why_not_makeable(name, run=run)
+        if reason is None:
             return name
-        reasons.append(why)
+        reasons.append(reason)
     hint = "" if fs == "auto" else "; --fs auto takes one that works here"
     raise BadInput("; ".join(reasons) + hint, field="fs")
 

@@ -99,11 +99,11 @@ class Hold:
         """Why the medium in the drive is no longer the one that was chosen; None while it is."""
         return self._changed
 
-    def lose_medium(self, why: str) -> DriveLost:
+    def lose_medium(self, reason: str) -> DriveLost:
         """Another medium is in the drive: stop all writes to it, write-back included."""
         with self._stopping:
             if self._changed is None:
-                self._changed = why
+                self._changed = reason
                 # The open descriptor keeps the name, so this is still the same drive.
                 self._stopped = medium.stop_writes(self.drive.name)
         outcome = "nothing more was written" if self._is_written else "nothing was written"
@@ -121,9 +121,9 @@ class Hold:
             now = medium.ask(self.drive.path)
         except DriveLost as error:
             raise self.lose_medium(f"its medium is not certain: {error.message}") from error
-        why = None if token is None else token.difference(now, content=False)
-        if why is not None:
-            raise self.lose_medium(why)
+        reason = None if token is None else token.difference(now, content=False)
+        if reason is not None:
+            raise self.lose_medium(reason)
 
     def check_before_write(
         self,
@@ -219,9 +219,9 @@ class Hold:
             # Where the bench itself keeps the node busy, the content is still as it was.
             probe_data = {**probed, "exclusive": "ok"} if may_be_busy else probed
             idle = exclusive == "ok" or may_be_busy
-            why = token.difference(medium.from_probe(probe_data), content=idle)
-            if why is not None:
-                raise self.lose_medium(why)
+            reason = token.difference(medium.from_probe(probe_data), content=idle)
+            if reason is not None:
+                raise self.lose_medium(reason)
         if exclusive == "busy" and not may_be_busy:
             raise Refused(
                 f"{_who(self.drive)} is protected: the kernel holds it for exclusive use "
@@ -345,12 +345,12 @@ def _check_guard(drive: Drive, unlock: str | None, over_stick: bool, query: Quer
     if drive.guard.state == PROTECTED:
         if over_stick and is_idle_stick(drive, query):
             return
-        raise Refused(f"{_who(drive)} is protected and never written: {drive.guard.why}")
+        raise Refused(f"{_who(drive)} is protected and never written: {drive.guard.reason}")
     if drive.guard.retry:
-        raise Refused(f"{_who(drive)} is {drive.guard.why}; nothing was written")
+        raise Refused(f"{_who(drive)} is {drive.guard.reason}; nothing was written")
     if drive.guard.state != FREE and unlock is None:
         raise Refused(
-            f"{_who(drive)} is locked: {drive.guard.why}; "
+            f"{_who(drive)} is locked: {drive.guard.reason}; "
             f"if it may be written all the same, add --unlock {drive.code}",
             field="unlock",
         )
@@ -438,10 +438,11 @@ def _fresh(
 
 def _check_medium(drive: Drive, fresh: Drive) -> None:
     """The codes were typed for the medium that was in the drive when the plan was made."""
-    why = None if drive.medium is None else drive.medium.difference(fresh.medium, content=True)
-    if why is not None:
+    reason = None if drive.medium is None else drive.medium.difference(fresh.medium, content=True)
+    if reason is not None:
         raise Refused(
-            f"{_who(drive)}: {why} since the plan was made; nothing was written, choose the drive "
+            f"{_who(drive)}: {reason} since the plan was made; nothing was written, choose the"
+            " drive "
             "again"
         )
 

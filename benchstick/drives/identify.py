@@ -100,12 +100,12 @@ def _build(
     return Identified(identity, words, reply, serial, model, vendor, firmware)
 
 
-def _first(candidates: list[tuple[str | None, str]], why: str) -> Fact:
+def _first(candidates: list[tuple[str | None, str]], reason: str) -> Fact:
     for text, source in candidates:
         value = clean(text)
         if value is not None:
             return Fact(value, source=source)
-    return Fact.unknown(why)
+    return Fact.unknown(reason)
 
 
 def _nvme(tree: Tree, where: Where, ask: Asker) -> Identified:
@@ -115,7 +115,7 @@ def _nvme(tree: Tree, where: Where, ask: Asker) -> Identified:
     return _build(
         tree,
         where,
-        ata.Words(why=nvme.NOT_ATA),
+        ata.Words(reason=nvme.NOT_ATA),
         reply,
         [(tree.text(folder / "serial"), "sysfs nvme serial")],
         [(tree.text(folder / "model"), "sysfs nvme model")],
@@ -131,11 +131,11 @@ def _scsi(tree: Tree, where: Where, ask: Asker) -> Identified:
     vendor, model, revision = scsi.words(tree, name)
     reply = smart.read(ask, name)
     words = ata.read_words(tree, name, ask, _refuse_ata(where, reply, fragile, vendor))
-    if not words and is_usb and words.why == "no ATA pass-through":
-        words = ata.Words(why=NO_PASS_THROUGH)
+    if not words and is_usb and words.reason == "no ATA pass-through":
+        words = ata.Words(reason=NO_PASS_THROUGH)
     if reply.unknown_bridge:
         # IDENTIFY came through (or not): so does SMART (or not).
-        reply = smart.read_sat(ask, name) if words else smart.Smart(why=words.why)
+        reply = smart.read_sat(ask, name) if words else smart.Smart(reason=words.reason)
     inside = reply if is_usb else smart.Smart()
     usb_serial = tree.text(where.usb / "serial") if where.usb is not None else None
     product = tree.text(where.usb / "product") if where.usb is not None else None
@@ -207,8 +207,8 @@ def _plain(tree: Tree, where: Where) -> Identified:
     return _build(
         tree,
         where,
-        ata.Words(why=f"not an ATA drive ({where.transport})"),
-        smart.Smart(why=smart_why),
+        ata.Words(reason=f"not an ATA drive ({where.transport})"),
+        smart.Smart(reason=smart_why),
         [] if where.transport == "virtual" else serials,
         models,
         firmwares,

@@ -120,9 +120,9 @@ def _ask(path: str) -> Token:
     # O_NONBLOCK opens a reader without a card too, so that its own report can be read.
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        why = meaning(*_sense(fd))
-        if why is not None:
-            raise DriveLost(f"{path}: {why}")
+        reason = meaning(*_sense(fd))
+        if reason is not None:
+            raise DriveLost(f"{path}: {reason}")
         (size,) = struct.unpack("Q", fcntl.ioctl(fd, _BLKGETSIZE64, bytes(8)))
         return Token(int(size), sequence(fd))
     finally:

@@ -56,8 +56,8 @@ def facts(tree: Tree, ask: Asker, name: str) -> dict[str, Fact]:
     document = identify(ask, name)
     if not document:
         answer = ask("nvme", "id-ctrl", f"/dev/{name}", "-o", "json")
-        why = ask.why_not(answer)
-        return facts | {n: Fact.unknown(why) for n in _FROM_CONTROLLER}
+        reason = ask.why_not(answer)
+        return facts | {n: Fact.unknown(reason) for n in _FROM_CONTROLLER}
     oncs, oacs = int(document.get("oncs", 0)), int(document.get("oacs", 0))
     facts["trim"] = Fact(bool(oncs & _ONCS_DATASET_MANAGEMENT), source=f"id-ctrl oncs {oncs:#x}")
     facts["opal"] = Fact(
@@ -76,8 +76,8 @@ def reach(tree: Tree, ask: Asker, name: str) -> dict[str, Fact]:
     to be queried again right before."""
     document = identify(ask, name)
     if not document:
-        why = ask.why_not(ask("nvme", "id-ctrl", f"/dev/{name}", "-o", "json"))
-        return {n: Fact.unknown(why) for n in ("format", "sanitize", "namespaces")}
+        reason = ask.why_not(ask("nvme", "id-ctrl", f"/dev/{name}", "-o", "json"))
+        return {n: Fact.unknown(reason) for n in ("format", "sanitize", "namespaces")}
     oacs = int(document.get("oacs", 0))
     return {
         **_format_actions(oacs, int(document.get("fna", 0))),

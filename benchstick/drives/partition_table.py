@@ -219,9 +219,9 @@ def _node(
     answer = ask(PROBE, f"/dev/{name}", "ends", *ranges_text)
     probe = parse_probe(answer.text)
     if answer.exit_code != 0 or not probe:
-        why = ask.why_not(answer)
-        doubts.append(f"it could not be opened to look: {why}")
-        return why, False, None
+        reason = ask.why_not(answer)
+        doubts.append(f"it could not be opened to look: {reason}")
+        return reason, False, None
     if probe["read"] != "ok":
         doubts.append(f"it could not be read ({probe['read']})")
     elif probe["rdev"] != (tree.text(f"sys/block/{name}/dev") or ""):

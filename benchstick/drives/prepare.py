@@ -218,11 +218,11 @@ def find_filesystem(drive: Drive, *, run: Run = subprocesses.run) -> Prepared:
     for path, size, signature, start in _places(drive, inside):
         if signature.usage != "filesystem" or path is None:
             continue
-        why = why_not_mountable(signature.type, run=run)
-        if why is None:
+        reason = why_not_mountable(signature.type, run=run)
+        if reason is None:
             items.append(Prepared(path, signature.type, None, start, signature.label or None, size))
         else:
-            reasons.append(why)
+            reasons.append(reason)
     if items:
         return max(items, key=lambda item: item.size)
     detail = f" ({'; '.join(dict.fromkeys(reasons))})" if reasons else ""
@@ -248,9 +248,9 @@ def _places(
 def mount(device: str, fs: str, run_uuid: str, *, run: Run = subprocesses.run) -> Path:
     """Mount `device` (blkid's `fs`) at `/run/benchstick/mnt/<uuid>` with the kernel's driver."""
     kind = KINDS.get(fs)
-    why = why_not_mountable(fs, run=run)
-    if kind is None or why is not None:
-        raise BadInput(why or f"{fs} cannot be mounted", field="fs")
+    reason = why_not_mountable(fs, run=run)
+    if kind is None or reason is not None:
+        raise BadInput(reason or f"{fs} cannot be mounted", field="fs")
     if not _UUID.fullmatch(run_uuid):
         raise BadInput(f"{run_uuid!r} is not a run's UUID")
     base = paths.mounts()

@@ -165,9 +165,9 @@ def state_after(name: str) -> str:
     return f"purged by {rung.title}" + ("" if rung.fresh else "; no fresh drive, all is in use")
 
 
-def not_proved(state: str, why: str) -> str:
+def not_proved(state: str, reason: str) -> str:
     """`state` of a drive that still had marks after the purge."""
-    return f"{state}, not proved ({why})"
+    return f"{state}, not proved ({reason})"
 
 
 def never_on(rung: Rung, drive: Facts) -> str | None:
@@ -231,7 +231,7 @@ def value(drive: Facts, name: str) -> Any:
 
 def _why(drive: Facts, name: str) -> str:
     fact = drive.get(name)
-    reason = fact.get("why") if isinstance(fact, Mapping) else None
+    reason = fact.get("reason") if isinstance(fact, Mapping) else None
     return str(reason or "the drive does not report it")
 
 
@@ -243,8 +243,8 @@ def _offer(rung: Rung, drive: Facts, speed: float) -> Offer:
     if rung.name == "discard":
         return Offer(rung, _no_discard(drive), 5 + capacity / 50e9)
     if rung.tool == "nvme":
-        why = _no_nvme(rung.name, drive)
-        return Offer(rung, why, _nvme_seconds(rung.name, drive))
+        reason = _no_nvme(rung.name, drive)
+        return Offer(rung, reason, _nvme_seconds(rung.name, drive))
     return Offer(rung, _no_security(rung.name, drive), _ata_seconds(rung.name, drive, speed))
 
 
@@ -284,8 +284,8 @@ def _shared(drive: Facts, whole: bool) -> str | None:
     if not whole or count == 1:
         return None
     if count is None:
-        why = _why(drive, "namespaces")
-        return f"it erases every namespace, and how many there are is not known: {why}"
+        reason = _why(drive, "namespaces")
+        return f"it erases every namespace, and how many there are is not known: {reason}"
     return f"it erases all {count} namespaces of the drive, and only this one was chosen"
 
 
@@ -304,9 +304,9 @@ def _no_sata(drive: Facts) -> str | None:
 
 
 def _no_security(name: str, drive: Facts) -> str | None:
-    why = _no_sata(drive)
-    if why is not None:
-        return why
+    reason = _no_sata(drive)
+    if reason is not None:
+        return reason
     supported = value(drive, "security_erase")
     if supported is None:
         return f"what the drive's security can do is not known: {_why(drive, 'security_erase')}"

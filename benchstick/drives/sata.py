@@ -13,12 +13,12 @@ from benchstick.drives.types import Fact
 NAMES = ("sata_speed", "sata_capable_speed", "sata_port_limit")
 
 
-def facts(tree: Tree, where: Where, words: Words, why: str) -> dict[str, Fact]:
+def facts(tree: Tree, where: Where, words: Words, reason: str) -> dict[str, Fact]:
     """Speeds in Mb/s. Behind a bridge the link is the one between bridge and drive."""
     if where.transport == "sata":
         return _own_port(tree, where, words)
     if not words:
-        return {name: Fact.unknown(why) for name in NAMES}
+        return {name: Fact.unknown(reason) for name in NAMES}
     capable, current = sata_speeds(words)
     return {
         "sata_speed": _make_fact(current, f"{words.source}, word 77", "not reported by the drive"),
@@ -27,8 +27,8 @@ def facts(tree: Tree, where: Where, words: Words, why: str) -> dict[str, Fact]:
     }
 
 
-def _make_fact(speed: int | None, source: str, why: str) -> Fact:
-    return Fact.unknown(why) if speed is None else Fact(speed, "Mb/s", source)
+def _make_fact(speed: int | None, source: str, reason: str) -> Fact:
+    return Fact.unknown(reason) if speed is None else Fact(speed, "Mb/s", source)
 
 
 def _own_port(tree: Tree, where: Where, words: Words) -> dict[str, Fact]:
@@ -44,7 +44,7 @@ def _own_port(tree: Tree, where: Where, words: Words) -> dict[str, Fact]:
         "sata_capable_speed": _make_fact(
             capable,
             f"{words.source}, word 76",
-            "IDENTIFY DEVICE reports no SATA generation" if words else words.why,
+            "IDENTIFY DEVICE reports no SATA generation" if words else words.reason,
         ),
         "sata_port_limit": _make_fact(
             _megabits(tree.text(f"{here}/hw_sata_spd_limit")),

@@ -41,7 +41,7 @@ class Link:
         return f"{self.kind} {self.name} is shared by {', '.join(names)}: {share}"
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of `shared` in the `benchstick/drives/1` document."""
+        """One entry of `shared` in the `benchstick/drives/2` document."""
         return {
             "kind": self.kind, "name": self.name, "limit_mbps": self.limit,
             "drives": list(self.drives),

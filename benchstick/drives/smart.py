@@ -32,11 +32,11 @@ _COUNTERS: dict[str, tuple[int, str | None]] = {
 
 @dataclass(frozen=True)
 class Smart:
-    """smartctl's answer: its JSON, the device type it used; `why` when there is none."""
+    """smartctl's answer: its JSON, the device type it used; `reason` when there is none."""
 
     document: dict[str, Any] = field(default_factory=dict)
     kind: str = ""
-    why: str = ""
+    reason: str = ""
     unknown_bridge: bool = False
 
     def __bool__(self) -> bool:
@@ -62,15 +62,15 @@ def read(ask: Asker, name: str) -> Smart:
     """Ask smartctl about drive `name`, the device type being smartctl's choice."""
     answer = ask("smartctl", *ARGUMENTS, f"/dev/{name}")
     reply, message = _parse(answer.stdout, answer.exit_code)
-    why = ask.silent_why or message or ask.why_not(answer)
-    return reply or Smart(why=why, unknown_bridge="USB bridge" in message)
+    reason = ask.silent_why or message or ask.why_not(answer)
+    return reply or Smart(reason=reason, unknown_bridge="USB bridge" in message)
 
 
 def read_sat(ask: Asker, name: str) -> Smart:
     """Ask through SAT, for a bridge that smartctl does not know but that passes ATA on."""
     answer = ask("smartctl", *ARGUMENTS, "-d", "sat", f"/dev/{name}")
     reply, message = _parse(answer.stdout, answer.exit_code)
-    return reply or Smart(why=ask.silent_why or message or ask.why_not(answer))
+    return reply or Smart(reason=ask.silent_why or message or ask.why_not(answer))
 
 
 def _parse(output: bytes, exit_code: int) -> tuple[Smart, str]:
@@ -94,7 +94,7 @@ def facts(smart: Smart) -> dict[str, Fact]:
     """Health, hours, wear, counters; each with the reason when the drive does not report it."""
     names = ("health", "power_on_hours", "wear", "bytes_written", *_COUNTERS)
     if not smart:
-        return {name: Fact.unknown(smart.why) for name in names}
+        return {name: Fact.unknown(smart.reason) for name in names}
     source = f"smartctl -d {smart.kind}"
     passed = smart.get("smart_status", "passed")
     hours = smart.get("power_on_time", "hours")

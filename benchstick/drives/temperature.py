@@ -53,7 +53,7 @@ def ask_temperature(tree: Tree, where: Where, ask: Asker, reply: smart.Smart | N
     if reply is None:
         reply = identify(tree, where, ask).smart
     if not reply:
-        return Fact.unknown(reply.why)
+        return Fact.unknown(reply.reason)
     current = reply.get("temperature", "current")
     if isinstance(current, int) and current > 0:
         return Fact(current, "C", f"smartctl -d {reply.kind}")

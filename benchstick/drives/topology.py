@@ -49,7 +49,7 @@ def locate(tree: Tree, name: str, *, practice: bool = False) -> Where:
     ata = next((path.name for path in above if re.fullmatch(r"ata\d+", path.name)), None)
     driver = _driver(tree, name, interface, above)
     transport = _transport(name, usb, ata, scsi, driver, device, practice)
-    external, why = _external(tree, usb, pci, scsi, ata)
+    external, reason = _external(tree, usb, pci, scsi, ata)
     return Where(
         name=name,
         device=device,
@@ -57,7 +57,7 @@ def locate(tree: Tree, name: str, *, practice: bool = False) -> Where:
         port=_port(tree, name, usb, ata, scsi, pci, device, practice),
         lun=_lun(name, scsi),
         external=external,
-        external_why=why,
+        external_why=reason,
         usb=usb,
         interface=interface,
         pci=pci,

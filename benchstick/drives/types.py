@@ -18,23 +18,23 @@ TRANSPORTS = (
 class Fact:
     """One thing known about a drive, with its source; or not known, with the reason.
 
-    `value` is None exactly when `why` has the reason. `unit` is the unit of `value` (`"Mb/s"`,
+    `value` is None exactly when `reason` has the reason. `unit` is the unit of `value` (`"Mb/s"`,
     `"B"`, `"C"`), or None where it has none.
     """
 
     value: Any = None
     unit: str | None = None
     source: str = ""
-    why: str | None = None
+    reason: str | None = None
 
     @staticmethod
-    def unknown(why: str) -> Fact:
-        """A fact that is not available; `why` is shown to the user."""
-        return Fact(why=why)
+    def unknown(reason: str) -> Fact:
+        """A fact that is not available; `reason` is shown to the user."""
+        return Fact(reason=reason)
 
     def to_json(self) -> dict[str, Any]:
         if self.value is None:
-            return {"value": None, "why": self.why or "not reported"}
+            return {"value": None, "reason": self.reason or "not reported"}
         return {"value": self.value, "unit": self.unit, "source": self.source}
 
 
@@ -78,21 +78,21 @@ class Identity:
             "capacity": self.capacity,
             "port": self.port,
             "lun": self.lun,
-            "key": self.key(),
+            "drive_key": self.key(),
         }
 
 
 @dataclass(frozen=True)
 class Guard:
-    """Whether a drive may be written. `state` is free, locked or protected; `why` is the reason.
+    """Whether a drive may be written. `state` is free, locked or protected; `reason` is the reason.
     `retry`: it is locked only until it answers; no code unlocks it before."""
 
     state: str
-    why: str
+    reason: str
     retry: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        state: dict[str, Any] = {"state": self.state, "why": self.why}
+        state: dict[str, Any] = {"state": self.state, "reason": self.reason}
         return {**state, "retry": True} if self.retry else state
 
 
@@ -131,7 +131,7 @@ class Drive:
         return default if fact is None or fact.value is None else fact.value
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of `drives` in the `benchstick/drives/1` document."""
+        """One entry of `drives` in the `benchstick/drives/2` document."""
         return {
             "code": self.code,
             "label": self.label,
@@ -141,6 +141,6 @@ class Drive:
             "medium": None if self.medium is None else self.medium.text,
             "identity": self.identity.to_json(),
             "guard": self.guard.to_json(),
-            "worse": [item.to_json() for item in bottlenecks.find_worse(self.value)],
+            "bottlenecks": [item.to_json() for item in bottlenecks.find_worse(self.value)],
             **{name: fact.to_json() for name, fact in self.facts.items()},
         }

@@ -47,10 +47,10 @@ def facts(tree: Tree, where: Where, ask: Asker, log: Asker) -> dict[str, Fact]:
             else Fact.unknown("no mass-storage interface in the descriptors")
         ),
     }
-    why = driver_why(tree, where, offers, log)
+    reason = driver_why(tree, where, offers, log)
     facts["driver_why"] = (
-        Fact(why, source="descriptors against the bound driver")
-        if why
+        Fact(reason, source="descriptors against the bound driver")
+        if reason
         else Fact.unknown("the driver is the best that the interface offers")
     )
     return facts

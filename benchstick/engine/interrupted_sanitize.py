@@ -42,7 +42,7 @@ class Unfinished:
     marks: str
     samples: int
     mark_size: int
-    why: str | None
+    reason: str | None
 
     def fact(self) -> Fact:
         """For the drive's facts: what a plan needs to resume it, and the commands."""
@@ -90,7 +90,7 @@ class Unfinished:
         return {
             "run": self.run, "drive": self.code, "model": self.model, "rung": self.rung,
             "phase": self.phase, "password": self.password, "written": self.bytes_written,
-            "why": self.why, "advice": self.advice(),
+            "reason": self.reason, "advice": self.advice(),
         }  # fmt: skip
 
 
@@ -115,10 +115,10 @@ def _read(row: sqlite3.Row) -> Unfinished | None:
     if not good:
         return None
     return Unfinished(
-        run=row["run"], step=row["step"], drive_key=row["drive_key"], code=row["drive_code"],
+        run=row["run"], step=row["step_index"], drive_key=row["drive_key"], code=row["drive_code"],
         model=row["drive_model"], rung=row["rung"], phase=row["phase"], password=password,
         bytes_written=row["written"], marks=row["marks"], samples=row["samples"],
-        mark_size=row["mark_size"], why=row["why"],
+        mark_size=row["mark_size"], reason=row["reason"],
     )  # fmt: skip
 
 
@@ -283,7 +283,9 @@ def interrupt(record: run_writer.RunRecord, db: sqlite3.Connection) -> None:
         "SELECT step FROM purges WHERE run = ? AND state = 'running'", (record.number,)
     ).fetchall()
     for row in rows:
-        record.purge_ends(int(row["step"]), "interrupted", "the bench was killed or lost power")
+        record.purge_ends(
+            int(row["step_index"]), "interrupted", "the bench was killed or lost power"
+        )
     if not rows:
         return
     for purge in unfinished(db):

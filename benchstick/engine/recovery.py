@@ -77,7 +77,7 @@ def _recover_one(db: sqlite3.Connection, number: int, uuid: str, device: str) ->
     interrupted_sanitize.interrupt(record, db)
     result = results.conclude_killed(record)
     record.finish(
-        "interrupted", 70, seconds=None, why=f"{results.KILLED} during this run", result=result
+        "interrupted", 70, seconds=None, reason=f"{results.KILLED} during this run", result=result
     )
 
 

@@ -40,7 +40,7 @@ def conclude(
                     step=item["step"], test=item["test"], quantity=quantity_of(item),
                     direction=item["direction"], value=item["value"], unit=item["unit"],
                     pass_no=None, target=item.get("target") or target,
-                    state=item["state"], why=item["why"], detail=item["detail"],
+                    state=item["state"], reason=item["reason"], detail=item["detail"],
                 )
                 for item in result.figures
             ]
@@ -87,22 +87,23 @@ def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
     """Store the series of the running step, if it has a per-second series."""
     open_steps = record.read(
         lambda db: db.execute(
-            "SELECT idx, t_start FROM steps WHERE run = ? AND state = 'running'", (record.number,)
+            "SELECT step_index, t_start FROM steps WHERE run = ? AND state = 'running'",
+            (record.number,),
         ).fetchall()
     )
     keys = {(figure.step, figure.name) for figure in record.all_figures()}
     for row in open_steps:
-        step = plan.steps[row["idx"]]
+        step = plan.steps[row["step_index"]]
         if not isinstance(step, Fio) or not step.series or not step.counted:
             continue
         samples = [
             sample
             for sample in record.read(lambda db: samples_of(db, record.number))
-            if sample.step == row["idx"] and row["t_start"] <= sample.t - sample.dt
+            if sample.step_index == row["step_index"] and row["t_start"] <= sample.t - sample.dt
         ]
         rates = counter_rates(samples, step.block)
         series = BySecond("counters", _LOST_LOG, 1, rates, latency_why=_LOST_LOG)
         figures = figures_of(
-            step, series, target="block" if step.whole_drive else target, why=KILLED, whole=False
+            step, series, target="block" if step.whole_drive else target, reason=KILLED, whole=False
         )
         record.figures([item for item in figures if (item.step, item.name) not in keys])

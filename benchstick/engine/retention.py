@@ -56,7 +56,7 @@ def prune(db: sqlite3.Connection, home: Path, limit: int, *, floor: int = FLOOR)
             if item.number is not None:
                 RunRecord(db, item.number).event(
                     None,
-                    "artefacts",
+                    "artifacts",
                     f"the tools' raw output was removed to free space ({item.size >> 20} MiB; "
                     f"setting output_mib: {limit >> 20}); the results stay",
                 )

@@ -74,7 +74,7 @@ class Work:
     device: Path | None = None
     source: Cycle | None = None
     bytes_done: int = 0
-    artefacts: StepFolder | None = None
+    artifacts: StepFolder | None = None
     index: int = 0
     # The outcome of a step that ended early; stored at its end.
     partial: StepOutcome | None = None
@@ -125,7 +125,7 @@ class Work:
         name = self.plan.steps[self.index].name
         self.record.data_differs(
             self.now,
-            corrupt.finding(step=self.index, name=name, text=text, set_name=set_name,
+            corrupt.finding(step_index=self.index, name=name, text=text, set_name=set_name,
                             pass_no=pass_no, files=files, differences=differences),
             tests,
         )  # fmt: skip
@@ -133,7 +133,7 @@ class Work:
     def read_back(self, text: str, *, proved: bool) -> None:
         """Add the content of the marks' places after the purge to the conditions of all results."""
         self.extra_conditions["purge"] = {
-            **self.extra_conditions.get("purge", {}), "read back": text,
+            **self.extra_conditions.get("purge", {}), "read_back": text,
         }  # fmt: skip
         if not proved:
             self.state = sanitize_methods.not_proved(str(self.state), text)
@@ -156,8 +156,8 @@ class Work:
         A command that is not `stoppable` (as the drive completes it anyway) runs to its end; the
         caller checks for a cancel after it.
         """
-        if self.artefacts is not None:
-            self.artefacts.command(argv)
+        if self.artifacts is not None:
+            self.artifacts.command(argv)
         result = subprocesses.run(
             argv,
             timeout=timeout,
@@ -166,8 +166,8 @@ class Work:
             started=started,
             grace=grace,
         )
-        if self.artefacts is not None:
-            self.artefacts.output(result.stdout, result.stderr, result.exit_code)
+        if self.artifacts is not None:
+            self.artifacts.output(result.stdout, result.stderr, result.exit_code)
         if stoppable and (self.cancel.is_set() or self.hold.medium_changed is not None):
             self.check_cancelled()
         return result
@@ -196,6 +196,6 @@ class Work:
         depths = [
             sample.inflight
             for sample in self.sampler.pending()
-            if sample.step == self.index and start <= sample.t <= end
+            if sample.step_index == self.index and start <= sample.t <= end
         ]
         return statistics.median(depths) if depths else None

@@ -151,8 +151,8 @@ def make_ready(
             if not request.follows:
                 raise
             raise DriveLost(f"{request.drive}: the drive went away after the run before") from error
-    expected = (request.identity_key, request.diskseq)
-    if request.identity_key is not None and expected != (drive.identity.key(), drive.diskseq):
+    expected = (request.drive_key, request.diskseq)
+    if request.drive_key is not None and expected != (drive.identity.key(), drive.diskseq):
         raise Refused(
             f"{drive.code}: not the drive that was chosen (it was replugged or replaced); "
             "check the list of drives again"
@@ -165,15 +165,16 @@ def make_ready(
     medium = to_token(request.medium)
     if medium is not None:
         # The run before may have changed its content.
-        why = medium.difference(drive.medium, content=not request.follows)
-        if why is not None:
+        reason = medium.difference(drive.medium, content=not request.follows)
+        if reason is not None:
             raise Refused(
-                f"{drive.code}: {why} since the drive was chosen; check the list of drives again",
+                f"{drive.code}: {reason} since the drive was chosen; check the list of drives"
+                " again",
                 field="drive",
             )
-    why = None if request.suite == PURGING else sanitize_methods.unusable(drive.to_json())
-    if why is not None:
-        raise Refused(f"{drive.code}: {why}")
+    reason = None if request.suite == PURGING else sanitize_methods.unusable(drive.to_json())
+    if reason is not None:
+        raise Refused(f"{drive.code}: {reason}")
     own, folder = _own_sets(request)
     plan = registry.make_plan(
         request.suite,

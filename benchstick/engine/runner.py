@@ -56,7 +56,7 @@ _CONDITION_FACTS = (
 @dataclass(frozen=True)
 class Progress:
     """The progress of a run: step `index` of `total`, `fraction` of that step, and the seconds left
-    of the run. With `at_most` these are a maximum: later rounds may not be needed."""
+    of the run. With `is_upper_bound` these are a maximum: later rounds may not be needed."""
 
     number: int
     index: int
@@ -64,12 +64,12 @@ class Progress:
     name: str
     fraction: float | None
     seconds_left: float
-    at_most: bool = False
+    is_upper_bound: bool = False
 
     @property
     def time_left(self) -> str:
         """`at most 5 h 12 min left`."""
-        return f"{'at most ' if self.at_most else ''}{duration_text(self.seconds_left)} left"
+        return f"{'at most ' if self.is_upper_bound else ''}{duration_text(self.seconds_left)} left"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Outcome:
     uuid: str
     state: str
     exit_code: int
-    why: str | None
+    reason: str | None
 
 
 class Runner:
@@ -162,25 +162,25 @@ class Runner:
             lock.release()
 
     def _recorded(self) -> Outcome:
-        state, code, why = "done", EXIT_DONE, None
+        state, code, reason = "done", EXIT_DONE, None
         started_at = time.monotonic()
         try:
             self._run()
         except Cancelled as stop:
-            state, code, why = "cancelled", EXIT_CANCELLED, stop.message
+            state, code, reason = "cancelled", EXIT_CANCELLED, stop.message
         except BenchError as error:
-            state, code, why = "failed", error.exit_code, error.message
+            state, code, reason = "failed", error.exit_code, error.message
         except BaseException as error:
             with contextlib.suppress(BenchError):
                 self._finish("failed", EXIT_INTERNAL, started_at, f"internal error: {error!r}")
             raise
         if state == "done":
-            code, why = self._judge()
-        state, code, why = self._finish(state, code, started_at, why)
-        return Outcome(self.record.number, self.uuid, state, code, why)
+            code, reason = self._judge()
+        state, code, reason = self._finish(state, code, started_at, reason)
+        return Outcome(self.record.number, self.uuid, state, code, reason)
 
     def _finish(
-        self, state: str, code: int, started_at: float, why: str | None
+        self, state: str, code: int, started_at: float, reason: str | None
     ) -> tuple[str, int, str | None]:
         drive = self.drive.to_json()
         result = conclude(self.record, self.suite, self.plan, drive, self.work_target)
@@ -188,7 +188,7 @@ class Runner:
             state,
             code,
             seconds=time.monotonic() - started_at,
-            why=why,
+            reason=reason,
             result=result,
             open_steps=state if state in ("cancelled", "failed") else "interrupted",
         )
@@ -198,7 +198,7 @@ class Runner:
         figures = self.record.all_figures()
         if figures and not any(figure.state == "valid" for figure in figures):
             first = figures[0]
-            return EXIT_INCONCLUSIVE, f"no valid result; the first is {first.state}: {first.why}"
+            return EXIT_INCONCLUSIVE, f"no valid result; the first is {first.state}: {first.reason}"
         return EXIT_DONE, None
 
     def _run(self) -> None:
@@ -276,10 +276,10 @@ class Runner:
         figures = [item.to_json() for item in self.record.all_figures()]
         return self.suite.over(self.plan, step, figures)
 
-    def _skip(self, steps: list[tuple[int, str, str]], why: str | None) -> None:
+    def _skip(self, steps: list[tuple[int, str, str]], reason: str | None) -> None:
         """Record all skipped steps at once: there may be a thousand."""
-        if steps and why:
-            self.record.steps_skipped(steps, self.work.now, why)
+        if steps and reason:
+            self.record.steps_skipped(steps, self.work.now, reason)
 
     def _sampler(self) -> Sampler:
         try:
@@ -354,7 +354,7 @@ class Runner:
         staging = paths.staging(self.uuid) if self._on_stick else None
         folder = StepFolder(self.home, self.uuid, index, step.name, staging)
         folder.make()
-        work.artefacts, work.index, work.bytes_done = folder, index, 0
+        work.artifacts, work.index, work.bytes_done = folder, index, 0
         work.share = work.partial = None
         self.record.step_begins(index, step.name, step.kind, work.now, folder.relative)
         self._step_start = work.now
@@ -375,7 +375,7 @@ class Runner:
             note = folder.bound()
             self._keep(folder)
             if note:
-                self.record.event(work.now, "artefacts", f"{step.name}: {note}")
+                self.record.event(work.now, "artifacts", f"{step.name}: {note}")
         state = "failed" if outcome.failed else "skipped" if outcome.skipped else "done"
         self._end(index, state, outcome, outcome.failed or outcome.skipped)
 
@@ -396,12 +396,12 @@ class Runner:
                 raise self.work.drive_lost(f"went away ({error.strerror})") from error
             raise
 
-    def _end(self, index: int, state: str, outcome: StepOutcome, why: str | None) -> None:
+    def _end(self, index: int, state: str, outcome: StepOutcome, reason: str | None) -> None:
         self.record.step_ends(
             index,
             state,
             self.work.now,
-            why=why,
+            reason=reason,
             detail=outcome.detail,
             figures=outcome.figures,
             samples=self.work.sampler.take(),
@@ -433,26 +433,28 @@ class Runner:
         self._paces.learn(step, elapsed, remaining, moved)
         to_come = self.plan.steps[index + 1 :]
         remaining += self._paces.seconds_of(to_come)
-        at_most = any(isinstance(later, Fio) and later.round for later in to_come)
+        is_upper_bound = any(isinstance(later, Fio) and later.round for later in to_come)
         if work.now - self._committed > COMMIT_EVERY:
             self._commit()
         live_progress.publish(
             self.uuid,
             {
-                "step": index,
+                "step_index": index,
                 "name": step.name,
                 "fraction": fraction,
                 "text": step.name,
                 "t": work.now,
                 "seconds_left": remaining,
-                "at_most": at_most,
+                "is_upper_bound": is_upper_bound,
                 "samples": [sample.to_json() for sample in work.sampler.newest(180)],
             },
         )
         if self.progress is not None:
             total = len(self.plan.steps)
             number = self.record.number
-            self.progress(Progress(number, index, total, step.name, fraction, remaining, at_most))
+            self.progress(
+                Progress(number, index, total, step.name, fraction, remaining, is_upper_bound)
+            )
 
     def _commit(self) -> None:
         """Write the samples that the store does not have yet.

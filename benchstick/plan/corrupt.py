@@ -33,7 +33,7 @@ Json = Mapping[str, Any]
 
 def finding(
     *,
-    step: int,
+    step_index: int,
     name: str,
     text: str,
     set_name: str | None = None,
@@ -43,12 +43,12 @@ def finding(
 ) -> dict[str, Any]:
     """One comparison that failed."""
     return {
-        "step": step, "name": name, "set": set_name, "pass": pass_no, "files": files,
+        "step_index": step_index, "name": name, "set": set_name, "pass": pass_no, "files": files,
         "differences": [dict(item) for item in differences[:MOST_DIFFERENCES]], "text": text,
     }  # fmt: skip
 
 
-def reason(findings: Sequence[Json]) -> str:
+def reason_of(findings: Sequence[Json]) -> str:
     """`data corrupt: BR, pass 1, compare: ...`: the first finding, and how many others."""
     first = findings[0]
     # Migration 016 writes the same words.
@@ -57,25 +57,25 @@ def reason(findings: Sequence[Json]) -> str:
 
 
 def end_of(
-    state: str, exit_code: int, why: str | None, findings: Sequence[Json]
+    state: str, exit_code: int, reason: str | None, findings: Sequence[Json]
 ) -> tuple[str, int, str | None]:
     """(state, exit code, why) of a run that ended like that and has these findings. Corruption is
-    never hidden by another end: the state is `corrupt`, and `why` names both."""
+    never hidden by another end: the state is `corrupt`, and `reason` names both."""
     if not findings:
-        return state, exit_code, why
+        return state, exit_code, reason
     code = exit_code if exit_code in _STRONGER else EXIT_CORRUPT
-    text = reason(findings)
+    text = reason_of(findings)
     if state == "done":
         return STATE, code, text
     # An end that was itself the finding is not named twice.
-    own = why is not None and any(item["text"] in why for item in findings)
-    return STATE, code, text if own else f"{text}; then {state}" + (f": {why}" if why else "")
+    own = reason is not None and any(item["text"] in reason for item in findings)
+    return STATE, code, text if own else f"{text}; then {state}" + (f": {reason}" if reason else "")
 
 
 def from_events(events: Sequence[Json]) -> list[dict[str, Any]]:
     """The findings of a run of an older version, which kept events only."""
     return [
-        finding(step=0, name="compare", text=str(item["text"]))
+        finding(step_index=0, name="compare", text=str(item["text"]))
         for item in events
         if item["kind"] == EVENT
     ]

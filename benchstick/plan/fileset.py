@@ -342,7 +342,7 @@ def _fewer(items: list[_Item], nominal: Nominal, scale: float) -> list[_Item]:
     count = min(len(items), max(MIN_FILES, round(nominal.files * scale)))
     budget = int(nominal.bytes * scale)
     ranked = sorted(range(len(items)), key=lambda i: (items[i].size, i))
-    # One file out of each of `wanted` equal ranges of the sizes, its middle one at first.
+    # One file out of each of `required` equal ranges of the sizes, its middle one at first.
     edges = [len(ranked) * i // count for i in range(count + 1)]
     strata = [ranked[edges[i] : edges[i + 1]] for i in range(count)]
     sample = [stratum[len(stratum) // 2] for stratum in strata]

@@ -18,7 +18,7 @@ class RunRequest:
     """What is to run on which drive, before anything is checked or looked up.
 
     `drive` is a selector, of the page always a code. `params` holds what differs from the suite's
-    defaults. `erase` and `unlock` are the codes as typed. `identity_key`, `diskseq` and `medium`:
+    defaults. `erase` and `unlock` are the codes as typed. `drive_key`, `diskseq` and `medium`:
     the drive and its medium as they were shown when they were chosen; None where nobody chose
     beforehand. The bench itself sets the rest: `number` of the request in the store,
     `own_folders`: it may name folders of this machine; `follows`: a run of the same queue has
@@ -33,7 +33,7 @@ class RunRequest:
     scale: float | None = None
     erase: str | None = None
     unlock: str | None = None
-    identity_key: str | None = None
+    drive_key: str | None = None
     diskseq: int | None = None
     medium: str | None = None
     number: int | None = None
@@ -45,7 +45,7 @@ class RunRequest:
         return {
             "suite": self.suite,
             "drive": drive["code"],
-            "identity_key": drive["identity"]["key"],
+            "drive_key": drive["identity"]["drive_key"],
             "diskseq": drive.get("diskseq"),
             "medium": self.medium or drive.get("medium"),
             "params": dict(self.params),
@@ -71,9 +71,9 @@ class RunRequest:
         if not isinstance(params, dict) or not all(isinstance(v, str) for v in params.values()):
             raise BadInput("params: must be an object of texts", field="params")
         # Without these a code could come to mean another drive.
-        key, diskseq = body.get("identity_key"), body.get("diskseq")
+        key, diskseq = body.get("drive_key"), body.get("diskseq")
         if not isinstance(key, str) or not (diskseq is None or isinstance(diskseq, int)):
-            raise BadInput("identity_key: must be a text, diskseq a number", field="identity_key")
+            raise BadInput("drive_key: must be a text, diskseq a number", field="drive_key")
         return RunRequest(
             suite=body["suite"],
             drive=body["drive"],
@@ -83,7 +83,7 @@ class RunRequest:
             scale=_scale(body.get("scale")),
             erase=body.get("erase") or None,
             unlock=body.get("unlock") or None,
-            identity_key=key,
+            drive_key=key,
             diskseq=diskseq,
             medium=body.get("medium") or None,
             number=number,

@@ -27,13 +27,13 @@ _COMPLETE_CODES = frozenset({EXIT_DONE, EXIT_VERDICT_FAIL, EXIT_INCONCLUSIVE})
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run or a queue takes. `at_most`: it may end before that."""
+    """What one run or a queue takes. `is_upper_bound`: it may end before that."""
 
     seconds: float
     bytes_written: int
     bytes_read: int
     destroys: bool
-    at_most: bool
+    is_upper_bound: bool
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -41,7 +41,7 @@ class Cost:
             "bytes_written": self.bytes_written,
             "bytes_read": self.bytes_read,
             "destroys": self.destroys,
-            "at_most": self.at_most,
+            "is_upper_bound": self.is_upper_bound,
         }
 
 
@@ -52,7 +52,7 @@ def cost(plans: Sequence[Plan]) -> Cost:
         bytes_written=sum(plan.bytes_written for plan in plans),
         bytes_read=sum(plan.bytes_read for plan in plans),
         destroys=any(plan.destroys for plan in plans),
-        at_most=any(plan.ends_early for plan in plans),
+        is_upper_bound=any(plan.may_end_early for plan in plans),
     )
 
 

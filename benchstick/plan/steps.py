@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from benchstick.errors import BadInput
 
-SCHEMA = "benchstick/plan/1"
+SCHEMA = "benchstick/plan/2"
 TARGETS = ("block", "file")
 FILESYSTEMS = ("auto", "exfat", "ntfs", "ext4", "keep")
 # Fields of steps whose JSON key is another word.
-_KEYS: Mapping[str, str] = {"drive_state": "made", "user_rung": "asked"}
+_KEYS: Mapping[str, str] = {"user_rung": "requested_rung"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,10 +209,10 @@ class Verify(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Skip(Step):
-    """A test that this drive or target cannot do: recorded as skipped with the reason `why`."""
+    """A test that this drive or target cannot do: recorded as skipped with the reason `reason`."""
 
     test: str
-    why: str
+    reason: str
     unit: str = "MB/s"
     pass_no: int = 1
     kind: ClassVar[str] = "skip"
@@ -286,8 +286,8 @@ class Plan:
     `target` is `block` or `file`; `fs` the requested filesystem; `scale` the factor of the file
     sets (None where the suite has none); `notes` sentences shown with every result; `states` the
     state in which the drive is tested, in parts: its state before the suite's own work (as found,
-    or purged), then what the suite does to it. Empty where the target shows it. `departs` lists the
-    differences from the published method, where that has conditions.
+    or purged), then what the suite does to it. Empty where the target shows it. `deviations` lists
+    the differences from the published method, where that has conditions.
     """
 
     suite: str
@@ -300,7 +300,7 @@ class Plan:
     sets: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
-    departs: tuple[str, ...] = ()
+    deviations: tuple[str, ...] = ()
 
     @property
     def state(self) -> str | None:
@@ -333,12 +333,12 @@ class Plan:
         return any(step.destroys for step in self.steps)
 
     @property
-    def ends_early(self) -> bool:
+    def may_end_early(self) -> bool:
         """Whether the run may end before `seconds`, which is then the most that it takes."""
         return any(isinstance(step, Fio) and step.round > 0 for step in self.steps)
 
     def to_json(self) -> dict[str, Any]:
-        """The `benchstick/plan/1` document."""
+        """The `benchstick/plan/2` document."""
         return {
             "schema": SCHEMA,
             "suite": self.suite,
@@ -351,9 +351,9 @@ class Plan:
             "notes": list(self.notes),
             "state": self.state,
             "states": list(self.states),
-            "departs": list(self.departs),
+            "deviations": list(self.deviations),
             "seconds": round(self.seconds, 1),
-            "ends_early": self.ends_early,
+            "may_end_early": self.may_end_early,
             "bytes_written": self.bytes_written,
             "bytes_read": self.bytes_read,
             "destroys": self.destroys,
@@ -385,7 +385,7 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         sets=tuple(data.get("sets", ())),
         notes=tuple(data.get("notes", ())),
         states=_states(data),
-        departs=tuple(data.get("departs", ())),
+        deviations=tuple(data.get("deviations", ())),
         steps=tuple(step_from_json(step) for step in data["steps"]),
     )
 

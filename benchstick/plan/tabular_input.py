@@ -8,7 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from benchstick.errors import BadInput
@@ -49,10 +50,15 @@ def line_of(text: str, key: str | None, *, table: str | None = None, number: int
     return TomlLines(text).of(*within, *(() if key is None else (key,)))
 
 
-def parse_csv(text: str, where: str, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
+def parse_csv(
+    text: str,
+    where: str,
+    columns: Sequence[str],
+    old_names: Mapping[str, str] = MappingProxyType({}),
+) -> list[tuple[int, dict[str, str]]]:
     """(line, cells by column) of each row below a header that names exactly `columns`, in any
     order. Commas or, where the header has them, semicolons between the cells; with these a
-    decimal comma is taken as well."""
+    decimal comma is taken as well. `old_names`: today's name of a column by its old one."""
     head = text.split("\n", 1)[0]
     mark = ";" if ";" in head and "," not in head else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
@@ -64,7 +70,7 @@ def parse_csv(text: str, where: str, columns: Sequence[str]) -> list[tuple[int, 
             if not any(cells):
                 continue
             if names is None:
-                names = [cell.lower() for cell in cells]
+                names = [old_names.get(cell.lower(), cell.lower()) for cell in cells]
                 if sorted(names) != sorted(columns):
                     wrong(where, reader.line_num,
                           f"the first row must name the columns {', '.join(columns)}")  # fmt: skip

@@ -128,7 +128,7 @@ class Hands:
                 del self._beside[name]
 
     def _empty(self, name: str) -> Slot:
-        return Slot(name=name, said=self._why_not)
+        return Slot(name=name, message=self._why_not)
 
     def _look_at(self, place: _Place, there: Sequence[Drive], hotplugs: Collection[int]) -> None:
         if place.test is not None:
@@ -144,10 +144,10 @@ class Hands:
                 place.drive_fields = None
             return
         if len(there) > 1:
-            if place.slot.said != SEVERAL:
+            if place.slot.message != SEVERAL:
                 place.drive_fields = {"drive": ",".join(drive.code for drive in there)}
-                self._event("plugged", place, **place.drive_fields, said=SEVERAL)
-            place.slot = Slot(name=place.slot.name, state=HERE, said=SEVERAL)
+                self._event("plugged", place, **place.drive_fields, message=SEVERAL)
+            place.slot = Slot(name=place.slot.name, state=HERE, message=SEVERAL)
             place.diskseq = None
             return
         drive = there[0]
@@ -163,15 +163,15 @@ class Hands:
         place.slot = self._new(place, drive, hotplugs)
         if not again:
             # Without a diskseq from the kernel, the drive is examined again each time.
-            reason = None if place.slot.state == COUNTDOWN else place.slot.said
-            self._event("plugged", place, **place.drive_fields, said=reason)
+            reason = None if place.slot.state == COUNTDOWN else place.slot.message
+            self._event("plugged", place, **place.drive_fields, message=reason)
         if place.slot.state == COUNTDOWN:
             self._count(place)
 
     def _count(self, place: _Place) -> None:
         self._event(
             "countdown", place, **(place.drive_fields or {}), seconds=self._seconds,
-            said=place.slot.said,
+            message=place.slot.message,
         )  # fmt: skip
 
     def _event(self, event: str, place: _Place, **words: Any) -> None:
@@ -185,16 +185,17 @@ class Hands:
             model=drive.identity.model,
         )  # fmt: skip
         if self._begin is None:
-            return replace(slot, said=self._why_not)
+            return replace(slot, message=self._why_not)
         if drive.diskseq is None or drive.diskseq not in hotplugs:
-            return replace(slot, said=NOT_SEEN)
+            return replace(slot, message=NOT_SEEN)
         return self._counting(place, slot, drive)
 
     def _counting(self, place: _Place, slot: Slot, drive: Drive) -> Slot:
         place.deadline = self._now() + self._seconds
         return replace(
-            slot, state=COUNTDOWN, until=time.time() + self._seconds, verdict=None, word=None,
-            said=self._shared(drive),
+            slot, state=COUNTDOWN, until=time.time() + self._seconds, verdict_number=None,
+            verdict=None,
+            message=self._shared(drive),
         )  # fmt: skip
 
     def _shared(self, drive: Drive) -> str | None:
@@ -278,8 +279,8 @@ class Hands:
     def _start(self, db: sqlite3.Connection, place: _Place, drives: Sequence[Drive]) -> None:
         drive = next((one for one in drives if one.diskseq == place.diskseq), None)
         if drive is None or self._begin is None:
-            place.slot = Slot(name=place.slot.name, said=PULLED)
-            self._event("pulled", place, **(place.drive_fields or {}), said=PULLED)
+            place.slot = Slot(name=place.slot.name, message=PULLED)
+            self._event("pulled", place, **(place.drive_fields or {}), message=PULLED)
             place.drive_fields = None
             return
         ticket = barcode_scans.take(db, drive.identity.key())
@@ -287,10 +288,10 @@ class Hands:
             place.test = self._begin(drive, place.slot.name, ticket)
         except OSError as error:
             message = f"its test could not be started: {error.strerror}"
-            place.slot = replace(place.slot, state=HERE, until=None, said=message)
-            self._event("failed", place, **drive_words(drive), said=message)
+            place.slot = replace(place.slot, state=HERE, until=None, message=message)
+            self._event("failed", place, **drive_words(drive), message=message)
             return
-        place.slot = replace(place.slot, state=TESTING, until=None, said=None)
+        place.slot = replace(place.slot, state=TESTING, until=None, message=None)
         self._tell_start(drive, place.slot.name, ticket)
 
     def _tell_start(self, drive: Drive, slot: str | None, ticket: Ticket) -> None:
@@ -305,22 +306,22 @@ class Hands:
             message = verdict["error"]["message"]
             self._event(
                 "verdict", place, drive=slot.code, model=slot.model, verdict="inconclusive",
-                exit_code=verdict["error"]["code"], why=message,
+                exit_code=verdict["error"]["code"], reason=message,
             )  # fmt: skip
-            return replace(slot, state=FINISHED, word="inconclusive", said=message)
+            return replace(slot, state=FINISHED, verdict="inconclusive", message=message)
         self._tell_of(verdict)
         return replace(
             slot,
             state=FINISHED,
-            verdict=verdict.get("number"),
-            word=verdict["verdict"],
-            said=verdict["why"],
+            verdict_number=verdict.get("number"),
+            verdict=verdict["verdict"],
+            message=verdict["reason"],
         )
 
     def handle_request(self, body: Mapping[str, Any]) -> None:
         """Handle a request: `{"slot": NAME, "do": "stop"}` ends a countdown or a test (outside the
         slots by its place's name), "again" starts a new countdown for the drive in the slot;
-        `{"recipe": NAME, "drive": CODE, "identity_key": KEY, "diskseq": N, "erase": CODE or None}`
+        `{"recipe": NAME, "drive": CODE, "drive_key": KEY, "diskseq": N, "erase": CODE or None}`
         tests that drive. BadInput, Refused."""
         if "recipe" in body:
             self._add_request(body)
@@ -353,7 +354,7 @@ class Hands:
     def _add_request(self, body: Mapping[str, Any]) -> None:
         if self._read_request is None:
             raise BadInput("recipe: this bench takes no requests for tests", field="recipe")
-        identifiers = [body.get(name) for name in ("drive", "identity_key", "diskseq")]
+        identifiers = [body.get(name) for name in ("drive", "drive_key", "diskseq")]
         drive = next(
             (one for one in self._drives
              if [one.code, one.identity.key(), one.diskseq] == identifiers), None

@@ -58,7 +58,7 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
         try:
             read(raw, recipe.file)
         except RecipeMistakes as error:
-            mistake = error.mistakes[0].format(recipe.file)
+            mistake = error.errors[0].format(recipe.file)
             message = f"autostart: {mistake}"
             raise SettingsError("settings", None, message, field="autostart") from None
         why_not = pin_problem(settings, raw)
@@ -66,7 +66,7 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
             begin = _begin(settings, home, raw, recipe.file)
         else:
             print(f"benchstick agent: {why_not}", file=sys.stderr)
-            tell(line_of({"time": utc_now(), "event": "autostart", "said": why_not}))
+            tell(line_of({"time": utc_now(), "event": "autostart", "message": why_not}))
     return Hands(
         ports, settings.countdown, begin, tell=tell, request_reader=read_request, why_not=why_not
     )

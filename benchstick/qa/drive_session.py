@@ -118,13 +118,13 @@ class DriveTest:
             document = self._once(drive, earlier)
             last = self.cancelled.is_set() or not verdict.again(self.recipe, document)
             if last:
-                document["after"] = self._let_go()
+                document["post_action"] = self._let_go()
             with contextlib.closing(database.open_writer(self.home)) as db:
                 number = verdicts.keep(db, document, post=last and posts())
             document = {"number": number, **document}
             if last:
                 return document
-            self.tell(f"{document['verdict']}: {document['why']}; tested again")
+            self.tell(f"{document['verdict']}: {document['reason']}; tested again")
             earlier.append(document)
             with contextlib.suppress(BenchError):
                 # With its current facts; where it is gone its first run reports that.
@@ -137,9 +137,9 @@ class DriveTest:
             raise Refused(f"{drive.code}: not the drive that was chosen (replugged or replaced)")
         token = to_token(self.ask.medium)
         # Runs of this test change the content.
-        why = token.difference(drive.medium, content=not self._has_run) if token else None
-        if why is not None:
-            raise Refused(f"{drive.code}: {why} since it was chosen")
+        reason = token.difference(drive.medium, content=not self._has_run) if token else None
+        if reason is not None:
+            raise Refused(f"{drive.code}: {reason} since it was chosen")
         return drive
 
     def _once(self, drive: Drive, earlier: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class DriveTest:
         if ending is None and reason is None:
             ending = _went_away(evidence)
         attempt = Attempt(
-            evidence=evidence, seconds=seconds, begun_utc=started_at, ended_utc=utc_now(),
+            evidence=evidence, seconds=seconds, started_utc=started_at, ended_utc=utc_now(),
             stopped=reason, end=ending, refused=refused, scanned=self.ask.scanned,
             labels=self.ask.labels, slot=self.ask.bench_ports.get(drive.identity.port) or None,
             earlier=earlier,
@@ -186,8 +186,8 @@ class DriveTest:
                 self._find(), power_off=after.power_off, hotplugs=self._hotplugs, home=self.home
             )
         except BenchError as error:
-            return {"asked": action, "done": False, "why": error.message}
-        return {"asked": action, "done": True, "why": None}
+            return {"action": action, "is_done": False, "reason": error.message}
+        return {"action": action, "is_done": True, "reason": None}
 
     # -- before
 
@@ -195,7 +195,7 @@ class DriveTest:
         return [
             RunRequest(
                 suite=entry.suite, drive=self.ask.drive, params=entry.params, target=entry.target,
-                fs=entry.fs, scale=entry.scale, identity_key=drive.identity.key(),
+                fs=entry.fs, scale=entry.scale, drive_key=drive.identity.key(),
                 diskseq=drive.diskseq, medium=drive.medium.text if drive.medium else None,
                 own_folders=self.ask.own_folders,
             )
@@ -299,7 +299,7 @@ class DriveTest:
     # -- the evidence for the verdict
 
     def _evidence(self, drive: Drive, numbers: Sequence[int]) -> Evidence:
-        after, why = self._after(drive) if numbers else (None, "no run was started")
+        after, reason = self._after(drive) if numbers else (None, "no run was started")
         referenced = {}
         with contextlib.closing(database.open_writer(self.home)) as db:
             runs = [run_reader.run_json(db, number) for number in numbers]
@@ -309,7 +309,7 @@ class DriveTest:
                 if row is not None:
                     referenced[name] = run_reader.run_json(db, row)
         return Evidence(
-            drive=drive.to_json(), after=after, after_why=why, runs=runs, sheet=sheet,
+            drive=drive.to_json(), after=after, after_why=reason, runs=runs, sheet=sheet,
             referenced=referenced,
         )  # fmt: skip
 

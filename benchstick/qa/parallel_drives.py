@@ -130,7 +130,7 @@ class Child:
     def _lacking(self, code: int, message: str) -> dict[str, Any]:
         ask, drive = self._request.ask, self._request.drive
         attempt = Attempt(
-            evidence=Evidence(drive=drive.to_json()), seconds=0.0, begun_utc=self._started_utc,
+            evidence=Evidence(drive=drive.to_json()), seconds=0.0, started_utc=self._started_utc,
             ended_utc=utc_now(), end=(code if code in END_CODES else EXIT_INTERNAL, message),
             labels=ask.labels, slot=ask.bench_ports.get(drive.identity.port) or None,
         )  # fmt: skip

@@ -30,34 +30,34 @@ def of_shelf(item: Shelved) -> Recipe | BadInput:
         return error
 
 
-def mistakes(result: Recipe | BadInput) -> list[dict[str, Any]]:
+def errors(result: Recipe | BadInput) -> list[dict[str, Any]]:
     """Its errors: `line` (None: in the whole), `field` and `message` of each."""
     if not isinstance(result, RecipeMistakes):
         return []
     return [
         {"line": item.line, "field": storable(item.field), "message": storable(item.message)}
-        for item in result.mistakes
+        for item in result.errors
     ]
 
 
 def check(result: Recipe | BadInput, where: str) -> dict[str, Any]:
-    """The `benchstick/recipe-check/1` document."""
+    """The `benchstick/recipe-check/2` document."""
     return {
-        "schema": "benchstick/recipe-check/1",
+        "schema": "benchstick/recipe-check/2",
         "file": storable(where),
-        "mistakes": mistakes(result),
+        "errors": errors(result),
     }
 
 
 def build_entry(item: Shelved, result: Recipe | BadInput) -> dict[str, Any]:
-    """A recipe of the library as in the `benchstick/recipes/1` document."""
+    """A recipe of the library as in the `benchstick/recipes/2` document."""
     return {
         "name": storable(item.name),
         "origin": item.origin,
         "path": None if item.path is None else storable(str(item.path)),
         "recipe": result.to_json() if isinstance(result, Recipe) else None,
         "error": None if isinstance(result, Recipe) else storable(result.message),
-        "mistakes": mistakes(result),
+        "errors": errors(result),
     }
 
 

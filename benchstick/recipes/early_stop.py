@@ -51,19 +51,21 @@ def _slow(rule: Stop, record: Record) -> Reason | None:
     ]
     below, moved = 0.0, 0
     for at, sample in enumerate(record.samples):
-        before = record.samples[at - 1].step if at else None
-        within = sample.step is not None and sample.step == before
-        if not within or sample.step is None or not _at(timed, sample.step):
+        before = record.samples[at - 1].step_index if at else None
+        within = sample.step_index is not None and sample.step_index == before
+        if not within or sample.step_index is None or not _at(timed, sample.step_index):
             below, moved = 0.0, 0
             continue
-        last = at + 1 < len(record.samples) and record.samples[at + 1].step != sample.step
+        last = (
+            at + 1 < len(record.samples) and record.samples[at + 1].step_index != sample.step_index
+        )
         count = sample.read_bytes + sample.write_bytes
         if last or count >= rule.value * 1e6 * sample.dt:
             below, moved = 0.0, 0
             continue
         below, moved = below + sample.dt, moved + count
         if below >= rule.seconds:
-            name = record.steps[sample.step].get("name")
+            name = record.steps[sample.step_index].get("name")
             return Reason(
                 codes.STOPPED_SLOW,
                 f"{name}: {moved / below / 1e6:.3g} MB/s for {below:.0f} s, "

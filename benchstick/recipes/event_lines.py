@@ -29,16 +29,17 @@ def _events(item: Json) -> Iterator[Json]:
     drive = item["drive"]
     of = {"drive": drive["code"], "slot": drive["slot"]}
     at = {"time": item["ended_utc"]}
-    for number, one in enumerate(item["earlier"], 1):
-        yield {"time": one["begun_utc"], "event": "retried", **of, "number": number,
-               **{name: one[name] for name in ("verdict", "exit_code", "why")}}  # fmt: skip
+    for number, one in enumerate(item["previous_attempts"], 1):
+        yield {"time": one["started_utc"], "event": "retried", **of, "number": number,
+               **{name: one[name] for name in ("verdict", "exit_code", "reason")}}  # fmt: skip
     for run in item["runs"]:
         run_fields = {name: run[name] for name in ("number", "suite", "state", "exit_code")}
         yield {**at, "event": "run", **of, **run_fields}
     for one in item["limits"]:
         yield {**at, "event": "limit", **of,
-               **{name: one[name] for name in ("number", "what", "state", "measured", "op",
-                                               "wanted", "within", "unit", "by", "by_percent",
+               **{name: one[name] for name in ("number", "description", "state", "measured", "op",
+                                               "required", "tolerance_percent", "unit",
+                                               "shortfall", "shortfall_percent",
                                                "code", "text")}}  # fmt: skip
     for kind in ("failures", "inconclusive"):
         for one in item[kind]:
@@ -50,7 +51,7 @@ def _events(item: Json) -> Iterator[Json]:
         **{name: item["labels"].get(name) for name in LABELS},
         **{name: drive[name] for name in ("model", "serial", "port")},
         "recipe": item["recipe"]["name"],
-        **{name: item[name] for name in ("verdict", "exit_code", "retries", "seconds", "why")},
+        **{name: item[name] for name in ("verdict", "exit_code", "retries", "seconds", "reason")},
     }  # fmt: skip
 
 

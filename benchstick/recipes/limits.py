@@ -48,22 +48,22 @@ class Evidence:
 class Judged:
     """One limit compared with what was measured.
 
-    `measured` and `bound` are in `unit`; `by` is the shortfall of a failed limit, never negative,
-    and `by_percent` the same as a share of the bound (None where that is 0, or no number). `run` is
-    the number of the run that measured it. `code` and `text` are those of a failure, or the reason
-    why the limit cannot be judged; None when it is met. In JSON `bound` is `wanted`.
+    `measured` and `bound` are in `unit`; `shortfall` is that of a failed limit, never negative,
+    and `shortfall_percent` the same as a share of the bound (None where that is 0, or no number).
+    `run` is the number of the run that measured it. `code` and `text` are those of a failure, or
+    the reason why the limit cannot be judged; None when it is met. In JSON `bound` is `required`.
     """
 
     number: int
-    what: str
+    description: str
     op: str
     state: str
     bound: Any
-    within: float | None
+    tolerance_percent: float | None
     unit: str | None
     measured: Any = None
-    by: float | None = None
-    by_percent: float | None = None
+    shortfall: float | None = None
+    shortfall_percent: float | None = None
     run: int | None = None
     code: str | None = None
     text: str | None = None
@@ -71,7 +71,7 @@ class Judged:
     def to_json(self) -> dict[str, Any]:
         bound = list(self.bound) if isinstance(self.bound, tuple) else self.bound
         fields = {**asdict(self), "bound": bound}
-        return {"wanted" if name == "bound" else name: value for name, value in fields.items()}
+        return {"required" if name == "bound" else name: value for name, value in fields.items()}
 
 
 class _Unknown(Exception):
@@ -100,7 +100,8 @@ def judge(limits: Sequence[Limit], evidence: Evidence) -> list[Judged]:
 
 def _judge(number: int, limit: Limit, evidence: Evidence) -> Judged:
     plain = Judged(
-        number=number, what=what(limit), op=limit.op, state=UNKNOWN, within=limit.within,
+        number=number, description=what(limit), op=limit.op, state=UNKNOWN,
+        tolerance_percent=limit.within,
         bound=limit.value if limit.of is None else None, unit=limit.unit,
     )  # fmt: skip
     try:
@@ -108,7 +109,7 @@ def _judge(number: int, limit: Limit, evidence: Evidence) -> Judged:
     except _Unknown as error:
         return _but(plain, code=error.reason.code, text=error.reason.text)
     # When all rows meet the limit, the first one is shown.
-    return max(judgements, key=lambda item: (item.state == FAILED, item.by or 0.0))
+    return max(judgements, key=lambda item: (item.state == FAILED, item.shortfall or 0.0))
 
 
 def _but(judged: Judged, **fields: Any) -> Judged:
@@ -137,7 +138,7 @@ def _one(plain: Judged, limit: Limit, item: _Measured, evidence: Evidence) -> Ju
     if by <= 0:
         return _but(judgement, state=MET)
     share = None if bound == 0 else _rounded(100 * by / abs(bound))
-    return _failed(_but(judgement, by=_rounded(by), by_percent=share), limit)
+    return _failed(_but(judgement, shortfall=_rounded(by), shortfall_percent=share), limit)
 
 
 def _same(measured: Any, option: Value) -> bool:
@@ -175,18 +176,18 @@ def _sentence(judged: Judged, limit: Limit) -> str:
     else:
         bound_text = format_value(bound) + (unit if isinstance(bound, float) else "")
     if judged.op == "~":
-        bound_text += f" within {judged.within:g} %"
+        bound_text += f" within {judged.tolerance_percent:g} %"
     elif judged.op != "==":
         bound_text = f"{judged.op} {bound_text}"
     if limit.of is not None:
         source = "the manufacturer's specification" if limit.of == CLAIM else limit.of
         bound_text += f" ({limit.percent:g} % of {source})" if judged.op != "~" else f" ({source})"
     beyond = ""
-    if judged.by is not None:
-        share = "" if judged.by_percent is None else f" ({judged.by_percent:.3g} %)"
-        beyond = f", off by {judged.by:.6g}{unit}{share}"
+    if judged.shortfall is not None:
+        share = "" if judged.shortfall_percent is None else f" ({judged.shortfall_percent:.3g} %)"
+        beyond = f", off by {judged.shortfall:.6g}{unit}{share}"
     measured = format_value(judged.measured) + (unit if isinstance(bound, float) else "")
-    return f"{judged.what}: {measured}, required {bound_text}{beyond}"
+    return f"{judged.description}: {measured}, required {bound_text}{beyond}"
 
 
 def format_value(value: Any) -> str:
@@ -209,8 +210,8 @@ def _measured(limit: Limit, evidence: Evidence) -> list[_Measured]:
     if limit.kind == FACT:
         value = value_of(evidence.drive, limit.name)
         if value is None:
-            why = why_not_of(evidence.drive, limit.name)
-            raise _Unknown(codes.FACT_UNKNOWN, f"{limit.name}: not known: {why}")
+            reason = why_not_of(evidence.drive, limit.name)
+            raise _Unknown(codes.FACT_UNKNOWN, f"{limit.name}: not known: {reason}")
         if isinstance(limit.value, float) and not isinstance(value, int | float):
             raise _Unknown(codes.FACT_UNKNOWN, f"{limit.name}: {value} is not a number")
         return [_Measured(value, evidence.drive[limit.name].get("unit"))]
@@ -227,7 +228,7 @@ def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
     has_rows = False
     for run in own:
         rows = [
-            item for item in run["figures"]
+            item for item in run["results"]
             if item["name"] == limit.name and limit.unit in (None, item["unit"])
         ]  # fmt: skip
         units = sorted({item["unit"] for item in rows})
@@ -238,10 +239,10 @@ def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
             has_rows = True
             if item["state"] != "valid" or item["value"] is None:
                 code = codes.FIGURE_SKIPPED if item["state"] == "skipped" else codes.FIGURE_INVALID
-                raise _Unknown(code, f"{limit.name}: {item['state']}: {item['why']}")
+                raise _Unknown(code, f"{limit.name}: {item['state']}: {item['reason']}")
             yield _Measured(float(item["value"]), item["unit"], run["number"])
     if not has_rows:
-        names = dict.fromkeys(item["name"] for run in own for item in run["figures"])
+        names = dict.fromkeys(item["name"] for run in own for item in run["results"])
         names_text = ", ".join(list(names)[:12]) or "none"
         in_unit = f" in {limit.unit}" if limit.unit else ""
         raise _Unknown(
@@ -253,14 +254,14 @@ def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
 def _change(name: str, evidence: Evidence) -> _Measured:
     before = value_of(evidence.drive, name)
     if before is None:
-        why = why_not_of(evidence.drive, name)
-        raise _Unknown(codes.CHANGE_UNKNOWN, f"{name} before the test: not known: {why}")
+        reason = why_not_of(evidence.drive, name)
+        raise _Unknown(codes.CHANGE_UNKNOWN, f"{name} before the test: not known: {reason}")
     if evidence.after is None:
         raise _Unknown(codes.CHANGE_UNKNOWN, f"{name} after the test: {evidence.after_why}")
     after = value_of(evidence.after, name)
     if after is None:
-        why = why_not_of(evidence.after, name)
-        raise _Unknown(codes.CHANGE_UNKNOWN, f"{name} after the test: not known: {why}")
+        reason = why_not_of(evidence.after, name)
+        raise _Unknown(codes.CHANGE_UNKNOWN, f"{name} after the test: not known: {reason}")
     return _Measured(float(after - before), evidence.drive[name].get("unit"))
 
 
@@ -277,8 +278,8 @@ def temperatures(runs: Sequence[Json]) -> list[float]:
 def _peak(evidence: Evidence) -> _Measured:
     readings = temperatures(evidence.runs)
     if not readings:
-        why = why_not_of(evidence.drive, "temperature")
-        raise _Unknown(codes.PEAK_UNKNOWN, f"temperature: none was read in the test: {why}")
+        reason = why_not_of(evidence.drive, "temperature")
+        raise _Unknown(codes.PEAK_UNKNOWN, f"temperature: none was read in the test: {reason}")
     return _Measured(max(readings), "°C")
 
 
@@ -312,9 +313,9 @@ def _claimed(limit: Limit, item: _Measured, sheet: Sheet | None) -> float:
     if sheet is None:
         raise _Unknown(codes.NO_CLAIM, "no spec sheet matches this drive")
     figure = {"name": limit.name, "unit": item.unit, "pass": None, "state": "valid", "value": 0.0,
-              "why": None}  # fmt: skip
+              "reason": None}  # fmt: skip
     for claim in spec_sheets.beside(sheet, str(limit.suite), [figure]):
-        if claim["figure"] == limit.name and claim["unit"] == item.unit:
+        if claim["result"] == limit.name and claim["unit"] == item.unit:
             return float(claim["claimed"])
     raise _Unknown(codes.NO_CLAIM, f"the spec sheet of {sheet.name} has no {limit.name}")
 

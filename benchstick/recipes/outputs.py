@@ -1,6 +1,6 @@
 """Verdicts for other programs: JSON, CSV, JUnit XML. Lines of text: recipes.event_lines.
 
-All are made from the same `benchstick/verdict/1` documents only.
+All are made from the same `benchstick/verdict/2` documents only.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from benchstick.recipes.event_lines import LABELS
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-SCHEMA = "benchstick/qa/1"
+SCHEMA = "benchstick/qa/2"
 COLUMNS = (
     "recipe", "verdict", "exit_code", "drive", "model", "serial", "capacity", "port", "slot",
-    "label", "asset", "order", "operator", "transport", "firmware", "why", "failures",
+    "label", "asset", "order", "operator", "transport", "firmware", "reason", "failures",
     "inconclusive", "limits_held", "limits_failed", "limits_unknown", "runs", "retries",
-    "begun_utc", "ended_utc", "seconds",
+    "started_utc", "ended_utc", "seconds",
 )  # fmt: skip
 # Characters that XML 1.0 does not allow, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -30,7 +30,7 @@ Json = Mapping[str, Any]
 
 
 def document(verdicts: Sequence[Json]) -> dict[str, Any]:
-    """The `benchstick/qa/1` document: the verdicts, how many there are of each kind, and the exit
+    """The `benchstick/qa/2` document: the verdicts, how many there are of each kind, and the exit
     code of them all."""
     kinds = [item["verdict"] for item in verdicts]
     return {
@@ -66,7 +66,7 @@ def csv_row(item: Json) -> dict[str, Any]:
                         "firmware")},
         **{name: item["labels"].get(name) for name in LABELS},
         **{name: item[name]
-           for name in ("verdict", "exit_code", "why", "retries", "begun_utc", "ended_utc",
+           for name in ("verdict", "exit_code", "reason", "retries", "started_utc", "ended_utc",
                         "seconds")},
         "failures": " ".join(one["code"] for one in item["failures"]),
         "inconclusive": " ".join(one["code"] for one in item["inconclusive"]),
@@ -101,7 +101,7 @@ def _suite(root: Element, item: Json) -> None:
 
     drive, recipe = item["drive"], item["recipe"]["name"]
     suite = Xml.SubElement(root, "testsuite", name=_xml(drive["code"]))
-    suite.set("timestamp", item["begun_utc"])
+    suite.set("timestamp", item["started_utc"])
     suite.set("time", f"{item['seconds']:.3f}")
     values = {
         "recipe": recipe, **drive, **{name: item["labels"].get(name) for name in LABELS},

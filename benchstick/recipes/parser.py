@@ -54,11 +54,11 @@ class Mistake:
 class RecipeMistakes(BadInput):
     """All errors of a recipe, in the order of its lines; the message has the first."""
 
-    def __init__(self, where: str, mistakes: Sequence[Mistake]) -> None:
-        more = f" (and {len(mistakes) - 1} more errors)" if len(mistakes) > 1 else ""
-        super().__init__(f"{mistakes[0].format(where)}{more}", field="recipe")
+    def __init__(self, where: str, errors: Sequence[Mistake]) -> None:
+        more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
+        super().__init__(f"{errors[0].format(where)}{more}", field="recipe")
         self.where = where
-        self.mistakes = tuple(mistakes)
+        self.errors = tuple(errors)
 
 
 def read(raw: bytes, where: str) -> Recipe:
@@ -70,8 +70,8 @@ def read(raw: bytes, where: str) -> Recipe:
         raise RecipeMistakes(where, [Mistake(error.line, error.message)]) from None
     reader = _Reader(TomlLines(text))
     fields = reader.recipe(document)
-    if reader.mistakes or fields is None:
-        ordered = sorted(reader.mistakes, key=lambda item: item.line or 0)
+    if reader.errors or fields is None:
+        ordered = sorted(reader.errors, key=lambda item: item.line or 0)
         raise RecipeMistakes(where, ordered)
     digest = hashlib.sha256(raw).hexdigest()
     own = re.sub(r"\.toml$", "", where.rsplit("/", 1)[-1], flags=re.IGNORECASE)
@@ -223,7 +223,7 @@ class _Reader:
 
     def __init__(self, lines: TomlLines) -> None:
         self._lines = lines
-        self.mistakes: list[Mistake] = []
+        self.errors: list[Mistake] = []
 
     def recipe(self, document: Mapping[str, Any]) -> dict[str, Any] | None:
         """The fields of a Recipe; they are not usable when there are errors."""
@@ -243,7 +243,7 @@ class _Reader:
         )  # fmt: skip
         stops = self._each("stop", document, self._stop, most=MOST_STOPS)
         match = self._match(document)
-        if not self.mistakes:
+        if not self.errors:
             self._rehearse(entries, limits, match)
         if top.get("allow_erase") and "match" not in document:
             self._say(("allow_erase",), "allow_erase: requires [match]: which drives may be erased")
@@ -260,18 +260,18 @@ class _Reader:
     def _rehearse(self, entries: Sequence[Entry], limits: Sequence[Limit], match: Match) -> None:
         """Record errors that only a plan shows: parameters that cannot be combined, and results
         that no suite gives."""
-        before = len(self.mistakes)
+        before = len(self.errors)
         for at, entry in enumerate(entries):
             wrong = plan_check.why_never(entry, match)
             if wrong is not None:
                 path = ("suite", at, "params", str(wrong.field))
                 own = ("suite", at, str(wrong.field))
                 self._say(path if wrong.field in entry.params else own, wrong.message)
-        if len(self.mistakes) == before and len(entries) > 1:
+        if len(self.errors) == before and len(entries) > 1:
             reason = plan_check.why_not_in_order(entries, match)
             if reason is not None:
                 self._say(("suite",), reason)
-        if len(self.mistakes) == before:
+        if len(self.errors) == before:
             self._check_figures(entries, limits, match)
 
     def _check_figures(
@@ -292,7 +292,7 @@ class _Reader:
     def _say(self, path: Path, message: str) -> None:
         line = self._lines.of(*path)
         field = ".".join(str(part) for part in path)
-        self.mistakes.append(Mistake(line, message, field))
+        self.errors.append(Mistake(line, message, field))
 
     def _table(
         self,
@@ -431,7 +431,7 @@ class _Reader:
             self._say(path, "op: is missing in a limit")
         if kind not in values or "op" not in values:
             return None
-        before = len(self.mistakes)
+        before = len(self.errors)
         fields = {"kind": kind, "name": values[kind], "op": values["op"]}
         if kind == model.FIGURE:
             fields |= self._figure(path, table, values, suites)
@@ -442,7 +442,7 @@ class _Reader:
             fields |= self._other(path, kind, table, values)
         if "within" in table and ("of" in table or values["op"] != "~"):
             self._say((*path, "within"), "within: is for ~ with a value of its own")
-        if len(self.mistakes) > before or any(name not in values for name in table):
+        if len(self.errors) > before or any(name not in values for name in table):
             return None
         return Limit(**fields, line=self._lines.of(*path))
 

@@ -37,7 +37,7 @@ def drives(match: Match) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
             drive = {
                 "code": "made-up",
-                "identity": {"model": "made up", "capacity": capacity, "key": "made-up"},
+                "identity": {"model": "made up", "capacity": capacity, "drive_key": "made-up"},
                 **{name: {"value": value, "unit": None, "source": "made up"}
                    for name, value in facts.items()},
             }  # fmt: skip

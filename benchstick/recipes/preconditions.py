@@ -31,8 +31,8 @@ def value_of(drive: Mapping[str, Any], name: str) -> Any:
 def why_not_of(drive: Mapping[str, Any], name: str) -> str:
     """Why a fact is not known."""
     fact = drive.get(name)
-    why = fact.get("why") if isinstance(fact, Mapping) else None
-    return str(why or "this drive has no such fact")
+    reason = fact.get("reason") if isinstance(fact, Mapping) else None
+    return str(reason or "this drive has no such fact")
 
 
 # ---- which drives a recipe matches
@@ -90,8 +90,8 @@ def _starts(start: Start, drive: Mapping[str, Any]) -> Iterator[Reason]:
     if start.temperature is not None:
         now = value_of(drive, "temperature")
         if now is None:
-            why = why_not_of(drive, "temperature")
-            yield Reason(codes.FACT_UNKNOWN, f"temperature at the start: not known: {why}")
+            reason = why_not_of(drive, "temperature")
+            yield Reason(codes.FACT_UNKNOWN, f"temperature at the start: not known: {reason}")
         elif now > start.temperature:
             text = f"{now:g} °C at the start, required at most {start.temperature:g}"
             yield Reason(codes.TOO_HOT, text)
@@ -121,8 +121,8 @@ def _no_trim(drive: Mapping[str, Any]) -> Iterator[Reason]:
     elif value_of(drive, "trim_kernel") == 0:
         yield Reason(codes.NO_TRIM, "TRIM: offered, but the kernel sends none through this bridge")
     elif value_of(drive, "trim_kernel") is None:
-        why = why_not_of(drive, "trim_kernel")
-        yield Reason(codes.FACT_UNKNOWN, f"TRIM: not known: {why}")
+        reason = why_not_of(drive, "trim_kernel")
+        yield Reason(codes.FACT_UNKNOWN, f"TRIM: not known: {reason}")
 
 
 # ---- unattended erasing
@@ -147,8 +147,8 @@ def why_not_erased(
     missing = []
     guard = drive.get("guard") or {}
     if guard.get("state") != "free":
-        why = guard.get("why") or "nothing is known of it"
-        missing.append(f"the drive is {guard.get('state') or 'not free'}: {why}")
+        reason = guard.get("reason") or "nothing is known of it"
+        missing.append(f"the drive is {guard.get('state') or 'not free'}: {reason}")
     wrong = why_no_match(recipe.match, drive)
     if wrong is not None:
         missing.append(f"the recipe does not match this drive: {wrong}")

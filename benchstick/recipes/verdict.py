@@ -5,7 +5,7 @@ The order: a cancelled, broken or refused test is inconclusive, whatever was mea
 one failed limit is a fail; then a lost drive and whatever else could not be judged is inconclusive.
 That is the order of the exit codes of several drives (docs/architecture.md). A drive that returns
 other data than was written to it fails, with or without limits; where the test was cancelled after
-that, `why` names both.
+that, `reason` names both.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from benchstick.recipes.codes import Reason
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.model import Recipe
 
-SCHEMA = "benchstick/verdict/1"
+SCHEMA = "benchstick/verdict/2"
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
 _NAMES = ("code", "label")
-_IDENTITY = ("model", "serial", "capacity", "port", "lun", "key")
+_IDENTITY = ("model", "serial", "capacity", "port", "lun", "drive_key")
 
 Json = Mapping[str, Any]
 
@@ -42,7 +42,7 @@ class Attempt:
 
     evidence: Evidence
     seconds: float
-    begun_utc: str
+    started_utc: str
     ended_utc: str
     stopped: Reason | None = None
     end: tuple[int, str] | None = None
@@ -54,7 +54,7 @@ class Attempt:
 
 
 def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
-    """The `benchstick/verdict/1` document."""
+    """The `benchstick/verdict/2` document."""
     # A test that did not start is not judged: every limit would only report that nothing was
     # measured.
     is_started = not (attempt.refused or _another_was_scanned(attempt))
@@ -79,22 +79,25 @@ def judge(recipe: Recipe, attempt: Attempt) -> dict[str, Any]:
         "labels": dict(attempt.labels),
         "verdict": verdict,
         "exit_code": code,
-        "why": _why(verdict, code, failures, reasons),
+        "reason": _why(verdict, code, failures, reasons),
         "failures": failures,
         "inconclusive": reasons,
         "limits": [item.to_json() for item in judged],
         "runs": [
-            {name: run[name] for name in ("number", "uuid", "suite", "state", "exit_code", "why")}
+            {
+                name: run[name]
+                for name in ("number", "uuid", "suite", "state", "exit_code", "reason")
+            }
             for run in attempt.evidence.runs
         ],
         "retries": len(attempt.earlier),
-        "earlier": [
-            {name: item[name] for name in ("verdict", "exit_code", "why", "begun_utc")}
+        "previous_attempts": [
+            {name: item[name] for name in ("verdict", "exit_code", "reason", "started_utc")}
             for item in attempt.earlier
         ],
         # What was done with the drive after the test is added later.
-        "after": None,
-        "begun_utc": attempt.begun_utc,
+        "post_action": None,
+        "started_utc": attempt.started_utc,
         "ended_utc": attempt.ended_utc,
         "seconds": round(attempt.seconds, 3),
     }
@@ -149,7 +152,7 @@ def _failures(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
     for run in attempt.evidence.runs:
         if run.get("corrupt"):
             run_name = f"run {run['number']} ({run['suite']})"
-            yield Reason(codes.DATA_CORRUPT, f"{run_name}: {corrupt.reason(run['corrupt'])}")
+            yield Reason(codes.DATA_CORRUPT, f"{run_name}: {corrupt.reason_of(run['corrupt'])}")
     mismatch = serial_mismatch(attempt.scanned, attempt.evidence.drive)
     if mismatch is not None:
         yield mismatch
@@ -195,7 +198,7 @@ def _goes_on(run: Mapping[str, Any]) -> bool:
 
 def _of_run(run: Mapping[str, Any], *, cancelled_by_rule: bool) -> Iterator[Reason]:
     number, suite, state = run["number"], run["suite"], run["state"]
-    text = f"run {number} ({suite}) {state}: {run['why'] or 'no reason given'}"
+    text = f"run {number} ({suite}) {state}: {run['reason'] or 'no reason given'}"
     if state == "done" and run["exit_code"] in (EXIT_DONE, EXIT_VERDICT_FAIL):
         return
     if state == corrupt.STATE:

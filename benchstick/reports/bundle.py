@@ -26,7 +26,7 @@ from benchstick.errors import BadInput, StoreFailed
 from benchstick.plan import strict_json
 from benchstick.reports import record
 from benchstick.reports.shape import each, fields, one_of, text, whole, wrong
-from benchstick.store import imported_runs, run_queries, run_reader, verdicts
+from benchstick.store import imported_runs, legacy_names, run_queries, run_reader, verdicts
 
 SCHEMA = "benchstick/bundle/1"
 # A day's record has 20 MB unpacked; a step's artefacts are bounded to 64 MiB.
@@ -55,7 +55,7 @@ class Bundle:
     run: Mapping[str, Any]
     samples: Sequence[Sequence[Any]]
     bench: str
-    artefacts: Sequence[tuple[str, str, str]]
+    artifacts: Sequence[tuple[str, str, str]]
     verdicts: Sequence[Mapping[str, Any]] = ()
 
     @property
@@ -67,18 +67,24 @@ class Bundle:
 
 def _version_1(run: Mapping[str, Any]) -> dict[str, Any]:
     """The document as version 1 has it, so that a run has one digest in bundles of any version."""
-    figures = [
+    results = [
         {name: value for name, value in item.items() if name not in record.QUANTITY_FIELDS}
-        for item in run["figures"]
+        for item in run["results"]
     ]
-    return {**run, "schema": run_reader.OLD_RUN_SCHEMA, "figures": figures}
+    document = {**run, "schema": run_reader.OLD_RUN_SCHEMA, "results": results}
+    return dict(legacy_names.old_keys("run", document))
 
 
 def digest(run: Mapping[str, Any], samples: Sequence[Sequence[Any]]) -> str:
     """SHA-256 of a run's record."""
     document = _version_1(record.plain(run))
     whole_record = json.dumps([document, [list(row) for row in samples]], sort_keys=True)
-    return hashlib.sha256(whole_record.encode("ascii")).hexdigest()
+    return sha256_of(whole_record)
+
+
+def sha256_of(text: str) -> str:
+    """SHA-256 of an ASCII text."""
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 # ---- writing
@@ -181,7 +187,7 @@ def _artefacts(run: Mapping[str, Any], home: Path) -> Iterator[tuple[str, Path]]
 
 def _folder(step: Mapping[str, Any], uuid: str) -> str | None:
     """The name of a step's own folder, None where it has none."""
-    parts = str(step["artefacts"] or "").split("/")
+    parts = str(step["artifacts"] or "").split("/")
     return parts[2] if len(parts) == 3 and parts[:2] == ["runs", uuid] else None
 
 
@@ -213,7 +219,7 @@ def _checked(archive: zipfile.ZipFile) -> Bundle:
     for name, item in entries.items():
         if item["bytes"] != infos[name].file_size:
             raise wrong(name, f"expected {item['bytes']} bytes")
-    run = _document(archive, infos, "run.json", entries)
+    run = record.current_run(_document(archive, infos, "run.json", entries))
     record.check_run(run)
     if run["uuid"] != manifest["run"]:
         raise wrong("run.json.uuid", "expected the run of the manifest")
@@ -222,15 +228,15 @@ def _checked(archive: zipfile.ZipFile) -> Bundle:
     )
     verdict_docs: Sequence[Mapping[str, Any]] = ()
     if _VERDICTS in entries:
-        document = _document(archive, infos, _VERDICTS, entries)
+        document = record.current_verdicts(_document(archive, infos, _VERDICTS, entries))
         verdict_docs = record.check_verdicts(document, run["uuid"])
-    artefacts = []
+    artifacts = []
     for name in sorted(entries):
         match = _ARTEFACT.fullmatch(name)
         if match:
             _check_hash(archive, infos[name], entries[name]["sha256"])
-            artefacts.append((name, match["folder"], match["name"]))
-    return Bundle(record.plain(run), samples, manifest["bench"], artefacts, verdict_docs)
+            artifacts.append((name, match["folder"], match["name"]))
+    return Bundle(record.plain(run), samples, manifest["bench"], artifacts, verdict_docs)
 
 
 def _infos(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -311,13 +317,13 @@ def keep(db: sqlite3.Connection, home: Path, file: IO[bytes]) -> tuple[int, bool
     if here is not None:
         imported_runs.add_verdicts(db, here, bundle.verdicts)
         return here, False
-    folders = {folder for _, folder, _ in bundle.artefacts}
+    folders = {folder for _, folder, _ in bundle.artifacts}
     run = {**bundle.run, "steps": list(_steps_with(bundle, folders))}
     base = home / "runs" / bundle.run["uuid"]
     if base.is_symlink() or base.exists():
         raise StoreFailed(f"{base}: is in the way of the run's artefacts; move it")
     try:
-        if bundle.artefacts:
+        if bundle.artifacts:
             _unpack(file, bundle, base)
         number = imported_runs.add_run(
             db,
@@ -358,15 +364,15 @@ def _steps_with(bundle: Bundle, folders: Iterable[str]) -> Iterator[dict[str, An
     """The steps, those whose artefacts came with the bundle with where they will lie."""
     by_index = {int(folder.split("-")[0]): folder for folder in folders}
     for step in bundle.run["steps"]:
-        folder = by_index.get(step["index"])
+        folder = by_index.get(step["step_index"])
         place = None if folder is None else f"runs/{bundle.run['uuid']}/{folder}"
-        yield {**step, "artefacts": place}
+        yield {**step, "artifacts": place}
 
 
 def _unpack(file: IO[bytes], bundle: Bundle, base: Path) -> None:
     try:
         with zipfile.ZipFile(file) as packed:
-            for name, folder, own_name in bundle.artefacts:
+            for name, folder, own_name in bundle.artifacts:
                 for path in (base, base / folder):
                     paths.make_folder(path, 0o2750, for_group=True)
                 with (base / folder / own_name).open("xb") as target:

@@ -204,5 +204,5 @@ def notes(chart: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> Itera
     if any(low <= 0 for line in on_log for low in _lows(chart, line)):
         yield "Log scale: zero values are drawn at the bottom edge."
     for line in lines:
-        if line.get("source") == "counters" and line.get("why"):
-            yield f"{line['name']} from the drive's counters: {line['why']}."
+        if line.get("source") == "counters" and line.get("reason"):
+            yield f"{line['name']} from the drive's counters: {line['reason']}."

@@ -34,7 +34,7 @@ _UNITS = {"us": "µs and ms"}
 
 
 def of_comparison(document: Json, bench: str = "") -> Report:
-    """The report of a `benchstick/comparison/1` document; `bench` is the UUID of this
+    """The report of a `benchstick/comparison/2` document; `bench` is the UUID of this
     bench."""
     runs = document["runs"]
     suite = registry.all_suites().get(document["suite"])
@@ -64,12 +64,12 @@ def _labels(document: Json) -> dict[int, str]:
 
 
 def _marked(row: Json) -> str:
-    return f"{row['label']}{UNDER_TEST if row['marked'] else ''}"
+    return f"{row['label']}{UNDER_TEST if row['under_test'] else ''}"
 
 
 def _lead(document: Json) -> Iterator[str]:
-    mine = next(run for run in document["runs"] if run["marked"])
-    others = [run for run in document["runs"] if not run["marked"]]
+    mine = next(run for run in document["runs"] if run["under_test"])
+    others = [run for run in document["runs"] if not run["under_test"]]
     yield f"Under test: {_with_run(mine)}"
     if others:
         yield "Compared with: " + "; ".join(map(_with_run, others))
@@ -140,7 +140,7 @@ def _in_rows(document: Json) -> Table:
 
 def _figures(document: Json) -> Iterator[Iterator[Part]]:
     """The bars of each unit, or why there are none."""
-    groups = list(ranking.groups(document["figures"]))
+    groups = list(ranking.groups(document["results"]))
     if not groups:
         yield _no_figure(document)
     for unit, figures in groups:
@@ -161,8 +161,8 @@ def _bars(unit: str, figures: Sequence[ranking.Ranked]) -> Iterator[Part]:
 
 
 def ranks_of(document: Json) -> list[Ranks]:
-    """The bars of each result, in the order of the document's `figures`."""
-    return [_ranks(ranking.ranked(figure, at)) for at, figure in enumerate(document["figures"], 1)]
+    """The bars of each result, in the order of the document's `results`."""
+    return [_ranks(ranking.ranked(figure, at)) for at, figure in enumerate(document["results"], 1)]
 
 
 def _ranks(item: ranking.Ranked) -> Ranks:
@@ -193,11 +193,11 @@ def _ranks(item: ranking.Ranked) -> Ranks:
 def _describe_row(row: Json, unit: str) -> str:
     """The text next to a bar: the spread, and why a result does not count."""
     if row["state"] == "reference":
-        return f"{row['why']}: {row['source']}"
+        return f"{row['reason']}: {row['source']}"
     if row["state"] == "missing":
-        return str(row["why"])
+        return str(row["reason"])
     state = "" if row["state"] == "valid" else str(row["state"])
-    parts = (state, ranking.spread_text(row, unit), str(row["why"] or ""))
+    parts = (state, ranking.spread_text(row, unit), str(row["reason"] or ""))
     return " · ".join(part for part in parts if part)
 
 
@@ -213,7 +213,7 @@ def _claims(document: Json) -> Iterator[Part]:
         if item["claims"]:
             yield Table(
                 [
-                    [claim["figure"], exact(claim["claimed"]), exact(claim["measured"]),
+                    [claim["result"], exact(claim["claimed"]), exact(claim["measured"]),
                      claim["unit"], claimed_share(claim)]
                     for claim in item["claims"]
                 ],
@@ -224,7 +224,7 @@ def _claims(document: Json) -> Iterator[Part]:
 
 def charts_of(document: Json) -> list[Chart]:
     """The overlaid charts, each line in the colour of its run."""
-    looks, marked = ranking.looks_of(document["runs"]), document["marked"]
+    looks, marked = ranking.looks_of(document["runs"]), document["under_test"]
     overlays = []
     for drawing in charts.list_charts({"charts": document["charts"]}):
         lines = [
@@ -245,7 +245,7 @@ def _charts(document: Json) -> Iterator[Part]:
 
 def _all_figures(document: Json) -> Iterator[Part]:
     """Every result with all its digits, to compare with those of the JSON."""
-    if not document["figures"]:
+    if not document["results"]:
         return
     yield Heading("All results")
     yield Table(
@@ -254,7 +254,7 @@ def _all_figures(document: Json) -> Iterator[Part]:
              _marked(row), exact(row["value"]), exact(row["min"]), exact(row["max"]),
              f"{len(row['passes'])} of {row['passes_all']}" if row["passes_all"] else "–",
              _state(row)]
-            for figure in document["figures"] for row in figure["rows"]
+            for figure in document["results"] for row in figure["rows"]
         ],
         ("Result", "Unit", "Rank", "Drive", "Value", "Lowest", "Highest", "Passes", "State"),
         texts=frozenset({0, 1, 3, 8}),
@@ -263,8 +263,8 @@ def _all_figures(document: Json) -> Iterator[Part]:
 
 def _state(row: Json) -> str:
     if row["state"] == "reference":
-        return f"{row['why']}: {row['source']}"
-    return f"{row['state']}: {row['why']}" if row["why"] else str(row["state"])
+        return f"{row['reason']}: {row['source']}"
+    return f"{row['state']}: {row['reason']}" if row["reason"] else str(row["state"])
 
 
 def _apart(document: Json) -> Iterator[Part]:

@@ -62,12 +62,12 @@ def _copy_totals(figure: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _counters(run: Mapping[str, Any]) -> Row | None:
-    passes = [figure for figure in run["figures"] if figure["unit"] == "MB/s" and figure["pass"]]
+    passes = [figure for figure in run["results"] if figure["unit"] == "MB/s" and figure["pass"]]
     if not passes:
         return None
     bad = [figure for figure in passes if figure["state"] == "invalid"]
     if bad:
-        text = f"{len(bad)} of {len(passes)} passes, see below: {bad[0]['why']}"
+        text = f"{len(bad)} of {len(passes)} passes, see below: {bad[0]['reason']}"
         return Row("Results", "invalid", text)
     deviations = [share for figure in passes if (share := deviation(figure)) is not None]
     if not deviations:
@@ -80,7 +80,7 @@ def _counters(run: Mapping[str, Any]) -> Row | None:
 
 
 def _target(run: Mapping[str, Any]) -> str:
-    targets = sorted({figure["target"] for figure in run["figures"]})
+    targets = sorted({figure["target"] for figure in run["results"]})
     if targets:
         return ", ".join(targets)
     plan = run["plan"]
@@ -113,15 +113,17 @@ def _purge(purge: Mapping[str, Any]) -> str:
     if isinstance(seconds, int | float):
         long = seconds >= 60
         parts.append(duration_text(seconds) if long else formatting.value_with_unit(seconds, "s"))
-    if purge.get("told"):
-        parts.append(str(purge["told"]))
-    if purge.get("read back"):
-        parts.append(f"read back: {purge['read back']}")
+    if purge.get("tool_output"):
+        parts.append(str(purge["tool_output"]))
+    if purge.get("read_back"):
+        parts.append(f"read back: {purge['read_back']}")
     return " · ".join([*parts, *([formatting.condition(rest)] if rest else [])])
 
 
 # The page shows the command with its step, and the request with the parameters.
-_PURGE_PARTS = frozenset({"rung", "tool", "seconds", "told", "read back", "command", "asked"})
+_PURGE_PARTS = frozenset(
+    {"rung", "tool", "seconds", "tool_output", "read_back", "command", "requested_rung"}
+)
 _HOST_PARTS = (
     ("cpu", ""),
     ("ram", ""),

@@ -145,7 +145,7 @@ def why_not(drive: Mapping[str, Any], name: str) -> str:
     entry = drive.get(name)
     if not isinstance(entry, Mapping):
         return "not read"
-    return str(entry.get("why") or "not reported")
+    return str(entry.get("reason") or "not reported")
 
 
 def drive_title(drive: Mapping[str, Any]) -> str:
@@ -193,7 +193,8 @@ def _connection(drive: Mapping[str, Any], transport: Any) -> str:
 
 def worse_than_possible(drive: Mapping[str, Any]) -> str | None:
     """A sentence when the connection limits the drive, None when not. It is computed from the
-    facts: records of older versions have no `worse`, and that of another bench is not verified."""
+    facts: records of older versions have no `bottlenecks`, and that of another bench is not
+    verified."""
     problems = [item.text for item in bottlenecks.of_json(drive)]
     if not problems:
         return None
@@ -218,7 +219,7 @@ class ShownFact:
     title: str
     text: str | None
     source: str
-    why: str | None
+    reason: str | None
     lines: tuple[str, ...] = ()
 
 
@@ -314,7 +315,7 @@ def fact_groups(drive: Mapping[str, Any]) -> Iterator[tuple[str, list[ShownFact]
     for name, value in drive.items():
         if not is_fact(value) or name in _IN_IDENTITY:
             continue
-        other = value["value"] is None and _OTHER_KIND.match(str(value.get("why") or ""))
+        other = value["value"] is None and _OTHER_KIND.match(str(value.get("reason") or ""))
         (apart if other else grouped[_group_of(name)]).append(_show_fact(name, value))
     for title, facts in grouped.items():
         if facts:
@@ -334,7 +335,7 @@ def _group_of(name: str) -> str:
 
 def _show_fact(name: str, entry: Mapping[str, Any]) -> ShownFact:
     if entry.get("value") is None:
-        return ShownFact(fact_title(name), None, "", str(entry.get("why") or "not reported"))
+        return ShownFact(fact_title(name), None, "", str(entry.get("reason") or "not reported"))
     value, source = entry["value"], str(entry.get("source") or "")
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         return ShownFact(
@@ -367,7 +368,7 @@ def condition(value: Any) -> str:
     """A condition in one line: facts with their unit or why, objects as `name value · ...`."""
     if is_fact(value):
         if value["value"] is None:
-            return f"not known: {value.get('why') or 'not reported'}"
+            return f"not known: {value.get('reason') or 'not reported'}"
         return value_with_unit(value["value"], value.get("unit"))
     if isinstance(value, Mapping):
         return " · ".join(

@@ -74,8 +74,8 @@ def _parts(report: Report) -> Iterator[str]:
 
 def _big(part: Big) -> str:
     boxes = []
-    for label, value, unit, why in part.items:
-        note = f"<small>{escape_text(why)}</small>" if why else ""
+    for label, value, unit, reason in part.items:
+        note = f"<small>{escape_text(reason)}</small>" if reason else ""
         boxes.append(
             f"<div><span>{escape_text(label)}</span>"
             f"<b>{escape_text(value)} <i>{escape_text(unit)}</i></b>{note}</div>\n"

@@ -190,7 +190,9 @@ class _Flow:
         width = ROOM / _BIG_ROW
         for at in range(0, len(part.items), _BIG_ROW):
             row = part.items[at : at + _BIG_ROW]
-            whys = [wrapped(_truncate(why), width - 8, 7.5) if why else [] for *_, why in row]
+            whys = [
+                wrapped(_truncate(reason), width - 8, 7.5) if reason else [] for *_, reason in row
+            ]
             labels = [wrapped(_truncate(label), width - 8, 8) for label, *_ in row]
             above = 10 * max(map(len, labels))
             begin = self.take(above + 24 + 9.5 * max(map(len, whys)))

@@ -20,9 +20,9 @@ def name_of(document: Mapping[str, Any]) -> str:
 
 def looks_of(runs: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     """A colour for each run, the same in all charts."""
-    others = [item["run"] for item in runs if not item["marked"]]
+    others = [item["run"] for item in runs if not item["under_test"]]
     looks = {number: _LOOKS[at % len(_LOOKS)] for at, number in enumerate(others)}
-    return {item["run"]: MARKED if item["marked"] else looks[item["run"]] for item in runs}
+    return {item["run"]: MARKED if item["under_test"] else looks[item["run"]] for item in runs}
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class Bar:
     def look(self) -> str:
         if self.row["state"] == "reference":
             return "ref"
-        return "mine" if self.row["marked"] else "other"
+        return "mine" if self.row["under_test"] else "other"
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """One result with its bars; `at` is its place in the document's `figures`, from 1 on."""
+    """One result with its bars; `at` is its place in the document's `results`, from 1 on."""
 
     figure: Mapping[str, Any]
     bars: Sequence[Bar]

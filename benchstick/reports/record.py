@@ -23,6 +23,7 @@ from benchstick.reports.shape import (
     whole,
     wrong,
 )
+from benchstick.store.legacy_names import rename_keys
 from benchstick.store.run_reader import OLD_RUN_SCHEMA, RUN_SCHEMA
 from benchstick.store.run_results import Sample
 
@@ -33,6 +34,8 @@ _SUITE = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 END_STATES = ("done", "corrupt", "failed", "cancelled", "interrupted")
 _STEP_STATES = ("done", "failed", "skipped", "cancelled", "interrupted")
 COLUMNS = tuple(Sample.__dataclass_fields__)
+# With runs of version 1.
+_OLD_COLUMNS = tuple("step" if name == "step_index" else name for name in COLUMNS)
 _FRACTIONS = frozenset({"t", "dt", "queue"})
 
 
@@ -52,7 +55,7 @@ _DRIVE = fields(
         "code": text,
         "label": maybe(text),
         "identity": fields(
-            {"model": text, "capacity": whole, "port": text, "lun": whole, "key": text,
+            {"model": text, "capacity": whole, "port": text, "lun": whole, "drive_key": text,
              "serial": maybe(text)},
             {"bridge": maybe(text), "bridge_serial": maybe(text)},
         ),
@@ -74,7 +77,7 @@ _PLAN = fields(
 )  # fmt: skip
 _CELL = fields(
     {
-        "mbps": maybe(number), "state": text, "why": maybe(text), "stdev": maybe(number),
+        "mbps": maybe(number), "state": text, "reason": maybe(text), "stdev": maybe(number),
         "iops": maybe(number), "us": maybe(number), "mean": maybe(number),
         "passes": each(maybe(number), 10_000),
     },
@@ -85,16 +88,17 @@ _SET = fields(
         "mbps": maybe(number), "stdev": maybe(number),
         "passes": each(
             fields({"state": text, "mbps": maybe(number), "seconds": maybe(number),
-                    "why": maybe(text)}),
+                    "reason": maybe(text)}),
             10_000,
         ),
     },
-    {"why": maybe(text)},
+    {"reason": maybe(text)},
 )  # fmt: skip
 _RESULT = fields(
     {
         "headline": each(
-            fields({"label": text, "value": maybe(number), "unit": text}, {"why": maybe(text)}), 100
+            fields({"label": text, "value": maybe(number), "unit": text}, {"reason": maybe(text)}),
+            100
         ),
         "text": maybe(text),
     },
@@ -134,8 +138,9 @@ QUANTITY_FIELDS = {
 }  # fmt: skip
 _FINDING = fields(
     {
-        "step": whole, "name": text, "set": maybe(text), "pass": maybe(whole), "files": whole,
-        "differences": each(fields({"path": text, "offset": maybe(whole), "what": text}), 1000),
+        "step_index": whole, "name": text, "set": maybe(text), "pass": maybe(whole), "files": whole,
+        "differences": each(fields({"path": text, "offset": maybe(whole), "description": text}),
+        1000),
         "text": text,
     },
 )  # fmt: skip
@@ -143,28 +148,55 @@ _RUN = fields(
     {
         "schema": one_of((OLD_RUN_SCHEMA, RUN_SCHEMA)), "number": whole, "uuid": uuid,
         "suite": _like(_SUITE, "a suite's name"), "practice": flag, "state": one_of(END_STATES),
-        "exit_code": maybe(whole), "why": maybe(text), "created_utc": stamp,
+        "exit_code": maybe(whole), "reason": maybe(text), "created_utc": stamp,
         "ended_utc": maybe(stamp), "seconds": maybe(number), "drive": _DRIVE, "plan": _PLAN,
         "conditions": fields({}, {"alongside": each(scalar, 1000)}), "result": maybe(_RESULT),
         "steps": each(fields({
-            "index": whole, "name": text, "kind": text, "state": one_of(_STEP_STATES),
-            "why": maybe(text), "t_start": number, "t_end": maybe(number),
-            "artefacts": maybe(text), "detail": fields({}),
+            "step_index": whole, "name": text, "kind": text, "state": one_of(_STEP_STATES),
+            "reason": maybe(text), "t_start": number, "t_end": maybe(number),
+            "artifacts": maybe(text), "detail": fields({}),
         })),
-        "figures": each(fields({
+        "results": each(fields({
             "step": text, "name": text, "value": maybe(number), "unit": text, "pass": maybe(whole),
-            "target": text, "state": one_of(("valid", "invalid", "skipped")), "why": maybe(text),
+            "target": text, "state": one_of(("valid", "invalid", "skipped")), "reason": maybe(text),
             "detail": _DETAIL,
         }, QUANTITY_FIELDS)),
         "temperatures": each(fields({
-            "t": number, "step": whole, "celsius": maybe(number), "source": maybe(text),
-            "why": maybe(text),
+            "t": number, "step_index": whole, "celsius": maybe(number), "source": maybe(text),
+            "reason": maybe(text),
         })),
         "events": each(fields({"t": maybe(number), "utc": stamp, "kind": text, "text": text})),
     },
     # Not in bundles of older versions, nor in those of runs that have none.
     {"corrupt": each(_FINDING, 10_000)},
 )  # fmt: skip
+
+
+def current_run(document: Any) -> Any:
+    """The document of a run with the keys of version 2; it keeps its `schema`."""
+    anything(document, "run.json")
+    if not isinstance(document, dict) or document.get("schema") != OLD_RUN_SCHEMA:
+        return document
+    return rename_keys("run", document)
+
+
+def current_verdicts(document: Any) -> Any:
+    """`verdicts.json` with the keys of version 2."""
+    anything(document, "verdicts.json")
+    if not isinstance(document, dict) or document.get("schema") != OLD_VERDICTS_SCHEMA:
+        return document
+    items = document.get("verdicts")
+    if not isinstance(items, list):
+        return document
+    return {
+        "schema": VERDICTS_SCHEMA,
+        "verdicts": [
+            rename_keys("verdict", item)
+            if isinstance(item, dict) and item.get("schema") == OLD_VERDICT_SCHEMA
+            else item
+            for item in items
+        ],
+    }
 
 
 def check_run(run: Any) -> None:
@@ -175,17 +207,17 @@ def check_run(run: Any) -> None:
         raise wrong("run.json.corrupt", "expected a finding in a run whose data is corrupt")
     if run["state"] != corrupt.STATE and run.get("corrupt"):
         raise wrong("run.json.state", "expected corrupt in a run with findings")
-    for item in run["figures"]:
+    for item in run["results"]:
         lacking = sorted(name for name in QUANTITY_FIELDS if name not in item)
         if lacking and run["schema"] != OLD_RUN_SCHEMA:
             raise wrong(f"run.json.figures: {item['name'][:60]}", f"{lacking[0]} is missing")
-    indexes = [step["index"] for step in run["steps"]]
+    indexes = [step["step_index"] for step in run["steps"]]
     if indexes != sorted(set(indexes)) or any(at >= len(run["plan"]["steps"]) for at in indexes):
         raise wrong("run.json.steps", "expected steps of the plan in rising order")
     grid = (run["result"] or {}).get("grid") or []
     if any(line["mix"] for line in grid) and "mix" not in run["plan"]["params"]:
         raise wrong("run.json.plan.params", "mix is missing")
-    for item in run["figures"]:
+    for item in run["results"]:
         bins = ((item["detail"].get("totals") or {}).get("histogram_us") or {}).values()
         if any(len(pair) != 2 for pairs in bins for pair in pairs):
             raise wrong(f"run.json.figures: {item['name'][:60]}", "expected pairs in histograms")
@@ -197,7 +229,7 @@ def check_samples(document: Any, steps: int) -> list[Sequence[Any]]:
     fields({"columns": each(text, 100), "rows": each(each(scalar, 100), 10_000_000)})(
         document, "samples.json"
     )
-    if tuple(document["columns"]) != COLUMNS:
+    if tuple(document["columns"]) not in (COLUMNS, _OLD_COLUMNS):
         raise wrong("samples.json.columns", f"expected {', '.join(COLUMNS)}")
     before = -1
     for at, row in enumerate(document["rows"]):
@@ -205,7 +237,7 @@ def check_samples(document: Any, steps: int) -> list[Sequence[Any]]:
         if len(row) != len(COLUMNS):
             raise wrong(where, f"expected {len(COLUMNS)} values")
         for name, value in zip(COLUMNS, row, strict=True):
-            if name == "step" and value is None:
+            if name == "step_index" and value is None:
                 continue
             (number if name in _FRACTIONS else whole)(value, f"{where}.{name}")
         if row[0] <= before or (row[3] is not None and row[3] >= steps) or row[2] < 0:
@@ -216,8 +248,11 @@ def check_samples(document: Any, steps: int) -> list[Sequence[Any]]:
 
 # ---- verdicts of recipes
 
-VERDICT_SCHEMA = "benchstick/verdict/1"
-VERDICTS_SCHEMA = "benchstick/verdicts-of-run/1"
+VERDICT_SCHEMA = "benchstick/verdict/2"
+VERDICTS_SCHEMA = "benchstick/verdicts-of-run/2"
+# Those of version 1 have other keys; bundles with them are still read.
+OLD_VERDICT_SCHEMA = "benchstick/verdict/1"
+OLD_VERDICTS_SCHEMA = "benchstick/verdicts-of-run/1"
 _WORDS = ("pass", "fail", "inconclusive")
 _REASON = fields({"code": text, "text": text, "limit": maybe(whole)})
 
@@ -232,40 +267,43 @@ _VERDICT = fields(
         "recipe": fields({"name": text, "file": text, "sha256": text}),
         "drive": fields({
             "code": text, "label": maybe(text), "model": text, "serial": maybe(text),
-            "capacity": maybe(whole), "port": maybe(text), "key": text, "transport": maybe(text),
+            "capacity": maybe(whole), "port": maybe(text), "drive_key": text,
+            "transport": maybe(text),
             "firmware": maybe(text), "slot": maybe(text),
         }),
         "labels": every(maybe(text)), "verdict": one_of(_WORDS), "exit_code": whole,
-        "why": maybe(text), "failures": each(_REASON, 1000), "inconclusive": each(_REASON, 1000),
+        "reason": maybe(text), "failures": each(_REASON, 1000), "inconclusive": each(_REASON, 1000),
         "limits": each(
             fields({
-                "number": whole, "what": text, "state": one_of(("held", "failed", "unknown")),
-                "measured": scalar, "op": text, "wanted": _check_expected, "within": maybe(number),
-                "unit": maybe(text), "by": maybe(number), "by_percent": maybe(number),
+                "number": whole, "description": text, "state": one_of(("held", "failed",
+                "unknown")),
+                "measured": scalar, "op": text, "required": _check_expected,
+                "tolerance_percent": maybe(number),
+                "unit": maybe(text), "shortfall": maybe(number), "shortfall_percent": maybe(number),
                 "code": maybe(text), "text": maybe(text),
             }),
             1000,
         ),
         "runs": each(
             fields({"number": whole, "uuid": uuid, "suite": text, "state": text,
-                    "exit_code": maybe(whole), "why": maybe(text)}),
+                    "exit_code": maybe(whole), "reason": maybe(text)}),
             1000,
         ),
         "retries": whole,
-        "earlier": each(
-            fields({"verdict": one_of(_WORDS), "exit_code": whole, "why": maybe(text),
-                    "begun_utc": stamp}),
+        "previous_attempts": each(
+            fields({"verdict": one_of(_WORDS), "exit_code": whole, "reason": maybe(text),
+                    "started_utc": stamp}),
             1000,
         ),
-        "after": maybe(fields({"asked": text, "done": flag, "why": maybe(text)})),
-        "begun_utc": stamp, "ended_utc": stamp, "seconds": number,
+        "post_action": maybe(fields({"action": text, "is_done": flag, "reason": maybe(text)})),
+        "started_utc": stamp, "ended_utc": stamp, "seconds": number,
     },
 )  # fmt: skip
 
 
 def check_verdicts(document: Any, run: str) -> list[Mapping[str, Any]]:
     """The verdicts of `verdicts.json`, by rising number there. BadInput unless all of them are
-    `benchstick/verdict/1` documents that use the run with the UUID `run`."""
+    `benchstick/verdict/2` documents that use the run with the UUID `run`."""
     where = "verdicts.json"
     fields({"schema": one_of((VERDICTS_SCHEMA,)), "verdicts": each(_VERDICT, 10_000)})(
         document, where
@@ -290,5 +328,5 @@ def plain(run: Mapping[str, Any]) -> dict[str, Any]:
     if not document.get("corrupt"):
         # As in older versions: their records of the same run stay the same.
         document.pop("corrupt", None)
-    document["steps"] = [{**step, "artefacts": None} for step in run["steps"]]
+    document["steps"] = [{**step, "artifacts": None} for step in run["steps"]]
     return document

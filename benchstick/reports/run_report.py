@@ -50,7 +50,7 @@ def file_title(run: Json, title: str) -> str:
 
 def result_charts(run: Json) -> list[Chart]:
     """The charts of a run's result, for which no session is needed."""
-    result = run["result"] or run.get("so_far") or {}
+    result = run["result"] or run.get("partial_result") or {}
     shared = {item["name"]: item for item in charts.shared(result)}
     return [
         Chart(
@@ -96,8 +96,8 @@ def _head(run: Json) -> Iterator[Part]:
         for one in finding["differences"][1:]:
             where = "" if one["offset"] is None else f" at byte {one['offset']}"
             yield Text(f"{one['path']}{where}: {one['what']}", "bad")
-    if run["why"]:
-        yield Text(str(run["why"]), "note" if run["state"] == "done" else "bad")
+    if run["reason"]:
+        yield Text(str(run["reason"]), "note" if run["state"] == "done" else "bad")
     for verdict in run.get("verdicts") or ():
         yield Text(_verdict(verdict), "bad" if verdict["verdict"] == "fail" else "note")
     worse = formatting.worse_than_possible(run["drive"])
@@ -113,11 +113,13 @@ def _verdict(verdict: Json) -> str:
     # Of an imported run: the number that the verdict has on the bench it comes from.
     number = verdict["number"] or verdict["imported"]["number"]
     by = ", ".join([f"verdict {number} by {verdict['recipe']['name']}", *labels])
-    return f"{verdict['verdict'].upper()}: {by}" + (f". {verdict['why']}" if verdict["why"] else "")
+    return f"{verdict['verdict'].upper()}: {by}" + (
+        f". {verdict['reason']}" if verdict["reason"] else ""
+    )
 
 
 def _results(run: Json) -> Iterator[Part]:
-    result = run["result"] or run.get("so_far") or {}
+    result = run["result"] or run.get("partial_result") or {}
     headline = result.get("headline") or []
     tables = [table for table in result.get("tables") or () if table.get("rows")]
     if not headline and not tables:
@@ -135,10 +137,10 @@ def _results(run: Json) -> Iterator[Part]:
 
 def _headline(item: Json) -> tuple[str, str, str, str]:
     text, unit = formatting.headline_text(item)
-    why, state = str(item.get("why") or ""), str(item.get("state") or "valid")
+    reason, state = str(item.get("reason") or ""), str(item.get("state") or "valid")
     if state != "valid":
-        why = f"{state}: {why}" if why else state
-    return str(item.get("label") or ""), text, unit, why
+        reason = f"{state}: {reason}" if reason else state
+    return str(item.get("label") or ""), text, unit, reason
 
 
 def _cell(value: Any) -> str:
@@ -189,7 +191,7 @@ def _identity(drive: Json) -> Iterator[Sequence[str]]:
 
 def _fact(fact: formatting.ShownFact) -> str:
     if fact.text is None:
-        return f"not known: {fact.why}"
+        return f"not known: {fact.reason}"
     text = "; ".join(part for part in (fact.text, *fact.lines) if part)
     return f"{text} ({fact.source})" if fact.source else text
 
@@ -203,7 +205,7 @@ def _temperatures(run: Json) -> Iterator[Part]:
             [
                 formatting.clock(item["t"]),
                 "–" if item["celsius"] is None else f"{item['celsius']:g}",
-                str(item["source"] or item["why"] or ""),
+                str(item["source"] or item["reason"] or ""),
             ]
             for item in run["temperatures"]
         ],
@@ -229,7 +231,7 @@ def _events(run: Json) -> Iterator[Part]:
 
 
 def _figures(run: Json) -> Iterator[Part]:
-    if not run["figures"]:
+    if not run["results"]:
         return
     yield Heading("All results")
     yield Table(
@@ -240,9 +242,9 @@ def _figures(run: Json) -> Iterator[Part]:
                 exact(item["value"]),
                 str(item["unit"]),
                 str(item["target"]),
-                f"{item['state']}: {item['why']}" if item["why"] else str(item["state"]),
+                f"{item['state']}: {item['reason']}" if item["reason"] else str(item["state"]),
             ]
-            for item in run["figures"]
+            for item in run["results"]
         ],
         ("Result", "Pass", "Value", "Unit", "Target", "State"),
     )
@@ -255,9 +257,9 @@ def _steps(run: Json) -> Iterator[Part]:
     yield Table(
         [
             [
-                str(item["index"] + 1),
+                str(item["step_index"] + 1),
                 str(item["name"]),
-                f"{item['state']}: {item['why']}" if item["why"] else str(item["state"]),
+                f"{item['state']}: {item['reason']}" if item["reason"] else str(item["state"]),
                 formatting.clock(item["t_start"]),
                 "–" if item["t_end"] is None else formatting.clock(item["t_end"]),
             ]

@@ -38,7 +38,7 @@ def sheet_facts(sheet: Mapping[str, Any], price: float | None) -> list[tuple[str
 def claimed_share(claim: Mapping[str, Any]) -> str:
     """Measured in percent of the specification, as `101 %`, or why there is nothing to compare."""
     if claim["percent"] is None:
-        return str(claim["why"])
+        return str(claim["reason"])
     percent = formatting.number(claim["percent"], 0)
     if claim["better"] == "lower":
         return f"{percent} %; lower is better"

@@ -16,9 +16,11 @@ def keep(db: sqlite3.Connection, source: str, text: str, kind: str, value: str) 
     a drive is replaced by the next one."""
     with transaction(db):
         if kind in (ASSET, SERIAL):
-            db.execute("UPDATE scans SET taken = '' WHERE taken IS NULL AND kind = ?", (kind,))
+            db.execute(
+                "UPDATE scans SET assigned_to = '' WHERE assigned_to IS NULL AND kind = ?", (kind,)
+            )
         db.execute(
-            "INSERT INTO scans (at_utc, source, text, kind, value) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO scans (scanned_utc, source, text, kind, value) VALUES (?, ?, ?, ?, ?)",
             (utc_now(), source, text, kind, value),
         )
         db.execute(
@@ -35,13 +37,17 @@ def waiting(db: sqlite3.Connection) -> Ticket:
         return Ticket()
     last = {
         row["kind"]: row
-        for row in db.execute("SELECT kind, value, taken, max(id) FROM scans GROUP BY kind")
+        for row in db.execute("SELECT kind, value, assigned_to, max(id) FROM scans GROUP BY kind")
     }
     values = {
         kind: last[kind]["value"]
         for kind in (ASSET, SERIAL, ORDER, OPERATOR)
         if kind in last
-        and (last[kind]["taken"] is None if kind in (ASSET, SERIAL) else last[kind]["taken"] != "")
+        and (
+            last[kind]["assigned_to"] is None
+            if kind in (ASSET, SERIAL)
+            else last[kind]["assigned_to"] != ""
+        )
     }
     return Ticket(**values)
 
@@ -52,7 +58,7 @@ def take(db: sqlite3.Connection, drive_key: str) -> Ticket:
     with transaction(db):
         ticket = waiting(db)
         db.execute(
-            "UPDATE scans SET taken = ? WHERE taken IS NULL AND kind IN (?, ?)",
+            "UPDATE scans SET assigned_to = ? WHERE assigned_to IS NULL AND kind IN (?, ?)",
             (drive_key, ASSET, SERIAL),
         )
     return ticket
@@ -62,8 +68,9 @@ def drop(db: sqlite3.Connection) -> None:
     """Clear the pending scans, operator and order too."""
     with transaction(db):
         db.execute(
-            "UPDATE scans SET taken = '' WHERE id IN (SELECT max(id) FROM scans GROUP BY kind)"
-            " AND (taken IS NULL OR kind IN (?, ?))",
+            "UPDATE scans SET assigned_to = '' WHERE id IN (SELECT max(id) FROM scans GROUP BY"
+            " kind)"
+            " AND (assigned_to IS NULL OR kind IN (?, ?))",
             (ORDER, OPERATOR),
         )
 
@@ -72,18 +79,18 @@ def say_scanner(db: sqlite3.Connection, state: str) -> None:
     """Store the scanner's status; empty when none is configured."""
     with transaction(db):
         db.execute(
-            "INSERT INTO desk (id, scanner) VALUES (1, ?)"
-            " ON CONFLICT (id) DO UPDATE SET scanner = excluded.scanner",
+            "INSERT INTO scanner_status (id, status) VALUES (1, ?)"
+            " ON CONFLICT (id) DO UPDATE SET status = excluded.status",
             (state,),
         )
 
 
 def scanner_state(db: sqlite3.Connection) -> str:
     """The scanner's last status, empty when none is configured."""
-    if not has_table(db, "desk"):
+    if not has_table(db, "scanner_status"):
         return ""
-    row = db.execute("SELECT scanner FROM desk").fetchone()
-    return "" if row is None else str(row["scanner"])
+    row = db.execute("SELECT status FROM scanner_status").fetchone()
+    return "" if row is None else str(row["status"])
 
 
 def list_scans(db: sqlite3.Connection, most: int = 50) -> list[dict[str, Any]]:
@@ -91,7 +98,8 @@ def list_scans(db: sqlite3.Connection, most: int = 50) -> list[dict[str, Any]]:
     if not has_table(db, "scans"):
         return []
     rows = db.execute(
-        "SELECT id, at_utc, source, text, kind, value, taken FROM scans ORDER BY id DESC LIMIT ?",
+        "SELECT id, scanned_utc, source, text, kind, value, assigned_to FROM scans ORDER BY id"
+        " DESC LIMIT ?",
         (most,),
     )
     return [dict(row) for row in rows]

@@ -9,7 +9,8 @@ from typing import Any
 
 from benchstick.store.database import has_table, transaction, utc_now
 
-# States of a slot. `here`: a drive whose test does not start automatically; `said` has the reason.
+# States of a slot. `here`: a drive whose test does not start automatically; `message` has the
+# reason.
 EMPTY, HERE, COUNTDOWN, STOPPED, TESTING, FINISHED = STATES = (
     "empty", "here", "countdown", "stopped", "testing", "done",
 )  # fmt: skip
@@ -20,8 +21,8 @@ class Slot:
     """One slot as the page and the screen show it.
 
     `drive_key`, `code` and `model` are of the drive in it, or of the one that was tested last.
-    `until` is when its countdown ends, in seconds since 1970. `verdict` is the number of the
-    verdict, `word` pass, fail or inconclusive, `said` the message to show.
+    `until` is when its countdown ends, in seconds since 1970. `verdict_number` is the number of
+    the verdict, `verdict` pass, fail or inconclusive, `message` the message to show.
     """
 
     name: str
@@ -30,9 +31,9 @@ class Slot:
     code: str | None = None
     model: str | None = None
     until: float | None = None
-    verdict: int | None = None
-    word: str | None = None
-    said: str | None = None
+    verdict_number: int | None = None
+    verdict: str | None = None
+    message: str | None = None
 
 
 def keep(db: sqlite3.Connection, slots: Collection[Slot]) -> None:
@@ -40,12 +41,13 @@ def keep(db: sqlite3.Connection, slots: Collection[Slot]) -> None:
     with transaction(db):
         db.execute("DELETE FROM slots")
         db.executemany(
-            "INSERT INTO slots (place, name, state, drive_key, code, model, until, verdict, word,"
-            " said, utc) VALUES (:place, :name, :state, :drive_key, :code, :model, :until,"
-            " :verdict, :word, :said, :utc)",
+            "INSERT INTO slots (position, name, state, drive_key, code, model, until,"
+            " verdict_number, verdict,"
+            " message, utc) VALUES (:position, :name, :state, :drive_key, :code, :model, :until,"
+            " :verdict_number, :verdict, :message, :utc)",
             [
-                {**asdict(slot), "place": place, "utc": utc_now()}
-                for place, slot in enumerate(slots)
+                {**asdict(slot), "position": position, "utc": utc_now()}
+                for position, slot in enumerate(slots)
             ],
         )
 
@@ -55,7 +57,8 @@ def list_slots(db: sqlite3.Connection) -> list[dict[str, Any]]:
     if not has_table(db, "slots"):
         return []
     rows = db.execute(
-        "SELECT name, state, drive_key, code, model, until, verdict, word, said, utc FROM slots"
-        " ORDER BY place"
+        "SELECT name, state, drive_key, code, model, until, verdict_number, verdict, message,"
+        " utc FROM slots"
+        " ORDER BY position"
     )
     return [dict(row) for row in rows]

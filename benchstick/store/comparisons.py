@@ -26,7 +26,7 @@ def comparison(
     mark: int | None = None,
     with_references: bool = True,
 ) -> dict[str, Any]:
-    """The `benchstick/comparison/1` document of these runs, with the reference results of their
+    """The `benchstick/comparison/2` document of these runs, with the reference results of their
     suite and the drives' spec sheets. BadInput when there is no run of a number, or when they
     cannot be compared."""
     check_numbers(numbers, mark)
@@ -38,7 +38,7 @@ def comparison(
     for run in runs:
         sheet = spec_sheets.sheet_of(db, run["drive"])
         if sheet is not None:
-            claims = beside(sheet, run["suite"], run["figures"])
+            claims = beside(sheet, run["suite"], run["results"])
             sheet_json = spec_sheets.describe_sheet(sheet, run["drive"], list(claims))
             document["models"].append({"run": run["number"], **sheet_json})
     return document
@@ -63,7 +63,8 @@ def _run(db: sqlite3.Connection, number: int, labels: dict[str, str]) -> dict[st
     # The label of today: it is how the operator calls the drive.
     drive["label"] = labels.get(row["drive_key"], drive.get("label"))
     figures = db.execute(
-        "SELECT name, value, unit, pass, target, state, why FROM figures WHERE run = ? ORDER BY id",
+        "SELECT name, value, unit, pass, target, state, reason FROM results WHERE run = ? ORDER"
+        " BY id",
         (number,),
     )
     return {
@@ -77,7 +78,7 @@ def _run(db: sqlite3.Connection, number: int, labels: dict[str, str]) -> dict[st
         "plan": json.loads(row["plan_json"]),
         "conditions": json.loads(row["conditions_json"]),
         "result": json.loads(row["result_json"]),
-        "figures": [dict(figure) for figure in figures],
+        "results": [dict(figure) for figure in figures],
     }
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchstick import paths
 from benchstick.errors import NoStore, StoreFailed
-from benchstick.store.legacy_names import fields_of_name
+from benchstick.store.legacy_names import fields_of_name, rename_in_text
 
 FILE = "store.db"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -29,7 +29,7 @@ MAKING_SECONDS = 2.0
 CHECK_STEPS = 1000
 # Only these may the web process write (docs/decisions/processes.md).
 WEB_TABLES = frozenset(
-    {"requests", "sessions", "tokens", "labels", "uploads", "reference_figures", "model_sheets",
+    {"requests", "sessions", "tokens", "labels", "uploads", "reference_results", "spec_sheets",
      "recipes"}
 )  # fmt: skip
 
@@ -185,7 +185,7 @@ def _share(path: Path) -> None:
             os.close(fd)
 
 
-def _replace_corrupt(path: Path, why: str) -> sqlite3.Connection:
+def _replace_corrupt(path: Path, reason: str) -> sqlite3.Connection:
     stamp = utc_now().replace(":", "").replace("-", "")
     aside = Path(f"{path}.corrupt-{stamp}")
     path.rename(aside)
@@ -193,7 +193,7 @@ def _replace_corrupt(path: Path, why: str) -> sqlite3.Connection:
         part = Path(f"{path}{suffix}")
         if part.exists():
             part.rename(f"{aside}{suffix}")
-    text = f"the store was corrupt ({why}): kept as {aside.name}, a fresh one started"
+    text = f"the store was corrupt ({reason}): kept as {aside.name}, a fresh one started"
     print(f"benchstick: {text}", file=sys.stderr)
     db = _checked(path)
     _share(path)
@@ -217,8 +217,13 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
         )
     if 0 < version < len(scripts):
         _copy_aside(db, Path(f"{path}.v{version}"))
-    if version == len(scripts):
-        return
+    if version < len(scripts):
+        _apply_from(db, version)
+
+
+def _apply_from(db: sqlite3.Connection, version: int) -> None:
+    """Apply the migrations after `version`."""
+    scripts = migrations()
     # A migration may make a table again. With foreign keys on, dropping it would look at every row
     # that points to it: each sample of each run.
     db.execute("PRAGMA foreign_keys = OFF")
@@ -228,6 +233,7 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
         lambda name, unit, field: fields_of_name(name, unit)[field],
         deterministic=True,
     )
+    db.create_function("rename_keys", 2, rename_in_text, deterministic=True)
     try:
         for number in range(version, len(scripts)):
             _apply(db, scripts[number], number + 1)
@@ -264,7 +270,8 @@ def _apply(db: sqlite3.Connection, script: str, version: int) -> None:
 
 def open_reader(home: Path) -> sqlite3.Connection:
     """Open the store to read only. StoreFailed when there is none or it cannot be read. One that
-    another process is making just now is waited for; one of an older program is read as it is."""
+    another process is making just now is waited for; one of an older program is read through a
+    migrated copy in memory, until a process that writes migrates it."""
     path = home / FILE
     db, version = None, 0
     try:
@@ -280,7 +287,23 @@ def open_reader(home: Path) -> sqlite3.Connection:
     if version > len(migrations()):
         db.close()
         raise StoreFailed(f"{path}: written by a newer Benchstick; update the program")
+    if version < len(migrations()):
+        try:
+            return _migrated_copy(db, version)
+        except sqlite3.Error as error:
+            raise StoreFailed(f"{path}: {error}") from error
     return db
+
+
+def _migrated_copy(db: sqlite3.Connection, version: int) -> sqlite3.Connection:
+    """A copy of an old store in memory, with the tables of this program. Closes `db`."""
+    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    copy.row_factory = sqlite3.Row
+    with contextlib.closing(db):
+        db.backup(copy)
+    _apply_from(copy, version)
+    copy.execute("PRAGMA query_only = ON")
+    return copy
 
 
 def _version_made(db: sqlite3.Connection) -> int:

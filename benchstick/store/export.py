@@ -13,13 +13,14 @@ from benchstick.store.run_results import Sample
 
 COLUMNS = (
     "run", "suite", "drive", "model", "step", "name", "test", "direction", "metric", "statistic",
-    "percentile", "part", "pass", "value", "unit", "target", "state", "why", "drive_state",
+    "percentile", "part", "pass", "value", "unit", "target", "state", "reason", "drive_state",
     "run_state",
 )  # fmt: skip
 
 COMPARED = (
-    "suite", "figure", "unit", "better", "rank", "drive", "code", "model", "run", "under_test",
-    "value", "lowest", "highest", "passes_valid", "passes_all", "target", "state", "why", "source",
+    "suite", "result", "unit", "better", "rank", "drive", "code", "model", "run", "under_test",
+    "value", "lowest", "highest", "passes_valid", "passes_all", "target", "state", "reason",
+    "source",
     "differs",
 )  # fmt: skip
 
@@ -43,7 +44,7 @@ def figures_csv(document: Mapping[str, Any]) -> str:
     }
     conditions = document["conditions"] or {}
     rows = []
-    for figure in document["figures"]:
+    for figure in document["results"]:
         state = drive_state(figure["detail"], conditions)
         row = {**figure, **fixed, "drive_state": state, "run_state": document["state"]}
         rows.append([row[column] for column in COLUMNS])
@@ -65,19 +66,19 @@ def comparison_csv(document: Mapping[str, Any]) -> str:
     for item in document["differ"]:
         for one in item["values"]:
             differs[one["run"]].append(f"{item['title']}: {one['text']}")
-    for figure in document["figures"]:
+    for figure in document["results"]:
         for row in figure["rows"]:
             drive = runs[row["run"]]["drive"] if row["run"] is not None else {}
             cells = {
                 **row,
                 "suite": document["suite"],
-                "figure": figure["name"],
+                "result": figure["name"],
                 "unit": figure["unit"],
                 "better": figure["better"],
                 "drive": row["label"],
                 "code": drive.get("code"),
                 "model": drive.get("model"),
-                "under_test": "yes" if row["marked"] else "no",
+                "under_test": "yes" if row["under_test"] else "no",
                 "lowest": row["min"],
                 "highest": row["max"],
                 "passes_valid": len(row["passes"]),

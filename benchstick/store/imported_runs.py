@@ -37,23 +37,25 @@ def add_run(
             raise BadInput(f"run {run['uuid']} is here already, as run {here}")
         number = _add_row(db, run)
         db.executemany(
-            "INSERT INTO steps (run, idx, name, kind, state, why, t_start, t_end, artefacts,"
+            "INSERT INTO steps (run, step_index, name, kind, state, reason, t_start, t_end,"
+            " artifacts,"
             " detail_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (number, step["index"], step["name"], step["kind"], step["state"], step["why"],
-                 step["t_start"], step["t_end"], step["artefacts"], json.dumps(step["detail"]))
+                (number, step["step_index"], step["name"], step["kind"], step["state"],
+                step["reason"],
+                 step["t_start"], step["t_end"], step["artifacts"], json.dumps(step["detail"]))
                 for step in run["steps"]
             ],
         )  # fmt: skip
         db.executemany(
-            "INSERT INTO figures (run, step, name, value, unit, pass, target, state, why,"
+            "INSERT INTO results (run, step, name, value, unit, pass, target, state, reason,"
             " detail_json, test, direction, metric, statistic, percentile, part)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (number, item["step"], item["name"], item["value"], item["unit"], item["pass"],
-                 item["target"], item["state"], item["why"], json.dumps(item["detail"]),
+                 item["target"], item["state"], item["reason"], json.dumps(item["detail"]),
                  *_result_fields(item))
-                for item in run["figures"]
+                for item in run["results"]
             ],
         )  # fmt: skip
         db.executemany(
@@ -61,10 +63,17 @@ def add_run(
             [(number, *row) for row in samples],
         )
         db.executemany(
-            "INSERT INTO temperatures (run, t, step, celsius, source, why)"
+            "INSERT INTO temperatures (run, t, step_index, celsius, source, reason)"
             " VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (number, item["t"], item["step"], item["celsius"], item["source"], item["why"])
+                (
+                    number,
+                    item["t"],
+                    item["step_index"],
+                    item["celsius"],
+                    item["source"],
+                    item["reason"],
+                )
                 for item in run["temperatures"]
             ],
         )
@@ -133,22 +142,28 @@ def verdicts_of(db: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
 
 def _add_row(db: sqlite3.Connection, run: Json) -> int:
     drive = run["drive"]
-    state, code, why, findings = run["state"], run["exit_code"], run["why"], run.get("corrupt")
+    state, code, reason, findings = (
+        run["state"],
+        run["exit_code"],
+        run["reason"],
+        run.get("corrupt"),
+    )
     if not findings:
         # Of an older version: it kept an event, and ended such a run as any other.
         findings = corrupt.from_events(run["events"])
-        state, code, why = corrupt.end_of(state, code or 0, why, findings)
+        state, code, reason = corrupt.end_of(state, code or 0, reason, findings)
         code = code if findings else run["exit_code"]
     cursor = db.execute(
         "INSERT INTO runs (uuid, suite, practice, drive_key, drive_code, drive_model, drive_json,"
-        " plan_json, conditions_json, result_json, state, exit_code, why, created_utc, ended_utc,"
+        " plan_json, conditions_json, result_json, state, exit_code, reason, created_utc,"
+        " ended_utc,"
         " seconds, corrupt_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            run["uuid"], run["suite"], int(run["practice"]), drive["identity"]["key"],
+            run["uuid"], run["suite"], int(run["practice"]), drive["identity"]["drive_key"],
             drive["code"], drive["identity"]["model"], json.dumps(drive), json.dumps(run["plan"]),
             json.dumps(run["conditions"]),
             None if run["result"] is None else json.dumps(run["result"]),
-            state, code, why, run["created_utc"], run["ended_utc"], run["seconds"],
+            state, code, reason, run["created_utc"], run["ended_utc"], run["seconds"],
             json.dumps(findings) if findings else None,
         ),
     )  # fmt: skip

@@ -24,21 +24,21 @@ def unfinished_purges(db: sqlite3.Connection) -> list[sqlite3.Row]:
 
 def labels(db: sqlite3.Connection) -> dict[str, str]:
     """Operators' labels by identity key."""
-    return {row["identity"]: row["label"] for row in db.execute("SELECT * FROM labels")}
+    return {row["drive_key"]: row["label"] for row in db.execute("SELECT * FROM labels")}
 
 
 def keep_drives_seen(db: sqlite3.Connection, document: Mapping[str, Any]) -> None:
     """Replace the agent's last scan, for the page."""
     with transaction(db):
         db.execute(
-            "INSERT INTO drives_seen (id, utc, drives_json) VALUES (1, ?, ?)"
+            "INSERT INTO drive_scans (id, utc, drives_json) VALUES (1, ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET utc = excluded.utc,"
             " drives_json = excluded.drives_json",
             (utc_now(), json.dumps(document)),
         )
 
 
-def drives_seen(db: sqlite3.Connection) -> tuple[str, dict[str, Any]] | None:
-    """(UTC time, `benchstick/drives/1` document) of the agent's last scan, None before any."""
-    row = db.execute("SELECT utc, drives_json FROM drives_seen").fetchone()
+def drive_scans(db: sqlite3.Connection) -> tuple[str, dict[str, Any]] | None:
+    """(UTC time, `benchstick/drives/2` document) of the agent's last scan, None before any."""
+    row = db.execute("SELECT utc, drives_json FROM drive_scans").fetchone()
     return None if row is None else (row["utc"], json.loads(row["drives_json"]))

@@ -23,8 +23,8 @@ def _path(uuid: str) -> Path:
 def publish(uuid: str, record: Mapping[str, Any]) -> None:
     """Replace the live record of run `uuid`.
 
-    `{"step": index, "name", "fraction": 0..1 or null, "text", "t": seconds,
-    "seconds_left": estimate, "at_most": whether it may end before that,
+    `{"step_index": index, "name", "fraction": 0..1 or null, "text", "t": seconds,
+    "seconds_left": estimate, "is_upper_bound": whether it may end before that,
     "samples": [not yet in the store]}`
     """
     replace(_path(uuid), record, 0o640)

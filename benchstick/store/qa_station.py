@@ -12,7 +12,7 @@ from benchstick.store import barcode_scans, bays, known_drives, run_queries, web
 from benchstick.store.bays import COUNTDOWN, FINISHED, STOPPED, TESTING, Slot
 from benchstick.store.settings import Settings
 
-SCHEMA = "benchstick/desk/1"
+SCHEMA = "benchstick/desk/2"
 # Actions on a slot.
 STOP, AGAIN = WISHES = ("stop", "again")
 # The state of a slot while no agent runs.
@@ -22,7 +22,7 @@ _MAX_SCANS = 20
 
 
 def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
-    """The `benchstick/desk/1` document: the bench's `slots`, `ticket` has the next drive's
+    """The `benchstick/desk/2` document: the bench's `slots`, `ticket` has the next drive's
     labels, `scans` the last scans, `webhook` the number of pending messages and the last error."""
     outbox = webhook_outbox.list_letters(db)
     failed = next((row for row in outbox["letters"] if row["delivered_utc"] is None), None)
@@ -37,7 +37,7 @@ def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
         "webhook": {
             "url": settings.webhook,
             "waiting": outbox["waiting"],
-            "why": None if failed is None else failed["why"],
+            "reason": None if failed is None else failed["reason"],
         },
     }
 
@@ -45,7 +45,7 @@ def document(db: sqlite3.Connection, settings: Settings) -> dict[str, Any]:
 def slots_of(db: sqlite3.Connection, settings: Settings) -> list[dict[str, Any]]:
     """The slots in the order of the settings, as the agent stored them, then the tests outside the
     slots; each with the seconds left of its countdown, its current run, and the action that it
-    accepts now (`can`)."""
+    accepts now (`action`)."""
     there = run_queries.agent_runs()
     slots = bays.list_slots(db)
     if not slots:
@@ -58,10 +58,10 @@ def slots_of(db: sqlite3.Connection, settings: Settings) -> list[dict[str, Any]]
             slot["state"] = UNKNOWN
         counting, testing = slot["state"] == COUNTDOWN, slot["state"] == TESTING
         # By the bench's clock: that of the visitor's computer may be another.
-        slot["left"] = max(0, round(slot["until"] - now)) if counting else None
+        slot["countdown_seconds"] = max(0, round(slot["until"] - now)) if counting else None
         slot["run"] = on.get(slot["drive_key"]) if testing else None
         slot["label"] = labels.get(slot["drive_key"])
-        slot["can"] = _can(slot, settings) if there else None
+        slot["action"] = _can(slot, settings) if there else None
     return slots
 
 

@@ -18,7 +18,7 @@ from benchstick.plan.run_queue import entries_of
 from benchstick.store import agent_requests, locks, run_reader, run_results
 from benchstick.store.database import has_table, transaction, utc_now
 
-SCHEMA = "benchstick/queue/1"
+SCHEMA = "benchstick/queue/2"
 NO_COMMAND = "the command that ran it has ended"
 NO_AGENT = "the agent ended; waiting runs were not started and will not start automatically"
 
@@ -31,8 +31,8 @@ def begin(db: sqlite3.Connection, number: int, drive_key: str, count: int) -> No
             (number, drive_key),
         )
         db.executemany(
-            "INSERT INTO queue_entries (queue, place, state) VALUES (?, ?, 'waiting')",
-            [(number, place) for place in range(count)],
+            "INSERT INTO queue_entries (queue, position, state) VALUES (?, ?, 'waiting')",
+            [(number, position) for position in range(count)],
         )
 
 
@@ -46,11 +46,11 @@ def begin_own(db: sqlite3.Connection, body: Mapping[str, Any], owner: str) -> in
         )
         db.execute(
             "INSERT INTO queues (number, drive_key, state, owner) VALUES (?, ?, 'open', ?)",
-            (number, str(body["identity_key"]), owner),
+            (number, str(body["drive_key"]), owner),
         )
         db.executemany(
-            "INSERT INTO queue_entries (queue, place, state) VALUES (?, ?, 'waiting')",
-            [(number, place) for place in range(len(body["runs"]))],
+            "INSERT INTO queue_entries (queue, position, state) VALUES (?, ?, 'waiting')",
+            [(number, position) for position in range(len(body["runs"]))],
         )
     return number
 
@@ -73,50 +73,53 @@ def exists(db: sqlite3.Connection, number: int) -> bool:
 
 
 def waits(db: sqlite3.Connection, number: int) -> list[int]:
-    """The places of the entries that wait, in order."""
+    """The positions of the entries that wait, in order."""
     rows = db.execute(
-        "SELECT place FROM queue_entries WHERE queue = ? AND state = 'waiting' ORDER BY place",
+        "SELECT position FROM queue_entries WHERE queue = ? AND state = 'waiting' ORDER BY"
+        " position",
         (number,),
     )
-    return [int(row["place"]) for row in rows]
+    return [int(row["position"]) for row in rows]
 
 
-def entry_starts(db: sqlite3.Connection, number: int, place: int) -> None:
+def entry_starts(db: sqlite3.Connection, number: int, position: int) -> None:
     """The agent starts the entry's worker; a run follows, or a refusal."""
-    _entry(db, number, place, "state = 'started'")
+    _entry(db, number, position, "state = 'started'")
 
 
-def entry_runs(db: sqlite3.Connection, number: int, place: int, run: int) -> None:
+def entry_runs(db: sqlite3.Connection, number: int, position: int, run: int) -> None:
     """The entry's run has started."""
-    _entry(db, number, place, "run = ?", run)
+    _entry(db, number, position, "run = ?", run)
 
 
-def entry_refused(db: sqlite3.Connection, number: int, place: int, why: str) -> None:
+def entry_refused(db: sqlite3.Connection, number: int, position: int, reason: str) -> None:
     """No run of the entry will start."""
-    _entry(db, number, place, "state = 'refused', why = ?", why)
+    _entry(db, number, position, "state = 'refused', reason = ?", reason)
 
 
-def _entry(db: sqlite3.Connection, number: int, place: int, change: str, *values: object) -> None:
+def _entry(
+    db: sqlite3.Connection, number: int, position: int, change: str, *values: object
+) -> None:
     with transaction(db):
         db.execute(
-            f"UPDATE queue_entries SET {change} WHERE queue = ? AND place = ?",
-            (*values, number, place),
+            f"UPDATE queue_entries SET {change} WHERE queue = ? AND position = ?",
+            (*values, number, position),
         )
 
 
-def take_out(db: sqlite3.Connection, number: int, place: int) -> None:
+def take_out(db: sqlite3.Connection, number: int, position: int) -> None:
     """Remove a waiting entry from an open queue. BadInput when it does not wait."""
     with transaction(db):
         changed = db.execute(
-            "UPDATE queue_entries SET state = 'taken_out' WHERE queue = ? AND place = ?"
+            "UPDATE queue_entries SET state = 'taken_out' WHERE queue = ? AND position = ?"
             " AND state = 'waiting'",
-            (number, place),
+            (number, position),
         ).rowcount
     if not changed:
-        raise BadInput(f"queue {number}, place {place}: no run waits there", field="place")
+        raise BadInput(f"queue {number}, position {position}: no run waits there", field="position")
 
 
-def end(db: sqlite3.Connection, number: int, state: str, why: str | None = None) -> None:
+def end(db: sqlite3.Connection, number: int, state: str, reason: str | None = None) -> None:
     """Close the queue; its waiting entries become `not_started`."""
     with transaction(db):
         db.execute(
@@ -124,16 +127,16 @@ def end(db: sqlite3.Connection, number: int, state: str, why: str | None = None)
             (number,),
         )
         db.execute(
-            "UPDATE queues SET state = ?, why = ?, ended_utc = ? WHERE number = ?",
-            (state, run_results.storable(why), utc_now(), number),
+            "UPDATE queues SET state = ?, reason = ?, ended_utc = ? WHERE number = ?",
+            (state, run_results.storable(reason), utc_now(), number),
         )
 
 
 def started(db: sqlite3.Connection, number: int) -> sqlite3.Row | None:
-    """The entry that was started last: `place`, `state`, `run`, `why`."""
+    """The entry that was started last: `position`, `state`, `run`, `reason`."""
     row: sqlite3.Row | None = db.execute(
-        "SELECT place, state, run, why FROM queue_entries WHERE queue = ?"
-        " AND state IN ('started', 'refused') ORDER BY place DESC LIMIT 1",
+        "SELECT position, state, run, reason FROM queue_entries WHERE queue = ?"
+        " AND state IN ('started', 'refused') ORDER BY position DESC LIMIT 1",
         (number,),
     ).fetchone()
     return row
@@ -176,7 +179,7 @@ def newest(db: sqlite3.Connection, count: int) -> list[int]:
 
 
 def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
-    """The `benchstick/queue/1` document; None when request `number` is not for a queue.
+    """The `benchstick/queue/2` document; None when request `number` is not for a queue.
 
     `state` is waiting until the agent took it, then open, done, stopped or cancelled; refused when
     none of its runs started. An entry that has a run has that run's state.
@@ -197,13 +200,13 @@ def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
     queue_row = None
     if has_table(db, "queues"):
         queue_row = db.execute("SELECT * FROM queues WHERE number = ?", (number,)).fetchone()
-    state, why = _state(row, queue_row)
+    state, reason = _state(row, queue_row)
     return {
         "schema": SCHEMA,
         "number": number,
-        "drive": {"code": str(body.get("drive")), "key": str(body.get("identity_key"))},
+        "drive": {"code": str(body.get("drive")), "drive_key": str(body.get("drive_key"))},
         "state": state,
-        "why": why,
+        "reason": reason,
         "created_utc": row["created_utc"],
         "ended_utc": None if queue_row is None else queue_row["ended_utc"],
         "by": "agent" if queue_row is None or owner_of(queue_row) is None else "command",
@@ -220,7 +223,7 @@ def _state(row: sqlite3.Row, queue_row: sqlite3.Row | None) -> tuple[str, str | 
         return "waiting", None
     if queue_row["state"] == "open" and not is_carried_out(queue_row):
         return "stopped", NO_AGENT if owner_of(queue_row) is None else NO_COMMAND
-    return queue_row["state"], queue_row["why"]
+    return queue_row["state"], queue_row["reason"]
 
 
 def _entries(
@@ -229,29 +232,29 @@ def _entries(
     rows = {}
     if has_table(db, "queues"):
         entry_rows = db.execute("SELECT * FROM queue_entries WHERE queue = ?", (number,))
-        rows = {int(row["place"]): row for row in entry_rows}
+        rows = {int(row["position"]): row for row in entry_rows}
     entries = []
-    for place, wish in enumerate(wishes):
-        row = rows.get(place)
+    for position, wish in enumerate(wishes):
+        row = rows.get(position)
         entry_state = "waiting" if row is None else str(row["state"])
-        run, why, code = (None, None, None) if row is None else (row["run"], row["why"], None)
+        run, reason, code = (None, None, None) if row is None else (row["run"], row["reason"], None)
         if run is not None:
             run_row = run_reader.find_run(db, run)
             entry_state = run_reader.shown_state(db, run_row)
-            why, code = run_row["why"], run_row["exit_code"]
+            reason, code = run_row["reason"], run_row["exit_code"]
         elif entry_state == "started":
             entry_state = "starting"
         if entry_state in ("waiting", "starting") and state not in ("waiting", "open"):
             entry_state = "not_started"
         entries.append(
             {
-                "place": place,
+                "position": position,
                 **{name: wish.get(name) for name in OWN},
                 "params": wish.get("params") or {},
                 "state": entry_state,
                 "run": run,
                 "exit_code": code,
-                "why": why,
+                "reason": reason,
             }
         )
     return entries

@@ -17,14 +17,14 @@ def add(db: sqlite3.Connection, references: Sequence[Reference]) -> int:
     with transaction(db):
         for item in references:
             db.execute(
-                "DELETE FROM reference_figures WHERE suite = ? AND figure = ? AND unit = ?"
+                "DELETE FROM reference_results WHERE suite = ? AND result = ? AND unit = ?"
                 " AND drive = ? AND source = ?",
-                (item.suite, item.figure, item.unit, item.drive, item.source),
+                (item.suite, item.result, item.unit, item.drive, item.source),
             )
             db.execute(
-                "INSERT INTO reference_figures (drive, suite, figure, value, unit, source,"
+                "INSERT INTO reference_results (drive, suite, result, value, unit, source,"
                 " created_utc) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (item.drive, item.suite, item.figure, item.value, item.unit, item.source,
+                (item.drive, item.suite, item.result, item.value, item.unit, item.source,
                  utc_now()),
             )  # fmt: skip
     return len(references)
@@ -32,11 +32,11 @@ def add(db: sqlite3.Connection, references: Sequence[Reference]) -> int:
 
 def list_references(db: sqlite3.Connection, suite: str | None = None) -> list[dict[str, Any]]:
     """The reference results, of one suite or all, ordered by suite, name and drive."""
-    if not has_table(db, "reference_figures"):
+    if not has_table(db, "reference_results"):
         return []
     rows = db.execute(
-        "SELECT id, drive, suite, figure, value, unit, source, created_utc FROM reference_figures"
-        " WHERE suite = coalesce(?, suite) ORDER BY suite, figure, unit, drive, id",
+        "SELECT id, drive, suite, result, value, unit, source, created_utc FROM reference_results"
+        " WHERE suite = coalesce(?, suite) ORDER BY suite, result, unit, drive, id",
         (suite,),
     )
     return [dict(row) for row in rows]
@@ -50,7 +50,7 @@ def remove(db: sqlite3.Connection, numbers: Sequence[int]) -> None:
             is_valid = 0 < number < 1 << 63
             count = (
                 is_valid
-                and db.execute("DELETE FROM reference_figures WHERE id = ?", (number,)).rowcount
+                and db.execute("DELETE FROM reference_results WHERE id = ?", (number,)).rowcount
             )
             if not count:
                 raise BadInput(f"reference {number}: there is no such result", field="id")

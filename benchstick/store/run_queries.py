@@ -42,7 +42,7 @@ def running(db: sqlite3.Connection) -> list[sqlite3.Row]:
 def last_runs(db: sqlite3.Connection, count: int = 20) -> list[sqlite3.Row]:
     """The last runs, newest first, each with its result's `verdict` where it has one."""
     return db.execute(
-        "SELECT number, uuid, suite, practice, drive_key, drive_model, state, exit_code, why,"
+        "SELECT number, uuid, suite, practice, drive_key, drive_model, state, exit_code, reason,"
         " ended_utc, json_array_length(plan_json, '$.steps') AS steps,"
         " CASE json_type(result_json, '$.verdict') WHEN 'text'"
         " THEN json_extract(result_json, '$.verdict') END AS verdict FROM runs"
@@ -102,7 +102,7 @@ def _runs(
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     return db.execute(
         "SELECT number, uuid, suite, practice, drive_key, drive_code, drive_model, state,"
-        f" exit_code, why, created_utc, ended_utc, seconds, {_HEADLINE} FROM runs"
+        f" exit_code, reason, created_utc, ended_utc, seconds, {_HEADLINE} FROM runs"
         f" {where} ORDER BY number DESC LIMIT ?",
         (*values, limit),
     ).fetchall()
@@ -111,18 +111,18 @@ def _runs(
 def same_drive(db: sqlite3.Connection, key: str) -> list[str]:
     """The keys of the drive with this one: those that have the same label, itself first."""
     rows = db.execute(
-        "SELECT other.identity FROM labels JOIN labels AS other USING (label)"
-        " WHERE labels.identity = ?1 AND other.identity <> ?1 ORDER BY other.identity",
+        "SELECT other.drive_key FROM labels JOIN labels AS other USING (label)"
+        " WHERE labels.drive_key = ?1 AND other.drive_key <> ?1 ORDER BY other.drive_key",
         (key,),
     )
-    return [key, *(str(row["identity"]) for row in rows)]
+    return [key, *(str(row["drive_key"]) for row in rows)]
 
 
 def keys_of(db: sqlite3.Connection, name: str) -> list[str]:
     """The keys of the drive that has this label, key or code, also when it is not plugged in;
     empty where none is known."""
     rows = db.execute(
-        "SELECT identity FROM labels WHERE label = ?1 OR identity = ?1"
+        "SELECT drive_key FROM labels WHERE label = ?1 OR drive_key = ?1"
         # A key starts with the code where no other drive has the same (model.Identity.key);
         # `}` comes after `|`.
         " UNION SELECT drive_key FROM runs WHERE drive_key = ?1"
@@ -173,8 +173,8 @@ def _last_temperature(db: sqlite3.Connection, drive_key: str) -> sqlite3.Row | N
 def steps_of(db: sqlite3.Connection, number: int, first: int = 0) -> list[sqlite3.Row]:
     """The started steps of a run from index `first` on, in order."""
     return db.execute(
-        "SELECT idx, name, kind, state, why, t_start, t_end, artefacts FROM steps"
-        " WHERE run = ? AND idx >= ? ORDER BY idx",
+        "SELECT step_index, name, kind, state, reason, t_start, t_end, artifacts FROM steps"
+        " WHERE run = ? AND step_index >= ? ORDER BY step_index",
         (number, first),
     ).fetchall()
 
@@ -182,7 +182,7 @@ def steps_of(db: sqlite3.Connection, number: int, first: int = 0) -> list[sqlite
 def temperatures_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
     """The temperature readings of a run in order."""
     rows = db.execute(
-        "SELECT t, step, celsius, source, why FROM temperatures WHERE run = ? ORDER BY t",
+        "SELECT t, step_index, celsius, source, reason FROM temperatures WHERE run = ? ORDER BY t",
         (number,),
     )
     return [dict(row) for row in rows]
@@ -199,7 +199,8 @@ def samples_page(
 ) -> list[run_results.Sample]:
     """At most `limit` samples with n > `after`, in order."""
     rows = db.execute(
-        "SELECT n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
+        "SELECT n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes,"
+        " discards,"
         " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n LIMIT ?",
         (number, after, limit),
     )
@@ -229,7 +230,8 @@ def samples_reduced(
     is more."""
     most = max(most, 2 * every)
     rows = db.execute(
-        "SELECT n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
+        "SELECT n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes,"
+        " discards,"
         " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n LIMIT ?",
         (number, after, most),
     ).fetchall()
@@ -255,7 +257,7 @@ def samples_reduced(
 # with it each speed is computed once, and not again in each aggregate.
 _SESSION = """
 WITH RECURSIVE
-  timed (step) AS MATERIALIZED (SELECT value FROM json_each(?3)),
+  timed (step_index) AS MATERIALIZED (SELECT value FROM json_each(?3)),
   parts (first) AS (
     SELECT 0 UNION ALL
     SELECT first + ?2 FROM parts
@@ -264,9 +266,9 @@ SELECT (
   SELECT json_array(min(t), max(t), min(t - dt), avg(read), min(read), max(read),
                     avg(written), min(written), max(written))
   FROM (SELECT t, dt,
-               CASE WHEN dt > 0 AND (read_bytes OR (NOT write_bytes AND step IN timed))
+               CASE WHEN dt > 0 AND (read_bytes OR (NOT write_bytes AND step_index IN timed))
                     THEN read_bytes / dt END AS read,
-               CASE WHEN dt > 0 AND (write_bytes OR (NOT read_bytes AND step IN timed))
+               CASE WHEN dt > 0 AND (write_bytes OR (NOT read_bytes AND step_index IN timed))
                     THEN write_bytes / dt END AS written
         FROM samples WHERE run = ?1 AND n >= first AND n < first + ?2 LIMIT -1))
 FROM parts
@@ -328,7 +330,7 @@ def waiting_requests(db: sqlite3.Connection) -> list[sqlite3.Row]:
 
 
 def set_label(
-    db: sqlite3.Connection, identity: str, label: str, others: Collection[str] = ()
+    db: sqlite3.Connection, drive_key: str, label: str, others: Collection[str] = ()
 ) -> None:
     """Give a drive the operator's label; an empty one removes it.
 
@@ -336,16 +338,16 @@ def set_label(
     that are plugged in, has it: those are two drives. Allowed to the web process.
     """
     with transaction(db):
-        rows = db.execute("SELECT identity FROM labels WHERE label = ?", (label,)).fetchall()
-        if label and {row["identity"] for row in rows} & (set(others) - {identity}):
+        rows = db.execute("SELECT drive_key FROM labels WHERE label = ?", (label,)).fetchall()
+        if label and {row["drive_key"] for row in rows} & (set(others) - {drive_key}):
             raise BadInput(
                 f"label: {label!r} is the label of another drive that is plugged in", field="label"
             )
-        db.execute("DELETE FROM labels WHERE identity = ?", (identity,))
+        db.execute("DELETE FROM labels WHERE drive_key = ?", (drive_key,))
         if label:
             db.execute(
-                "INSERT INTO labels (identity, label, created_utc) VALUES (?, ?, ?)",
-                (identity, label, utc_now()),
+                "INSERT INTO labels (drive_key, label, created_utc) VALUES (?, ?, ?)",
+                (drive_key, label, utc_now()),
             )
 
 

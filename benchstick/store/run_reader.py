@@ -10,13 +10,12 @@ from benchstick.errors import BadInput
 from benchstick.plan import corrupt
 from benchstick.plan.quantity import quantity_of
 from benchstick.store import imported_runs, locks
-from benchstick.store.legacy_names import fields_of_name
 from benchstick.store.run_results import Figure, Sample
 
 RUN_SCHEMA = "benchstick/run/2"
 
 
-# The first version had results without fields_of_name fields; bundles of it are still read.
+# The first version had other keys, and results without fields; bundles of it are still read.
 OLD_RUN_SCHEMA = "benchstick/run/1"
 
 
@@ -64,17 +63,15 @@ def list_runs(
         where, values = "WHERE practice = ?", [int(practice)]
     return db.execute(
         "SELECT number, uuid, suite, practice, drive_key, drive_code, drive_model, state,"
-        " exit_code, why, created_utc, ended_utc, seconds, plan_json FROM runs"
+        " exit_code, reason, created_utc, ended_utc, seconds, plan_json FROM runs"
         f" {where} ORDER BY number DESC LIMIT ?",
         (*values, limit),
     ).fetchall()
 
 
 def _result_fields(row: sqlite3.Row) -> dict[str, Any]:
-    """Test, direction and quantity; of a store that is read and was not migrated by its names."""
+    """Test, direction and quantity."""
     fields = dict(row)
-    if "test" not in fields:
-        fields = fields_of_name(row["name"], row["unit"])
     return {
         "test": fields["test"],
         "direction": fields["direction"],
@@ -93,17 +90,18 @@ def figures_of(db: sqlite3.Connection, number: int) -> list[Figure]:
             pass_no=row["pass"],
             target=row["target"],
             state=row["state"],
-            why=row["why"],
+            reason=row["reason"],
             detail=json.loads(row["detail_json"]),
         )
-        for row in db.execute("SELECT * FROM figures WHERE run = ? ORDER BY id", (number,))
+        for row in db.execute("SELECT * FROM results WHERE run = ? ORDER BY id", (number,))
     ]
 
 
 def samples_of(db: sqlite3.Connection, number: int, after: int = -1) -> list[Sample]:
     """Samples with n > `after`, in order."""
     rows = db.execute(
-        "SELECT n, t, dt, step, read_bytes, write_bytes, discard_bytes, reads, writes, discards,"
+        "SELECT n, t, dt, step_index, read_bytes, write_bytes, discard_bytes, reads, writes,"
+        " discards,"
         " flushes, inflight, queue FROM samples WHERE run = ? AND n > ? ORDER BY n",
         (number, after),
     )
@@ -119,9 +117,11 @@ def temperatures_of(db: sqlite3.Connection, number: int) -> list[tuple[float, fl
 def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     """The `benchstick/run/2` document of one run, samples apart."""
     row = find_run(db, number)
-    steps = db.execute("SELECT * FROM steps WHERE run = ? ORDER BY idx", (number,)).fetchall()
+    steps = db.execute(
+        "SELECT * FROM steps WHERE run = ? ORDER BY step_index", (number,)
+    ).fetchall()
     temperatures = db.execute(
-        "SELECT t, step, celsius, source, why FROM temperatures WHERE run = ? ORDER BY t",
+        "SELECT t, step_index, celsius, source, reason FROM temperatures WHERE run = ? ORDER BY t",
         (number,),
     )
     events = db.execute(
@@ -135,7 +135,7 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
         "practice": bool(row["practice"]),
         "state": shown_state(db, row),
         "exit_code": row["exit_code"],
-        "why": row["why"],
+        "reason": row["reason"],
         "corrupt": findings_of(row),
         "created_utc": row["created_utc"],
         "ended_utc": row["ended_utc"],
@@ -147,19 +147,19 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
         "result": json.loads(row["result_json"]) if row["result_json"] else None,
         "steps": [
             {
-                "index": step["idx"],
+                "step_index": step["step_index"],
                 "name": step["name"],
                 "kind": step["kind"],
                 "state": step["state"],
-                "why": step["why"],
+                "reason": step["reason"],
                 "t_start": step["t_start"],
                 "t_end": step["t_end"],
-                "artefacts": step["artefacts"],
+                "artifacts": step["artifacts"],
                 "detail": json.loads(step["detail_json"]),
             }
             for step in steps
         ],
-        "figures": [figure.to_json() for figure in figures_of(db, number)],
+        "results": [figure.to_json() for figure in figures_of(db, number)],
         "temperatures": [dict(item) for item in temperatures],
         "events": [dict(item) for item in events],
     }

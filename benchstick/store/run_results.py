@@ -12,7 +12,7 @@ from benchstick.plan.quantity import Quantity
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """One measured number of a test. `direction`: read, write, mix or None. `pass_no` None means
-    over all passes; `state` is valid, invalid or skipped, with `why` for the last two. `detail`:
+    over all passes; `state` is valid, invalid or skipped, with `reason` for the last two. `detail`:
     the conditions and intermediate values."""
 
     step: str
@@ -24,7 +24,7 @@ class Figure:
     direction: str | None = None
     pass_no: int | None = None
     state: str = "valid"
-    why: str | None = None
+    reason: str | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -44,7 +44,7 @@ class Figure:
             "pass": self.pass_no,
             "target": self.target,
             "state": self.state,
-            "why": self.why,
+            "reason": self.reason,
             "detail": dict(self.detail),
         }
 
@@ -56,7 +56,7 @@ class Sample:
     n: int
     t: float
     dt: float
-    step: int | None
+    step_index: int | None
     read_bytes: int
     write_bytes: int
     discard_bytes: int

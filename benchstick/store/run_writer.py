@@ -77,12 +77,12 @@ class RunRecord:
             new_store = None if self._elsewhere is None else self._elsewhere()
             if new_store is None:
                 return False
-            self.db, why = new_store
+            self.db, reason = new_store
             memory, self._memory, self._elsewhere = self._memory, [], None
             self.number = _add_run(self.db, self._run_values, self.number)
             for repeat in memory:
                 repeat()
-            self.event(None, "store", why)
+            self.event(None, "store", reason)
             return True
 
     def read(self, look: Callable[[sqlite3.Connection], _T]) -> _T:
@@ -116,7 +116,7 @@ class RunRecord:
         """Add a run in state `running` and what recovery must know of it."""
         identity = drive["identity"]
         run_values = {
-            "uuid": uuid, "suite": suite, "practice": int(practice), "key": identity["key"],
+            "uuid": uuid, "suite": suite, "practice": int(practice), "key": identity["drive_key"],
             "code": drive["code"], "model": identity["model"], "drive": json.dumps(drive),
             "plan": json.dumps(plan), "request": request, "created": utc_now(), "pid": pid,
             "device": device,
@@ -135,43 +135,46 @@ class RunRecord:
             )
 
     @_remember
-    def step_begins(self, idx: int, name: str, kind: str, t: float, artefacts: str) -> None:
-        """Add step `idx` in state `running`."""
+    def step_begins(self, step_index: int, name: str, kind: str, t: float, artifacts: str) -> None:
+        """Add step `step_index` in state `running`."""
         with self._transaction():
             self.db.execute(
-                "INSERT INTO steps (run, idx, name, kind, state, t_start, artefacts)"
+                "INSERT INTO steps (run, step_index, name, kind, state, t_start, artifacts)"
                 " VALUES (?, ?, ?, ?, 'running', ?, ?)",
-                (self.number, idx, name, kind, t, artefacts),
+                (self.number, step_index, name, kind, t, artifacts),
             )
 
     @_remember
-    def steps_skipped(self, steps: Sequence[tuple[int, str, str]], t: float, why: str) -> None:
-        """Add steps (index, name, kind) that are not started at all, for the reason `why`."""
+    def steps_skipped(self, steps: Sequence[tuple[int, str, str]], t: float, reason: str) -> None:
+        """Add steps (index, name, kind) that are not started at all, for the reason `reason`."""
         with self._transaction():
             self.db.executemany(
-                "INSERT INTO steps (run, idx, name, kind, state, why, t_start, t_end)"
+                "INSERT INTO steps (run, step_index, name, kind, state, reason, t_start, t_end)"
                 " VALUES (?, ?, ?, ?, 'skipped', ?, ?, ?)",
-                [(self.number, idx, name, kind, storable(why), t, t) for idx, name, kind in steps],
+                [
+                    (self.number, step_index, name, kind, storable(reason), t, t)
+                    for step_index, name, kind in steps
+                ],
             )
 
     @_remember
     def step_ends(
         self,
-        idx: int,
+        step_index: int,
         state: str,
         t: float,
         *,
-        why: str | None = None,
+        reason: str | None = None,
         detail: Mapping[str, Any] | None = None,
         figures: Sequence[Figure] = (),
         samples: Sequence[Sample] = (),
     ) -> None:
-        """Close step `idx` with its results and samples, all in one transaction."""
+        """Close step `step_index` with its results and samples, all in one transaction."""
         with self._transaction():
             self.db.execute(
-                "UPDATE steps SET state = ?, why = ?, t_end = ?, detail_json = ?"
-                " WHERE run = ? AND idx = ?",
-                (state, storable(why), t, json.dumps(detail or {}), self.number, idx),
+                "UPDATE steps SET state = ?, reason = ?, t_end = ?, detail_json = ?"
+                " WHERE run = ? AND step_index = ?",
+                (state, storable(reason), t, json.dumps(detail or {}), self.number, step_index),
             )
             self._figures(figures)
             self._samples(samples)
@@ -188,10 +191,10 @@ class RunRecord:
             self._samples(samples)
 
     @_remember
-    def invalidate_pass(self, test: str, pass_no: int, why: str) -> None:
+    def invalidate_pass(self, test: str, pass_no: int, reason: str) -> None:
         """Mark all results of `test` in pass `pass_no` as invalid."""
         with self._transaction():
-            self._invalidate(test, pass_no, why)
+            self._invalidate(test, pass_no, reason)
 
     @_remember
     def data_differs(self, t: float, finding: Mapping[str, Any], tests: Sequence[str] = ()) -> None:
@@ -211,21 +214,22 @@ class RunRecord:
                 (self.number, t, utc_now(), corrupt.EVENT, storable(text)),
             )
 
-    def _invalidate(self, test: str, pass_no: int, why: str) -> None:
+    def _invalidate(self, test: str, pass_no: int, reason: str) -> None:
         self.db.execute(
-            "UPDATE figures SET state = 'invalid', why = ? WHERE run = ? AND pass = ? AND test = ?",
-            (storable(why), self.number, pass_no, test),
+            "UPDATE results SET state = 'invalid', reason = ? WHERE run = ? AND pass = ? AND"
+            " test = ?",
+            (storable(reason), self.number, pass_no, test),
         )
 
     def _figures(self, figures: Sequence[Figure]) -> None:
         self.db.executemany(
-            "INSERT INTO figures (run, step, name, value, unit, pass, target, state, why,"
+            "INSERT INTO results (run, step, name, value, unit, pass, target, state, reason,"
             " detail_json, test, direction, metric, statistic, percentile, part)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     self.number, item.step, item.name, item.value, item.unit, item.pass_no,
-                    item.target, item.state, storable(item.why), json.dumps(item.detail),
+                    item.target, item.state, storable(item.reason), json.dumps(item.detail),
                     item.test, item.direction, *item.quantity.to_json().values(),
                 )
                 for item in figures
@@ -237,7 +241,7 @@ class RunRecord:
             "INSERT OR IGNORE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
-                    self.number, s.n, s.t, s.dt, s.step, s.read_bytes, s.write_bytes,
+                    self.number, s.n, s.t, s.dt, s.step_index, s.read_bytes, s.write_bytes,
                     s.discard_bytes, s.reads, s.writes, s.discards, s.flushes, s.inflight, s.queue,
                 )
                 for s in samples
@@ -246,14 +250,14 @@ class RunRecord:
 
     @_remember
     def temperature(
-        self, t: float, step: int, celsius: float | None, source: str | None, why: str | None
+        self, t: float, step: int, celsius: float | None, source: str | None, reason: str | None
     ) -> None:
         """Keep one reading, or why there was none."""
         with self._transaction():
             self.db.execute(
-                "INSERT INTO temperatures (run, t, step, celsius, source, why)"
+                "INSERT INTO temperatures (run, t, step_index, celsius, source, reason)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                (self.number, t, step, celsius, source, why),
+                (self.number, t, step, celsius, source, reason),
             )
 
     @_remember
@@ -310,8 +314,9 @@ class RunRecord:
         marks, `samples` how many there are, `size` their bytes; the rest as in `purge_goes_on`."""
         with self._transaction():
             self.db.execute(
-                "INSERT INTO purges (run, step, drive_key, rung, state, phase, password, written,"
-                " marks, samples, mark_size, begun_utc, changed_utc)"
+                "INSERT INTO purges (run, step_index, drive_key, rung, state, phase, password,"
+                " written,"
+                " marks, samples, mark_size, started_utc, changed_utc)"
                 " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     self.number, step, drive_key, rung, phase, password, bytes_written, marks,
@@ -328,7 +333,7 @@ class RunRecord:
         with self._transaction():
             self.db.execute(
                 "UPDATE purges SET phase = ?, password = coalesce(?, password), written = ?,"
-                " changed_utc = ? WHERE run = ? AND step = ?",
+                " changed_utc = ? WHERE run = ? AND step_index = ?",
                 (phase, password, bytes_written, utc_now(), self.number, step),
             )
 
@@ -338,30 +343,31 @@ class RunRecord:
         with self._transaction():
             self.db.execute(
                 "UPDATE purges SET password = NULL, phase = ?, changed_utc = ?"
-                " WHERE run = ? AND step = ?",
+                " WHERE run = ? AND step_index = ?",
                 (phase, utc_now(), self.number, step),
             )
 
     @_remember
-    def purge_ends(self, step: int, state: str, why: str | None = None) -> None:
+    def purge_ends(self, step: int, state: str, reason: str | None = None) -> None:
         """Note how a purge ended: `done`, `interrupted` (to be gone on with or taken back), or
         `closed` when the drive is as it was."""
         with self._transaction():
             self.db.execute(
-                "UPDATE purges SET state = ?, why = ?, changed_utc = ? WHERE run = ? AND step = ?",
-                (state, storable(why), utc_now(), self.number, step),
+                "UPDATE purges SET state = ?, reason = ?, changed_utc = ? WHERE run = ? AND"
+                " step_index = ?",
+                (state, storable(reason), utc_now(), self.number, step),
             )
 
     @_remember
-    def close_purges(self, drive_key: str, why: str, *, with_password: bool) -> None:
+    def close_purges(self, drive_key: str, reason: str, *, with_password: bool) -> None:
         """Close what other runs left unfinished on the drive; those that may have left a password
         on it only `with_password`."""
         with self._transaction():
             self.db.execute(
-                "UPDATE purges SET state = 'closed', why = ?, changed_utc = ?"
+                "UPDATE purges SET state = 'closed', reason = ?, changed_utc = ?"
                 " WHERE drive_key = ? AND run <> ? AND state IN ('running', 'interrupted')"
                 " AND (password IS NULL OR ?)",
-                (storable(why), utc_now(), drive_key, self.number, int(with_password)),
+                (storable(reason), utc_now(), drive_key, self.number, int(with_password)),
             )
 
     def all_figures(self) -> list[Figure]:
@@ -375,7 +381,7 @@ class RunRecord:
         exit_code: int,
         *,
         seconds: float | None,
-        why: str | None = None,
+        reason: str | None = None,
         result: Mapping[str, Any] | None = None,
         open_steps: str = "interrupted",
     ) -> tuple[str, int, str | None]:
@@ -383,22 +389,22 @@ class RunRecord:
         are kept: a run whose data is corrupt is `corrupt`, however it ended."""
         with self._transaction():
             findings = findings_of(find_run(self.db, self.number))
-            state, exit_code, why = corrupt.end_of(state, exit_code, why, findings)
+            state, exit_code, reason = corrupt.end_of(state, exit_code, reason, findings)
             self.db.execute(
-                "UPDATE steps SET state = ?, why = coalesce(why, ?)"
+                "UPDATE steps SET state = ?, reason = coalesce(reason, ?)"
                 " WHERE run = ? AND state = 'running'",
-                (open_steps, storable(why), self.number),
+                (open_steps, storable(reason), self.number),
             )
             self.db.execute(
-                "UPDATE runs SET state = ?, exit_code = ?, why = ?, seconds = ?, ended_utc = ?,"
+                "UPDATE runs SET state = ?, exit_code = ?, reason = ?, seconds = ?, ended_utc = ?,"
                 " result_json = coalesce(?, result_json) WHERE number = ?",
                 (
-                    state, exit_code, storable(why), seconds, utc_now(),
+                    state, exit_code, storable(reason), seconds, utc_now(),
                     None if result is None else json.dumps(result), self.number,
                 ),
             )  # fmt: skip
             self.db.execute("DELETE FROM running WHERE run = ?", (self.number,))
-        return state, exit_code, why
+        return state, exit_code, reason
 
 
 def _add_run(db: sqlite3.Connection, run_values: Mapping[str, Any], wish: int | None = None) -> int:

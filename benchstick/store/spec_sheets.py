@@ -18,9 +18,9 @@ def save(db: sqlite3.Connection, sheet: Sheet, *, replaces: int | None = None) -
     """Keep a sheet; one of the same name, and the one whose id is `replaces`, go. Its id. Allowed
     to the web process."""
     with transaction(db):
-        db.execute("DELETE FROM model_sheets WHERE name = ? OR id = ?", (sheet.name, replaces or 0))
+        db.execute("DELETE FROM spec_sheets WHERE name = ? OR id = ?", (sheet.name, replaces or 0))
         cursor = db.execute(
-            "INSERT INTO model_sheets (name, pattern, sheet_json, created_utc) VALUES (?, ?, ?, ?)",
+            "INSERT INTO spec_sheets (name, pattern, sheet_json, created_utc) VALUES (?, ?, ?, ?)",
             (sheet.name, sheet.model, json.dumps(sheet.to_json()), utc_now()),
         )
     return int(cursor.lastrowid or 0)
@@ -28,9 +28,9 @@ def save(db: sqlite3.Connection, sheet: Sheet, *, replaces: int | None = None) -
 
 def list_sheets(db: sqlite3.Connection) -> list[tuple[int, Sheet]]:
     """(id, sheet) of all, the oldest first."""
-    if not has_table(db, "model_sheets"):
+    if not has_table(db, "spec_sheets"):
         return []
-    rows = db.execute("SELECT id, sheet_json FROM model_sheets ORDER BY id")
+    rows = db.execute("SELECT id, sheet_json FROM spec_sheets ORDER BY id")
     return [(row["id"], Sheet.from_json(json.loads(row["sheet_json"]))) for row in rows]
 
 
@@ -40,7 +40,7 @@ def remove(db: sqlite3.Connection, number: int) -> None:
         is_valid = 0 < number < 1 << 63
         if (
             not is_valid
-            or not db.execute("DELETE FROM model_sheets WHERE id = ?", (number,)).rowcount
+            or not db.execute("DELETE FROM spec_sheets WHERE id = ?", (number,)).rowcount
         ):
             raise BadInput(f"model {number}: there is no such sheet", field="id")
 
@@ -69,7 +69,7 @@ def beside_drive(db: sqlite3.Connection, drive: Mapping[str, Any]) -> dict[str, 
     sheet = sheet_of(db, drive)
     if sheet is None:
         return None
-    keys = run_queries.same_drive(db, drive["identity"]["key"])
+    keys = run_queries.same_drive(db, drive["identity"]["drive_key"])
     claims: list[dict[str, Any]] = []
     for suite in spec_sheets.suites_of(sheet):
         numbers = [
@@ -81,12 +81,12 @@ def beside_drive(db: sqlite3.Connection, drive: Mapping[str, Any]) -> dict[str, 
         ]
         number = max((one for one in numbers if one is not None), default=None)
         figures = db.execute(
-            "SELECT name, value, unit, pass, state, why FROM figures"
+            "SELECT name, value, unit, pass, state, reason FROM results"
             " WHERE run = ? AND pass IS NULL ORDER BY id",
             (number,),
         ).fetchall()
         for claim in spec_sheets.beside(sheet, suite, figures):
             if number is None:
-                claim["why"] = f"no complete run of {suite} yet"
+                claim["reason"] = f"no complete run of {suite} yet"
             claims.append({**claim, "run": number})
     return describe_sheet(sheet, drive, claims)

@@ -15,15 +15,15 @@ from benchstick.store.run_queries import bench_id
 
 
 def keep(db: sqlite3.Connection, verdict: Mapping[str, Any], *, post: bool = False) -> int:
-    """Keep a `benchstick/verdict/1` document; its number. `post`: for the webhook as well, both or
+    """Keep a `benchstick/verdict/2` document; its number. `post`: for the webhook as well, both or
     none."""
     drive = verdict["drive"]
     with transaction(db):
         cursor = db.execute(
-            "INSERT INTO verdicts (recipe, drive_key, drive_code, verdict, exit_code, why,"
-            " begun_utc, ended_utc, verdict_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (verdict["recipe"]["name"], drive["key"], drive["code"], verdict["verdict"],
-             verdict["exit_code"], verdict["why"], verdict["begun_utc"], verdict["ended_utc"],
+            "INSERT INTO verdicts (recipe, drive_key, drive_code, verdict, exit_code, reason,"
+            " started_utc, ended_utc, verdict_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (verdict["recipe"]["name"], drive["drive_key"], drive["code"], verdict["verdict"],
+             verdict["exit_code"], verdict["reason"], verdict["started_utc"], verdict["ended_utc"],
              json.dumps(verdict)),
         )  # fmt: skip
         number = int(cursor.lastrowid or 0)
@@ -80,8 +80,8 @@ def list_verdicts(
     rows = _last(
         db,
         "recipe, drive_key, drive_code, json_extract(verdict_json, '$.drive.model') AS drive_model,"
-        " json_extract(verdict_json, '$.labels.asset') AS asset, verdict, exit_code, why,"
-        " begun_utc, ended_utc",
+        " json_extract(verdict_json, '$.labels.asset') AS asset, verdict, exit_code, reason,"
+        " started_utc, ended_utc",
         limit, word, before,
     )  # fmt: skip
     return [dict(row) for row in rows]
@@ -90,7 +90,7 @@ def list_verdicts(
 def documents(
     db: sqlite3.Connection, limit: int = 100, *, word: str | None = None, before: int = 1 << 62
 ) -> list[dict[str, Any]]:
-    """The verdicts of `list_verdicts`, whole: `benchstick/verdict/1` with their `number`."""
+    """The verdicts of `list_verdicts`, whole: `benchstick/verdict/2` with their `number`."""
     rows = _last(db, "verdict_json", limit, word, before)
     return [{**json.loads(row["verdict_json"]), "number": row["number"]} for row in rows]
 

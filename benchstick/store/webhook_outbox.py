@@ -14,12 +14,12 @@ MAX_SENT = 100
 
 @dataclass(frozen=True)
 class Letter:
-    """One body to be posted. `tries` counts the earlier attempts."""
+    """One body to be posted. `attempts` counts the earlier ones."""
 
     id: int
     key: str
     body: str
-    tries: int
+    attempts: int
 
 
 def put(db: sqlite3.Connection, key: str, body: str) -> None:
@@ -37,18 +37,19 @@ def waiting(db: sqlite3.Connection, most: int = 100) -> list[Letter]:
     """The pending messages, the oldest first; those that were refused repeatedly come last, so that
     they do not block others."""
     rows = db.execute(
-        "SELECT id, key, body, tries FROM outbox WHERE delivered_utc IS NULL"
-        " ORDER BY tries / 5, id LIMIT ?",
+        "SELECT id, key, body, attempts FROM outbox WHERE delivered_utc IS NULL"
+        " ORDER BY attempts / 5, id LIMIT ?",
         (most,),
     )
-    return [Letter(row["id"], row["key"], row["body"], row["tries"]) for row in rows]
+    return [Letter(row["id"], row["key"], row["body"], row["attempts"]) for row in rows]
 
 
 def delivered(db: sqlite3.Connection, letter: Letter) -> None:
     """The receiver has accepted it."""
     with transaction(db):
         db.execute(
-            "UPDATE outbox SET delivered_utc = ?, tried_utc = ?, tries = tries + 1, why = NULL"
+            "UPDATE outbox SET delivered_utc = ?, attempted_utc = ?, attempts = attempts + 1,"
+            " reason = NULL"
             " WHERE id = ?",
             (utc_now(), utc_now(), letter.id),
         )
@@ -59,12 +60,12 @@ def delivered(db: sqlite3.Connection, letter: Letter) -> None:
         )
 
 
-def failed(db: sqlite3.Connection, letter: Letter, why: str) -> None:
+def failed(db: sqlite3.Connection, letter: Letter, reason: str) -> None:
     """The receiver has not accepted it; it stays pending."""
     with transaction(db):
         db.execute(
-            "UPDATE outbox SET tried_utc = ?, tries = tries + 1, why = ? WHERE id = ?",
-            (utc_now(), why, letter.id),
+            "UPDATE outbox SET attempted_utc = ?, attempts = attempts + 1, reason = ? WHERE id = ?",
+            (utc_now(), reason, letter.id),
         )
 
 
@@ -74,7 +75,8 @@ def list_letters(db: sqlite3.Connection) -> dict[str, Any]:
         return {"waiting": 0, "letters": []}
     count = db.execute("SELECT count(*) FROM outbox WHERE delivered_utc IS NULL").fetchone()[0]
     rows = db.execute(
-        "SELECT id, key, created_utc, tries, tried_utc, why, delivered_utc, length(body) AS size"
+        "SELECT id, key, created_utc, attempts, attempted_utc, reason, delivered_utc,"
+        " length(body) AS size"
         " FROM outbox ORDER BY id DESC LIMIT ?",
         (MAX_SENT,),
     )

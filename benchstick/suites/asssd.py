@@ -66,7 +66,7 @@ class AsSsd:
     default_target = "file"
     default_fs = "keep"
     targets: tuple[str, ...] = ("file", "block")
-    takes_scale = True
+    has_scale = True
     params: tuple[Param, ...] = (
         text("parts", ",".join(PARTS), f"what to do, comma-separated: {', '.join(PARTS)}"),
         size("size", 64 * MIB, 64 * GIB, GIB, "the test file; AS SSD offers 1, 3, 5 and 10 GB"),
@@ -268,8 +268,8 @@ def _benchmark(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
                 yield _moved(request, f"{SEQ} {way}", way, 16 * MIB, wish.size, speed)
         elif test != ACCESS and wish.small > 4 * KIB:
             for way in ("write", "read"):
-                why = f"the drive's logical block is {binary_text(wish.small)}"
-                yield Skip(name=f"{test} {way}", test=f"{test} {way}", why=why)
+                reason = f"the drive's logical block is {binary_text(wish.small)}"
+                yield Skip(name=f"{test} {way}", test=f"{test} {way}", reason=reason)
         elif test == RANDOM:
             for way in ("write", "read"):
                 yield _random(request, wish, RANDOM, way, 4 * KIB, wish.size, few)
@@ -355,7 +355,7 @@ def _compression(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
 def _copies(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     if not wish.sets:
         for name in COPY_NAMES:
-            yield Skip(name=f"{name} copy", test=f"{name} copy", why=_NO_FILES)
+            yield Skip(name=f"{name} copy", test=f"{name} copy", reason=_NO_FILES)
         return
     speed = assumed_speed(request.drive)
     yield Empty(name="empty the target", seconds=1)

@@ -143,14 +143,14 @@ def _first_bad(way: str, cells: Mapping[str, Cell]) -> tuple[str, str] | None:
     """State and reason of the first test that has no speed."""
     for test, outcome in cells.items():
         if outcome["mbps"] is None:
-            return str(outcome["state"]), f"{test} {way}: {outcome['why']}"
+            return str(outcome["state"]), f"{test} {way}: {outcome['reason']}"
     return None
 
 
 def _score(value: int, bad: tuple[str, str] | None) -> dict[str, Any]:
     if bad:
-        return {"value": None, "state": bad[0], "why": bad[1]}
-    return {"value": value, "state": "valid", "why": None}
+        return {"value": None, "state": bad[0], "reason": bad[1]}
+    return {"value": value, "state": "valid", "reason": None}
 
 
 def _score_figure(name: str, score: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -158,7 +158,7 @@ def _score_figure(name: str, score: Mapping[str, Any]) -> list[dict[str, Any]]:
         "Score",
         [(f"Score {name}", SCORE, score["value"], "points", {})],
         score["state"],
-        score["why"],
+        score["reason"],
         name if name in WAYS else None,
     )
 
@@ -178,7 +178,7 @@ def _copy_row(name: str, figures: Sequence[FigureJson]) -> dict[str, Any] | None
         "bytes": detail.get("bytes"),
         "scale": detail.get("scale"),
         "state": speed["state"],
-        "why": speed["why"],
+        "reason": speed["reason"],
     }
 
 
@@ -191,7 +191,7 @@ def _copy_figures(row: Mapping[str, Any]) -> list[dict[str, Any]]:
             (row["name"], TIME, row["seconds"], "s", detail),
         ],
         row["state"],
-        row["why"],
+        row["reason"],
     )
 
 
@@ -203,18 +203,18 @@ def _headline(
     if points:
         return [
             {"label": f"Score {name}", "value": points[name]["value"], "unit": "points",
-             "why": points[name]["why"]}
+             "reason": points[name]["reason"]}
             for name in ("total", "read", "write")
             if name in points
         ]  # fmt: skip
     if copies:
         return [
-            {"label": row["name"], "value": row["mbps"], "unit": "MB/s", "why": row["why"]}
+            {"label": row["name"], "value": row["mbps"], "unit": "MB/s", "reason": row["reason"]}
             for row in copies
         ]
     return [
         {"label": f"{row['test']} {way}", "value": row[way]["mbps"], "unit": "MB/s",
-         "why": row[way]["why"]}
+         "reason": row[way]["reason"]}
         for row in tests[:1]
         for way in WAYS
         if row[way]
@@ -286,7 +286,7 @@ def _test_table(
         rows.append(["Score", *scores, "", "", "", "", ""])
         if total:
             text_ = digits(total["value"], 0)
-            rows.append(["Score total", text_, "", "", "", "", "", total["why"] or ""])
+            rows.append(["Score total", text_, "", "", "", "", "", total["reason"] or ""])
     return {"title": "AS SSD-style", "columns": columns, "rows": rows}
 
 
@@ -339,7 +339,8 @@ def report_text(
     if points:
         lines += ["Score:", _RULE]
         lines += [
-            f"{name.capitalize()}: {score['value'] if score['value'] is not None else score['why']}"
+            f"{name.capitalize()}: "
+            f"{score['value'] if score['value'] is not None else score['reason']}"
             for name, score in points.items()
         ]
         lines.append(_RULE)
@@ -351,4 +352,4 @@ def report_text(
 def _text_cell(test: str, outcome: Cell) -> str:
     if outcome["state"] != "valid":
         return state_text(outcome)
-    return _format_cell(test, outcome) + (f" ({outcome['why']})" if outcome["why"] else "")
+    return _format_cell(test, outcome) + (f" ({outcome['reason']})" if outcome["reason"] else "")

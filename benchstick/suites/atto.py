@@ -50,7 +50,7 @@ class Atto:
     default_target = "file"
     default_fs = "keep"
     targets: tuple[str, ...] = ("file", "block")
-    takes_scale = False
+    has_scale = False
     params: tuple[Param, ...] = (
         choice("version", ("4", "2"), "4", "I/O sizes of version 4 (to 64 MiB) or 2 (to 8 MiB)"),
         choice("from", tuple(NAMES), "512B", "the smallest I/O size"),
@@ -269,9 +269,9 @@ def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
 
 def _test(request: PlanRequest, wish: _Wish, block: int, way: str) -> Step:
     label = f"{binary_text(block)} {way}"
-    why = wish.impossible(block)
-    if why:
-        return Skip(name=label, test=label, why=why)
+    reason = wish.impossible(block)
+    if reason:
+        return Skip(name=label, test=label, reason=reason)
     iops = _IOPS_BOT if request.fact("transport") == "usb-bot" else _IOPS
     speed = min(assumed_speed(request.drive), float(iops * block))
     moved = int(speed * wish.time) if wish.time else wish.moved(block)
@@ -316,7 +316,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             best = max(valid, key=lambda row: float(row[way]["mbps"]))
             headline.append(
                 {"label": f"{way}, best ({best['name']})", "value": best[way]["mbps"],
-                 "unit": "MB/s", "why": best[way]["why"]}
+                 "unit": "MB/s", "reason": best[way]["reason"]}
             )  # fmt: skip
     return headline
 

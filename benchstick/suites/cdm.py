@@ -96,7 +96,7 @@ class Cdm:
     default_target = "file"
     default_fs = "keep"
     targets: tuple[str, ...] = ("file", "block")
-    takes_scale = False
+    has_scale = False
     params: tuple[Param, ...] = (
         choice("preset", tuple(PRESETS), "default", "which tests, as in CrystalDiskMark"),
         choice(
@@ -299,10 +299,10 @@ def _overall(test: Test, direction: str, figures: Sequence[FigureJson]) -> Itera
         return
     speeds = _values(figures, test.name, direction, SPEED)
     latencies = _values(figures, test.name, direction, LATENCY)
-    state, why = "valid", of_fewer(passes)
+    state, reason = "valid", of_fewer(passes)
     if not speeds:
         bad = next(item for item in passes if item["state"] != "valid")
-        state, why = str(bad["state"]), bad["why"]
+        state, reason = str(bad["state"]), bad["reason"]
     best = max(speeds) if speeds else None
     iops = [speed * 1e6 / test.block for speed in speeds]
     rows = (
@@ -318,7 +318,7 @@ def _overall(test: Test, direction: str, figures: Sequence[FigureJson]) -> Itera
             for quantity, value, unit, values in rows
         ],
         state,
-        why,
+        reason,
         direction,
     )  # fmt: skip
 
@@ -339,7 +339,7 @@ def _grid_row(test: Test, overall: Sequence[Mapping[str, Any]]) -> dict[str, Any
             "iops": by_key[label, IOPS]["value"],
             "us": by_key[label, LATENCY]["value"],
             "state": speed["state"],
-            "why": speed["why"],
+            "reason": speed["reason"],
         }
 
     return {
@@ -361,7 +361,7 @@ def _headline(grid: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "label": f"{first['test']} {way}",
             "value": first[way]["mbps"],
             "unit": "MB/s",
-            "why": first[way]["why"],
+            "reason": first[way]["reason"],
         }
         for way in ("read", "write")
         if first[way] is not None
@@ -404,9 +404,9 @@ def _text_line(row: Mapping[str, Any], cell: Mapping[str, Any]) -> str:
     block = binary_text(row["block"]).replace(" ", "")
     head = f"  {kind} {block:>7} (Q={row['queue']:>3}, T={row['threads']:>2}):"
     if cell["mbps"] is None:
-        return f"{head} {cell['state']}: {cell['why']}"
+        return f"{head} {cell['state']}: {cell['reason']}"
     latency = "-" if cell["us"] is None else f"{cell['us']:.2f}"
-    fewer = f" ({cell['why']})" if cell["why"] else ""
+    fewer = f" ({cell['reason']})" if cell["reason"] else ""
     return f"{head} {cell['mbps']:>9.3f} MB/s [{cell['iops']:>9.1f} IOPS] <{latency:>9} us>{fewer}"
 
 

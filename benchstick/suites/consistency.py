@@ -39,7 +39,7 @@ class Consistency:
     default_target = "block"
     default_fs = "keep"
     targets: tuple[str, ...] = ("block",)
-    takes_scale = False
+    has_scale = False
     params: tuple[Param, ...] = (
         choice("preset", tuple(PRESETS), "4k", "4k: filled twice; 128k: not preconditioned"),
         whole("span", 1, 100, 100, "percent of the LBAs filled and written, from the first"),
@@ -270,6 +270,6 @@ def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
     return [
         {"label": label, "value": block_device.round_value(item["value"], item["unit"]),
-         "unit": item["unit"], "state": item["state"], "why": item["why"]}
+         "unit": item["unit"], "state": item["state"], "reason": item["reason"]}
         for label, item in items
     ]  # fmt: skip

@@ -59,7 +59,7 @@ class Das:
     default_target = "file"
     default_fs = "auto"
     targets: tuple[str, ...] = ("file",)
-    takes_scale = True
+    has_scale = True
     params: tuple[Param, ...] = (
         text("sets", ",".join(BUILTIN), f"built-in sets, comma-separated: {', '.join(BUILTIN)}"),
         text("set", "", "instead: a folder of your own, or a manifest file of sizes and paths"),
@@ -256,7 +256,7 @@ def _set_row(
             "mbps": one["value"],
             "seconds": times[one["pass"]]["value"] if one["pass"] in times else None,
             "state": one["state"],
-            "why": one["why"],
+            "reason": one["reason"],
         }
         for one in speeds
     ]
@@ -271,7 +271,7 @@ def _set_row(
         "mbps": mean([one["mbps"] for one in valid]),
         "stdev": deviation([one["mbps"] for one in valid]),
         "seconds": mean([one["seconds"] for one in valid]),
-        "why": of_fewer(speeds) if valid else None,
+        "reason": of_fewer(speeds) if valid else None,
         "passes": passes,
     }
 
@@ -279,9 +279,9 @@ def _set_row(
 def _overall(row: Mapping[str, Any], figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
     label = f"{row['set']} {row['direction']}"
     bad = next((one for one in row["passes"] if one["state"] != "valid"), None)
-    state, why = "valid", row["why"]
+    state, reason = "valid", row["reason"]
     if row["mbps"] is None and bad is not None:
-        state, why = bad["state"], bad["why"]
+        state, reason = bad["state"], bad["reason"]
     detail = {key: row[key] for key in ("bytes", "files", "folders", "scale", "stdev", "passes")}
     yield from over_all_passes(
         label,
@@ -290,7 +290,7 @@ def _overall(row: Mapping[str, Any], figures: Sequence[FigureJson]) -> Iterator[
             (label, TIME, row["seconds"], "s", detail),
         ],
         state,
-        why,
+        reason,
         row["direction"],
     )
 
@@ -301,7 +301,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "label": f"{row['set']} {row['direction']}",
             "value": row["mbps"],
             "unit": "MB/s",
-            "why": row["why"],
+            "reason": row["reason"],
         }
         for row in rows
     ]
@@ -309,7 +309,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _cell(one: Mapping[str, Any]) -> str:
     if one["state"] != "valid" or one["mbps"] is None:
-        return f"{one['state']}: {one['why']}"
+        return f"{one['state']}: {one['reason']}"
     return f"{one['mbps']:.1f} ({one['seconds']:.2f} s)"
 
 
@@ -317,7 +317,7 @@ def _mean_cell(row: Mapping[str, Any]) -> str:
     if row["mbps"] is None:
         return "-"
     valid = sum(1 for one in row["passes"] if one["state"] == "valid")
-    of = f" ({valid} of {len(row['passes'])})" if row["why"] else ""
+    of = f" ({valid} of {len(row['passes'])})" if row["reason"] else ""
     return f"{row['mbps']:.1f}{of}"
 
 

@@ -128,7 +128,7 @@ class Erase:
     default_target = "block"
     default_fs = "keep"
     targets: tuple[str, ...] = ("block",)
-    takes_scale = False
+    has_scale = False
     params: tuple[Param, ...] = (
         rung_param(
             (AUTO, RESUME),
@@ -146,12 +146,12 @@ class Erase:
         if rung == RESUME:
             steps, notes = _resume(request)
         else:
-            why = sanitize_methods.unusable(request.drive)
-            if why is not None:
-                raise BadInput(f"rung: {why}", field="rung")
+            reason = sanitize_methods.unusable(request.drive)
+            if reason is not None:
+                raise BadInput(f"rung: {reason}", field="rung")
             steps = purge_steps(request, rung, samples, required=True)
             others = why_not(request) if rung == AUTO else ()
-            notes = (*(f"not {name}: {why}" for name, why in others), *of_password(steps))
+            notes = (*(f"not {name}: {reason}" for name, reason in others), *of_password(steps))
         return Plan(
             suite=self.name,
             params=dict(request.params),
@@ -171,7 +171,7 @@ class Erase:
         verdict = "pass" if proved else "fail" if proof is not None else "inconclusive"
         text = _sentence(sanitize_methods.find(step.rung).title, duration, proof)
         headline = [
-            {"label": label, "value": item["value"], "unit": item["unit"], "why": item["why"]}
+            {"label": label, "value": item["value"], "unit": item["unit"], "reason": item["reason"]}
             for label, item in (("Purge", duration), ("Markers erased", proof))
             if item is not None
         ]
@@ -194,11 +194,11 @@ def _resume(request: PlanRequest) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     rung = sanitize_methods.find(str(purge["rung"]))
     speed = assumed_speed(request.drive)
     offer = next(o for o in sanitize_methods.offers(request.drive, speed) if o.rung is rung)
-    why = sanitize_methods.never_on(rung, request.drive)
-    if why is None and rung.tool == "hdparm" and sanitize_methods.is_frozen(request.drive):
-        why = sanitize_methods.FROZEN
-    if why is not None:
-        raise BadInput(f"resume: {rung.name}: {why}", field="rung")
+    reason = sanitize_methods.never_on(rung, request.drive)
+    if reason is None and rung.tool == "hdparm" and sanitize_methods.is_frozen(request.drive):
+        reason = sanitize_methods.FROZEN
+    if reason is not None:
+        raise BadInput(f"resume: {rung.name}: {reason}", field="rung")
     size, count, run = int(purge["mark_size"]), int(purge["samples"]), int(purge["run"])
     note = f"continues the purge that was interrupted in run {run}"
     steps: tuple[Step, ...]

@@ -11,7 +11,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.quantity import MARKS_GONE
 from benchstick.plan.units import duration_text, size_text
 
-SCHEMA = "benchstick/certificate/1"
+SCHEMA = "benchstick/certificate/2"
 _IS_NOT = (
     "It is no certification by NIST, IEEE, ISO or any other body, and nobody has signed it.",
     "It is no proof that no trace is left: data that no host can read (in spare and reallocated "
@@ -24,16 +24,16 @@ _PRACTICE = "PRACTICE DRIVE: a file on this machine, no drive. This certifies no
 
 
 def certificate(run: Mapping[str, Any]) -> dict[str, Any]:
-    """The `benchstick/certificate/1` document, its plain text included as `text`.
+    """The `benchstick/certificate/2` document, its plain text included as `text`.
 
     `run` is the `benchstick/run/2` document. BadInput when that run proved no purge.
     """
-    why = _why_none(run)
-    if why is not None:
-        raise BadInput(f"run {run['number']}: no certificate: {why}", field="format")
+    reason = _why_none(run)
+    if reason is not None:
+        raise BadInput(f"run {run['number']}: no certificate: {reason}", field="format")
     conditions, purged = run["conditions"], run["conditions"]["purge"]
     rung = sanitize_methods.find(purged["rung"])
-    proof = next(item for item in run["figures"] if item["test"] == MARKS_GONE)
+    proof = next(item for item in run["results"] if item["test"] == MARKS_GONE)
     document = {
         "schema": SCHEMA,
         "run": {"number": run["number"], "uuid": run["uuid"]},
@@ -47,7 +47,7 @@ def certificate(run: Mapping[str, Any]) -> dict[str, Any]:
                 rung.name, rotational=_rotational(run["drive"])
             ),
             "command": purged["command"],
-            "told": purged["told"],
+            "tool_output": purged["tool_output"],
             "leaves_out": rung.limit,
             "seconds": purged["seconds"],
             "goes_on_with_run": purged.get("resumes"),
@@ -63,12 +63,12 @@ def certificate(run: Mapping[str, Any]) -> dict[str, Any]:
             "whole_drive_read_back": rung.name == "overwrite",
         },
         "times": {"began_utc": run["created_utc"], "ended_utc": run["ended_utc"]},
-        "made_with": {
+        "tool_versions": {
             "benchstick": conditions["host"]["benchstick"],
             "tool": purged["tool"],
             "kernel": conditions["host"]["kernel"],
         },
-        "is_not": list(_IS_NOT),
+        "limitations": list(_IS_NOT),
     }
     if run["practice"]:
         document["warning"] = _PRACTICE
@@ -81,8 +81,8 @@ def _why_none(run: Mapping[str, Any]) -> str | None:
     if run.get("imported"):
         return "it ran on another bench; only that bench can create it"
     if run["state"] != "done":
-        return f"it is {run['state']}" + (f": {run['why']}" if run["why"] else "")
-    proof = [item for item in run["figures"] if item["test"] == MARKS_GONE]
+        return f"it is {run['state']}" + (f": {run['reason']}" if run["reason"] else "")
+    proof = [item for item in run["results"] if item["test"] == MARKS_GONE]
     if len(proof) != 1 or proof[0]["state"] != "valid" or "purge" not in run["conditions"]:
         return "its purge is not proved"
     return None
@@ -124,7 +124,7 @@ def as_text(document: Mapping[str, Any]) -> str:
         ("Standard", purge["standard"]),
         ("NIST 800-88", purge["nist_sp_800_88"]),
         ("Command", purge["command"]),
-        ("Tool's report", purge["told"]),
+        ("Tool's report", purge["tool_output"]),
         ("Leaves out", purge["leaves_out"]),
         ("Started", str(document["times"]["began_utc"])),
         ("Ended", str(document["times"]["ended_utc"])),
@@ -135,8 +135,9 @@ def as_text(document: Mapping[str, Any]) -> str:
         ("How", proof["how"]),
         ("Whole drive", "read back and compared" if proof["whole_drive_read_back"]
                         else "not read back"),
-        ("Made with", f"Benchstick {document['made_with']['benchstick']}, "
-                      f"{document['made_with']['tool']}, Linux {document['made_with']['kernel']}"),
+        ("Made with", f"Benchstick {document['tool_versions']['benchstick']}, "
+                      f"{document['tool_versions']['tool']}, Linux"
+                      f" {document['tool_versions']['kernel']}"),
     ]  # fmt: skip
     lines = ["ERASE CERTIFICATE", ""]
     if "warning" in document:
@@ -144,7 +145,7 @@ def as_text(document: Mapping[str, Any]) -> str:
     for name, text in rows:
         lines += _row(name, text)
     lines += ["", "What this is not"]
-    for text in document["is_not"]:
+    for text in document["limitations"]:
         lines += _row("-", text, 2)
     return "\n".join(lines) + "\n"
 

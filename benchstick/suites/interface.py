@@ -43,7 +43,7 @@ class PlanRequest:
 class Result:
     """A suite's result, computed from the results of its passes.
 
-    `figures` are the results over all passes (`name`, `value`, `unit`, `step`, `detail`, and
+    `results` are the results over all passes (`name`, `value`, `unit`, `step`, `detail`, and
     `target` where it is not the run's); `document` is stored with the run: headline, tables,
     charts, text, verdicts and the suite's own part; `events` are (kind, text) to record on the run.
 
@@ -73,7 +73,7 @@ class Suite(Protocol):
     default_target: str
     default_fs: str
     targets: tuple[str, ...]
-    takes_scale: bool
+    has_scale: bool
 
     def plan(self, request: PlanRequest) -> Plan:
         """The ordered steps. BadInput when the request is not possible on this drive."""
@@ -149,7 +149,7 @@ def of_fewer(passes: Sequence[Mapping[str, Any]]) -> str | None:
     first = bad[0]
     return (
         f"{len(passes) - len(bad)} of {len(passes)} passes; "
-        f"pass {first['pass']} {first['state']}: {first['why']}"
+        f"pass {first['pass']} {first['state']}: {first['reason']}"
     )
 
 
@@ -161,7 +161,7 @@ def over_all_passes(
     label: str,
     rows: Sequence[Row],
     state: str,
-    why: str | None,
+    reason: str | None,
     direction: str | None = None,
 ) -> list[dict[str, Any]]:
     """Results over all passes of the step `label`."""
@@ -169,7 +169,7 @@ def over_all_passes(
         {
             "step": label, "name": f"{test}{quantity.suffix}", "test": test,
             "direction": direction, **quantity.to_json(), "value": value, "unit": unit,
-            "pass": None, "state": state, "why": why, "detail": detail,
+            "pass": None, "state": state, "reason": reason, "detail": detail,
         }
         for test, quantity, value, unit, detail in rows
     ]  # fmt: skip

@@ -98,8 +98,8 @@ class BySecond:
             part = f"with a latency above {GOOD_LATENCY_US // 1000} ms"
             above = self.latency["detail"]["above"]
             quantity = Quantity(Metric.SECONDS, part=part)
-            state, why = self.latency["state"], self.latency["why"]
-            yield self._result(quantity, above, "s", {}, state, why)
+            state, reason = self.latency["state"], self.latency["reason"]
+            yield self._result(quantity, above, "s", {}, state, reason)
 
     def quantity(self, statistic: str, part: str | None = None) -> Quantity:
         """A statistic of the rate by second, as the summaries name it."""
@@ -113,13 +113,13 @@ class BySecond:
         unit: str,
         detail: Mapping[str, Any],
         state: str,
-        why: str | None,
+        reason: str | None,
     ) -> dict[str, Any]:
         test = self.step.test
         measured = self.iops["detail"] if self.iops is not None else {}
         own = {key: measured[key] for key in ("drive_state",) if key in measured}
         rows = [(test, quantity, value, unit, {**detail, **own})]
-        (figure,) = over_all_passes(test, rows, state, why, self.step.direction)
+        (figure,) = over_all_passes(test, rows, state, reason, self.step.direction)
         return figure
 
     def _figure(
@@ -132,12 +132,12 @@ class BySecond:
     ) -> dict[str, Any]:
         """A result of the IOPS; skipped where the run is shorter than the `least` seconds."""
         assert self.iops is not None
-        state, why = str(self.iops["state"]), self.iops["why"]
+        state, reason = str(self.iops["state"]), self.iops["reason"]
         if value is None and state == "valid":
             seconds = (self._summary or {"seconds": 0})["seconds"]
             short = f"needs {least} s, the series has {seconds} s"
-            state, why = "skipped", short if seconds < least else "the seconds do not differ"
-        return self._result(quantity, value, unit, detail, state, why)
+            state, reason = "skipped", short if seconds < least else "the seconds do not differ"
+        return self._result(quantity, value, unit, detail, state, reason)
 
     def _half(self, summary: Mapping[str, Any]) -> dict[str, Any]:
         first, seconds = summary["first"], summary["seconds"]
@@ -145,7 +145,7 @@ class BySecond:
         figure = self._figure(HALF, summary["half_after"], "s", detail, 2 * FIRST)
         if figure["state"] == "skipped" and seconds >= 2 * FIRST:
             # A drive that never fell to half is a valid result.
-            return {**figure, "state": "valid", "why": f"never in {seconds} s"}
+            return {**figure, "state": "valid", "reason": f"never in {seconds} s"}
         return figure
 
     def tables(self) -> Iterator[dict[str, Any]]:
@@ -169,18 +169,19 @@ class BySecond:
                 ]
             )
         title = f"{self.step.test}: {self.unit} by second"
-        if self.iops["why"]:
-            title += f" ({self.iops['state']}: {self.iops['why']})"
+        if self.iops["reason"]:
+            title += f" ({self.iops['state']}: {self.iops['reason']})"
         columns = ["", "seconds", "mean", "min", "1st percentile", "stdev", "mean/stdev"]
         yield {"title": title, "columns": columns, "rows": rows}
 
     def speed_lines(self) -> list[dict[str, Any]]:
-        """The line of the IOPS (or MB/s) with its `source`, and `why` that is not fio; or none."""
+        """The line of the IOPS (or MB/s) with its `source`, and `reason` that is not fio; or
+        none."""
         if self.iops is None or "series" not in self.iops["detail"]:
             return []
         detail = self.iops["detail"]
         line = by_second(self.unit, scaled(detail["series"], self._factor))
-        return [{**line, "source": detail["source"], "why": detail["source_why"]}]
+        return [{**line, "source": detail["source"], "reason": detail["source_reason"]}]
 
     def latency_lines(self) -> list[dict[str, Any]]:
         """The lines of the highest and the mean latency of each second, in us, as far as kept."""

@@ -101,7 +101,7 @@ def again(start: Beginning, request: PlanRequest, label: str) -> tuple[Step, ...
 
 
 def state_told(plan: Plan, figures: Sequence[FigureJson]) -> str:
-    """The state in which `figures` were measured, as far as they show it."""
+    """The state in which `results` were measured, as far as they show it."""
     rungs = [step.rung for step in plan.steps if isinstance(step, Purge)]
     if not rungs:
         return plan.state_after(None)
@@ -110,7 +110,7 @@ def state_told(plan: Plan, figures: Sequence[FigureJson]) -> str:
         return plan.state_after(None)
     state, proof = sanitize_methods.state_after(rungs[0]), by_key.get((MARKS_GONE, SHARE))
     if proof is not None and proof["state"] != "valid":
-        state = sanitize_methods.not_proved(state, str(proof["why"]))
+        state = sanitize_methods.not_proved(state, str(proof["reason"]))
     return plan.state_after(state)
 
 
@@ -143,5 +143,5 @@ def _left_out(request: PlanRequest) -> Iterator[str]:
 
 def _none_offered(request: PlanRequest) -> str:
     """Why `auto` takes no erase method."""
-    reasons = [*(f"{name}: {why}" for name, why in why_not(request)), *_left_out(request)]
+    reasons = [*(f"{name}: {reason}" for name, reason in why_not(request)), *_left_out(request)]
     return f"not purged: {'; '.join(reasons)}; overwriting does not restore fresh state"

@@ -30,7 +30,7 @@ class Preset:
         return {
             "name": self.name,
             "title": self.title,
-            "told": self.description,
+            "description": self.description,
             "params": dict(self.params),
             "target": self.target,
             "fs": self.fs,

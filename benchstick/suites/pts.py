@@ -97,7 +97,7 @@ class Pts:
     default_target = "block"
     default_fs = "keep"
     targets: tuple[str, ...] = ("block",)
-    takes_scale = False
+    has_scale = False
     params: tuple[Param, ...] = (
         choice("test", TESTS, "iops", "iops, throughput, latency; wsat: write saturation; hir: "
                "host idle recovery"),
@@ -118,7 +118,7 @@ class Pts:
     def plan(self, request: PlanRequest) -> Plan:
         """Purge; fill twice; as many rounds as the method allows, most of them seldom needed."""
         wish, start = _Wish.of(request), precondition.beginning(request)
-        departs = tuple(_departs(request, wish, start))
+        deviations = tuple(_departs(request, wish, start))
         return Plan(
             suite=self.name,
             params=start.params(request),
@@ -126,9 +126,9 @@ class Pts:
             fs="keep",
             drive_code=str(request.drive["code"]),
             steps=unique_names((*start.steps, *_steps(request, wish, start))),
-            notes=(*start.notes, *_notes(request, wish, departs)),
+            notes=(*start.notes, *_notes(request, wish, deviations)),
             states=(start.state, wish.state_text),
-            departs=departs,
+            deviations=deviations,
         )
 
     def over(self, plan: Plan, step: Fio, figures: Sequence[FigureJson]) -> str | None:
@@ -302,11 +302,11 @@ def _skipped(wish: _Wish, group: _Group) -> Iterator[Skip]:
     for block, mix in group.cells:
         if block % wish.logical:
             test = wish.label(block, mix)
-            why = (
+            reason = (
                 f"{binary_text(block)} is not a whole number of the drive's logical blocks of "
                 f"{binary_text(wish.logical)}"
             )
-            yield Skip(name=test, test=test, why=why, unit="IOPS")
+            yield Skip(name=test, test=test, reason=reason, unit="IOPS")
 
 
 def _rounds(request: PlanRequest, wish: _Wish, group: _Group) -> Iterator[Fio]:
@@ -399,10 +399,10 @@ def _departs(request: PlanRequest, wish: _Wish, start: precondition.Beginning) -
         yield f"write cache {cache} instead of {wish.preset.cache}"
 
 
-def _notes(request: PlanRequest, wish: _Wish, departs: Sequence[str]) -> Iterator[str]:
-    if departs:
-        name = pts_result.method(str(request.params["preset"]), departs)
-        yield f"{name}: {pts_result.NOT_CONFORMANT}: {'; '.join(departs)}"
+def _notes(request: PlanRequest, wish: _Wish, deviations: Sequence[str]) -> Iterator[str]:
+    if deviations:
+        name = pts_result.method(str(request.params["preset"]), deviations)
+        yield f"{name}: {pts_result.NOT_CONFORMANT}: {'; '.join(deviations)}"
     yield (
         "based on SNIA's public pages on PTS 2.0.2 and on open implementations; the standard "
         "itself was not consulted"

@@ -50,11 +50,11 @@ _IOPS_FIRST = Quantity(Metric.IOPS, part="of the first round")
 _IOPS_LAST = Quantity(Metric.IOPS, part=f"of the last {WINDOW} rounds")
 
 
-def method(preset: str, departs: Sequence[str]) -> str:
+def method(preset: str, deviations: Sequence[str]) -> str:
     """What a run may be called: SNIA's name only where nothing is known to depart from it."""
     if preset == REDUCED:
         return "PTS-like, reduced"
-    return "PTS-like, changed" if departs else f"PTS {preset}"
+    return "PTS-like, changed" if deviations else f"PTS {preset}"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Group:
         return max(1, last - WINDOW + 1), last
 
     @property
-    def why(self) -> tuple[str, str | None]:
+    def reason(self) -> tuple[str, str | None]:
         """(state, why) of what the rounds give as a whole."""
         steady_state = self.steady
         if steady_state.reached:
@@ -153,9 +153,9 @@ def over(plan: Plan, step: Fio, figures: Sequence[FigureJson]) -> str | None:
 
 def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
     """Results over the window, tables, charts and verdicts of the test."""
-    called = method(str(plan.params["preset"]), plan.departs)
+    called = method(str(plan.params["preset"]), plan.deviations)
     # The note of a valid result.
-    departs = f"{called}: {NOT_CONFORMANT}" if plan.departs else None
+    deviations = f"{called}: {NOT_CONFORMANT}" if plan.deviations else None
     test = str(plan.params["test"])
     by_pass = _by_pass(figures)
     groups = groups_of(plan, figures)
@@ -167,11 +167,13 @@ def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) 
         if not group.values:
             continue
         if test == "wsat":
-            overall += _wsat_figures(group, by_pass, departs)
+            overall += _wsat_figures(group, by_pass, deviations)
             tables.append(_wsat_table(group, by_pass, called))
             charts += _wsat_charts(group, by_pass, called)
             continue
-        cells = {step.test: _cell(step, group, by_pass, departs, physical) for step in group.tests}
+        cells = {
+            step.test: _cell(step, group, by_pass, deviations, physical) for step in group.tests
+        }
         overall += [item for cell in cells.values() for item in cell]
         if test != "hir":
             tables += _matrices(plan, group, cells, called, test)
@@ -180,13 +182,13 @@ def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) 
         charts.insert(0, _evidence_chart(group, called))
     if test == "hir" and groups and groups[0].values:
         rows = list(_waits(plan, groups[0], by_pass))
-        overall += [item for row in rows for item in _wait_figures(row, departs)]
+        overall += [item for row in rows for item in _wait_figures(row, deviations)]
         tables.insert(0, _wait_table(rows, called))
         charts += _wait_charts(rows, called)
     document = {
         "headline": _headline(overall, groups, test, called),
         "method": called,
-        "departs": list(plan.departs),
+        "deviations": list(plan.deviations),
         "tables": tables,
         "charts": charts,
         "text": "\n\n".join([called, *(table_text(table) for table in tables)]),
@@ -200,11 +202,11 @@ def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) 
 
 
 def _joined(*whys: str | None) -> str | None:
-    return "; ".join(why for why in whys if why) or None
+    return "; ".join(reason for reason in whys if reason) or None
 
 
 def _cell(
-    step: Fio, group: Group, by_pass: Figures, departs: str | None, physical: int
+    step: Fio, group: Group, by_pass: Figures, deviations: str | None, physical: int
 ) -> list[dict[str, Any]]:
     """The results of one cell over the rounds of the window."""
     first, last = group.window
@@ -216,11 +218,11 @@ def _cell(
     if not rounds:
         return []
     good = {item["pass"] for item in rounds if item["state"] == "valid"}
-    state, why = group.why
+    state, reason = group.reason
     if not good:
-        state, why = str(rounds[0]["state"]), rounds[0]["why"]
+        state, reason = str(rounds[0]["state"]), rounds[0]["reason"]
     flag = read_modify_write(step.block, physical) if step.rw.endswith(("write", "rw")) else None
-    why = _joined(why, of_fewer(rounds) if good else None, flag, departs)
+    reason = _joined(reason, of_fewer(rounds) if good else None, flag, deviations)
 
     def values(quantity: Quantity) -> list[float]:
         keys = ((step.test, quantity, number) for number in sorted(good))
@@ -234,7 +236,7 @@ def _cell(
     ]  # fmt: skip
     most = max(values(LATENCY_MAX), default=None)
     rows.append((step.test, LATENCY_MAX, most, "us", detail))
-    return over_all_passes(step.test, rows, state, why, step.direction)
+    return over_all_passes(step.test, rows, state, reason, step.direction)
 
 
 Cells = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -409,13 +411,15 @@ def _wsat_rows(group: Group, by_pass: Figures) -> list[tuple[int, float, float, 
     return rows
 
 
-def _wsat_figures(group: Group, by_pass: Figures, departs: str | None) -> list[dict[str, Any]]:
+def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> list[dict[str, Any]]:
     test, direction = group.tracked.test, group.tracked.direction
     totals = written_of(group, by_pass)
     rounds = [by_pass[test, SPEED, number] for number in range(1, len(totals) + 1)]
     values = [value for value in group.values if value is not None]
     last = [value for value in group.values[-WINDOW:] if value is not None]
-    state, why = ("valid", of_fewer(rounds)) if values else (rounds[0]["state"], rounds[0]["why"])
+    state, reason = (
+        ("valid", of_fewer(rounds)) if values else (rounds[0]["state"], rounds[0]["reason"])
+    )
     gap = few = None
     if len(totals) < group.most and totals[-1] < group.tracked.enough:
         of = f"{size_text(totals[-1])} of {size_text(group.tracked.enough)} written"
@@ -429,12 +433,12 @@ def _wsat_figures(group: Group, by_pass: Figures, departs: str | None) -> list[d
     # Of a run cut short the last rounds are none of the saturated drive.
     end_rows = [(test, _IOPS_LAST, mean(last), "IOPS", {"values": last})]
     return [
-        *over_all_passes(test, start_rows, state, _joined(gap, why, departs), direction),
+        *over_all_passes(test, start_rows, state, _joined(gap, reason, deviations), direction),
         *over_all_passes(
             test,
             end_rows,
             "invalid" if gap and values else state,
-            _joined(gap, why, few, departs),
+            _joined(gap, reason, few, deviations),
             direction,
         ),
     ]
@@ -485,7 +489,7 @@ def _waits(plan: Plan, group: Group, by_pass: Figures) -> Iterator[dict[str, Any
                 (step, by_pass.get((step.test, SPEED, 1)), by_pass.get((step.test, IOPS, 1)))
                 for step in (waiting, without)
             ],
-            "group": group.why,
+            "group": group.reason,
         }
 
 
@@ -496,15 +500,15 @@ def _iops(row: Mapping[str, Any], at: int) -> float | None:
     return float(iops["value"])
 
 
-def _wait_figures(row: Mapping[str, Any], departs: str | None) -> Iterator[dict[str, Any]]:
+def _wait_figures(row: Mapping[str, Any], deviations: str | None) -> Iterator[dict[str, Any]]:
     for at, (step, speed, _) in enumerate(row["cells"]):
         if speed is None:
             continue
         valid = speed["state"] == "valid"
-        state, why = row["group"] if valid else (speed["state"], speed["why"])
+        state, reason = row["group"] if valid else (speed["state"], speed["reason"])
         yield from over_all_passes(
             step.test, [(step.test, IOPS, _iops(row, at), "IOPS", {"steady": row["base"]})],
-            state, _joined(why, departs), step.direction,
+            state, _joined(reason, deviations), step.direction,
         )  # fmt: skip
 
 
@@ -563,7 +567,7 @@ def _headline(
             "value": round_value(item["value"], item["unit"]),
             "unit": item["unit"],
             "state": item["state"],
-            "why": item["why"],
+            "reason": item["reason"],
         }
         for item in items
         if item["value"] is not None

@@ -18,9 +18,11 @@ from benchstick.plan.tabular_input import (
 )
 from benchstick.suites import registry
 
-FIELDS = ("drive", "suite", "figure", "value", "unit", "source")
+FIELDS = ("drive", "suite", "result", "value", "unit", "source")
 # The key of a TOML file's tables.
-_TABLE = "figure"
+_TABLE = "result"
+# Files of earlier versions have this name for the field and for the tables.
+OLD_NAMES = {"figure": "result"}
 # The keys before the tables of a TOML file, which apply to all of them.
 _FOR_ALL = ("drive", "suite", "source")
 # Units of results, and others in which they are published: (unit stored, factor).
@@ -37,7 +39,7 @@ class Reference:
 
     drive: str
     suite: str
-    figure: str
+    result: str
     value: float
     unit: str
     source: str
@@ -63,27 +65,32 @@ def read(raw: bytes, where: str) -> list[Reference]:
 
 
 def _csv(text: str, where: str) -> list[Reference]:
-    rows = parse_csv(text, where, FIELDS)
+    rows = parse_csv(text, where, FIELDS, OLD_NAMES)
     return _all(rows, where, lambda at, _: rows[at][0])
 
 
 def _toml(text: str, where: str) -> list[Reference]:
     document = parse_toml(text, where)
+    table = next((old for old in OLD_NAMES if old in document), _TABLE)
     for name in document:
-        if name not in (*_FOR_ALL, _TABLE):
+        if name not in (*_FOR_ALL, table):
             wrong(where, line_of(text, name), f"{name[:60]!r}: not one of {_TABLE}, "
                   f"{', '.join(_FOR_ALL)}")  # fmt: skip
-    tables = document.get(_TABLE, [])
+    tables = document.get(table, [])
     if not isinstance(tables, list) or not all(isinstance(item, dict) for item in tables):
-        wrong(where, line_of(text, _TABLE), f"{_TABLE}: [[{_TABLE}]] tables are required")
+        wrong(where, line_of(text, table), f"{table}: [[{table}]] tables are required")
     for_all = {name: document[name] for name in _FOR_ALL if name in document}
 
     def line(at: int, name: str | None) -> int:
         if name in for_all and name not in tables[at]:
             return line_of(text, name)
-        return line_of(text, name, table=_TABLE, number=at)
+        return line_of(text, name, table=table, number=at)
 
-    return _all([(at, {**for_all, **item}) for at, item in enumerate(tables)], where, line)
+    records = [
+        (at, {OLD_NAMES.get(name, name): value for name, value in {**for_all, **item}.items()})
+        for at, item in enumerate(tables)
+    ]
+    return _all(records, where, line)
 
 
 def _all(
@@ -100,7 +107,7 @@ def _all(
             if name not in FIELDS:
                 wrong(where, line(at, name), f"{name[:60]!r}: not one of {', '.join(FIELDS)}")
         reference = _reference(record, where, functools.partial(line, at))
-        key = (reference.drive, reference.suite, reference.figure, reference.unit, reference.source)
+        key = (reference.drive, reference.suite, reference.result, reference.unit, reference.source)
         if key in indexes:
             wrong(where, line(at, None), f"the same result as on line {line(indexes[key], None)}")
         indexes[key] = at

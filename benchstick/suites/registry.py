@@ -58,7 +58,7 @@ def suite_json(suite: Suite) -> dict[str, Any]:
         "targets": list(suite.targets),
         "default_target": suite.default_target,
         "default_fs": suite.default_fs,
-        "takes_scale": suite.takes_scale,
+        "has_scale": suite.has_scale,
         "params": [param.to_json() for param in suite.params],
         "presets": [preset.to_json() for preset in presets.of_suite(suite.name)],
     }
@@ -79,7 +79,7 @@ def check_choices(
         raise BadInput(f"fs {fs!r}: not one of {', '.join(FILESYSTEMS)}", field="fs")
     if final_target == "block" and fs not in (None, "keep"):
         raise BadInput("fs: a raw drive (--target block) has no filesystem", field="fs")
-    if scale is not None and not suite.takes_scale:
+    if scale is not None and not suite.has_scale:
         raise BadInput(f"scale: {suite.name} has no file sets to scale", field="scale")
     # `not (0 < scale <= 1)` is also true of NaN.
     if scale is not None and not 0 < scale <= 1:

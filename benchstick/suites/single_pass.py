@@ -43,8 +43,8 @@ def cell(
     """The values of test `label`; None when it was not started.
 
     `mbps`, `iops`, `us` (mean latency), `max_us`, `percentiles_us` by their text, `seconds`: all
-    None when it was skipped or is not valid. `flag` is the note of a valid result; `why` has this
-    note, or the reason of another `state`.
+    None when it was skipped or is not valid. `flag` is the note of a valid result; `reason` has
+    this note, or the reason of another `state`.
     """
     by_key = {key_of(item): item for item in figures if item["pass"] is not None}
     speed = by_key.get((label, SPEED))
@@ -71,7 +71,7 @@ def cell(
         "seconds": seconds,
         "target": speed.get("target"),
         "state": speed["state"],
-        "why": ("; ".join(flags) or None) if valid else speed["why"],
+        "reason": ("; ".join(flags) or None) if valid else speed["reason"],
     }
 
 
@@ -86,7 +86,7 @@ def figures_of(label: str, outcome: Cell) -> list[dict[str, Any]]:
             (label, LATENCY, outcome["us"], "us", {}),
         ],
         outcome["state"],
-        outcome["why"],
+        outcome["reason"],
         outcome["direction"],
     )
     return [{**item, "target": outcome["target"]} for item in figures]
@@ -102,7 +102,9 @@ def state_text(outcome: Cell | None) -> str:
     if outcome is None:
         return ""
     return (
-        str(outcome["state"]) if outcome["why"] is None else f"{outcome['state']}: {outcome['why']}"
+        str(outcome["state"])
+        if outcome["reason"] is None
+        else f"{outcome['state']}: {outcome['reason']}"
     )
 
 
@@ -112,7 +114,9 @@ def states_text(row: Mapping[str, Any], ways: Iterable[str]) -> str:
     if len({state_text(outcome) for outcome in outcomes.values()}) == 1:
         return state_text(next(iter(outcomes.values())))
     if all(outcome["state"] == "valid" for outcome in outcomes.values()):
-        reasons = [f"{way} {outcome['why']}" for way, outcome in outcomes.items() if outcome["why"]]
+        reasons = [
+            f"{way} {outcome['reason']}" for way, outcome in outcomes.items() if outcome["reason"]
+        ]
         return f"valid: {'; '.join(reasons)}"
     return "; ".join(f"{way} {state_text(outcome)}" for way, outcome in outcomes.items())
 

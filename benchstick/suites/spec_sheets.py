@@ -21,12 +21,12 @@ from benchstick.plan.tabular_input import (
 )
 from benchstick.plan.units import parse_size
 from benchstick.suites import registry
-from benchstick.suites.reference_results import UNITS
+from benchstick.suites.reference_results import OLD_NAMES, UNITS
 
 MOST_CLAIMS = 100
 # 1 TB is 1000.2 GB on one drive and 1000.0 on another.
 _NEAR = 0.03
-_CLAIM_FIELDS = ("suite", "figure", "value", "unit")
+_CLAIM_FIELDS = ("suite", "result", "value", "unit")
 _Q32 = ("RND4K Q32T16", "RND4K Q32T1")
 # The specifications on every manufacturer's page: the cdm results to compare with, of which the
 # first that a run has is used, and their unit.
@@ -43,7 +43,7 @@ class Claim:
     """One specification of a suite's result, in the suite's unit."""
 
     suite: str
-    figure: str
+    result: str
     value: float
     unit: str
 
@@ -174,6 +174,7 @@ def checked(fields: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], tell
 
 
 def _claim(item: Mapping[str, Any], at: int, tell: Teller) -> Claim:
+    item = {OLD_NAMES.get(name, name): value for name, value in item.items()}
     for name in item:
         if name not in _CLAIM_FIELDS:
             tell(name, at, f"{name[:60]!r}: not one of {', '.join(_CLAIM_FIELDS)}")
@@ -237,8 +238,8 @@ def suites_of(sheet: Sheet) -> list[str]:
 def beside(
     sheet: Sheet, suite: str, figures: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Each specification of a suite's results, compared with a run: `figure`, `unit`, `claimed`,
-    `measured` (None with the reason in `why`), `percent` of the specification, `better`."""
+    """Each specification of a suite's results, compared with a run: `result`, `unit`, `claimed`,
+    `measured` (None with the reason in `reason`), `percent` of the specification, `better`."""
     by_name: dict[tuple[str, str], Mapping[str, Any]] = {}
     for item in figures:
         if item["pass"] is None:
@@ -247,19 +248,19 @@ def beside(
         name = next((name for name in names if (name, unit) in by_name), names[0])
         figure = by_name.get((name, unit))
         measured: float | None = None
-        why: str | None = "not measured in this run"
+        reason: str | None = "not measured in this run"
         if figure is not None:
             good = figure["state"] == "valid" and figure["value"] is not None
-            measured, why = (figure["value"], None) if good else (None, str(figure["why"]))
+            measured, reason = (figure["value"], None) if good else (None, str(figure["reason"]))
         yield {
             "suite": suite,
-            "figure": name,
+            "result": name,
             "unit": unit,
             "better": better(unit, name),
             "claimed": claimed,
             "measured": measured,
             "percent": None if measured is None else round(100 * measured / claimed, 1),
-            "why": why,
+            "reason": reason,
         }
 
 
@@ -272,4 +273,4 @@ def _claimed(sheet: Sheet, suite: str) -> Iterator[tuple[tuple[str, ...], str, f
                 yield names, unit, value
     for claim in sheet.claims:
         if claim.suite == suite:
-            yield (claim.figure,), claim.unit, claim.value
+            yield (claim.result,), claim.unit, claim.value

@@ -54,7 +54,7 @@ class Sustained:
     default_target = "block"
     default_fs = "keep"
     targets: tuple[str, ...] = ("block",)
-    takes_scale = False
+    has_scale = False
     params: tuple[Param, ...] = (
         text("span", "100%", "how much from the start of the drive: a share or a size"),
         choice("block", tuple(BLOCKS), "1m", "bytes of each write"),
@@ -298,7 +298,7 @@ def _by_part(plan: Plan, samples: Sequence[SampleLike]) -> dict[int, list[Sample
     groups: dict[int, list[SampleLike]] = {index: [] for index in parts}
     current = -1
     for sample in samples:
-        current = current if sample.step is None else sample.step
+        current = current if sample.step_index is None else sample.step_index
         part_number = bisect_right(parts, current)
         if part_number and current < end:
             groups[parts[part_number - 1]].append(sample)
@@ -322,7 +322,7 @@ def _recovery(plan: Plan, figures: Sequence[FigureJson], knees: CacheKnees) -> I
                 rest.seconds,
                 int(totals.get("write_bytes") or 0),
                 float(totals.get("seconds") or 0.0),
-                None if figure["state"] == "valid" else str(figure["why"]),
+                None if figure["state"] == "valid" else str(figure["reason"]),
             )
         )
     if not planned:
@@ -342,12 +342,12 @@ def _overall(
     if not parts:
         return []
     valid = [item for item in parts if item["state"] == "valid"]
-    state, why = "valid", of_fewer(parts)
+    state, reason = "valid", of_fewer(parts)
     if not valid:
-        state, why = str(parts[0]["state"]), parts[0]["why"]
+        state, reason = str(parts[0]["state"]), parts[0]["reason"]
     if len(parts) < planned:
         gap = f"only {len(parts)} of {planned} parts were written"
-        why = f"{gap}; {why}" if why else gap
+        reason = f"{gap}; {reason}" if reason else gap
     moved = sum(item["detail"]["totals"]["write_bytes"] for item in valid)
     seconds = sum(item["detail"]["totals"]["seconds"] for item in valid)
     speeds = [float(item["value"]) for item in valid]
@@ -366,13 +366,18 @@ def _overall(
     if slow.slow_downs:
         deepest = max(item.depth for item in slow.slow_downs)
         rows.append(("deepest slow-down", SHARE, 100 * deepest, "%", slow.to_json()))
-    return over_all_passes(SUSTAINED, rows, state, why, "write")
+    return over_all_passes(SUSTAINED, rows, state, reason, "write")
 
 
 def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     tests = (SUSTAINED, KNEE, BEFORE_KNEE, AFTER_KNEE)
     return [
-        {"label": item["test"], "value": item["value"], "unit": item["unit"], "why": item["why"]}
+        {
+            "label": item["test"],
+            "value": item["value"],
+            "unit": item["unit"],
+            "reason": item["reason"],
+        }
         for item in overall
         if item["test"] in tests
     ]
@@ -388,7 +393,7 @@ def _verdicts(
     if folding.folds:
         verdicts.append({"name": "Folding", "state": folding.state, "text": folding.text})
     if recovery is not None:
-        state = "unknown" if recovery.why else "measured"
+        state = "unknown" if recovery.reason else "measured"
         verdicts.append({"name": "Recovery after idle", "state": state, "text": recovery.text})
     return verdicts
 
@@ -398,11 +403,11 @@ def _table(parts: Sequence[FigureJson]) -> dict[str, Any]:
     for item in parts:
         totals = item["detail"].get("totals") or {}
         written_bytes += int(totals.get("write_bytes") or 0)
-        why = f"{item['state']}: {item['why']}" if item["why"] else str(item["state"])
+        reason = f"{item['state']}: {item['reason']}" if item["reason"] else str(item["state"])
         rows.append(
             [item["name"], f"{written_bytes / 1e9:.2f}",
              "-" if item["value"] is None else f"{item['value']:.1f}",
-             f"{totals.get('seconds') or 0.0:.1f}", why]
+             f"{totals.get('seconds') or 0.0:.1f}", reason]
         )  # fmt: skip
     columns = ["", "GB written", "MB/s", "seconds", "state"]
     return {"title": "Sustained write", "columns": columns, "rows": rows}

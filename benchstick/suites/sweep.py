@@ -70,7 +70,7 @@ class Sweep:
     default_target = "block"
     default_fs = "keep"
     targets: tuple[str, ...] = ("block",)
-    takes_scale = False
+    has_scale = False
     params: tuple[Param, ...] = (
         choice("state", ("fob", "steady", BOTH), "fob",
                "fob: without preconditioning; steady: filled, then written at random for hours; "
@@ -305,7 +305,7 @@ def _row(
         "waits_in_kernel": waits_in_kernel(step.depth, depth),
         "inflight": speed["detail"].get("inflight_median"),
         "state": speed["state"],
-        "why": speed["why"],
+        "reason": speed["reason"],
         "values": {
             kind: by_key[step.test, kind]["value"]
             for kind, _ in _KINDS
@@ -317,7 +317,7 @@ def _row(
 def _overall(row: Mapping[str, Any], state: str) -> Iterator[dict[str, Any]]:
     detail = {
         "queue": {
-            "asked": row["depth"],
+            "requested": row["depth"],
             "drive": row["drive_depth"],
             "waits_in_kernel": row["waits_in_kernel"],
         },
@@ -333,7 +333,7 @@ def _overall(row: Mapping[str, Any], state: str) -> Iterator[dict[str, Any]]:
             if kind in row["values"]
         ],
         row["state"],
-        row["why"],
+        row["reason"],
         row["direction"],
     )
 
@@ -389,7 +389,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             if points:
                 _, value, test = max(points, key=lambda point: point[1])
                 best = block_device.round_value(value, "IOPS")
-                headline.append({"label": test, "value": best, "unit": "IOPS", "why": None})
+                headline.append({"label": test, "value": best, "unit": "IOPS", "reason": None})
     return headline
 
 

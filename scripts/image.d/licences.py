@@ -159,8 +159,8 @@ def main() -> None:
         sys.exit(_fail(f"{options.info} or SOURCE_DATE_EPOCH is not as expected: {error!r}"))
 
 
-def _fail(why: str) -> int:
-    print(f"licences: error: {why}", file=sys.stderr)
+def _fail(reason: str) -> int:
+    print(f"licences: error: {reason}", file=sys.stderr)
     return 2
 
 

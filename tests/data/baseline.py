@@ -34,6 +34,9 @@ CSV_COLUMNS = (
     "run", "suite", "drive", "model", "target", "step", "name", "pass", "value", "unit", "state",
     "why", "drive_state",
 )  # fmt: skip
+# Columns and tables that have another name today.
+NEW_CSV_COLUMNS = {"why": "reason"}
+NEW_TABLES = {"desk": "scanner_status"}
 SETTINGS = FOLDER / "benchstick.toml"
 COLUMNS = ("item", "old name", "new name", "value")
 # Tables that no document shows as a whole. Here the columns themselves are the names.
@@ -98,7 +101,7 @@ def store_values(home: Path) -> Values:
         verdicts = [int(row[0]) for row in db.execute("SELECT number FROM verdicts ORDER BY 1")]
         lists = [int(row[0]) for row in db.execute("SELECT number FROM queues ORDER BY number")]
         for table in TABLES:
-            rows = db.execute(f"SELECT * FROM {table}").fetchall()
+            rows = db.execute(f"SELECT * FROM {NEW_TABLES.get(table, table)}").fetchall()
             values |= flatten(f"table {table}", [_row(row) for row in rows])
     for number in runs:
         values |= run_values(home, number)
@@ -126,8 +129,8 @@ def run_values(home: Path, number: int, item: str = "") -> Values:
         document["samples"][name] = sum(sample[name] or 0 for sample in samples)
     header, *rows = csv.reader(io.StringIO(command.text("export", str(number), "--format", "csv")))
     # A later version may add columns; each column of the baseline must still be there.
-    columns = [header.index(name) for name in CSV_COLUMNS]
-    lines = [[row[column] for column in columns] for row in (header, *rows)]
+    columns = [header.index(NEW_CSV_COLUMNS.get(name, name)) for name in CSV_COLUMNS]
+    lines = [list(CSV_COLUMNS), *([row[column] for column in columns] for row in rows)]
     return flatten(item, document) | flatten(f"{item} as CSV", {"lines": lines})
 
 
@@ -183,7 +186,7 @@ def flatten(item: str, document: Any) -> Values:
 def _paths(path: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping) and value:
         for name, part in value.items():
-            if path or name not in LEFT_OUT:
+            if name not in LEFT_OUT:
                 yield from _paths(f"{path}.{name}" if path else str(name), part)
     elif isinstance(value, list | tuple) and any(
         isinstance(part, Mapping | list | tuple) for part in value

@@ -207,7 +207,7 @@ def use_agent(bench: Bench) -> None:
 
         def practice() -> Any:
             with contextlib.closing(database.open_reader(bench.home)) as db:
-                scan = known_drives.drives_seen(db)
+                scan = known_drives.drive_scans(db)
             return scan and next((d for d in scan[1]["drives"] if d["code"] == "practice"), None)
 
         drive = wait_for(practice)
@@ -219,7 +219,7 @@ def use_agent(bench: Bench) -> None:
             run_queries.set_label(db, key, "bench 7, \u00fcben", ())
             auth.new_token(db, "a script")
         body = {
-            "drive": "practice", "identity_key": key, "diskseq": drive["diskseq"],
+            "drive": "practice", "drive_key": key, "diskseq": drive["diskseq"],
             "erase": "practice",
             "runs": [{"suite": "cdm", "params": {**PARAMS, "only": "read"}},
                      {"suite": "cdm", "params": {**PARAMS, "time": "60"}},
@@ -266,7 +266,7 @@ def adjust(store: Path) -> None:
     """What the practice drive has not, and what is this machine's alone."""
     with contextlib.closing(sqlite3.connect(store)) as db:
         db.execute(
-            "UPDATE temperatures SET celsius = 30.5 + rowid % 7, source = 'invented', why = NULL"
+            "UPDATE temperatures SET celsius = 30.5 + rowid % 7, source = 'invented', reason = NULL"
             " WHERE run = 5"
         )
         db.execute("UPDATE purges SET password = 'invented' WHERE state = 'done'")
@@ -274,7 +274,7 @@ def adjust(store: Path) -> None:
             "INSERT INTO host_settings (run, path, old, new, restored)"
             " VALUES (3, '/sys/block/loop0/queue/scheduler', 'mq-deadline', 'none', 1)"
         )
-        db.execute("DELETE FROM drives_seen")
+        db.execute("DELETE FROM drive_scans")
         db.commit()
         db.execute("VACUUM")
 

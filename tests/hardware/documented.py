@@ -44,15 +44,15 @@ def expect(
     name: str,
     code: str,
     guard: str,
-    why: str,
+    reason: str,
     facts: dict[str, Any],
     unknown: dict[str, str] | None = None,
 ) -> None:
-    """What a scan must find of this disk; `why` is a part of the guard's sentence."""
+    """What a scan must find of this disk; `reason` is a part of the guard's sentence."""
     case.expected[name] = {
         "code": code,
         "guard": guard,
-        "why": why,
+        "reason": reason,
         "facts": facts,
         "unknown": unknown or {},
     }
@@ -456,7 +456,7 @@ def uas_refused() -> Case:
         ("sdc", "2-4", "0bc2:331a", "the kernel's built-in quirk"),
         ("sdd", "2-5", "0bc2:2321", "the kernel log does not show why"),
     )
-    for index, (name, port, ids, why) in enumerate(rows):
+    for index, (name, port, ids, reason) in enumerate(rows):
         interface = usb_device(
             case, above, port, ids=ids, maker="Maker", product=f"Disk {index}",
             driver="usb-storage", protocols=[BOT, UAS], speed=5000, serial=f"SERIAL{index}",
@@ -474,7 +474,7 @@ def uas_refused() -> Case:
             case, name, f"SERIAL{index}", "free", "USB; not in use",
             {
                 "transport": "usb-bot", "usb_interfaces": ["BOT", "UAS"], "driver": "usb-storage",
-                "driver_why": {"contains": why},
+                "driver_why": {"contains": reason},
             },
         )  # fmt: skip
     return case
@@ -527,11 +527,11 @@ def hanging() -> Case:
     )  # fmt: skip
     contents(case, disk)
     case.answer(("smartctl", "-j", "-i", "-H", "-A", "/dev/sda"), "", "timeout")
-    why = "the drive did not answer smartctl in 10 s"
+    reason = "the drive did not answer smartctl in 10 s"
     expect(
-        case, "sda", "DD564198838B8", "locked", why,
+        case, "sda", "DD564198838B8", "locked", reason,
         {"transport": "usb-uas", "usb_speed": 10000},
-        {"health": why, "ncq": why, "temperature": why, "trim": why},
+        {"health": reason, "ncq": reason, "temperature": reason, "trim": reason},
     )  # fmt: skip
     return case
 

@@ -52,9 +52,9 @@ def expectation(drives: list[Drive]) -> dict[str, Any]:
         drive.name: {
             "code": drive.code,
             "guard": drive.guard.state,
-            "why": drive.guard.why,
+            "reason": drive.guard.reason,
             "facts": {n: f.value for n, f in drive.facts.items() if f.value is not None},
-            "unknown": {n: f.why for n, f in drive.facts.items() if f.value is None},
+            "unknown": {n: f.reason for n, f in drive.facts.items() if f.value is None},
         }
         for drive in drives
     }

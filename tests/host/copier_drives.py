@@ -39,13 +39,13 @@ def filesystems() -> list[str]:
 
 def require(filesystem: str) -> None:
     """Skip where this filesystem cannot be tried; a failure on Debian as root, where it can."""
-    why = missing(filesystem)
-    if why is None:
+    reason = missing(filesystem)
+    if reason is None:
         return
     debian = "ID=debian" in Path("/etc/os-release").read_text(encoding="utf-8").splitlines()
     if debian and os.geteuid() == 0:
-        pytest.fail(why)
-    pytest.skip(why)
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def call(*argv: str) -> str:

@@ -31,7 +31,7 @@ def agent(bench: Bench) -> Iterator[subprocess.Popen[str]]:
 def read_seen_drives(bench: Bench) -> Any:
     try:
         with contextlib.closing(database.open_reader(bench.home)) as db:
-            return known_drives.drives_seen(db)
+            return known_drives.drive_scans(db)
     except Exception:  # noqa: BLE001 - not there yet: asked again
         return None
 
@@ -68,7 +68,7 @@ def wish(bench: Bench, **changes: object) -> dict[str, Any]:
     return {
         "suite": "cdm",
         "drive": "practice",
-        "identity_key": drive["identity"]["key"],
+        "drive_key": drive["identity"]["drive_key"],
         "diskseq": drive["diskseq"],
         "params": PARAMS,
         "erase": "practice",
@@ -101,9 +101,9 @@ def test_a_request_becomes_a_run(bench: Bench, agent: subprocess.Popen[str]) -> 
         ({"scale": 0.5}, "bad_input", "scale"),
         ({"target": "moon"}, "bad_input", "target"),
         ({"fs": "zfs"}, "bad_input", "fs"),
-        ({"identity_key": "other"}, "refused", None),
-        ({"identity_key": 7}, "bad_input", "identity_key"),
-        ({"identity_key": None}, "bad_input", "identity_key"),
+        ({"drive_key": "other"}, "refused", None),
+        ({"drive_key": 7}, "bad_input", "drive_key"),
+        ({"drive_key": None}, "bad_input", "drive_key"),
         ({"diskseq": 999999}, "refused", None),
         ({"suite": "das", "params": {"set": "/etc"}}, "bad_input", "set"),
     ],
@@ -196,7 +196,7 @@ value = "virtual"
 def ask_for_test(bench: Bench, **changes: object) -> Any:
     """The answer to a request for a test of the practice drive by the uploaded recipe."""
     drive = practice_drive(bench)
-    body = {"recipe": "mine", "drive": "practice", "identity_key": drive["identity"]["key"],
+    body = {"recipe": "mine", "drive": "practice", "drive_key": drive["identity"]["drive_key"],
             "diskseq": drive["diskseq"], "erase": None, **changes}  # fmt: skip
     return final(bench, ask(bench, "qa", body))
 

@@ -64,7 +64,7 @@ def test_the_first_boot_grows_the_store_and_gives_the_stick_an_id(folder: Path) 
         before = disk.table()
         document = started(disk.machine(""))
         assert document["persistent"]
-        assert document["why"] is None
+        assert document["reason"] is None
         assert document["notes"] == []
         assert state.notices(document) == []
         assert document["stick"]["path"] == disk.node
@@ -158,7 +158,7 @@ def test_where_it_is_unknown_no_stick_is_used(
         document = started(one.machine(parameter, two))
         assert document["stick"] is None
         assert not document["persistent"]
-        assert words in document["why"]
+        assert words in document["reason"]
         assert "will not last" in state.notices(document)[0]
         assert (one.table(), two.table()) == before
         assert call("findmnt", "-no", "FSTYPE", "--mountpoint", paths.data_folder()) == "tmpfs"
@@ -178,7 +178,7 @@ def test_a_damaged_store_is_left_alone_and_reported(folder: Path) -> None:
         call("debugfs", "-w", "-R", "set_super_value state 2", node)
         document = started(disk.machine(""))
         assert not document["persistent"]
-        assert "damaged" in document["why"]
+        assert "damaged" in document["reason"]
         assert document["stick"]["path"] == disk.node
         assert (boot_folder() / CONFIG).exists()
 
@@ -190,7 +190,7 @@ def test_a_write_protected_stick_gives_its_settings_only(folder: Path) -> None:
         document = started(disk.machine(""))
         call("blockdev", "--setrw", disk.node)
         assert not document["persistent"]
-        assert "write-protected" in document["why"]
+        assert "write-protected" in document["reason"]
         assert settings.load(paths.settings_file()).hosts == ("a.example",)
 
 

@@ -14,18 +14,18 @@ QUICK = ("--param", "size=64MiB", "--param", "time=1")
 
 
 def by_pass(document: dict[str, Any]) -> dict[tuple[str, int | None], dict[str, Any]]:
-    return {(item["name"], item["pass"]): item for item in document["figures"]}
+    return {(item["name"], item["pass"]): item for item in document["results"]}
 
 
 def command_of(bench: Bench, document: dict[str, Any], name: str) -> list[str]:
     (step,) = [item for item in document["steps"] if item["name"] == name]
-    return shlex.split((bench.home / step["artefacts"] / "command").read_text())
+    return shlex.split((bench.home / step["artifacts"] / "command").read_text())
 
 
 def test_the_whole_suite_on_files(bench: Bench) -> None:
     document = bench.json(*bench.practice("asssd", *QUICK, "--scale", "0.002"))
     assert (document["state"], document["exit_code"]) == ("done", 0)
-    assert {item["state"] for item in document["figures"]} == {"valid"}
+    assert {item["state"] for item in document["results"]} == {"valid"}
     figures = by_pass(document)
     planned = {s["name"]: s for s in document["plan"]["steps"]}
     for test, step in planned.items():
@@ -85,13 +85,13 @@ def test_the_raw_drive_gets_the_test_area_only_and_no_copies(own_bench: Bench) -
         if step["kind"] != "fio" or not step["counted"]:
             continue
         figure = figures[step["test"], 1]
-        assert (figure["state"], figure["target"]) == ("valid", "block"), figure["why"]
+        assert (figure["state"], figure["target"]) == ("valid", "block"), figure["reason"]
         counters, totals = figure["detail"]["counters"], figure["detail"]["totals"]
         for side in ("read_bytes", "write_bytes"):
             assert abs(counters[side] - totals[side]) <= 0.005 * totals[side]
     for name in ("ISO copy", "Program copy", "Game copy"):
         assert figures[name, 1]["state"] == "skipped"
-        assert "filesystem" in figures[name, 1]["why"]
+        assert "filesystem" in figures[name, 1]["reason"]
     # 64 areas of 1 MiB: all of it in the first 64 MiB.
     image = own_bench.home / "practice" / "practice.img"
     assert 63 * MIB <= image.stat().st_blocks * 512 <= 65 * MIB

@@ -21,14 +21,14 @@ def test_each_size_moves_the_length_once_and_nothing_else(own_bench: Bench) -> N
                             "--param", "length=1MiB", "--param", "data=random")
     )  # fmt: skip
     assert (document["state"], document["exit_code"]) == ("done", 0)
-    figures = {(item["name"], item["pass"]): item for item in document["figures"]}
+    figures = {(item["name"], item["pass"]): item for item in document["results"]}
     planned = [s for s in document["plan"]["steps"] if s["kind"] == "fio" and s["counted"]]
     assert [(s["block"], s["rw"]) for s in planned] == [
         (size, way) for size in (512, 4096, 48 << 10, MIB) for way in ("write", "read")
     ]
     for step in planned:
         figure = figures[step["test"], 1]
-        assert figure["state"] == "valid", figure["why"]
+        assert figure["state"] == "valid", figure["reason"]
         counters, totals = figure["detail"]["counters"], figure["detail"]["totals"]
         for side, expected in (("read", step["bytes_read"]), ("write", step["bytes_written"])):
             assert totals[f"{side}_bytes"] == expected
@@ -59,12 +59,12 @@ def test_512_bytes_on_a_4kn_drive_are_skipped_with_the_reason(own_bench: Bench) 
                             "--param", "length=1MiB")
     )  # fmt: skip
     assert document["drive"]["logical_sector"]["value"] == 4096
-    skipped = [item for item in document["figures"] if item["state"] == "skipped"]
+    skipped = [item for item in document["results"] if item["state"] == "skipped"]
     assert {item["name"] for item in skipped if item["pass"]} == {"512 B write", "512 B read"}
-    assert "logical blocks of 4 KiB" in skipped[0]["why"]
+    assert "logical blocks of 4 KiB" in skipped[0]["reason"]
     states = [s["state"] for s in document["steps"] if s["name"].startswith("512 B")]
     assert states == ["skipped", "skipped"]
-    valid = {item["name"] for item in document["figures"] if item["state"] == "valid"}
+    valid = {item["name"] for item in document["results"] if item["state"] == "valid"}
     assert {"4 KiB write", "4 KiB read"} <= valid
     assert document["exit_code"] == 0
 

@@ -32,7 +32,7 @@ def test_a_run_that_reads_back_other_data_is_corrupt_in_every_list(
     assert "data corrupt: " in err and victim.name in err
     (item,) = bench.json("runs", "--practice")["runs"]
     assert (item["state"], item["exit_code"]) == ("corrupt", 4)
-    assert victim.name in item["why"] and "corrupt" in bench.run("runs", "--practice").stdout
+    assert victim.name in item["reason"] and "corrupt" in bench.run("runs", "--practice").stdout
     number = str(item["number"])
     run = bench.json("show", number)
     (entry,) = run["corrupt"]
@@ -40,10 +40,10 @@ def test_a_run_that_reads_back_other_data_is_corrupt_in_every_list(
     (difference,) = entry["differences"]
     assert difference["path"].endswith(victim.name) and difference["offset"] == 700_001
     # The other pass was measured and stays.
-    by_pass = {(one["name"], one["pass"]): one["state"] for one in run["figures"]}
+    by_pass = {(one["name"], one["pass"]): one["state"] for one in run["results"]}
     assert by_pass["BR read", 1] == "invalid" and by_pass["BR read", 2] == "valid"
-    (step,) = [one for one in run["steps"] if one["index"] == entry["step"]]
-    assert (step["kind"], step["state"]) == ("verify", "failed") and victim.name in step["why"]
+    (step,) = [one for one in run["steps"] if one["step_index"] == entry["step_index"]]
+    assert (step["kind"], step["state"]) == ("verify", "failed") and victim.name in step["reason"]
     rows = list(csv.DictReader(bench.run("export", number, "--format", "csv").stdout.splitlines()))
     assert {row["run_state"] for row in rows} == {"corrupt"}
     assert json.loads(bench.run("export", number, "--format", "json").stdout)["corrupt"] == [entry]
@@ -70,7 +70,7 @@ def test_a_cancel_does_not_hide_that_the_data_is_corrupt(own_bench: Bench) -> No
     assert process.returncode == 130, err
     run = json.loads(out)
     assert (run["state"], run["exit_code"]) == ("corrupt", 130)
-    assert victim.name in run["why"] and "then cancelled" in run["why"]
+    assert victim.name in run["reason"] and "then cancelled" in run["reason"]
 
 
 def test_a_killed_bench_does_not_hide_that_the_data_is_corrupt(own_bench: Bench) -> None:
@@ -87,7 +87,7 @@ def test_a_killed_bench_does_not_hide_that_the_data_is_corrupt(own_bench: Bench)
     bench.run(*bench.practice("das", *DAS, "--param", "passes=1"))
     last, first = bench.json("runs", "--practice")["runs"]
     assert (first["state"], first["exit_code"]) == ("corrupt", 70)
-    assert victim.name in first["why"] and "then interrupted" in first["why"]
+    assert victim.name in first["reason"] and "then interrupted" in first["reason"]
     assert last["state"] == "done"
 
 
@@ -117,7 +117,7 @@ def test_a_recipe_whose_limits_hold_fails_a_drive_that_corrupts_data(
     assert (verdict["verdict"], verdict["exit_code"], verdict["retries"]) == ("fail", 1, 0)
     assert [item["state"] for item in verdict["limits"]] == ["held"]
     assert [item["code"] for item in verdict["failures"]] == ["data-corrupt"]
-    assert flipping.victim.name in verdict["why"]
+    assert flipping.victim.name in verdict["reason"]
     # The next suite was not started on a drive that returns other data.
     assert [(run["suite"], run["state"], run["exit_code"]) for run in verdict["runs"]] == [
         ("das", "corrupt", 4)

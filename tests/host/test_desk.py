@@ -69,7 +69,7 @@ def test_the_desk_by_command(bench: Bench) -> None:
         result = bench.run("desk", "scan", text)
         assert (result.returncode, result.stdout) == (0, f"kept: {text}\n")
     document = bench.json("desk", "show")
-    assert document["schema"] == "benchstick/desk/1" and document["agent"]
+    assert document["schema"] == "benchstick/desk/2" and document["agent"]
     assert document["ticket"] == {"asset": "A-1", "order": "7", "operator": "", "serial": ""}
     assert [scan["text"] for scan in document["scans"]] == ["PO:7", "A-1"]
     output = bench.run("desk", "show").stdout

@@ -117,7 +117,7 @@ def test_a_killed_runner_leaves_no_tool_and_the_next_one_clears_up(own_bench: Be
     assert document["state"] == "done"
     first = own_bench.json("show", "1")
     assert first["state"] == "interrupted"
-    assert "killed" in first["why"]
+    assert "killed" in first["reason"]
     assert [step["state"] for step in first["steps"]][-1] == "interrupted"
     assert first["steps"][0]["state"] == "done"
     assert first["result"] is not None
@@ -150,10 +150,10 @@ def test_support_masks_what_identifies_a_drive(bench: Bench, tmp_path: Path) -> 
     out = tmp_path / "support.json"
     assert bench.run("support", "--output", str(out)).returncode == 0
     document = json.loads(out.read_text())
-    assert document["schema"] == "benchstick/support/1"
+    assert document["schema"] == "benchstick/support/2"
     for drive in document["drives"]["drives"]:
         assert drive["code"].startswith("masked-")
-        assert drive["identity"]["key"].startswith("masked-")
+        assert drive["identity"]["drive_key"].startswith("masked-")
     result = bench.run("support", "--output", str(tmp_path / "no" / "such"))
     assert result.returncode == 2
 
@@ -226,9 +226,9 @@ def test_fio_too_old_for_a_step_skips_it_with_the_reason(own_bench: Bench) -> No
                          "--json")  # fmt: skip
     assert result.returncode == 5, result.stderr
     document = json.loads(result.stdout)
-    figures = [item for item in document["figures"] if item["pass"] == 1]
+    figures = [item for item in document["results"] if item["pass"] == 1]
     assert {item["state"] for item in figures} == {"skipped"}
-    assert "no option log_window_value; 3.38 or later is needed" in figures[0]["why"]
+    assert "no option log_window_value; 3.38 or later is needed" in figures[0]["reason"]
     assert all(
         step["state"] == "skipped" for step in document["steps"] if step["name"].endswith("pass 1")
     )
@@ -243,7 +243,7 @@ def test_a_current_fio_does_that_step(own_bench: Bench) -> None:
     )  # fmt: skip
     assert document["state"] == "done"
     step = next(item for item in document["steps"] if item["name"] == "SEQ1M Q8T1 read, pass 1")
-    logs = list((own_bench.home / step["artefacts"]).glob("latency_*.log"))
+    logs = list((own_bench.home / step["artifacts"]).glob("latency_*.log"))
     assert logs
     assert logs[0].read_text().count("\n") >= 1
 

@@ -52,9 +52,9 @@ def test_a_discard_is_proved_by_its_marks_and_certified(bench: Bench) -> None:
     conditions = document["conditions"]
     assert conditions["state"] == "purged by discard of all blocks"
     assert conditions["purge"]["rung"] == "discard"
-    assert conditions["purge"]["asked"] == "auto"
-    assert "all 200 marks were erased: 200 read as zeros" in conditions["purge"]["read back"]
-    figures = {item["name"]: item for item in document["figures"]}
+    assert conditions["purge"]["requested_rung"] == "auto"
+    assert "all 200 marks were erased: 200 read as zeros" in conditions["purge"]["read_back"]
+    figures = {item["name"]: item for item in document["results"]}
     assert figures["marks gone"]["value"] == 100
     capacity = document["drive"]["identity"]["capacity"]
     discarded = figures["purge time"]["detail"]["counters"]["discard_bytes"]
@@ -62,7 +62,7 @@ def test_a_discard_is_proved_by_its_marks_and_certified(bench: Bench) -> None:
     assert document["result"]["verdict"] == "pass"
     number = str(document["number"])
     certificate = json.loads(bench.run("export", number, "--format", "certificate").stdout)
-    assert certificate["schema"] == "benchstick/certificate/1"
+    assert certificate["schema"] == "benchstick/certificate/2"
     assert certificate["verification"]["places"] == 200
     assert certificate["practice"]
     text = bench.run("export", number, "--format", "certificate-text").stdout
@@ -82,7 +82,7 @@ def test_the_marks_are_really_on_the_drive_before_the_purge(bench: Bench) -> Non
     assert result.returncode == 5, result.stderr
     document = json.loads(result.stdout)
     assert document["state"] == "failed"
-    assert "50 of 50 marks can still be read, the first at byte 0" in document["why"]
+    assert "50 of 50 marks can still be read, the first at byte 0" in document["reason"]
     assert "not proved" in document["conditions"]["state"]
     assert document["result"]["verdict"] == "fail"
     number = str(document["number"])
@@ -143,7 +143,7 @@ def test_an_overwrite_killed_in_the_middle_is_reported_and_resumed(small_bench: 
     document = erase(bench, "--param", "rung=resume")
     assert document["state"] == "done"
     assert [step["kind"] for step in document["steps"]] == ["purge", "read-back"]
-    figures = {item["name"]: item for item in document["figures"]}
+    figures = {item["name"]: item for item in document["results"]}
     capacity = document["drive"]["identity"]["capacity"]
     counters = figures["purge time"]["detail"]["counters"]
     # What was written before was not written again, and all of it was read.
@@ -158,7 +158,7 @@ def test_an_overwrite_killed_in_the_middle_is_reported_and_resumed(small_bench: 
     assert bench.json("purges")["purges"] == []
     certificate = json.loads(bench.run("export", "2", "--format", "certificate").stdout)
     assert certificate["verification"]["whole_drive_read_back"]
-    assert "in an earlier run" in certificate["purge"]["told"]
+    assert "in an earlier run" in certificate["purge"]["tool_output"]
     again = bench.run(*bench.practice("erase", "--param", "rung=resume"))
     assert again.returncode == 2
     assert "no purge of this drive was interrupted" in again.stderr
@@ -201,7 +201,7 @@ def test_going_on_is_not_proved_by_marks_that_somebody_wrote_over(own_bench: Ben
     assert result.returncode == 5, result.stderr
     document = json.loads(result.stdout)
     assert [step["kind"] for step in document["steps"]] == ["mark", "purge", "read-back"]
-    assert "16 of 16 marks can still be read" in document["why"]
+    assert "16 of 16 marks can still be read" in document["reason"]
     assert bench.run("export", "2", "--format", "certificate").returncode == 2
 
 

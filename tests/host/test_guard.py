@@ -215,7 +215,7 @@ def test_one_run_a_drive_and_scans_see_it(drive: Drive, home: Path) -> None:
         with pytest.raises(Refused, match="held by another run"):
             take(drive, home)
         scanned_drive = next(d for d in discover.scan(home=home) if d.name == drive.name)
-        assert scanned_drive.facts["filesystems"].why == "not asked while a test runs"
+        assert scanned_drive.facts["filesystems"].reason == "not asked while a test runs"
         assert scanned_drive.guard.state == "free"
         assert scanned_drive.identity == drive.identity
     assert not guard.is_locked(drive.name)
@@ -337,7 +337,7 @@ def test_swap_and_holders_protect(drive: Drive, home: Path) -> None:
     try:
         scanned_drive = practice.ensure(home)
         assert scanned_drive.guard.state == "protected"
-        assert "swap" in scanned_drive.guard.why
+        assert "swap" in scanned_drive.guard.reason
         with pytest.raises(Refused, match="swap"):
             take(scanned_drive, home)
     finally:
@@ -351,7 +351,7 @@ def test_a_loop_device_over_a_partition_protects(drive: Drive, home: Path, tmp_p
     try:
         scanned_drive = practice.ensure(home)
         assert scanned_drive.guard.state == "protected"
-        assert "is set up on" in scanned_drive.guard.why
+        assert "is set up on" in scanned_drive.guard.reason
     finally:
         call("losetup", "--detach", node)
 
@@ -403,7 +403,7 @@ def refused_by(drive: Drive, home: Path) -> str:
     assert current_guard.state == "protected", current_guard
     with pytest.raises(Refused, match="protected"):
         take(drive, home)
-    return current_guard.why
+    return current_guard.reason
 
 
 @pytest.mark.parametrize(("how", "word"), [("writes", "open"), ("maps", "mapped")])
@@ -412,8 +412,10 @@ def test_a_program_that_writes_to_the_drive_protects_it(
 ) -> None:
     before = checksum(drive.path)
     with program(how, drive.path) as pid:
-        why = refused_by(drive, home)
-        assert re.search(rf"process {pid} \(.*\) has {drive.name} {word} for writing", why), why
+        reason = refused_by(drive, home)
+        assert re.search(rf"process {pid} \(.*\) has {drive.name} {word} for writing", reason), (
+            reason
+        )
     assert practice.ensure(home).guard.state == "free"
     assert checksum(drive.path) == before
 
@@ -487,8 +489,8 @@ def test_a_mount_in_another_namespace_protects_and_is_named(
         try:
             assert other.stdout.readline() == b"ready\n"
             assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
-            why = refused_by(drive, home)
-            assert f"mounted at {tmp_path} in the mount namespace of process {other.pid}" in why
+            reason = refused_by(drive, home)
+            assert f"mounted at {tmp_path} in the mount namespace of process {other.pid}" in reason
         finally:
             other.kill()
 

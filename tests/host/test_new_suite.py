@@ -103,9 +103,9 @@ def test_the_commands_of_the_page_make_a_suite_that_runs(
     show_result = copy.run("python", "-m", "benchstick", "show", "1", "--json", **folders)
     document = json.loads(show_result.stdout)
     assert (document["state"], document["plan"]["suite"]) == ("done", "my-method")
-    single = {item["name"]: item for item in document["figures"] if item["pass"] == 1}
+    single = {item["name"]: item for item in document["results"] if item["pass"] == 1}
     for way in ("write", "read"):
-        assert single[way]["state"] == "valid", single[way]["why"]
+        assert single[way]["state"] == "valid", single[way]["reason"]
         counted = single[way]["detail"]["counters"][f"{way}_bytes"]
         assert 16 * MIB <= counted <= 1.03 * 16 * MIB + 65536
     assert document["result"]["headline"][0]["value"] == pytest.approx(single["write"]["value"])

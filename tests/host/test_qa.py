@@ -60,7 +60,7 @@ def test_a_drive_passes_and_every_output_shows_it(bench: Bench, tmp_path: Path) 
     config_file.write_text('event_log = "events.log"\n', encoding="utf-8")
     verdict = qa(bench, recipe, *ERASE, "--asset", "A-17", *options, code=0)
     config_file.unlink()
-    assert (verdict["verdict"], verdict["why"], verdict["labels"]) == (
+    assert (verdict["verdict"], verdict["reason"], verdict["labels"]) == (
         "pass",
         None,
         {"asset": "A-17"},
@@ -68,9 +68,9 @@ def test_a_drive_passes_and_every_output_shows_it(bench: Bench, tmp_path: Path) 
     assert [item["state"] for item in verdict["limits"]] == ["held", "held"]
     assert verdict["limits"][1]["measured"] > 0.1
     # A file on a loop device cannot be ejected: the verdict reports it.
-    assert (verdict["after"]["asked"], verdict["after"]["done"]) == ("eject", False)
+    assert (verdict["post_action"]["action"], verdict["post_action"]["is_done"]) == ("eject", False)
     (run,) = verdict["runs"]
-    names = {item["name"] for item in bench.json("show", str(run["number"]))["figures"]}
+    names = {item["name"] for item in bench.json("show", str(run["number"]))["results"]}
     entry = read(Path(recipe).read_bytes(), recipe).entries[0]
     # What a recipe is checked by is what the suite gives.
     assert names == set(plan_check.figures(entry, Match()) or ())
@@ -102,10 +102,10 @@ def test_a_limit_that_fails_is_named_and_the_test_done_again(bench: Bench, tmp_p
     last = bench.json("verdict", "list")["verdicts"][0]["number"]
     verdict = json.loads(bench.run("verdict", "show", str(last), "--format", "json").stdout)
     assert [item["code"] for item in verdict["failures"]] == ["figure-limit"]
-    assert verdict["why"].startswith("SEQ1M Q8T1 read of cdm: ")
-    assert "required >= 9000000 MB/s" in verdict["why"]
-    assert (verdict["retries"], len(verdict["earlier"])) == (1, 1)
-    assert verdict["earlier"][0]["why"] != verdict["why"]
+    assert verdict["reason"].startswith("SEQ1M Q8T1 read of cdm: ")
+    assert "required >= 9000000 MB/s" in verdict["reason"]
+    assert (verdict["retries"], len(verdict["previous_attempts"])) == (1, 1)
+    assert verdict["previous_attempts"][0]["reason"] != verdict["reason"]
 
 
 class Watching:
@@ -163,7 +163,7 @@ def test_data_is_erased_without_a_code_where_all_four_conditions_hold_and_nowher
         before = checksum()
         verdict = tested(*tops, code=5)
         assert [item["code"] for item in verdict["inconclusive"]] == ["erase-not-allowed"]
-        assert verdict["why"] == f"erase not allowed: {reason}"
+        assert verdict["reason"] == f"erase not allowed: {reason}"
         assert verdict["runs"] == [] and checksum() == before
 
     settings.write_text('bench_ports = {"slot 1" = "practice"}\n', encoding="utf-8")
@@ -218,7 +218,7 @@ def test_random_data_without_a_signature_is_not_blank(
     with Watching(bench, diskseq):
         verdict = qa(bench, write(tmp_path, text), code=5)
     assert [item["code"] for item in verdict["inconclusive"]] == ["erase-not-allowed"]
-    assert "the drive is not blank (data of no known kind" in verdict["why"]
+    assert "the drive is not blank (data of no known kind" in verdict["reason"]
     assert verdict["runs"] == []
     with Path(node).open("rb") as file:
         file.seek(at)

@@ -75,7 +75,7 @@ def test_runs_follow_one_another_until_one_is_cancelled(
 ) -> None:
     number = queued(bench, QUICK, LONG, LONG, QUICK)
     when(bench, number, lambda item: item["state"] == "open")
-    assert final(bench, ask(bench, "cancel", {"queue": number, "place": 1}))["state"] == "done"
+    assert final(bench, ask(bench, "cancel", {"queue": number, "position": 1}))["state"] == "done"
     # The drive is the queue's, between its runs too.
     assert final(bench, ask(bench, "run", wish(bench)))["state"] == "refused"
     third = when(bench, number, lambda item: item["entries"][2]["state"] == "running")
@@ -84,7 +84,7 @@ def test_runs_follow_one_another_until_one_is_cancelled(
     ask(bench, "cancel", {"run": run})
     queue = when(bench, number, lambda item: item["state"] == "stopped")
     assert states(queue) == ["done", "taken_out", "cancelled", "not_started"]
-    assert f"run {run} cancelled" in queue["why"]
+    assert f"run {run} cancelled" in queue["reason"]
     assert [item["number"] for item in runs_of(bench)] == [run, queue["entries"][0]["run"]]
 
 
@@ -102,7 +102,7 @@ def test_an_error_in_the_last_one_shows_before_the_first_starts(
         assert final(bench, numbers[-1])["state"] == "refused"
     queue = read_queue(bench, numbers[0])
     assert (queue["state"], states(queue)) == ("refused", ["not_started"] * 2)
-    assert "passes" in queue["why"]
+    assert "passes" in queue["reason"]
     assert len(runs_of(bench)) == before
 
 
@@ -121,7 +121,7 @@ def test_a_command_in_a_terminal_is_shown_and_cancelled_as_a_queue(
         return queue if queue and queue["by"] == "command" and running(queue) else None
 
     number = wait_for(started, 90)["number"]
-    assert final(bench, ask(bench, "cancel", {"queue": number, "place": 1}))["state"] == "done"
+    assert final(bench, ask(bench, "cancel", {"queue": number, "position": 1}))["state"] == "done"
     # The agent starts nothing of it, and nothing else on its drive.
     assert final(bench, ask(bench, "run", wish(bench)))["state"] == "refused"
     assert states(read_queue(bench, number)) == ["running", "taken_out", "waiting"]
@@ -141,7 +141,7 @@ def test_a_killed_agent_leaves_its_run_and_the_next_starts_nothing(
     agent.wait(timeout=60)
     # A reader gets the same before the next agent starts. The run itself continues.
     queue = read_queue(bench, number)
-    assert (queue["state"], queue["why"]) == ("stopped", queues.NO_AGENT)
+    assert (queue["state"], queue["reason"]) == ("stopped", queues.NO_AGENT)
     assert states(queue) == ["running", "not_started"]
     again = bench.start("agent")
     try:
@@ -157,5 +157,5 @@ def test_a_killed_agent_leaves_its_run_and_the_next_starts_nothing(
 
 def closed(bench: Bench, number: int) -> tuple[str, str] | None:
     with contextlib.closing(database.open_reader(bench.home)) as db:
-        row = db.execute("SELECT state, why FROM queues WHERE number = ?", (number,)).fetchone()
-    return None if row["state"] == "open" else (row["state"], row["why"])
+        row = db.execute("SELECT state, reason FROM queues WHERE number = ?", (number,)).fetchone()
+    return None if row["state"] == "open" else (row["state"], row["reason"])

@@ -26,7 +26,7 @@ def moved(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def by_name(document: dict[str, Any], pass_no: int | None) -> dict[str, dict[str, Any]]:
-    return {item["name"]: item for item in document["figures"] if item["pass"] == pass_no}
+    return {item["name"]: item for item in document["results"] if item["pass"] == pass_no}
 
 
 def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> None:
@@ -42,7 +42,7 @@ def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> No
         assert counted["read_bytes"] == 0
     test = "RND4K Q32T1 write"
     counted, figures = moved(document, test), by_name(document, 1)
-    assert figures[test]["state"] == "valid", figures[test]["why"]
+    assert figures[test]["state"] == "valid", figures[test]["reason"]
     totals = figures[test]["detail"]["totals"]
     assert abs(counted["write_bytes"] - totals["write_bytes"]) <= 0.005 * totals["write_bytes"]
     assert counted["read_bytes"] == 0
@@ -66,19 +66,19 @@ def test_consistency_fills_and_writes_what_its_plan_says(own_bench: Bench) -> No
     assert "drive_state" not in figures[f"{test} IOPS"]["detail"]
     assert figures["marks gone"]["value"] == 100.0
     seconds = figures[f"{test} IOPS by second"]["detail"]
-    assert seconds["source"] == "fio" or seconds["source_why"]
+    assert seconds["source"] == "fio" or seconds["source_reason"]
     series = seconds["series"]["mean"]
     assert 4 <= len(series) <= 6
     # The mean of the seconds and the total agree, but for the second left out at each end.
     assert 0.5 < sum(series) / len(series) / (totals["ios"] / totals["seconds"]) < 2
     latency = figures[f"{test} latency by second"]
-    assert latency["state"] == "valid", latency["why"]
+    assert latency["state"] == "valid", latency["reason"]
     assert len(latency["detail"]["max"]["mean"]) == 6
     most = max(latency["detail"]["max"]["mean"])
     # Of a long test the highest second is fio's own maximum, to the digits kept.
     assert abs(most - totals["max_us"]) <= 0.001 * totals["max_us"]
     (step,) = [step for step in document["steps"] if step["name"] == test]
-    with (own_bench.home / step["artefacts"] / "by-second.csv").open() as file:
+    with (own_bench.home / step["artifacts"] / "by-second.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [round(float(row["iops"])) for row in rows] == [round(value) for value in series]
     titles = [chart["title"] for chart in document["result"]["charts"]]
@@ -93,9 +93,9 @@ def test_an_older_fio_gives_the_counters_iops_and_skips_latency(own_bench: Bench
     figures = by_name(document, 1)
     iops = figures["RND4K Q32T1 write IOPS by second"]
     assert (iops["state"], iops["detail"]["source"]) == ("valid", "counters")
-    assert "no option log_window_value; 3.38 or later is needed" in iops["detail"]["source_why"]
+    assert "no option log_window_value; 3.38 or later is needed" in iops["detail"]["source_reason"]
     latency = figures["RND4K Q32T1 write latency by second"]
-    assert (latency["state"], latency["why"]) == ("skipped", iops["detail"]["source_why"])
+    assert (latency["state"], latency["reason"]) == ("skipped", iops["detail"]["source_reason"])
     exported = json.loads(
         own_bench.run("export", str(document["number"]), "--format", "json").stdout
     )
@@ -127,7 +127,10 @@ def test_a_cancelled_consistency_run_shows_its_seconds(own_bench: Bench) -> None
     iops = by_name(document, 1)["RND4K Q32T1 write IOPS by second"]
     series = iops["detail"]["series"]["mean"]
     assert 2 <= len(series) <= 60
-    assert (iops["state"], iops["why"]) == ("invalid", f"cancelled after {len(series)} s of 2000")
+    assert (iops["state"], iops["reason"]) == (
+        "invalid",
+        f"cancelled after {len(series)} s of 2000",
+    )
     points = document["result"]["series"][0]["points"]
     assert points == [[second, value] for second, value in enumerate(series)]
     assert document["result"]["text"].startswith("RND4K Q32T1 write: IOPS by second (invalid:")
@@ -160,8 +163,8 @@ def test_a_steady_sweep_does_what_its_plan_says(own_bench: Bench) -> None:
     for depth, waits in ((1, False), (256, True)):
         for direction in ("read", "mix", "write"):
             name = f"RND4K Q{depth}T1 {direction}"
-            assert single[name]["state"] == "valid", single[name]["why"]
-            queue = {"asked": depth, "drive": most, "waits_in_kernel": waits}
+            assert single[name]["state"] == "valid", single[name]["reason"]
+            queue = {"requested": depth, "drive": most, "waits_in_kernel": waits}
             assert single[name]["detail"]["queue"] == queue
             assert overall[f"{name} IOPS"]["detail"]["queue"] == queue
             assert overall[f"{name} IOPS"]["value"] == single[f"{name} IOPS"]["value"]

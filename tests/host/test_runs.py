@@ -29,7 +29,7 @@ def test_a_quick_cdm_has_every_result_with_its_conditions(bench: Bench) -> None:
     assert document["schema"] == "benchstick/run/2"
     assert (document["state"], document["exit_code"]) == ("done", 0)
     assert document["practice"]
-    single = [item for item in document["figures"] if item["pass"] == 1]
+    single = [item for item in document["results"] if item["pass"] == 1]
     speeds = [item for item in single if item["unit"] == "MB/s"]
     assert len(speeds) == 8
     assert {item["state"] for item in speeds} == {"valid"}
@@ -39,13 +39,13 @@ def test_a_quick_cdm_has_every_result_with_its_conditions(bench: Bench) -> None:
         tool = totals["read_bytes"] + totals["write_bytes"]
         side = "write_bytes" if "write" in item["name"] else "read_bytes"
         assert tool <= counters[side] <= tool * 1.03 + 65536
-    over_all = [item["name"] for item in document["figures"] if item["pass"] is None]
+    over_all = [item["name"] for item in document["results"] if item["pass"] is None]
     assert "SEQ1M Q8T1 read" in over_all
     assert "RND4K Q1T1 write latency" in over_all
     assert document["conditions"]["host"]["kernel"] == os.uname().release
     assert_nothing_left(bench)
     for step in document["steps"]:
-        folder = bench.home / step["artefacts"]
+        folder = bench.home / step["artifacts"]
         assert folder.is_dir()
         if step["kind"] == "fio":
             file_names = {path.name for path in folder.iterdir()}
@@ -71,9 +71,9 @@ def test_a_quick_das_keeps_counts_scale_and_seconds(bench: Bench) -> None:
     document = bench.json(*bench.practice("das", *QUICK_DAS))
     (used,) = document["plan"]["sets"]
     assert (used["files"], used["scale"], used["source"]) == (8, 0.001, "ram")
-    figures = {(item["name"], item["pass"]): item for item in document["figures"]}
+    figures = {(item["name"], item["pass"]): item for item in document["results"]}
     write = figures["Home write", 1]
-    assert write["state"] == "valid", write["why"]
+    assert write["state"] == "valid", write["reason"]
     assert write["detail"]["bytes"] == used["bytes"]
     assert write["detail"]["files"] == 8
     seconds = figures["Home write time", 1]["value"]
@@ -89,11 +89,11 @@ def test_generated_source_is_judged_by_its_own_rate(bench: Bench) -> None:
     rate = build["detail"]["source_rate"]
     assert rate > 1e6
     write = next(
-        item for item in document["figures"] if item["name"] == "Home write" and item["pass"] == 1
+        item for item in document["results"] if item["name"] == "Home write" and item["pass"] == 1
     )
     if write["value"] * 1e6 * 2 > rate:
         assert write["state"] == "invalid"
-        assert write["why"].startswith("source-bound: ")
+        assert write["reason"].startswith("source-bound: ")
     else:
         assert write["state"] == "valid"
     compare = next(step for step in document["steps"] if step["kind"] == "verify")
@@ -144,7 +144,7 @@ def test_a_tree_of_your_own_is_copied_and_never_changed(bench: Bench, tmp_path: 
             *bench.practice("das", "--param", f"set={tree}", "--param", f"source={source}",
                             "--param", "passes=2", "--param", "idle=0")
         )  # fmt: skip
-        assert {item["state"] for item in document["figures"]} == {"valid"}, document["figures"]
+        assert {item["state"] for item in document["results"]} == {"valid"}, document["results"]
         assert document["plan"]["sets"][0]["files"] == 3
         assert listing(tree) == before
 
@@ -193,11 +193,11 @@ def test_data_that_differ_make_the_pass_invalid_and_the_next_one_is_clean(bench:
     assert process.returncode == 4, err
     document = json.loads(out)
     assert document["state"] == "corrupt"
-    by_pass = {(item["name"], item["pass"]): item for item in document["figures"]}
+    by_pass = {(item["name"], item["pass"]): item for item in document["results"]}
     for name in ("BR write", "BR read"):
         assert by_pass[name, 1]["state"] == "invalid"
-        assert by_pass[name, 1]["why"].startswith("data differ: 1 file differs, the first: ")
-        assert victim.name in by_pass[name, 1]["why"]
+        assert by_pass[name, 1]["reason"].startswith("data differ: 1 file differs, the first: ")
+        assert victim.name in by_pass[name, 1]["reason"]
         assert by_pass[name, 2]["state"] == "valid"
         assert by_pass[name, None]["value"] == by_pass[name, 2]["value"]
     assert "data-differ" in [event["kind"] for event in document["events"]]
@@ -215,7 +215,7 @@ def test_csv_has_one_line_a_result(bench: Bench) -> None:
     document = bench.json("show", str(number))
     text = bench.run("export", str(number), "--format", "csv").stdout
     rows = list(csv.DictReader(text.splitlines()))
-    assert len(rows) == len(document["figures"])
+    assert len(rows) == len(document["results"])
     assert rows[0]["suite"] == document["suite"]
 
 
@@ -230,7 +230,7 @@ def test_dry_run_writes_nothing_and_needs_no_code(own_bench: Bench) -> None:
     stat = Path(f"/sys/block/{name}/stat")
     sectors_before = stat.read_text().split()[6]
     plan = own_bench.json("run", "das", "--drive", "practice", "--dry-run", "--scale", "0.001")
-    assert plan["schema"] == "benchstick/plan/1"
+    assert plan["schema"] == "benchstick/plan/2"
     assert plan["destroys"]
     assert any(step["destroys"] for step in plan["steps"])
     assert stat.read_text().split()[6] == sectors_before
@@ -239,7 +239,7 @@ def test_dry_run_writes_nothing_and_needs_no_code(own_bench: Bench) -> None:
 
 def test_raw_target_is_exact_to_half_a_percent(bench: Bench) -> None:
     document = bench.json(*bench.practice("cdm", *QUICK_CDM, "--target", "block"))
-    speeds = [i for i in document["figures"] if i["pass"] == 1 and i["unit"] == "MB/s"]
+    speeds = [i for i in document["results"] if i["pass"] == 1 and i["unit"] == "MB/s"]
     assert {item["target"] for item in speeds} == {"block"}
     for item in speeds:
         totals, counters = item["detail"]["totals"], item["detail"]["counters"]

@@ -165,9 +165,12 @@ def test_ram_check_names_file_and_place(ram: RamSource, small: FileSet) -> None:
     (ram.tree / "more").write_bytes(b"x")
     differences = {difference.path: difference for difference in ram.check()}
     assert differences[changed] == Difference(changed, 1_234_567, "differs from there")
-    assert differences[short_path].offset == 1000 and "has 1000 of" in differences[short_path].what
-    assert differences[missing_path].what == "is missing"
-    assert differences["more"].what == "is not in the set"
+    assert (
+        differences[short_path].offset == 1000
+        and "has 1000 of" in differences[short_path].description
+    )
+    assert differences[missing_path].description == "is missing"
+    assert differences["more"].description == "is not in the set"
     assert len(differences) == 4
     assert str(differences[changed]) == f"{changed} at byte 1234567: differs from there"
     ram.rebuild()

@@ -43,7 +43,7 @@ def set_serials(home: Path, number: int) -> None:
         ).fetchone()
         drive, conditions = json.loads(row[0]), json.loads(row[1])
         drive["identity"] |= {"serial": SERIAL, "bridge_serial": BRIDGE,
-                              "key": f"{SERIAL}|Model X|1000"}  # fmt: skip
+                              "drive_key": f"{SERIAL}|Model X|1000"}  # fmt: skip
         drive |= {"code": SERIAL, "label": "Annas drive",
                   "serial": {"value": SERIAL, "unit": None, "source": "smartctl"},
                   "wwn": {"naa": 5, "oui": 9528, "id": 61234567890},
@@ -51,7 +51,7 @@ def set_serials(home: Path, number: int) -> None:
         conditions["ran_alongside"] = f"smartd -d {BLANKS}"
         db.execute(
             "UPDATE runs SET drive_key = ?, drive_code = ?, drive_json = ?, conditions_json = ?,"
-            " why = ? WHERE number = ?",
+            " reason = ? WHERE number = ?",
             (f"{SERIAL}|Model X|1000", SERIAL, json.dumps(drive), json.dumps(conditions),
              f"drive {SERIAL} (/dev/sda) went away", number),
         )  # fmt: skip
@@ -86,5 +86,5 @@ def test_a_support_file_has_no_serial_in_any_encoding(bench: Bench, tmp_path: Pa
         assert bool(re.search(rb"(?<![0-9a-z])%s(?![0-9a-z])" % name, raw)) == bool(options)
     document = json.loads(out.read_text(encoding="utf-8"))
     run = next(item for item in document["runs"] if item["number"] == number)
-    assert run["figures"]
+    assert run["results"]
     assert run["drive"]["identity"]["capacity"] > 0

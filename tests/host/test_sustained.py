@@ -26,13 +26,13 @@ def test_a_small_span_is_written_once_at_its_place(bench: Bench) -> None:
     planned = document["plan"]["bytes_written"]
     assert planned == (160 << 20) + (16 << 20)
     assert count_written_bytes(name) - before == planned
-    parts = [item for item in document["figures"]
+    parts = [item for item in document["results"]
              if item["pass"] == 1 and item["unit"] == "MB/s"]  # fmt: skip
     assert len(parts) == 21
     assert {item["state"] for item in parts} == {"valid"}, parts
     assert {item["target"] for item in parts} == {"block"}
     assert sum(item["detail"]["counters"]["write_bytes"] for item in parts) == planned
-    folders = [bench.home / step["artefacts"] for step in document["steps"]
+    folders = [bench.home / step["artifacts"] for step in document["steps"]
                if step["kind"] == "fio"]  # fmt: skip
     offsets = []
     for folder in folders:
@@ -40,7 +40,7 @@ def test_a_small_span_is_written_once_at_its_place(bench: Bench) -> None:
         options = [word for word in words if word.startswith("--offset=")]
         offsets.append(int(options[0].split("=")[1]) if options else 0)
     assert offsets == [*(number * (8 << 20) for number in range(20)), 0]
-    over_all = {item["name"]: item for item in document["figures"] if item["pass"] is None}
+    over_all = {item["name"]: item for item in document["results"] if item["pass"] is None}
     assert over_all["sustained write"]["value"] > 0
     place, time = document["result"]["charts"]
     assert place["to"] == pytest.approx((160 << 20) / 1e9, rel=1e-5)
@@ -52,7 +52,7 @@ def test_a_small_span_is_written_once_at_its_place(bench: Bench) -> None:
     ]  # fmt: skip
     # One reading at the start, one after each part, one before the burst; a loop drive has none.
     assert len(document["temperatures"]) == 22
-    assert all(item["why"] for item in document["temperatures"])
+    assert all(item["reason"] for item in document["temperatures"])
 
 
 def test_the_series_has_every_byte_without_a_burst_after_it(bench: Bench) -> None:
@@ -60,16 +60,16 @@ def test_the_series_has_every_byte_without_a_burst_after_it(bench: Bench) -> Non
     # A loop drive takes discards; the purge is no part of the fill.
     assert document["conditions"]["state"] == "purged by discard of all blocks"
     assert document["plan"]["state"] == document["conditions"]["state"]
-    (part,) = [item for item in document["figures"]
+    (part,) = [item for item in document["results"]
                if item["pass"] == 1 and item["unit"] == "MB/s"]  # fmt: skip
-    assert part["state"] == "valid", part["why"]
+    assert part["state"] == "valid", part["reason"]
     assert part["detail"]["totals"]["write_bytes"] == 320 << 20
     assert document["result"]["charts"][0]["to"] == pytest.approx((320 << 20) / 1e9, rel=1e-5)
     assert (
         "--bs=131072"
         in (
             bench.home
-            / next(step["artefacts"] for step in document["steps"] if step["kind"] == "fio")
+            / next(step["artifacts"] for step in document["steps"] if step["kind"] == "fio")
             / "command"
         ).read_text()
     )

@@ -107,7 +107,7 @@ def test_what_is_posted_is_signed_and_numbered(store: sqlite3.Connection) -> Non
 def test_without_a_webhook_nothing_is_sent(store: sqlite3.Connection) -> None:
     webhook_outbox.put(store, "a", "{}")
     assert webhook.deliver(store, read("", "test"))
-    assert [letter.tries for letter in webhook_outbox.waiting(store)] == [0]
+    assert [letter.attempts for letter in webhook_outbox.waiting(store)] == [0]
 
 
 @pytest.mark.parametrize("answer", [500, 404, 302, 429])
@@ -117,9 +117,9 @@ def test_what_was_not_taken_is_sent_again(store: sqlite3.Connection, answer: int
     webhook_outbox.put(store, "b", "{}")
     assert not webhook.deliver(store, settings(receiver.url))
     assert receiver.received_keys() == ["a", "b"], "one that is not taken keeps no other back"
-    why = webhook_outbox.list_letters(store)["letters"][1]["why"]
-    assert why.startswith(f"the receiver answered {answer} ")
-    assert why.isprintable()
+    reason = webhook_outbox.list_letters(store)["letters"][1]["reason"]
+    assert reason.startswith(f"the receiver answered {answer} ")
+    assert reason.isprintable()
     assert [letter.key for letter in webhook_outbox.waiting(store)] == ["a"]
     assert webhook.deliver(store, settings(receiver.url))
     assert receiver.got[2][0]["X-Benchstick-Attempt"] == "2"
@@ -130,9 +130,9 @@ def test_a_receiver_that_is_down(store: sqlite3.Connection) -> None:
     for number in range(5):
         webhook_outbox.put(store, str(number), "{}")
     assert not webhook.deliver(store, settings(f"http://127.0.0.1:{free_port()}/"))
-    assert [letter.tries for letter in webhook_outbox.waiting(store)] == [1, 1, 1, 0, 0]
+    assert [letter.attempts for letter in webhook_outbox.waiting(store)] == [1, 1, 1, 0, 0]
     letters = webhook_outbox.list_letters(store)["letters"]
-    assert letters[-1]["why"] == "no connection: Connection refused"
+    assert letters[-1]["reason"] == "no connection: Connection refused"
     receiver = Receiver()
     assert webhook.deliver(store, settings(receiver.url))
     assert receiver.received_keys() == list("01234")
@@ -155,7 +155,7 @@ def test_a_slow_receiver(store: sqlite3.Connection, monkeypatch: pytest.MonkeyPa
     receiver = Receiver(-2.0)
     webhook_outbox.put(store, "a", "{}")
     assert not webhook.deliver(store, settings(receiver.url))
-    assert webhook_outbox.list_letters(store)["letters"][0]["why"] == "no answer within 0.2 s"
+    assert webhook_outbox.list_letters(store)["letters"][0]["reason"] == "no answer within 0.2 s"
     assert webhook.deliver(store, settings(receiver.url))
     assert receiver.received_keys() == ["a", "a"], "the receiver tells them by the key"
 
@@ -173,7 +173,7 @@ def test_a_receiver_that_speaks_no_http(store: sqlite3.Connection) -> None:
         webhook_outbox.put(store, "a", "{}")
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
         assert not webhook.deliver(store, settings(url))
-    assert "BadStatusLine" in webhook_outbox.list_letters(store)["letters"][0]["why"]
+    assert "BadStatusLine" in webhook_outbox.list_letters(store)["letters"][0]["reason"]
 
 
 def test_the_sender_continues_and_outlives_a_lost_store(
@@ -192,7 +192,7 @@ def test_the_sender_continues_and_outlives_a_lost_store(
     # The settings are read each time: a corrected address gets the pending messages.
     current[0] = settings(f"http://127.0.0.1:{free_port()}/")
     webhook_outbox.put(store, "b", "{}")
-    wait_for(lambda: webhook_outbox.list_letters(store)["letters"][0]["tries"] >= 2)
+    wait_for(lambda: webhook_outbox.list_letters(store)["letters"][0]["attempts"] >= 2)
     current[0] = settings(receiver.url)
     wait_for(lambda: "b" in receiver.received_keys())
     postman.stop()

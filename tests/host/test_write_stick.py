@@ -106,7 +106,7 @@ def test_a_free_drive_becomes_a_stick(drive: Drive, image: Path, tmp_path: Path)
     ), "the image itself stays as it is"
     again = practice.ensure(paths.data_folder())
     assert again.guard.state == "protected"
-    assert "the stick's own" in again.guard.why
+    assert "the stick's own" in again.guard.reason
 
 
 def test_a_stick_is_written_again_with_another_id(drive: Drive, image: Path) -> None:

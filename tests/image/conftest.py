@@ -19,10 +19,10 @@ from tests.image.machine import FIRMWARES, IMAGE, Machine
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not IMAGE.exists():
         here = Path(__file__).parent
-        why = pytest.mark.skip(reason=f"{IMAGE} is not there; make image builds it")
+        reason = pytest.mark.skip(reason=f"{IMAGE} is not there; make image builds it")
         for item in items:
             if item.path.is_relative_to(here):
-                item.add_marker(why)
+                item.add_marker(reason)
 
 
 def copy_of_image(folder: Path) -> Path:

@@ -8,9 +8,9 @@ from pathlib import Path
 from tests.image.machine import IMAGE, Machine, system_of
 
 
-def check(pc: Machine, why: str) -> None:
+def check(pc: Machine, reason: str) -> None:
     pc.wait_ready()
-    assert f"Results will not last: {why}" in pc.ask("GET", "/drives").body.decode()
+    assert f"Results will not last: {reason}" in pc.ask("GET", "/drives").body.decode()
     assert "Results will not last" in pc.shell("benchstick console --once")
     number = pc.start_run(
         drive="BSUAS0001", suite="cdm", target="block", erase="BSUAS0001",

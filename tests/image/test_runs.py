@@ -43,7 +43,7 @@ def until(condition: Callable[[], Any], what: str, seconds: float = 300) -> Any:
 def test_quick_cdm(booted: Machine, serial: str) -> None:
     run = booted.wait_run(cdm_on(booted, serial), 900)
     assert run["state"] == "done", run
-    assert any(figure["state"] == "valid" for figure in run["figures"])
+    assert any(figure["state"] == "valid" for figure in run["results"])
 
 
 def test_scaled_das(booted: Machine) -> None:
@@ -54,7 +54,7 @@ def test_scaled_das(booted: Machine) -> None:
     run = booted.wait_run(number, 900)
     assert run["state"] == "done", run
     assert run["conditions"]["target"] == "file on exfat"
-    assert {figure["state"] for figure in run["figures"]} == {"valid"}, run["figures"]
+    assert {figure["state"] for figure in run["results"]} == {"valid"}, run["results"]
 
 
 def test_results_survive_a_power_cut(make_machine: Callable[..., Machine], tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_results_survive_a_power_cut(make_machine: Callable[..., Machine], tmp_p
     assert {f"{name}.json", f"{name}.csv"} <= set(list_fat(first.stick, "reports"))
     report = json.loads(read_fat(first.stick, f"reports/{name}.json"))
     assert report["uuid"] == run["uuid"]
-    assert report["figures"] == run["figures"]
+    assert report["results"] == run["results"]
 
     # The next boot, with a second stick plugged in that has the same UUIDs.
     (tmp_path / "other").mkdir()
@@ -97,7 +97,7 @@ def test_pulling_the_stick_in_a_run(make_machine: Callable[..., Machine]) -> Non
     pc.wait_ready()
     number = cdm_on(pc, "BSUAS0001", passes="2", time="3")
     href = f"/api/v1/runs/{number}"
-    before = until(lambda: pc.get(href)["figures"], "a first figure")
+    before = until(lambda: pc.get(href)["results"], "a first figure")
     qmp = pc.qmp()
     qmp.execute("device_del", id="stick")
     qmp.close()
@@ -111,12 +111,12 @@ def test_pulling_the_stick_in_a_run(make_machine: Callable[..., Machine]) -> Non
     assert "the stick was pulled out" in pc.ask("GET", "/drives").body.decode()
     run = pc.wait_run(number, 900)
     assert run["state"] == "done", run
-    assert run["figures"][: len(before)] == before
-    assert {figure["state"] for figure in run["figures"]} == {"valid"}, run["figures"]
-    assert {figure["pass"] for figure in run["figures"]} == {1, 2, None}
+    assert run["results"][: len(before)] == before
+    assert {figure["state"] for figure in run["results"]} == {"valid"}, run["results"]
+    assert {figure["pass"] for figure in run["results"]} == {1, 2, None}
     assert {step["state"] for step in run["steps"]} == {"done"}
     last = next(s for s in reversed(run["steps"]) if s["kind"] == "fio")
-    assert "fio.json" in pc.shell(f"ls /var/lib/benchstick/{last['artefacts']}")
+    assert "fio.json" in pc.shell(f"ls /var/lib/benchstick/{last['artifacts']}")
     pc.kill()
 
     # The stick is whole: it has the run as far as it came.
@@ -125,5 +125,5 @@ def test_pulling_the_stick_in_a_run(make_machine: Callable[..., Machine]) -> Non
     stored_run = again.get(href)
     assert stored_run["uuid"] == run["uuid"]
     assert stored_run["state"] == "interrupted"
-    assert stored_run["figures"][: len(before)] == before
+    assert stored_run["results"][: len(before)] == before
     assert "will not last" not in again.ask("GET", "/drives").body.decode()

@@ -178,7 +178,7 @@ def test_commands_by_ssh_without_a_terminal(pc: Machine, key: Path) -> None:
     assert document["state"] == "done"
     file = by_ssh(f"benchstick export {document['number']}")
     assert file.returncode == 0, file.stderr
-    assert json.loads(file.stdout)["figures"] == document["figures"]
+    assert json.loads(file.stdout)["results"] == document["results"]
     assert by_ssh(f"benchstick run cdm --drive {DRIVE} --erase WRONG").returncode == 3
 
 

@@ -42,9 +42,9 @@ def test_the_booted_stick_is_the_one_whose_id_the_loader_passed(
     ids: list[str | None], parameter: str | None, index: int | None
 ) -> None:
     sticks = [build_stick(f"sd{chr(97 + at)}", name) for at, name in enumerate(ids)]
-    stick, why = choose(sticks, parameter)
+    stick, reason = choose(sticks, parameter)
     assert stick is (None if index is None else sticks[index])
-    assert bool(why) == (index is None)
+    assert bool(reason) == (index is None)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_an_id_is_read_back_as_it_is_written() -> None:
 def document(**changes: Any) -> dict[str, Any]:
     stick = {"path": "/dev/sda", "name": "sda", "diskseq": 3}
     return {
-        "schema": state.SCHEMA, "stick": stick, "persistent": True, "why": None,
+        "schema": state.SCHEMA, "stick": stick, "persistent": True, "reason": None,
         "settings_error": None, "other_sticks": [], "notes": [], **changes,
     }  # fmt: skip
 
@@ -88,7 +88,7 @@ def test_each_notice_is_a_sentence(bench_home: Path) -> None:
     notices = state.notices(
         document(
             persistent=False,
-            why="the stick is write-protected",
+            reason="the stick is write-protected",
             settings_error={"line": 3, "message": "port: 0 is not a port"},
             other_sticks=[{"path": "/dev/sdb"}],
         )

@@ -143,7 +143,7 @@ def test_copies_need_files(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), {}, target="block")
     skipped = [step for step in plan.steps if isinstance(step, Skip)]
     assert [step.test for step in skipped] == ["ISO copy", "Program copy", "Game copy"]
-    assert "filesystem" in skipped[0].why
+    assert "filesystem" in skipped[0].reason
     assert (plan.sets, plan.scale) == ((), None)
     only = registry.make_plan("asssd", drive_json(), {"parts": "copy"}, target="block")
     assert not only.destroys
@@ -169,8 +169,8 @@ def test_small_writes_on_large_sectors(drive_json: Make) -> None:
     assert any("Acc.time write: read-modify-write" in note for note in plan.notes)
     result = registry.find("asssd").result(plan, fake_run(), emulated)
     over_all = {item["name"]: item for item in result.figures}
-    assert "read-modify-write" in over_all["Acc.time write latency"]["why"]
-    assert over_all["Acc.time read latency"]["why"] is None
+    assert "read-modify-write" in over_all["Acc.time write latency"]["reason"]
+    assert over_all["Acc.time read latency"]["reason"] is None
     huge = registry.make_plan("asssd", drive_json(logical_sector=16384), BENCHMARK)
     assert [s.test for s in huge.steps if isinstance(s, Skip)] == [
         "4K write", "4K read", "4K-64Thrd write", "4K-64Thrd read",
@@ -235,7 +235,7 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
 def figure(name: str, value: float | None, unit: str, **changes: Any) -> dict[str, Any]:
     return document({
         "step": name, "name": name, "value": value, "unit": unit, "pass": 1,
-        "target": "file on exfat", "state": "valid", "why": None,
+        "target": "file on exfat", "state": "valid", "reason": None,
         "detail": {"totals": {"seconds": 1.5}}, **changes,
     })  # fmt: skip
 
@@ -262,8 +262,8 @@ def fake_run(**invalid: str) -> list[Any]:
     """The results of a run on the 960 EVO. `invalid` has names of tests, with _ for a blank."""
     figures: list[Any] = []
     for label, speed in EVO.items():
-        why = invalid.get(label.replace(" ", "_").replace("-", "_").replace("4K", "R4K"))
-        state: dict[str, Any] = {"state": "invalid", "why": why} if why else {}
+        reason = invalid.get(label.replace(" ", "_").replace("-", "_").replace("4K", "R4K"))
+        state: dict[str, Any] = {"state": "invalid", "reason": reason} if reason else {}
         figures += measured(label, speed * MIB / 1e6, **state)
     figures += measured("Acc.time read", 90.0, 45.0, target="block")
     return figures + measured("Acc.time write", 20.0, 25.5)
@@ -305,7 +305,7 @@ def test_a_score_with_an_invalid_test_has_no_value(drive_json: Make) -> None:
     assert over_all["Score read"]["value"] == 845
     for name in ("Score write", "Score total"):
         assert over_all[name]["value"] is None
-        assert (over_all[name]["state"], over_all[name]["why"]) == (
+        assert (over_all[name]["state"], over_all[name]["reason"]) == (
             "invalid", "4K write: buffered: 9 %",
         )  # fmt: skip
     assert "Total: 4K write: buffered: 9 %" in result.document["text"]
@@ -332,7 +332,7 @@ def test_the_curve_and_the_copies(drive_json: Make) -> None:
     figures += [
         figure("ISO copy", 250.0, "MB/s", detail=detail),
         figure("ISO copy time", 4.0, "s", detail=detail),
-        figure("Game copy", 99.0, "MB/s", state="invalid", why="data differ", detail=detail),
+        figure("Game copy", 99.0, "MB/s", state="invalid", reason="data differ", detail=detail),
     ]
     result = registry.find("asssd").result(plan, figures, drive_json())
     (chart,) = result.document["charts"]

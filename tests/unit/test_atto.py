@@ -107,7 +107,7 @@ def test_sizes_below_the_logical_block_are_skipped_with_the_reason(drive_json: M
     assert [step.test for step in skipped] == [
         f"{name} {way}" for name in ("512 B", "1 KiB", "2 KiB") for way in ("write", "read")
     ]
-    assert skipped[0].why == "512 B is not a whole number of the drive's logical blocks of 4 KiB"
+    assert skipped[0].reason == "512 B is not a whole number of the drive's logical blocks of 4 KiB"
     assert fio_tests(plan)[0].block == 4096
     assert not any("read-modify-write" in note for note in plan.notes)
 
@@ -120,12 +120,12 @@ def test_writes_below_the_physical_block_are_flagged(drive_json: Make) -> None:
     assert note.startswith("writes of 512 B, 1 KiB, 2 KiB: ")
     result = registry.find("atto").result(plan, fake_run(["512 B", "4 KiB"]), drive)
     rows = {row["name"]: row for row in result.document["sizes"]}
-    assert "read-modify-write" in rows["512 B"]["write"]["why"]
-    assert rows["512 B"]["read"]["why"] is None
-    assert rows["4 KiB"]["write"]["why"] is None
+    assert "read-modify-write" in rows["512 B"]["write"]["reason"]
+    assert rows["512 B"]["read"]["reason"] is None
+    assert rows["4 KiB"]["write"]["reason"] is None
     figures = {item["name"]: item for item in result.figures}
     assert figures["512 B write"]["state"] == "valid"
-    assert "physical blocks of 4 KiB" in figures["512 B write"]["why"]
+    assert "physical blocks of 4 KiB" in figures["512 B write"]["reason"]
     (size_row,) = [row for row in result.document["tables"][0]["rows"] if row[0] == "512 B"]
     assert size_row[-1].startswith("valid: write read-modify-write")
 
@@ -191,7 +191,7 @@ def test_a_plan_survives_json(drive_json: Make) -> None:
 def figure(name: str, value: float | None, unit: str, **changes: Any) -> dict[str, Any]:
     return document({
         "step": name, "name": name, "value": value, "unit": unit, "pass": 1,
-        "target": "file on exfat", "state": "valid", "why": None,
+        "target": "file on exfat", "state": "valid", "reason": None,
         "detail": {"totals": {"seconds": 1.5}}, **changes,
     })  # fmt: skip
 
@@ -245,10 +245,10 @@ def test_skipped_invalid_and_short_tests_are_marked(drive_json: Make) -> None:
     plan = registry.make_plan("atto", drive, {"from": "2KiB", "to": "8KiB"})
     figures = fake_run(["4 KiB", "8 KiB"])
     figures += [
-        figure(f"2 KiB {way}", None, "MB/s", state="skipped", why="no", detail={})
+        figure(f"2 KiB {way}", None, "MB/s", state="skipped", reason="no", detail={})
         for way in ("write", "read")
     ]
-    figures[0].update(state="invalid", why="buffered: 90 %")
+    figures[0].update(state="invalid", reason="buffered: 90 %")
     for item in figures:
         if item["name"] == "8 KiB read":
             item["detail"] = {"totals": {"seconds": 0.025}}

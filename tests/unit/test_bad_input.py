@@ -129,7 +129,7 @@ HAS_NOT = {
 for new in sorted(set(registry.all_suites()) - {item[0] for item in CASES}):
     own = importlib.import_module(f"tests.unit.test_{new.replace('-', '_')}")
     CASES += [case(new, *item) for item in getattr(own, "BAD_INPUT", ())]
-    HAS_NOT |= {(new, kind): why for kind, why in getattr(own, "HAS_NOT", {}).items()}
+    HAS_NOT |= {(new, kind): reason for kind, reason in getattr(own, "HAS_NOT", {}).items()}
 
 
 def named(item: Case) -> str:

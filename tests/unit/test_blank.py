@@ -99,7 +99,7 @@ BLANK = "exclusive=ok\nread=ok\ndata=none\nrdev=8:0\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "expected"),
     [
         (BLANK, None),
         (BLANK.replace("none", "65536"), "data of no known kind at byte 65536"),
@@ -110,10 +110,10 @@ BLANK = "exclusive=ok\nread=ok\ndata=none\nrdev=8:0\n"
     ],
 )
 def test_only_a_whole_answer_without_data_is_blank(
-    tmp_path: Path, text: str, why: str | None
+    tmp_path: Path, text: str, expected: str | None
 ) -> None:
     reason = blank.why_not_blank("sdx", answering(text), made_tree(tmp_path))
-    assert reason == why if why is None else reason is not None and why in reason
+    assert reason == expected if expected is None else reason is not None and expected in reason
 
 
 def test_a_sample_that_times_out_says_that_it_may_be_tried_again(tmp_path: Path) -> None:

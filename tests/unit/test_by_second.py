@@ -46,7 +46,7 @@ STEADY_LATENCY = """\
 
 def sample(n: int, ios: float, dt: float = 1.0) -> Sample:
     return Sample(
-        n=n, t=float(n + 1), dt=dt, step=0, read_bytes=0, write_bytes=int(ios * 4096),
+        n=n, t=float(n + 1), dt=dt, step_index=0, read_bytes=0, write_bytes=int(ios * 4096),
         discard_bytes=0, reads=0, writes=int(ios), discards=0, flushes=0, inflight=32, queue=32.0,
     )  # fmt: skip
 
@@ -101,7 +101,7 @@ def test_the_second_that_fio_ends_in_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds", "ios", "why"),
+    ("text", "seconds", "ios", "reason"),
     [
         (lines([(1003, 100), (2500, 100), (3003, 100)]), 3, 300, "came late"),
         (STEADY_IOPS, 5, 100_000, "adds up to"),
@@ -111,9 +111,9 @@ def test_the_second_that_fio_ends_in_is_left_out() -> None:
     ],
 )
 def test_a_log_without_usable_seconds_gives_the_reason(
-    text: str, seconds: int, ios: int | None, why: str
+    text: str, seconds: int, ios: int | None, reason: str
 ) -> None:
-    with pytest.raises(ValueError, match=why):
+    with pytest.raises(ValueError, match=reason):
         fio_iops(text, seconds, ios)
 
 
@@ -137,7 +137,7 @@ def test_fios_own_are_taken(tmp_path: Path) -> None:
     series = by_second(
         write(tmp_path, STEADY_IOPS, STEADY_LATENCY), seconds=5, ios=223597, block=4096, samples=[]
     )
-    assert (series.source, series.why, series.start) == ("fio", None, 0)
+    assert (series.source, series.reason, series.start) == ("fio", None, 0)
     rows = series.csv().splitlines()
     assert rows[0] == "second,iops,latency_mean_us,latency_max_us"
     assert rows[3] == "2,51257.0,622.5,6137.7"
@@ -149,8 +149,8 @@ def test_empty_seconds_are_valid_only_where_the_drive_was_slow_too(tmp_path: Pat
     busy = [sample(n, 6600) for n in range(12)]
     series = by_second(tmp_path, seconds=12, ios=80031, block=4096, samples=busy)
     assert (series.source, series.start) == ("counters", 1)
-    assert series.why is not None
-    assert "in which the drive was busy" in series.why
+    assert series.reason is not None
+    assert "in which the drive was busy" in series.reason
     assert series.iops == [6600.0] * 10
     # Its second 1 is the latency's second 1.
     assert series.csv().splitlines()[1] == "1,6600.0,853.2,5720.8"
@@ -165,7 +165,7 @@ def test_an_older_fio_has_the_counters_iops_and_no_latency(tmp_path: Path) -> No
         tmp_path, seconds=5, ios=500, block=4096, lacking="too old",
         samples=[sample(n, 100) for n in range(5)],
     )  # fmt: skip
-    assert (series.source, series.why, series.latency_why) == ("counters", "too old", "too old")
+    assert (series.source, series.reason, series.latency_why) == ("counters", "too old", "too old")
     assert series.iops == [100.0] * 3
     assert series.csv().splitlines()[1] == "1,100.0,,"
 

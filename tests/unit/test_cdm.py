@@ -130,7 +130,7 @@ def figures(speeds: dict[str, list[float]], latencies: dict[str, list[float]]) -
                 {
                     "step": f"{name}, pass {number}", "name": name, "value": value,
                     "unit": "MB/s", "pass": number, "target": "file on exfat",
-                    "state": "valid", "why": None, "detail": {},
+                    "state": "valid", "reason": None, "detail": {},
                 }
             )  # fmt: skip
             entries.append({**entries[-1], "name": f"{name} IOPS", "value": value * 1e6 / 4096,
@@ -162,11 +162,11 @@ def test_best_speed_and_lowest_latency_are_chosen_separately(drive_json: Make) -
 def test_an_invalid_pass_is_not_counted_but_listed(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
     entries = figures({"SEQ1M Q8T1 read": [900.0, 500.0]}, {})
-    entries[0].update(state="invalid", why="buffered: 90 %")
+    entries[0].update(state="invalid", reason="buffered: 90 %")
     result = registry.find("cdm").result(plan, entries, drive_json())
     over_all = {item["name"]: item for item in result.figures}
     assert over_all["SEQ1M Q8T1 read"]["value"] == 500.0
-    entries[2].update(state="invalid", why="buffered: 80 %")
+    entries[2].update(state="invalid", reason="buffered: 80 %")
     result = registry.find("cdm").result(plan, entries, drive_json())
     over_all = {item["name"]: item for item in result.figures}
     assert over_all["SEQ1M Q8T1 read"]["value"] is None

@@ -73,10 +73,10 @@ def test_what_a_descriptor_of_another_program_means(
     case.put(f"{above}/scsi_generic/sg3", dev="21:3")
     case.put(f"{above}/bsg/6:0:0:0", dev="244:0")
     process(case, 77, files={"5": (target, flags)})
-    guard_state, why = state(case, tmp_path)
-    assert guard_state == expected, why
+    guard_state, reason = state(case, tmp_path)
+    assert guard_state == expected, reason
     if expected != "free":
-        assert "process 77 (dd)" in why
+        assert "process 77 (dd)" in reason
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,16 @@ def test_only_programs_that_keep_on_reading_lock(
     """The machine runs for 1000 s; the programs started 999 s and 5 s ago."""
     case = formatted()
     process(case, 77, name=name, started=started, files={"3": ("/dev/sda", RO)})
-    guard_state, why = state(case, tmp_path)
-    assert guard_state == expected, why
+    guard_state, reason = state(case, tmp_path)
+    assert guard_state == expected, reason
 
 
 def test_a_programs_name_cannot_reach_the_terminal_or_break_the_line(tmp_path: Path) -> None:
     case = formatted()
     process(case, 77, name="a) S 1 \x1b[2J(b", files={"3": ("/dev/sda", RW)})
-    guard_state, why = state(case, tmp_path)
+    guard_state, reason = state(case, tmp_path)
     assert guard_state == "protected"
-    assert "process 77 (a) S 1 ?[2J(b) has sda open for writing" in why
+    assert "process 77 (a) S 1 ?[2J(b) has sda open for writing" in reason
 
 
 def test_a_marked_tool_of_the_bench_does_not_count(tmp_path: Path, bench_home: Path) -> None:
@@ -143,8 +143,8 @@ def test_a_mapping_without_a_descriptor_protects(tmp_path: Path) -> None:
     case = formatted()
     process(case, 77, maps=MAPS)
     case.link("proc/77/map_files/400000-48a000", "/dev/sda")
-    guard_state, why = state(case, tmp_path)
-    assert (guard_state, "sda mapped for writing" in why) == ("protected", True), why
+    guard_state, reason = state(case, tmp_path)
+    assert (guard_state, "sda mapped for writing" in reason) == ("protected", True), reason
 
 
 def test_a_descriptor_of_a_process_whose_first_thread_has_ended_counts(tmp_path: Path) -> None:
@@ -184,9 +184,9 @@ def elsewhere(point: str, *groups: str, root: str = "/") -> str:
 def test_a_mount_that_only_another_namespace_has_protects(tmp_path: Path) -> None:
     case = formatted()
     process(case, 77, name="sleep", space="mnt:[2]", mountinfo=elsewhere("/x"))
-    guard_state, why = state(case, tmp_path)
+    guard_state, reason = state(case, tmp_path)
     assert guard_state == "protected"
-    assert "sda1 is in use: mounted at /x in the mount namespace of process 77 (sleep)" in why
+    assert "sda1 is in use: mounted at /x in the mount namespace of process 77 (sleep)" in reason
 
 
 def test_copies_of_the_benchs_own_mount_do_not_protect_and_what_is_left_of_one_does(
@@ -204,8 +204,8 @@ def test_copies_of_the_benchs_own_mount_do_not_protect_and_what_is_left_of_one_d
         case.tree["proc/self/mountinfo"] = here
         process(case, 77, space="mnt:[2]", mountinfo=there)
         (tmp_path / name).mkdir()
-        guard_state, why = state(case, tmp_path / name)
-        assert guard_state == expected, (name, why)
+        guard_state, reason = state(case, tmp_path / name)
+        assert guard_state == expected, (name, reason)
 
 
 def test_a_process_below_another_root_shows_mounts_of_its_own(tmp_path: Path) -> None:
@@ -249,9 +249,9 @@ def test_kernel_targets(
 ) -> None:
     case = formatted()
     case.put(folder, **files)
-    guard_state, why = state(case, tmp_path)
-    assert guard_state == ("protected" if words else "free"), why
-    assert words in why
+    guard_state, reason = state(case, tmp_path)
+    assert guard_state == ("protected" if words else "free"), reason
+    assert words in reason
 
 
 # --- second paths ------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def two(serials: tuple[str, str], *, port: str = "2-2") -> tuple[Case, Disk, Dis
 def guard_of_first(case: Case, tmp_path: Path) -> tuple[str, str]:
     guards = {drive.name: drive.guard for drive in look(case, tmp_path)}
     assert guards["sdb"].state == "protected"
-    return guards["sda"].state, guards["sda"].why
+    return guards["sda"].state, guards["sda"].reason
 
 
 @pytest.mark.parametrize(
@@ -292,11 +292,11 @@ def test_equal_serials_and_sizes_count_as_one_drive_unless_the_contents_differ(
     case, _, _ = two(serials)
     if answer is not None:
         case.answer((SAME, "/dev/sda", "/dev/sdb"), answer)
-    state, why = guard_of_first(case, tmp_path)
-    assert state == expected, why
+    state, reason = guard_of_first(case, tmp_path)
+    assert state == expected, reason
     if expected == "protected":
-        assert "may be a second path to sdb (same serial SAME1" in why
-        assert "mounted at /media/x" in why
+        assert "may be a second path to sdb (same serial SAME1" in reason
+        assert "mounted at /media/x" in reason
 
 
 def test_world_wide_names_that_differ_are_two_drives_whatever_their_serials(

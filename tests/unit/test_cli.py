@@ -84,7 +84,7 @@ def test_names_that_are_too_long_or_no_unicode_are_bad_input(
 def test_suites_as_json_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["suites", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == "benchstick/suites/1"
+    assert document["schema"] == "benchstick/suites/2"
     names = {suite["name"] for suite in document["suites"]}
     assert names >= {
         "das", "cdm", "atto", "asssd", "consistency", "sweep", "sustained", "pts", "erase"
@@ -114,13 +114,13 @@ def made_run(state: str | None) -> dict[str, Any]:
     figure = {
         **fields_of_name("fob RND4K Q1T1 read", "MB/s"),
         "step": "s", "name": "fob RND4K Q1T1 read", "value": 1.0, "unit": "MB/s", "pass": None,
-        "target": "block", "state": "valid", "why": None, "detail": {"drive_state": "its own"},
+        "target": "block", "state": "valid", "reason": None, "detail": {"drive_state": "its own"},
     }  # fmt: skip
     return {
-        "number": 7, "suite": "sweep", "state": "done", "practice": False, "why": None,
+        "number": 7, "suite": "sweep", "state": "done", "practice": False, "reason": None,
         "drive": {"code": "S1", "identity": {"model": "M"}}, "result": None, "events": [],
         "conditions": {"target": "block"} | ({"state": state} if state else {}),
-        "figures": [figure, {**figure, "detail": {}, "pass": 1}], "temperatures": [],
+        "results": [figure, {**figure, "detail": {}, "pass": 1}], "temperatures": [],
         "plan": {"notes": []},
     }  # fmt: skip
 

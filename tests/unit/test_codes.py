@@ -116,7 +116,7 @@ def test_a_command_with_an_old_code_is_quoted() -> None:
     purge = interrupted_sanitize.Unfinished(
         run=1, step=1, drive_key="k", code="a $(touch x)'b", model="M", rung="overwrite",
         phase="erasing", password=None, bytes_written=0, marks="m", samples=1,
-        mark_size=4096, why=None,
+        mark_size=4096, reason=None,
     )  # fmt: skip
     command = purge.advice().split("continue with: ")[1].split("; or ")[0]
     assert shlex.split(command) == [

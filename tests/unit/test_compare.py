@@ -19,7 +19,7 @@ def figure(
     name: str, value: float | None, unit: str = "MB/s", pass_no: int | None = None, **more: Any
 ) -> Json:
     return {"name": name, "value": value, "unit": unit, "pass": pass_no, "target": "file on exfat",
-            "state": "valid", "why": None, **more}  # fmt: skip
+            "state": "valid", "reason": None, **more}  # fmt: skip
 
 
 def run(number: int, *figures: Json, model: str = "", **more: Any) -> Json:
@@ -38,12 +38,12 @@ def run(number: int, *figures: Json, model: str = "", **more: Any) -> Json:
                  "params": {"passes": 3, "size": 1 << 30} | more.pop("params", {})},
         "conditions": {"filesystem": {"fs": "exfat"}, "state": "newly formatted",
                        "host": host | more.pop("host", {})},
-        "result": None, "figures": list(figures), **more,
+        "result": None, "results": list(figures), **more,
     }  # fmt: skip
 
 
 def rows(document: Json, name: str) -> list[tuple[Any, ...]]:
-    (entry,) = [item for item in document["figures"] if item["name"] == name]
+    (entry,) = [item for item in document["results"] if item["name"] == name]
     return [(row["rank"], row["run"], row["value"]) for row in entry["rows"]]
 
 
@@ -83,48 +83,50 @@ def test_the_first_run_is_under_test_or_the_one_marked() -> None:
     runs = [run(n, figure("A", float(n))) for n in (1, 2)]
     for mark_, expected in ((None, 1), (1, 1), (2, 2)):
         document = compare(runs, mark=mark_)
-        assert document["marked"] == expected
-        assert [item["run"] for item in document["runs"] if item["marked"]] == [expected]
-        assert [row["run"] for row in document["figures"][0]["rows"] if row["marked"]] == [expected]
+        assert document["under_test"] == expected
+        assert [item["run"] for item in document["runs"] if item["under_test"]] == [expected]
+        assert [row["run"] for row in document["results"][0]["rows"] if row["under_test"]] == [
+            expected
+        ]
 
 
 def test_the_spread_is_that_of_the_valid_passes() -> None:
     passes = [
         figure("A", 5.0, pass_no=1), figure("A", 7.0, pass_no=2),
-        figure("A", 99.0, pass_no=3, state="invalid", why="buffered"),
+        figure("A", 99.0, pass_no=3, state="invalid", reason="buffered"),
     ]  # fmt: skip
-    document = compare([run(1, *passes, figure("A", 7.0, why="2 of 3 passes"))])
-    (row,) = document["figures"][0]["rows"]
+    document = compare([run(1, *passes, figure("A", 7.0, reason="2 of 3 passes"))])
+    (row,) = document["results"][0]["rows"]
     assert (row["value"], row["min"], row["max"]) == (7.0, 5.0, 7.0)
-    assert (row["passes"], row["passes_all"], row["why"]) == ([5.0, 7.0], 3, "2 of 3 passes")
+    assert (row["passes"], row["passes_all"], row["reason"]) == ([5.0, 7.0], 3, "2 of 3 passes")
 
 
 def test_a_result_of_single_passes_only_is_their_mean() -> None:
     passes = [figure("A", value, pass_no=at) for at, value in enumerate((4.0, 8.0))]
-    (row,) = compare([run(1, *passes)])["figures"][0]["rows"]
-    assert (row["value"], row["state"], row["why"]) == (6.0, "valid", "mean of 2 passes")
-    bad = [{**item, "state": "invalid", "why": "buffered"} for item in passes]
-    (row,) = compare([run(1, *bad)])["figures"][0]["rows"]
-    assert (row["state"], row["why"], row["rank"]) == ("invalid", "buffered", None)
+    (row,) = compare([run(1, *passes)])["results"][0]["rows"]
+    assert (row["value"], row["state"], row["reason"]) == (6.0, "valid", "mean of 2 passes")
+    bad = [{**item, "state": "invalid", "reason": "buffered"} for item in passes]
+    (row,) = compare([run(1, *bad)])["results"][0]["rows"]
+    assert (row["state"], row["reason"], row["rank"]) == ("invalid", "buffered", None)
 
 
 def test_what_is_missing_or_not_valid_comes_last_without_a_rank() -> None:
     document = compare(
         [
-            run(1, figure("A", 99.0, state="invalid", why="buffered"), figure("only one", 1.0)),
+            run(1, figure("A", 99.0, state="invalid", reason="buffered"), figure("only one", 1.0)),
             run(2),
             run(3, figure("A", 1.0)),
-            run(4, figure("A", None, state="skipped", why="no TRIM")),
+            run(4, figure("A", None, state="skipped", reason="no TRIM")),
             run(5, figure("A", float("nan"))),
             # With another unit it is another result.
             run(6, figure("A", 5.0, "IOPS")),
         ]
     )
-    (entry,) = document["figures"]
+    (entry,) = document["results"]
     ranking = [(row["run"], row["rank"], row["state"]) for row in entry["rows"]]
     assert ranking == [(3, 1, "valid"), (1, None, "invalid"), (2, None, "missing"),
                     (4, None, "skipped"), (5, None, "invalid"), (6, None, "missing")]  # fmt: skip
-    assert entry["rows"][1]["why"] == "buffered"
+    assert entry["rows"][1]["reason"] == "buffered"
     assert document["apart"] == [
         {"name": "only one", "unit": "MB/s", "run": 1}, {"name": "A", "unit": "IOPS", "run": 6},
     ]  # fmt: skip
@@ -219,16 +221,16 @@ def test_hostile_names_become_one_short_line_and_stay_distinct() -> None:
 
 
 def test_references_are_listed_without_a_rank() -> None:
-    reference = {"id": 7, "drive": "T7", "suite": "cdm", "figure": "A", "value": 15.0,
+    reference = {"id": 7, "drive": "T7", "suite": "cdm", "result": "A", "value": 15.0,
                  "unit": "MB/s", "source": "a review"}  # fmt: skip
     document = compare(
         [run(1, figure("A", 10.0)), run(2, figure("A", 20.0))],
         references=[reference, {**reference, "unit": "IOPS"}],
     )
     assert rows(document, "A") == [(1, 2, 20.0), (None, None, 15.0), (2, 1, 10.0)]
-    row = document["figures"][0]["rows"][1]
+    row = document["results"][0]["rows"][1]
     assert (row["reference"], row["label"], row["source"]) == (7, "T7", "a review")
-    assert row["why"] == "reference, not measured here"
+    assert row["reason"] == "reference, not measured here"
 
 
 # ---- charts

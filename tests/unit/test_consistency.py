@@ -152,7 +152,7 @@ def figures(
     """What the engine makes of such seconds."""
     step = fios(plan)[-1]
     common = {
-        "step": step.name, "pass": 1, "target": "block", "state": "valid", "why": None, **state,
+        "step": step.name, "pass": 1, "target": "block", "state": "valid", "reason": None, **state,
     }  # fmt: skip
     totals = {
         "latency_us": 640.0, "max_us": 70_000.0, "percentiles_us": {"50": 500.0, "99.999": 9000.0},
@@ -161,11 +161,11 @@ def figures(
     items = [
         {**common, "name": step.test, "value": 1.0, "unit": "MB/s", "detail": {"totals": totals}},
         {**common, "name": f"{step.test} IOPS by second", "value": sum(iops) / len(iops),
-         "unit": "IOPS", "detail": {"source": "fio", "source_why": None, "block": step.block,
+         "unit": "IOPS", "detail": {"source": "fio", "source_reason": None, "block": step.block,
                                     "summary": summary(iops), "series": reduced(iops)}},
     ]  # fmt: skip
     if maxima is None:
-        skipped = {"state": "skipped", "why": "fio 3.33 has no option log_window_value"}
+        skipped = {"state": "skipped", "reason": "fio 3.33 has no option log_window_value"}
         items.append({**common, **skipped, "name": f"{step.test} latency by second", "value": None,
                      "unit": "us", "detail": {}})  # fmt: skip
     else:
@@ -209,7 +209,7 @@ def test_the_derived_results_and_three_charts(drive_json: Make) -> None:
         ["IOPS"], ["latency max", "latency mean"],
     ]  # fmt: skip
     assert series["IOPS"]["points"] == [[second, value] for second, value in enumerate(iops)]
-    assert (series["IOPS"]["source"], series["IOPS"]["why"]) == ("fio", None)
+    assert (series["IOPS"]["source"], series["IOPS"]["reason"]) == ("fio", None)
     assert [len(line["points"]) for line in lines_of(document, document["charts"][3])] == [2000] * 2
     assert {chart["dots"] for chart in document["charts"]} == {True}
     assert [item["value"] for item in document["headline"]][:2] == [5000.0, 4000.0]
@@ -229,11 +229,11 @@ def test_results_of_large_blocks_are_in_megabytes(drive_json: Make) -> None:
     assert {value for _, value in document["series"][0]["points"]} == {131.07}
     # Every second is the same: there is no spread to divide by.
     even = by_name[f"{test} consistency of the last 400 s"]
-    assert (even["value"], even["state"], even["why"]) == (
+    assert (even["value"], even["state"], even["reason"]) == (
         None, "skipped", "the seconds do not differ",
     )  # fmt: skip
     never = by_name[f"{test} time until half"]
-    assert (never["value"], never["state"], never["why"]) == (None, "valid", "never in 2000 s")
+    assert (never["value"], never["state"], never["reason"]) == (None, "valid", "never in 2000 s")
 
 
 def test_a_short_run_lists_the_missing_results(drive_json: Make) -> None:
@@ -241,7 +241,7 @@ def test_a_short_run_lists_the_missing_results(drive_json: Make) -> None:
     assert any("no part from 1400 s" in note for note in plan.notes)
     by_name, document = result_of(plan, figures(plan, [100.0] * 60, None), drive_json())
     late = by_name["RND4K Q32T1 write IOPS mean from 1400 s"]
-    assert (late["state"], late["why"]) == ("skipped", "needs 1401 s, the series has 60 s")
+    assert (late["state"], late["reason"]) == ("skipped", "needs 1401 s, the series has 60 s")
     assert by_name["RND4K Q32T1 write IOPS mean"]["value"] == 100.0
     assert "RND4K Q32T1 write seconds with a latency above 50 ms" not in by_name
     assert [chart["title"] for chart in document["charts"]] == ["IOPS by second, whole run"]
@@ -251,7 +251,7 @@ def test_a_short_run_lists_the_missing_results(drive_json: Make) -> None:
 def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {})
     entries = figures(
-        plan, [100.0] * 812, [5.0] * 812, state="invalid", why="cancelled after 812 s of 2000"
+        plan, [100.0] * 812, [5.0] * 812, state="invalid", reason="cancelled after 812 s of 2000"
     )
     by_name, document = result_of(plan, entries[1:], drive_json())
     mean = by_name["RND4K Q32T1 write IOPS mean"]

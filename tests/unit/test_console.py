@@ -290,8 +290,8 @@ def test_the_slots_of_the_store_are_on_the_screen(
     slots = [
         Slot(name="a", state="countdown", code="S1", model="M", until=time.time() + 9),
         Slot(name="b", state="testing", code="S2", model="M"),
-        Slot(name="c", state="done", code="S3", model="M", word="fail", said="too slow"),
-        Slot(name="d", state="here", code="S4", model="M", said="plug it in again"),
+        Slot(name="c", state="done", code="S3", model="M", verdict="fail", message="too slow"),
+        Slot(name="d", state="here", code="S4", model="M", message="plug it in again"),
         Slot(name="e"),
     ]
     with contextlib.closing(database.open_writer(tmp_path / "home")) as db:

@@ -33,9 +33,9 @@ Json = dict[str, Any]
 Make = Callable[..., Json]
 
 FINDING = corrupt.finding(
-    step=6, name="BR, pass 1, compare", text="data differ: 1 file differs, the first: a: b",
+    step_index=6, name="BR, pass 1, compare", text="data differ: 1 file differs, the first: a: b",
     set_name="BR", pass_no=1, files=1,
-    differences=[{"path": "a", "offset": 7, "what": "differs from there"}],
+    differences=[{"path": "a", "offset": 7, "description": "differs from there"}],
 )  # fmt: skip
 TEXT = "data corrupt: BR, pass 1, compare: data differ: 1 file differs, the first: a: b"
 
@@ -44,7 +44,7 @@ TEXT = "data corrupt: BR, pass 1, compare: data differ: 1 file differs, the firs
 
 
 @pytest.mark.parametrize(
-    ("state", "code", "why", "ends"),
+    ("state", "code", "reason", "ends"),
     [
         ("done", 0, None, (4, TEXT)),
         ("done", 5, "no valid figure", (4, TEXT)),
@@ -58,10 +58,10 @@ TEXT = "data corrupt: BR, pass 1, compare: data differ: 1 file differs, the firs
     ],
 )
 def test_no_end_hides_that_data_is_corrupt(
-    state: str, code: int, why: str | None, ends: tuple[int, str]
+    state: str, code: int, reason: str | None, ends: tuple[int, str]
 ) -> None:
-    assert corrupt.end_of(state, code, why, [FINDING]) == ("corrupt", *ends)
-    assert corrupt.end_of(state, code, why, []) == (state, code, why)
+    assert corrupt.end_of(state, code, reason, [FINDING]) == ("corrupt", *ends)
+    assert corrupt.end_of(state, code, reason, []) == (state, code, reason)
 
 
 def test_a_queue_stops_after_corrupt_data() -> None:
@@ -78,9 +78,9 @@ def test_a_bench_shows_corrupt_data_from_afar_however_the_run_ended() -> None:
 # ---- verdicts
 
 
-def spoilt(state_code: int = 4, why: str = TEXT, *figures: Json, **more: Any) -> Json:
+def spoilt(state_code: int = 4, reason: str = TEXT, *figures: Json, **more: Any) -> Json:
     return test_verdicts.run(
-        *figures, state="corrupt", exit_code=state_code, why=why, corrupt=[FINDING], **more
+        *figures, state="corrupt", exit_code=state_code, reason=reason, corrupt=[FINDING], **more
     )
 
 
@@ -93,14 +93,14 @@ def test_corrupt_data_fails_a_drive_whose_limits_all_hold() -> None:
     assert [item["state"] for item in outcome["limits"]] == ["held"]
     assert (outcome["verdict"], outcome["exit_code"]) == ("fail", 1)
     assert test_verdicts.codes_of(outcome) == (["data-corrupt"], [])
-    assert outcome["why"] == f"run 7 (cdm): {TEXT}"
+    assert outcome["reason"] == f"run 7 (cdm): {TEXT}"
 
 
 def test_a_drive_that_was_lost_after_it_fails_as_well() -> None:
     loss = "the drive went away"
     outcome = test_verdicts.of(HOLDS, spoilt(4, f"{TEXT}; then failed: {loss}"), end=(4, loss))
     assert (outcome["verdict"], outcome["exit_code"]) == ("fail", 1)
-    assert outcome["why"].startswith(f"run 7 (cdm): {TEXT}")
+    assert outcome["reason"].startswith(f"run 7 (cdm): {TEXT}")
 
 
 @pytest.mark.parametrize(("code", "reason"), [(130, "cancelled"), (6, "store-failed")])
@@ -110,7 +110,7 @@ def test_a_cancelled_or_broken_test_is_inconclusive_and_names_the_corrupt_data(
     outcome = test_verdicts.of(HOLDS, spoilt(code, f"{TEXT}; then stopped", GOOD))
     assert (outcome["verdict"], outcome["exit_code"]) == ("inconclusive", code)
     assert test_verdicts.codes_of(outcome) == (["data-corrupt"], [reason])
-    assert f"run 7 (cdm): {TEXT}" in outcome["why"]
+    assert f"run 7 (cdm): {TEXT}" in outcome["reason"]
 
 
 def test_a_rule_that_ends_the_test_leaves_a_fail() -> None:
@@ -136,7 +136,7 @@ def test_a_run_with_corrupt_data_is_no_reference() -> None:
         recipe, test_verdicts.run(GOOD), referenced={"run 3": spoilt(4, TEXT, GOOD, number=3)}
     )
     assert test_verdicts.codes_of(outcome) == ([], ["no-reference"])
-    assert "data is corrupt" in outcome["why"]
+    assert "data is corrupt" in outcome["reason"]
 
 
 def test_a_run_with_corrupt_data_is_never_ranked() -> None:
@@ -144,8 +144,8 @@ def test_a_run_with_corrupt_data_is_never_ranked() -> None:
     fast = test_compare.run(1, figure("read", 900.0), state="corrupt")
     document = compare([fast, test_compare.run(2, figure("read", 100.0))])
     assert test_compare.rows(document, "read") == [(1, 2, 100.0), (None, 1, 900.0)]
-    (row,) = [row for row in document["figures"][0]["rows"] if row["run"] == 1]
-    assert (row["state"], row["why"]) == ("invalid", "the run's data is corrupt")
+    (row,) = [row for row in document["results"][0]["rows"] if row["run"] == 1]
+    assert (row["state"], row["reason"]) == ("invalid", "the run's data is corrupt")
 
 
 # ---- the store
@@ -154,7 +154,7 @@ def test_a_run_with_corrupt_data_is_never_ranked() -> None:
 def add_run(db: sqlite3.Connection, drive: Json, uuid: str = "u1") -> run_writer.RunRecord:
     return run_writer.RunRecord.create(
         db, uuid=uuid, suite="das", practice=False, drive=drive,
-        plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
+        plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sdx",
     )  # fmt: skip
 
 
@@ -174,8 +174,8 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
         assert run_reader.shown_state(db, row) == "corrupt"
         assert record.finish("done", 0, seconds=4.0) == ("corrupt", 4, TEXT)
         document = run_reader.run_json(db, record.number)
-    assert (document["state"], document["exit_code"], document["why"]) == ("corrupt", 4, TEXT)
-    assert [item["state"] for item in document["figures"]] == ["invalid", "valid"]
+    assert (document["state"], document["exit_code"], document["reason"]) == ("corrupt", 4, TEXT)
+    assert [item["state"] for item in document["results"]] == ["invalid", "valid"]
     assert [item["kind"] for item in document["events"]] == ["data-differ"]
     rows = list(csv.DictReader(export.figures_csv(document).splitlines()))
     assert [row["run_state"] for row in rows] == ["corrupt", "corrupt"]
@@ -193,7 +193,7 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
 ) -> None:
     scripts = database.migrations()
     with contextlib.closing(older(bench_home, monkeypatch)) as db:
-        for at, (state, code, why, bad) in enumerate(
+        for at, (state, code, reason, bad) in enumerate(
             [
                 ("done", 0, None, True),
                 ("cancelled", 130, "cancelled", True),
@@ -208,8 +208,8 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
                 record.event(1.0, "data-differ", "data differ: 1 files, the first: a")
                 record.event(2.0, "data-differ", "data differ: 2 files, the first: b")
             db.execute(
-                "UPDATE runs SET state = ?, exit_code = ?, why = ? WHERE number = ?",
-                (state, code, why, record.number),
+                "UPDATE runs SET state = ?, exit_code = ?, reason = ? WHERE number = ?",
+                (state, code, reason, record.number),
             )
             db.execute("DELETE FROM running")
             request = agent_requests.add_request(db, "run", {})
@@ -230,12 +230,12 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
             ("corrupt", 4), ("corrupt", 130), ("done", 0),
         ]  # fmt: skip
         text = "data corrupt: compare: data differ: 1 files, the first: a (and 1 more comparisons)"
-        assert rows[1]["why"] == text
-        assert rows[2]["why"] == f"{text}; then cancelled: cancelled"
+        assert rows[1]["reason"] == text
+        assert rows[2]["reason"] == f"{text}; then cancelled: cancelled"
         first = run_reader.run_json(db, 1)
         # As the program itself would make them of the same events.
         assert first["corrupt"] == corrupt.from_events(first["events"])
-        assert rows[1]["why"] == corrupt.reason(first["corrupt"])
+        assert rows[1]["reason"] == corrupt.reason_of(first["corrupt"])
         assert run_reader.run_json(db, 3)["corrupt"] == []
         assert counts == {
             name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
@@ -247,7 +247,7 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
         assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
         assert db.execute("PRAGMA foreign_keys").fetchone()[0] == 1
         with pytest.raises(sqlite3.IntegrityError):
-            db.execute("INSERT INTO temperatures (run, t, step) VALUES (999, 1.0, 0)")
+            db.execute("INSERT INTO temperatures (run, t, step_index) VALUES (999, 1.0, 0)")
         # Numbers continue, and no unknown state can be stored.
         assert add_run(db, drive_json(), "new").number == 4
         with pytest.raises(sqlite3.IntegrityError):

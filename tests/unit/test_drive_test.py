@@ -101,7 +101,7 @@ class World:
 
     def execute(self, ready: Ready, home: Path, *, on_begin: Any, **_: Any) -> Outcome:
         self.starts.append(ready)
-        plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
+        plan = {"schema": "benchstick/plan/2", "steps": [], "notes": []}
         uuid = f"01234567-89ab-cdef-0123-{next(self._count):012d}"
         with contextlib.closing(database.open_writer(home)) as db:
             run = run_writer.RunRecord.create(
@@ -159,7 +159,7 @@ def test_a_drive_that_is_not_there_after_its_test_does_not_pass(world: World) ->
     assert len(world.starts) == 1
     assert (verdict["verdict"], verdict["exit_code"]) == ("inconclusive", 4)
     assert codes_of(verdict) == ["drive-lost"]
-    assert verdict["why"] == "after the test: no drive 'S1'"
+    assert verdict["reason"] == "after the test: no drive 'S1'"
 
 
 def test_another_drive_in_its_place_is_reported(world: World) -> None:
@@ -191,10 +191,10 @@ def test_limits_relative_to_the_specs_and_to_a_run_of_this_bench(
     for of in ("claim", f"run {first['number']}", "run 01234567-89ab-cdef-0123-000000000000"):
         text = f'[[limit]]\nfigure = "{READ}"\nop = "{op}"\nvalue = "{share} %"\nof = "{of}"\n'
         document = world.test(RECIPE + text.encode(), erase="S1")
-        (limit,) = [item for item in document["limits"] if item["what"] == f"{READ} of cdm"]
-        assert document["verdict"] == verdict, (of, document["why"])
+        (limit,) = [item for item in document["limits"] if item["description"] == f"{READ} of cdm"]
+        assert document["verdict"] == verdict, (of, document["reason"])
         assert (limit["measured"], limit["unit"]) == (measured, "MB/s")
-        assert limit["wanted"] == (1000 if op == "~" else 10 * share)
+        assert limit["required"] == (1000 if op == "~" else 10 * share)
 
 
 def _is_for(recipe: Recipe, drive: Drive) -> bool:
@@ -276,7 +276,7 @@ def test_a_drive_that_only_looks_blank_is_not_erased(
     verdict = world.test()
     assert (verdict["verdict"], world.starts, turns) == ("inconclusive", [], ["taken", "over"])
     assert [item["code"] for item in verdict["inconclusive"]] == ["erase-not-allowed"]
-    assert verdict["why"] == (
+    assert verdict["reason"] == (
         "erase not allowed: the drive is not blank (data of no known kind at byte 1048576) and the "
         "recipe does not say erase_used = true"
     )

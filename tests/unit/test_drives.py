@@ -346,12 +346,14 @@ def test_each_code_of_a_bottleneck_is_reported_for_some_drive() -> None:
 )  # fmt: skip
 def test_a_value_that_is_unknown_or_no_number_is_no_bottleneck(facts: dict[str, Any]) -> None:
     assert bottlenecks.of_json(with_facts(**facts)) == []
-    assert bottlenecks.of_json({"worse": "a lie", "usb_speed": 480, **with_facts(**facts)}) == []
+    assert (
+        bottlenecks.of_json({"bottlenecks": "a lie", "usb_speed": 480, **with_facts(**facts)}) == []
+    )
 
 
 def test_a_drives_json_has_the_limits_of_its_connection(tmp_path: Path) -> None:
     slow = playback.play(playback.CASES / "uas-on-usb2", tmp_path)[0]
-    (problem,) = slow.to_json()["worse"]
+    (problem,) = slow.to_json()["bottlenecks"]
     assert problem["code"] == "usb_link"
     assert problem["values"] == {"usb_speed": 480, "usb_capable_speed": 10000}
     assert bottlenecks.of_json(slow.to_json()) == bottlenecks.find_worse(slow.value)
@@ -375,7 +377,7 @@ def test_a_quick_scan_sends_no_smart_and_asks_again_only_after_writes(tmp_path: 
     first = discover.scan(root=root, query=ask, deep=False)[0]
     assert {"smartctl", "nvme", "hdparm"}.isdisjoint(calls)
     assert "blkid" in calls
-    assert first.facts["health"].why == "not asked: quick look"
+    assert first.facts["health"].reason == "not asked: quick look"
     assert first.guard.state == "locked"
     calls.clear()
     assert discover.scan(root=root, query=ask, deep=False)[0].guard == first.guard
@@ -395,8 +397,8 @@ def test_a_drive_under_test_is_not_queried(tmp_path: Path) -> None:
         raise AssertionError(f"asked {argv}")
 
     disk = discover.scan(root=tmp_path / "root", query=ask, skip_queries=["nvme0n1"])[0]
-    assert (disk.guard.state, disk.guard.why) == ("locked", "not asked while a test runs")
-    assert disk.facts["health"].why == "not asked while a test runs"
+    assert (disk.guard.state, disk.guard.reason) == ("locked", "not asked while a test runs")
+    assert disk.facts["health"].reason == "not asked while a test runs"
     assert disk.value("pcie_speed") == 8
 
 
@@ -444,7 +446,7 @@ def test_temperature_gives_up_after_two_failures(tmp_path: Path) -> None:
         assert temperature.read(usb_drive, fails, tree=where).value is None
     count = len(calls)
     fact = temperature.read(usb_drive, fails, tree=where)
-    assert fact.why == "given up after 2 failed readings"
+    assert fact.reason == "given up after 2 failed readings"
     assert len(calls) == count > 0
     temperature._failures.clear()
 
@@ -452,7 +454,7 @@ def test_temperature_gives_up_after_two_failures(tmp_path: Path) -> None:
 def test_a_drive_without_sensor_has_the_reason(tmp_path: Path) -> None:
     temperature._failures.clear()
     fact = temperature.read(drive("loop99", transport="virtual"), tree=sysfs.Tree(tmp_path))
-    assert fact.why == "a virtual drive has no sensor"
+    assert fact.reason == "a virtual drive has no sensor"
 
 
 # --- plug events, locks ------------------------------------------------------------------------
@@ -517,4 +519,4 @@ def test_a_scheduler_is_not_taken_for_the_queue_of_an_nvme_drive(
     fact = block_queue.facts(sysfs.Tree(tmp_path / "root"), where)["queue_depth"]
     assert (fact.value, fact.source) == (depth, source)
     if depth is None:
-        assert fact.why == "hidden by the I/O scheduler mq-deadline"
+        assert fact.reason == "hidden by the I/O scheduler mq-deadline"

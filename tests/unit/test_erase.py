@@ -266,14 +266,14 @@ def test_the_state_of_a_mark_after_a_purge() -> None:
 def figures(counts: dict[str, int], places: int = 1000) -> list[dict[str, Any]]:
     counted = Counter(counts)
     rest = counted["mark"]
-    base = {"step": "x", "pass": 1, "target": "block", "state": "valid", "why": None}
+    base = {"step": "x", "pass": 1, "target": "block", "state": "valid", "reason": None}
     text = f"{rest} of {places} marks can still be read" if rest else f"all {places} marks are gone"
     items = [
         {**base, "name": "purge time", "value": 12.5, "unit": "s", "detail": {}},
         {
             **base, "name": "marks gone", "value": 100.0 * (places - rest) / places, "unit": "%",
             "detail": {"text": text, "found": counts, "places": places, "bytes": 4096},
-            **({"state": "invalid", "why": text} if rest else {}),
+            **({"state": "invalid", "reason": text} if rest else {}),
         },
     ]  # fmt: skip
     return [document(item) for item in items]
@@ -301,14 +301,16 @@ def run_document(drive: dict[str, Any], **changes: Any) -> dict[str, Any]:
     identity = {"serial": "S1", "bridge": None, "bridge_serial": None, "port": "ata3", "lun": 0}
     return {
         "number": 3, "uuid": "12345678-1234-1234-1234-123456789abc", "suite": "erase",
-        "state": "done", "why": None, "practice": False, "created_utc": "2026-01-31T12:00:00.000Z",
+        "state": "done", "reason": None, "practice": False,
+        "created_utc": "2026-01-31T12:00:00.000Z",
         "ended_utc": "2026-01-31T12:01:00.000Z",
         "drive": {**drive, "label": None, "identity": {**drive["identity"], **identity}},
-        "figures": figures({"zeros": 999, "other": 1}),
+        "results": figures({"zeros": 999, "other": 1}),
         "conditions": {
             "host": {"benchstick": "0.1.0", "kernel": "6.12"},
             "purge": {"rung": "security-erase", "command": "hdparm ...", "tool": "hdparm v9.65",
-                      "told": "hdparm -I after it: not enabled, not frozen", "seconds": 12.5},
+                      "tool_output": "hdparm -I after it: not enabled, not frozen",
+                      "seconds": 12.5},
         },
         **changes,
     }  # fmt: skip
@@ -316,7 +318,7 @@ def run_document(drive: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 def test_a_certificate_states_method_tool_and_limits(drive_json: Make) -> None:
     cert = certificate(run_document(drive_json(firmware="FW1", transport="sata")))
-    assert cert["schema"] == "benchstick/certificate/1"
+    assert cert["schema"] == "benchstick/certificate/2"
     assert cert["drive"]["serial"] == "S1"
     assert cert["drive"]["firmware"] == "FW1"
     assert cert["purge"]["standard"] == "ATA (ACS), SECURITY ERASE UNIT, normal mode"
@@ -324,8 +326,8 @@ def test_a_certificate_states_method_tool_and_limits(drive_json: Make) -> None:
     assert cert["verification"]["found"] == {"zeros": 999, "other": 1}
     assert not cert["verification"]["whole_drive_read_back"]
     assert cert["times"]["began_utc"] == "2026-01-31T12:00:00.000Z"
-    assert cert["made_with"]["tool"] == "hdparm v9.65"
-    assert any("no certification" in line for line in cert["is_not"])
+    assert cert["tool_versions"]["tool"] == "hdparm v9.65"
+    assert any("no certification" in line for line in cert["limitations"])
     text = cert["text"]
     for part in ("ERASE CERTIFICATE", "Serial         S1", "1000 places of 4096 bytes",
                  "What this is not", "Benchstick 0.1.0"):  # fmt: skip
@@ -355,10 +357,10 @@ def test_a_practice_drive_is_marked_as_one(drive_json: Make) -> None:
     ("changes", "part"),
     [
         ({"suite": "cdm"}, "cdm is no erase"),
-        ({"state": "interrupted", "why": "killed"}, "it is interrupted: killed"),
-        ({"state": "failed", "why": "x"}, "it is failed"),
-        ({"figures": figures({"zeros": 9, "mark": 1}, 10)}, "not proved"),
-        ({"figures": []}, "not proved"),
+        ({"state": "interrupted", "reason": "killed"}, "it is interrupted: killed"),
+        ({"state": "failed", "reason": "x"}, "it is failed"),
+        ({"results": figures({"zeros": 9, "mark": 1}, 10)}, "not proved"),
+        ({"results": []}, "not proved"),
         ({"conditions": {}}, "not proved"),
     ],
 )

@@ -56,9 +56,9 @@ def test_auto_never_takes_an_overwrite_nor_sets_a_password(
     plan = registry.make_plan(suite, drive_json(**facts), {})
     assert purges(plan) == []
     assert str(plan.state).startswith("as found, not purged")
-    (why,) = [note for note in plan.notes if note.startswith("not purged: ")]
+    (reason,) = [note for note in plan.notes if note.startswith("not purged: ")]
     expected = "sets an ATA password" if facts is SATA else "TRIM: the drive or its bridge reports"
-    assert expected in why
+    assert expected in reason
     assert any("not purged first" in note for note in plan.notes)
 
 
@@ -139,10 +139,10 @@ def test_plan_and_run_agree_on_the_state(drive_json: Make) -> None:
 def test_the_drive_state_as_the_results_show_it(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(**TRIM), {})
     assert precondition.state_told(plan, []) == "purge not done; not preconditioned"
-    time_figure = document({"name": "purge time", "unit": "s", "state": "valid", "why": None})
-    marks_figure = document({"name": "marks gone", "unit": "%", "state": "valid", "why": None})
+    time_figure = document({"name": "purge time", "unit": "s", "state": "valid", "reason": None})
+    marks_figure = document({"name": "marks gone", "unit": "%", "state": "valid", "reason": None})
     assert precondition.state_told(plan, [time_figure, marks_figure]) == plan.state
-    bad_marks = {**marks_figure, "state": "invalid", "why": "3 of 64 marks can still be read"}
+    bad_marks = {**marks_figure, "state": "invalid", "reason": "3 of 64 marks can still be read"}
     assert precondition.state_told(plan, [time_figure, bad_marks]) == (
         "purged by discard of all blocks, not proved (3 of 64 marks can still be read); "
         "not preconditioned"

@@ -67,7 +67,7 @@ def look(case: Case, tmp_path: Path, **arguments: Any) -> list[Drive]:
 
 def guard_of(case: Case, tmp_path: Path, **arguments: Any) -> tuple[str, str]:
     drive = look(case, tmp_path, **arguments)[0]
-    return drive.guard.state, drive.guard.why
+    return drive.guard.state, drive.guard.reason
 
 
 def part(kind: str, blkid: str = "", **more: Any) -> dict[str, Any]:
@@ -98,9 +98,9 @@ def test_a_mounted_partition_protects_and_the_sentence_names_the_mount_point(
 ) -> None:
     case = formatted()
     case.tree["proc/self/mountinfo"] = mount_line("8:1", "/media/a\\040b")
-    state, why = guard_of(case, tmp_path)
+    state, reason = guard_of(case, tmp_path)
     assert state == "protected"
-    assert "/media/a b" in why
+    assert "/media/a b" in reason
 
 
 def test_a_mount_of_another_namespace_protects(tmp_path: Path) -> None:
@@ -125,8 +125,8 @@ def test_a_mount_of_the_bench_itself_does_not_protect(
 def test_swap_in_use_protects(tmp_path: Path) -> None:
     case = formatted()
     case.tree["proc/swaps"] = "Filename\tType\tSize\tUsed\tPriority\n/dev/sda1 partition 9 0 -2\n"
-    state, why = guard_of(case, tmp_path)
-    assert (state, "swap" in why) == ("protected", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "swap" in reason) == ("protected", True)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_active_holders_protect(
 ) -> None:
     case = formatted()
     stacked(case, holder, "sda1", files)
-    state, why = guard_of(case, tmp_path)
-    assert (state, words in why) == ("protected", True), why
+    state, reason = guard_of(case, tmp_path)
+    assert (state, words in reason) == ("protected", True), reason
 
 
 def stacked(case: Case, holder: str, below: str, files: dict[str, str] | None = None) -> None:
@@ -175,14 +175,14 @@ def test_every_disk_under_a_mounted_stack_is_protected(tmp_path: Path) -> None:
     drives = {drive.name: drive for drive in look(case, tmp_path)}
     for name in ("sda", "sdb"):
         assert drives[name].guard.state == "protected"
-        assert "mounted at /srv" in drives[name].guard.why
+        assert "mounted at /srv" in drives[name].guard.reason
 
 
 def test_all_members_of_a_mounted_btrfs_are_protected(tmp_path: Path) -> None:
     case = formatted()
     case.tree["sys/fs/btrfs/0e7b/devices/sda1"] = None
-    state, why = guard_of(case, tmp_path)
-    assert (state, "btrfs" in why) == ("protected", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "btrfs" in reason) == ("protected", True)
 
 
 def test_the_mount_source_identifies_the_drive_where_the_device_number_does_not(
@@ -191,8 +191,8 @@ def test_the_mount_source_identifies_the_drive_where_the_device_number_does_not(
     """btrfs mounts have a number of their own."""
     case = formatted()
     case.tree["proc/self/mountinfo"] = mount_line("0:45", "/", "btrfs", "/dev/sda1")
-    state, why = guard_of(case, tmp_path)
-    assert (state, "the system runs from it" in why) == ("protected", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "the system runs from it" in reason) == ("protected", True)
 
 
 def test_a_loop_device_set_up_on_a_partition_protects(tmp_path: Path) -> None:
@@ -202,8 +202,8 @@ def test_a_loop_device_set_up_on_a_partition_protects(tmp_path: Path) -> None:
     del case.tree["sys/devices/virtual/block/loop7/slaves/sda1"]
     holders = next(path for path in case.tree if path.endswith("holders/loop7"))
     del case.tree[holders]
-    state, why = guard_of(case, tmp_path)
-    assert (state, "loop7 is set up on sda1" in why) == ("protected", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "loop7 is set up on sda1" in reason) == ("protected", True)
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,8 @@ def test_the_boot_drive_of_the_kernels_command_line_is_protected(
     case, disk = usb_case()
     contents(case, disk, DOS, [part("7", filesystem("exfat"))])
     case.tree["proc/cmdline"] = cmdline + "\n"
-    state, why = guard_of(case, tmp_path)
-    assert (state, "booted" in why) == ("protected", True), why
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "booted" in reason) == ("protected", True), reason
 
 
 def test_the_partition_of_the_boot_loader_is_protected(tmp_path: Path) -> None:
@@ -233,8 +233,8 @@ def test_the_partition_of_the_boot_loader_is_protected(tmp_path: Path) -> None:
 def test_the_sticks_own_partitions_are_protected(tmp_path: Path, uuid: str) -> None:
     case, disk = usb_case()
     contents(case, disk, GPT, [part(BASIC, row={"uuid": uuid.upper()})])
-    state, why = guard_of(case, tmp_path)
-    assert (state, "stick's own" in why) == ("protected", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "stick's own" in reason) == ("protected", True)
 
 
 def test_the_sticks_mbr_id_is_protected(tmp_path: Path) -> None:
@@ -267,8 +267,8 @@ def test_for_the_program_that_writes_sticks_only_the_stick_itself_is_left_out() 
 def test_busy_means_protected_whatever_mountinfo_says(tmp_path: Path) -> None:
     case, disk = usb_case()
     contents(case, disk, exclusive="busy")
-    state, why = guard_of(case, tmp_path)
-    assert (state, "exclusive" in why) == ("protected", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "exclusive" in reason) == ("protected", True)
 
 
 # --- locked ------------------------------------------------------------------------------------
@@ -284,8 +284,8 @@ def internal(case: Case) -> Disk:
 def test_an_internal_drive_is_locked_unless_the_agent_saw_it_plugged_in(tmp_path: Path) -> None:
     case = Case("built", "")
     contents(case, internal(case))
-    state, why = guard_of(case, tmp_path)
-    assert (state, why.startswith("internal")) == ("locked", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, reason.startswith("internal")) == ("locked", True)
     assert guard_of_again(tmp_path, hotplugs=[76])[0] == "locked"
     assert guard_of_again(tmp_path, hotplugs=[77])[0] == "free"
 
@@ -293,31 +293,31 @@ def test_an_internal_drive_is_locked_unless_the_agent_saw_it_plugged_in(tmp_path
 def guard_of_again(tmp_path: Path, **arguments: Any) -> tuple[str, str]:
     tools = tmp_path / "cases/built/tools"
     drives = discover.scan(root=tmp_path / "root", query=device_query.recorded(tools), **arguments)
-    return drives[0].guard.state, drives[0].guard.why
+    return drives[0].guard.state, drives[0].guard.reason
 
 
 def test_a_system_on_a_drive_that_was_plugged_in_still_locks(tmp_path: Path) -> None:
     case = Case("built", "")
     contents(case, internal(case), DOS, [part("ef")])
-    state, why = guard_of(case, tmp_path, hotplugs=[77])
+    state, reason = guard_of(case, tmp_path, hotplugs=[77])
     assert state == "locked"
-    assert why == "partition 1 is an EFI system partition by its type"
+    assert reason == "partition 1 is an EFI system partition by its type"
 
 
 @pytest.mark.parametrize(("kind", "words"), sorted(os_detection.GPT_TYPES.items()))
 def test_gpt_types_that_lock(tmp_path: Path, kind: str, words: str) -> None:
     case, disk = usb_case()
     contents(case, disk, GPT, [part(kind)])
-    state, why = guard_of(case, tmp_path)
-    assert (state, words in why) == ("locked", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, words in reason) == ("locked", True)
 
 
 @pytest.mark.parametrize(("kind", "words"), sorted(os_detection.MBR_TYPES.items()))
 def test_mbr_types_that_lock(tmp_path: Path, kind: str, words: str) -> None:
     case, disk = usb_case()
     contents(case, disk, DOS, [part(kind)])
-    state, why = guard_of(case, tmp_path)
-    assert (state, words in why) == ("locked", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, words in reason) == ("locked", True)
 
 
 SIGNATURES = [
@@ -348,8 +348,8 @@ def test_signatures_that_lock_wherever_they_are(
         contents(case, disk, whole=signature)
     else:
         contents(case, disk, GPT, [part(BASIC, signature, hidden=where == "hidden")])
-    state, why = guard_of(case, tmp_path)
-    assert (state, words in why) == ("locked", True), why
+    state, reason = guard_of(case, tmp_path)
+    assert (state, words in reason) == ("locked", True), reason
 
 
 @pytest.mark.parametrize("kind", ["exfat", "vfat", "iso9660", "udf"])
@@ -383,8 +383,8 @@ def test_a_linux_root_is_detected_by_its_file_names(
     debugfs(case, AT, "/", root)
     if etc is not None:
         debugfs(case, AT, "/etc", etc)
-    guard_state, why = guard_of(case, tmp_path)
-    assert (guard_state, words in why) == (state, True), why
+    guard_state, reason = guard_of(case, tmp_path)
+    assert (guard_state, words in reason) == (state, True), reason
 
 
 @pytest.mark.parametrize(
@@ -409,16 +409,16 @@ def test_a_windows_root_is_detected_by_its_file_names(
 def test_ntfs_that_the_kernel_does_not_show_locks(tmp_path: Path) -> None:
     case, disk = usb_case()
     contents(case, disk, DOS, [part("7", filesystem("ntfs"), hidden=True)])
-    state, why = guard_of(case, tmp_path)
-    assert (state, "was not looked into" in why) == ("locked", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "was not looked into" in reason) == ("locked", True)
 
 
 def test_a_label_like_a_systems_locks(tmp_path: Path) -> None:
     case, disk = usb_case()
     contents(case, disk, DOS, [part("7", filesystem("ntfs", "System\\ Reserved"))])
     case.answer(("ntfsls", "-f", "-a", "-s", "-p", "/", "/dev/sda1"), "$MFT\nBoot\n")
-    state, why = guard_of(case, tmp_path)
-    assert (state, "labelled" in why) == ("locked", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "labelled" in reason) == ("locked", True)
 
 
 # --- unknown contents lock ---------------------------------------------------------------------
@@ -457,11 +457,11 @@ def test_a_probe_that_fails_locks(
     contents(case, disk, GPT, [part(BASIC, filesystem("exfat"))])
     case.answer(argv, out, code)
     drive = look(case, tmp_path)[0]
-    assert (drive.guard.state, words in drive.guard.why) == ("locked", True), drive.guard.why
+    assert (drive.guard.state, words in drive.guard.reason) == ("locked", True), drive.guard.reason
     # A code may override a tool that failed; a tool that did not answer is run again.
     late = code == "timeout"
     assert drive.guard.retry == late
-    assert drive.guard.why.startswith("not answering, try again: ") == late
+    assert drive.guard.reason.startswith("not answering, try again: ") == late
     assert drive.guard.to_json().get("retry", False) == late
 
 
@@ -478,7 +478,7 @@ def test_a_tool_that_times_out_before_the_guard_decides_is_run_again(
         case.answer(("smartctl", "-j", "-i", "-H", "-A", "/dev/sda"), "", "timeout")
     guard = look(case, tmp_path)[0].guard
     assert (guard.state, guard.retry) == ("locked", True)
-    assert guard.why == f"not answering, try again: the drive did not answer {tool} in 10 s"
+    assert guard.reason == f"not answering, try again: the drive did not answer {tool} in 10 s"
 
 
 def test_a_drive_in_use_stays_protected_while_it_does_not_answer(tmp_path: Path) -> None:
@@ -501,22 +501,22 @@ def test_a_linux_filesystem_that_cannot_be_read_locks(tmp_path: Path) -> None:
     case, disk = usb_case()
     contents(case, disk, GPT, [part(LINUX, filesystem("ext4"))])
     case.answer(("debugfs", "-c", "-R", "ls -p /", AT), "", "0", "Bad magic number")
-    state, why = guard_of(case, tmp_path)
-    assert (state, "could not be looked into" in why) == ("locked", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "could not be looked into" in reason) == ("locked", True)
 
 
 def test_a_table_that_only_blkid_knows_locks(tmp_path: Path) -> None:
     case, disk = usb_case()
     contents(case, disk, whole="PTTYPE=mac\n")
-    state, why = guard_of(case, tmp_path)
-    assert (state, "partition table (mac)" in why) == ("locked", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "partition table (mac)" in reason) == ("locked", True)
 
 
 def test_a_partition_beyond_the_end_locks(tmp_path: Path) -> None:
     case, disk = usb_case()
     contents(case, disk, GPT, [{"start": 1, "size": 5000, "type": BASIC, "blkid": ""}])
-    state, why = guard_of(case, tmp_path)
-    assert (state, "beyond the end" in why) == ("locked", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "beyond the end" in reason) == ("locked", True)
 
 
 def test_a_partition_that_only_the_kernel_shows_is_probed(tmp_path: Path) -> None:
@@ -527,8 +527,8 @@ def test_a_partition_that_only_the_kernel_shows_is_probed(tmp_path: Path) -> Non
     document = json.loads(out)
     document["partitiontable"]["partitions"] = []
     case.answers[device_query.file_name(SFDISK)] = (json.dumps(document).encode(), code, err)
-    state, why = guard_of(case, tmp_path)
-    assert (state, "LUKS" in why) == ("locked", True)
+    state, reason = guard_of(case, tmp_path)
+    assert (state, "LUKS" in reason) == ("locked", True)
 
 
 # --- loop devices, kernel test devices ---------------------------------------------------------

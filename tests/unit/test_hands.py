@@ -25,15 +25,15 @@ from benchstick.recipes.verdict import Attempt, judge
 from benchstick.store import barcode_scans, bays, database, recipes, settings
 
 
-def build_verdict(number: int, word: str, why: str | None) -> dict[str, Any]:
+def build_verdict(number: int, word: str, reason: str | None) -> dict[str, Any]:
     """A verdict on the drive of these tests."""
     evidence = Evidence(drive={**drive().to_json(), "transport": {"value": "usb-uas"}})
     stamp = "2026-01-31T12:00:00.000Z"
     recipe = read(b'[[suite]]\nname = "cdm"\n[[limit]]\nfact = "trim"\nop = "=="\nvalue = true\n',
                   "r.toml")  # fmt: skip
-    attempt = Attempt(evidence=evidence, seconds=1.0, begun_utc=stamp, ended_utc=stamp)
+    attempt = Attempt(evidence=evidence, seconds=1.0, started_utc=stamp, ended_utc=stamp)
     exits = {"pass": 0, "fail": 1, "inconclusive": 5}
-    return {**judge(recipe, attempt), "number": number, "verdict": word, "why": why,
+    return {**judge(recipe, attempt), "number": number, "verdict": word, "reason": reason,
             "exit_code": exits[word]}  # fmt: skip
 
 
@@ -121,17 +121,17 @@ def test_a_drive_is_tested_after_the_countdown_once(bench: Bench) -> None:
     assert bench.go(100)["state"] == "testing"
     test.document = build_verdict(3, "fail", "too slow")
     slot = bench.go(1)
-    assert [slot[name] for name in ("state", "verdict", "word", "said")] == [
+    assert [slot[name] for name in ("state", "verdict_number", "verdict", "message")] == [
         "done", 3, "fail", "too slow",
     ]  # fmt: skip
     assert bench.go(1000)["state"] == "done"
     assert len(bench.tests) == 1
     # The verdict stays after the drive is pulled, until another drive comes.
     bench.drives = []
-    assert bench.go(1000)["word"] == "fail"
+    assert bench.go(1000)["verdict"] == "fail"
     bench.drives = [drive(6, serial="S2")]
     slot = bench.go()
-    assert (slot["state"], slot["word"], slot["code"]) == ("countdown", None, "S2")
+    assert (slot["state"], slot["verdict"], slot["code"]) == ("countdown", None, "S2")
 
 
 def test_a_shared_link_is_reported_before_the_drives_test(bench: Bench, tmp_path: Path) -> None:
@@ -144,15 +144,15 @@ def test_a_shared_link_is_reported_before_the_drives_test(bench: Bench, tmp_path
         (root / port / "idVendor").write_text("0bda\n", encoding="ascii")
         (root / port / "speed").write_text("5000\n", encoding="ascii")
     bench.drives = [drive()]
-    assert bench.go()["said"] is None
+    assert bench.go()["message"] is None
     bench.go(10)
     bench.drives.append(replace(drive(6, "2-2", "S2"), name="sdb"))
     bench.take_events()
     bench.go()
     message = "USB hub 2-1 is shared by S1, S2: 500 MB/s at most, 250 each"
     one, two = bays.list_slots(bench.db)
-    assert (one["state"], two["state"], two["said"]) == ("testing", "countdown", message)
-    assert [(words["event"], words.get("said")) for words in bench.take_events()] == [
+    assert (one["state"], two["state"], two["message"]) == ("testing", "countdown", message)
+    assert [(words["event"], words.get("message")) for words in bench.take_events()] == [
         ("plugged", None), ("countdown", message),
     ]  # fmt: skip
 
@@ -160,7 +160,7 @@ def test_a_shared_link_is_reported_before_the_drives_test(bench: Bench, tmp_path
 def test_only_a_drive_plugged_in_while_the_agent_runs_is_tested(bench: Bench) -> None:
     bench.drives = [drive()]
     slot = bench.go(hotplugs=())
-    assert (slot["state"], slot["said"]) == ("here", NOT_SEEN)
+    assert (slot["state"], slot["message"]) == ("here", NOT_SEEN)
     assert bench.go(1000)["state"] == "here", "an agent that sees it later has not seen it come"
     bench.drives = [drive(None)]
     assert bench.go()["state"] == "here"
@@ -176,7 +176,7 @@ def test_drives_on_other_ports_are_not_tested(bench: Bench) -> None:
 def test_two_drives_in_one_slot_are_not_tested(bench: Bench) -> None:
     bench.drives = [drive(5), drive(6, serial="S2")]
     slot = bench.go(1000)
-    assert (slot["state"], slot["said"]) == ("here", SEVERAL)
+    assert (slot["state"], slot["message"]) == ("here", SEVERAL)
     bench.drives = [drive(5)]
     assert bench.go()["state"] == "countdown"
 
@@ -203,7 +203,7 @@ def test_a_drive_that_is_pulled_in_its_countdown(bench: Bench) -> None:
     # Gone between two scans.
     bench.clock += 1
     bench.hands.tick(bench.db, [])
-    assert bays.list_slots(bench.db)[0]["said"] == PULLED
+    assert bays.list_slots(bench.db)[0]["message"] == PULLED
     assert bench.tests == []
 
 
@@ -216,11 +216,11 @@ def test_a_bridge_that_resets_is_not_tested_again(bench: Bench) -> None:
     bench.go(1)
     bench.tests[0].document = build_verdict(1, "pass", None)
     bench.go(1)
-    assert bench.go(1)["word"] == "pass"
+    assert bench.go(1)["verdict"] == "pass"
     bench.drives = []
     bench.go(1)
     bench.drives = [drive(7)]
-    assert bench.go(RESET_SECONDS - 2)["word"] == "pass"
+    assert bench.go(RESET_SECONDS - 2)["verdict"] == "pass"
     # A drive that is removed and plugged in again is tested again.
     bench.drives = []
     bench.go(1)
@@ -235,7 +235,11 @@ def test_a_test_is_ended_and_gives_its_verdict(bench: Bench) -> None:
     bench.go(10)
     bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
     slot = bench.go()
-    assert (slot["state"], slot["word"], slot["said"]) == ("done", "inconclusive", "cancelled")
+    assert (slot["state"], slot["verdict"], slot["message"]) == (
+        "done",
+        "inconclusive",
+        "cancelled",
+    )
     bench.hands.handle_request({"slot": "slot 1", "do": "again"})
     bench.go(10)
     assert len(bench.tests) == 2
@@ -249,7 +253,7 @@ def test_a_test_without_a_verdict(bench: Bench) -> None:
     bench.go(10)
     bench.tests[0].document = {"error": {"code": 6, "message": "the store failed"}}
     slot = bench.go()
-    assert (slot["word"], slot["said"]) == ("inconclusive", "the store failed")
+    assert (slot["verdict"], slot["message"]) == ("inconclusive", "the store failed")
 
 
 OF = {"slot": "slot 1", "drive": "S1", "model": "Model", "serial": "S1", "port": "2-1"}
@@ -276,7 +280,11 @@ def test_each_event_is_reported_as_it_happens(bench: Bench) -> None:
     assert bench.take_events() == [{"event": "stopped", **OF, "what": "test"}]
     bench.go()
     *_, last = bench.take_events()
-    assert (last["event"], last["verdict"], last["why"]) == ("verdict", "inconclusive", "cancelled")
+    assert (last["event"], last["verdict"], last["reason"]) == (
+        "verdict",
+        "inconclusive",
+        "cancelled",
+    )
     bench.go(10)
     assert bench.take_events() == []
     bench.drives = []
@@ -293,13 +301,13 @@ def test_a_drive_that_is_not_tested_is_reported_once_with_the_reason(bench: Benc
     assert [(words["event"], words["slot"]) for words in events] == [
         ("plugged", "slot 1"), ("plugged", "slot 2"), ("countdown", "slot 2"),
     ]  # fmt: skip
-    assert events[0]["said"] == NOT_SEEN and "said" not in events[1]
+    assert events[0]["message"] == NOT_SEEN and "message" not in events[1]
     bench.drives = [drive(), drive(7, serial="S3")]
     bench.go()
     bench.go(3)
     events = bench.take_events()
     assert [words["event"] for words in events] == ["plugged", "pulled"]
-    assert (events[0]["drive"], events[0]["said"]) == ("S1,S3", SEVERAL)
+    assert (events[0]["drive"], events[0]["message"]) == ("S1,S3", SEVERAL)
     # A kernel that does not count its disks.
     bench.drives = [drive(None)]
     bench.go()
@@ -315,11 +323,11 @@ def test_a_test_that_has_no_verdict_and_one_that_the_end_of_the_agent_ends(bench
     bench.go()
     assert bench.take_events()[-1] == {
         "event": "verdict", "slot": "slot 1", "drive": "S1", "model": "Model",
-        "verdict": "inconclusive", "exit_code": "6", "why": "the store failed",
+        "verdict": "inconclusive", "exit_code": "6", "reason": "the store failed",
     }  # fmt: skip
     bench.hands.close()
     last = bench.take_events()[-1]
-    assert (last["event"], last["why"]) == ("verdict", "cancelled")
+    assert (last["event"], last["reason"]) == ("verdict", "cancelled")
 
 
 def test_without_a_recipe_nothing_starts(tmp_path: Path) -> None:
@@ -371,7 +379,7 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
 
 
 def wish(of: Drive, **more: Any) -> dict[str, Any]:
-    return {"recipe": "mine", "drive": of.code, "identity_key": of.identity.key(),
+    return {"recipe": "mine", "drive": of.code, "drive_key": of.identity.key(),
             "diskseq": of.diskseq, "erase": None, **more}  # fmt: skip
 
 
@@ -382,17 +390,17 @@ def test_a_requested_test_starts_at_once_in_its_slot(asking: Asking) -> None:
     barcode_scans.keep(asking.db, "page", "A-1", "asset", "A-1")
     asking.hands.handle_request(wish(drive()))
     slot = asking.go(hotplugs=())
-    assert (slot["state"], slot["code"], slot["said"]) == ("testing", "S1", None)
+    assert (slot["state"], slot["code"], slot["message"]) == ("testing", "S1", None)
     assert asking.requests == [("mine", "S1")]
     assert (asking.tests[0].slot, asking.tests[0].ticket.asset) == ("slot 1", "A-1")
     with pytest.raises(Refused, match="is being tested"):
         asking.hands.handle_request(wish(drive()))
     asking.tests[0].document = build_verdict(4, "pass", None)
-    assert asking.go(hotplugs=())["word"] == "pass"
+    assert asking.go(hotplugs=())["verdict"] == "pass"
     assert len(asking.tests) == 1
     events = asking.take_events()
     assert events[:2] == [
-        {"event": "plugged", **OF, "said": NOT_SEEN}, {"event": "begun", **OF, "asset": "A-1"},
+        {"event": "plugged", **OF, "message": NOT_SEEN}, {"event": "begun", **OF, "asset": "A-1"},
     ]  # fmt: skip
     assert (events[-1]["event"], events[-1]["verdict"]) == ("verdict", "pass")
 
@@ -420,7 +428,7 @@ def test_a_requested_test_runs_outside_the_slots_as_well(asking: Asking) -> None
     asking.hands.handle_request({"slot": "port 5-1", "do": "stop"})
     assert asking.hands.tick(asking.db, asking.drives) is True
     *_, own = bays.list_slots(asking.db)
-    assert (own["state"], own["word"], own["verdict"]) == ("done", "inconclusive", 9)
+    assert (own["state"], own["verdict"], own["verdict_number"]) == ("done", "inconclusive", 9)
     asking.hands.handle_request(wish(other))
     asking.go()
     assert [slot["state"] for slot in bays.list_slots(asking.db)] == ["empty", "empty", "testing"]
@@ -465,7 +473,7 @@ def test_an_ended_test_outside_the_slots_is_shown_for_a_while(asking: Asking) ->
 
 
 @pytest.mark.parametrize(
-    "other", [{"drive": "S2"}, {"identity_key": "x"}, {"diskseq": 6}, {"diskseq": None}]
+    "other", [{"drive": "S2"}, {"drive_key": "x"}, {"diskseq": 6}, {"diskseq": None}]
 )
 def test_another_drive_than_was_chosen_is_not_tested(asking: Asking, other: dict[str, Any]) -> None:
     asking.drives = [drive()]

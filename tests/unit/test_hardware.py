@@ -27,18 +27,18 @@ def test_each_drive_has_the_expected_facts(case: Path, tmp_path: Path) -> None:
 
 def _compare(drive: Drive, expectation: dict[str, Any]) -> None:
     assert drive.code == expectation["code"]
-    assert (drive.guard.state, drive.guard.why) == (expectation["guard"], drive.guard.why)
-    assert expectation["why"] in drive.guard.why
+    assert (drive.guard.state, drive.guard.reason) == (expectation["guard"], drive.guard.reason)
+    assert expectation["reason"] in drive.guard.reason
     for name, value in expectation["facts"].items():
         fact = drive.facts[name]
         if isinstance(value, dict) and "contains" in value:
             assert value["contains"] in str(fact.value), name
         else:
             assert fact.value == value, f"{name}: {fact}"
-    for name, why in expectation["unknown"].items():
+    for name, reason in expectation["unknown"].items():
         fact = drive.facts[name]
         assert fact.value is None, f"{name}: {fact}"
-        assert why in (fact.why or ""), f"{name}: {fact}"
+        assert reason in (fact.reason or ""), f"{name}: {fact}"
 
 
 def test_no_fact_is_blank(case: Path, tmp_path: Path) -> None:
@@ -46,8 +46,8 @@ def test_no_fact_is_blank(case: Path, tmp_path: Path) -> None:
         for name, fact in drive.facts.items():
             document = fact.to_json()
             if document["value"] is None:
-                assert document["why"], name
-                assert document["why"] != "not reported", name
+                assert document["reason"], name
+                assert document["reason"] != "not reported", name
             else:
                 assert document["source"], name
 

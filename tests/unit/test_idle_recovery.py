@@ -56,17 +56,17 @@ def test_nothing_and_everything() -> None:
 
 def test_an_unknown_recovery_has_the_reason() -> None:
     no_knee = judge_recovery([burst(30, 1)], fast_mbps=None, slow_mbps=None, zone_bytes=None)
-    assert (no_knee.bursts, no_knee.why) == ((), "no fast zone was found that could come back")
+    assert (no_knee.bursts, no_knee.reason) == ((), "no fast zone was found that could come back")
     near = judge_recovery([burst(30, 1)], fast_mbps=400, slow_mbps=390, zone_bytes=GB)
     assert "too close to each other" in near.text
     none = judge_recovery([], fast_mbps=400, slow_mbps=100, zone_bytes=GB)
     assert "no burst" in none.text
     for verdict in (no_knee, near, none):
-        assert verdict.text == f"Recovery after idle is not known: {verdict.why}."
+        assert verdict.text == f"Recovery after idle is not known: {verdict.reason}."
 
 
 def test_an_invalid_burst_is_listed_with_the_others() -> None:
-    invalid = Burst(30, 0, 0.0, why="counters: nothing was moved")
+    invalid = Burst(30, 0, 0.0, reason="counters: nothing was moved")
     verdict = judge_recovery(
         [invalid, burst(300, 1.0)], fast_mbps=400, slow_mbps=100, zone_bytes=4 * GB
     )

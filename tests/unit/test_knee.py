@@ -37,7 +37,7 @@ def test_both_speeds_and_the_sentence() -> None:
     (knee,) = result.knees
     assert knee.confidence == "clear"
     assert knee.at_seconds == pytest.approx(10, abs=0.5)
-    assert result.why is None
+    assert result.reason is None
     assert result.first == knee
     assert result.text == (
         f"The fast zone ends at {knee.at_gb:.2f} GB: {knee.before_mbps:.0f} MB/s before, "
@@ -109,8 +109,8 @@ def test_no_knee_is_invented(name: str, noise: float) -> None:
         series = fill(speed, gb, noise=noise, seed=seed, wait=seed / 4, pause_every=pause_every)
         result = find_knees(series)
         assert result.knees == (), (seed, result.text)
-        assert result.why
-        assert result.text == f"No cache knee was found: {result.why}."
+        assert result.reason
+        assert result.text == f"No cache knee was found: {result.reason}."
 
 
 @pytest.mark.parametrize("noise", [0.2, 0.3])
@@ -124,7 +124,7 @@ def test_no_knee_in_a_very_noisy_line(noise: float) -> None:
 def test_a_minute_at_half_speed_is_no_knee(noise: float) -> None:
     result = find_knees(fill(slowed(constant(400), 100, 160, 0.5), 80, noise=noise))
     assert result.knees == ()
-    assert "came back" in (result.why or "")
+    assert "came back" in (result.reason or "")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -189,7 +189,7 @@ def test_a_hard_disk_that_stalls_has_no_knee_where_it_has_become_slower(seed: in
 
 def test_a_gradual_fall_is_reported_as_one() -> None:
     result = find_knees(fill(falling(200, 90, 50), 50, noise=0.01))
-    assert "falls gradually, from " in (result.why or "")
+    assert "falls gradually, from " in (result.reason or "")
 
 
 def test_too_few_intervals_are_reported() -> None:
@@ -206,7 +206,7 @@ def test_a_knee_near_the_end_is_likely_only() -> None:
     (knee,) = result.knees
     assert knee.at_gb == pytest.approx(18, rel=0.03)
     assert knee.confidence == "likely"
-    assert "of the slower speed were seen" in (knee.why or "")
+    assert "of the slower speed were seen" in (knee.reason or "")
     assert "likely, not certain" in result.text
 
 

@@ -162,14 +162,14 @@ def test_other_input_is_reported_in_one_line(tmp_path: Path, info: Any, epoch: s
 def test_the_images_list_is_read_back(tmp_path: Path) -> None:
     write(tmp_path, INFO)
     document = licences.document(tmp_path / "out.json")
-    assert document["schema"] == "benchstick/licences/1"
+    assert document["schema"] == "benchstick/licences/2"
     assert document["note"] == licences.IMAGE_NOTE
     by_name = {item["name"]: item for item in document["packages"]}
     assert by_name["grub2"] == {
-        "name": "grub2", "version": "2.12", "licence": "GPL-3.0-or-later", "said": "GPL-3.0+",
+        "name": "grub2", "version": "2.12", "licence": "GPL-3.0-or-later", "comment": "GPL-3.0+",
     }  # fmt: skip
     assert by_name["sg3_utils"]["licence"] is None
-    assert by_name["uPlot"]["said"] is None
+    assert by_name["uPlot"]["comment"] is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"packages": [{}]}', '{"packages": 3}'])
@@ -192,7 +192,7 @@ def test_a_host_lists_what_the_bench_brings(tmp_path: Path) -> None:
         "evdev",
     ):  # fmt: skip
         assert by_name[name]["version"] == metadata.version(name)
-        assert by_name[name]["licence"] or by_name[name]["said"]
+        assert by_name[name]["licence"] or by_name[name]["comment"]
     assert not {"pytest", "ruff", "mypy", "playwright", "types-pyserial"} & set(by_name)
 
 
@@ -222,11 +222,11 @@ def test_the_licence_of_a_python_package_is_in_its_metadata(
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: X\nVersion: 1\n{fields}")
     package = licences.of_distribution(metadata.Distribution.at(folder))
-    assert package == {"name": "X", "version": "1", "licence": licence, "said": text}
+    assert package == {"name": "X", "version": "1", "licence": licence, "comment": text}
 
 
 def test_the_command_prints_a_table_or_the_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["licences"]) == 0
     assert re.search(r"^waitress +\d", capsys.readouterr().out, re.MULTILINE)
     assert cli.invoke(["licences", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "benchstick/licences/1"
+    assert json.loads(capsys.readouterr().out)["schema"] == "benchstick/licences/2"

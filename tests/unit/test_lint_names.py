@@ -29,13 +29,9 @@ def test_a_participle_is_found_wherever_a_name_is_given(
     assert [line for _, line in lint_names.participles(path)] == lines
 
 
-def test_older_names_may_stay_and_those_that_are_gone_leave_the_list(tmp_path: Path) -> None:
+def test_each_name_is_reported_with_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
-    path.write_text("found = 1\ntold = 2\n")
-    known_names = {"a.py found", "a.py seen", "b.py done"}
-    assert list(lint_names.check([path], known_names, tmp_path)) == [
+    path.write_text("results = 1\ntold = 2\n")
+    assert list(lint_names.check([path], tmp_path)) == [
         "a.py:2: told: name it by what it holds or does",
-        "scripts/names-left: a.py seen: no longer exists, remove the line",
-        "scripts/names-left: b.py done: no longer exists, remove the line",
     ]
-    assert not list(lint_names.check([path], {"a.py found", "a.py told"}, tmp_path))

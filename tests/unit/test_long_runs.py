@@ -45,7 +45,8 @@ class Record:
 
 def one(n: int) -> Sample:
     return Sample(
-        n=n, t=float(n + 1), dt=1.0, step=0, read_bytes=0, write_bytes=4096 * 1000, writes=1000,
+        n=n, t=float(n + 1), dt=1.0, step_index=0, read_bytes=0, write_bytes=4096 * 1000,
+        writes=1000,
         discard_bytes=0, reads=0, discards=0, flushes=0, inflight=32, queue=32.0,
     )  # fmt: skip
 
@@ -117,7 +118,8 @@ def test_another_store_gets_all_of_the_step(runner: tuple[Runner, Record, Sample
 def busy(n: int) -> Sample:
     """A second in which every counter has a number of its own."""
     return Sample(
-        n=n, t=n + 1.0123, dt=1.0004, step=7, read_bytes=4096 * (90_000 + n), reads=90_000 + n,
+        n=n, t=n + 1.0123, dt=1.0004, step_index=7, read_bytes=4096 * (90_000 + n),
+        reads=90_000 + n,
         write_bytes=4096 * (70_000 + n), writes=70_000 + n, discard_bytes=0, discards=0,
         flushes=0, inflight=n % 32, queue=31.5 + n / 1e5,
     )  # fmt: skip
@@ -132,7 +134,7 @@ def test_a_day_takes_little_of_memory_and_store(bench_home: Path, drive_json: Ma
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = RunRecord.create(
             db, uuid="u", suite="consistency", practice=False, drive=drive_json(),
-            plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
+            plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sdx",
         )  # fmt: skip
         record.samples(day)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -184,7 +186,7 @@ def test_the_time_of_a_step_is_used_to_estimate_those_like_it(drive_json: Make) 
 
 
 def test_the_time_left_is_the_most_while_rounds_may_not_be_needed() -> None:
-    at = Progress(1, 3, 60, "round 2", 0.5, 18_720.0, at_most=True)
+    at = Progress(1, 3, 60, "round 2", 0.5, 18_720.0, is_upper_bound=True)
     assert at.time_left == "at most 5 h 12 min left"
     assert Progress(1, 3, 60, "part 2", 0.5, 18_720.0).time_left == "5 h 12 min left"
 
@@ -217,7 +219,7 @@ def test_the_run_estimates_the_time_left_from_its_own_pace(
     step_runner.work.index, step_runner.work.now = fills[0], 1000.0  # type: ignore[misc]
     step_runner._committed = step_runner._step_start = 0.0
     step_runner._show_progress()
-    assert calls[0]["at_most"] is False
+    assert calls[0]["is_upper_bound"] is False
     # A quarter in 1000 s: 3000 s more, 4000 s for the second filling, then the day itself.
     assert calls[0]["seconds_left"] == pytest.approx(3000 + 4000 + 86400, abs=5)
     # Rounds may end early: the time left is an upper bound.
@@ -226,7 +228,7 @@ def test_the_run_estimates_the_time_left_from_its_own_pace(
         at for at, step in enumerate(step_runner.plan.steps) if step.name.startswith("fill ")
     )
     step_runner._show_progress()
-    assert calls[1]["at_most"] is True
+    assert calls[1]["is_upper_bound"] is True
 
 
 def test_a_step_that_ends_while_its_share_is_read_does_not_end_the_record(

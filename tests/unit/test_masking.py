@@ -23,7 +23,7 @@ def drive(**more: Any) -> dict[str, Any]:
         "code": SERIAL,
         "label": "Annas drive",
         "identity": {"serial": SERIAL, "bridge_serial": BRIDGE, "model": "Model X",
-                     "key": f"{SERIAL}|Model X|1000", "port": "2-1.3"},
+                     "drive_key": f"{SERIAL}|Model X|1000", "port": "2-1.3"},
         **more,
     }  # fmt: skip
 
@@ -40,7 +40,7 @@ FORMS = {
     "hex with blanks": SERIAL.encode().hex(" "),
     "hex with colons": SERIAL.encode().hex(":"),
     "hex words": swapped(SERIAL.ljust(20)).encode().hex(),
-    "key": f"{SERIAL}|Model X|1000",
+    "drive_key": f"{SERIAL}|Model X|1000",
     "label": "the drive Annas drive is free",
 }
 

@@ -223,7 +223,7 @@ def test_no_step_starts_on_another_medium(work: Any) -> None:
 # ---- requests
 
 
-BODY = {"suite": "cdm", "drive": "S", "identity_key": "k", "diskseq": 17}
+BODY = {"suite": "cdm", "drive": "S", "drive_key": "k", "diskseq": 17}
 
 
 def test_a_request_carries_the_token_and_older_ones_have_none() -> None:

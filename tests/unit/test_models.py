@@ -37,11 +37,16 @@ price_date = 2026-01-31
 
 [[claim]]
 suite = "das"
-figure = "Home write"
+result = "Home write"
 value = 0.9
 unit = "GB/s"
 """
 SHEET = read(TOML.encode(), "x.toml")
+
+
+def test_a_sheet_with_the_old_name_of_a_result_is_read() -> None:
+    old = TOML.replace("\nresult =", "\nfigure =")
+    assert "figure" in old and read(old.encode(), "x.toml") == SHEET
 
 
 def test_a_sheet_is_read_unchanged() -> None:
@@ -111,7 +116,7 @@ def test_a_gb_costs_what_it_costs() -> None:
 
 def figure(name: str, value: float | None, unit: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid",
-            "why": None, **more}  # fmt: skip
+            "reason": None, **more}  # fmt: skip
 
 
 def test_specs_are_compared_with_the_results_of_their_suite() -> None:
@@ -123,19 +128,19 @@ def test_specs_are_compared_with_the_results_of_their_suite() -> None:
     ]
     speed, iops = beside(SHEET, "cdm", figures)
     assert (speed["claimed"], speed["measured"], speed["percent"]) == (1050.0, 945.0, 90.0)
-    assert (iops["figure"], iops["percent"]) == ("RND4K Q32T1 read IOPS", 110.0)
+    assert (iops["result"], iops["percent"]) == ("RND4K Q32T1 read IOPS", 110.0)
     more = [*figures, figure("RND4K Q32T16 read IOPS", 60_000.0, "IOPS")]
-    assert list(beside(SHEET, "cdm", more))[1]["figure"] == "RND4K Q32T16 read IOPS"
+    assert list(beside(SHEET, "cdm", more))[1]["result"] == "RND4K Q32T16 read IOPS"
     (home,) = beside(SHEET, "das", figures)
     assert (home["percent"], home["better"]) == (50.0, "higher")
     (missing, _) = beside(SHEET, "cdm", [])
-    assert (missing["percent"], missing["why"]) == (None, "not measured in this run")
-    bad = [figure("SEQ1M Q8T1 read", 5.0, "MB/s", state="invalid", why="buffered")]
-    assert next(iter(beside(SHEET, "cdm", bad)))["why"] == "buffered"
+    assert (missing["percent"], missing["reason"]) == (None, "not measured in this run")
+    bad = [figure("SEQ1M Q8T1 read", 5.0, "MB/s", state="invalid", reason="buffered")]
+    assert next(iter(beside(SHEET, "cdm", bad)))["reason"] == "buffered"
 
 
 def test_sheets_are_kept_replaced_and_removed(bench_home: Path) -> None:
-    drive = {"identity": {"model": "Crucial X9 Pro", "capacity": 10**12, "key": "k"}}
+    drive = {"identity": {"model": "Crucial X9 Pro", "capacity": 10**12, "drive_key": "k"}}
     with contextlib.closing(database.open_writer(bench_home)) as db:
         first = spec_sheets.save(db, SHEET)
         second = spec_sheets.save(db, replace(SHEET, price=50.0))
@@ -144,7 +149,7 @@ def test_sheets_are_kept_replaced_and_removed(bench_home: Path) -> None:
         assert [sheet.name for _, sheet in spec_sheets.list_sheets(db)] == ["other"]
         document = spec_sheets.beside_drive(db, drive)
         assert document is not None
-        assert {item["why"] for item in document["claims"]} == {
+        assert {item["reason"] for item in document["claims"]} == {
             "no complete run of cdm yet", "no complete run of das yet",
         }  # fmt: skip
         with pytest.raises(BadInput, match="no such sheet"):

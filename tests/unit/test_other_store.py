@@ -58,7 +58,7 @@ def undated(document: dict[str, Any]) -> dict[str, Any]:
 def test_a_run_continues_in_another_store(
     tmp_path: Path, bench_home: Path, drive_json: Make, by: str
 ) -> None:
-    wanted_home, other_home = tmp_path / "wanted", tmp_path / "other"
+    wanted_home, other_home = tmp_path / "required", tmp_path / "other"
     with (
         contextlib.closing(database.open_writer(bench_home)) as first,
         contextlib.closing(database.open_writer(wanted_home)) as wanted_db,

@@ -112,7 +112,7 @@ def test_lists_show_what_the_store_has(
         spec_sheets.save(db, sheet)
         with db:
             sheet_json = json.dumps({**sheet.to_json(), "name": text})
-            db.execute("UPDATE model_sheets SET sheet_json = ?", (sheet_json,))
+            db.execute("UPDATE spec_sheets SET sheet_json = ?", (sheet_json,))
     for argv in (["model", "list"], ["model", "list", "--json"]):
         assert cli.invoke(argv) == 0
         out = capsys.readouterr().out

@@ -48,7 +48,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                 runs = [{**run, "number": 2} for run in item["runs"][:1]]
                 verdicts.keep(db, {**item, "runs": runs})
             barcode_scans.keep(db, "page", TEXT, "asset", TEXT)
-            bays.keep(db, [Slot(name=TEXT, state="here", code=TEXT, model=TEXT, said=TEXT)])
+            bays.keep(db, [Slot(name=TEXT, state="here", code=TEXT, model=TEXT, message=TEXT)])
             with db:
                 spoil(db)
         yield folder / "home"
@@ -56,9 +56,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def spoil(db: sqlite3.Connection) -> None:
-    db.execute("UPDATE runs SET drive_model = ?, drive_code = ?, why = ?", (TEXT,) * 3)
+    db.execute("UPDATE runs SET drive_model = ?, drive_code = ?, reason = ?", (TEXT,) * 3)
     db.execute("UPDATE events SET text = ?", (TEXT,))
-    db.execute("UPDATE figures SET why = ?", (TEXT,))
+    db.execute("UPDATE results SET reason = ?", (TEXT,))
     for table, key, column in (("runs", "number", "drive_json"), ("runs", "number", "plan_json"),
                                ("runs", "number", "conditions_json"),
                                ("runs", "number", "result_json"),

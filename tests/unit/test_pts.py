@@ -65,9 +65,9 @@ def test_iops_is_56_cells_a_minute_each_25_rounds_after_purge_and_two_fills(
     assert kinds == ["mark", "purge", "read-back", "prepare", "idle", "fio", "fio"]
     # 25 rounds of 56 minutes, both fills at 2000 MB/s, a minute of purge, and marks.
     assert plan.seconds == pytest.approx(25 * 56 * 60 + 2 * span / 2000e6 + 60, abs=10)
-    assert plan.ends_early
-    assert plan.to_json()["ends_early"] is True
-    assert plan.departs == ()
+    assert plan.may_end_early
+    assert plan.to_json()["may_end_early"] is True
+    assert plan.deviations == ()
     assert any(note.startswith("ends early: at steady state, at the latest after 25 rounds")
                for note in plan.notes)  # fmt: skip
     assert any("first 75.0 % of the LBAs in one piece" in note for note in plan.notes)
@@ -82,9 +82,9 @@ def test_enterprise_uses_the_whole_drive_and_requires_the_cache_off(drive_json: 
     (step, *_) = rounds(plan)
     assert (step.depth, step.threads, step.size) == (32, 4, TB // MIB * MIB)
     assert step.test == "RND1M 100:0 Q32T4"
-    assert plan.departs == ()
+    assert plan.deviations == ()
     cached = plan_of(drive_json(**CLIENT), preset="enterprise")
-    assert cached.departs == ("write cache enabled instead of off",)
+    assert cached.deviations == ("write cache enabled instead of off",)
     assert any(note.startswith("PTS-like, changed: not SNIA-conformant: write cache enabled")
                for note in cached.notes)  # fmt: skip
 
@@ -165,7 +165,7 @@ def test_reduced_is_labelled_everywhere(drive_json: Make, test: str) -> None:
     result = Pts().result(plan, raw_figures, drive_json())
     json.dumps(result.document)
     assert result.figures
-    assert all("PTS-like, reduced: not SNIA-conformant" in str(item["why"])
+    assert all("PTS-like, reduced: not SNIA-conformant" in str(item["reason"])
                for item in result.figures)  # fmt: skip
     assert all("PTS-like, reduced" in table["title"] for table in result.document["tables"])
     assert all("PTS-like, reduced" in chart["title"] for chart in result.document["charts"])
@@ -183,7 +183,7 @@ def test_reduced_has_nine_cells_of_30_seconds(drive_json: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "departs"),
+    ("params", "deviations"),
     [
         ({"time": "10"}, "time 10 instead of 60 s"),
         ({"range": "50"}, "range 50 instead of 75 %"),
@@ -198,33 +198,33 @@ def test_reduced_has_nine_cells_of_30_seconds(drive_json: Make) -> None:
     ],
 )
 def test_what_is_changed_is_not_called_pts(
-    drive_json: Make, params: dict[str, str], departs: str
+    drive_json: Make, params: dict[str, str], deviations: str
 ) -> None:
     plan = plan_of(drive_json(**CLIENT), **params)
-    assert plan.departs == (departs,)
-    assert plan_from_json(plan.to_json()).departs == plan.departs
+    assert plan.deviations == (deviations,)
+    assert plan_from_json(plan.to_json()).deviations == plan.deviations
     result = Pts().result(plan, figures(plan, rounds_of(plan, [100.0] * 5)), drive_json())
     assert result.document["method"] == "PTS-like, changed"
     assert {"PTS-like, changed: not SNIA-conformant"} <= {
-        str(item["why"]).rsplit("; ", 1)[-1] for item in result.figures
+        str(item["reason"]).rsplit("; ", 1)[-1] for item in result.figures
     }
     # The standard leaves these to the operator, who only has to report them.
     custom_plan = plan_of(drive_json(**CLIENT), depth="8", threads="4")
-    assert custom_plan.departs == ()
+    assert custom_plan.deviations == ()
     assert rounds(custom_plan)[0].test == "RND1M 100:0 Q8T4"
 
 
 def test_a_discard_is_none_of_snias_purges(drive_json: Make) -> None:
     trimmed = plan_of(drive_json(**TRIM, write_cache="enabled"))
     assert str(trimmed.state).startswith("purged by discard of all blocks; ")
-    assert trimmed.departs == ("purged by discard, not by Sanitize, Format or Security Erase",)
+    assert trimmed.deviations == ("purged by discard, not by Sanitize, Format or Security Erase",)
     assert any(
         note.startswith("PTS-like, changed: not SNIA-conformant: purged by discard")
         for note in trimmed.notes
     )
     # A purge by hand, as the user states it, is no departure.
     purged_plan = plan_of(drive_json(**CLIENT), purged="hdparm --security-erase")
-    assert purged_plan.departs == ()
+    assert purged_plan.deviations == ()
 
 
 def test_no_half_kilobytes_on_4k_sectors(drive_json: Make) -> None:
@@ -234,7 +234,7 @@ def test_no_half_kilobytes_on_4k_sectors(drive_json: Make) -> None:
     }
     skips = [step for step in plan.steps if isinstance(step, Skip)]
     assert len(skips) == 7
-    assert "not a whole number of the drive's logical blocks of 4 KiB" in skips[0].why
+    assert "not a whole number of the drive's logical blocks of 4 KiB" in skips[0].reason
     raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
     document = Pts().result(plan, raw_figures, drive_json()).document
     assert "RND512B 95:5 Q16T2: skipped" in document["text"]
@@ -307,8 +307,8 @@ def figures(plan: Plan, values: dict[int, float], bad: Sequence[str] = ()) -> li
         value = values.get(step.round, 50.0 if not step.round else None)
         if value is None:
             continue
-        state = {"state": "invalid", "why": "bad"} if step.name in bad else {
-            "state": "valid", "why": None}  # fmt: skip
+        state = {"state": "invalid", "reason": "bad"} if step.name in bad else {
+            "state": "valid", "reason": None}  # fmt: skip
         base = {"step": step.name, "pass": step.pass_no, "target": "block", **state}
         totals = {"write_bytes": int(value) * 10**9, "read_bytes": 0, "seconds": step.runtime}
         raw_figures += [
@@ -343,8 +343,8 @@ def test_the_rounds_end_by_the_rule_on_both_sides_of_its_limits(
 ) -> None:
     plan = quick(drive_json, test=test)
     sixth = rounds(plan, 6)[0]
-    why = Pts().over(plan, sixth, figures(plan, rounds_of(plan, five)))
-    assert why == ("steady state after round 5" if reached else None)
+    reason = Pts().over(plan, sixth, figures(plan, rounds_of(plan, five)))
+    assert reason == ("steady state after round 5" if reached else None)
     # Four rounds are no window, whatever they are.
     fifth = rounds(plan, 5)[0]
     assert Pts().over(plan, fifth, figures(plan, rounds_of(plan, five[:4]))) is None
@@ -360,7 +360,7 @@ def test_the_cells_are_the_means_of_the_five_rounds_of_steady_state(drive_json: 
     by_name = {item["name"]: item for item in result.figures}
     cell = by_name["RND4K 65:35 Q16T2 IOPS"]
     # (95 + 97.5 + 100 + 102.5 + 105) / 5
-    assert (cell["value"], cell["state"], cell["why"]) == (100.0, "valid", None)
+    assert (cell["value"], cell["state"], cell["reason"]) == (100.0, "valid", None)
     assert cell["detail"]["rounds"] == [3, 7]
     assert cell["detail"]["values"] == RISE_10
     assert by_name["RND4K 65:35 Q16T2"]["value"] == 1.0
@@ -413,7 +413,7 @@ def test_every_result_states_that_steady_state_was_not_reached(drive_json: Make)
     values = [1000.0 / number for number in range(1, 26)]
     result = Pts().result(plan, figures(plan, rounds_of(plan, values)), drive_json())
     assert {item["state"] for item in result.figures} == {"valid"}
-    assert {item["why"] for item in result.figures} == {"steady state not reached in 25 rounds"}
+    assert {item["reason"] for item in result.figures} == {"steady state not reached in 25 rounds"}
     cell = next(item for item in result.figures if item["name"] == "SEQ1M 0:100 Q32T1")
     assert cell["detail"]["rounds"] == [21, 25]
     assert cell["value"] == pytest.approx(sum(values[20:]) / 500)
@@ -427,7 +427,7 @@ def test_a_run_cut_short_has_no_valid_cell(drive_json: Make) -> None:
     raw_figures = figures(plan, rounds_of(plan, [100.0] * 3))
     result = Pts().result(plan, raw_figures, drive_json())
     assert {item["state"] for item in result.figures} == {"invalid"}
-    assert all("only 3 rounds, before steady state" in item["why"]
+    assert all("only 3 rounds, before steady state" in item["reason"]
                for item in result.figures)  # fmt: skip
     empty = Pts().result(plan, [], drive_json())
     assert (empty.figures, empty.document["tables"], empty.document["charts"]) == ([], [], [])
@@ -453,14 +453,14 @@ def test_an_invalid_round_breaks_the_window(drive_json: Make) -> None:
     cell = {item["name"]: item for item in Pts().result(plan, inside, drive_json()).figures}[
         "SEQ1M 100:0 Q32T1"
     ]
-    assert (cell["value"], cell["why"]) == (1.0, "4 of 5 passes; pass 5 invalid: bad")
+    assert (cell["value"], cell["reason"]) == (1.0, "4 of 5 passes; pass 5 invalid: bad")
 
 
 def test_half_kilobytes_on_512e_have_a_note_on_read_modify_write(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT, physical_sector=4096), test="latency")
     raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
     result = Pts().result(plan, raw_figures, drive_json(physical_sector=4096))
-    whys = {item["name"]: item["why"] for item in result.figures}
+    whys = {item["name"]: item["reason"] for item in result.figures}
     assert str(whys["RND512B 65:35 Q1T1 latency"]).startswith("read-modify-write")
     assert whys["RND512B 100:0 Q1T1 latency"] is None
     assert whys["RND4K 0:100 Q1T1 latency"] is None
@@ -477,8 +477,8 @@ def test_wsat_ends_when_all_is_written(drive_json: Make) -> None:
     two = figures(plan, rounds_of(plan, [1000.0, 1500.0]))
     assert Pts().over(plan, rounds(plan, 3)[0], two) is None
     three = figures(plan, rounds_of(plan, [1000.0, 1500.0, 1500.0]))
-    why = Pts().over(plan, rounds(plan, 4)[0], three)
-    assert why == "4.00 TB written after round 3, as required"
+    reason = Pts().over(plan, rounds(plan, 4)[0], three)
+    assert reason == "4.00 TB written after round 3, as required"
     # Six rounds alike are no steady state here.
     result = Pts().result(plan, three, drive_json())
     by_name = {item["name"]: item["value"] for item in result.figures}
@@ -492,7 +492,7 @@ def test_wsat_ends_when_all_is_written(drive_json: Make) -> None:
     assert by_time == [[60.0, 1000.0], [120.0, 1500.0], [180.0, 1500.0]]
     assert result.document["verdicts"] == []
     last = next(item for item in result.figures if item["name"].endswith("of the last 5 rounds"))
-    assert (last["state"], last["why"]) == ("valid", "of 3 rounds only")
+    assert (last["state"], last["reason"]) == ("valid", "of 3 rounds only")
 
 
 def test_wsat_cut_short_does_not_report_where_it_would_have_ended(drive_json: Make) -> None:
@@ -505,7 +505,7 @@ def test_wsat_cut_short_does_not_report_where_it_would_have_ended(drive_json: Ma
         " written": "valid", " IOPS of the first round": "valid",
         " IOPS of the last 5 rounds": "invalid",
     }  # fmt: skip
-    assert by_name[f"{test} IOPS of the last 5 rounds"]["why"] == (
+    assert by_name[f"{test} IOPS of the last 5 rounds"]["reason"] == (
         "only 6 rounds, 900.00 GB of 4.00 TB written"
     )
     # All of its rounds are an end as well, whatever was written.
@@ -518,19 +518,19 @@ def test_wsat_cut_short_does_not_report_where_it_would_have_ended(drive_json: Ma
 def test_wsat_cut_short_has_no_speed_of_its_end(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="wsat")
     result = Pts().result(plan, figures(plan, rounds_of(plan, [1000.0, 1500.0])), drive_json())
-    states = {item["name"]: (item["state"], item["why"]) for item in result.figures}
-    why = "only 2 rounds, 2.50 TB of 4.00 TB written"
+    states = {item["name"]: (item["state"], item["reason"]) for item in result.figures}
+    reason = "only 2 rounds, 2.50 TB of 4.00 TB written"
     assert states == {
-        "RND4K 0:100 Q16T2 written": ("valid", why),
-        "RND4K 0:100 Q16T2 IOPS of the first round": ("valid", why),
-        "RND4K 0:100 Q16T2 IOPS of the last 5 rounds": ("invalid", why),
+        "RND4K 0:100 Q16T2 written": ("valid", reason),
+        "RND4K 0:100 Q16T2 IOPS of the first round": ("valid", reason),
+        "RND4K 0:100 Q16T2 IOPS of the last 5 rounds": ("invalid", reason),
     }
     # At the end of its time it is not cut short, however little was written.
     slow = plan_of(drive_json(**CLIENT), test="wsat", time="7200")
     result = Pts().result(slow, figures(slow, rounds_of(slow, [1.0] * 3)), drive_json())
     assert {item["state"] for item in result.figures} == {"valid"}
     changed = "PTS-like, changed: not SNIA-conformant"
-    assert {item["why"] for item in result.figures} == {
+    assert {item["reason"] for item in result.figures} == {
         changed, f"of 3 rounds only; {changed}"
     }  # fmt: skip
 

@@ -164,7 +164,7 @@ def reasons(drive: dict[str, Any]) -> dict[str, str | None]:
 
 
 def offered(drive: dict[str, Any]) -> list[str]:
-    return [name for name, why in reasons(drive).items() if why is None]
+    return [name for name, reason in reasons(drive).items() if reason is None]
 
 
 def test_an_nvme_drive_that_can_do_all(drive_json: Make) -> None:
@@ -177,9 +177,9 @@ def test_an_nvme_drive_that_can_do_all(drive_json: Make) -> None:
 def test_an_nvme_drive_without_sanitize_is_formatted_with_the_reason(drive_json: Make) -> None:
     drive = nvme(drive_json, sanitize=[], format=["user data erase"])
     assert sanitize_methods.choose(drive, "auto", SPEED).rung.name == "format"
-    why = reasons(drive)
-    assert why["sanitize-block"] == "the drive's Sanitize has no block erase (test)"
-    assert why["format-crypto"] == "the drive's Format has no crypto erase (test)"
+    reason = reasons(drive)
+    assert reason["sanitize-block"] == "the drive's Sanitize has no block erase (test)"
+    assert reason["format-crypto"] == "the drive's Format has no crypto erase (test)"
     with pytest.raises(BadInput, match="rung sanitize-crypto: the drive's Sanitize has no") as no:
         sanitize_methods.choose(drive, "sanitize-crypto", SPEED)
     assert no.value.field == "rung"
@@ -193,7 +193,7 @@ def test_other_namespaces_are_not_erased_as_well(drive_json: Make) -> None:
     assert "all 3 namespaces" in str(reasons(whole)["format"])
     assert offered(whole) == ["discard", "overwrite"]
     unknown = nvme(drive_json)
-    unknown["namespaces"] = {"value": None, "why": "nvme: timed out"}
+    unknown["namespaces"] = {"value": None, "reason": "nvme: timed out"}
     assert "is not known: nvme: timed out" in str(reasons(unknown)["sanitize-block"])
 
 

@@ -170,9 +170,9 @@ def no_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is killed or loses power does not record its end."""
     plain = sanitize._ended_badly
 
-    def ended_badly(work: Work, step: int, why: str) -> None:
-        if not why.startswith("PowerCut"):
-            plain(work, step, why)
+    def ended_badly(work: Work, step: int, reason: str) -> None:
+        if not reason.startswith("PowerCut"):
+            plain(work, step, reason)
 
     monkeypatch.setattr(sanitize, "_ended_badly", ended_badly)
 
@@ -200,7 +200,7 @@ def a_drive(transport: str, **more: object) -> Drive:
 def start(db: Any, number: int, transport: str = "sata") -> Work:
     """A run that is about to purge, with its marks on the drive."""
     drive = a_drive(transport)
-    plan = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
+    plan = {"schema": "benchstick/plan/2", "steps": [], "notes": []}
     record = run_writer.RunRecord.create(
         db, uuid=UUID.format(number), suite="erase", practice=False, drive=drive.to_json(),
         plan=plan, pid=1, device="nosuch",
@@ -256,7 +256,7 @@ def test_the_password_is_in_the_store_before_it_is_on_the_drive(
     assert work.state is not None
     assert work.state.startswith("purged by ATA security erase")
     assert [figure.name for figure in outcome.figures] == ["purge time"]
-    assert outcome.detail["told"] == "hdparm -I after it: not enabled, not frozen"
+    assert outcome.detail["tool_output"] == "hdparm -I after it: not enabled, not frozen"
     assert "the drive's ATA password is benchstick until" in events(db)
     assert cast(FakeHold, work.hold).checked >= 1
 
@@ -365,7 +365,7 @@ def test_a_cancel_waits_for_the_drive_and_reports_it(db: Any, ata: AtaDrive) -> 
     assert rows(db) == [("done", "erasing", "benchstick")]
     assert interrupted_sanitize.unfinished(db) == []
     assert work.partial is not None
-    assert work.partial.detail["told"] == "hdparm -I after it: not enabled, not frozen"
+    assert work.partial.detail["tool_output"] == "hdparm -I after it: not enabled, not frozen"
 
 
 @pytest.mark.parametrize("when", ["set-pass", "after"])
@@ -491,7 +491,7 @@ def test_a_sanitize_is_followed_to_its_end(db: Any, nvme: NvmeDrive) -> None:
     outcome = do_purge(work, step("sanitize-block"))
     assert nvme.commands == [["nvme", "sanitize", "/dev/nosuch", "-a", "2", "--ause"]]
     assert nvme.polls == 4
-    assert outcome.detail["told"] == "sanitize-log: completed, action 2"
+    assert outcome.detail["tool_output"] == "sanitize-log: completed, action 2"
     assert rows(db) == [("done", "erasing", None)]
 
 
@@ -521,7 +521,7 @@ def test_a_sanitize_that_ended_between_the_runs_is_not_sent_again(db: Any, nvme:
     nvme.log, nvme.after = "nvme-2.3-sanitize-log-done.json", []
     outcome = do_purge(start(db, 2, "nvme"), step("sanitize-block", resumes=1))
     assert len(nvme.commands) == 1
-    assert outcome.detail["told"].endswith("; the command was sent in run 1")
+    assert outcome.detail["tool_output"].endswith("; the command was sent in run 1")
     assert outcome.detail["resumes"] == 1
 
 
@@ -652,7 +652,7 @@ def test_a_format_keeps_its_lba_format(db: Any, nvme: NvmeDrive) -> None:
     (argv,) = nvme.commands
     assert argv[argv.index("--lbaf") + 1] == "1"
     assert argv[argv.index("--ses") + 1] == "1"
-    assert "LBA format kept (1: 4096 B + 0 B metadata)" in outcome.detail["told"]
+    assert "LBA format kept (1: 4096 B + 0 B metadata)" in outcome.detail["tool_output"]
 
 
 def test_a_format_that_changed_the_lba_format_is_reported_and_is_no_purge(
@@ -847,8 +847,8 @@ def test_an_overwrite_reports_the_progress_of_writing_and_reading(
     def ignored(*_: object) -> None:
         """No artefacts are needed here."""
 
-    artefact = SimpleNamespace(path=tmp_path, command=ignored, output=ignored)
-    work.artefacts = cast(Any, artefact)
+    artifact = SimpleNamespace(path=tmp_path, command=ignored, output=ignored)
+    work.artifacts = cast(Any, artifact)
     drive = Moving(work)
     monkeypatch.setattr(subprocesses, "run", drive)
     purge = None

@@ -111,7 +111,7 @@ def test_several_suites_each_take_the_options_that_they_know() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ends", "code", "began", "why"),
+    ("ends", "code", "began", "reason"),
     [
         ((0, 5, 0), 5, 3, None),
         ((0, 4, 0), 4, 2, "why of 4"),
@@ -120,7 +120,7 @@ def test_several_suites_each_take_the_options_that_they_know() -> None:
 )
 def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], drive_json: Make,
-    bench_home: Path, ends: tuple[Any, ...], code: int, began: int, why: str | None,
+    bench_home: Path, ends: tuple[Any, ...], code: int, began: int, reason: str | None,
 ) -> None:  # fmt: skip
     (plan,) = plans(drive_json(), ("cdm", "keep"))
     identity = SimpleNamespace(key=lambda: "key", model="Model X")
@@ -140,7 +140,9 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
         if isinstance(end, Refused):
             raise end
         number = len(ready_jobs) + 1
-        return SimpleNamespace(number=number, exit_code=end, why=f"why of {end}" if end > 3 else "")
+        return SimpleNamespace(
+            number=number, exit_code=end, reason=f"why of {end}" if end > 3 else ""
+        )
 
     for name, stand_in in (
         ("check_queue", lambda *_: readies), ("make_ready", again), ("carry_out", carried),
@@ -151,8 +153,8 @@ def test_in_the_foreground_each_run_is_bound_to_the_drive_of_the_first(
     document = json.loads(capsys.readouterr().out)
     assert [run["number"] for run in document["runs"]] == list(range(1, began + 1))
     assert len(document["not_started"]) == len(ends) - began
-    assert why is None or document["why"] == why
-    assert {((job.identity_key, job.diskseq), job.medium, job.follows) for job in ready_jobs} == {
+    assert reason is None or document["reason"] == reason
+    assert {((job.drive_key, job.diskseq), job.medium, job.follows) for job in ready_jobs} == {
         (("key", 7), token.text, True)
     }
 
@@ -182,7 +184,7 @@ class Workers:
 
     def take(self, *suites: str) -> int:
         body = {
-            "drive": "D", "identity_key": "key", "diskseq": 1, "erase": "D",
+            "drive": "D", "drive_key": "key", "diskseq": 1, "erase": "D",
             "runs": [{"suite": suite} for suite in suites],
         }  # fmt: skip
         number = agent_requests.add_request(self.db, "run", body)
@@ -190,22 +192,26 @@ class Workers:
         agents.take(self.db, number, body, self.start)
         return number
 
-    def ends(self, number: int, code: int, why: str | None = None) -> None:
+    def ends(self, number: int, code: int, reason: str | None = None) -> None:
         """The run that was started last ends."""
         place = self.started[-1][1]
         run = run_writer.RunRecord.create(
             self.db, uuid=f"u{number}{place}", suite="cdm", practice=False, drive=self.drive,
-            plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
+            plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sdx",
         )  # fmt: skip
         queues.entry_runs(self.db, number, place, run.number)
         agent_requests.answer_request(self.db, number, "taken", run=run.number)
-        run.finish("done" if code in (0, 5) else "failed", code, seconds=1.0, why=why)
+        run.finish("done" if code in (0, 5) else "failed", code, seconds=1.0, reason=reason)
         agents.continue_queue(self.db, number, code, self.start)
 
     def read_state(self, number: int) -> tuple[str, str | None, list[str]]:
         document = queues.document(self.db, number)
         assert document is not None
-        return document["state"], document["why"], [entry["state"] for entry in document["entries"]]
+        return (
+            document["state"],
+            document["reason"],
+            [entry["state"] for entry in document["entries"]],
+        )
 
 
 @pytest.fixture
@@ -218,9 +224,9 @@ def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> No
     assert workers.read_state(number) == ("open", None, ["starting", "waiting", "waiting"])
     with pytest.raises(Refused, match=f"queue {number} has this drive"):
         workers.take("cdm")
-    assert agents.cancel(workers.db, {"queue": number, "place": 1}) is None
+    assert agents.cancel(workers.db, {"queue": number, "position": 1}) is None
     with pytest.raises(BadInput, match="no run waits"):
-        agents.cancel(workers.db, {"queue": number, "place": 0})
+        agents.cancel(workers.db, {"queue": number, "position": 0})
     workers.ends(number, 5)
     workers.ends(number, 0)
     assert workers.started == [(number, 0, True), (number, 2, False)]
@@ -232,16 +238,16 @@ def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> No
 def test_a_drive_that_is_lost_or_replaced_stops_the_queue(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     workers.ends(number, 4, "the drive went away")
-    state, why, entries = workers.read_state(number)
+    state, reason, entries = workers.read_state(number)
     assert (state, entries) == ("stopped", ["failed", "not_started"])
-    assert why is not None and why.endswith("failed: the drive went away")
+    assert reason is not None and reason.endswith("failed: the drive went away")
     other = workers.take("cdm", "das", "atto")
     workers.ends(other, 0)
     queues.entry_refused(workers.db, other, 1, "D: not the drive that was chosen")
     agents.continue_queue(workers.db, other, 3, workers.start)
-    state, why, entries = workers.read_state(other)
+    state, reason, entries = workers.read_state(other)
     assert (state, entries) == ("stopped", ["done", "refused", "not_started"])
-    assert why == "entry 2 of the queue was not started: D: not the drive that was chosen"
+    assert reason == "entry 2 of the queue was not started: D: not the drive that was chosen"
 
 
 def test_a_cancelled_queue_starts_nothing_more(workers: Workers) -> None:
@@ -334,9 +340,9 @@ def test_a_run_of_it_can_be_removed_and_a_failure_ends_it(
     in_turn: Callable[..., Any], db: sqlite3.Connection
 ) -> None:
     def meanwhile(number: int) -> None:
-        agents.cancel(db, {"queue": number, "place": 1})
+        agents.cancel(db, {"queue": number, "position": 1})
         with pytest.raises(Refused, match="has this drive"):
-            agents.check_free(db, {"identity_key": sample.practice().identity.key()})
+            agents.check_free(db, {"drive_key": sample.practice().identity.key()})
         # An agent that starts leaves it alone.
         agents.close_all(db)
 
@@ -349,24 +355,24 @@ def test_a_run_of_it_can_be_removed_and_a_failure_ends_it(
 
     outcome, documents = in_turn([0, 4], once)
     assert (outcome.taken_out, outcome.codes) == ([1], [0, 4])
-    assert (documents[-1]["state"], documents[-1]["why"]) == ("stopped", "it failed")
+    assert (documents[-1]["state"], documents[-1]["reason"]) == ("stopped", "it failed")
     assert [entry["state"] for entry in documents[-1]["entries"]] == ["done", "taken_out", "failed"]
 
 
 def test_what_a_killed_command_left_is_closed_by_the_next_agent(db: sqlite3.Connection) -> None:
-    body = {"drive": "practice", "identity_key": "key", "runs": [{"suite": "cdm"}] * 2}
+    body = {"drive": "practice", "drive_key": "key", "runs": [{"suite": "cdm"}] * 2}
     lock = locks.RunLock("queue-x")
     number = queues.begin_own(db, body, "queue-x")
     assert (queues.document(db, number) or {})["state"] == "open"
     with pytest.raises(Refused):
-        agents.check_free(db, {"identity_key": "key"})
+        agents.check_free(db, {"drive_key": "key"})
     lock.release()
     document = queues.document(db, number) or {}
-    assert (document["state"], document["why"]) == ("stopped", queues.NO_COMMAND)
-    agents.check_free(db, {"identity_key": "key"})
+    assert (document["state"], document["reason"]) == ("stopped", queues.NO_COMMAND)
+    agents.check_free(db, {"drive_key": "key"})
     agents.close_all(db)
     assert queues.open_queues(db) == []
-    assert (queues.document(db, number) or {})["why"] == queues.NO_COMMAND
+    assert (queues.document(db, number) or {})["reason"] == queues.NO_COMMAND
 
 
 def test_the_next_agent_starts_nothing(workers: Workers) -> None:

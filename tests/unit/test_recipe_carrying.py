@@ -122,7 +122,7 @@ def test_a_wait_can_be_cancelled(bench_home: Path) -> None:
 
 def sample(n: int, rate: float, step: int = 0) -> dict[str, Any]:
     zero = dict.fromkeys(("discard_bytes", "reads", "writes", "discards", "flushes", "inflight"), 0)
-    return {**zero, "n": n, "t": n + 1.0, "dt": 1.0, "step": step, "read_bytes": 0,
+    return {**zero, "n": n, "t": n + 1.0, "dt": 1.0, "step_index": step, "read_bytes": 0,
             "write_bytes": int(rate * 1e6), "queue": 0.0}  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def recorded(home: Path) -> run_writer.RunRecord:
     db = database.open_writer(home)
     return run_writer.RunRecord.create(
         db, uuid=UUID, suite="cdm", practice=True, drive=drive("sda", "2-1", "S").to_json(),
-        plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sda",
+        plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sda",
     )  # fmt: skip
 
 
@@ -233,7 +233,7 @@ if what == "waits":
     time.sleep(60)
 json.dump(json.loads(VERDICT), sys.stdout)
 """
-VERDICT = {"verdict": "pass", "exit_code": 0, "why": None, "retries": 0}
+VERDICT = {"verdict": "pass", "exit_code": 0, "reason": None, "retries": 0}
 
 
 @pytest.fixture
@@ -263,7 +263,7 @@ def test_every_drive_has_a_verdict_whatever_its_process_does(
     )
     assert sorted(map(id, reports)) == sorted(map(id, results)), "each is told once"
     assert [item["exit_code"] for item in results] == [70, 0, 3]
-    assert results[0]["why"] == "its process ended with -9"
+    assert results[0]["reason"] == "its process ended with -9"
     assert results[0]["drive"]["slot"] == "slot 1"
     assert results[2]["inconclusive"] == [
         {"code": "refused", "text": "not the drive that was chosen", "limit": None}

@@ -194,18 +194,18 @@ def test_another_text_of_that_name_starts_nothing(
     requests, slot, lines = started(home, value)
     assert requests == []
     assert slot["state"] == "here"
-    assert expected in slot["said"]
-    assert "no test starts automatically" in slot["said"]
-    assert "benchstick recipe show shop --pin" in slot["said"]
+    assert expected in slot["message"]
+    assert "no test starts automatically" in slot["message"]
+    assert "benchstick recipe show shop --pin" in slot["message"]
     err = capsys.readouterr().err
-    assert err == f"benchstick agent: {slot['said']}\n"
+    assert err == f"benchstick agent: {slot['message']}\n"
     assert sum("event=autostart" in line for line in lines) == 1
 
 
 def test_a_recipe_that_an_update_changed_waits_for_its_owner(home: Path) -> None:
     requests, slot, _ = started(home, f"{OURS}@sha256:{'0' * 64}")
     assert requests == []
-    assert "changed (its SHA-256 is" in slot["said"]
+    assert "changed (its SHA-256 is" in slot["message"]
 
 
 def test_an_empty_slot_shows_the_reason_too(home: Path) -> None:
@@ -214,10 +214,10 @@ def test_an_empty_slot_shows_the_reason_too(home: Path) -> None:
         station.look([], ())
         station.tick(db, [])
         slot = bays.list_slots(db)[0]
-        assert "no SHA-256" in slot["said"]
+        assert "no SHA-256" in slot["message"]
         document = qa_station.document(db, bench(OURS))
     assert document["autostart"] == OURS
-    assert document["slots"][0]["can"] is None
+    assert document["slots"][0]["action"] is None
 
 
 @pytest.mark.parametrize("name", [*ready.names(), "shop"])

@@ -22,8 +22,8 @@ RECIPE = recipe(
     limit("figure", READ, ">=", "400") + limit("figure", WRITE, "~", "300", 'within = "5 %"')
     + limit("fact", "transport", "==", '["usb-uas", "nvme"]')
 )  # fmt: skip
-CANCELLATION: Json = {"state": "cancelled", "exit_code": 130, "why": "cancelled"}
-LOSS: Json = {"state": "failed", "exit_code": 4, "why": 'went "away" = <gone> & lost\n\x01é'}
+CANCELLATION: Json = {"state": "cancelled", "exit_code": 130, "reason": "cancelled"}
+LOSS: Json = {"state": "failed", "exit_code": 4, "reason": 'went "away" = <gone> & lost\n\x01é'}
 
 
 def verdicts() -> list[Json]:
@@ -57,7 +57,7 @@ def logfmt(line: str) -> dict[str, str]:
 def test_json_csv_junit_and_events_agree() -> None:
     verdict_list = verdicts()
     document = json.loads(json.dumps(outputs.document(verdict_list), allow_nan=False))
-    assert document["schema"] == "benchstick/qa/1"
+    assert document["schema"] == "benchstick/qa/2"
     assert document["counts"] == {"pass": 2, "fail": 4, "inconclusive": 3, "retries": 1}
     assert document["exit_code"] == 130
     rows = list(csv.DictReader(io.StringIO(outputs.csv_text(verdict_list))))
@@ -74,11 +74,11 @@ def test_json_csv_junit_and_events_agree() -> None:
         assert last["event"] == "verdict"
         assert last["drive"] == properties["code"] == suite.get("name") == item["drive"]["code"]
         assert row["drive"].removeprefix("'") == item["drive"]["code"]
-        assert last.get("why", "") == (item["why"] or "")
+        assert last.get("reason", "") == (item["reason"] or "")
         # Only the cell of CSV is without control characters.
-        assert row["why"] == plain(item["why"] or "")
-        again = [event["why"] for event in events if event["event"] == "retried"]
-        assert again == [one["why"] for one in item["earlier"]]
+        assert row["reason"] == plain(item["reason"] or "")
+        again = [event["reason"] for event in events if event["event"] == "retried"]
+        assert again == [one["reason"] for one in item["previous_attempts"]]
         assert len(again) == item["retries"]
         _same_codes(item, row, suite, events)
         _same_limits(item, row, suite, events)

@@ -168,10 +168,10 @@ def test_only_a_suite_and_a_limit_must_be_there() -> None:
     assert (recipe.match, recipe.time_limit, recipe.allow_erase) == (Match(), None, False)
 
 
-def mistakes(text: str) -> list[str]:
+def errors(text: str) -> list[str]:
     with pytest.raises(RecipeMistakes) as caught:
         read(text.encode(), "my.toml")
-    messages = [item.format("my.toml") for item in caught.value.mistakes]
+    messages = [item.format("my.toml") for item in caught.value.errors]
     assert all("\n" not in item for item in messages)
     assert caught.value.message.startswith(messages[0])
     return messages
@@ -236,7 +236,7 @@ def mistakes(text: str) -> list[str]:
 def test_an_error_is_reported_with_its_line(old: str, new: str, expected: str) -> None:
     text = TOML.replace(old, new, 1)
     assert text != TOML
-    messages = mistakes(text)
+    messages = errors(text)
     assert any(expected in item for item in messages), messages
     assert all(item.startswith("my.toml:") for item in messages)
 
@@ -244,7 +244,7 @@ def test_an_error_is_reported_with_its_line(old: str, new: str, expected: str) -
 def test_all_errors_of_a_file_are_reported_at_once_in_order() -> None:
     text = TOML.replace("retries = 1", "retries = -1").replace('"cdm:quick"', '"cdm:q"')
     text = text.replace("errors = 1", "errors = 0").replace("eject = true", "eject = 0")
-    assert [item.split(":")[1] for item in mistakes(text)] == ["5", "21", "76", "79"]
+    assert [item.split(":")[1] for item in errors(text)] == ["5", "21", "76", "79"]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_all_errors_of_a_file_are_reported_at_once_in_order() -> None:
     ],
 )
 def test_a_file_that_is_no_recipe_is_reported(text: str, expected: str) -> None:
-    assert any(item.startswith(expected) for item in mistakes(text)), mistakes(text)
+    assert any(item.startswith(expected) for item in errors(text)), errors(text)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_file_that_is_no_recipe_is_reported(text: str, expected: str) -> None:
     ],
 )
 def test_suites_that_no_drive_can_run_are_reported(suites: str, expected: str) -> None:
-    (message,) = mistakes(suites + NOTHING)
+    (message,) = errors(suites + NOTHING)
     assert message.startswith(f"my.toml:{expected}")
 
 
@@ -319,7 +319,7 @@ def test_a_result_that_the_suite_does_not_have_is_reported(
     entry: str, name: str, expected: str
 ) -> None:
     text = f'[[suite]]\nname = "{entry}"\n[[limit]]\nfigure = "{name}"\nop = ">="\nvalue = 1\n'
-    (message,) = mistakes(text)
+    (message,) = errors(text)
     assert message.startswith(f"my.toml:4: '{name}': no such result of ")
     assert expected in message
 
@@ -437,8 +437,8 @@ def test_check_lists_every_error_and_exits_2(
     )
     assert cli.invoke(["recipe", "check", "--json", str(path)]) == 2
     document = json.loads(capsys.readouterr().out)
-    assert [item["line"] for item in document["mistakes"]] == [5, 78]
-    assert document["schema"] == "benchstick/recipe-check/1"
+    assert [item["line"] for item in document["errors"]] == [5, 78]
+    assert document["schema"] == "benchstick/recipe-check/2"
     assert cli.invoke(["recipe", "show", str(path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     path.write_text(TOML)
@@ -602,7 +602,7 @@ def _begins_nothing_without_match_and_leave(recipe: Recipe, drive_json: DriveJso
     """No mutation makes a recipe start on a drive that does not match, or erase unless allowed."""
     for transport, capacity in (("usb-bot", 10**9), ("sata", 10**12)):
         drive = drive_json(capacity=capacity, transport=transport, contents="ntfs")
-        drive["guard"] = {"state": "free", "why": "test"}
+        drive["guard"] = {"state": "free", "reason": "test"}
         drive["identity"]["port"] = "2-1"
         is_for = preconditions.why_no_match(recipe.match, drive) is None
         reasons = [item.code for item in preconditions.reasons(recipe, drive)]
@@ -630,7 +630,7 @@ def test_a_thousand_mutated_recipes_are_valid_or_have_an_error_with_a_line(
         except RecipeMistakes as error:
             wrong += 1
             last = raw.count(b"\n") + 2
-            for item in error.mistakes:
+            for item in error.errors:
                 assert item.line is not None and 1 <= item.line <= last, (seed, item)
                 assert "\n" not in item.message and item.message, (seed, item)
         else:

@@ -25,7 +25,7 @@ UUID = "12345678-1234-1234-1234-123456789abc"
 def add_run(db: Any, drive: dict[str, Any], uuid: str) -> run_writer.RunRecord:
     return run_writer.RunRecord.create(
         db, uuid=uuid, suite="cdm", practice=False, drive=drive,
-        plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="nosuch",
+        plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="nosuch",
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def killed_in_its_writing(db: Any, drive: dict[str, Any]) -> run_writer.RunRecor
     record.samples(
         [
             run_results.Sample(
-                n=n, t=10.5 + n, dt=1.0, step=test, read_bytes=0, write_bytes=4096 * 1000,
+                n=n, t=10.5 + n, dt=1.0, step_index=test, read_bytes=0, write_bytes=4096 * 1000,
                 discard_bytes=0, reads=0, writes=1000, discards=0, flushes=0, inflight=32,
                 queue=32.0,
             )
@@ -115,14 +115,14 @@ def test_a_killed_run_shows_what_it_had(bench_home: Path, drive_json: Make) -> N
     # Of the 40 whole seconds those at both ends may not be whole.
     assert document["result"]["series"][0]["points"] == [[n, 1000] for n in range(1, 39)]
     assert tables[-1]["rows"] == [["pass 1", "450.0", "valid"]]
-    by_name = {item["name"]: item for item in document["figures"]}
-    why = "the bench was killed or lost power after 38 s of 2000"
+    by_name = {item["name"]: item for item in document["results"]}
+    reason = "the bench was killed or lost power after 38 s of 2000"
     for name in (f"{TEST} IOPS by second", f"{TEST} IOPS mean"):
         assert (by_name[name]["value"], by_name[name]["state"]) == (1000, "invalid")
-        assert by_name[name]["why"] == why
+        assert by_name[name]["reason"] == reason
     latency = by_name[f"{TEST} latency by second"]
     assert (latency["step"], latency["state"]) == (TEST, "skipped")
-    assert "log is lost" in latency["why"]
+    assert "log is lost" in latency["reason"]
 
 
 def test_what_recovery_kept_before_it_was_killed_is_kept_once(

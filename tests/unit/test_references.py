@@ -14,22 +14,22 @@ from benchstick.plan.tabular_input import line_of
 from benchstick.store import database, reference_results, spec_sheets
 from benchstick.suites.reference_results import MOST, Reference, read
 
-HEAD = "drive,suite,figure,value,unit,source\n"
+HEAD = "drive,suite,result,value,unit,source\n"
 ROW = "T7,cdm,SEQ1M Q8T1 read,1040,MB/s,a review\n"
 REFERENCE = Reference("T7", "cdm", "SEQ1M Q8T1 read", 1040.0, "MB/s", "a review")
-TOML = """# Published figures.
+TOML = """# Published results.
 suite = "cdm"
 source = "a review"
 
-[[figure]]
+[[result]]
 drive = "T7"
-figure = "SEQ1M Q8T1 read"
+result = "SEQ1M Q8T1 read"
 value = 1040
 unit = "MB/s"
 
-[[figure]]
+[[result]]
 drive = "T9"
-figure = "RND4K Q1T1 read latency"
+result = "RND4K Q1T1 read latency"
 value = 0.57
 unit = "ms"
 """
@@ -62,7 +62,7 @@ def test_a_spreadsheets_csv_is_read() -> None:
         (",cdm,A,1,MB/s,x", "drive: is empty"),
         ("T7,cdm,A,1,MB/s,", "source: is empty"),
         (f"{'T' * 201},cdm,A,1,MB/s,x", "drive: longer than 200"),
-        ("T7,cdm,A\x01,1,MB/s,x", "figure: has control characters"),
+        ("T7,cdm,A\x01,1,MB/s,x", "result: has control characters"),
         ("T7,cdm,A,1,MB/s", "5 cells, 6 are required"),
         (ROW.strip(), "the same result as on line 2"),
         ('T7,"cdm', "not CSV"),
@@ -85,10 +85,10 @@ def test_an_error_in_a_row_is_reported_with_its_line(row: str, expected: str) ->
         ("value = 0.57\n", "", "line 11: value: is missing"),
         ('suite = "cdm"', 'suite = "nix"', "line 2: suite: 'nix' is none"),
         ('suite = "cdm"', "suite = 7", "line 2: suite: text is required"),
-        ('suite = "cdm"', 'suit = "cdm"', "line 2: 'suit': not one of figure"),
+        ('suite = "cdm"', 'suit = "cdm"', "line 2: 'suit': not one of result"),
         ('suite = "cdm"', "suite = ", "line 2: not TOML"),
         ('unit = "ms"', 'unit = ["ms"]', "line 15: unit: text is required"),
-        (TOML, "figure = 3", "line 1: figure: [[figure]] tables are required"),
+        (TOML, "result = 3", "line 1: result: [[result]] tables are required"),
         (TOML, "", "my.toml: has no results"),
         (TOML, "x = " + "[" * 5000, "my.toml"),
     ],
@@ -124,11 +124,17 @@ def test_a_file_of_another_kind_is_reported(raw: bytes, name: str, expected: str
     assert expected in caught.value.message
 
 
+def test_files_with_the_old_name_of_a_result_are_read() -> None:
+    old = TOML.replace("[[result]]", "[[figure]]").replace("\nresult =", "\nfigure =")
+    assert "result =" not in old and read(old.encode(), "x.toml") == read(TOML.encode(), "x.toml")
+    assert read((HEAD.replace("result", "figure") + ROW).encode(), "x.csv") == [REFERENCE]
+
+
 def test_a_line_is_found_in_its_table() -> None:
-    assert line_of(TOML, "value", table="figure", number=1) == 14
-    assert line_of(TOML, None, table="figure", number=0) == 5
+    assert line_of(TOML, "value", table="result", number=1) == 14
+    assert line_of(TOML, None, table="result", number=0) == 5
     assert line_of(TOML, "source") == 3
-    assert line_of(TOML, "nix", table="figure", number=1) == 11
+    assert line_of(TOML, "nix", table="result", number=1) == 11
 
 
 def test_they_are_kept_once_replaced_and_removed(bench_home: Path) -> None:
@@ -176,7 +182,7 @@ def test_the_command_line_takes_lists_and_removes_them(
     assert "2 reference results saved" in capsys.readouterr().out
     assert cli.invoke(["reference", "list", "--suite", "cdm", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == "benchstick/references/1"
+    assert document["schema"] == "benchstick/references/2"
     numbers = [item["id"] for item in document["references"]]
     path.write_text(TOML.replace("0.57", "'x'").replace("1040", "7"), encoding="utf-8")
     for argv, message in (

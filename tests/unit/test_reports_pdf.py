@@ -152,7 +152,7 @@ def test_no_letter_of_a_name_is_lost(name: str) -> None:
     reader = read(pdf.document(content))
     page = unescaped(" ".join(texts(reader)))
     for place in (
-        "title", "lead", "text", "heading", "label", "value", "why", "cell", "column",
+        "title", "lead", "text", "heading", "label", "value", "reason", "cell", "column",
         "table", "chart", "line", "y", "mark", "note", "ranks", "hint", "bar", "verbatim",
         "foot",
     ):  # fmt: skip

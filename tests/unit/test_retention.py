@@ -47,7 +47,7 @@ def test_the_oldest_go_until_the_rest_is_within_the_bound(
         assert [uuid[:8] for uuid in removed] == ["00000001"]
         assert list_runs(bench_home) == [2, 3]
         document = run_reader.run_json(db, runs[1].number)
-        assert [event["kind"] for event in document["events"]] == ["artefacts"]
+        assert [event["kind"] for event in document["events"]] == ["artifacts"]
         assert "1 MiB" in document["events"][0]["text"]
         assert run_reader.run_json(db, runs[2].number)["events"] == []
 

@@ -44,7 +44,7 @@ def carried_out(suite: Any, *steps: Step) -> tuple[list[str], list[tuple[list[An
             self.work = cast(Any, SimpleNamespace(now=7.0))
             self.record = cast(Any, SimpleNamespace(
                 all_figures=list,
-                steps_skipped=lambda what, t, why: skipped.append((what, why)),
+                steps_skipped=lambda what, t, reason: skipped.append((what, reason)),
             ))  # fmt: skip
 
         def _step(self, index: int, step: Step) -> None:
@@ -74,7 +74,7 @@ def test_rounds_after_the_last_one_needed_are_skipped_at_once() -> None:
 def test_the_suite_is_queried_again_for_a_group_that_follows_at_once() -> None:
     step_names, skipped = carried_out(Rounds(A=2, B=1), *A, *B)
     assert step_names == ["r1", "w1", "r2", "w2", "b1"]
-    assert [(len(what), why) for what, why in skipped] == [
+    assert [(len(what), reason) for what, reason in skipped] == [
         (2, "steady state after round 2"), (1, "steady state after round 1"),
     ]  # fmt: skip
 

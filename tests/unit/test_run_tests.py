@@ -251,8 +251,8 @@ def test_files_without_time_are_failures(tmp_path: Path, monkeypatch: pytest.Mon
     guest = Guest(tmp_path, monkeypatch, lambda stems: (stems[:1], None))
     results = guest.run("test_a", "test_b", "test_c")
     assert [result.state for result in results] == ["passed", "failed", "failed"]
-    assert "not done after" in results[1].why
-    assert results[2].why == "did not run"
+    assert "not done after" in results[1].reason
+    assert results[2].reason == "did not run"
 
 
 def test_a_guest_that_ends_without_a_files_code_is_a_failure(

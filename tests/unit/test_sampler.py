@@ -52,7 +52,7 @@ def test_samples_carry_the_change_and_the_step(tmp_path: Path) -> None:
     samples = sampler.take()
     assert [sample.n for sample in samples] == list(range(len(samples)))
     assert sum(sample.write_bytes for sample in samples) == 2000 * 512
-    assert {sample.step for sample in samples} == {7}
+    assert {sample.step_index for sample in samples} == {7}
     assert {sample.inflight for sample in samples} == {7}
     assert len(ticks) >= len(samples)
     assert sampler.take() == []

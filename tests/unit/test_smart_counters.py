@@ -26,7 +26,7 @@ def test_counters_of_an_ata_drive_are_the_first_number_of_the_raw_value() -> Non
     assert facts["reallocated_sectors"].source == "smartctl -d sat, Reallocated_Sector_Ct"
     assert facts["pending_sectors"].value == 0
     assert facts["crc_errors"].value == 0
-    assert facts["media_errors"].why == "the drive does not count them"
+    assert facts["media_errors"].reason == "the drive does not count them"
 
 
 def test_an_nvme_drive_counts_media_errors() -> None:
@@ -37,8 +37,8 @@ def test_an_nvme_drive_counts_media_errors() -> None:
 
 
 def test_without_smart_every_counter_has_the_reason() -> None:
-    facts = smart.facts(Smart(why="the bridge passes nothing on"))
-    assert {facts[name].why for name in ("media_errors", "crc_errors", "wear")} == {
+    facts = smart.facts(Smart(reason="the bridge passes nothing on"))
+    assert {facts[name].reason for name in ("media_errors", "crc_errors", "wear")} == {
         "the bridge passes nothing on"
     }
 

@@ -33,7 +33,7 @@ def add_run(
 ) -> run_writer.RunRecord:
     return run_writer.RunRecord.create(
         db, uuid=uuid, suite="cdm", practice=False, drive=drive,
-        plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
+        plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sdx",
     )  # fmt: skip
 
 
@@ -201,7 +201,7 @@ def test_the_web_process_may_write_its_own_tables_and_nothing_else(
         for statement in (
             "DELETE FROM runs",
             "UPDATE runs SET state = 'done'",
-            "INSERT INTO figures (run, step, name, unit, target, state) VALUES (1,'','','','','')",
+            "INSERT INTO results (run, step, name, unit, target, state) VALUES (1,'','','','','')",
             "UPDATE requests SET kind = 'cancel'",
             "DELETE FROM requests",
             "INSERT INTO answers VALUES (1, 'done', NULL, '{}', '')",
@@ -234,8 +234,8 @@ def test_a_run_leaves_what_was_measured(bench_home: Path, drive_json: Make) -> N
         document = run_reader.run_json(db, record.number)
     assert document["schema"] == "benchstick/run/2"
     assert document["state"] == "done"
-    (figure_row,) = document["figures"]
-    assert (figure_row["value"], figure_row["pass"], figure_row["state"], figure_row["why"]) == (
+    (figure_row,) = document["results"]
+    assert (figure_row["value"], figure_row["pass"], figure_row["state"], figure_row["reason"]) == (
         1.5, 1, "invalid", "data differ",
     )  # fmt: skip
     assert document["temperatures"][0]["celsius"] == 41.0

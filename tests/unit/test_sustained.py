@@ -204,7 +204,7 @@ class Story:
         self.figures.append(
             document({
                 "step": step.name, "name": step.test, "value": step.size / seconds / 1e6,
-                "unit": "MB/s", "pass": 1, "target": "block", "state": "valid", "why": None,
+                "unit": "MB/s", "pass": 1, "target": "block", "state": "valid", "reason": None,
                 "detail": {"totals": {"write_bytes": step.size, "seconds": round(seconds, 3)}},
             })
         )  # fmt: skip
@@ -244,7 +244,7 @@ def test_a_constant_speed_has_neither_knee_nor_slow_down(drive_json: Make) -> No
     result = Story(plan, constant(150)).result([(1, 40), (20, 60), (50, 70)])
     assert [item["name"] for item in result.figures] == ["sustained write", "slowest part"]
     assert [item["state"] for item in result.document["verdicts"]] == ["none", "none"]
-    assert result.document["knees"]["why"].startswith("the speed stays at about 1")
+    assert result.document["knees"]["reason"].startswith("the speed stays at about 1")
     assert values(result)["sustained write"] == pytest.approx(150, rel=0.02)
 
 
@@ -299,7 +299,7 @@ def test_recovery_comes_from_the_bursts(drive_json: Make) -> None:
     del story.figures[-1]
     assert len(story.result().document["recovery"]["bursts"]) == 1
     constant_drive = Story(plan, constant(200)).result()
-    assert constant_drive.document["recovery"]["why"] == (
+    assert constant_drive.document["recovery"]["reason"] == (
         "no fast zone was found that could come back"
     )
 
@@ -310,12 +310,12 @@ def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
     # In the middle of part 12: it has no result, and samples up to there.
     story.figures = story.figures[:11]
     index = next(at for at, step in enumerate(plan.steps) if step.name == "part 12 of 20")
-    begin = next(at for at, sample in enumerate(story.samples) if sample.step == index)
+    begin = next(at for at, sample in enumerate(story.samples) if sample.step_index == index)
     story.samples = story.samples[: begin + 5]
     result = story.result()
     assert values(result)["cache knee"] == pytest.approx(2.0, rel=0.03)
     # A mean over half of the drive is marked: it is not one of the whole drive.
-    assert {item["why"] for item in result.figures} == {"only 11 of 20 parts were written"}
+    assert {item["reason"] for item in result.figures} == {"only 11 of 20 parts were written"}
     assert len(result.document["tables"][0]["rows"]) == 11
     place, time = result.document["charts"]
     assert 11 * 0.4 < place["to"] < 12 * 0.4
@@ -330,12 +330,12 @@ def test_a_run_cut_short_shows_what_it_has(drive_json: Make) -> None:
 def test_an_invalid_part_is_not_counted_but_reported(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     story = Story(plan, constant(100))
-    story.figures[3].update(state="invalid", why="counters: +9 %", value=9999.0)
+    story.figures[3].update(state="invalid", reason="counters: +9 %", value=9999.0)
     result = story.result()
     assert values(result)["sustained write"] == pytest.approx(100, rel=0.01)
-    assert "19 of 20 passes" in result.figures[0]["why"]
+    assert "19 of 20 passes" in result.figures[0]["reason"]
     for item in story.figures:
-        item.update(state="invalid", why="counters: +9 %")
+        item.update(state="invalid", reason="counters: +9 %")
     assert story.result().figures[0]["state"] == "invalid"
     assert values(story.result())["sustained write"] is None
 

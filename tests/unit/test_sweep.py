@@ -176,7 +176,7 @@ def figures(plan: Plan, iops: dict[tuple[str, int], float]) -> list[Any]:
         value = iops.get((step.rw, step.depth))
         if value is None:
             continue
-        base = {"step": step.name, "pass": 1, "target": "block", "state": "valid", "why": None}
+        base = {"step": step.name, "pass": 1, "target": "block", "state": "valid", "reason": None}
         detail = {"inflight_median": 30, "totals": {}}
         rows += [
             {**base, "name": step.test, "value": value * 4096 / 1e6, "unit": "MB/s",
@@ -198,13 +198,13 @@ def test_a_depth_above_the_drives_is_marked(drive_json: Make) -> None:
     assert by_name["RND4K Q32T1 read"]["detail"]["queue"]["waits_in_kernel"] is False
     marked = by_name["RND4K Q64T1 read IOPS"]
     assert marked["value"] == 91_000
-    assert marked["detail"]["queue"] == {"asked": 64, "drive": 32, "waits_in_kernel": True}
+    assert marked["detail"]["queue"] == {"requested": 64, "drive": 32, "waits_in_kernel": True}
     assert marked["detail"]["drive_state"] == plan.state
     queued = [row[7] for row in result.document["tables"][0]["rows"]]
     assert queued == ["in the drive", "in the kernel above 32"]
     mark = {"x": 32, "label": "above 32: waiting in the kernel"}
     assert [chart["mark_above"] for chart in result.document["charts"]] == [mark, mark]
-    unknown = {**drive_json(), "queue_depth": {"value": None, "why": "the kernel tells none"}}
+    unknown = {**drive_json(), "queue_depth": {"value": None, "reason": "the kernel tells none"}}
     result = registry.find("sweep").result(plan, figure_rows, unknown)
     assert {row[7] for row in result.document["tables"][0]["rows"]} == {"drive's depth not known"}
     assert not any("mark_above" in chart for chart in result.document["charts"])
@@ -236,7 +236,7 @@ def test_an_invalid_depth_is_reported_and_not_drawn(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {})
     figure_rows = figures(plan, {("randread", 1): 9e3, ("randread", 2): 1e4})
     for item in figure_rows[:3]:
-        item.update(state="invalid", why="counters: the drive moved 0 bytes")
+        item.update(state="invalid", reason="counters: the drive moved 0 bytes")
     result = registry.find("sweep").result(plan, figure_rows, drive_json())
     by_name = {item["name"]: item for item in result.figures}
     assert by_name["RND4K Q1T1 read IOPS"]["value"] is None

@@ -79,7 +79,7 @@ def test_operator_and_order_hold_tag_and_serial_are_one_drives(store: sqlite3.Co
         asset="A-3", order="1", operator="bert"
     )
     assert barcode_scans.waiting(store) == Ticket(order="1", operator="bert")
-    assert [row["taken"] for row in barcode_scans.list_scans(store)] == [
+    assert [row["assigned_to"] for row in barcode_scans.list_scans(store)] == [
         None, "drive three", "", "drive one", "drive one", None, None,
     ]  # fmt: skip
 
@@ -91,7 +91,13 @@ def test_what_waits_can_be_dropped(store: sqlite3.Connection) -> None:
     scan(store, "A-2")
     barcode_scans.drop(store)
     assert barcode_scans.waiting(store) == Ticket()
-    assert [row["taken"] for row in barcode_scans.list_scans(store)] == ["", "", "one", "one", ""]
+    assert [row["assigned_to"] for row in barcode_scans.list_scans(store)] == [
+        "",
+        "",
+        "one",
+        "one",
+        "",
+    ]
     scan(store, "OP:bert")
     assert barcode_scans.waiting(store) == Ticket(operator="bert")
 

@@ -29,14 +29,14 @@ MB = 10**6
 def test_bounds(
     target: str, tool: int, device: int, cached: int, files: int, believed: bool
 ) -> None:
-    why = distrust(
+    reason = distrust(
         target=target, tool_bytes=tool, device_bytes=device, cached_bytes=cached, files=files
     )
-    assert (why is None) is believed
+    assert (reason is None) is believed
 
 
 def test_buffered_is_named_before_the_counters() -> None:
-    why = distrust(
+    reason = distrust(
         target="file on ext4", tool_bytes=100 * MB, device_bytes=MB, cached_bytes=90 * MB
     )
-    assert why == "buffered: 90 % of the bytes went through the page cache"
+    assert reason == "buffered: 90 % of the bytes went through the page cache"

@@ -42,29 +42,30 @@ def drive(**facts: Any) -> Json:
         "contents": "nothing", "firmware": "1.0", **facts,
     }  # fmt: skip
     identity = {"model": "Samsung PSSD T7", "serial": "S1", "capacity": 10**12, "port": "2-1.3",
-                "lun": 0, "bridge": None, "bridge_serial": None, "key": "S1|x"}  # fmt: skip
+                "lun": 0, "bridge": None, "bridge_serial": None, "drive_key": "S1|x"}  # fmt: skip
     fact_fields = {
-        name: {"value": None, "why": "not reported"} if value is None
+        name: {"value": None, "reason": "not reported"} if value is None
         else {"value": value, "unit": None, "source": "test"}
         for name, value in values.items()
     }  # fmt: skip
     return {"code": "S1", "label": None, "identity": identity,
-            "guard": {"state": "free", "why": "USB"}, **fact_fields}  # fmt: skip
+            "guard": {"state": "free", "reason": "USB"}, **fact_fields}  # fmt: skip
 
 
 def figure(name: str, value: float | None, unit: str = "MB/s", **more: Any) -> Json:
-    return {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid", "why": None,
+    return {"name": name, "value": value, "unit": unit, "pass": None, "state": "valid",
+    "reason": None,
             **more}  # fmt: skip
 
 
 def run(*figures: Json, suite: str = "cdm", number: int = 7, **more: Any) -> Json:
     return {"number": number, "uuid": f"u{number}", "suite": suite, "state": "done",
-            "exit_code": 0, "why": None, "figures": list(figures), "temperatures": [],
+            "exit_code": 0, "reason": None, "results": list(figures), "temperatures": [],
             **more}  # fmt: skip
 
 
 def judged(rules: Recipe, evidence: Evidence, **more: Any) -> Json:
-    fields = {"seconds": 60.0, "begun_utc": "2026-01-31T12:00:00.000Z",
+    fields = {"seconds": 60.0, "started_utc": "2026-01-31T12:00:00.000Z",
              "ended_utc": "2026-01-31T12:01:00.000Z", **more}  # fmt: skip
     judgement = verdict.judge(rules, Attempt(evidence=evidence, **fields))
     # It is what is kept and sent: JSON, and no NaN.
@@ -114,40 +115,40 @@ def test_a_limit_shows_measured_required_and_the_difference(
     rules = recipe(limit("figure", READ, op, bound, more))
     judgement = of(rules, run(figure(READ, measured)))
     (one,) = judgement["limits"]
-    assert (one["by"], one["by_percent"]) == (by, percent)
+    assert (one["shortfall"], one["shortfall_percent"]) == (by, percent)
     assert (one["measured"], one["unit"], one["run"]) == (measured, "MB/s", 7)
-    assert one["wanted"] == float(bound) * (1000 if "GB/s" in more else 1)
+    assert one["required"] == float(bound) * (1000 if "GB/s" in more else 1)
     assert one["state"] == ("held" if by is None else "failed")
     assert judgement["verdict"] == ("pass" if by is None else "fail")
     assert judgement["exit_code"] == (0 if by is None else 1)
     if by is not None:
         assert codes_of(judgement) == (["figure-limit"], [])
-        assert judgement["why"] == one["text"]
+        assert judgement["reason"] == one["text"]
         sentence = rf"{READ} of cdm: [\d.]+ MB/s, required .*, off by [\d.]+ MB/s"
         assert re.match(sentence, one["text"])
     else:
-        assert judgement["why"] is None
+        assert judgement["reason"] is None
 
 
 def test_the_text_of_a_failed_limit() -> None:
     text = limit("figure", READ, ">=", '"90 %"', 'of = "claim"')
     sheet = spec_sheets.read(b'model = "Samsung*"\nseq_read_mbps = 1000\n', "x.toml")
     judgement = of(recipe(text), run(figure(READ, 810.0)), sheet=sheet)
-    assert judgement["limits"][0]["wanted"] == 900.0
-    assert judgement["why"] == (
+    assert judgement["limits"][0]["required"] == 900.0
+    assert judgement["reason"] == (
         "SEQ1M Q8T1 read of cdm: 810 MB/s, required >= 900 MB/s "
         "(90 % of the manufacturer's specification), off by 90 MB/s (10 %)"
     )
     text = limit("figure", READ, "~", '"5 %"', 'of = "run 12"')
     other = run(figure(READ, 1000.0), number=12)
     judgement = of(recipe(text), run(figure(READ, 900.0)), referenced={"run 12": other})
-    assert judgement["why"] == (
+    assert judgement["reason"] == (
         "SEQ1M Q8T1 read of cdm: 900 MB/s, required 1000 MB/s within 5 % (run 12), "
         "off by 50 MB/s (5 %)"
     )
     judgement = of(recipe(limit("fact", "transport", "==", '["usb-uas", "nvme"]')),
                facts=drive(transport="usb-bot"))  # fmt: skip
-    assert judgement["why"] == "transport: usb-bot, required usb-uas or nvme"
+    assert judgement["reason"] == "transport: usb-bot, required usb-uas or nvme"
     assert codes_of(judgement) == (["fact-limit"], [])
 
 
@@ -170,9 +171,9 @@ def test_a_suite_that_was_run_twice_is_judged_by_both() -> None:
 @pytest.mark.parametrize(
     ("rows", "more", "code", "expected"),
     [
-        ([figure(READ, None, state="skipped", why="TRIM: no UNMAP")], "", "figure-skipped",
+        ([figure(READ, None, state="skipped", reason="TRIM: no UNMAP")], "", "figure-skipped",
          "SEQ1M Q8T1 read: skipped: TRIM: no UNMAP"),
-        ([figure(READ, 500.0, state="invalid", why="buffered")], "", "figure-invalid",
+        ([figure(READ, 500.0, state="invalid", reason="buffered")], "", "figure-invalid",
          "SEQ1M Q8T1 read: invalid: buffered"),
         ([figure("x", 5.0), figure("y", 5.0)], "", "figure-missing",
          "cdm gave no result 'SEQ1M Q8T1 read'; it gave x, y"),
@@ -187,7 +188,7 @@ def test_a_result_that_cannot_be_judged_makes_the_test_inconclusive(
     judgement = of(recipe(limit("figure", READ, ">=", "400", more)), run(*rows))
     assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", 5)
     assert codes_of(judgement) == ([], [code])
-    assert expected in judgement["why"]
+    assert expected in judgement["reason"]
     assert judgement["limits"][0]["state"] == "unknown"
 
 
@@ -224,7 +225,7 @@ def test_what_is_not_known_makes_the_test_inconclusive(
         ('of = "run 12"', {"referenced": {"run 12": run(number=12)}}, "no-reference"),
         ('of = "run 12"', {"referenced": {"run 12": run(suite="das", number=12)}}, "no-reference"),
         ('of = "run 12"',
-         {"referenced": {"run 12": run(figure(READ, 1.0, state="invalid", why="x"), number=12)}},
+         {"referenced": {"run 12": run(figure(READ, 1.0, state="invalid", reason="x"), number=12)}},
          "no-reference"),
         ('of = "run 12"',
          {"referenced": {"run 12": run(figure(READ, 1.0, "IOPS"), number=12)}}, "no-reference"),
@@ -243,7 +244,7 @@ def test_changes_and_peaks_are_measured() -> None:
     judgement = of(rules, warm, after=drive(wear=3))
     assert codes_of(judgement) == (["change-limit", "peak-limit"], [])
     assert [item["measured"] for item in judgement["limits"]] == [1.0, 61.5]
-    assert judgement["why"].endswith("(and 1 more)")
+    assert judgement["reason"].endswith("(and 1 more)")
     assert of(rules, run(temperatures=[{"celsius": 60.0}]), after=drive())["verdict"] == "pass"
 
 
@@ -260,34 +261,34 @@ def test_one_is_not_true() -> None:
 @pytest.mark.parametrize(
     ("how", "code", "number"),
     [
-        ({"state": "failed", "exit_code": 4, "why": "went away"}, "drive-lost", 4),
-        ({"state": "cancelled", "exit_code": 130, "why": "cancelled"}, "cancelled", 130),
+        ({"state": "failed", "exit_code": 4, "reason": "went away"}, "drive-lost", 4),
+        ({"state": "cancelled", "exit_code": 130, "reason": "cancelled"}, "cancelled", 130),
         ({"state": "interrupted", "exit_code": None}, "interrupted", 5),
-        ({"state": "failed", "exit_code": 3, "why": "replaced"}, "refused", 3),
-        ({"state": "failed", "exit_code": 6, "why": "disk full"}, "store-failed", 6),
-        ({"state": "failed", "exit_code": 70, "why": "bug"}, "internal-error", 70),
-        ({"state": "done", "exit_code": 5, "why": "no valid figure"}, "nothing-valid", 5),
+        ({"state": "failed", "exit_code": 3, "reason": "replaced"}, "refused", 3),
+        ({"state": "failed", "exit_code": 6, "reason": "disk full"}, "store-failed", 6),
+        ({"state": "failed", "exit_code": 70, "reason": "bug"}, "internal-error", 70),
+        ({"state": "done", "exit_code": 5, "reason": "no valid figure"}, "nothing-valid", 5),
     ],
 )
 def test_a_run_that_did_not_end_well_is_inconclusive(how: Json, code: str, number: int) -> None:
     judgement = of(recipe(), run(**how))
     assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", number)
     assert codes_of(judgement) == ([], [code])
-    assert "run 7 (cdm)" in judgement["why"]
+    assert "run 7 (cdm)" in judgement["reason"]
 
 
 def test_a_failed_limit_overrides_a_lost_drive_but_not_a_cancelled_test() -> None:
     rules = recipe(limit("figure", READ, ">=", "400"), suites=("cdm", "cdm:real"))
     slow = run(figure(READ, 100.0))
-    lost_run = run(number=8, state="failed", exit_code=4, why="went away")
+    lost_run = run(number=8, state="failed", exit_code=4, reason="went away")
     judgement = of(rules, slow, lost_run)
     assert (judgement["verdict"], judgement["exit_code"]) == ("fail", 1)
     assert codes_of(judgement) == (["figure-limit"], ["drive-lost"])
-    cancelled_run = run(number=8, state="cancelled", exit_code=130, why="cancelled")
+    cancelled_run = run(number=8, state="cancelled", exit_code=130, reason="cancelled")
     judgement = of(rules, slow, cancelled_run)
     assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", 130)
     # The deciding reason comes first, and the measured reason stays.
-    assert judgement["why"].startswith("run 8 (cdm) cancelled")
+    assert judgement["reason"].startswith("run 8 (cdm) cancelled")
     assert codes_of(judgement)[0] == ["figure-limit"]
 
 
@@ -295,9 +296,9 @@ def test_a_suite_that_was_not_run_is_reported() -> None:
     rules = recipe(suites=("cdm", "das"))
     judgement = of(rules, run())
     assert codes_of(judgement) == ([], ["not-run"])
-    assert judgement["why"] == "not run: das"
+    assert judgement["reason"] == "not run: das"
     # The run that ended badly is the only reason.
-    assert codes_of(of(rules, run(state="failed", exit_code=4, why="x"))) == ([], ["drive-lost"])
+    assert codes_of(of(rules, run(state="failed", exit_code=4, reason="x"))) == ([], ["drive-lost"])
     assert codes_of(of(rules, run(), end=(3, "das was not begun: replugged"))) == (
         [],
         ["refused"],
@@ -305,7 +306,7 @@ def test_a_suite_that_was_not_run_is_reported() -> None:
 
 
 def test_a_rule_that_ended_the_test_fails_the_drive() -> None:
-    stopped_run = run(state="cancelled", exit_code=130, why="cancelled")
+    stopped_run = run(state="cancelled", exit_code=130, reason="cancelled")
     reason = Reason("stopped-hot", "71 °C, required at most 70")
     judgement = of(recipe(), stopped_run, stopped=reason)
     assert (judgement["verdict"], judgement["exit_code"]) == ("fail", 1)
@@ -317,8 +318,8 @@ def test_the_time_limit_fails_the_drive_once() -> None:
     assert of(rules, seconds=60.0)["verdict"] == "pass"
     judgement = of(rules, seconds=75.0)
     assert codes_of(judgement) == (["time-limit"], [])
-    assert judgement["why"] == "the test took 75 s, required <= 60 s, off by 15 s"
-    stopped_run = run(state="cancelled", exit_code=130, why="cancelled")
+    assert judgement["reason"] == "the test took 75 s, required <= 60 s, off by 15 s"
+    stopped_run = run(state="cancelled", exit_code=130, reason="cancelled")
     judgement = of(
         rules, stopped_run, seconds=61.0, stopped=Reason("time-limit", "not done after 60 s")
     )
@@ -329,7 +330,7 @@ def test_a_scanned_serial_that_differs_is_a_fail() -> None:
     assert of(recipe(), scanned="S1")["verdict"] == "pass"
     judgement = of(recipe(), scanned="S2")
     assert codes_of(judgement) == (["serial-mismatch"], [])
-    assert "S2" in judgement["why"] and "S1" in judgement["why"]
+    assert "S2" in judgement["reason"] and "S1" in judgement["reason"]
     # As in a real test, without any run: no limit is judged, and no suite is missing.
     judgement = judged(recipe(), Evidence(drive=drive()), scanned="S2")
     assert codes_of(judgement) == (["serial-mismatch"], [])
@@ -463,7 +464,7 @@ def test_used_drives_are_erased_where_the_recipe_allows_it() -> None:
 @pytest.mark.parametrize("state", ["locked", "protected", None])
 def test_a_drive_that_is_not_free_is_never_erased(state: str | None) -> None:
     drive_facts = drive()
-    drive_facts["guard"] = {"state": state, "why": "it holds BitLocker"} if state else {}
+    drive_facts["guard"] = {"state": state, "reason": "it holds BitLocker"} if state else {}
     refusal = why_not(ERASING, drive_facts, ("2-1.3",), True)
     assert refusal is not None and refusal.startswith("erase not allowed: the drive is ")
 
@@ -498,7 +499,7 @@ def test_no_sample_is_read_where_the_answer_is_known(
         raise AssertionError("read")
 
     drive_facts = drive(contents=contents)
-    drive_facts["guard"] = {"state": state, "why": "test"}
+    drive_facts["guard"] = {"state": state, "reason": "test"}
     rules = replace(BLANK_ONLY, allow_erase=allow)
     assert preconditions.why_not_erased(
         rules, drive_facts, bench_ports=("2-1.3",), plugged=True, sample=sample
@@ -512,7 +513,7 @@ def test_erase_not_allowed_is_inconclusive() -> None:
     assert reason is not None
     judgement = judged(BLANK_ONLY, Evidence(drive=drive()), refused=[reason])
     assert (judgement["verdict"], judgement["exit_code"]) == ("inconclusive", 5)
-    assert judgement["why"].startswith("erase not allowed: port 2-1.3")
+    assert judgement["reason"].startswith("erase not allowed: port 2-1.3")
 
 
 # ---- rules that end a test
@@ -521,7 +522,7 @@ def test_erase_not_allowed_is_inconclusive() -> None:
 @dataclass(frozen=True)
 class Second:
     t: float
-    step: int | None
+    step_index: int | None
     write_bytes: int
     read_bytes: int = 0
     dt: float = 1.0
@@ -594,15 +595,15 @@ def test_a_test_is_retried_only_where_that_may_change_something() -> None:
     assert (second["retries"], verdict.again(rules, second)) == (1, True)
     third = of(rules, slow, earlier=[first, second])
     assert (third["retries"], verdict.again(rules, third)) == (2, False)
-    assert [item["verdict"] for item in third["earlier"]] == ["fail", "fail"]
+    assert [item["verdict"] for item in third["previous_attempts"]] == ["fail", "fail"]
     assert not verdict.again(rules, of(rules, run(figure(READ, 500.0))))
     # A fact, a lost drive and a wrong serial do not change with a retry.
     assert not verdict.again(rules, of(rules, slow, facts=drive(external=False)))
-    lost_run = run(state="failed", exit_code=4, why="went away")
+    lost_run = run(state="failed", exit_code=4, reason="went away")
     assert not verdict.again(rules, of(rules, lost_run))
     assert not verdict.again(recipe(limit("figure", READ, ">=", "400")), first)
     assert not verdict.again(rules, of(rules, run(figure("x", 1.0))))
-    stopped_run = run(state="cancelled", exit_code=130, why="cancelled")
+    stopped_run = run(state="cancelled", exit_code=130, reason="cancelled")
     stopped = Reason("stopped-slow", "too slow")
     assert verdict.again(rules, of(rules, stopped_run, stopped=stopped))
     assert not verdict.again(rules, of(rules, lost_run, stopped=stopped))
@@ -618,12 +619,14 @@ def test_the_exit_code_of_several_drives_is_by_precedence() -> None:
 def test_fail_is_exit_code_1_and_nothing_else_is() -> None:
     rules = recipe(limit("figure", READ, ">=", "400"))
     ends = [(None, 0, "done"), ("x", 4, "failed"), ("x", 130, "cancelled"), ("x", 3, "failed")]
-    for (why, code, state), value, scanned in itertools.product(ends, (100.0, 500.0), ("S1", "S2")):
-        one = run(figure(READ, value), why=why, exit_code=code, state=state)
+    for (reason, code, state), value, scanned in itertools.product(
+        ends, (100.0, 500.0), ("S1", "S2")
+    ):
+        one = run(figure(READ, value), reason=reason, exit_code=code, state=state)
         judgement = of(rules, one, scanned=scanned)
         assert (judgement["exit_code"] == 1) == (judgement["verdict"] == "fail")
         assert (judgement["exit_code"] == 0) == (judgement["verdict"] == "pass")
-        assert (judgement["why"] is None) == (judgement["verdict"] == "pass")
+        assert (judgement["reason"] is None) == (judgement["verdict"] == "pass")
 
 
 def test_judging_does_not_change_its_input() -> None:

@@ -146,7 +146,8 @@ class LiveVm:
         return Qmp(self.qmp_path)
 
     def wait_line(self, marker: bytes) -> bytes:
-        """Reads stdout up to the line that contains `wanted`; fails when the output ends first."""
+        """Reads stdout up to the line that contains `required`; fails when the output ends
+        first."""
         assert self.process.stdout
         lines = []
         for line in self.process.stdout:

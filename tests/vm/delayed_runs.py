@@ -77,13 +77,13 @@ def requests(name: str) -> int:
 def figures(document: Any) -> dict[str, Any]:
     """Each test's pass: IOPS, state, what the drive held, request size."""
     by_test = {}
-    for item in document["figures"]:
+    for item in document["results"]:
         if item["pass"] == 1 and item["unit"] == "MB/s":
             counters = item["detail"]["counters"]
             side = "write_bytes" if item["name"].endswith("write") else "read_bytes"
             by_test[item["name"]] = {
                 "state": item["state"],
-                "why": item["why"],
+                "reason": item["reason"],
                 "iops": item["detail"]["totals"]["ios"] / item["detail"]["totals"]["seconds"],
                 "tool_bytes": item["detail"]["totals"][side],
                 "device_bytes": counters[side],
@@ -103,7 +103,7 @@ def entry(document: Any) -> dict[str, Any]:
         "queue_depth": drive["queue_depth"]["value"],
         "nr_requests": int(document["conditions"]["queue"]["nr_requests"]),
         "events": [event["kind"] for event in document["events"]],
-        "figures": figures(document),
+        "results": figures(document),
     }
 
 

@@ -48,7 +48,7 @@ def run(paths: dict[str, str], name: str, erase: str) -> dict[str, Any]:
     )
     after = checksums(paths)
     changed = [one for one in paths if before[one] != after[one]]
-    return {"code": process.returncode, "said": process.stderr[-600:], "changed": changed}
+    return {"code": process.returncode, "message": process.stderr[-600:], "changed": changed}
 
 
 def main() -> None:

@@ -62,10 +62,10 @@ def carry_out(ready: Ready, home: Path, during: Any = None) -> dict[str, Any]:
         outcome = execute(
             ready, home, cancel=threading.Event(), progress=during, on_begin=run_numbers.append
         )
-        code, why = outcome.exit_code, outcome.why
+        code, reason = outcome.exit_code, outcome.reason
     except BenchError as error:
-        code, why = error.exit_code, error.message
-    return {"code": code, "why": why, "begun": bool(run_numbers)}
+        code, reason = error.exit_code, error.message
+    return {"code": code, "reason": reason, "begun": bool(run_numbers)}
 
 
 def between(name: str, drive: Drive, way: str) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def one(name: str, drive: Drive, answers: Any) -> None:
         else:
             answers.put((name, resting(name, drive, filesystems[what])))
     except BaseException:
-        answers.put((name, {"code": -1, "why": traceback.format_exc()}))
+        answers.put((name, {"code": -1, "reason": traceback.format_exc()}))
         raise
 
 

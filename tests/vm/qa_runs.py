@@ -133,7 +133,7 @@ def summarize(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
     """Of each drive: the word, its exit code, the codes of its reasons."""
     return {
         one["drive"]["code"]: {
-            "verdict": one["verdict"], "exit_code": one["exit_code"], "why": one["why"],
+            "verdict": one["verdict"], "exit_code": one["exit_code"], "reason": one["reason"],
             "codes": [reason["code"] for reason in (*one["failures"], *one["inconclusive"])],
             "labels": one["labels"], "slot": one["drive"]["slot"],
         }
@@ -187,7 +187,7 @@ def _runs(document: dict[str, Any]) -> list[dict[str, Any]]:
 def agent() -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(["benchstick", "agent"], stderr=sys.stderr)
     try:
-        until(lambda: bench_rows("SELECT 1 FROM drives_seen"))
+        until(lambda: bench_rows("SELECT 1 FROM drive_scans"))
         yield process
     finally:
         process.terminate()
@@ -250,11 +250,11 @@ def by_itself(ports: dict[str, Path]) -> dict[str, Any]:
             until(lambda: all(row["state"] == "done" for row in slots().values()))
         slot_rows = slots()
         rows = bench_rows("SELECT verdict_json FROM verdicts ORDER BY number DESC LIMIT 4")
-        waited = bench_rows("SELECT tries, why FROM outbox WHERE delivered_utc IS NULL")
+        waited = bench_rows("SELECT tries, reason FROM outbox WHERE delivered_utc IS NULL")
         posted = receive(lambda: not bench_rows("SELECT 1 FROM outbox WHERE delivered_utc IS NULL"))
     return {
         "during": during,
-        "slots": {name: [row["word"], row["code"]] for name, row in slot_rows.items()},
+        "slots": {name: [row["verdict"], row["code"]] for name, row in slot_rows.items()},
         "drives": summarize([json.loads(row["verdict_json"]) for row in rows]),
         "scans": bench_rows("SELECT text, kind, taken FROM scans ORDER BY id"),
         "waited": waited,

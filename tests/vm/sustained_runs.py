@@ -49,7 +49,7 @@ def series(document: Any) -> list[tuple[int, float, int, float]]:
     """The intervals of the fill, as the suite's analysis was given them."""
     with reader() as db:
         samples = samples_of(db, document["number"])
-    intervals = fill_series(plan_from_json(document["plan"]), document["figures"], samples)
+    intervals = fill_series(plan_from_json(document["plan"]), document["results"], samples)
     return [
         (item.total, round(item.seconds, 4), item.moved, round(item.t or 0.0, 4))
         for item in intervals
@@ -58,11 +58,11 @@ def series(document: Any) -> list[tuple[int, float, int, float]]:
 
 def entry(document: Any) -> dict[str, Any]:
     """What test_sustained_truth.py looks at."""
-    parts = [f for f in document["figures"] if f["pass"] == 1 and f["unit"] == "MB/s"]
+    parts = [f for f in document["results"] if f["pass"] == 1 and f["unit"] == "MB/s"]
     return {
         "transport": document["drive"]["transport"]["value"],
-        "overall": {f["name"]: f["value"] for f in document["figures"] if f["pass"] is None},
-        "states": sorted({f["state"] for f in document["figures"]}),
+        "overall": {f["name"]: f["value"] for f in document["results"] if f["pass"] is None},
+        "states": sorted({f["state"] for f in document["results"]}),
         "parts": [f["value"] for f in parts],
         "counted": sum(f["detail"]["counters"]["write_bytes"] for f in parts),
         "planned": document["plan"]["bytes_written"],

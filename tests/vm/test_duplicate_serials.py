@@ -58,7 +58,7 @@ def test_codes_are_ports_where_a_serial_is_not_unique(results: Any) -> None:
 def test_a_shared_serial_erases_nothing(results: Any, serial: str) -> None:
     refused = results["refused"][serial]
     assert refused["code"] == 3, refused
-    assert "port:" in refused["said"]
+    assert "port:" in refused["message"]
     assert refused["changed"] == []
 
 

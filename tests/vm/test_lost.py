@@ -28,7 +28,8 @@ benchstick drives --json > /tmp/drives
 python3 - $code <<'END'
 import json, sys
 out, runs, drives = (json.load(open(f'/tmp/{name}')) for name in ('out', 'runs', 'drives'))
-print('answer', json.dumps({'code': int(sys.argv[1]), 'state': out['state'], 'why': out['why'],
+print('answer', json.dumps({'code': int(sys.argv[1]), 'state': out['state'],
+'reason': out['reason'],
   'listed': runs['runs'][0]['state'], 'steps': [step['state'] for step in out['steps']],
   'codes': [drive['code'] for drive in drives['drives']],
   'events': [event['kind'] for event in out['events']],
@@ -51,7 +52,7 @@ def test_a_bot_drive_pulled_out_is_lost_and_reported(live_vm: StartVm) -> None:
     answer = once_more_when_lost(pulled_out)
     assert answer["code"] == 4
     assert answer["state"] == "failed"
-    assert "BSBOT0001" in answer["why"]
+    assert "BSBOT0001" in answer["reason"]
     assert answer["listed"] == "failed"
     assert answer["steps"][:2] == ["done", "done"]
     assert answer["steps"][-1] == "failed"
@@ -80,7 +81,7 @@ benchstick drive BSUAS0001 --json > /tmp/drive
 python3 - $code <<'END'
 import json, sys
 out, drive = (json.load(open(f'/tmp/{name}')) for name in ('out', 'drive'))
-print(json.dumps({'code': int(sys.argv[1]), 'state': out['state'], 'why': out['why'],
+print(json.dumps({'code': int(sys.argv[1]), 'state': out['state'], 'reason': out['reason'],
   'steps': [step['state'] for step in out['steps']], 'guard': drive['guard']['state'],
   'transport': drive['transport']['value']}))
 END
@@ -91,7 +92,7 @@ def test_a_uas_drive_lost_is_reported_and_comes_back(vm: RunVm) -> None:
     answer = vm(UAS, BENCHSTICK_VM_TIMEOUT=LIMIT).json()
     assert answer["code"] == 4
     assert answer["state"] == "failed"
-    assert "BSUAS0001" in answer["why"]
+    assert "BSUAS0001" in answer["reason"]
     assert answer["steps"][:2] == ["done", "done"]
     assert answer["steps"][-1] == "failed"
     assert (answer["guard"], answer["transport"]) == ("free", "usb-uas")

@@ -124,7 +124,7 @@ def test_a_card_swapped_between_plan_and_run_is_refused(swapped: Swapped, name: 
     assert answer["code"] == 3, answer
     # The case is what its name says only if the kernel knew, or did not.
     assert answer["kernel_knew"] == name.endswith("POLL"), answer
-    assert "medium" in answer["why"]
+    assert "medium" in answer["reason"]
 
 
 @pytest.mark.parametrize("name", IDLE)
@@ -132,7 +132,7 @@ def test_a_card_swapped_in_an_idle_step_is_lost(swapped: Swapped, name: str) -> 
     answer = swapped.answer[name]
     assert answer["swapped"], answer
     assert answer["code"] == 4, answer
-    assert "medium" in answer["why"]
+    assert "medium" in answer["reason"]
     assert answer["begun"]
     assert not answer["mounted"]
     assert answer["state"] == "running"

@@ -57,9 +57,9 @@ def test_four_drives_at_once_each_with_its_verdict(reports: Any) -> None:
         PASS: "pass", SLOWER: "fail", BOT: "fail", DISCONNECTED: "inconclusive",
     }, json.dumps(report["drives"], indent=1)  # fmt: skip
     assert report["drives"][SLOWER]["codes"] == ["figure-limit"]
-    assert "SEQ1M Q8T1 read" in report["drives"][SLOWER]["why"]
+    assert "SEQ1M Q8T1 read" in report["drives"][SLOWER]["reason"]
     assert report["drives"][BOT]["codes"] == ["fact-limit"]
-    assert "transport" in report["drives"][BOT]["why"]
+    assert "transport" in report["drives"][BOT]["reason"]
     assert "drive-lost" in report["drives"][DISCONNECTED]["codes"]
     assert report["drives"][DISCONNECTED]["exit_code"] == 4
     assert report["exit"] == report["document_exit"] == 1
@@ -102,14 +102,16 @@ def test_a_scanners_enter_stops_and_confirms_nothing(reports: Any) -> None:
     assert [(scan["text"], scan["kind"]) for scan in report["scans"]] == [
         ("A-77", "asset"), ("stop", "asset"),
     ]  # fmt: skip
-    assert report["scans"][0]["taken"] == ""
-    assert report["scans"][1]["taken"].startswith(PASS)
+    assert report["scans"][0]["assigned_to"] == ""
+    assert report["scans"][1]["assigned_to"].startswith(PASS)
 
 
 def test_a_webhook_whose_receiver_comes_late_loses_nothing(reports: Any) -> None:
     report = reports["itself"]
     assert len(report["waited"]) == 4
-    assert any(row["tries"] and "Connection refused" in row["why"] for row in report["waited"])
+    assert any(
+        row["attempts"] and "Connection refused" in row["reason"] for row in report["waited"]
+    )
     posted = {one["key"]: one for one in report["posted"]}
     assert len(posted) == 4
     assert len(report["posted"]) == 5, "the one that was answered with 500 came again"

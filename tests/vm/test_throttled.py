@@ -59,7 +59,7 @@ def test_a_copy_on_a_throttled_usb_drive_is_its_limit_and_raw_fios(measured: Any
     for serial, transport in (("BSUAS0001", "usb-uas"), ("BSBOT0001", "usb-bot")):
         entry = measured[serial]
         assert (entry["transport"], entry["target"]) == (transport, "file on exfat")
-        figures = {figure["name"].split()[-1]: figure for figure in entry["figures"]}
+        figures = {figure["name"].split()[-1]: figure for figure in entry["results"]}
         for way in ("write", "read"):
             figure = figures[way]
             assert figure["state"] == "valid", figure
@@ -81,7 +81,7 @@ def test_a_sequential_test_of_a_throttled_usb_drive_is_its_limit_and_raw_fios(
     entry = measured[serial]["cdm"]
     for way in ("read", "write"):
         name = f"SEQ1M Q8T1 {way}"
-        figure, raw = entry["figures"][name], entry["raw"][name]
+        figure, raw = entry["results"][name], entry["raw"][name]
         assert figure["state"] == "valid", figure
         rate = figure["iops"] * 2**20
         assert raw["share"] > 0, raw

@@ -46,7 +46,7 @@ def test_the_queueing_verdict_is_definite_and_agrees_with_sysfs(
 
 def assert_at_limit(entry: Any, name: str, limit: float) -> None:
     """The result is the limit, or as near to it as raw fio, which had the drive to itself."""
-    figure, raw = entry["figures"][name], entry["raw"][name]
+    figure, raw = entry["results"][name], entry["raw"][name]
     assert figure["state"] == "valid", figure
     assert raw["share"] > 0.99, (name, raw)
     assert is_at_limit(figure["iops"], limit, raw["iops"]), (figure, raw, limit)
@@ -55,7 +55,7 @@ def assert_at_limit(entry: Any, name: str, limit: float) -> None:
 @pytest.mark.parametrize("name", ["truth-uas", "truth-bot"])
 def test_a_usb_drives_result_is_its_limit_and_raw_fios(measured: Any, name: str) -> None:
     entry = measured[name]
-    figure = entry["figures"]["RND4K Q32T1 read"]
+    figure = entry["results"]["RND4K Q32T1 read"]
     depth = min(32, entry["queue_depth"])
     assert_at_limit(entry, "RND4K Q32T1 read", depth * 1000 / DELAY_MS)
     assert figure["inflight"] == depth
@@ -68,14 +68,14 @@ def test_a_usb_drives_result_is_its_limit_and_raw_fios(measured: Any, name: str)
 def test_a_null_blk_with_fixed_completion_time(measured: Any, way: str) -> None:
     entry = measured["truth-null"]
     assert entry["transport"] == "other"
-    figure = entry["figures"][f"RND4K Q32T1 {way}"]
+    figure = entry["results"][f"RND4K Q32T1 {way}"]
     assert_at_limit(entry, f"RND4K Q32T1 {way}", 32 * 1000 / NULL_DELAY_MS)
     assert figure["request"] == 4096
     assert figure["inflight"] == pytest.approx(32, rel=0.1)
     assert figure["queue"] <= 1.1 * 32
     assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)
     # 8 of 1 MiB in flight, all their parts at once.
-    large = entry["figures"][f"SEQ1M Q8T1 {way}"]
+    large = entry["results"][f"SEQ1M Q8T1 {way}"]
     assert large["state"] == "valid"
     limit = 8 * 1000 / NULL_DELAY_MS
     assert 0.94 * limit <= large["iops"] <= 1.02 * limit, large
@@ -83,7 +83,7 @@ def test_a_null_blk_with_fixed_completion_time(measured: Any, way: str) -> None:
 
 
 def test_a_throttled_drive_gives_its_limit(measured: Any) -> None:
-    figure = measured["truth-throttled"]["figures"]["RND4K Q32T1 read"]
+    figure = measured["truth-throttled"]["results"]["RND4K Q32T1 read"]
     assert_at_limit(measured["truth-throttled"], "RND4K Q32T1 read", 4 * 2**20 / 4096)
     assert figure["request"] == pytest.approx(4096, rel=0.01)
     assert figure["device_bytes"] == pytest.approx(figure["tool_bytes"], rel=0.005)

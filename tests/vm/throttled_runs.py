@@ -84,7 +84,7 @@ def beside_raw_fio(document: Any, raw: dict[str, dict[str, float]]) -> dict[str,
     with Path(f"/dev/{document['drive']['name']}").open("rb") as drive:
         data = drive.read(8 << 20)
     packed = len(gzip.compress(data, 6)) / len(data)
-    return {"figures": figures(document), "raw": raw, "packed": packed}
+    return {"results": figures(document), "raw": raw, "packed": packed}
 
 
 def cdm_on_all() -> dict[str, Any]:
@@ -112,7 +112,7 @@ def main() -> None:
         serial: {
             "transport": document["drive"]["transport"]["value"],
             "target": document["conditions"]["target"],
-            "figures": [f for f in document["figures"] if f["pass"] == 1 and f["unit"] == "MB/s"],
+            "results": [f for f in document["results"] if f["pass"] == 1 and f["unit"] == "MB/s"],
             "raw": measured[serial],
             "cdm": blocks[serial],
         }

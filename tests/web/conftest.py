@@ -138,7 +138,7 @@ def token(bench: Bench) -> str:
 def booted_stick(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The bench is a booted stick whose clock nobody keeps right."""
     paths.make_run_folder()
-    state.write({"schema": state.SCHEMA, "persistent": True, "why": None, "stick": None})
+    state.write({"schema": state.SCHEMA, "persistent": True, "reason": None, "stick": None})
     monkeypatch.setattr(clock, "is_kept", lambda: False)
     yield
     (paths.run_folder() / "appliance/state.json").unlink()

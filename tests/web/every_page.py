@@ -73,8 +73,9 @@ def add_corrupt(home: Path, db: sqlite3.Connection) -> int:
         text = f"data differ: {count}, the first: {files[0]} at byte 1048576: {what}"
         step = next(at for at, one in enumerate(story.plan.steps) if one.name == name)
         finding = corrupt.finding(
-            step=step, name=name, text=text, set_name="Home", pass_no=pass_no, files=len(files),
-            differences=[{"path": path, "offset": 1 << 20, "what": what} for path in files],
+            step_index=step, name=name, text=text, set_name="Home", pass_no=pass_no,
+            files=len(files),
+            differences=[{"path": path, "offset": 1 << 20, "description": what} for path in files],
         )  # fmt: skip
         story.record.data_differs(story.t, finding)
     return story.finish()
@@ -133,11 +134,11 @@ def some_slots(judgements: Sequence[Mapping[str, Any]] = ()) -> list[Slot]:
     last = {item["verdict"]: item for item in judgements}
     slots = []
     for place, word in enumerate(("pass", "fail", "inconclusive"), 1):
-        slot = Slot(name=f"slot {place}", state=bays.FINISHED, word=word, **drives["slow"])
+        slot = Slot(name=f"slot {place}", state=bays.FINISHED, verdict=word, **drives["slow"])
         if word in last:
             of = last[word]["drive"]
-            slot = replace(slot, drive_key=of["key"], code=of["code"], model=of["model"],
-                           verdict=last[word]["number"], said=last[word]["why"])  # fmt: skip
+            slot = replace(slot, drive_key=of["drive_key"], code=of["code"], model=of["model"],
+                           verdict=last[word]["number"], message=last[word]["reason"])  # fmt: skip
         slots.append(slot)
     return [
         *slots,
@@ -145,7 +146,7 @@ def some_slots(judgements: Sequence[Mapping[str, Any]] = ()) -> list[Slot]:
         Slot(name="slot 4", state=bays.COUNTDOWN, until=time.time() + 600, **drives["seagate"]),
         Slot(name="slot 5", state=bays.TESTING, **drives["fast"]),
         Slot(name="slot 6", state=bays.STOPPED, **drives["slow"]),
-        Slot(name="slot 7", state=bays.HERE, said=NOT_SEEN, **drives["slow"]),
+        Slot(name="slot 7", state=bays.HERE, message=NOT_SEEN, **drives["slow"]),
         Slot(name="slot 8"),
     ]
 
@@ -172,10 +173,10 @@ def add_queue(db: sqlite3.Connection, numbers: Mapping[str, Any]) -> int:
         {"suite": "das", "scale": 0.05}, {"suite": "das", "params": {"passes": "1"}, "scale": 0.1},
         {"suite": "cdm", "params": {"preset": "nvme"}, "fs": "exfat"}, {"suite": "sustained"},
     ]  # fmt: skip
-    body = {"drive": drive["code"], "identity_key": drive["identity"]["key"],
+    body = {"drive": drive["code"], "drive_key": drive["identity"]["drive_key"],
             "diskseq": drive["diskseq"], "erase": drive["code"], "runs": runs}  # fmt: skip
     number = add_request(db, "run", body)
-    queues.begin(db, number, body["identity_key"], len(runs))
+    queues.begin(db, number, body["drive_key"], len(runs))
     for place, name in enumerate(("das", "running")):
         if numbers[name] is not None:
             queues.entry_starts(db, number, place)

@@ -118,7 +118,7 @@ class _Whole:
 
     def _step(self, index: int, step: Step, folder: str) -> tuple[list[Figure], list[Sample]]:
         if isinstance(step, Fio):
-            self.story.artefacts(folder, step.name)
+            self.story.artifacts(folder, step.name)
             return self._fio(index, step, self.data[step.name])
         if isinstance(step, Purge):
             return self._purge(index, step)
@@ -152,7 +152,7 @@ class _Whole:
         celsius = None
         if fact.value is not None:
             celsius = round(31 + 22 * min(1.0, self.t / self.hottest) ** 0.5)
-        self.record.temperature(self.t, index, celsius, fact.source or None, fact.why)
+        self.record.temperature(self.t, index, celsius, fact.source or None, fact.reason)
 
     def _fio(self, index: int, step: Fio, outcome: StepData) -> tuple[list[Figure], list[Sample]]:
         started_at = self.t
@@ -172,13 +172,13 @@ class _Whole:
             },
             "inflight_median": float(min(step.depth, self.depth or step.depth)),
             "totals": totals,
-            "queue": {"asked": step.depth, "drive": self.depth,
+            "queue": {"requested": step.depth, "drive": self.depth,
                       "waits_in_kernel": waits_in_kernel(step.depth, self.depth)},
         }  # fmt: skip
         figures = list(self._fio_figures(step, totals, rest))
         if outcome.by_second is not None:
             by_second = outcome.by_second(samples)
-            figures += figures_of(step, by_second, target="block", why=None, whole=True)
+            figures += figures_of(step, by_second, target="block", reason=None, whole=True)
         own = {} if step.drive_state is None else {
             "drive_state": self.plan.state_after(self.state, step.drive_state)
         }  # fmt: skip
@@ -239,10 +239,10 @@ class _Whole:
         self.state = sanitize_methods.state_after(rung.name)
         elapsed = float(len(samples))
         self.extra["purge"] = {
-            "rung": rung.name, "asked": step.user_rung, "seconds": elapsed,
+            "rung": rung.name, "requested_rung": step.user_rung, "seconds": elapsed,
             "tool": sample.HOST["fio"],
             "command": "fio --verify=crc32c on the whole drive, then read back",
-            "told": f"all {size_text(capacity)} written, all read back and equal",
+            "tool_output": f"all {size_text(capacity)} written, all read back and equal",
         }  # fmt: skip
         counters = {
             "seconds": elapsed, "discards": 0, "discard_bytes": 0, "flushes": 0, "queue_mean": 8.0,
@@ -259,7 +259,7 @@ class _Whole:
 
     def _markers_erased(self, step: ReadBack) -> Figure:
         text = f"all {step.samples} marks are gone: {step.samples} read as other"
-        self.extra["purge"]["read back"] = text
+        self.extra["purge"]["read_back"] = text
         return named(
             step=step.name, name="marks gone", value=100.0, unit="%", pass_no=1, target="block",
             detail={"text": text, "found": {"other": step.samples}, "places": step.samples,

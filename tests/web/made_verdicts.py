@@ -82,7 +82,7 @@ def add(db: sqlite3.Connection, numbers: Mapping[str, Any], runs: Mapping[str, i
         attempt = Attempt(
             evidence=Evidence(drive=drive.to_json(), runs=[document] if has_started else []),
             seconds=document["seconds"] if has_started else 0.0,
-            begun_utc=document["created_utc"],
+            started_utc=document["created_utc"],
             ended_utc=document["ended_utc" if has_started else "created_utc"],
             **more,
         )
@@ -90,10 +90,10 @@ def add(db: sqlite3.Connection, numbers: Mapping[str, Any], runs: Mapping[str, i
 
     fast, slow = sample.fast(), sample.slow()
     slowed = Reason("stopped-slow", "3 MB/s for 10 s")
-    let_go = {"asked": "eject", "done": True, "why": None}
+    let_go = {"action": "eject", "is_done": True, "reason": None}
     first = judged(LEXAR, runs["lexar"])
     judgements = [
-        {**judged(fast, numbers["cdm"], slot="slot 1"), "after": let_go},
+        {**judged(fast, numbers["cdm"], slot="slot 1"), "post_action": let_go},
         judged(slow, numbers["slow"], slot="slot 2"),
         judged(fast, numbers["cdm"], returned),
         judged(slow, numbers["slow"], returned),

@@ -180,7 +180,7 @@ def keep_drives(db: sqlite3.Connection) -> None:
     """As the agent does after a scan."""
     link = Link("USB hub", "1-4", 500.0, (fast().name, slow().name))
     document = {
-        "schema": "benchstick/drives/1", "drives": [make().to_json() for make in ALL],
+        "schema": "benchstick/drives/2", "drives": [make().to_json() for make in ALL],
         "shared": [link.to_json()],
     }  # fmt: skip
     known_drives.keep_drives_seen(db, document)
@@ -241,14 +241,14 @@ class Story:
             started_at = self.t
             figures: list[Figure] = []
             if isinstance(step, Fio | Copy):
-                self.artefacts(folder, step.name)
+                self.artifacts(folder, step.name)
             if isinstance(step, Idle) and step.temperature:
                 fact = self.drive.facts.get("temperature") or Fact.unknown("it has no sensor")
                 celsius = None
                 if fact.value is not None:
                     warmer = min(22.0, self.t / 60) + self.random.random()
                     celsius = round(38 + warmer, 1)
-                self.record.temperature(self.t, index, celsius, fact.source or None, fact.why)
+                self.record.temperature(self.t, index, celsius, fact.source or None, fact.reason)
             samples = list(self._samples(index, step))
             self.t = started_at + max(0.3, step.seconds)
             if isinstance(step, Fio) and step.counted:
@@ -257,7 +257,7 @@ class Story:
                 figures = self._copy(step, step.name == spoil)
             self.record.step_ends(index, "done", self.t, figures=figures, samples=samples)
 
-    def artefacts(self, folder: str, name: str) -> None:
+    def artifacts(self, folder: str, name: str) -> None:
         """What a step with a tool leaves on disk."""
         path = self.home / folder
         path.mkdir(parents=True)
@@ -289,7 +289,7 @@ class Story:
                 n=self.n,
                 t=self.t + second + 1,
                 dt=1.0,
-                step=index,
+                step_index=index,
                 read_bytes=moved if is_read else 0,
                 write_bytes=0 if is_read else moved,
                 discard_bytes=0,
@@ -305,7 +305,7 @@ class Story:
     def _fio(self, step: Fio, bad: bool) -> list[Figure]:
         rate, is_read = self._rate(step)
         rate *= 1 - 0.004 * self.random.random()
-        state, why = (
+        state, reason = (
             ("invalid", "buffered: 37 % of the bytes went through the page cache")
             if bad
             else ("valid", None)
@@ -326,7 +326,7 @@ class Story:
 
         def one(name: str, value: float, unit: str) -> Figure:
             return named(step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
-                          target="file on exfat", state=state, why=why,
+                          target="file on exfat", state=state, reason=reason,
                           detail=rest if unit == "MB/s" else {})  # fmt: skip
 
         return [
@@ -339,20 +339,20 @@ class Story:
         rate, _ = self._rate(step)
         size = next(item["bytes"] for item in self.plan.sets if item["name"] == step.set_name)
         label = f"{step.set_name} {step.direction}"
-        state, why = ("invalid", "data differ: 00012.jpg") if bad else ("valid", None)
+        state, reason = ("invalid", "data differ: 00012.jpg") if bad else ("valid", None)
 
         def one(name: str, value: float, unit: str) -> Figure:
             return named(step=step.name, name=name, value=value, unit=unit, pass_no=step.pass_no,
-                          target="file on exfat", state=state, why=why)  # fmt: skip
+                          target="file on exfat", state=state, reason=reason)  # fmt: skip
 
         return [one(label, rate, "MB/s"), one(f"{label} time", size / rate / 1e6, "s")]
 
-    def finish(self, state: str = "done", exit_code: int = 0, why: str | None = None) -> int:
+    def finish(self, state: str = "done", exit_code: int = 0, reason: str | None = None) -> int:
         """Close the run as the runner does, with the suite's own result; its number."""
         drive, suite = self.drive.to_json(), registry.find(self.plan.suite)
         result = conclude(self.record, suite, self.plan, drive, self.target)
         self.record.finish(
-            state, exit_code, seconds=self.t, why=why, result=result, open_steps=state
+            state, exit_code, seconds=self.t, reason=reason, result=result, open_steps=state
             if state in ("failed", "cancelled", "interrupted") else "interrupted",
         )  # fmt: skip
         return self.record.number
@@ -365,7 +365,7 @@ class Story:
         live_progress.publish(
             self.uuid,
             {
-                "step": index,
+                "step_index": index,
                 "name": step.name,
                 "fraction": fraction,
                 "text": "14.2 of 47.9 GB written in this set",

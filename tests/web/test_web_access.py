@@ -287,7 +287,7 @@ def test_without_a_pin_there_is_none_to_guess(app: Flask) -> None:
     [
         "INSERT INTO events (utc, kind, text) VALUES ('', 'x', 'x')",
         "UPDATE runs SET state = 'done'",
-        "DELETE FROM figures",
+        "DELETE FROM results",
         "UPDATE requests SET kind = 'cancel'",
         "DELETE FROM requests",
         "DELETE FROM uploads",
@@ -295,7 +295,7 @@ def test_without_a_pin_there_is_none_to_guess(app: Flask) -> None:
         "INSERT INTO upload_answers (upload, text, utc) VALUES (1, '', '')",
         "INSERT INTO imports (run, bench, number, digest, imported_utc) VALUES (1, '', 1, '', '')",
         "INSERT INTO answers (request, state, utc) VALUES (1, 'done', '')",
-        "UPDATE drives_seen SET drives_json = '{}'",
+        "UPDATE drive_scans SET drives_json = '{}'",
         "DELETE FROM slots",
         "DELETE FROM verdicts",
         "DROP TABLE labels",

@@ -37,12 +37,12 @@ def is_error(answer: Any) -> bool:
 
 def test_drives_are_as_the_agent_saw_them(client: Browser) -> None:
     document = client.get("/api/v1/drives").json
-    assert document["schema"] == "benchstick/drives/1"
+    assert document["schema"] == "benchstick/drives/2"
     by_code = {drive["code"]: drive for drive in document["drives"]}
     assert by_code[CODE]["transport"]["value"] == "usb-uas"
     assert by_code[LOCKED]["guard"]["state"] == "locked"
     one = client.get(f"/api/v1/drives/{CODE}").json
-    assert one["schema"] == "benchstick/drive/1"
+    assert one["schema"] == "benchstick/drive/2"
     assert one["temperature"] == {"value": 41, "unit": "C", "source": "smartctl, attribute 194"}
     assert client.get("/api/v1/drives/port:1-4:0").json["name"] == "sdc"
     assert is_error(client.get("/api/v1/drives/nothing"))
@@ -64,11 +64,11 @@ def test_a_run_has_plan_conditions_results_events(client: Browser, bench: Bench)
     assert document["schema"] == "benchstick/run/2"
     assert document["state"] == "failed"
     assert document["exit_code"] == 4
-    assert document["plan"]["schema"] == "benchstick/plan/1"
+    assert document["plan"]["schema"] == "benchstick/plan/2"
     assert document["conditions"]["filesystem"]["fs"] == "exfat"
     assert document["events"][0]["kind"] == "drive-lost"
-    assert {"step", "name", "value", "unit", "pass", "target", "state", "why"} <= set(
-        document["figures"][0]
+    assert {"step", "name", "value", "unit", "pass", "target", "state", "reason"} <= set(
+        document["results"][0]
     )
 
 
@@ -93,8 +93,8 @@ def test_samples_continue_from_the_cursor_into_the_live_record(
 def test_finished_steps_need_not_be_sent_again(client: Browser, bench: Bench) -> None:
     path = f"/api/v1/runs/{bench.numbers['running']}/samples"
     steps = client.get(path).json["steps"]
-    assert [step["idx"] for step in steps] == list(range(len(steps)))
-    last = steps[-1]["idx"]
+    assert [step["step_index"] for step in steps] == list(range(len(steps)))
+    last = steps[-1]["step_index"]
     assert last > 1
     # A run of rounds has more than a thousand, and is asked for each second.
     assert client.get(f"{path}?after=0&steps={last}").json["steps"] == steps[-1:]
@@ -120,7 +120,7 @@ def test_long_runs_come_in_pieces(
 
 def test_the_cost_of_a_run_comes_before_it(client: Browser) -> None:
     document = client.get(f"/api/v1/runs/new?drive={CODE}&suite=das&scale=0.05").json
-    assert document["schema"] == "benchstick/start/1"
+    assert document["schema"] == "benchstick/start/2"
     assert document["needs"] == {"erase": True, "unlock": False}
     assert document["plan"]["bytes_written"] > 10**9
     assert document["plan"]["seconds"] > 60
@@ -146,7 +146,7 @@ def test_starting_writes_a_request_for_the_agent(signed_in: SignedIn, bench: Ben
     request_body = json.loads(request["body_json"])
     assert request_body == {
         "suite": "das", "drive": "port:1-4:0", "diskseq": 12,
-        "identity_key": request_body["identity_key"], "params": {"passes": "2", "sets": "ISOs"},
+        "drive_key": request_body["drive_key"], "params": {"passes": "2", "sets": "ISOs"},
         "target": None, "fs": "ext4", "scale": 0.01, "erase": "port:1-4:0", "unlock": None,
         "medium": f"500000000000-12-{'5' * 32}",
     }  # fmt: skip
@@ -165,7 +165,7 @@ def test_starting_writes_a_request_for_the_agent(signed_in: SignedIn, bench: Ben
         ({"drive": LOCKED, "erase": LOCKED, "fs": "ext4", "unlock": "x"}, 403, "refused", "unlock"),
         ({"drive": LOCKED, "suite": "cdm", "fs": "keep", "erase": None}, 403, "refused", "unlock"),
         ({"drive": CODE, "erase": CODE}, 409, "busy", "drive"),
-        ({"identity_key": "another"}, 409, "drive_changed", "drive"),
+        ({"drive_key": "another"}, 409, "drive_changed", "drive"),
         ({"diskseq": 99}, 409, "drive_changed", "drive"),
         ({"medium": f"1-1-{'6' * 32}"}, 409, "drive_changed", "drive"),
         ({"medium": 5}, 400, "bad_input", "medium"),
@@ -215,10 +215,10 @@ def test_exports(client: Browser, bench: Bench) -> None:
         == f'attachment; filename="benchstick-run-{number}.json"'
     )
     assert len(whole.json["samples"]) > 100
-    assert whole.json["figures"]
+    assert whole.json["results"]
     lines = client.get(f"/runs/{number}/export?format=csv").text.splitlines()
     assert lines[0].startswith("run,suite,drive,model,step,name,test,direction,metric")
-    assert lines[0].endswith(",why,drive_state,run_state")
+    assert lines[0].endswith(",reason,drive_state,run_state")
     assert any(",invalid,data differ" in line for line in lines)
     samples = client.get(f"/runs/{number}/export?format=samples").text.splitlines()
     assert len(samples) == len(whole.json["samples"]) + 1
@@ -238,7 +238,7 @@ def test_an_erase_gives_its_certificate_and_nothing_else_does(
         assert "cdm is no erase" in refused.json["error"]["message"]
     monkeypatch.setattr(runs, "document", lambda number: run_document(drive_json(), number=number))
     response = client.get(f"/api/v1/runs/{number}/export?format=certificate")
-    assert response.json["schema"] == "benchstick/certificate/1"
+    assert response.json["schema"] == "benchstick/certificate/2"
     assert response.json["run"]["number"] == number
     text = client.get(f"/runs/{number}/export?format=certificate-text")
     assert text.content_type == "text/plain; charset=utf-8"
@@ -300,7 +300,7 @@ def test_the_index_lists_every_address(client: Browser) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["drive", "suite", "params", "target", "fs", "scale", "erase", "unlock", "identity_key",
+    ["drive", "suite", "params", "target", "fs", "scale", "erase", "unlock", "drive_key",
      "diskseq"],
 )  # fmt: skip
 def test_garbage_in_each_field_of_a_start(signed_in: SignedIn, name: str) -> None:
@@ -417,7 +417,7 @@ def test_an_internal_error_is_reported_without_a_traceback(
     def fail(*_: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("webui.pages.drives.drives_seen", fail)
+    monkeypatch.setattr("webui.pages.drives.drive_scans", fail)
     for path in ("/drives", "/api/v1/drives"):
         answer = browser(app).get(path)
         assert answer.status_code == 500

@@ -171,14 +171,14 @@ def test_from_presets_to_a_queue_and_its_end(watched: Watched, key: LoginKey, be
         expect(page.get_by_role("link", name=f"Run {bench.numbers['practice']}")).to_be_visible()
         page.get_by_role("button", name="Remove number 2").click()
         expect(page.get_by_role("status").filter(has_text="was asked")).to_be_visible()
-        assert json.loads(bench.last_request()["body_json"]) == {"queue": number, "place": 1}
+        assert json.loads(bench.last_request()["body_json"]) == {"queue": number, "position": 1}
         page.get_by_text("Cancel the queue…").click()
         page.get_by_role("button", name=f"Cancel queue {number}").click()
         expect(page).to_have_url(re.compile(r"asked=1$"))
         assert json.loads(bench.last_request()["body_json"]) == {"queue": number}
         queues.end(db, number, "stopped", "run 1 failed: the drive went away")
         expect(page.locator("#queue-why")).to_have_text("run 1 failed: the drive went away")
-        expect(page.locator('[data-place="1"]')).to_contain_text("not started")
+        expect(page.locator('[data-position="1"]')).to_contain_text("not started")
         for row in agent_requests.open_requests(db):
             agent_requests.answer_request(db, row["id"], "done")
 
@@ -194,7 +194,7 @@ def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
         queues.end(db, number, "cancelled", "cancelled")
         page = watched.go(f"/queues/{number}")
         expect(page.locator("#queue-state")).to_have_text("cancelled")
-        state = page.locator('[data-place="1"] [data-part="state"]')
+        state = page.locator('[data-position="1"] [data-part="state"]')
         expect(state).to_have_text("running")
         head = page.locator("#now").get_by_role("link", name=f"run {story.record.number} ")
         expect(head).to_be_visible()
@@ -416,7 +416,7 @@ def stick(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A booted stick that runs from RAM, whose clock nobody keeps right."""
     paths.make_run_folder()
     state.write(
-        {"schema": state.SCHEMA, "persistent": False, "why": "no stick is plugged in",
+        {"schema": state.SCHEMA, "persistent": False, "reason": "no stick is plugged in",
          "stick": None}
     )  # fmt: skip
     monkeypatch.setattr(clock, "is_kept", lambda: False)

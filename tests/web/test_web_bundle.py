@@ -36,10 +36,10 @@ from webui.server.app import create_app
 Files = dict[str, bytes]
 
 
-def packed(home: Path, number: int, artefacts: bool = False) -> bytes:
+def packed(home: Path, number: int, artifacts: bool = False) -> bytes:
     file = io.BytesIO()
     with contextlib.closing(open_reader(home)) as db:
-        bundle.write(db, number, file, home if artefacts else None)
+        bundle.write(db, number, file, home if artifacts else None)
     return file.getvalue()
 
 
@@ -75,7 +75,7 @@ def changed(data: bytes, name: str, change: Callable[[Any], Any]) -> bytes:
 
 @pytest.fixture(scope="module")
 def das(bench: Bench) -> bytes:
-    return packed(bench.home, bench.numbers["das"], artefacts=True)
+    return packed(bench.home, bench.numbers["das"], artifacts=True)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def keep_bundle(home: Path, data: bytes) -> tuple[int, bool]:
 
 
 def counts(home: Path) -> list[int]:
-    tables = ("runs", "steps", "figures", "samples", "temperatures", "events", "imports", "uploads")
+    tables = ("runs", "steps", "results", "samples", "temperatures", "events", "imports", "uploads")
     with contextlib.closing(open_reader(home)) as db:
         return [db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables]
 
@@ -121,13 +121,13 @@ def test_a_run_is_the_same_on_the_other_bench(bench: Bench, other: Path, das: by
     before.pop("imported")
     # A step that left nothing has no folder there.
     for step in before["steps"]:
-        if not (bench.home / step["artefacts"]).exists():
-            step["artefacts"] = None
+        if not (bench.home / step["artifacts"]).exists():
+            step["artifacts"] = None
     assert {**before, "number": number} == after
     # What the steps left came along, readable by the page's group alone.
-    step = next(step for step in after["steps"] if step["artefacts"])
-    command = other / step["artefacts"] / "command"
-    assert command.read_text() == (bench.home / step["artefacts"] / "command").read_text()
+    step = next(step for step in after["steps"] if step["artifacts"])
+    command = other / step["artifacts"] / "command"
+    assert command.read_text() == (bench.home / step["artifacts"] / "command").read_text()
     assert stat.S_IMODE(command.stat().st_mode) == 0o640
 
 
@@ -143,8 +143,8 @@ def test_its_page_is_the_same_and_says_where_it_comes_from(
         assert (text in page) == (text in client.get(f"/runs/{bench.numbers['das']}").text)
     assert ">imported<" in there.get("/runs").text
     assert there.get("/api/v1/runs").json["runs"][0]["imported"] is True
-    figures = client.get(f"/api/v1/runs/{bench.numbers['das']}").json["figures"]
-    assert there.get(f"/api/v1/runs/{number}").json["figures"] == figures
+    figures = client.get(f"/api/v1/runs/{bench.numbers['das']}").json["results"]
+    assert there.get(f"/api/v1/runs/{number}").json["results"] == figures
     assert "Imported " in there.get(f"/runs/{number}/report.html").text
 
 
@@ -168,7 +168,7 @@ def test_the_same_bundle_is_reported_and_not_stored_twice(
 def test_a_run_that_is_here_is_not_changed(other: Path, small: bytes) -> None:
     keep_bundle(other, small)
     before = counts(other)
-    forged = changed(small, "run.json", lambda run: {**run, "why": "another"})
+    forged = changed(small, "run.json", lambda run: {**run, "reason": "another"})
     with pytest.raises(BadInput, match=r"here already, as run 1, with another record"):
         keep_bundle(other, forged)
     assert counts(other) == before
@@ -390,7 +390,7 @@ def test_whatever_is_taken_can_be_shown(
                 refused += 1
                 continue
             accepted_count += 1
-            document = {**odd, "imported": None, "so_far": None}
+            document = {**odd, "imported": None, "partial_result": None}
             assert run_report.of_run(document, session([], set())).parts, (way, value)
             # Pages take longer: each odd value at each ninth place.
             if at % len(ODD) == ODD.index(value):

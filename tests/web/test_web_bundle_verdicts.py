@@ -60,7 +60,8 @@ def judged(run: Json) -> Json:
     """A verdict on the drive of a run: a limit that failed, and one that could not be judged."""
     drive = {**run["drive"], "transport": {"value": "sata"}}
     attempt = Attempt(
-        evidence=Evidence(drive=drive, runs=[run]), seconds=12.5, begun_utc=STAMP, ended_utc=STAMP,
+        evidence=Evidence(drive=drive, runs=[run]), seconds=12.5, started_utc=STAMP,
+        ended_utc=STAMP,
         labels={"asset": "A-17"}, slot="slot 1",
     )  # fmt: skip
     return judge(read(RECIPE, "incoming.toml"), attempt)
@@ -161,7 +162,7 @@ def test_a_verdict_that_is_given_later_comes_with_the_next_bundle(
     assert keep_bundle(other, after) == (here, False)
     assert keep_bundle(other, after) == (here, False)
     assert len(of_run(other, here)) == 1
-    forged = changed(after, "verdicts.json", lambda document: lie(document, why="all is well"))
+    forged = changed(after, "verdicts.json", lambda document: lie(document, reason="all is well"))
     with pytest.raises(BadInput, match="verdict 1 of that bench is here already, with other words"):
         keep_bundle(other, forged)
     assert len(of_run(other, here)) == 1
@@ -174,7 +175,7 @@ def lie(document: Json, **changes: Any) -> Json:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda document: {**document, "schema": "benchstick/verdicts-of-run/2"}, "schema"),
+        (lambda document: {**document, "schema": "benchstick/verdicts-of-run/3"}, "schema"),
         (lambda document: {**document, "verdicts": {}}, "a list"),
         (lambda document: {**document, "verdicts": document["verdicts"] * 2}, "rising numbers"),
         (lambda document: lie(document, number=0), "rising numbers"),

@@ -409,7 +409,7 @@ def test_every_fio_result_has_its_percentiles_and_histogram(
     watched: Watched, cdm: int, client: Browser
 ) -> None:
     document = client.get(f"/api/v1/runs/{cdm}").json
-    figures = [item for item in document["figures"] if item["pass"] and item["unit"] == "MB/s"]
+    figures = [item for item in document["results"] if item["pass"] and item["unit"] == "MB/s"]
     page = watched.go(f"/runs/{cdm}")
     section = page.locator("#latencies")
     expect(section.locator("table").first).to_be_hidden()
@@ -450,7 +450,7 @@ def test_every_fio_result_has_its_percentiles_and_histogram(
 
 def test_records_without_percentiles_have_no_such_section() -> None:
     def run(totals: Any) -> dict[str, Any]:
-        return {"figures": [{"name": "a", "pass": 1, "state": "valid", "unit": "MB/s",
+        return {"results": [{"name": "a", "pass": 1, "state": "valid", "unit": "MB/s",
                              "detail": {"totals": totals}},
                             {"name": "b", "pass": None, "state": "valid", "unit": "MB/s",
                              "detail": {"totals": {"percentiles_us": {"50": 1.0}}}}]}  # fmt: skip
@@ -470,12 +470,12 @@ def test_a_run_of_a_thousand_steps_has_a_page_of_bounded_size() -> None:
          "detail": {"totals": {"percentiles_us": {"50": 1.0}, "histogram_us": {"write": bins}}}}
         for at in range(1, 1401)
     ]  # fmt: skip
-    entries = latencies.of_steps({"figures": figures})
+    entries = latencies.of_steps({"results": figures})
     assert len(entries) == 1400
     pass_numbers = [item.pass_no for item in entries if item.histogram]
     # The last ones: what a run of rounds ended with.
     assert pass_numbers == list(range(1401 - latencies.HISTOGRAMS, 1401))
-    few = latencies.of_steps({"figures": figures[: latencies.HISTOGRAMS]})
+    few = latencies.of_steps({"results": figures[: latencies.HISTOGRAMS]})
     assert all(item.histogram for item in few)
     # Its results and steps: the valid ones, and the last ones.
     overall = [{"name": "RND4K", "pass": None}] * 3
@@ -483,10 +483,14 @@ def test_a_run_of_a_thousand_steps_has_a_page_of_bounded_size() -> None:
     assert page_figures == [*figures[-pages.FIGURES :], *overall]
     assert pages.figures_shown([*figures[:20], *overall]) == [*figures[:20], *overall]
     steps = [
-        {"index": at, "name": str(at), "artefacts": f"runs/u/{at}" if at < 500 else None}
+        {"step_index": at, "name": str(at), "artifacts": f"runs/u/{at}" if at < 500 else None}
         for at in range(1400)
     ]
-    indices = [item["step"]["index"] for item in pages.commands_of({"uuid": "", "steps": steps})]
+    indices = [
+        item["step"]["step_index"] for item in pages.commands_of({"uuid": "", "steps": steps})
+    ]
     assert indices == [*range(20), *range(400, 500)]
-    indices = [i["step"]["index"] for i in pages.commands_of({"uuid": "", "steps": steps[450:570]})]
+    indices = [
+        i["step"]["step_index"] for i in pages.commands_of({"uuid": "", "steps": steps[450:570]})
+    ]
     assert indices == [*range(450, 570)]

@@ -76,7 +76,7 @@ def test_it_lists_the_drives(bench: Bench, url: str, token: str) -> None:
     assert process.returncode == 0, process.stderr
     rows = [line.split("\t") for line in process.stdout.splitlines()]
     with contextlib.closing(open_writer(bench.home)) as db:
-        sighting = known_drives.drives_seen(db)
+        sighting = known_drives.drive_scans(db)
     assert sighting is not None
     assert [row[0] for row in rows] == [drive["code"] for drive in sighting[1]["drives"]]
     assert {"free", "protected"} <= {row[3] for row in rows}
@@ -96,8 +96,8 @@ def test_it_runs_a_suite_and_ends_as_the_run(bench: Bench, url: str, token: str,
     assert process.returncode == run["exit_code"], process.stderr
     assert f"/runs/{run['number']}\n" in process.stderr
     rows = process.stdout.splitlines()
-    assert len(rows) == len(run["figures"]) > 0
-    assert rows[0].startswith(run["figures"][0]["name"])
+    assert len(rows) == len(run["results"]) > 0
+    assert rows[0].startswith(run["results"][0]["name"])
     (request,) = requests
     assert isinstance(request, dict)
     assert (request["suite"], request["drive"], request["erase"]) == ("cdm", "practice", "practice")
@@ -129,7 +129,7 @@ def test_it_tests_with_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, 
         verdicts.keep(db, {**report, "verdict": "pass", "exit_code": 0})
         time.sleep(1.5)
         last = verdicts.keep(db, report)
-        bays.keep(db, [replace(on, state=bays.FINISHED, verdict=last, word="fail")])
+        bays.keep(db, [replace(on, state=bays.FINISHED, verdict_number=last, verdict="fail")])
 
     with agent(bench, answer) as requests:
         process = client(url, "test", "incoming-usb-stick", "--drive", code, token=token)

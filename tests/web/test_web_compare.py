@@ -66,16 +66,16 @@ def test_the_page_ranks_marks_and_shows_differing_conditions(client: Browser, be
     assert "UASP, driver uas BOT, driver usb-storage" in text
     assert "Parameter preset nvme default" in text
     document = client.get(f"/api/v1/compare?runs={first},{second}&mark={second}").json
-    assert document["schema"] == "benchstick/comparison/1"
-    assert document["marked"] == second
+    assert document["schema"] == "benchstick/comparison/2"
+    assert document["under_test"] == second
     # Each bar of the drive under test has a text too; the form has it selected.
     lists = re.findall(r'<ol class="rank">(.*?)</ol>', page.text, re.S)
-    assert len(lists) == len(document["figures"]) > 8
+    assert len(lists) == len(document["results"]) > 8
     for ranked in lists:
         (mine,) = re.findall(r'<li class="mine">(.*?)</li>', ranked, re.S)
         assert "under test" in mine
         assert ranked.count("under test") == 1
-    (speed,) = [item for item in document["figures"] if item["name"] == "SEQ1M Q8T1 read"]
+    (speed,) = [item for item in document["results"] if item["name"] == "SEQ1M Q8T1 read"]
     assert [row["rank"] for row in speed["rows"]] == [1, 2]
     assert speed["rows"][0]["value"] >= speed["rows"][1]["value"]
     low, high = (f"{speed['rows'][0][end]:.1f}" for end in ("min", "max"))

@@ -99,7 +99,7 @@ def test_pdf_and_csv_have_every_result_of_the_json(
 ) -> None:
     query = compared[name]
     document = client.get(f"/api/v1/compare?{query}").json
-    expected = [(item, row) for item in document["figures"] for row in item["rows"]]
+    expected = [(item, row) for item in document["results"] for row in item["rows"]]
     assert len(expected) >= least
     pdf_rows = list(table_of(client.get(f"/compare/report.pdf?{query}").data, "All results", 9))
     rows = list(csv.DictReader(io.StringIO(client.get(f"/compare/figures.csv?{query}").text)))
@@ -107,16 +107,16 @@ def test_pdf_and_csv_have_every_result_of_the_json(
     for (item, row), cells, line in zip(expected, pdf_rows, rows, strict=True):
         rank = "–" if row["rank"] is None else str(row["rank"])
         assert cells[:3] == [item["name"], item["unit"], rank]
-        label = row["label"] + (UNDER_TEST if row["marked"] else "")
+        label = row["label"] + (UNDER_TEST if row["under_test"] else "")
         assert cells[3].replace(" ", "") == escaped(label).replace(" ", "")
         for cell, key in zip(cells[4:7], ("value", "min", "max"), strict=True):
             assert near(cell, row[key])
         passes = f"{len(row['passes'])} of {row['passes_all']}" if row["passes_all"] else "–"
         assert cells[7] == passes
         assert cells[8].startswith(row["state"])
-        for word in (row["why"] or "").split():
+        for word in (row["reason"] or "").split():
             assert word in cells[8]
-        assert (line["figure"], line["unit"], line["state"]) == (
+        assert (line["result"], line["unit"], line["state"]) == (
             item["name"], item["unit"], row["state"],
         )  # fmt: skip
         for column, value in (
@@ -124,7 +124,7 @@ def test_pdf_and_csv_have_every_result_of_the_json(
             ("lowest", row["min"]), ("highest", row["max"]),
         ):  # fmt: skip
             assert line[column] == ("" if value is None else str(value))
-        assert line["under_test"] == ("yes" if row["marked"] else "no")
+        assert line["under_test"] == ("yes" if row["under_test"] else "no")
         assert (line["passes_valid"], line["passes_all"]) == (
             str(len(row["passes"])), str(row["passes_all"]),
         )  # fmt: skip
@@ -140,7 +140,7 @@ def test_the_html_has_what_the_page_has(client: Browser, compared: dict[str, str
     page = client.get(f"/compare/report.html?{compared['cdm']}").text
     assert "Test conditions differ between these runs" in page
     assert "<td>USB 10 Gb/s</td><td>USB 480 Mb/s</td>" in page.replace(' class="whole"', "")
-    assert page.count('<figure class="ranks">') == len(document["figures"]) > 8
+    assert page.count('<figure class="ranks">') == len(document["results"]) > 8
     # As text and in its colour, once for each result.
     (bars,) = re.findall(r"<h2>Results in MB/s.*?<h2>", page, re.S)
     drawings = re.findall(r"<svg .*?</svg>", bars, re.S)
@@ -191,7 +191,7 @@ def test_conditions_of_many_runs_are_grouped_by_value() -> None:
 def test_bars_are_as_long_as_their_values_and_spread_is_drawn() -> None:
     passes = [figure("A", value, pass_no=at) for at, value in enumerate((40.0, 60.0), 1)]
     runs = [run(1, figure("A", 50.0), *passes), run(2, figure("A", 100.0)),
-            run(3, figure("A", 80.0, state="invalid", why="buffered"))]  # fmt: skip
+            run(3, figure("A", 80.0, state="invalid", reason="buffered"))]  # fmt: skip
     (ranks,) = comparison_report.ranks_of({**compare(runs), "models": []})
     assert [(bar.place, bar.look, bar.value) for bar in ranks.bars] == [
         ("1", "other", "100.0"), ("2", "mine", "50.0"), ("–", "other", "–"),
@@ -239,7 +239,7 @@ def test_each_file_has_our_name_and_errors_are_reported(
     document = client.get(f"/api/v1/compare?{compared['cdm']}").json
     title = ElementTree.fromstring(drawing.data).findtext(f"{SVG}title")
     assert title is not None
-    assert title.startswith(document["figures"][1]["name"])
+    assert title.startswith(document["results"][1]["name"])
 
 
 def test_the_command_writes_the_same(

@@ -60,8 +60,8 @@ def test_the_server_answers_as_the_document_says(
         ids = every_page.furnish(db)
     assert set(ids.values()) == {1}, "the examples of the document"
     cookie = signed_in.client.get_cookie(COOKIE).value
-    for name, why in LEFT_OUT.items():
-        print(f"left out: {name}: {why}")
+    for name, reason in LEFT_OUT.items():
+        print(f"left out: {name}: {reason}")
     # Only a running run can be cancelled; the document's own example is another.
     (tmp_path / "schemathesis.toml").write_text(
         "[[operations]]\ninclude-operation-id = 'cancel'\n"

@@ -37,7 +37,7 @@ def number(bench: Bench) -> int:
         stamp = "2026-01-31T12:00:00.000Z"
         judgement = judge(
             recipe,
-            Attempt(evidence=evidence, seconds=1.0, begun_utc=stamp, ended_utc=stamp),
+            Attempt(evidence=evidence, seconds=1.0, started_utc=stamp, ended_utc=stamp),
         )
         bench.numbers["verdict"] = verdicts.keep(db, judgement)
         return run
@@ -91,7 +91,7 @@ def test_documents_have_the_state_and_the_findings(client: Browser, number: int)
         ("Home", 2, 1), ("Home", 3, 3),
     ]  # fmt: skip
     (entry,) = [one for one in client.get("/api/v1/runs").json["runs"] if one["number"] == number]
-    assert entry["state"] == "corrupt" and FILE in entry["why"]
+    assert entry["state"] == "corrupt" and FILE in entry["reason"]
     other = client.get("/api/v1/runs/2").json
     assert (other["state"], other["corrupt"]) == ("done", [])
 
@@ -108,7 +108,7 @@ def test_files_do_not_hide_it(client: Browser, number: int) -> None:
 
 def test_a_comparison_does_not_rank_it(client: Browser, bench: Bench, number: int) -> None:
     document = client.get(f"/api/v1/compare?runs={number},{bench.numbers['das']}").json
-    rows = [row for item in document["figures"] for row in item["rows"] if row["run"] == number]
+    rows = [row for item in document["results"] for row in item["rows"] if row["run"] == number]
     assert rows and {row["rank"] for row in rows} == {None}
     assert "valid" not in {row["state"] for row in rows}
 
@@ -117,7 +117,9 @@ def test_a_running_run_shows_it_at_once(client: Browser, bench: Bench, number: i
     story = bench.numbers["story"]
     text = text_of(client, f"/runs/{story.record.number}")
     assert 'id="corrupt"' not in text
-    defect = corrupt.finding(step=6, name="AV, pass 1, compare", text="data differ: 1 file differs")
+    defect = corrupt.finding(
+        step_index=6, name="AV, pass 1, compare", text="data differ: 1 file differs"
+    )
     with contextlib.closing(open_writer(bench.home)) as db:
         story.record.db = db
         story.record.data_differs(1.0, defect)

@@ -82,7 +82,7 @@ def test_the_webhook_is_shown(bench: Bench, client: Browser) -> None:
         webhook_outbox.put(db, "a", "{}")
         webhook_outbox.failed(db, webhook_outbox.waiting(db)[0], "the receiver answered 500")
     hook = client.get("/api/v1/desk").json["webhook"]
-    assert hook == {"url": "", "waiting": 1, "why": "the receiver answered 500"}
+    assert hook == {"url": "", "waiting": 1, "reason": "the receiver answered 500"}
 
 
 def scan(page: Page, text: str, *, gap: float = 0.005, end: str | None = "Enter") -> None:

@@ -19,7 +19,7 @@ def test_a_host_says_whose_the_tools_are(
     assert "the host&#39;s own packages" in page
     assert "<b>waitress</b>" in page
     document = client.get("/api/v1/licences").json
-    assert document["schema"] == "benchstick/licences/1"
+    assert document["schema"] == "benchstick/licences/2"
     assert "waitress" in {item["name"] for item in document["packages"]}
 
 
@@ -37,7 +37,7 @@ def test_the_image_shows_its_own_list(
     for text in ("fio&lt;b&gt;", "3.41", "GPL-2.0-only", "GPL-2.0 (all)"):
         assert text in page
     assert client.get("/api/v1/licences").json["packages"] == [
-        {"name": "fio<b>", "version": "3.41", "licence": "GPL-2.0-only", "said": "GPL-2.0 (all)"}
+        {"name": "fio<b>", "version": "3.41", "licence": "GPL-2.0-only", "comment": "GPL-2.0 (all)"}
     ]
 
 

@@ -29,7 +29,7 @@ FAST, SLOW = "2318E6C0A1F2", "port:1-4:0"
 
 def see(bench: Bench, *drives: Drive) -> None:
     """The agent's scan finds these drives."""
-    document = {"schema": "benchstick/drives/1", "drives": [drive.to_json() for drive in drives]}
+    document = {"schema": "benchstick/drives/2", "drives": [drive.to_json() for drive in drives]}
     with contextlib.closing(open_writer(bench.home)) as db:
         known_drives.keep_drives_seen(db, document)
 
@@ -126,11 +126,11 @@ def test_a_step_that_has_just_started_does_not_show_the_progress_of_the_previous
     assert progress is not None
     page = watched.go(f"/runs/{number}")
     name, now = page.locator("#now-step"), page.locator("#now-text")
-    step = json.loads(plan)["steps"][progress["step"]]
+    step = json.loads(plan)["steps"][progress["step_index"]]
     expect(now).to_contain_text("GB in this step")
     try:
         live_progress.publish(
-            uuid, {**progress, "step": progress["step"] - 1, "name": "the step before"}
+            uuid, {**progress, "step_index": progress["step_index"] - 1, "name": "the step before"}
         )
         expect(now).not_to_contain_text("GB in this step")
         expect(now).to_contain_text(f"step {progress['step'] + 1} of")
@@ -414,8 +414,8 @@ def test_what_is_measured_so_far_is_shown_and_follows(watched: Watched, bench: B
 def test_the_run_shows_its_results_so_far(client: Browser, bench: Bench) -> None:
     running = client.get(f"/api/v1/runs/{bench.numbers['running']}").json
     assert running["result"] is None
-    assert [line["direction"] for line in running["so_far"]["sets"]] == ["write", "read"]
+    assert [line["direction"] for line in running["partial_result"]["sets"]] == ["write", "read"]
     assert "<h2>So far</h2>" in client.get(f"/runs/{bench.numbers['running']}/report.html").text
     run = client.get(f"/api/v1/runs/{bench.numbers['das']}").json
-    assert run["so_far"] is None
+    assert run["partial_result"] is None
     assert run["result"]["sets"]

@@ -25,7 +25,7 @@ def result_of(drive: dict[str, Any], **params: str) -> dict[str, Any]:
         if not isinstance(step, Fio) or step.round > 7 or step.name.startswith("fill"):
             continue
         base = {"step": step.name, "pass": step.pass_no, "target": "block", "state": "valid",
-                "why": None, "detail": {"totals": {"write_bytes": 10**10}}}  # fmt: skip
+                "reason": None, "detail": {"totals": {"write_bytes": 10**10}}}  # fmt: skip
         figures += [
             {**base, "name": f"{step.test}{suffix}", "value": 1000.0 + at / 100, "unit": unit}
             for suffix, unit in (("", "MB/s"), (" IOPS", "IOPS"), (" latency", "us"),

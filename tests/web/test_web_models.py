@@ -22,7 +22,7 @@ FORM = {
     "model": "crucial x9*", "name": EVIL, "capacity": "1TB", "seq_read_mbps": "1050",
     "rand_read_iops": "60000", "raw_nand": "1024GiB", "controller": EVIL, "warranty_years": "5",
     "price": "89,90", "currency": "EUR", "price_date": "2026-01-31", "source": "a page",
-    "claim_suite": ["cdm", "das"], "claim_figure": ["RND4K Q1T1 read latency", ""],
+    "claim_suite": ["cdm", "das"], "claim_result": ["RND4K Q1T1 read latency", ""],
     "claim_value": ["0.1", ""], "claim_unit": ["ms", "MB/s"],
 }  # fmt: skip
 
@@ -32,7 +32,7 @@ def none_left(bench: Bench) -> Iterator[None]:
     """No sheet of one test is in the next."""
     yield
     with contextlib.closing(open_writer(bench.home)) as db:
-        db.execute("DELETE FROM model_sheets")
+        db.execute("DELETE FROM spec_sheets")
 
 
 def test_a_spec_sheet_of_the_form_is_shown_with_the_results(
@@ -42,7 +42,7 @@ def test_a_spec_sheet_of_the_form_is_shown_with_the_results(
     (sheet,) = signed_in.client.get("/api/v1/models").json["models"]
     assert (sheet["price"], sheet["capacity"], sheet["raw_nand"]) == (89.9, 10**12, 1 << 40)
     assert sheet["claims"] == [
-        {"suite": "cdm", "figure": "RND4K Q1T1 read latency", "value": 100.0, "unit": "us"}
+        {"suite": "cdm", "result": "RND4K Q1T1 read latency", "value": 100.0, "unit": "us"}
     ]
     page = signed_in.client.get("/drives/2318E6C0A1F2")
     assert EVIL not in page.text
@@ -52,7 +52,7 @@ def test_a_spec_sheet_of_the_form_is_shown_with_the_results(
     assert re.search(rf"SEQ1M Q8T1 read cdm, run {bench.numbers['cdm']} 1050 MB/s "
                      r"10\d\d\.\d MB/s 101 %", text)  # fmt: skip
     assert re.search(r"RND4K Q1T1 read latency .* 100 µs \d+ µs 14\d %; lower is better", text)
-    drive_sheet = signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["model_sheet"]
+    drive_sheet = signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["spec_sheet"]
     assert drive_sheet["price_per_gb"] == 0.0899
     query = f"runs={bench.numbers['cdm']},{bench.numbers['slow']}"
     (model,) = signed_in.client.get(f"/api/v1/compare?{query}").json["models"]
@@ -71,14 +71,17 @@ def test_claims_are_shown_with_the_runs_of_one_label(signed_in: SignedIn, bench:
     moved = "UPDATE runs SET drive_key = ? WHERE number = ?"
 
     def get_claim() -> Any:
-        return signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["model_sheet"]["claims"][0]
+        return signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["spec_sheet"]["claims"][0]
 
     signed_in.post("/models", FORM)
-    key = signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["identity"]["key"]
+    key = signed_in.client.get("/api/v1/drives/2318E6C0A1F2").json["identity"]["drive_key"]
     with contextlib.closing(open_writer(bench.home)) as db:
         try:
             db.execute(moved, (elsewhere, number))
-            assert (get_claim()["run"], get_claim()["why"]) == (None, "no complete run of cdm yet")
+            assert (get_claim()["run"], get_claim()["reason"]) == (
+                None,
+                "no complete run of cdm yet",
+            )
             for name in (key, elsewhere):
                 run_queries.set_label(db, name, "SSD 7")
             assert get_claim()["run"] == number
@@ -127,7 +130,7 @@ def test_a_file_is_taken_as_well(signed_in: SignedIn) -> None:
         ({"currency": ""}, "currency: is required with price"),
         ({"capacity": "1000"}, "write it with its unit"),
         ({"claim_value": ["", ""]}, "claim 1: value: a number"),
-        ({"claim_figure": ["", ""]}, "claim 1: figure: is empty"),
+        ({"claim_result": ["", ""]}, "claim 1: result: is empty"),
         ({"claim_suite": ["nix", "das"]}, "claim 1: suite: 'nix' is none"),
         ({"name": "x\x00y"}, "name: has control characters"),
         ({"edit": "x"}, "edit: expected a whole number"),
@@ -141,11 +144,11 @@ def test_an_error_is_shown_and_the_form_keeps_its_values(
     assert message in words(answer.text)
     if "edit" not in change and "name" not in change:
         assert 'value="a page"' in answer.text
-    assert bench.count("model_sheets") == 0
+    assert bench.count("spec_sheets") == 0
 
 
 def test_the_api_keeps_checks_and_removes(signed_in: SignedIn, bench: Bench) -> None:
-    claim = {"suite": "das", "figure": "Home write", "value": 900, "unit": "MB/s"}
+    claim = {"suite": "das", "result": "Home write", "value": 900, "unit": "MB/s"}
     body = {"model": "T7*", "seq_read_mbps": 1000, "claim": [claim]}
     answer = signed_in.api("/api/v1/models", body)
     assert answer.status_code == 201
@@ -163,7 +166,7 @@ def test_the_api_keeps_checks_and_removes(signed_in: SignedIn, bench: Bench) -> 
     assert signed_in.api(f"/api/v1/models/{number}/remove", {}).status_code == 200
     for bad in (number, "x", "9" * 30):
         assert signed_in.api(f"/api/v1/models/{bad}/remove", {}).status_code == 404
-    assert bench.count("model_sheets") == 0
+    assert bench.count("spec_sheets") == 0
 
 
 def test_who_is_not_signed_in_may_look_and_not_write(client: Browser) -> None:

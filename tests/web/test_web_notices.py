@@ -22,7 +22,7 @@ def notices(bench: Bench) -> Iterator[None]:
     paths.make_run_folder()
     document: dict[str, Any] = {
         "schema": state.SCHEMA, "stick": None, "persistent": False,
-        "why": "the stick is <write-protected>",
+        "reason": "the stick is <write-protected>",
         "settings_error": {"line": 3, "message": "port: 0 is wrong"}, "other_sticks": [],
         "notes": [],
     }  # fmt: skip

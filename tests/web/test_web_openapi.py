@@ -185,7 +185,7 @@ def test_each_operation_answers_as_documented(
         values["number"] = bench.numbers["running"]
     elif name in ("queue", "cancel_queue", "take_out"):
         with contextlib.closing(open_writer(bench.home)) as db:
-            values = {"number": every_page.add_queue(db, bench.numbers), "place": 2}
+            values = {"number": every_page.add_queue(db, bench.numbers), "position": 2}
     elif name in ("imported", "remove_reference", "remove_model"):
         values["number"] = furnish(bench)[name]
     elif name in ("verdict", "verdict_file"):
@@ -299,9 +299,9 @@ def test_comparisons_and_spec_sheets_are_as_documented(client: Browser, bench: B
     sweep, sustained, cdm, _ = documents
     assert sweep["charts"] and any("marks" in chart for chart in sustained["charts"])
     assert cdm["models"] and cdm["differ"]
-    assert any(row["reference"] for figure in cdm["figures"] for row in figure["rows"])
+    assert any(row["reference"] for figure in cdm["results"] for row in figure["rows"])
     drive = client.get("/api/v1/drives/port:1-4:0")
-    assert drive.json["model_sheet"]["claims"]
+    assert drive.json["spec_sheet"]["claims"]
     check(find("drive"), drive)
 
 
@@ -348,7 +348,7 @@ FAILURES: list[tuple[str, str, dict[str, Any], int]] = [
     ("compare", "/api/v1/compare?runs=3,999999", {}, 400),
     ("report_html", "/api/v1/runs/999999/report.html", {}, 404),
     ("report_pdf", "/api/v1/runs/x/report.pdf", {}, 404),
-    ("figures", "/api/v1/runs/999999/figures.csv", {}, 404),
+    ("results", "/api/v1/runs/999999/figures.csv", {}, 404),
     ("chart", "/api/v1/runs/1/charts/99.svg", {}, 404),
     ("compared_html", "/api/v1/compare/report.html?runs=3,999999", {}, 400),
     ("compared_pdf", "/api/v1/compare/report.pdf", {}, 400),
@@ -435,8 +435,8 @@ def test_too_many_wrong_pins_are_in_the_document(network_app: Flask) -> None:
 
 ALTERNATE = re.compile(r'<link rel="alternate" type="application/json" href="([^"]+)">')
 # What is a file to keep, and no page.
-FILES = ("runs.export", "verdicts.export", "verdicts.export_all", "runs.artefact",
-         "reports.as_html", "reports.as_pdf", "reports.figures",
+FILES = ("runs.export", "verdicts.export", "verdicts.export_all", "runs.artifact",
+         "reports.as_html", "reports.as_pdf", "reports.results",
          "reports.chart", "reports.as_bundle", "reports.compared_html", "reports.compared_pdf",
          "reports.compared_figures", "reports.compared_ranks",
          "reports.compared_chart")  # fmt: skip

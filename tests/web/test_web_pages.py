@@ -53,7 +53,7 @@ def test_a_card_shows_state_link_code_and_temperature(client: Browser) -> None:
 def test_the_line_says_yes_only_to_a_trim_that_the_kernel_uses(
     app: Flask, offered: bool, usable: int | None, text: str
 ) -> None:
-    fact = {"value": usable} if usable is not None else {"value": None, "why": "not reported"}
+    fact = {"value": usable} if usable is not None else {"value": None, "reason": "not reported"}
     drive = {"transport": {"value": "usb-uas"}, "trim": {"value": offered}, "trim_kernel": fact}
     with app.test_request_context("/drives"):
         assert formatting.link_line(drive)[-1] == text
@@ -66,18 +66,22 @@ def test_page_and_json_list_bottlenecks_also_from_an_older_agents_scan(
     drives = [make().to_json() for make in (sample.fast, sample.slow)]
     drives[0]["trim_kernel"] = {"value": 0, "unit": "B", "source": "sysfs discard_max_bytes"}
     for drive in drives:
-        del drive["worse"]
+        del drive["bottlenecks"]
     with contextlib.closing(open_writer(tmp_path / "home")) as db:
-        known_drives.keep_drives_seen(db, {"schema": "benchstick/drives/1", "drives": drives})
+        known_drives.keep_drives_seen(db, {"schema": "benchstick/drives/2", "drives": drives})
     client = browser(create_app(tmp_path / "home"))
     listed_drives = {drive["name"]: drive for drive in client.get("/api/v1/drives").json["drives"]}
     codes = {
-        name: [item["code"] for item in drive["worse"]] for name, drive in listed_drives.items()
+        name: [item["code"] for item in drive["bottlenecks"]]
+        for name, drive in listed_drives.items()
     }
     assert codes == {"sdb": ["trim"], "sdc": ["usb_link", "usb_driver"]}
     for drive in listed_drives.values():
-        text = "; ".join(item["text"] for item in drive["worse"])
-        assert client.get(f"/api/v1/drives/{drive['code']}").json["worse"] == drive["worse"]
+        text = "; ".join(item["text"] for item in drive["bottlenecks"])
+        assert (
+            client.get(f"/api/v1/drives/{drive['code']}").json["bottlenecks"]
+            == drive["bottlenecks"]
+        )
         for path in ("/drives", f"/drives/{drive['code']}", f"/runs/new?drive={drive['code']}"):
             assert f"Not running at full speed: {text}." in words(client.get(path).text), path
 
@@ -85,13 +89,13 @@ def test_page_and_json_list_bottlenecks_also_from_an_older_agents_scan(
 def test_a_run_of_an_older_version_shows_its_bottlenecks(client: Browser, bench: Bench) -> None:
     number = bench.numbers["slow"]
     with contextlib.closing(open_writer(bench.home)) as db:
-        db.execute("UPDATE runs SET drive_json = json_remove(drive_json, '$.worse')"
+        db.execute("UPDATE runs SET drive_json = json_remove(drive_json, '$.bottlenecks')"
                    " WHERE number = ?", (number,))  # fmt: skip
-        exported = export.bundle(db, number)["drive"]["worse"]
-    bottlenecks = client.get(f"/api/v1/runs/{number}").json["drive"]["worse"]
+        exported = export.bundle(db, number)["drive"]["bottlenecks"]
+    bottlenecks = client.get(f"/api/v1/runs/{number}").json["drive"]["bottlenecks"]
     assert [item["code"] for item in bottlenecks] == ["usb_link", "usb_driver"]
     assert bottlenecks == exported
-    assert client.get(f"/runs/{number}/export").json["drive"]["worse"] == exported
+    assert client.get(f"/runs/{number}/export").json["drive"]["bottlenecks"] == exported
     report = words(client.get(f"/runs/{number}/report.html").text)
     assert "; ".join(item["text"] for item in bottlenecks) in report
 
@@ -138,7 +142,7 @@ def test_the_json_of_the_drives_has_all_that_a_card_shows(app: Flask, still: Non
     drives = client.get("/api/v1/drives").json["drives"]
     counts = {"runs": 0, "running": 0, "headline": 0, "none": 0}
     for drive in drives:
-        card = card_of(page, drive["identity"]["key"])
+        card = card_of(page, drive["identity"]["drive_key"])
         numbers = {int(number) for number in re.findall(r'href="/runs/(\d+)"', card)}
         last = drive["last_run"]
         assert numbers == {last["number"] if last else None, drive["running"]} - {None}
@@ -167,7 +171,7 @@ def test_the_json_of_a_drive_has_all_that_its_page_shows(app: Flask, still: None
     for drive in client.get("/api/v1/drives").json["drives"]:
         html = client.get(f"/drives/{drive['code']}").text
         twin = client.get(f"/api/v1/drives/{drive['code']}").json
-        for name in ("runs", "running", "worse"):
+        for name in ("runs", "running", "bottlenecks"):
             assert twin[name] == drive[name]
         assert twin["history"][:1] == [drive["last_run"]][: drive["runs"]]
         running = re.search(r"Run (\d+)…", words(html))
@@ -228,7 +232,7 @@ def test_every_fact_has_its_source_or_its_reason(client: Browser) -> None:
         drive = make()
         page = words(client.get(f"/drives/{drive.code}").text)
         for name, fact in drive.facts.items():
-            expected = fact.why if fact.value is None else fact.source
+            expected = fact.reason if fact.value is None else fact.source
             assert str(expected) in page, (drive.code, name)
 
 
@@ -261,8 +265,8 @@ def test_hostile_names_are_shown_as_text(tmp_path: Path, monkeypatch: pytest.Mon
         drive = sample.fast().to_json()
         evil = "<script>alert(1)</script>\"'>"
         drive["identity"]["model"] = drive["identity"]["serial"] = drive["code"] = evil
-        drive["temperature"] = {"value": None, "why": evil}
-        document = {"schema": "benchstick/drives/1", "drives": [drive]}
+        drive["temperature"] = {"value": None, "reason": evil}
+        document = {"schema": "benchstick/drives/2", "drives": [drive]}
         known_drives.keep_drives_seen(db, document)
     client = browser(create_app(tmp_path / "home"))
     link = client.get("/drives").text
@@ -337,7 +341,7 @@ def test_a_drive_that_does_not_answer_is_not_offered_to_be_unlocked(
 ) -> None:
     """The page, the preview and each way to start a run: try again, whatever codes are sent."""
     guard = Guard("locked", "not answering, try again: the drive is slow", retry=True)
-    document = {"schema": "benchstick/drives/1", "shared": [], "drives": [
+    document = {"schema": "benchstick/drives/2", "shared": [], "drives": [
         replace(sample.internal(), guard=guard).to_json()
     ]}  # fmt: skip
     before = bench.count("requests")
@@ -514,7 +518,7 @@ def test_a_label_combines_the_runs_of_a_drive_behind_another_bridge(
     client, code = signed_in.client, "port:1-4:0"
     elsewhere = "ABC1|Another enclosure|500000000000"
     alone = client.get(f"/api/v1/drives/{code}").json
-    assert alone["identities"] == [alone["identity"]["key"]]
+    assert alone["identities"] == [alone["identity"]["drive_key"]]
     assert [run["number"] for run in alone["history"]] == [
         bench.numbers["lost"], bench.numbers["slow"]
     ]  # fmt: skip

@@ -52,8 +52,8 @@ def counting(**more: Any) -> Slot:
 def test_a_slot_counts_down_by_the_benchs_clock(bench: Bench, client: Browser) -> None:
     keep_slots(bench, counting(), Slot(name="slot 2"))
     one, two = client.get("/api/v1/desk").json["slots"]
-    assert 85 <= one["left"] <= 90
-    assert (one["can"], one["run"], two["state"], two["can"], two["left"]) == (
+    assert 85 <= one["countdown_seconds"] <= 90
+    assert (one["action"], one["run"], two["state"], two["action"], two["countdown_seconds"]) == (
         "stop", None, "empty", None, None,
     )  # fmt: skip
     page = client.get("/desk").text
@@ -63,18 +63,18 @@ def test_a_slot_counts_down_by_the_benchs_clock(bench: Bench, client: Browser) -
 
 
 def test_what_a_drive_says_of_itself_is_text(bench: Bench, client: Browser) -> None:
-    keep_slots(bench, counting(name=f"s {EVIL}"[:40], model=EVIL, code=EVIL, said=EVIL))
+    keep_slots(bench, counting(name=f"s {EVIL}"[:40], model=EVIL, code=EVIL, message=EVIL))
     page = client.get("/desk").text
     assert ESCAPED in page
     assert "<b id=evil" not in page
-    assert client.get("/api/v1/desk").json["slots"][0]["said"] == EVIL
+    assert client.get("/api/v1/desk").json["slots"][0]["message"] == EVIL
 
 
 def test_only_an_automatic_test_can_be_repeated(bench: Bench, client: Browser) -> None:
-    slot = counting(state=bays.FINISHED, until=None, word="pass", verdict=1)
+    slot = counting(state=bays.FINISHED, until=None, verdict="pass", verdict_number=1)
     keep_slots(bench, slot, replace(slot, name="port 5-1"),
                replace(slot, name="port 5-2", state=bays.TESTING))  # fmt: skip
-    assert [slot["can"] for slot in client.get("/api/v1/desk").json["slots"]] == [
+    assert [slot["action"] for slot in client.get("/api/v1/desk").json["slots"]] == [
         "again", None, "stop",
     ]  # fmt: skip
     page = client.get("/desk").text
@@ -82,7 +82,7 @@ def test_only_an_automatic_test_can_be_repeated(bench: Bench, client: Browser) -
     # A bench without a recipe that starts automatically.
     ports = settings_file.read('bench_ports = {"slot 1" = "2-1"}', "test")
     slots = browser(create_app(bench.home, ports)).get("/api/v1/desk").json["slots"]
-    assert [slot["can"] for slot in slots] == [None, None, "stop"]
+    assert [slot["action"] for slot in slots] == [None, None, "stop"]
 
 
 def test_the_current_run_is_shown(bench: Bench, client: Browser) -> None:
@@ -131,11 +131,16 @@ def test_what_a_slot_cannot_do_is_not_asked_for(
 def test_without_an_agent_nothing_is_known_of_a_slot(
     bench: Bench, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slot = counting(name="slot 2", state=bays.FINISHED, word="pass", verdict=1)
+    slot = counting(name="slot 2", state=bays.FINISHED, verdict="pass", verdict_number=1)
     keep_slots(bench, counting(), slot)
     monkeypatch.setattr(locks, "is_alive", lambda _: False)
     one, two = signed_in.client.get("/api/v1/desk").json["slots"]
-    assert (one["state"], one["can"], two["word"], two["can"]) == ("unknown", None, "pass", None)
+    assert (one["state"], one["action"], two["verdict"], two["action"]) == (
+        "unknown",
+        None,
+        "pass",
+        None,
+    )
     assert "The agent is not running" in signed_in.client.get("/desk").text
     answer = signed_in.api("/api/v1/desk/slots/slot%201", {"do": "stop"})
     assert (answer.status_code, answer.json["error"]["code"]) == (409, "no_agent")
@@ -183,7 +188,10 @@ def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Benc
     expect(card.locator(".verdict")).to_have_text("stopped")
     expect(page.locator("#slot-news")).to_have_text("slot 1: stopped.")
     expect(page.get_by_role("button", name="Test again slot 1")).to_be_focused()
-    keep_slots(bench, counting(state=bays.FINISHED, until=None, word="fail", said=EVIL, verdict=7))
+    keep_slots(
+        bench,
+        counting(state=bays.FINISHED, until=None, verdict="fail", message=EVIL, verdict_number=7),
+    )
     expect(card.locator(".verdict")).to_have_text("fail")
     expect(card).to_contain_text(EVIL)
     expect(page.locator("#slot-problem")).to_be_hidden()
@@ -214,14 +222,20 @@ def kept_evil(bench: Bench) -> int:
     for name in ("code", "label", "model", "serial", "port", "firmware", "slot"):
         verdict["drive"][name] = EVIL
     verdict["recipe"] = {"name": EVIL, "file": EVIL, "sha256": "0" * 64}
-    verdict["why"], verdict["labels"] = EVIL, {"asset": EVIL, EVIL: EVIL}
+    verdict["reason"], verdict["labels"] = EVIL, {"asset": EVIL, EVIL: EVIL}
     verdict["failures"] = [{"code": EVIL, "text": EVIL, "limit": 1}]
     for limit in verdict["limits"]:
-        limit |= {"what": EVIL, "wanted": [EVIL], "measured": EVIL, "unit": EVIL, "text": EVIL}
+        limit |= {
+            "description": EVIL,
+            "required": [EVIL],
+            "measured": EVIL,
+            "unit": EVIL,
+            "text": EVIL,
+        }
     run = {"number": bench.numbers["das"], "uuid": "u", "suite": EVIL, "state": EVIL,
-           "exit_code": 0, "why": EVIL}  # fmt: skip
+           "exit_code": 0, "reason": EVIL}  # fmt: skip
     verdict["runs"] = [run]
-    verdict["after"] = {"asked": "eject", "done": False, "why": EVIL}
+    verdict["post_action"] = {"action": "eject", "is_done": False, "reason": EVIL}
     with contextlib.closing(open_writer(bench.home)) as db:
         return verdicts.keep(db, verdict)
 
@@ -242,13 +256,13 @@ def test_verdicts_are_listed_newest_first(client: Browser, numbers: dict[str, in
 def test_a_verdict_says_why(client: Browser, bench: Bench, numbers: dict[str, int]) -> None:
     number = next(
         item["number"] for item in client.get("/api/v1/verdicts?verdict=fail").json["verdicts"]
-        if "required >= 400 MB/s" in item["why"]
+        if "required >= 400 MB/s" in item["reason"]
     )  # fmt: skip
     verdict = client.get(f"/api/v1/verdicts/{number}").json
-    assert (verdict["schema"], verdict["number"]) == ("benchstick/verdict/1", number)
+    assert (verdict["schema"], verdict["number"]) == ("benchstick/verdict/2", number)
     page = client.get(f"/verdicts/{number}").text
     limit = next(item for item in verdict["limits"] if item["state"] == "failed")
-    text = f"{limit['by']:.10g} {limit['unit']} ({limit['by_percent']:.10g} %)"
+    text = f"{limit['by']:.10g} {limit['unit']} ({limit['shortfall_percent']:.10g} %)"
     assert text in page
     for part in (verdict["recipe"]["sha256"], "<code class=\"nowrap\">figure-limit</code>",
                   f"/runs/{bench.numbers['slow']}"):  # fmt: skip
@@ -262,7 +276,7 @@ def test_a_runs_report_shows_its_verdicts(
     run = next(item["number"] for item in verdict["runs"] if item["number"])
     heading = f"FAIL: verdict {verdict['number']} by {verdict['recipe']['name']}"
     page = unescape(client.get(f"/runs/{run}/report.html").text)
-    assert f"{heading}. {verdict['why']}" in page
+    assert f"{heading}. {verdict['reason']}" in page
     kept_evil(bench)
     evil = client.get(f"/runs/{bench.numbers['das']}/report.html").text
     assert f"asset {ESCAPED}" in evil
@@ -425,10 +439,10 @@ def test_every_error_is_reported_with_its_line(bench: Bench, signed_in: SignedIn
         assert "<b id=evil" not in page.text
     assert "mine" not in recipe_names(bench)
     checked = signed_in.api("/api/v1/recipes/check", {"name": "mine", "text": BAD}).json
-    assert {item["line"] for item in checked["mistakes"]} >= {1, 2, 3, 6}
+    assert {item["line"] for item in checked["errors"]} >= {1, 2, 3, 6}
     refused = signed_in.api("/api/v1/recipes", {"name": "mine", "text": BAD})
     assert refused.status_code == 400
-    assert refused.json["error"]["mistakes"] == checked["mistakes"]
+    assert refused.json["error"]["errors"] == checked["errors"]
     assert refused.json["error"]["message"].startswith("mine.toml:1: ")
 
 
@@ -473,7 +487,7 @@ def test_the_sticks_override_the_uploaded(
     (tmp_path / "twice.toml").write_text("speed = 1\n", encoding="utf-8")
     one = signed_in.client.get("/api/v1/recipes/twice").json
     assert (one["origin"], one["recipe"], one["uploaded_utc"]) == ("stick", None, None)
-    assert one["mistakes"][0]["line"] == 1
+    assert one["errors"][0]["line"] == 1
     assert "This recipe has errors" in signed_in.client.get("/recipes/twice").text
     aside = signed_in.client.get("/api/v1/recipes/uploaded:twice").json
     assert (aside["origin"], aside["text"]) == ("uploaded", GOOD)
@@ -542,7 +556,7 @@ def test_a_test_with_a_recipe_is_requested(bench: Bench, signed_in: SignedIn) ->
     assert 'name="erase"' not in page
     drive = signed_in.client.get(f"/api/v1/drives/{SLOW}").json
     form = {"drive": SLOW, "recipe": "incoming-portable-ssd", "erase": "",
-            "identity_key": drive["identity"]["key"], "diskseq": drive["diskseq"],
+            "drive_key": drive["identity"]["drive_key"], "diskseq": drive["diskseq"],
             "medium": drive["medium"]}  # fmt: skip
     assert f'name="medium" value="{drive["medium"]}"' in page
     answer = signed_in.post(f"/desk/new?drive={SLOW}&recipe=incoming-portable-ssd", form)
@@ -614,7 +628,7 @@ def test_what_destroys_data_wants_the_code(bench: Bench, signed_in: SignedIn) ->
         ({"recipe": None}, 400, "bad_input"),
         ({"diskseq": 999}, 409, "drive_changed"),
         ({"medium": "1-1-x"}, 409, "drive_changed"),
-        ({"identity_key": "x"}, 409, "drive_changed"),
+        ({"drive_key": "x"}, 409, "drive_changed"),
         # Locked, protected, and in use by a run.
         ({"drive": "S6PUNX0T312345A"}, 403, "refused"),
         ({"drive": "S4EWNX0R654321B"}, 403, "refused"),

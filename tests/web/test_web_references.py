@@ -11,7 +11,7 @@ import pytest
 from tests.web.conftest import Bench, Browser, SignedIn
 from tests.web.test_web_pages import words
 
-HEAD = "drive,suite,figure,value,unit,source\n"
+HEAD = "drive,suite,result,value,unit,source\n"
 EVIL = "<script>alert(1)</script>"
 GOOD = f'{HEAD}{EVIL}\u202e,cdm,SEQ1M Q8T1 read,1060,MB/s,"{EVIL} & co"\n'
 
@@ -41,7 +41,7 @@ def test_a_file_is_imported_shown_as_text_and_removed(signed_in: SignedIn, bench
     # Next to the measured ones by its value, and without a rank.
     (figure,) = [
         item
-        for item in signed_in.client.get(f"/api/v1/compare?{query}").json["figures"]
+        for item in signed_in.client.get(f"/api/v1/compare?{query}").json["results"]
         if item["name"] == "SEQ1M Q8T1 read"
     ]
     values = [item["value"] for item in figure["rows"]]
@@ -68,11 +68,11 @@ def test_a_file_is_imported_shown_as_text_and_removed(signed_in: SignedIn, bench
 def test_a_file_with_an_error_is_refused(
     signed_in: SignedIn, bench: Bench, text: str, name: str, message: str
 ) -> None:
-    before = bench.count("reference_figures")
+    before = bench.count("reference_results")
     page = upload(signed_in, text, name)
     assert page.status_code == 400
     assert message in words(page.text.replace("&lt;b&gt;", "«b»")).replace("«b»", "<b>")
-    assert bench.count("reference_figures") == before
+    assert bench.count("reference_results") == before
     if name:
         answer = signed_in.api("/api/v1/references", {"file": name, "text": text})
         assert answer.status_code == 400
@@ -93,7 +93,7 @@ def test_the_api_keeps_and_removes(signed_in: SignedIn, bench: Bench) -> None:
     for number in ("0", "99999", "x", "9" * 30):
         answer = signed_in.api(f"/api/v1/references/{number}/remove", {})
         assert answer.status_code == 404
-    assert bench.count("reference_figures") == 0
+    assert bench.count("reference_results") == 0
 
 
 def test_who_is_not_signed_in_may_look_and_not_write(client: Browser) -> None:

@@ -53,7 +53,7 @@ def runs(bench: Bench) -> dict[str, int]:
     story = sample.start(bench.home, db, "cdm", drive, fs="exfat", params={"passes": "1"})
     story.tell()
     story.record.event(1.0, HOSTILE, HOSTILE)
-    numbers["hostile"] = story.finish(why=HOSTILE)
+    numbers["hostile"] = story.finish(reason=HOSTILE)
     db.close()
     return numbers
 
@@ -105,7 +105,7 @@ def test_the_pdf_has_every_result_of_the_json(client: Browser, bench: Bench) -> 
         number = bench.numbers[name]
         data = client.get(f"/api/v1/runs/{number}/report.pdf").data
         rows = list(figure_rows(data))
-        figures = client.get(f"/api/v1/runs/{number}").json["figures"]
+        figures = client.get(f"/api/v1/runs/{number}").json["results"]
         assert len(rows) == len(figures) > 20
         for row, figure in zip(rows, figures, strict=True):
             pass_text = "all" if figure["pass"] is None else str(figure["pass"])
@@ -117,7 +117,7 @@ def test_the_pdf_has_every_result_of_the_json(client: Browser, bench: Bench) -> 
                 assert row[2] == "–"
             else:
                 assert math.isclose(float(row[2]), figure["value"], rel_tol=1e-5)
-            for word in (figure["why"] or "").split():
+            for word in (figure["reason"] or "").split():
                 assert word in row[5]
 
 

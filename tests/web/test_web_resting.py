@@ -8,7 +8,7 @@ from benchstick.reports import conditions as resting
 
 
 def rows(**conditions: Any) -> dict[str, str]:
-    run = {"result": {}, "conditions": conditions, "figures": [], "plan": {"target": "block"},
+    run = {"result": {}, "conditions": conditions, "results": [], "plan": {"target": "block"},
            "drive": {}, "state": "done"}  # fmt: skip
     return {row.name: row.text for row in resting._conditions(run)}
 
@@ -27,9 +27,10 @@ def test_the_block_layers_settings_are_shown_as_text() -> None:
 
 
 def test_a_purge_shows_its_method_and_the_samples_after_it() -> None:
-    purge = {"rung": "discard", "asked": "auto", "seconds": 0.6, "tool": "blkdiscard 2.38.1",
-            "command": ["blkdiscard", "/dev/sdx"], "told": "discards for 8.59 GB were sent",
-            "read back": "all 64 marks are gone"}  # fmt: skip
+    purge = {"rung": "discard", "requested_rung": "auto", "seconds": 0.6,
+    "tool": "blkdiscard 2.38.1",
+            "command": ["blkdiscard", "/dev/sdx"], "tool_output": "discards for 8.59 GB were sent",
+            "read_back": "all 64 marks are gone"}  # fmt: skip
     assert rows(purge=purge) == {
         "Purge": "discard · blkdiscard 2.38.1 · 0.6 s · discards for 8.59 GB were sent"
         " · read back: all 64 marks are gone"

@@ -434,11 +434,11 @@ def test_from_its_cage_the_page_sees_what_the_booted_stick_says(
     served = start("--port", str(free_port()))
     assert "About this bench" not in served.get("/drives")
     document = {
-        "schema": state.SCHEMA, "stick": None, "persistent": False, "why": "it was pulled",
+        "schema": state.SCHEMA, "stick": None, "persistent": False, "reason": "it was pulled",
     }  # fmt: skip
     state.write(document)
     assert "Results will not last: it was pulled." in served.get("/drives")
-    state.write({**document, "why": "it is damaged"})
+    state.write({**document, "reason": "it is damaged"})
     assert "Results will not last: it is damaged." in served.get("/drives")
 
 

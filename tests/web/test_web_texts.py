@@ -55,7 +55,7 @@ def test_values_in_a_text_are_escaped_once_and_shown_as_they_are(
     drive = sample.fast().to_json()
     with contextlib.closing(open_writer(bench.home)) as db:
         db.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?)",
-                   (drive["identity"]["key"], label, "2026-01-01T00:00:00Z"))  # fmt: skip
+                   (drive["identity"]["drive_key"], label, "2026-01-01T00:00:00Z"))  # fmt: skip
     escaped = "Reset zoom %(number)s 5 % {{ count }} &lt;b&gt;"
     assert escaped in client.get("/drives").text
     # Inside a sentence of the template, and in one of Python.
@@ -93,14 +93,14 @@ def test_one_run_and_many(bench: Bench, client: Browser) -> None:
 
 def test_one_pass_and_many(app: Flask) -> None:
     source = app.jinja_env.get_template("_grid.html")
-    context: dict[str, Any] = {"run": {"figures": []}, "grid": [], "mixed": False}
+    context: dict[str, Any] = {"run": {"results": []}, "grid": [], "mixed": False}
     for passes, text in (([1], "best of 1 pass, raw"), ([1, 2], "best of 2 passes, raw")):
         html = source.render(plan={"target": "raw"}, passes=passes, **context)
         assert text in words(html)
     figure = {"unit": "MB/s", "pass": 1, "state": "valid", "name": "x"}
     for count, text in ((1, "the pass was checked against the drive"),
                         (3, "all 3 passes were checked against the drive")):  # fmt: skip
-        row = conditions._counters({"figures": [figure] * count})
+        row = conditions._counters({"results": [figure] * count})
         assert row is not None
         assert row.text == text
 

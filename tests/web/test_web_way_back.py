@@ -19,7 +19,7 @@ FIELDS = [
     ("p.size", "64MiB"), ("p.passes", "3"), ("p.profile", "peak"),
     ("q", "suite=das&scale=0.05&p.passes=1"), ("q", "suite=sustained&p.block=128k"),
 ]  # fmt: skip
-SECRETS = {"csrf": "x", "erase": "practice", "unlock": "practice", "identity_key": "k|m|1"}
+SECRETS = {"csrf": "x", "erase": "practice", "unlock": "practice", "drive_key": "k|m|1"}
 START: dict[str, Any] = {**SECRETS, "diskseq": "1", "medium": "1-1-x", "act": "start"}
 for name, value in FIELDS:
     START.setdefault(name, []).append(value)

@@ -34,7 +34,7 @@ from webui.forms.inputs import (
 )
 
 FIELDS = (
-    "drive", "suite", "params", "target", "fs", "scale", "erase", "unlock", "identity_key",
+    "drive", "suite", "params", "target", "fs", "scale", "erase", "unlock", "drive_key",
     "diskseq", "medium",
 )  # fmt: skip
 # Names files of the bench's own host, which only its own user may name: command line only.
@@ -65,7 +65,7 @@ def _from_fields(fields: Mapping[str, Any], params: Mapping[str, str]) -> RunReq
         scale=optional_number(fields.get("scale"), "scale"),
         erase=optional_text(fields.get("erase"), "erase"),
         unlock=optional_text(fields.get("unlock"), "unlock"),
-        identity_key=optional_text(fields.get("identity_key"), "identity_key", most=600),
+        drive_key=optional_text(fields.get("drive_key"), "drive_key", most=600),
         diskseq=optional_whole(fields.get("diskseq"), "diskseq"),
         medium=optional_text(fields.get("medium"), "medium"),
     )
@@ -221,7 +221,7 @@ def preset_request(preset: presets.Preset, suite: str, drive: Mapping[str, Any])
 
 def scaled(run_request: RunRequest, drive: Mapping[str, Any]) -> RunRequest:
     """The request, on the practice drive with the scale that fits there unless it has one."""
-    takes = registry.find(run_request.suite).takes_scale and formatting.is_practice(drive)
+    takes = registry.find(run_request.suite).has_scale and formatting.is_practice(drive)
     return (
         replace(run_request, scale=PRACTICE_SCALE)
         if takes and run_request.scale is None
@@ -281,15 +281,15 @@ def check_possible(run_request: RunRequest, drive: Mapping[str, Any]) -> None:
     guard = drive["guard"]
     name = f"{drive['identity']['model']} ({drive['code']})"
     if guard["state"] not in ("free", "locked"):
-        why = guard["why"]
-        message = f"{name} is protected: {why}. It is never written."
+        reason = guard["reason"]
+        message = f"{name} is protected: {reason}. It is never written."
         raise Refused(message, field="drive")
     if guard.get("retry"):
-        raise Refused(f"{name}: {guard['why']}.", field="drive")
-    same = (None, drive["identity"]["key"])
+        raise Refused(f"{name}: {guard['reason']}.", field="drive")
+    same = (None, drive["identity"]["drive_key"])
     other = run_request.diskseq not in (None, drive.get("diskseq"))
     other = other or run_request.medium not in (None, drive.get("medium"))
-    if run_request.identity_key not in same or other:
+    if run_request.drive_key not in same or other:
         raise WebError(
             409,
             "drive_changed",
@@ -298,12 +298,12 @@ def check_possible(run_request: RunRequest, drive: Mapping[str, Any]) -> None:
             field="drive",
         )
     for row in run_queries.running(reader()):
-        if row["drive_key"] == drive["identity"]["key"]:
+        if row["drive_key"] == drive["identity"]["drive_key"]:
             run = row["number"]
             message = f"{name}: run {run} is using this drive."
             raise WebError(409, "busy", message, field="drive")
     # Between two runs of a queue nothing runs, and the drive is not free.
-    waits = queues.open_of_drive(reader(), drive["identity"]["key"])
+    waits = queues.open_of_drive(reader(), drive["identity"]["drive_key"])
     if waits is not None and run_queries.agent_runs():
         message = f"{name}: queue {waits} has this drive."
         raise WebError(409, "busy", message, field="drive")
@@ -329,7 +329,8 @@ def check_codes(
             else "not typed"
         )
         raise Refused(
-            f"unlock: {fault}; the drive is locked ({drive['guard']['why']}), type its code {code} "
+            f"unlock: {fault}; the drive is locked ({drive['guard']['reason']}), type its code"
+            f" {code} "
             f"once more to unlock it for {what}",
             field="unlock",
         )

@@ -19,7 +19,7 @@ bp = Blueprint("api", __name__)
 def status() -> dict[str, Any]:
     """What the head of every page shows: the bench, its running runs, how to sign in."""
     db = reader()
-    scan = known_drives.drives_seen(db)
+    scan = known_drives.drive_scans(db)
     return {
         "schema": "benchstick/status/1",
         "bench": run_queries.bench_id(db),

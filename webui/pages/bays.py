@@ -32,7 +32,7 @@ def list_slots() -> list[dict[str, Any]]:
 @bp.app_template_global("slot_look")
 def look(slot: dict[str, Any]) -> str:
     """The look of a slot's card: the colour only repeats its word."""
-    return _LOOK.get(slot["word"] if slot["state"] == FINISHED else slot["state"], "plain")
+    return _LOOK.get(slot["verdict"] if slot["state"] == FINISHED else slot["state"], "plain")
 
 
 def _ask(name: str, action: object) -> int:

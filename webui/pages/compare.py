@@ -27,7 +27,7 @@ CHOICE = 50
 
 @bp.get("/api/v1/compare")
 def api_compare() -> Response:
-    """The `benchstick/comparison/1` document: `?runs=1,2,3&mark=2`; with `&references=no` of the
+    """The `benchstick/comparison/2` document: `?runs=1,2,3&mark=2`; with `&references=no` of the
     runs alone."""
     return reply(document())
 
@@ -43,7 +43,7 @@ def compare() -> str:
         title=suite_title(comparison["suite"]),
         looks=looks,
         labels={item["run"]: item["label"] for item in comparison["runs"]},
-        groups=list(groups(comparison["figures"])),
+        groups=list(groups(comparison["results"])),
         charts=[
             overlay(item, looks) for item in charts.list_charts({"charts": comparison["charts"]})
         ],
@@ -55,10 +55,10 @@ def compare() -> str:
         ),
         numbers=numbers,
         # The query of its files.
-        query=f"runs={','.join(map(str, numbers))}&mark={comparison['marked']}"
+        query=f"runs={','.join(map(str, numbers))}&mark={comparison['under_test']}"
         + ("&references=no" if request.args.get("references") == "no" else ""),
         file_name=name_of(comparison),
-        referenced=any(row["reference"] for item in comparison["figures"] for row in item["rows"]),
+        referenced=any(row["reference"] for item in comparison["results"] for row in item["rows"]),
     )
 
 
@@ -113,7 +113,7 @@ def api_choose() -> Response:
     selection = choice()
     return reply(
         {
-            "schema": "benchstick/comparisons/1",
+            "schema": "benchstick/comparisons/2",
             "suite": selection.suite,
             "suites": [
                 {"name": suite.name, "title": suite.title}

@@ -73,7 +73,7 @@ def index() -> str:
 @bp.get("/api/v1/suites")
 def api_suites() -> Response:
     suites = [registry.suite_json(suite) for suite in registry.all_suites().values()]
-    return reply({"schema": "benchstick/suites/1", "suites": suites})
+    return reply({"schema": "benchstick/suites/2", "suites": suites})
 
 
 @bp.get("/suites/<name>")
@@ -87,7 +87,7 @@ def suite(name: str) -> str:
 
 @bp.get("/api/v1/suites/<name>")
 def api_suite(name: str) -> Response:
-    return reply({"schema": "benchstick/suite/1", **registry.suite_json(find_suite(name))})
+    return reply({"schema": "benchstick/suite/2", **registry.suite_json(find_suite(name))})
 
 
 @bp.get("/api/v1/methods")

@@ -10,7 +10,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.errors import BadInput
 from benchstick.reports import formatting
 from benchstick.store import known_drives, run_queries, spec_sheets
-from webui.context import drives_seen, find_drive, reader, writer
+from webui.context import drive_scans, find_drive, reader, writer
 from webui.errors import WebError
 from webui.forms.inputs import json_body, plain_text
 from webui.responses import reply
@@ -36,20 +36,20 @@ def _busy() -> dict[str, int]:
 
 
 def _all() -> dict[str, Any]:
-    """The `benchstick/drives/1` document of the agent's last scan; each drive also has how many
+    """The `benchstick/drives/2` document of the agent's last scan; each drive also has how many
     `runs` there are of it, the `last_run`, and the number of the one that is `running`."""
-    scan = drives_seen()
-    past = run_queries.history(reader(), {drive["identity"]["key"] for drive in scan.drives})
+    scan = drive_scans()
+    past = run_queries.history(reader(), {drive["identity"]["drive_key"] for drive in scan.drives})
     last = dict(zip(past, runs.list_for_api([item["last"] for item in past.values()]), strict=True))
     busy = _busy()
 
     def add_history(drive: dict[str, Any]) -> dict[str, Any]:
-        key = drive["identity"]["key"]
+        key = drive["identity"]["drive_key"]
         count = past[key]["runs"] if key in past else 0
         return {**drive, "runs": count, "last_run": last.get(key), "running": busy.get(key)}
 
     return {
-        "schema": "benchstick/drives/1",
+        "schema": "benchstick/drives/2",
         "scanned_utc": scan.utc,
         "drives": [add_history(drive) for drive in scan.drives],
         "shared": scan.shared,
@@ -76,19 +76,19 @@ def api_index() -> Response:
 
 
 def _one(code: str) -> dict[str, Any]:
-    """The `benchstick/drive/1` document: the drive's facts; `model_sheet`: the manufacturer's
+    """The `benchstick/drive/2` document: the drive's facts; `spec_sheet`: the manufacturer's
     specifications with the measured values; `history`: its last runs under all `identities` that
     its label combines, `runs`: how many it has; `last_temperature`: the last reading in any of
     them; `running`: the run in progress."""
     drive = find_drive(code)
-    key = drive["identity"]["key"]
+    key = drive["identity"]["drive_key"]
     keys = run_queries.same_drive(reader(), key)
     last = run_queries.runs_before(reader(), drive_keys=keys, limit=HISTORY)
     reading = run_queries.last_temperature(reader(), keys)
     return {
-        "schema": "benchstick/drive/1",
+        "schema": "benchstick/drive/2",
         **drive,
-        "model_sheet": spec_sheets.beside_drive(reader(), drive),
+        "spec_sheet": spec_sheets.beside_drive(reader(), drive),
         "identities": keys,
         "runs": run_queries.count_of(reader(), keys),
         "history": runs.list_for_api(last),
@@ -110,10 +110,7 @@ def drive(code: str) -> BaseResponse:
             return redirect(url_for("runs.index", drive=code), 303)
         raise
     page = render_template(
-        "drive.html",
-        drive=document,
-        model=document["model_sheet"],
-        suite_title=runs.suite_title,
+        "drive.html", drive=document, model=document["spec_sheet"], suite_title=runs.suite_title
     )
     return Response(page, content_type="text/html; charset=utf-8")
 
@@ -125,13 +122,13 @@ def api_drive(code: str) -> Response:
 
 def _set_label(code: str, label: str) -> dict[str, Any]:
     target = find_drive(code)
-    drives = drives_seen().drives
+    drives = drive_scans().drives
     names = {name for drive in drives for name in (drive["code"], drive["path"])}
     # A label that reads like another way to name a drive would make that way ambiguous.
     if label == "practice" or label.startswith(("/", "port:")) or label in names - {code}:
         raise BadInput(f"label: {label!r} names a drive already; take another", field="label")
-    others = {drive["identity"]["key"] for drive in drives}
-    run_queries.set_label(writer(), target["identity"]["key"], label, others)
+    others = {drive["identity"]["drive_key"] for drive in drives}
+    run_queries.set_label(writer(), target["identity"]["drive_key"], label, others)
     return target
 
 

@@ -18,7 +18,7 @@ from benchstick.plan.request import RunRequest
 from benchstick.store import run_queries
 from benchstick.suites import registry
 from benchstick.suites.interface import Suite
-from webui.context import drives_seen, find_drive, reader
+from webui.context import drive_scans, find_drive, reader
 from webui.errors import not_found
 from webui.forms.inputs import number_in_path, plain_text
 from webui.forms.run_requests import (
@@ -99,7 +99,7 @@ def _suite_of(form: Mapping[str, str]) -> Suite:
 
 
 def _choose_drive() -> str:
-    scanned, drives, _shared = drives_seen()
+    scanned, drives, _shared = drive_scans()
     return render_template(
         "choose_drive.html", scanned=scanned, drives=drives, twin=url_for("drives.api_index")
     )

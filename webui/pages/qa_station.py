@@ -21,7 +21,7 @@ bp = Blueprint("desk", __name__)
 
 
 def document() -> dict[str, Any]:
-    """The `benchstick/desk/1` document of this bench."""
+    """The `benchstick/desk/2` document of this bench."""
     return qa_station.document(reader(), the_bench().settings)
 
 

@@ -44,7 +44,7 @@ def api_index() -> Response:
     """The newest queues first: `?limit=N`."""
     limit = whole(request.args.get("limit"), "limit", low=1, high=100, default=20)
     documents = [document(number) for number in queues.newest(reader(), limit)]
-    return reply({"schema": "benchstick/queues/1", "queues": documents})
+    return reply({"schema": "benchstick/queues/2", "queues": documents})
 
 
 @bp.post("/api/v1/queues")
@@ -75,11 +75,11 @@ def api_cancel(number: str) -> Response:
     return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
 
 
-@bp.post("/api/v1/queues/<number>/entries/<place>/remove")
-def api_remove(number: str, place: str) -> Response:
+@bp.post("/api/v1/queues/<number>/entries/<position>/remove")
+def api_remove(number: str, position: str) -> Response:
     """Ask the agent to remove a waiting run from the queue."""
     no_body()
-    request_id = _remove(number_in_path(number, "Queue"), number_in_path(place, "Place"))
+    request_id = _remove(number_in_path(number, "Queue"), number_in_path(position, "Position"))
     return reply_request(request_id, url_for("start.api_request", number=str(request_id)))
 
 
@@ -91,15 +91,15 @@ def _cancel(number: int) -> int:
     return agent_requests.add_request(writer(), "cancel", {"queue": number})
 
 
-def _remove(number: int, place: int) -> int:
+def _remove(number: int, position: int) -> int:
     queue = find_queue(number)
-    if place >= len(queue["entries"]):
-        raise not_found(f"Queue {number} has no place {place}.")
-    state = queue["entries"][place]["state"]
+    if position >= len(queue["entries"]):
+        raise not_found(f"Queue {number} has no position {position}.")
+    state = queue["entries"][position]["state"]
     if state != "waiting":
-        message = f"Queue {number}: run {place + 1} does not wait, it is {word(state)}."
+        message = f"Queue {number}: run {position + 1} does not wait, it is {word(state)}."
         raise WebError(409, "not_waiting", message)
-    return agent_requests.add_request(writer(), "cancel", {"queue": number, "place": place})
+    return agent_requests.add_request(writer(), "cancel", {"queue": number, "position": position})
 
 
 # ---- the pages
@@ -146,8 +146,8 @@ def cancel(number: str) -> BaseResponse:
     return redirect(url_for("queues.page", number=queue_number, asked=1), 303)
 
 
-@bp.post("/queues/<number>/entries/<place>/remove")
-def remove(number: str, place: str) -> BaseResponse:
+@bp.post("/queues/<number>/entries/<position>/remove")
+def remove(number: str, position: str) -> BaseResponse:
     queue_number = number_in_path(number, "Queue")
-    _remove(queue_number, number_in_path(place, "Place"))
+    _remove(queue_number, number_in_path(position, "Position"))
     return redirect(url_for("queues.page", number=queue_number, asked=1), 303)

@@ -21,7 +21,7 @@ from benchstick.recipes.model import Recipe
 from benchstick.recipes.preconditions import why_no_match
 from benchstick.reports import formatting
 from benchstick.store import agent_requests, run_queries
-from webui.context import drives_seen, find_drive, the_bench, writer
+from webui.context import drive_scans, find_drive, the_bench, writer
 from webui.errors import WebError, status_of
 from webui.forms.inputs import json_body, optional_text, optional_whole, plain_text
 from webui.forms.run_requests import check_possible, cost_of
@@ -30,7 +30,7 @@ from webui.view import sharing
 
 bp = Blueprint("recipe_tests", __name__)
 
-FIELDS = ("drive", "recipe", "erase", "identity_key", "diskseq", "medium")
+FIELDS = ("drive", "recipe", "erase", "drive_key", "diskseq", "medium")
 
 
 def _recipes() -> dict[str, Recipe]:
@@ -40,7 +40,7 @@ def _recipes() -> dict[str, Recipe]:
 
 
 def _runs(recipe: Recipe, drive: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Each suite with its cost on this drive, or `why` it cannot be run there."""
+    """Each suite with its cost on this drive, or `reason` it cannot be run there."""
     runs = []
     for entry in recipe.entries:
         run_request = RunRequest(
@@ -52,13 +52,13 @@ def _runs(recipe: Recipe, drive: Mapping[str, Any]) -> list[dict[str, Any]]:
         runs.append({
             "suite": entry.suite,
             "cost": cost.to_json() if isinstance(cost, Cost) else None,
-            "why": None if has_cost else cost,
+            "reason": None if has_cost else cost,
         })  # fmt: skip
     return runs
 
 
 def document() -> dict[str, Any]:
-    """The `benchstick/recipe-start/1` document of `?drive=CODE&recipe=NAME`. Without a drive or a
+    """The `benchstick/recipe-start/2` document of `?drive=CODE&recipe=NAME`. Without a drive or a
     recipe it lists those available."""
     code = optional_text(request.args.get("drive"), "drive")
     name = optional_text(request.args.get("recipe"), "recipe")
@@ -67,7 +67,7 @@ def document() -> dict[str, Any]:
     choice = None if name is None else _find(name, recipes)
     runs = [] if drive is None or choice is None else _runs(choice, drive)
     return {
-        "schema": "benchstick/recipe-start/1",
+        "schema": "benchstick/recipe-start/2",
         "drive": None if drive is None else drive["code"],
         "recipe": name,
         "recipes": [
@@ -105,7 +105,7 @@ def _page(problem: BenchError | None) -> str:
         start=facts,
         drive=drive,
         drives=[
-            item for item in drives_seen().drives
+            item for item in drive_scans().drives
             if item["guard"]["state"] == "free" and not formatting.is_practice(item)
         ],
         problem=problem,
@@ -126,15 +126,15 @@ def _ask(fields: Mapping[str, Any]) -> int:
     erase = optional_text(fields.get("erase"), "erase")
     run_request = RunRequest(
         drive=drive["code"], suite="",
-        identity_key=optional_text(fields.get("identity_key"), "identity_key", most=600),
+        drive_key=optional_text(fields.get("drive_key"), "drive_key", most=600),
         diskseq=optional_whole(fields.get("diskseq"), "diskseq"),
         medium=optional_text(fields.get("medium"), "medium"),
     )  # fmt: skip
     check_possible(run_request, drive)
     if drive["guard"]["state"] == "locked":
-        why = drive["guard"]["why"]
-        reason = f"{drive['code']} is locked: {why}. No recipe unlocks a drive."
-        raise Refused(reason, field="drive")
+        reason = drive["guard"]["reason"]
+        message = f"{drive['code']} is locked: {reason}. No recipe unlocks a drive."
+        raise Refused(message, field="drive")
     code = drive["code"]
     if erase not in (None, code) or (erase is None and _destroys(_runs(recipe, drive))):
         reason = f"{erase!r} is not this drive's code" if erase else "not typed"

@@ -81,7 +81,7 @@ def _find(name: str) -> Shelved:
 
 
 def document(name: str) -> dict[str, Any]:
-    """The `benchstick/shelved-recipe/1` document. WebError 404."""
+    """The `benchstick/shelved-recipe/2` document. WebError 404."""
     item = _find(name)
     result = documents.of_shelf(item)
     try:
@@ -90,7 +90,7 @@ def document(name: str) -> dict[str, Any]:
         text = ""
     uploaded = _uploaded().get(item.stored_name) if item.origin == library.UPLOADED else None
     return {
-        "schema": "benchstick/shelved-recipe/1",
+        "schema": "benchstick/shelved-recipe/2",
         **documents.build_entry(item, result),
         "text": text,
         "lines": documents.lines(result),
@@ -108,8 +108,8 @@ def _pin(item: Shelved) -> str | None:
 def _autostart() -> tuple[str | None, str | None]:
     """The recipe that starts automatically, or why the one in the settings does not."""
     bench_settings = the_bench().settings
-    why = autostart_rules.problem(bench_settings, the_bench().home)
-    return (None, why) if why else (bench_settings.autostart_recipe or None, None)
+    reason = autostart_rules.problem(bench_settings, the_bench().home)
+    return (None, reason) if reason else (bench_settings.autostart_recipe or None, None)
 
 
 def _list_recipes() -> list[dict[str, Any]]:
@@ -141,7 +141,7 @@ def _page(draft: Draft | None, problem: BadInput | None) -> str:
         why_not=why_not,
         draft=draft,
         lines=[] if result is None else documents.lines(result),
-        mistakes=[] if result is None else documents.mistakes(result),
+        errors=[] if result is None else documents.errors(result),
         there=there.get(draft.name) if draft is not None else None,
         problem=problem,
         kept=request.args.get("kept"),
@@ -232,7 +232,7 @@ def api_index() -> Response:
     entries = [
         {key: value for key, value in item.items() if key != "found"} for item in _list_recipes()
     ]
-    return reply({"schema": "benchstick/recipes/1", "recipes": entries})
+    return reply({"schema": "benchstick/recipes/2", "recipes": entries})
 
 
 @bp.post("/api/v1/recipes/check")

@@ -27,7 +27,7 @@ def _suite() -> str | None:
 def api_index() -> Response:
     """The reference results, of one suite with `?suite=NAME`."""
     figures = reference_results.list_references(reader(), _suite())
-    return reply({"schema": "benchstick/references/1", "references": figures})
+    return reply({"schema": "benchstick/references/2", "references": figures})
 
 
 @bp.get("/references")

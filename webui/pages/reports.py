@@ -122,7 +122,7 @@ def compared_figures() -> Response:
 @bp.get("/compare/ranks/<which>.svg")
 @bp.get("/api/v1/compare/ranks/<which>.svg", endpoint="api_compared_ranks")
 def compared_ranks(which: str) -> Response:
-    """The bars of one result: 1, 2, ... in the order of the document's `figures`."""
+    """The bars of one result: 1, 2, ... in the order of the document's `results`."""
     comparison = compare.document()
     return _drawing(
         which, comparison_report.ranks_of(comparison), "rank", ranking.name_of(comparison)

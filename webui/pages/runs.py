@@ -32,7 +32,7 @@ from webui.forms.queries import kind_asked
 from webui.responses import reply, reply_request
 from webui.view import latencies, queues, vendor_grids, verdicts
 from webui.view.runs import (
-    artefacts,
+    artifacts,
     commands_of,
     document,
     every_pass,
@@ -100,7 +100,7 @@ def api_index() -> Response:
     """The newest runs first: `?kind=real|practice&before=N&limit=N`, or those of one drive:
     `?drive=LABEL`, or its code or key."""
     rows = _page_of_runs(kind_asked())
-    return reply({"schema": "benchstick/runs/1", "runs": list_for_api(rows)})
+    return reply({"schema": "benchstick/runs/2", "runs": list_for_api(rows)})
 
 
 # ---- one run
@@ -109,12 +109,12 @@ def api_index() -> Response:
 @bp.get("/runs/<number>")
 def run(number: str) -> str:
     run = document(_number(number))
-    result = run["result"] or run.get("so_far") or {}
+    result = run["result"] or run.get("partial_result") or {}
     # While it runs the timeline is drawn second by second, and no other chart.
     chart_data = {} if run["state"] == "running" else result
     samples = run_queries.samples_count(reader(), run["number"])
     steps = latencies.of_steps(run)
-    passes_of_grid, pass_figures = every_pass(result.get("grid") or [], run["figures"])
+    passes_of_grid, pass_figures = every_pass(result.get("grid") or [], run["results"])
     return render_template(
         "run.html",
         run=run,
@@ -139,8 +139,8 @@ def run(number: str) -> str:
         percentiles=latencies.columns(steps),
         histograms=latencies.HISTOGRAMS,
         rests=list(conditions.rows(run)),
-        untrusted=[figure for figure in run["figures"] if figure["state"] != "valid"],
-        figures=figures_shown(run["figures"]),
+        untrusted=[figure for figure in run["results"] if figure["state"] != "valid"],
+        figures=figures_shown(run["results"]),
         commands=commands_of(run),
         others=comparisons.others_of_suite(
             reader(), run["suite"], practice=run["practice"], leave_out=[run["number"]]
@@ -157,7 +157,7 @@ def run(number: str) -> str:
 def _has_session(run: Mapping[str, Any]) -> bool:
     """Whether there is a speed to draw: a drive that erases itself is neither read nor written."""
     timed = timed_steps(run["plan"])
-    return any(step["index"] in timed for step in run["steps"]) or run_queries.has_traffic(
+    return any(step["step_index"] in timed for step in run["steps"]) or run_queries.has_traffic(
         reader(), run["number"]
     )
 
@@ -199,12 +199,15 @@ def api_samples(number: str) -> Response:
     # The state is read last: if the run ended during this call, the page asks once more for the
     # last samples.
     steps = [
-        {key: step[key] for key in ("idx", "name", "kind", "state", "why", "t_start", "t_end")}
+        {
+            key: step[key]
+            for key in ("step_index", "name", "kind", "state", "reason", "t_start", "t_end")
+        }
         for step in run_queries.steps_of(reader(), row["number"], first)
     ]
     return reply(
         {
-            "schema": "benchstick/samples/1",
+            "schema": "benchstick/samples/2",
             "run": row["number"],
             "state": run_reader.shown_state(reader(), row),
             "after": after,
@@ -297,10 +300,10 @@ def export(number: str) -> Response:
 
 
 def _folder(row: sqlite3.Row, index: int) -> Path:
-    """The folder of one step's artefacts. WebError 404 when there is none."""
+    """The folder of one step's artifacts. WebError 404 when there is none."""
     for step in run_queries.steps_of(reader(), row["number"]):
-        if step["idx"] == index and step["artefacts"]:
-            relative = Path(step["artefacts"])
+        if step["step_index"] == index and step["artifacts"]:
+            relative = Path(step["artifacts"])
             if relative.parts[:2] == ("runs", row["uuid"]) and ".." not in relative.parts:
                 return the_bench().home / relative
     raise not_found(f"Run {row['number']}, step {index}: it left nothing (yet).")
@@ -313,17 +316,17 @@ def api_step(number: str, index: str) -> Response:
     folder = _folder(row, number_in_path(index, "Step"))
     return reply(
         {
-            "schema": "benchstick/step/1",
+            "schema": "benchstick/step/2",
             "run": row["number"],
-            "step": int(index),
-            "files": artefacts(folder),
+            "step_index": int(index),
+            "files": artifacts(folder),
         }
     )
 
 
 @bp.get("/runs/<number>/steps/<index>/<name>")
-@bp.get("/api/v1/runs/<number>/steps/<index>/<name>", endpoint="api_artefact")
-def artefact(number: str, index: str, name: str) -> Response:
+@bp.get("/api/v1/runs/<number>/steps/<index>/<name>", endpoint="api_artifact")
+def artifact(number: str, index: str, name: str) -> Response:
     """One file that a step left, as it is."""
     row = find_run(_number(number))
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):

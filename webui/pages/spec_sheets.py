@@ -54,7 +54,7 @@ def _json(number: int, sheet: Sheet) -> dict[str, Any]:
 def api_index() -> Response:
     """All spec sheets."""
     models = [_json(number, sheet) for number, sheet in spec_sheets.list_sheets(reader())]
-    return reply({"schema": "benchstick/models/1", "models": models})
+    return reply({"schema": "benchstick/models/2", "models": models})
 
 
 @bp.get("/models")
@@ -91,7 +91,7 @@ def _page(
     edit: int,
     problem: BadInput | None,
 ) -> str:
-    empty = {"suite": "", "figure": "", "value": "", "unit": ""}
+    empty = {"suite": "", "result": "", "value": "", "unit": ""}
     rows = [{**empty, **item} for item in claims]
     rows += [empty] * max(2 if rows else 0, _ROWS - len(rows))
     return render_template(
@@ -123,7 +123,7 @@ def api_add() -> Response:
         raise BadInput("claim: expected a list of objects", field="claim")
     sheet = sheets.checked(_storable(body), [_storable(item) for item in claims], _raise_error)
     number = spec_sheets.save(writer(), sheet)
-    return reply({"schema": "benchstick/model/1", **_json(number, sheet)}, 201)
+    return reply({"schema": "benchstick/model/2", **_json(number, sheet)}, 201)
 
 
 def _storable(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,14 +162,14 @@ def add() -> BaseResponse:
 
 def _claims() -> list[dict[str, str]]:
     """The rows of claims that have anything but a suite and a unit, which are chosen already."""
-    names = ("suite", "figure", "value", "unit")
+    names = ("suite", "result", "value", "unit")
     columns = [request.form.getlist(f"claim_{name}") for name in names]
     rows = [
         {name: plain_text(text, f"claim_{name}", most=1000).strip()
          for name, text in zip(names, row, strict=True)}
         for row in zip(*columns, strict=False)
     ]  # fmt: skip
-    return [row for row in rows if row["figure"] or row["value"]]
+    return [row for row in rows if row["result"] or row["value"]]
 
 
 def _remove(number: str) -> int:

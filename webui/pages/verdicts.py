@@ -74,7 +74,7 @@ def index() -> str:
 def api_index() -> Response:
     """The newest first: `?verdict=pass|fail|inconclusive&before=N&limit=N`."""
     rows = verdicts.list_verdicts(reader(), **_which())
-    return reply({"schema": "benchstick/verdicts/1", "verdicts": rows})
+    return reply({"schema": "benchstick/verdicts/2", "verdicts": rows})
 
 
 @bp.get("/verdicts/export")
@@ -98,7 +98,7 @@ def verdict(number: str) -> str:
     return render_template(
         "verdict.html",
         verdict=verdict,
-        label=known_drives.labels(reader()).get(verdict["drive"]["key"]),
+        label=known_drives.labels(reader()).get(verdict["drive"]["drive_key"]),
         labels=[(_LABELS.get(name, name), text) for name, text in verdict["labels"].items()],
         limits=[{**item, **format_limit(item)} for item in verdict["limits"]],
         recipe=recipe_of(verdict),

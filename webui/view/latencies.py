@@ -49,7 +49,7 @@ def columns(latencies: Sequence[Latency]) -> list[str]:
 
 
 def _of_steps(run: Mapping[str, Any]) -> Iterator[Latency]:
-    for figure in run["figures"]:
+    for figure in run["results"]:
         totals = (figure.get("detail") or {}).get("totals")
         if figure["pass"] is None or not isinstance(totals, Mapping):
             continue

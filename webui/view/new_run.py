@@ -39,9 +39,9 @@ def preview(
 ) -> dict[str, Any]:
     """The cost of a run before it starts, and of the queue that is put together."""
     return {
-        "schema": "benchstick/start/1",
+        "schema": "benchstick/start/2",
         "drive": drive["code"],
-        "identity_key": drive["identity"]["key"],
+        "drive_key": drive["identity"]["drive_key"],
         "diskseq": drive.get("diskseq"),
         "medium": drive.get("medium"),
         "guard": drive["guard"],
@@ -126,7 +126,7 @@ def _presets(run_request: RunRequest, drive: Mapping[str, Any]) -> Iterator[dict
             "preset": preset,
             "query": dict(parse_qsl(draft(filled))),
             "cost": None if isinstance(cost, str) else cost,
-            "why": cost if isinstance(cost, str) else None,
+            "reason": cost if isinstance(cost, str) else None,
             "chosen": same_run(run_request, filled, drive),
             # Not part of the preset: full file sets do not fit on every drive.
             "scale": f"{filled.scale:g}" if filled.scale != preset.scale else None,

@@ -13,7 +13,7 @@ from benchstick.plan.run_queue import Cost
 from benchstick.reports.formatting import drive_title
 from benchstick.store import live_progress, queues, run_reader
 from benchstick.suites import registry
-from webui.context import drives_seen, reader
+from webui.context import drive_scans, reader
 from webui.errors import not_found
 from webui.forms.run_requests import cost_of, draft, request_from_form, request_text
 
@@ -23,7 +23,7 @@ _LEFT_OUT = ("taken_out", "not_started")
 
 
 def document(number: int) -> dict[str, Any]:
-    """The `benchstick/queue/1` document with the cost of each run. WebError 404."""
+    """The `benchstick/queue/2` document with the cost of each run. WebError 404."""
     return _with_costs(number)[0]
 
 
@@ -47,13 +47,13 @@ def _with_costs(number: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
         entry["cost"] = cost.to_json() if isinstance(cost, Cost) else None
     counted = [item for item in queue["entries"] if item["state"] not in _LEFT_OUT]
     queue["total"] = _total([entry["cost"] for entry in counted])
-    queue["left"] = _estimate_rest(queue["entries"]) if queue["state"] in OPEN_STATES else None
+    queue["remaining"] = _estimate_rest(queue["entries"]) if queue["state"] in OPEN_STATES else None
     return queue, drive
 
 
 def _estimate_rest(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The remaining time: that of the running run, and the costs of the waiting ones."""
-    seconds, at_most = 0.0, False
+    seconds, is_upper_bound = 0.0, False
     for entry in entries:
         if entry["state"] == "running":
             row = run_reader.find_run(reader(), entry["run"])
@@ -67,14 +67,14 @@ def _estimate_rest(entries: list[dict[str, Any]]) -> dict[str, Any] | None:
         if not isinstance(rest, int | float):
             return None
         seconds += rest
-        at_most = at_most or bool(source.get("at_most"))
-    return {"seconds": seconds, "at_most": at_most}
+        is_upper_bound = is_upper_bound or bool(source.get("is_upper_bound"))
+    return {"seconds": seconds, "is_upper_bound": is_upper_bound}
 
 
 def _drive_of(queue: dict[str, Any]) -> dict[str, Any] | None:
     """The queue's drive if it is there: costs are estimated from its facts."""
-    for drive in drives_seen().drives:
-        if drive["identity"]["key"] == queue["drive"]["key"]:
+    for drive in drive_scans().drives:
+        if drive["identity"]["drive_key"] == queue["drive"]["drive_key"]:
             return drive
     return None
 
@@ -98,7 +98,8 @@ def _total(costs: list[dict[str, Any] | None]) -> dict[str, Any] | None:
     return {
         **{name: sum(cost[name] for cost in known_costs) for name in
            ("seconds", "bytes_written", "bytes_read")},
-        **{name: any(cost[name] for cost in known_costs) for name in ("destroys", "at_most")},
+        **{name: any(cost[name] for cost in known_costs) for name in ("destroys",
+        "is_upper_bound")},
     }  # fmt: skip
 
 

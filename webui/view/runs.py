@@ -56,12 +56,12 @@ def list_for_api(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     labels = known_drives.labels(reader())
     return [
         {
-            **{key: row[key] for key in ("number", "uuid", "suite", "exit_code", "why",
+            **{key: row[key] for key in ("number", "uuid", "suite", "exit_code", "reason",
                                          "created_utc", "ended_utc", "seconds")},
             "practice": bool(row["practice"]),
             "imported": row["number"] in from_others,
             "drive": {"code": row["drive_code"], "model": row["drive_model"],
-                      "key": row["drive_key"], "label": labels.get(row["drive_key"])},
+                      "drive_key": row["drive_key"], "label": labels.get(row["drive_key"])},
             "state": run_reader.shown_state(reader(), row),
             "headline": list(run_queries.headline(row)),
         }
@@ -80,15 +80,15 @@ def document(number: int) -> dict[str, Any]:
     row = find_run(number)
     run = run_reader.run_json(reader(), number)
     run["state"] = run_reader.shown_state(reader(), row)
-    run["so_far"] = so_far(run)
+    run["partial_result"] = partial_result(run)
     bottlenecks.put_into(run["drive"])
     return run
 
 
-def so_far(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def partial_result(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The suite's result from the finished steps of a run that has no result yet: it is running, or
     its process died. None where nothing was measured yet."""
-    measured = [figure for figure in run["figures"] if figure["pass"] is not None]
+    measured = [figure for figure in run["results"] if figure["pass"] is not None]
     suite = registry.all_suites().get(run["suite"])
     if run["result"] is not None or run["imported"] or suite is None or not measured:
         return None
@@ -117,7 +117,7 @@ def every_pass(
 def steps_bar(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The plan's steps side by side in 1000 units: `x`, `width`, the look, the bytes to move."""
     planned = run["plan"].get("steps") or []
-    run_steps = {step["index"]: step for step in run["steps"]}
+    run_steps = {step["step_index"]: step for step in run["steps"]}
     total = sum(max(0.0, float(step["seconds"])) for step in planned) or 1.0
     # A step of no time at all is still to be seen.
     weights = [max(float(step["seconds"]), total / 400) for step in planned]
@@ -132,7 +132,7 @@ def steps_bar(run: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "name": step["name"],
                 "look": "" if step.get("timed") else "idle" if step["kind"] == "idle" else "aside",
                 "state": "interrupted" if _was_interrupted(run, state) else state,
-                "why": run_steps[index]["why"] if index in run_steps else None,
+                "reason": run_steps[index]["reason"] if index in run_steps else None,
                 "x": round(x, 2),
                 "width": round(max(1.0, width - min(1.6, width / 4)), 2),
                 "bytes": int(step["bytes_written"] or step["bytes_read"]),
@@ -151,7 +151,7 @@ def figures_csv(number: int) -> str:
     return store_export.figures_csv(document(number))
 
 
-def artefacts(folder: Path) -> list[dict[str, Any]]:
+def artifacts(folder: Path) -> list[dict[str, Any]]:
     """Name and size of the plain files in a step's folder."""
     files = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
@@ -191,7 +191,7 @@ def _steps_shown(steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, An
     """All steps that were started; of very many the first and the last that left files."""
     if len(steps) <= FIRST_STEPS + LAST_STEPS:
         return steps
-    file_steps = [step for step in steps if step["artefacts"]]
+    file_steps = [step for step in steps if step["artifacts"]]
     return [*file_steps[:FIRST_STEPS], *file_steps[FIRST_STEPS:][-LAST_STEPS:]]
 
 
@@ -200,10 +200,10 @@ def commands_of(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     commands = []
     for step in _steps_shown(run["steps"]):
         text, files = "", []
-        relative = step["artefacts"]
+        relative = step["artifacts"]
         if relative and Path(relative).parts[:2] == ("runs", run["uuid"]):
             folder = the_bench().home / relative
-            files = artefacts(folder)
+            files = artifacts(folder)
             with contextlib.suppress(WebError), open_file(folder / "command") as file:
                 text = file.read(16384).decode("utf-8", "replace").strip()
         commands.append({"step": step, "command": text, "files": files})

@@ -8,19 +8,19 @@ from typing import Any
 from benchstick.reports import formatting
 from benchstick.store import bays, run_queries
 from benchstick.store.bays import COUNTDOWN, TESTING
-from webui.context import drives_seen, reader
+from webui.context import drive_scans, reader
 
 
 def describe_link(drive: Mapping[str, Any]) -> str | None:
     """The narrowest link that this drive shares with drives under test, or in a countdown, and the
     share of each, as a sentence. None without any."""
-    scan = drives_seen()
+    scan = drive_scans()
     busy = {row["drive_key"] for row in run_queries.running(reader())}
     busy |= {slot["drive_key"] for slot in bays.list_slots(reader())
              if slot["state"] in (COUNTDOWN, TESTING)}  # fmt: skip
     others = {
         other["name"]: formatting.drive_title(other) for other in scan.drives
-        if other["identity"]["key"] in busy and other["name"] != drive["name"]
+        if other["identity"]["drive_key"] in busy and other["name"] != drive["name"]
     }  # fmt: skip
     for link in scan.shared:
         names = [others[name] for name in link["drives"] if name in others]

@@ -24,7 +24,7 @@ class Cell:
     iops: float | None
     us: float | None
     state: str
-    why: str
+    reason: str
     bar: float
 
     @property
@@ -96,7 +96,7 @@ def _cell(cell: Any, best: float) -> Cell | None:
         _number(cell.get("iops")),
         _number(cell.get("us")),
         str(cell.get("state")),
-        str(cell.get("why") or ""),
+        str(cell.get("reason") or ""),
         round(min(100.0, max(0.0, bar)), 2),
     )
 

@@ -16,7 +16,7 @@ from webui.forms.inputs import number_in_path
 
 
 def find(text: str) -> dict[str, Any]:
-    """The `benchstick/verdict/1` document with its number. WebError 404."""
+    """The `benchstick/verdict/2` document with its number. WebError 404."""
     number = number_in_path(text, "Verdict")
     try:
         return verdicts.find(reader(), number)
@@ -44,16 +44,22 @@ def recipe_of(verdict: Mapping[str, Any]) -> str | None:
 def format_limit(limit: Mapping[str, Any]) -> dict[str, str]:
     """Measured, required and by how much it is off, as text."""
     unit = f" {limit['unit']}" if limit["unit"] else ""
-    within = f" ± {limits.format_value(limit['within'])} %" if limit["within"] is not None else ""
-    by = "" if limit["by"] is None else f"{limits.format_value(limit['by'])}{unit}"
-    if limit["by_percent"] is not None:
-        by += f" ({limits.format_value(limit['by_percent'])} %)"
+    within = (
+        f" ± {limits.format_value(limit['tolerance_percent'])} %"
+        if limit["tolerance_percent"] is not None
+        else ""
+    )
+    shortfall = (
+        "" if limit["shortfall"] is None else f"{limits.format_value(limit['shortfall'])}{unit}"
+    )
+    if limit["shortfall_percent"] is not None:
+        shortfall += f" ({limits.format_value(limit['shortfall_percent'])} %)"
     return {
         "measured": ""
         if limit["measured"] is None
         else f"{limits.format_value(limit['measured'])}{unit}",
-        "wanted": f"{limit['op']} {_format_value(limit['wanted'])}{unit}{within}",
-        "by": by,
+        "required": f"{limit['op']} {_format_value(limit['required'])}{unit}{within}",
+        "shortfall": shortfall,
     }
 
 

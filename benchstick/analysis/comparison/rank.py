@@ -12,7 +12,7 @@ from benchstick.analysis.comparison.overlay import overlaid
 from benchstick.errors import BadInput
 from benchstick.plan import corrupt
 
-SCHEMA = "benchstick/comparison/1"
+SCHEMA = "benchstick/comparison/2"
 MOST_RUNS = 12
 # Longer names do not fit a chart; the run's own page shows them in full.
 _LONGEST = 60
@@ -43,10 +43,10 @@ def compare(
     mark: int | None = None,
     references: Sequence[Mapping[str, Any]] = (),
 ) -> Json:
-    """The `benchstick/comparison/1` document of run documents (`benchstick/run/2`) of one suite.
+    """The `benchstick/comparison/2` document of run documents (`benchstick/run/2`) of one suite.
 
     `mark` is the number of the run on the drive under test, the first one where it is None.
-    `references` are results measured elsewhere: `id`, `drive`, `suite`, `figure`, `value`, `unit`,
+    `references` are results measured elsewhere: `id`, `drive`, `suite`, `result`, `value`, `unit`,
     `source`. BadInput when the runs cannot be compared.
     """
     _check(runs, mark)
@@ -57,7 +57,7 @@ def compare(
             "run": run["number"],
             "uuid": run["uuid"],
             "label": labels[run["number"]],
-            "marked": run["number"] == marked,
+            "under_test": run["number"] == marked,
             "state": run["state"],
             "practice": run["practice"],
             "created_utc": run["created_utc"],
@@ -69,15 +69,15 @@ def compare(
         }
         for run in runs
     ]
-    tables = {run["number"]: _by_name(run["figures"]) for run in runs}
+    tables = {run["number"]: _by_name(run["results"]) for run in runs}
     shared, apart = _sorted_out(tables)
     return {
         "schema": SCHEMA,
         "suite": runs[0]["suite"],
-        "marked": marked,
+        "under_test": marked,
         "runs": entries,
         "differ": differing(runs),
-        "figures": [_figure(key, entries, tables, references) for key in shared],
+        "results": [_figure(key, entries, tables, references) for key in shared],
         "apart": [
             {"name": name, "unit": unit, "run": number} for (name, unit), number in apart.items()
         ],
@@ -181,12 +181,12 @@ def _figure(
     direction = better(unit, name)
     rows = [
         {
-            "run": item["run"], "label": item["label"], "marked": item["marked"],
+            "run": item["run"], "label": item["label"], "under_test": item["under_test"],
             "reference": None, **_of_run(_value(tables[item["run"]].get(key)), item["state"]),
         }
         for item in entries
     ]  # fmt: skip
-    rows += [_reference(item) for item in references if (item["figure"], item["unit"]) == key]
+    rows += [_reference(item) for item in references if (item["result"], item["unit"]) == key]
     if direction is not None:
         sign = -1 if direction == "higher" else 1
         # Python sorts stably: equal results stay in the order of the runs.
@@ -199,7 +199,7 @@ def _of_run(row: Json, state: str) -> Json:
     """A run whose data is corrupt is not ranked: a drive may be fast because it loses data."""
     if state != corrupt.STATE or row["state"] != "valid":
         return row
-    return {**row, "state": "invalid", "why": "the run's data is corrupt"}
+    return {**row, "state": "invalid", "reason": "the run's data is corrupt"}
 
 
 def _counts(row: Mapping[str, Any]) -> bool:
@@ -218,7 +218,7 @@ def _rank(rows: Sequence[Json]) -> None:
 def _value(entry: Json | None) -> Json:
     """A run's value of a result, its spread over the valid passes, its state and the reason."""
     row: Json = {"rank": None, "value": None, "min": None, "max": None, "passes": [],
-                  "passes_all": 0, "target": None, "state": "missing", "why": "not in this run",
+                  "passes_all": 0, "target": None, "state": "missing", "reason": "not in this run",
                   "source": None}  # fmt: skip
     if entry is None:
         return row
@@ -227,11 +227,11 @@ def _value(entry: Json | None) -> Json:
         item["value"] for item in passes if item["state"] == "valid" and _is_number(item["value"])
     ]
     figure = overall or _of_passes(passes, good)
-    value, state, why = figure["value"], figure["state"], figure["why"]
+    value, state, reason = figure["value"], figure["state"], figure["reason"]
     if not _is_number(value):
         value = None
         if state == "valid":
-            state, why = "invalid", why or "no value"
+            state, reason = "invalid", reason or "no value"
     return {
         **row,
         "value": value,
@@ -241,7 +241,7 @@ def _value(entry: Json | None) -> Json:
         "passes_all": len(passes),
         "target": figure["target"],
         "state": state,
-        "why": why,
+        "reason": reason,
     }
 
 
@@ -249,15 +249,16 @@ def _of_passes(passes: Sequence[Mapping[str, Any]], good: Sequence[float]) -> Ma
     """The mean of the valid passes, for a result that its suite gives only for each pass."""
     if not good:
         return passes[0]
-    why = f"mean of {len(good)} passes" if len(good) > 1 else None
-    return {**passes[0], "value": math.fsum(good) / len(good), "state": "valid", "why": why}
+    reason = f"mean of {len(good)} passes" if len(good) > 1 else None
+    return {**passes[0], "value": math.fsum(good) / len(good), "state": "valid", "reason": reason}
 
 
 def _reference(item: Mapping[str, Any]) -> Json:
     return {
-        "run": None, "label": _one_line(item["drive"]), "marked": False, "reference": item["id"],
+        "run": None, "label": _one_line(item["drive"]), "under_test": False,
+        "reference": item["id"],
         **_value(None), "value": item["value"], "state": "reference",
-        "why": "reference, not measured here", "source": item["source"],
+        "reason": "reference, not measured here", "source": item["source"],
     }  # fmt: skip
 
 

@@ -33,17 +33,17 @@ class FileKey:
 
 @dataclass(frozen=True)
 class Difference:
-    """A wrong file: `offset` of the first wrong byte or None, and `what` is wrong. `of_drive` is
-    False when the drive is not the cause."""
+    """A wrong file: `offset` of the first wrong byte or None, and `description` is what is wrong.
+    `of_drive` is False when the drive is not the cause."""
 
     path: str
     offset: int | None
-    what: str
+    description: str
     of_drive: bool = True
 
     def __str__(self) -> str:
         where = "" if self.offset is None else f" at byte {self.offset}"
-        return f"{self.path}{where}: {self.what}"
+        return f"{self.path}{where}: {self.description}"
 
 
 class _Pool:

@@ -353,7 +353,9 @@ class DriveSource:
             return differences
         changed = {item.path for item in check_hashes(self.path, self.hashes, cancel=cancel)}
         return [
-            replace(item, what=f"{item.what}; the source changed as well", of_drive=False)
+            replace(
+                item, description=f"{item.description}; the source changed as well", of_drive=False
+            )
             if item.path in changed
             else item
             for item in differences

@@ -33,12 +33,12 @@ NO_LOG = "fio left no log"
 class BySecond:
     """Series with one value per second. The first second starts `start` seconds after the test.
 
-    `source` is `fio` or `counters`; then `why` is the reason why it is not fio. Latencies are in
+    `source` is `fio` or `counters`; then `reason` is the reason why it is not fio. Latencies are in
     us, None for a second without any; both lists are empty when `latency_why` has a reason.
     """
 
     source: str
-    why: str | None
+    reason: str | None
     start: int
     iops: Sequence[float]
     latency_mean: Sequence[float | None] = ()
@@ -75,13 +75,13 @@ def by_second(
     fio's start and end; `lacking` is the reason why there are no logs of fio.
     """
     rates = counter_rates(samples, block)
-    why, iops = lacking, []
+    reason, iops = lacking, []
     if lacking is None:
         try:
             iops = fio_iops(_text(folder / "iops_iops.1.log"), seconds, ios)
             _not_late(iops, rates)
         except ValueError as problem:
-            why = str(problem)
+            reason = str(problem)
     means: Sequence[float | None] = ()
     maxima: Sequence[float | None] = ()
     latency_why = lacking
@@ -90,23 +90,23 @@ def by_second(
             means, maxima = fio_latency(_text(folder / "latency_lat.1.log"), seconds)
         except ValueError as problem:
             latency_why = str(problem)
-    if why is None:
+    if reason is None:
         # Only the log shows where a step ended that ended early.
         count = len(iops) if ios is None else seconds
         return BySecond("fio", None, 0, iops, means[:count], maxima[:count], latency_why)
-    return BySecond("counters", why, 1, rates, means, maxima, latency_why)
+    return BySecond("counters", reason, 1, rates, means, maxima, latency_why)
 
 
 def figures_of(
-    step: Fio, series: BySecond, *, target: str, why: str | None, whole: bool
+    step: Fio, series: BySecond, *, target: str, reason: str | None, whole: bool
 ) -> list[Figure]:
     """The mean IOPS and latency of all seconds, as results with their series.
 
-    `target` is what the step measured, `why` the reason why they are invalid. `whole` is False for
-    a step that ended early: then the reason has the time.
+    `target` is what the step measured, `reason` the reason why they are invalid. `whole` is False
+    for a step that ended early: then the reason has the time.
     """
     if not whole and step.runtime is not None:
-        why = f"{why} after {len(series.iops)} s of {step.runtime:g}"
+        reason = f"{reason} after {len(series.iops)} s of {step.runtime:g}"
 
     def figure(
         quantity: Quantity, value: float | None, info: dict[str, Any], reason: str | None
@@ -121,21 +121,21 @@ def figures_of(
             pass_no=step.pass_no,
             target=target,
             state="skipped" if value is None else "invalid" if reason else "valid",
-            why=reason,
+            reason=reason,
             detail=info,
         )
 
-    cause = why or "it ended before a second"
+    cause = reason or "it ended before a second"
     iops = figure(IOPS_BY_SECOND, None, {}, cause)
     if series.iops:
         iops_detail = {
             "source": series.source,
-            "source_why": series.why,
+            "source_reason": series.reason,
             "block": step.block,
             "summary": summary(series.iops, start=series.start),
             "series": reduced(series.iops, start=series.start),
         }
-        iops = figure(IOPS_BY_SECOND, sum(series.iops) / len(series.iops), iops_detail, why)
+        iops = figure(IOPS_BY_SECOND, sum(series.iops) / len(series.iops), iops_detail, reason)
     means = [value for value in series.latency_mean if value is not None]
     if series.latency_why or not means:
         return [iops, figure(LATENCY_BY_SECOND, None, {}, series.latency_why or cause)]
@@ -144,7 +144,7 @@ def figures_of(
         "max": reduced(series.latency_max),
         "above": seconds_above(series.latency_max),
     }
-    return [iops, figure(LATENCY_BY_SECOND, sum(means) / len(means), rest, why)]
+    return [iops, figure(LATENCY_BY_SECOND, sum(means) / len(means), rest, reason)]
 
 
 def _text(path: Path) -> str:

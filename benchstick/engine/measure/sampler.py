@@ -219,7 +219,7 @@ class Sampler:
             n=self._next,
             t=round(now.t - self.start_time, 4),
             dt=round(now.t - before.t, 4),
-            step=step,
+            step_index=step,
             read_bytes=int(change["read_bytes"]),
             write_bytes=int(change["write_bytes"]),
             discard_bytes=int(change["discard_bytes"]),

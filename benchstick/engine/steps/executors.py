@@ -148,7 +148,7 @@ def do_idle(work: Work, step: Idle) -> StepOutcome:
     if step.temperature:
         fact = temperature.read(work.drive)
         celsius = None if fact.value is None else float(fact.value)
-        work.record.temperature(work.now, work.index, celsius, fact.source or None, fact.why)
+        work.record.temperature(work.now, work.index, celsius, fact.source or None, fact.reason)
         detail = {"temperature": fact.to_json()}
     # The idle time may last hours: stop when the drive is lost.
     while (remaining := step.seconds - (time.monotonic() - started_at)) > 0:
@@ -160,7 +160,7 @@ def do_idle(work: Work, step: Idle) -> StepOutcome:
 
 def do_fio(work: Work, step: Fio) -> StepOutcome:
     """Run fio, and check its totals against the drive's counters."""
-    folder = work.artefacts
+    folder = work.artifacts
     assert folder is not None
     lacking = fio.lacking(step)
     if lacking:
@@ -193,10 +193,10 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
     detail["totals"] = _totals_json(totals)
     if not step.counted:
         return StepOutcome(detail=detail)
-    why = _fio_distrust(work, step, totals, detail)
-    figures = _fio_figures(work, step, totals, why, detail)
+    reason = _fio_distrust(work, step, totals, detail)
+    figures = _fio_figures(work, step, totals, reason, detail)
     if step.series:
-        figures += _by_second(work, step, started_at, totals, no_logs, why)
+        figures += _by_second(work, step, started_at, totals, no_logs, reason)
     return StepOutcome(figures=figures, detail=detail)
 
 
@@ -218,13 +218,13 @@ def _follows_a_write(work: Work) -> bool:
 
 def _timed_fio(work: Work, step: Fio, argv: Sequence[str], detail: dict[str, Any]) -> fio.Totals:
     """Run fio; the counters go to `detail`. A BenchError has the reason when it failed."""
-    assert work.artefacts is not None
+    assert work.artifacts is not None
     with work.measured(detail):
         limit = None if step.runtime is None else step.runtime * 4 + 120
         result = work.tool(argv, timeout=limit)
-    _fio_errors(work, result.exit_code, result.timed_out, work.artefacts.path, result.stderr)
+    _fio_errors(work, result.exit_code, result.timed_out, work.artifacts.path, result.stderr)
     try:
-        totals, error = fio.read_output(work.artefacts.path / "fio.json")
+        totals, error = fio.read_output(work.artifacts.path / "fio.json")
     except (OSError, ValueError, KeyError, LookupError) as problem:
         raise Inconclusive(f"fio: its output cannot be read ({problem})") from None
     if error:
@@ -299,26 +299,26 @@ def _fio_distrust(
         (totals.write_bytes, counters["write_bytes"]),
     ):
         if tool_bytes:
-            why = distrust(
+            reason = distrust(
                 target=target,
                 tool_bytes=tool_bytes,
                 device_bytes=int(device_bytes),
                 cached_bytes=min(cached, totals.bytes),
                 files=step.files,
             )
-            if why:
-                return why
+            if reason:
+                return reason
     return None if totals.bytes else "nothing was moved"
 
 
 def _fio_figures(
-    work: Work, step: Fio, totals: fio.Totals, why: str | None, detail: Mapping[str, Any]
+    work: Work, step: Fio, totals: fio.Totals, reason: str | None, detail: Mapping[str, Any]
 ) -> list[Figure]:
     rest = {key: detail[key] for key in ("counters", "inflight_median", "totals")}
     depth = work.drive.value("queue_depth")
     step_depth = step.depth * step.threads
     rest["queue"] = {
-        "asked": step_depth,
+        "requested": step_depth,
         "drive": depth,
         "waits_in_kernel": waits_in_kernel(step_depth, depth),
     }
@@ -329,7 +329,7 @@ def _fio_figures(
         (latency_percentile(float(name)), us, "us") for name, us in totals.percentiles.items()
     ]
     return [
-        _measured(work, step, quantity, value, unit, why, rest if quantity == SPEED else state)
+        _measured(work, step, quantity, value, unit, reason, rest if quantity == SPEED else state)
         for quantity, value, unit in (
             (SPEED, totals.mbps, "MB/s"),
             (IOPS, iops, "IOPS"),
@@ -353,22 +353,24 @@ def _by_second(
     started_at: float,
     totals: fio.Totals | None,
     lacking: str | None,
-    why: str | None,
+    reason: str | None,
 ) -> list[Figure]:
     """The mean IOPS and latency of all seconds, with their series; all values in `by-second.csv`.
 
     `started_at` is the start of the step in seconds of the run, `totals` None when it ended early,
-    `lacking` why there are no logs of fio, `why` why the results are invalid.
+    `lacking` why there are no logs of fio, `reason` why the results are invalid.
     """
-    assert work.artefacts is not None
+    assert work.artifacts is not None
     now = work.now
     samples = [
         sample
         for sample in work.sampler.pending()
-        if sample.step == work.index and started_at <= sample.t - sample.dt and sample.t <= now
+        if sample.step_index == work.index
+        and started_at <= sample.t - sample.dt
+        and sample.t <= now
     ]
     series = by_second(
-        work.artefacts.path,
+        work.artifacts.path,
         # fio ends some milliseconds before or after its time.
         seconds=int(0.05 + (now - started_at if totals is None else totals.seconds)),
         ios=None if totals is None else totals.ios,
@@ -376,9 +378,9 @@ def _by_second(
         samples=samples,
         lacking=lacking,
     )
-    work.artefacts.text("by-second.csv", series.csv())
+    work.artifacts.text("by-second.csv", series.csv())
     target = _target_of(work, step)
-    figures = figures_of(step, series, target=target, why=why, whole=totals is not None)
+    figures = figures_of(step, series, target=target, reason=reason, whole=totals is not None)
     state = _own_state(work, step)
     return [replace(item, detail={**item.detail, **state}) for item in figures]
 
@@ -389,21 +391,21 @@ def _measured(
     quantity: Quantity,
     value: float,
     unit: str,
-    why: str | None,
+    reason: str | None,
     detail: Mapping[str, Any],
 ) -> Figure:
-    """A result of one pass; invalid when there is a `why`."""
+    """A result of one pass; invalid when there is a `reason`."""
     return Figure(
         step=step.name, test=step.test, quantity=quantity, direction=step.direction, value=value,
         unit=unit, pass_no=step.pass_no, target=_target_of(work, step),
-        state="invalid" if why else "valid", why=why, detail=detail,
+        state="invalid" if reason else "valid", reason=reason, detail=detail,
     )  # fmt: skip
 
 
-def _skipped(work: Work, step: Fio | Skip, unit: str, pass_no: int, why: str) -> Figure:
+def _skipped(work: Work, step: Fio | Skip, unit: str, pass_no: int, reason: str) -> Figure:
     return Figure(
         step=step.name, test=step.test, quantity=SPEED, value=None, unit=unit, pass_no=pass_no,
-        direction=step.direction, target=work.target, state="skipped", why=why,
+        direction=step.direction, target=work.target, state="skipped", reason=reason,
     )  # fmt: skip
 
 
@@ -436,33 +438,33 @@ def do_copy(work: Work, step: Copy) -> StepOutcome:
     """Measure a copy to the drive or back, flush included."""
     assert work.folder is not None
     assert work.source is not None
-    assert work.artefacts is not None
+    assert work.artifacts is not None
     options = Options(step.threads, step.block, work.cancel, _progress(work))
     detail: dict[str, Any] = {}
     if step.direction == "read":
         work.source.make_room()
     page_cache.drop_caches()
     copy = work.source.write if step.direction == "write" else work.source.read
-    with _report_of_stop(work.artefacts), work.measured(detail):
+    with _report_of_stop(work.artifacts), work.measured(detail):
         report = copy(work.folder, options)
     work.check_cancelled()
     work.not_copied |= report.errors.keys()
-    work.artefacts.document("copy.json", report.to_json())
-    work.artefacts.text("stdout", report.summary() + "\n")
-    why = _copy_distrust(work, step, report, detail)
+    work.artifacts.document("copy.json", report.to_json())
+    work.artifacts.text("stdout", report.summary() + "\n")
+    reason = _copy_distrust(work, step, report, detail)
     detail["copy"] = {
         key: value for key, value in report.to_json().items() if key not in ("files", "errors")
     }
-    return StepOutcome(figures=_copy_figures(work, step, report, why, detail), detail=detail)
+    return StepOutcome(figures=_copy_figures(work, step, report, reason, detail), detail=detail)
 
 
 @contextlib.contextmanager
-def _report_of_stop(artefacts: StepFolder) -> Iterator[None]:
+def _report_of_stop(artifacts: StepFolder) -> Iterator[None]:
     """Store the report of a copy that an error or a cancel ended."""
     try:
         yield
     except (CopyDriveLost, CopyCancelled, TargetFull, TargetReadOnly) as stop:
-        artefacts.document("copy.json", stop.report.to_json())
+        artifacts.document("copy.json", stop.report.to_json())
         raise
 
 
@@ -480,7 +482,7 @@ def _copy_distrust(
     if missing:
         return missing
     side = "write_bytes" if step.direction == "write" else "read_bytes"
-    why = distrust(
+    reason = distrust(
         target=work.target,
         tool_bytes=report.bytes,
         device_bytes=int(detail["counters"][side]),
@@ -488,8 +490,8 @@ def _copy_distrust(
         files=report.files.copied,
     )
     rate = None if work.source is None else work.source.rate
-    if why is not None or step.direction != "write" or rate is None:
-        return why
+    if reason is not None or step.direction != "write" or rate is None:
+        return reason
     if rate >= SOURCE_MARGIN * report.speed:
         return None
     return (
@@ -522,11 +524,11 @@ def _copy_detail(files: FileSet, report: CopyReport, detail: Mapping[str, Any]) 
 
 
 def _copy_figures(
-    work: Work, step: Copy, report: CopyReport, why: str | None, detail: Mapping[str, Any]
+    work: Work, step: Copy, report: CopyReport, reason: str | None, detail: Mapping[str, Any]
 ) -> list[Figure]:
     rest = _copy_detail(work.sets[step.set_name], report, detail)
     return [
-        _measured(work, step, quantity, value, unit, why, rest)
+        _measured(work, step, quantity, value, unit, reason, rest)
         for quantity, value, unit in (
             (SPEED, megabytes_per_second(report.bytes, report.seconds), "MB/s"),
             (TIME, report.seconds, "s"),
@@ -538,9 +540,9 @@ def do_lay_set(work: Work, step: LaySet) -> StepOutcome:
     """Write the set to the drive, to copy it to another folder there."""
     assert work.folder is not None
     assert work.source is not None
-    assert work.artefacts is not None
+    assert work.artifacts is not None
     options = Options(step.threads, step.block, work.cancel, _progress(work))
-    with _report_of_stop(work.artefacts):
+    with _report_of_stop(work.artifacts):
         report = work.source.write(work.folder / FROM, options)
     work.check_cancelled()
     work.not_copied |= report.errors.keys()
@@ -550,10 +552,10 @@ def do_lay_set(work: Work, step: LaySet) -> StepOutcome:
 def do_copy_within(work: Work, step: CopyWithin) -> StepOutcome:
     """Measure a copy within the drive, through the page cache, flush included."""
     assert work.folder is not None
-    assert work.artefacts is not None
+    assert work.artifacts is not None
     detail: dict[str, Any] = {}
     page_cache.drop_caches()
-    with _report_of_stop(work.artefacts), work.measured(detail):
+    with _report_of_stop(work.artifacts), work.measured(detail):
         report = copy_tree(
             work.folder / FROM,
             work.folder / TO,
@@ -565,10 +567,10 @@ def do_copy_within(work: Work, step: CopyWithin) -> StepOutcome:
         )
     work.check_cancelled()
     work.not_copied |= report.errors.keys()
-    work.artefacts.document("copy.json", report.to_json())
-    work.artefacts.text("stdout", report.summary() + "\n")
-    why = _within_distrust(work, step, report, detail)
-    return StepOutcome(figures=_within_figures(work, step, report, why, detail), detail=detail)
+    work.artifacts.document("copy.json", report.to_json())
+    work.artifacts.text("stdout", report.summary() + "\n")
+    reason = _within_distrust(work, step, report, detail)
+    return StepOutcome(figures=_within_figures(work, step, report, reason, detail), detail=detail)
 
 
 def _within_distrust(
@@ -580,26 +582,26 @@ def _within_distrust(
     if missing:
         return missing
     for side in ("read_bytes", "write_bytes"):
-        why = distrust(
+        reason = distrust(
             target=work.target,
             tool_bytes=report.bytes,
             device_bytes=int(detail["counters"][side]),
             files=report.files.copied,
         )
-        if why:
-            return f"{side.split('_')[0]}: {why}"
+        if reason:
+            return f"{side.split('_')[0]}: {reason}"
     return None
 
 
 def _within_figures(
-    work: Work, step: CopyWithin, report: CopyReport, why: str | None, detail: Mapping[str, Any]
+    work: Work, step: CopyWithin, report: CopyReport, reason: str | None, detail: Mapping[str, Any]
 ) -> list[Figure]:
     rest = {
         **_copy_detail(work.sets[step.set_name], report, detail),
         "totals": {"read_bytes": report.bytes, "write_bytes": report.bytes},
     }
     return [
-        _measured(work, step, quantity, value, unit, why, rest)
+        _measured(work, step, quantity, value, unit, reason, rest)
         for quantity, value, unit in (
             (SPEED, megabytes_per_second(report.bytes, report.seconds), "MB/s"),
             (TIME, report.seconds, "s"),
@@ -609,8 +611,8 @@ def _within_figures(
 
 def do_skip(work: Work, step: Skip) -> StepOutcome:
     """Record a test that cannot run, with its reason."""
-    figure = _skipped(work, step, step.unit, step.pass_no, step.why)
-    return StepOutcome(skipped=step.why, figures=[figure])
+    figure = _skipped(work, step, step.unit, step.pass_no, step.reason)
+    return StepOutcome(skipped=step.reason, figures=[figure])
 
 
 def do_verify(work: Work, step: Verify) -> StepOutcome:
@@ -625,18 +627,18 @@ def do_verify(work: Work, step: Verify) -> StepOutcome:
     tests = work.tests_of_set(step.set_name)
     wrong = [item for item in differences if item.of_drive and item.path not in work.not_copied]
     if wrong:
-        why = f"data differ: {_files_differ(len(wrong))}, the first: {wrong[0]}"
+        reason = f"data differ: {_files_differ(len(wrong))}, the first: {wrong[0]}"
         work.data_differs(
-            why, tests=tests, set_name=step.set_name, pass_no=step.pass_no, files=len(wrong),
+            reason, tests=tests, set_name=step.set_name, pass_no=step.pass_no, files=len(wrong),
             differences=[asdict(item) for item in wrong[: corrupt.MOST_DIFFERENCES]],
         )  # fmt: skip
     else:
         # Not due to the drive: the copy did not copy these, or another program wrote them.
-        why = f"not comparable: {len(differences)} files, the first: {differences[0]}"
+        reason = f"not comparable: {len(differences)} files, the first: {differences[0]}"
         for test in tests:
-            work.record.invalidate_pass(test, step.pass_no, why)
+            work.record.invalidate_pass(test, step.pass_no, reason)
     work.source.renew(work.cancel)
-    return StepOutcome(detail={"compared": why}, failed=why)
+    return StepOutcome(detail={"compared": reason}, failed=reason)
 
 
 def _files_differ(count: int) -> str:

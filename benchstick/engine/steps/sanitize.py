@@ -82,7 +82,7 @@ def do_purge(work: Work, step: Purge) -> StepOutcome:
     figures = list(_figures(work, step, rung, seconds, evidence, detail))
     work.state = sanitize_methods.state_after(rung.name)
     work.extra_conditions["purge"] = {
-        "rung": rung.name, "asked": step.user_rung, "seconds": round(seconds, 1),
+        "rung": rung.name, "requested_rung": step.user_rung, "seconds": round(seconds, 1),
         "tool": _version(rung.tool), **evidence,
     }  # fmt: skip
     outcome = StepOutcome(figures=figures, detail={**detail, **work.extra_conditions["purge"]})
@@ -99,9 +99,9 @@ def _check_reach(work: Work, rung: Rung) -> None:
     if rung.tool == "nvme":
         now = nvme.reach(Tree(), Asker(ask_live), work.drive.name)
         drive |= {name: fact.to_json() for name, fact in now.items()}
-    why = sanitize_methods.never_on(rung, drive)
-    if why is not None:
-        raise BadInput(f"rung={rung.name}: {why}; nothing was purged", field="rung")
+    reason = sanitize_methods.never_on(rung, drive)
+    if reason is not None:
+        raise BadInput(f"rung={rung.name}: {reason}; nothing was purged", field="rung")
 
 
 def _ask(work: Work) -> Ask:
@@ -165,15 +165,15 @@ def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[N
     try:
         yield
     except BaseException as error:
-        why = error.message if isinstance(error, BenchError) else repr(error)
+        reason = error.message if isinstance(error, BenchError) else repr(error)
         with contextlib.suppress(BenchError):
-            _ended_badly(work, step, why)
+            _ended_badly(work, step, reason)
         raise
     record.purge_ends(step, "done")
     record.close_purges(key, f"purged in run {record.number}", with_password=rung.tool == "hdparm")
 
 
-def _ended_badly(work: Work, step: int, why: str) -> None:
+def _ended_badly(work: Work, step: int, reason: str) -> None:
     """Record the end: interrupted when the drive may have changed, closed when it has not."""
     row = work.record.read(
         lambda db: db.execute(
@@ -182,7 +182,7 @@ def _ended_badly(work: Work, step: int, why: str) -> None:
         ).fetchone()
     )
     touched = row is None or row["phase"] != "begun" or row["password"] is not None
-    work.record.purge_ends(step, "interrupted" if touched else "closed", why)
+    work.record.purge_ends(step, "interrupted" if touched else "closed", reason)
     if not touched:
         return
     leftover = work.record.read(lambda db: of_drive(db, work.drive))
@@ -288,7 +288,7 @@ def _format(work: Work, rung: Rung) -> Evidence:
         raise Inconclusive(f"the format changed the LBA format from {keep} to {now}")
     return {
         "command": " ".join(argv),
-        "told": f"{result.text.strip().splitlines()[0]}; LBA format kept ({keep})",
+        "tool_output": f"{result.text.strip().splitlines()[0]}; LBA format kept ({keep})",
     }
 
 
@@ -326,7 +326,7 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     log_text = f"sanitize-log: {log.word}, action {log.action}"
     if was_sent and leftover is not None:
         log_text += f"; the command was sent in run {leftover.run}"
-    return {"command": " ".join(argv), "told": log_text}
+    return {"command": " ".join(argv), "tool_output": log_text}
 
 
 def _followed(work: Work, ask: Ask, rung: Rung) -> sanitize_commands.SanitizeLog:
@@ -369,11 +369,11 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     password = (leftover.password if leftover is not None else None) or ATA_PASSWORD
     now = ask.security()
     resumes = leftover is not None and leftover.password is not None and now.enabled
-    why = sanitize_methods.password_or_frozen(
+    reason = sanitize_methods.password_or_frozen(
         now.enabled and not resumes, now.locked and not resumes, now.frozen
     )
-    if why is not None:
-        raise BadInput(f"rung={rung.name}: {why}; nothing was purged", field="rung")
+    if reason is not None:
+        raise BadInput(f"rung={rung.name}: {reason}; nothing was purged", field="rung")
     if not resumes:
         _check_before_change(work)
         _set_password(work, ask, rung, password)
@@ -393,7 +393,7 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
             else Inconclusive(f"{rung.title}: the drive still has its password after it")
         )
         raise _without_password(work, ask, password, "erasing", failure)
-    return {"command": " ".join(argv), "told": f"hdparm -I after it: {after.word}"}
+    return {"command": " ".join(argv), "tool_output": f"hdparm -I after it: {after.word}"}
 
 
 def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
@@ -451,7 +451,8 @@ def _by_blkdiscard(work: Work, rung: Rung, leftover: Unfinished | None) -> Evide
     discarded = work.sampler.counters().discard_bytes - before
     return {
         "command": f"blkdiscard -f {path}",
-        "told": f"the kernel sent discards for {size_text(discarded)} of {size_text(capacity)}",
+        "tool_output": f"the kernel sent discards for {size_text(discarded)} of "
+        f"{size_text(capacity)}",
     }
 
 
@@ -474,24 +475,24 @@ def _by_fio(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
         seconds = time.monotonic() - began
         counted = int(work.sampler.counters().since(before)[f"{way}_bytes"])
         moved = capacity - first
-        why = distrust(target="block", tool_bytes=moved, device_bytes=counted) if moved else None
-        if why is not None:
-            raise Inconclusive(f"{rung.title}: {way}: {why}")
+        reason = distrust(target="block", tool_bytes=moved, device_bytes=counted) if moved else None
+        if reason is not None:
+            raise Inconclusive(f"{rung.title}: {way}: {reason}")
         if moved:
             evidence[f"{way}_speed"] = megabytes_per_second(moved, seconds)
     past = f"; {size_text(begin)} of it in an earlier run" if begin else ""
-    evidence["told"] = f"all {size_text(capacity)} written{past}, all read back and equal"
+    evidence["tool_output"] = f"all {size_text(capacity)} written{past}, all read back and equal"
     return evidence
 
 
 def _moved(work: Work, rung: Rung, begin: int, end: int, *, reads: bool) -> None:
-    assert work.artefacts is not None
+    assert work.artifacts is not None
     whole = end // MIB * MIB
     pieces = [*_chunks(min(begin, whole), whole), *([(whole, end - whole)] if whole < end else [])]
     for offset, length in pieces:
         work.hold.check_same(is_writing=True)
         block = MIB if length >= MIB else length
-        report = work.artefacts.path / f"{'read' if reads else 'write'}-{offset // MIB}.json"
+        report = work.artifacts.path / f"{'read' if reads else 'write'}-{offset // MIB}.json"
         argv = sanitize_commands.overwrite(
             work.drive.path, offset, length, block, str(report), reads=reads
         )

@@ -58,7 +58,7 @@ def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
     figure = Figure(
         step=step.name, test=MARKS_GONE, quantity=SHARE,
         value=100.0 * (marks.count - len(hits)) / marks.count, unit="%", pass_no=1,
-        target=work.target, state="invalid" if hits else "valid", why=text if hits else None,
+        target=work.target, state="invalid" if hits else "valid", reason=text if hits else None,
         detail={"text": text, "found": dict(counts), "places": marks.count, "bytes": marks.size},
     )  # fmt: skip
     work.read_back(text, proved=not hits)

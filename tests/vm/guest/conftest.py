@@ -88,4 +88,4 @@ def mounts_of(mark: str) -> list[str]:
 
 def by_pass(document: Any) -> dict[tuple[str, int | None], Any]:
     """The results of a run by name and pass."""
-    return {(item["name"], item["pass"]): item for item in document["figures"]}
+    return {(item["name"], item["pass"]): item for item in document["results"]}

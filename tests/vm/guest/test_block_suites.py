@@ -89,7 +89,7 @@ class Ran:
     def left_out(self) -> dict[str, str]:
         """The fio processes that were planned and not started, each with the reason."""
         return {
-            step["name"]: step["why"]
+            step["name"]: step["reason"]
             for step in self.document["steps"]
             if step["kind"] == "fio" and step["state"] == "skipped"
         }
@@ -105,7 +105,7 @@ def ran(bench: Bench, name: Callable[[], str], code: str, suite: str, *argv: str
     document = bench.json("run", suite, "--drive", code, "--erase", code, "--unlock", code, *argv,
                           timeout=TIMEOUT)  # fmt: skip
     assert (document["state"], document["exit_code"]) == ("done", 0)
-    bad = [item for item in document["figures"] if item["state"] == "invalid"]
+    bad = [item for item in document["results"] if item["state"] == "invalid"]
     assert bad == []
     return Ran(document, before, Stat.of(name()))
 
@@ -119,7 +119,7 @@ def assert_steps_did_what_they_said(run: Ran, *, raw: bool) -> None:
     assert [name for name, _ in recorded] == list(planned)
     assert {state for _, state in recorded} <= {"done", "skipped"}
     skips = run.left_out()
-    assert all(planned[name]["round"] and why for name, why in skips.items()), skips
+    assert all(planned[name]["round"] and reason for name, reason in skips.items()), skips
     for step, detail in run.fio_steps():
         totals, counters = detail["totals"], detail["counters"]
         name = step["name"]
@@ -224,7 +224,7 @@ def test_a_raw_drive_is_given_what_the_plan_says(
     assert_steps_did_what_they_said(run, raw=True)
     queue = Path(f"/sys/block/{name_of(short.serial)}/queue")
     assert_the_drive_was_given_that_and_no_more(run, queue)
-    counted = {item["name"]: item for item in run.document["figures"] if item["pass"] == 1}
+    counted = {item["name"]: item for item in run.document["results"] if item["pass"] == 1}
     for planned, detail in run.fio_steps():
         if not planned["counted"]:
             continue
@@ -262,7 +262,7 @@ def test_consistency_has_each_second_as_the_drive_counted_it(
     )  # fmt: skip
     single = by_pass(run.document)
     detail = single["RND4K Q32T1 write IOPS by second", 1]["detail"]
-    assert detail["source"] == "fio" or detail["source_why"]
+    assert detail["source"] == "fio" or detail["source_reason"]
     series = detail["series"]["mean"]
     totals = single["RND4K Q32T1 write", 1]["detail"]["totals"]
     assert 4 <= len(series) <= 6
@@ -329,7 +329,7 @@ def test_pts_gives_the_drive_its_rounds_and_no_more(
     (verdict,) = document["result"]["verdicts"]
     assert verdict["state"] == ("reached" if reached else "not reached")
     overall = single[f"reduced {tracked}", None]
-    assert "PTS-like, reduced: not SNIA-conformant" in overall["why"]
+    assert "PTS-like, reduced: not SNIA-conformant" in overall["reason"]
     assert overall["value"] == pytest.approx(sum(values[-5:]) / 5, rel=1e-6)
     if test == "iops":
         (matrix,) = [t for t in document["result"]["tables"] if "by read:write" in t["title"]]
@@ -417,8 +417,8 @@ ATTO = params(sizes="512,4KiB", length="256KiB")
 def states(document: Any) -> dict[str, tuple[str, str]]:
     """State and reason of each test's speed over all passes."""
     return {
-        item["name"]: (item["state"], item["why"] or "")
-        for item in document["figures"]
+        item["name"]: (item["state"], item["reason"] or "")
+        for item in document["results"]
         if item["pass"] is None and item["unit"] == "MB/s"
     }
 
@@ -438,17 +438,17 @@ def test_512_bytes_go_directly_to_a_file(
     assert_steps_did_what_they_said(run, raw=False)
     by_test = states(document)
     assert set(by_test) == {"512 B write", "512 B read", "4 KiB write", "4 KiB read"}
-    for state, why in by_test.values():
+    for state, reason in by_test.values():
         assert state == "valid"
-        assert "read-modify-write" not in why
+        assert "read-modify-write" not in reason
 
 
 def assert_512_bytes_are_skipped(run: Ran) -> None:
     document = run.document
     assert document["drive"]["logical_sector"]["value"] == 4096
     by_test = states(document)
-    why = "512 B is not a whole number of the drive's logical blocks of 4 KiB"
-    assert by_test["512 B write"] == by_test["512 B read"] == ("skipped", why)
+    reason = "512 B is not a whole number of the drive's logical blocks of 4 KiB"
+    assert by_test["512 B write"] == by_test["512 B read"] == ("skipped", reason)
     assert by_test["4 KiB write"][0] == by_test["4 KiB read"][0] == "valid"
     steps = {step["name"]: step["state"] for step in document["steps"]}
     assert steps["512 B write"] == steps["512 B read"] == "skipped"
@@ -488,7 +488,7 @@ def test_a_512e_drives_512_byte_writes_are_flagged(bench: Bench, target: str) ->
     assert document["drive"]["physical_sector"]["value"] == 4096
     by_test = states(document)
     assert {state for state, _ in by_test.values()} == {"valid"}
-    flagged = {name for name, (_, why) in by_test.items() if "read-modify-write" in why}
+    flagged = {name for name, (_, reason) in by_test.items() if "read-modify-write" in reason}
     assert flagged == {"512 B write"}
     assert "physical blocks of 4 KiB" in by_test["512 B write"][1]
     notes = [note for note in document["plan"]["notes"] if "read-modify-write" in note]

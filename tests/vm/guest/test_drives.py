@@ -50,7 +50,7 @@ def test_each_drive_is_what_its_driver_says(found_once: dict[str, Drive], serial
     for name, value in EXPECTED[serial].items():
         assert disk.value(name) == value, f"{name}: {disk.facts[name]}"
     for name, fact in disk.facts.items():
-        assert fact.value is not None or fact.why, name
+        assert fact.value is not None or fact.reason, name
         assert fact.value is None or fact.source, name
 
 
@@ -80,7 +80,9 @@ def test_drives_json_lists_transport_depth_and_guard_of_all(bench: Bench) -> Non
 def test_behind_the_bridges_of_qemu_there_is_no_ata(found_once: dict[str, Drive]) -> None:
     for serial in ("BSUAS0001", "BSBOT0001"):
         for name in ("ncq", "smart", "health", "security"):
-            assert found_once[serial].facts[name].why == "behind this bridge: no ATA pass-through"
+            assert (
+                found_once[serial].facts[name].reason == "behind this bridge: no ATA pass-through"
+            )
 
 
 def test_temperatures_come_from_those_that_have_a_sensor(found_once: dict[str, Drive]) -> None:
@@ -91,7 +93,7 @@ def test_temperatures_come_from_those_that_have_a_sensor(found_once: dict[str, D
     sata = temperature.read(drives["BSSATA0001"])
     assert sata.value is not None
     assert 20 < sata.value < 90
-    assert temperature.read(drives["BSUAS0001"]).why == "behind this bridge: no ATA pass-through"
+    assert temperature.read(drives["BSUAS0001"]).reason == "behind this bridge: no ATA pass-through"
 
 
 def test_a_queue_depth_of_one_shows() -> None:
@@ -195,7 +197,7 @@ def test_a_drive_that_hangs_holds_up_nobody() -> None:
             hanging = by_port["hangs"]
             assert hanging.guard.state == "locked"
             assert hanging.guard.retry
-            assert hanging.guard.why.startswith("not answering, try again: the drive did not")
+            assert hanging.guard.reason.startswith("not answering, try again: the drive did not")
             # Its code does not help, and the node is not opened, which could hang the bench.
             with pytest.raises(Refused, match="is not answering, try again: "):
                 guard.hold(hanging, unlock=hanging.code, erase=hanging.code, destructive=True)
@@ -208,7 +210,7 @@ def test_a_drive_that_hangs_holds_up_nobody() -> None:
             # The scan that a run does on its own, with time enough on a busy machine.
             again = {d.identity.port: d for d in discover.scan(query=ask_patiently)}["hangs"]
             assert (again.guard.state, again.guard.retry) == ("locked", False), again.guard
-            assert "internal" in again.guard.why
+            assert "internal" in again.guard.reason
         finally:
             call("dmsetup", "resume", "hangs")
             call("udevadm", "settle")

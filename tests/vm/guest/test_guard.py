@@ -66,11 +66,11 @@ def test_the_state_of_each_drive_and_why() -> None:
         "BSUAS0001": "free",
         "BSBOT0001": "free",
     }
-    assert "mounted at /mnt/pc" in drives["BSPCEXT4"].guard.why
-    windows = drives["BSPCWIN"].guard.why
+    assert "mounted at /mnt/pc" in drives["BSPCEXT4"].guard.reason
+    windows = drives["BSPCWIN"].guard.reason
     assert "partition 1 holds LVM" in windows
     assert "partition 2 is a Windows root (windows)" in windows
-    assert drives["BSSATA0001"].guard.why.startswith("internal")
+    assert drives["BSSATA0001"].guard.reason.startswith("internal")
 
 
 def test_an_internal_drive_that_the_agent_saw_coming_is_free_but_a_system_stays_locked() -> None:
@@ -87,7 +87,7 @@ def test_active_lvm_protects() -> None:
     try:
         disk = drive("BSPCWIN")
         assert disk.guard.state == "protected"
-        assert "LVM volume pc-root is active" in disk.guard.why
+        assert "LVM volume pc-root is active" in disk.guard.reason
         with pytest.raises(Refused, match="protected"):
             hold(disk, erase=disk.code, unlock=disk.code, destructive=True)
     finally:
@@ -259,7 +259,7 @@ def test_device_mapper_over_a_drive_protects_it() -> None:
             call("udevadm", "settle")
             below = next(d for d in discover.scan() if d.name == names[0])
             assert below.guard.state == "protected"
-            assert "device-mapper device overit is active" in below.guard.why
+            assert "device-mapper device overit is active" in below.guard.reason
         finally:
             call("dmsetup", "remove", "--retry", "overit")
 
@@ -277,7 +277,7 @@ def test_an_exclusive_opener_unknown_to_mountinfo_protects() -> None:
         try:
             now = drive("BSBOT0001")
             assert now.guard.state == "protected"
-            assert "exclusive" in now.guard.why
+            assert "exclusive" in now.guard.reason
         finally:
             other.kill()
     assert drive("BSBOT0001").guard.state == "free"
@@ -313,7 +313,7 @@ def test_a_program_that_writes_by_any_node_protects() -> None:
             with program("writes", node) as pid:
                 now = drive("BSBOT0001")
                 assert now.guard.state == "protected", (node, now.guard)
-                assert f"process {pid} (" in now.guard.why
+                assert f"process {pid} (" in now.guard.reason
                 with pytest.raises(Refused, match="open for writing"):
                     hold(disk, erase=disk.code, unlock=disk.code, destructive=True)
     finally:
@@ -328,7 +328,7 @@ def test_a_program_that_keeps_reading_locks() -> None:
     with program("reads", disk.path) as pid:
         assert drive("BSBOT0001").guard.state == "free"
         wait_for(lambda: drive("BSBOT0001").guard.state == "locked")
-        assert f"process {pid} (" in drive("BSBOT0001").guard.why
+        assert f"process {pid} (" in drive("BSBOT0001").guard.reason
         with pytest.raises(Refused, match=r"keeps .* open for reading"):
             hold(disk, erase=disk.code, destructive=True)
     assert drive("BSBOT0001").guard.state == "free"
@@ -372,7 +372,7 @@ def test_a_kernel_target_protects(kind: str) -> None:
         assert drive("BSBOT0001").guard.state == "free"
         (here / "enable").write_text("1")
         now = drive("BSBOT0001").guard
-        assert (now.state, "is given to others by" in now.why) == ("protected", True), now
+        assert (now.state, "is given to others by" in now.reason) == ("protected", True), now
     finally:
         if kind == "nvmet":
             (here / "enable").write_text("0")
@@ -388,7 +388,7 @@ def test_a_second_path_to_a_mounted_disk_is_protected() -> None:
 
         def guards() -> dict[str, tuple[str, str]]:
             drives = discover.scan(hotplugs=diskseqs)
-            return {d.name: (d.guard.state, d.guard.why) for d in drives}
+            return {d.name: (d.guard.state, d.guard.reason) for d in drives}
 
         call("mkfs.ext4", "-q", f"/dev/{one}")
         point = Path("/run/somebody")

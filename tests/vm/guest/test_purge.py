@@ -38,7 +38,7 @@ LANES = {
 
 
 def figures(document: Any) -> dict[str, Any]:
-    return {item["name"]: item for item in document["figures"]}
+    return {item["name"]: item for item in document["results"]}
 
 
 def lba_format(path: str) -> sanitize_commands.LbaFormat:
@@ -72,9 +72,9 @@ def test_an_nvme_format_erases_and_keeps_the_lba_format(
     assert document["state"] == "done"
     assert document["conditions"]["state"] == "purged by NVMe Format, user data erase"
     purge = document["conditions"]["purge"]
-    assert (purge["rung"], purge["asked"]) == ("format", "auto")
+    assert (purge["rung"], purge["requested_rung"]) == ("format", "auto")
     assert "--lbaf 0" in purge["command"]
-    assert "LBA format kept" in purge["told"]
+    assert "LBA format kept" in purge["tool_output"]
     assert figures(document)["marks gone"]["value"] == 100
     # QEMU has no Sanitize, and the plan has a note.
     assert any("Sanitize has no block erase" in note for note in document["plan"]["notes"])
@@ -148,7 +148,7 @@ def test_an_overwrite_over_bot_is_the_whole_drive_by_its_counters(
     for side in ("write_bytes", "read_bytes"):
         assert abs(counters[side] - capacity) <= 0.005 * capacity
     assert figures(document)["marks gone"]["detail"]["found"] == {"other": 200}
-    assert "all read back and equal" in document["conditions"]["purge"]["told"]
+    assert "all read back and equal" in document["conditions"]["purge"]["tool_output"]
 
 
 def test_a_purge_killed_in_the_middle_is_reported_and_resumed(

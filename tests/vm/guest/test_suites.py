@@ -54,13 +54,13 @@ def test_both_suites_run_on_each_driver(bench: Bench, serial: str) -> None:
     document = bench.json("run", "das", "--drive", serial, *codes, *DAS)
     assert document["state"] == "done"
     assert document["conditions"]["target"] == target
-    assert {item["state"] for item in document["figures"]} == {"valid"}, document["figures"]
+    assert {item["state"] for item in document["results"]} == {"valid"}, document["results"]
     assert mounts_of(document["uuid"]) == []
     # All eight tests on one driver, the two sequential ones on the others: fio starts slowly here.
     profile, tests = ("default", 8) if serial == "BSUAS0001" else ("demo", 2)
     document = bench.json("run", "cdm", "--drive", serial, "--fs", "auto", *codes, *CDM,
                           "--param", f"profile={profile}")  # fmt: skip
-    speeds = [item for item in document["figures"] if item["pass"] == 1]
+    speeds = [item for item in document["results"] if item["pass"] == 1]
     assert {item["state"] for item in speeds} == {"valid"}, speeds
     assert len([item for item in speeds if item["unit"] == "MB/s"]) == tests
     verdict = document["result"]["verdicts"][0]
@@ -69,7 +69,7 @@ def test_both_suites_run_on_each_driver(bench: Bench, serial: str) -> None:
     if serial == "BSNVME0001":
         assert all(40 < value < 60 for value in warm)
     else:
-        assert all(item["why"] for item in document["temperatures"] if item["celsius"] is None)
+        assert all(item["reason"] for item in document["temperatures"] if item["celsius"] is None)
     assert mounts_of(document["uuid"]) == []
 
 
@@ -115,7 +115,7 @@ def test_a_drive_that_answers_with_read_errors_is_reported_as_lost(bench: Bench)
             *CDM, "--param", "profile=demo", code=4,
         )  # fmt: skip
     assert document["state"] == "failed"
-    assert "answers with I/O errors" in document["why"]
+    assert "answers with I/O errors" in document["reason"]
     assert [event["kind"] for event in document["events"]] == ["drive-lost"]
 
 
@@ -127,7 +127,7 @@ def test_raw_writes_are_incompressible_on_the_drive(
         "--param", "profile=demo",
     )  # fmt: skip
     figure = by_pass(document)["SEQ1M Q8T1 write", 1]
-    assert figure["state"] == "valid", figure["why"]
+    assert figure["state"] == "valid", figure["reason"]
     counters, totals = figure["detail"]["counters"], figure["detail"]["totals"]
     assert abs(counters["write_bytes"] - totals["write_bytes"]) <= 0.005 * totals["write_bytes"]
     data = subprocess.run(
@@ -143,7 +143,7 @@ def test_ntfs_by_the_kernels_own_driver(bench: Bench) -> None:
         "run", "das", "--drive", "BSUAS0001", "--erase", "BSUAS0001", "--fs", "ntfs", *DAS
     )
     assert document["conditions"]["target"] == "file on ntfs"
-    states = {(i["name"], i["pass"]): (i["state"], i["why"]) for i in document["figures"]}
+    states = {(i["name"], i["pass"]): (i["state"], i["reason"]) for i in document["results"]}
     assert {state for state, _ in states.values()} == {"valid"}, states
 
 
@@ -165,7 +165,7 @@ def test_keep_leaves_a_users_files_as_they_were(
     assert document["plan"]["destroys"] is False
     assert document["conditions"]["target"] == "file on exfat"
     document = bench.json("run", "das", "--drive", "BSUAS0001", "--fs", "keep", *DAS)
-    assert {item["state"] for item in document["figures"]} == {"valid"}, document["figures"]
+    assert {item["state"] for item in document["results"]} == {"valid"}, document["results"]
     sh("mount", "-t", "exfat", "-o", "ro", path, str(tmp_path))
     try:
         assert [item.name for item in tmp_path.iterdir()] == ["Photos"]
@@ -219,16 +219,16 @@ def test_journalled_data_is_invalid_buffered_and_no_result(
         result = bench.run("run", suite, "--drive", "BSBOT0001", *more, "--json")
         document = json.loads(result.stdout)
         assert result.returncode == 5, result.stderr
-        single = [item for item in document["figures"] if item["pass"] == 1]
+        single = [item for item in document["results"] if item["pass"] == 1]
         reasons = set()
         for way in (" write", " read"):
             figures = [item for item in single if way in item["name"]]
             assert figures, way
             for item in figures:
                 assert item["state"] == "invalid", item
-                reasons.add(item["why"].partition(":")[0])
+                reasons.add(item["reason"].partition(":")[0])
         # A copy of another lane drops the machine's page cache: where that was just before the
         # check, the drive's counters show more written, or less read, than requested.
         assert "buffered" in reasons
         assert reasons <= {"buffered", "counters"}
-        assert [i["value"] for i in document["figures"] if i["pass"] is None and i["value"]] == []
+        assert [i["value"] for i in document["results"] if i["pass"] is None and i["value"]] == []

@@ -58,7 +58,7 @@ export class SessionChart {
   // The steps that started since the last call.
   mark(steps) {
     for (const step of steps) {
-      const pass = this.passes.find((one) => one.step === step.idx);
+      const pass = this.passes.find((one) => one.step === step.step_index);
       if (pass) pass.t = step.t_start;
     }
   }
@@ -70,7 +70,7 @@ export class SessionChart {
 
   data() {
     const { read, write } = SHOWN[this.show];
-    const side = (of, counter) => (s) => (s.dt && (s[counter] || (this.timed.has(s.step) && !s.read_bytes && !s.write_bytes)) ? of(s) : null);
+    const side = (of, counter) => (s) => (s.dt && (s[counter] || (this.timed.has(s.step_index) && !s.read_bytes && !s.write_bytes)) ? of(s) : null);
     const values = [side(read, this.show === "inflight" ? "inflight" : "read_bytes"), side(write, "write_bytes")];
     const rows = [];
     let last = { t: -Infinity, shown: [null, null] };

@@ -15,7 +15,7 @@ function showTicket(desk) {
 }
 
 const cards = (root) => [...root.querySelectorAll("[data-slot]")];
-const stateOf = (slot) => ["state", "code", "verdict", "run", "said", "can"].map((name) => slot[name] ?? "").join("|");
+const stateOf = (slot) => ["state", "code", "verdict_number", "run", "message", "action"].map((name) => slot[name] ?? "").join("|");
 const wordOf = (card) => card.querySelector('[data-part="word"]').textContent.trim();
 
 // The focused link or button, to focus it again in the new card.
@@ -50,7 +50,7 @@ function showSlots(slots) {
     && shown.every((card, at) => card.dataset.slot === slots[at].name && card.dataset.state === stateOf(slots[at]));
   if (!same) return update();
   for (const [at, slot] of slots.entries()) {
-    if (slot.left !== null) shown[at].querySelector('[data-part="left"]').textContent = slot.left;
+    if (slot.countdown_seconds !== null) shown[at].querySelector('[data-part="left"]').textContent = slot.countdown_seconds;
   }
   return null;
 }
@@ -79,15 +79,15 @@ async function send(event) {
   const form = event.target, problem = document.getElementById("slot-problem");
   const button = form.querySelector("button");
   button.setAttribute("aria-disabled", "true");
-  let why;
+  let reason;
   try {
-    why = await refusal(form);
+    reason = await refusal(form);
   } catch (error) {
-    why = errorText(error);
+    reason = errorText(error);
   }
   button.removeAttribute("aria-disabled");
-  problem.hidden = why === null;
-  problem.textContent = why ?? "";
+  problem.hidden = reason === null;
+  problem.textContent = reason ?? "";
 }
 
 const silent = document.getElementById("silent");

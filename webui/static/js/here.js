@@ -9,7 +9,7 @@ const { key, diskseq, guard } = note.dataset;
 function wrong(drive) {
   if (drive === undefined) return "This drive is not plugged in any more.";
   if (String(drive.diskseq ?? "") !== diskseq) return "This drive was unplugged and plugged in again: reload this page.";
-  if (drive.guard.state !== guard) return `This drive is ${word(drive.guard.state)} now: ${drive.guard.why}. Reload this page.`;
+  if (drive.guard.state !== guard) return `This drive is ${word(drive.guard.state)} now: ${drive.guard.reason}. Reload this page.`;
   return "";
 }
 
@@ -20,6 +20,6 @@ function show(text) {
 
 poll(async () => {
   const { drives } = await ask("/api/v1/drives");
-  show(wrong(drives.find((drive) => drive.identity.key === key)));
+  show(wrong(drives.find((drive) => drive.identity.drive_key === key)));
   return 1000;
 }, (error) => show(`This page may be out of date: ${errorText(error)}.`));

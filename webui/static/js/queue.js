@@ -15,10 +15,10 @@ const tag = (element, state) => {
 };
 
 function showEntry(entry) {
-  const row = box.querySelector(`[data-place="${entry.place}"]`);
+  const row = box.querySelector(`[data-position="${entry.position}"]`);
   const part = (name) => row.querySelector(`[data-part="${name}"]`);
   tag(part("state"), entry.state);
-  part("why").textContent = entry.why ?? "";
+  part("reason").textContent = entry.reason ?? "";
   if (entry.run !== null) {
     const link = part("run");
     link.hidden = false;
@@ -43,12 +43,12 @@ async function updateHeader(now) {
 function show(queue) {
   queue.entries.forEach(showEntry);
   tag(document.getElementById("queue-state"), queue.state);
-  const why = document.getElementById("queue-why");
-  why.hidden = queue.why === null;
-  why.textContent = queue.why ?? "";
-  why.classList.toggle("bad", ["stopped", "refused"].includes(queue.state));
+  const reason = document.getElementById("queue-why");
+  reason.hidden = queue.reason === null;
+  reason.textContent = queue.reason ?? "";
+  reason.classList.toggle("bad", ["stopped", "refused"].includes(queue.state));
   const left = document.getElementById("queue-left");
-  if (left) left.textContent = queue.left ? timeLeft(queue.left.seconds, queue.left.at_most) : "";
+  if (left) left.textContent = queue.remaining ? timeLeft(queue.remaining.seconds, queue.remaining.is_upper_bound) : "";
   const open = ["waiting", "open"].includes(queue.state);
   const cancel = document.getElementById("queue-cancel");
   if (cancel) cancel.hidden = !open;

@@ -36,10 +36,10 @@ function showSteps(answer) {
   for (const step of answer.steps) {
     const rect = document.querySelector(`#steps rect[data-index="${step.idx}"]`);
     if (!rect) continue;
-    stepStates.set(step.idx, step.state);
-    firstStep = Math.max(firstStep, step.idx);
+    stepStates.set(step.step_index, step.state);
+    firstStep = Math.max(firstStep, step.step_index);
     rect.setAttribute("class", `${step.state} ${rect.dataset.look}`);
-    rect.querySelector("title").textContent = `${step.name}: ${word(step.state)}${step.why ? `, ${step.why}` : ""}`;
+    rect.querySelector("title").textContent = `${step.name}: ${word(step.state)}${step.reason ? `, ${step.reason}` : ""}`;
     if (step.state === "running") now = { step, rect };
   }
   const done = [...stepStates.values()].filter((state) => state !== "running").length;
@@ -48,7 +48,7 @@ function showSteps(answer) {
   by("steps").setAttribute("aria-label", steps);
   const live = answer.live ?? {};
   // Updated once a second: when a step has just started, it may still describe the previous one.
-  const here = now && live.step === now.step.idx ? live : {};
+  const here = now && live.step_index === now.step.step_index ? live : {};
   const part = by("part");
   if (typeof here.fraction === "number") {
     part.setAttribute("x", now.rect.getAttribute("x"));
@@ -56,9 +56,9 @@ function showSteps(answer) {
   } else part.setAttribute("width", "0");
   if (!by("live")) return;
   by("now-step").textContent = now?.step.name ?? live.name ?? "between two steps";
-  const parts = [now ? `step ${now.step.idx + 1} of ${total}` : steps];
+  const parts = [now ? `step ${now.step.step_index + 1} of ${total}` : steps];
   if (typeof live.seconds_left === "number") {
-    parts.push(timeLeft(live.seconds_left, live.at_most));
+    parts.push(timeLeft(live.seconds_left, live.is_upper_bound));
   }
   const bytes = Number(now?.rect.dataset.bytes ?? 0);
   if (bytes && typeof here.fraction === "number") {
@@ -100,8 +100,8 @@ function showLog({ steps, events, temperatures }) {
   for (const step of steps.slice(-LINES)) {
     const state = word(step.state);
     const outcome = step.t_end === null ? state : `${state} in ${duration(step.t_end - step.t_start)}`;
-    const ended = step.state === "running" ? "" : ` · ${outcome}${step.why ? `: ${step.why}` : ""}`;
-    line(`step ${step.idx}`, step.t_start, `${step.idx + 1}. ${step.name}${ended}`);
+    const ended = step.state === "running" ? "" : ` · ${outcome}${step.reason ? `: ${step.reason}` : ""}`;
+    line(`step ${step.step_index}`, step.t_start, `${step.step_index + 1}. ${step.name}${ended}`);
   }
   events.forEach((event, n) => line(`event ${n}`, event.t, `${event.kind}: ${event.text}`));
   temperatures.slice(-LINES).forEach((one) => { if (one.celsius !== null) line(`warm ${one.t}`, one.t, `${one.celsius} °C`); });

@@ -34,7 +34,7 @@ if (form) {
   const query = () => {
     const fields = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
-      if (!["csrf", "erase", "identity_key", "diskseq", "medium", "q"].includes(name) && value !== "") fields.append(name, value);
+      if (!["csrf", "erase", "drive_key", "diskseq", "medium", "q"].includes(name) && value !== "") fields.append(name, value);
     }
     return fields;
   };
@@ -46,7 +46,7 @@ if (form) {
   };
 
   const showPlan = ({ plan, needs }) => {
-    cell("seconds").textContent = plan.ends_early ? `at most ${duration(plan.seconds)}` : duration(plan.seconds);
+    cell("seconds").textContent = plan.may_end_early ? `at most ${duration(plan.seconds)}` : duration(plan.seconds);
     cell("written").textContent = size(plan.bytes_written);
     cell("read").textContent = size(plan.bytes_read);
     cell("steps").textContent = String(plan.steps.length);
