@@ -125,6 +125,6 @@ def _print_temperatures(temperatures: list[Mapping[str, Any]]) -> None:
     values = [item["celsius"] for item in temperatures if item["celsius"] is not None]
     if values:
         text = " ".join(f"{value:.0f}" for value in values)
-        print_line(f"temperature in the idle intervals, C: {text}")
+        print_line(f"temperature in the idle intervals, °C: {text}")
     elif temperatures:
         print_line(f"temperature: {temperatures[0]['why']}")

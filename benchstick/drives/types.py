@@ -19,7 +19,7 @@ class Fact:
     """One thing known about a drive, with its source; or not known, with the reason.
 
     `value` is None exactly when `why` has the reason. `unit` is the unit of `value` (`"Mb/s"`,
-    `"B"`, `"C"`), or None where it has none.
+    `"B"`, `"°C"`), or None where it has none.
     """
 
     value: Any = None

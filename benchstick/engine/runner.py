@@ -15,7 +15,7 @@ from typing import Any
 
 from benchstick import paths
 from benchstick.appliance import state, stick_removed
-from benchstick.drives import discover
+from benchstick.drives import discover, fact_catalogue
 from benchstick.drives.guard import Hold
 from benchstick.drives.types import Drive
 from benchstick.engine import automount, cgroup, host_settings, retention
@@ -47,10 +47,6 @@ from benchstick.suites.interface import RoundSuite, Suite
 COMMIT_EVERY = 60.0
 # Every tool inherits this mark: recovery finds the processes of a killed runner with it.
 MARK = "BENCHSTICK_RUN_UUID"
-_CONDITION_FACTS = (
-    "transport", "external", "driver", "usb_speed", "sata_speed", "pcie_speed", "pcie_width",
-    "queue_depth", "ncq", "trim", "trim_kernel", "write_cache", "firmware", "port",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -297,7 +293,7 @@ class Runner:
             self.work.source.close()
 
     def _keep_conditions(self) -> None:
-        facts = {name: self.drive.facts[name].to_json() for name in _CONDITION_FACTS
+        facts = {name: self.drive.facts[name].to_json() for name in fact_catalogue.CONDITIONS
                  if name in self.drive.facts}  # fmt: skip
         self._note_others()
         sampler = self.work.sampler

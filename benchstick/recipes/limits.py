@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from benchstick.plan.units import CELSIUS
 from benchstick.recipes import codes
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.model import CHANGE, CLAIM, FACT, FIGURE, PEAK, Limit, Value
@@ -279,7 +280,7 @@ def _peak(evidence: Evidence) -> _Measured:
     if not readings:
         why = why_not_of(evidence.drive, "temperature")
         raise _Unknown(codes.PEAK_UNKNOWN, f"temperature: none was read in the test: {why}")
-    return _Measured(max(readings), "°C")
+    return _Measured(max(readings), CELSIUS)
 
 
 # ---- what is required

@@ -18,6 +18,7 @@ from pathlib import Path
 from benchstick import paths
 from benchstick.errors import NoStore, StoreFailed
 from benchstick.store.legacy_names import fields_of_name
+from benchstick.store.legacy_units import with_celsius
 
 FILE = "store.db"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -227,6 +228,9 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
         3,
         lambda name, unit, field: fields_of_name(name, unit)[field],
         deterministic=True,
+    )
+    db.create_function(
+        "with_celsius", 1, lambda text: text and with_celsius(text), deterministic=True
     )
     try:
         for number in range(version, len(scripts)):

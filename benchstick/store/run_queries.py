@@ -179,15 +179,6 @@ def steps_of(db: sqlite3.Connection, number: int, first: int = 0) -> list[sqlite
     ).fetchall()
 
 
-def temperatures_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
-    """The temperature readings of a run in order."""
-    rows = db.execute(
-        "SELECT t, step, celsius, source, why FROM temperatures WHERE run = ? ORDER BY t",
-        (number,),
-    )
-    return [dict(row) for row in rows]
-
-
 def events_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
     """What happened during a run, in order."""
     rows = db.execute("SELECT t, utc, kind, text FROM events WHERE run = ? ORDER BY id", (number,))

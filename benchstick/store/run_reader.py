@@ -11,6 +11,7 @@ from benchstick.plan import corrupt
 from benchstick.plan.quantity import quantity_of
 from benchstick.store import imported_runs, locks
 from benchstick.store.legacy_names import fields_of_name
+from benchstick.store.legacy_units import with_celsius
 from benchstick.store.run_results import Figure, Sample
 
 RUN_SCHEMA = "benchstick/run/2"
@@ -110,20 +111,19 @@ def samples_of(db: sqlite3.Connection, number: int, after: int = -1) -> list[Sam
     return [Sample(*row) for row in rows]
 
 
-def temperatures_of(db: sqlite3.Connection, number: int) -> list[tuple[float, float | None]]:
-    """(seconds on the run's clock, degrees Celsius or None) of each reading, in order."""
-    rows = db.execute("SELECT t, celsius FROM temperatures WHERE run = ? ORDER BY t", (number,))
-    return [(float(t), None if celsius is None else float(celsius)) for t, celsius in rows]
+def temperatures_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
+    """The temperature readings of a run in order; `celsius` is None where there is none."""
+    rows = db.execute(
+        "SELECT t, step, celsius, source, why FROM temperatures WHERE run = ? ORDER BY t",
+        (number,),
+    )
+    return [dict(row) for row in rows]
 
 
 def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     """The `benchstick/run/2` document of one run, samples apart."""
     row = find_run(db, number)
     steps = db.execute("SELECT * FROM steps WHERE run = ? ORDER BY idx", (number,)).fetchall()
-    temperatures = db.execute(
-        "SELECT t, step, celsius, source, why FROM temperatures WHERE run = ? ORDER BY t",
-        (number,),
-    )
     events = db.execute(
         "SELECT t, utc, kind, text FROM events WHERE run = ? ORDER BY id", (number,)
     )
@@ -141,10 +141,10 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
         "ended_utc": row["ended_utc"],
         "seconds": row["seconds"],
         "imported": imported_runs.origin(db, number),
-        "drive": json.loads(row["drive_json"]),
+        "drive": json.loads(with_celsius(row["drive_json"])),
         "plan": json.loads(row["plan_json"]),
         "conditions": json.loads(row["conditions_json"]),
-        "result": json.loads(row["result_json"]) if row["result_json"] else None,
+        "result": json.loads(with_celsius(row["result_json"])) if row["result_json"] else None,
         "steps": [
             {
                 "index": step["idx"],
@@ -155,11 +155,11 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
                 "t_start": step["t_start"],
                 "t_end": step["t_end"],
                 "artefacts": step["artefacts"],
-                "detail": json.loads(step["detail_json"]),
+                "detail": json.loads(with_celsius(step["detail_json"])),
             }
             for step in steps
         ],
         "figures": [figure.to_json() for figure in figures_of(db, number)],
-        "temperatures": [dict(item) for item in temperatures],
+        "temperatures": temperatures_of(db, number),
         "events": [dict(item) for item in events],
     }

@@ -425,7 +425,7 @@ def test_temperature_is_read_from_hwmon_first(tmp_path: Path) -> None:
     nvme_drive = drive("nvme0n1", transport="nvme")
     answers = device_query.recorded(tmp_path / case.name / "tools")
     fact = temperature.read(nvme_drive, answers, tree=sysfs.Tree(tmp_path / "root"))
-    assert (fact.value, fact.unit, fact.source) == (43.85, "C", "hwmon nvme")
+    assert (fact.value, fact.unit, fact.source) == (43.85, "°C", "hwmon nvme")
 
 
 def test_temperature_gives_up_after_two_failures(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from typing import Any
 from benchstick.analysis.histogram import one_two_five, percentile_of
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.drives import sanitize_methods
+from benchstick.drives.fact_catalogue import CONDITIONS
 from benchstick.drives.types import Drive
 from benchstick.engine.measure.per_second_log import BySecond, figures_of
 from benchstick.engine.run_context import RAW_FILLED
-from benchstick.engine.runner import _CONDITION_FACTS
 from benchstick.plan.steps import Fio, Idle, Mark, Plan, Purge, ReadBack, Step
 from benchstick.plan.units import size_text
 from benchstick.store.run_results import Figure, Sample
@@ -271,7 +271,7 @@ class _Whole:
         self.record.conditions(
             {
                 "target": "block",
-                "drive": {name: facts[name].to_json() for name in _CONDITION_FACTS
+                "drive": {name: facts[name].to_json() for name in CONDITIONS
                           if name in facts},
                 "queue": sample.QUEUE, "host": sample.HOST, "controller": sample.CONTROLLER,
                 "alongside": [], "filled": RAW_FILLED.to_json(),

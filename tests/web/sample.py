@@ -82,7 +82,7 @@ def fast() -> Drive:
             "security": Fact("disabled, not frozen", source="IDENTIFY DEVICE, word 128"),
             "opal": Fact.unknown("the drive does not report trusted computing"),
             "health": Fact("passed", source="smartctl"),
-            "temperature": Fact(41, "C", "smartctl, attribute 194"),
+            "temperature": Fact(41, "°C", "smartctl, attribute 194"),
         },
         11,
     )
@@ -131,7 +131,7 @@ def internal() -> Drive:
             "queue_depth": Fact(32, source="sysfs queue_depth"),
             "trim": Fact(True, source="IDENTIFY DEVICE, word 169"),
             "security": Fact("disabled, frozen", source="IDENTIFY DEVICE, word 128"),
-            "temperature": Fact(33, "C", "hwmon drivetemp"),
+            "temperature": Fact(33, "°C", "hwmon drivetemp"),
         },
         3,
     )
@@ -151,7 +151,7 @@ def system() -> Drive:
             "external": Fact(False, source="PCIe, not Thunderbolt"),
             "queue_depth": Fact(1023, source="sysfs nr_requests"),
             "trim": Fact(True, source="sysfs discard_max_bytes"),
-            "temperature": Fact(48, "C", "hwmon nvme"),
+            "temperature": Fact(48, "°C", "hwmon nvme"),
         },
         1,
     )

@@ -592,7 +592,7 @@ def test_pages_carry_title_language_headings_and_labels(client: Browser, bench: 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (10000, "Mb/s", "10 Gb/s"), (480, "Mb/s", "480 Mb/s"), (41, "C", "41 °C"),
+        (10000, "Mb/s", "10 Gb/s"), (480, "Mb/s", "480 Mb/s"), (41, "°C", "41 °C"),
         (True, None, "yes"), (["BOT", "UAS"], None, "BOT, UAS"), ([], None, "none"),
         (1 << 30, "B", "1.07 GB"), (512, "B", "512 B"), (8057.4, "us", "8.1 ms"),
         (146.2, "us", "146 µs"), (57739, "IOPS", "57\u202f739 IOPS"), (None, None, "–"),
