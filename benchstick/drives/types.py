@@ -8,6 +8,7 @@ from typing import Any
 
 from benchstick.drives import bottlenecks
 from benchstick.drives.medium import Token
+from benchstick.plan.drive_key import DriveKey, drive_key
 
 TRANSPORTS = (
     "sata", "usb-uas", "usb-bot", "nvme", "scsi", "mmc", "virtio", "virtual", "other",
@@ -60,14 +61,9 @@ class Identity:
         """True when the two are the same drive in the same place."""
         return self == other
 
-    def key(self) -> str:
-        """The key of labels and history.
-
-        Serial, model and capacity where there is a serial; the place where there is none.
-        """
-        if self.serial:
-            return f"{self.serial}|{self.model}|{self.capacity}"
-        return f"port:{self.port}:{self.lun}|{self.model}|{self.capacity}"
+    def key(self) -> DriveKey:
+        """The key of labels and history."""
+        return drive_key(self.serial, self.model, self.capacity, self.port, self.lun)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -40,6 +40,7 @@ from benchstick.errors import (
 )
 from benchstick.paths import data_folder, settings_file
 from benchstick.plan import run_queue
+from benchstick.plan.drive_key import DriveKey
 from benchstick.plan.plain import plain_output
 from benchstick.plan.request import RunRequest
 from benchstick.qa.early_stop_monitor import Watch
@@ -67,7 +68,7 @@ class Ask:
     recipe: bytes
     file: str
     drive: str
-    expected: tuple[str, int | None]
+    expected: tuple[DriveKey, int | None]
     medium: str | None = None
     bench_ports: Mapping[str, str] = field(default_factory=dict)
     erase: str | None = None

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchstick.plan.drive_key import DriveKey
 from benchstick.store.database import has_table, transaction, utc_now
 
 # States of a slot. `here`: a drive whose test does not start automatically; `said` has the reason.
@@ -26,7 +27,7 @@ class Slot:
 
     name: str
     state: str = EMPTY
-    drive_key: str | None = None
+    drive_key: DriveKey | None = None
     code: str | None = None
     model: str | None = None
     until: float | None = None

@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from benchstick.errors import StoreFailed
 from benchstick.plan import corrupt
+from benchstick.plan.drive_key import DriveKey
 from benchstick.store.database import transaction, utc_now
 from benchstick.store.run_reader import figures_of, find_run, findings_of
 from benchstick.store.run_results import Figure, Sample, storable
@@ -296,7 +297,7 @@ class RunRecord:
     def purge_begins(
         self,
         step: int,
-        drive_key: str,
+        drive_key: DriveKey,
         rung: str,
         *,
         marks: str,
@@ -353,7 +354,7 @@ class RunRecord:
             )
 
     @_remember
-    def close_purges(self, drive_key: str, why: str, *, with_password: bool) -> None:
+    def close_purges(self, drive_key: DriveKey, why: str, *, with_password: bool) -> None:
         """Close what other runs left unfinished on the drive; those that may have left a password
         on it only `with_password`."""
         with self._transaction():

@@ -21,6 +21,7 @@ from benchstick.drives import eject, guard, subprocesses
 from benchstick.drives.sysfs import Tree
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.errors import BadInput, Cancelled, DriveLost, Refused
+from benchstick.plan.drive_key import DriveKey
 from benchstick.qa import parallel_drives
 from benchstick.qa.drive_session import Ask
 from benchstick.qa.early_stop_monitor import Watch
@@ -293,7 +294,13 @@ def test_a_cancel_reaches_every_drives_test(
 
 
 def test_a_request_survives_json() -> None:
-    ask = Ask(recipe=b"\xff\x00", file="x", drive="d", expected=("k", None), labels={"asset": "é"})
+    ask = Ask(
+        recipe=b"\xff\x00",
+        file="x",
+        drive="d",
+        expected=(DriveKey("k"), None),
+        labels={"asset": "é"},
+    )
     assert Ask.from_json(json.loads(json.dumps(ask.to_json()))) == ask
 
 
