@@ -9,6 +9,7 @@ from typing import Any
 from benchstick.drives import bottlenecks
 from benchstick.drives.medium import Token
 from benchstick.plan.drive_key import DriveKey, drive_key
+from benchstick.plan.states import GuardState
 
 TRANSPORTS = (
     "sata", "usb-uas", "usb-bot", "nvme", "scsi", "mmc", "virtio", "virtual", "other",
@@ -80,10 +81,10 @@ class Identity:
 
 @dataclass(frozen=True)
 class Guard:
-    """Whether a drive may be written. `state` is free, locked or protected; `why` is the reason.
-    `retry`: it is locked only until it answers; no code unlocks it before."""
+    """Whether a drive may be written; `why` is the reason. `retry`: it is locked only until it
+    answers; no code unlocks it before."""
 
-    state: str
+    state: GuardState
     why: str
     retry: bool = False
 

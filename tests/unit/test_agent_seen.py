@@ -14,6 +14,7 @@ from benchstick import paths
 from benchstick.agent import hotplugged
 from benchstick.agent.agent import Agent
 from benchstick.drives.types import Drive, Fact, Guard, Identity
+from benchstick.plan.states import GuardState
 from benchstick.store import agent_requests, auth, database, locks
 
 
@@ -25,7 +26,7 @@ def drive(serial: str, diskseq: int, transport: str = "sata") -> Drive:
         diskseq=diskseq,
         code=serial,
         identity=Identity(serial, "M", None, None, 10**9, "ata1", 0),
-        guard=Guard("locked", "internal"),
+        guard=Guard(GuardState.LOCKED, "internal"),
         facts={"transport": Fact(transport, source="test")},
     )
 

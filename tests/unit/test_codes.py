@@ -21,6 +21,7 @@ from benchstick.engine import run_request as jobs
 from benchstick.errors import BadInput, Refused
 from benchstick.plan.drive_key import DriveKey, drive_key, keys_of_serial
 from benchstick.plan.request import RunRequest
+from benchstick.plan.states import GuardState
 
 EVIL = (
     "$(touch x)", "`touch x`", "a b", " a", "a ", "a'b", 'a"b', "a\\b", "a;b", "a&b", "a|b", "a\nb",
@@ -36,7 +37,7 @@ def drive(serial: str | None, port: str = "2-1.3", lun: int = 0) -> Drive:
     identity = Identity(serial, "Model", None, None, 10**12, port, lun)
     return Drive(
         name="sdb", path="/dev/sdb", devno="8:16", diskseq=5, code="", identity=identity,
-        guard=Guard("free", "USB"), facts={"transport": Fact("usb-uas")},
+        guard=Guard(GuardState.FREE, "USB"), facts={"transport": Fact("usb-uas")},
     )  # fmt: skip
 
 

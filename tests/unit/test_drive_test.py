@@ -24,6 +24,7 @@ from benchstick.engine.run_request import Ready
 from benchstick.engine.runner import Outcome
 from benchstick.errors import BadInput
 from benchstick.plan.request import RunRequest
+from benchstick.plan.states import GuardState
 from benchstick.qa import drive_session
 from benchstick.qa.drive_session import Ask, DriveTest
 from benchstick.recipes import ready as ready_ones
@@ -57,7 +58,7 @@ def made_up(transport: str = "usb-uas", capacity: int = 10**12, contents: str = 
              "temperature": 30, "contents": contents, "rotational": False}  # fmt: skip
     identity = Identity("S1", "Model", None, None, capacity, "2-1", 0)
     return Drive(
-        "sdx", "/dev/sdx", "8:0", 5, "S1", identity, Guard("free", "test"),
+        "sdx", "/dev/sdx", "8:0", 5, "S1", identity, Guard(GuardState.FREE, "test"),
         {name: Fact(value, source="test") for name, value in facts.items()},
     )  # fmt: skip
 

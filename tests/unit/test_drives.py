@@ -30,6 +30,7 @@ from benchstick.drives import (
 from benchstick.drives.subprocesses import Finished
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.errors import BadInput
+from benchstick.plan.states import GuardState
 from tests.hardware import playback
 from tests.hardware.documented import nvme_ssd
 from tests.hardware.shapes import ata_words, bos, descriptors
@@ -52,7 +53,7 @@ def drive(
         5,
         "",
         identity,
-        Guard("free", "test"),
+        Guard(GuardState.FREE, "test"),
         {key: Fact(value, source="test") for key, value in values.items()},
         label,
     )

@@ -27,6 +27,7 @@ from benchstick.engine.steps import sanitize
 from benchstick.engine.steps.sanitize import do_purge
 from benchstick.errors import BadInput, BenchError, Cancelled, DriveLost, Inconclusive
 from benchstick.plan.drive_key import DriveKey
+from benchstick.plan.states import GuardState
 from benchstick.plan.steps import Plan, Purge
 from benchstick.store import database, locks, run_writer
 from tests.unit.test_purge import recorded
@@ -195,7 +196,9 @@ def a_drive(transport: str, **more: object) -> Drive:
     facts = {
         name: Fact(value, source="test") for name, value in {"transport": transport, **more}.items()
     }
-    return Drive("nosuch", "/dev/nosuch", "8:0", 1, "S1", identity, Guard("free", ""), facts)
+    return Drive(
+        "nosuch", "/dev/nosuch", "8:0", 1, "S1", identity, Guard(GuardState.FREE, ""), facts
+    )
 
 
 def start(db: Any, number: int, transport: str = "sata") -> Work:
@@ -857,8 +860,8 @@ def test_an_overwrite_reports_the_progress_of_writing_and_reading(
     purge = None
     if offset:
         work.record.purge_begins(
-            0, DriveKey("key"), "overwrite", marks=work.uuid, samples=64, size=4096, phase="erasing",
-            bytes_written=offset,
+            0, DriveKey("key"), "overwrite", marks=work.uuid, samples=64, size=4096,
+            phase="erasing", bytes_written=offset,
         )  # fmt: skip
         (purge,) = interrupted_sanitize.unfinished(db)
     sanitize._by_fio(work, find("overwrite"), purge)

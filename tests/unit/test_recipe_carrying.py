@@ -22,6 +22,7 @@ from benchstick.drives.sysfs import Tree
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.errors import BadInput, Cancelled, DriveLost, Refused
 from benchstick.plan.drive_key import DriveKey
+from benchstick.plan.states import GuardState
 from benchstick.qa import parallel_drives
 from benchstick.qa.drive_session import Ask
 from benchstick.qa.early_stop_monitor import Watch
@@ -215,7 +216,7 @@ def test_a_cancel_by_the_user_is_no_stop_rule(bench_home: Path) -> None:
 
 def drive(name: str, port: str, serial: str) -> Drive:
     identity = Identity(serial, "Model", None, None, 10**12, port, 0)
-    return Drive(name, f"/dev/{name}", "8:0", 5, serial, identity, Guard("free", "USB"),
+    return Drive(name, f"/dev/{name}", "8:0", 5, serial, identity, Guard(GuardState.FREE, "USB"),
                  {"transport": Fact("usb-uas", source="test")})  # fmt: skip
 
 

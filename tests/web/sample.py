@@ -17,6 +17,7 @@ from benchstick.drives.shared_links import Link
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.engine.results import conclude
 from benchstick.paths import make_run_folder
+from benchstick.plan.states import GuardState
 from benchstick.plan.steps import Copy, Fio, Idle, Plan
 from benchstick.store import known_drives, live_progress
 from benchstick.store.database import open_writer, transaction
@@ -56,7 +57,7 @@ def fast() -> Drive:
         "sdb",
         "2318E6C0A1F2",
         Identity("2318E6C0A1F2", "Crucial X9 Pro", "ASMedia ASM236X", "0000", 10**12, "2-1", 0),
-        Guard("free", "external, nothing on it is mounted"),
+        Guard(GuardState.FREE, "external, nothing on it is mounted"),
         {
             "transport": Fact("usb-uas", source="driver uas"),
             "external": Fact(True, source="on USB"),
@@ -95,7 +96,7 @@ def slow() -> Drive:
         "port:1-4:0",
         Identity(None, "SanDisk Extreme Portable SSD 500GB with a rather long name that wraps",
                  "SanDisk 55AE", None, 500 * 10**9, "1-4", 0),
-        Guard("free", "external, nothing on it is mounted"),
+        Guard(GuardState.FREE, "external, nothing on it is mounted"),
         {
             "transport": Fact("usb-bot", source="driver usb-storage"),
             "external": Fact(True, source="on USB"),
@@ -121,7 +122,10 @@ def internal() -> Drive:
         Identity(
             "S6PUNX0T312345A", "Samsung SSD 870 EVO 500GB", None, None, 500107862016, "ata1", 0
         ),
-        Guard("locked", "internal, was here at start; holds an EFI system partition and BitLocker"),
+        Guard(
+            GuardState.LOCKED,
+            "internal, was here at start; holds an EFI system partition and BitLocker",
+        ),
         {
             "transport": Fact("sata", source="sysfs"),
             "external": Fact(False, source="on an internal SATA port"),
@@ -145,7 +149,7 @@ def system() -> Drive:
         Identity(
             "S4EWNX0R654321B", "WD_BLACK SN850X 1000GB", None, None, 10**12, "0000:01:00.0", 0
         ),
-        Guard("protected", "/dev/nvme0n1p2 is mounted on /"),
+        Guard(GuardState.PROTECTED, "/dev/nvme0n1p2 is mounted on /"),
         {
             "transport": Fact("nvme", source="sysfs"),
             "external": Fact(False, source="PCIe, not Thunderbolt"),
@@ -163,7 +167,7 @@ def practice() -> Drive:
         "loop0",
         "practice",
         Identity("practice", "Practice drive", None, None, 8 << 30, "practice", 0),
-        Guard("free", "the bench's own practice file"),
+        Guard(GuardState.FREE, "the bench's own practice file"),
         {
             "transport": Fact("virtual", source="a loop device on the bench's own file"),
             "external": Fact(False, source="virtual"),

@@ -16,6 +16,7 @@ from flask import Flask
 
 from benchstick.drives.types import Guard
 from benchstick.paths import make_run_folder
+from benchstick.plan.states import GuardState
 from benchstick.plan.units import duration_text
 from benchstick.store import agent_requests, export, known_drives, locks, run_queries
 from benchstick.store.database import open_writer
@@ -335,7 +336,7 @@ def test_a_drive_that_does_not_answer_is_not_offered_to_be_unlocked(
     signed_in: SignedIn, bench: Bench
 ) -> None:
     """The page, the preview and each way to start a run: try again, whatever codes are sent."""
-    guard = Guard("locked", "not answering, try again: the drive is slow", retry=True)
+    guard = Guard(GuardState.LOCKED, "not answering, try again: the drive is slow", retry=True)
     document = {"schema": "benchstick/drives/1", "shared": [], "drives": [
         replace(sample.internal(), guard=guard).to_json()
     ]}  # fmt: skip
