@@ -11,3 +11,35 @@ class GuardState(StrEnum):
     FREE = "free"
     LOCKED = "locked"
     PROTECTED = "protected"
+
+
+class RequestState(StrEnum):
+    """The agent's answer to a request. What was taken has a run, or is a queue."""
+
+    TAKEN = "taken"
+    DONE = "done"
+    REFUSED = "refused"
+
+
+class QueueState(StrEnum):
+    """A queue waits until the agent takes its request; it is refused when none of its runs
+    starts."""
+
+    WAITING = "waiting"
+    OPEN = "open"
+    DONE = "done"
+    STOPPED = "stopped"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+
+
+class EntryState(StrEnum):
+    """An entry of a queue that has no run. Once it has one, the run's state counts. `STARTED` is
+    shown as `STARTING`."""
+
+    WAITING = "waiting"
+    STARTED = "started"
+    STARTING = "starting"
+    REFUSED = "refused"
+    TAKEN_OUT = "taken_out"
+    NOT_STARTED = "not_started"

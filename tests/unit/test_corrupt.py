@@ -22,6 +22,7 @@ from benchstick.engine.fileset_source.ram_disk import DriveSource, read_tree
 from benchstick.engine.steps import executors, sanitize
 from benchstick.errors import DataCorrupt, DriveLost, Inconclusive
 from benchstick.plan import corrupt, run_queue
+from benchstick.plan.states import RequestState
 from benchstick.plan.steps import Verify
 from benchstick.recipes import codes, verdict
 from benchstick.recipes.codes import Reason
@@ -213,7 +214,7 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
             )
             db.execute("DELETE FROM running")
             request = agent_requests.add_request(db, "run", {})
-            agent_requests.answer_request(db, request, "done", run=record.number)
+            agent_requests.answer_request(db, request, RequestState.DONE, run=record.number)
         # The page reads a store that is not migrated yet.
         assert run_reader.run_json(db, 1)["corrupt"] == []
         tables = [row["name"] for row in db.execute(

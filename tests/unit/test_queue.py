@@ -22,6 +22,7 @@ from benchstick.engine.runner import Outcome
 from benchstick.errors import PRECEDENCE, BadInput, Refused
 from benchstick.plan import run_queue
 from benchstick.plan.request import RunRequest
+from benchstick.plan.states import RequestState
 from benchstick.plan.steps import Plan
 from benchstick.store import agent_requests, database, locks, queues, run_writer
 from benchstick.suites import presets, registry
@@ -186,7 +187,7 @@ class Workers:
             "runs": [{"suite": suite} for suite in suites],
         }  # fmt: skip
         number = agent_requests.add_request(self.db, "run", body)
-        agent_requests.answer_request(self.db, number, "taken")
+        agent_requests.answer_request(self.db, number, RequestState.TAKEN)
         agents.take(self.db, number, body, self.start)
         return number
 
@@ -198,7 +199,7 @@ class Workers:
             plan={"schema": "benchstick/plan/1", "steps": [], "notes": []}, pid=1, device="sdx",
         )  # fmt: skip
         queues.entry_runs(self.db, number, place, run.number)
-        agent_requests.answer_request(self.db, number, "taken", run=run.number)
+        agent_requests.answer_request(self.db, number, RequestState.TAKEN, run=run.number)
         run.finish("done" if code in (0, 5) else "failed", code, seconds=1.0, why=why)
         agents.continue_queue(self.db, number, code, self.start)
 
@@ -226,7 +227,7 @@ def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> No
     assert workers.started == [(number, 0, True), (number, 2, False)]
     assert workers.read_state(number) == ("done", None, ["done", "taken_out", "done"])
     answer = agent_requests.answer_of(workers.db, number)
-    assert answer is not None and answer["state"] == "done"
+    assert answer is not None and answer["state"] == RequestState.DONE
 
 
 def test_a_drive_that_is_lost_or_replaced_stops_the_queue(workers: Workers) -> None:
@@ -258,7 +259,7 @@ def test_a_cancelled_queue_starts_nothing_more(workers: Workers) -> None:
 def test_a_queue_refused_at_the_start_is_reported_as_refused(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     error = {"code": "bad_input", "message": "passes: wrong", "field": "passes"}
-    agent_requests.answer_request(workers.db, number, "refused", answer={"error": error})
+    agent_requests.answer_request(workers.db, number, RequestState.REFUSED, answer={"error": error})
     agents.continue_queue(workers.db, number, 2, workers.start)
     assert workers.read_state(number) == ("refused", "passes: wrong", ["not_started"] * 2)
     assert queues.open_queues(workers.db) == []

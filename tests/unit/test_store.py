@@ -14,6 +14,7 @@ import pytest
 
 from benchstick import paths
 from benchstick.errors import BadInput, NoStore, StoreFailed
+from benchstick.plan.states import RequestState
 from benchstick.store import (
     agent_requests,
     comparisons,
@@ -163,7 +164,7 @@ def test_requests_and_their_answers_survive_a_new_table(
         with contextlib.closing(database.open_writer(bench_home)) as db:
             for kind in ("run", "cancel", "run"):
                 agent_requests.add_request(db, kind, {"of": kind})
-            agent_requests.answer_request(db, 2, "done")
+            agent_requests.answer_request(db, 2, RequestState.DONE)
     with contextlib.closing(database.open_writer(bench_home)) as db:
         rows = db.execute("SELECT id, kind, body_json FROM requests ORDER BY id").fetchall()
         assert [(row["id"], row["kind"]) for row in rows] == [(1, "run"), (2, "cancel"), (3, "run")]

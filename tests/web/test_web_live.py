@@ -14,6 +14,7 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, Route, expect
 
 from benchstick.drives.types import Drive
+from benchstick.plan.states import QueueState, RequestState
 from benchstick.store import agent_requests, known_drives, live_progress, queues, run_writer
 from benchstick.store.database import open_reader, open_writer
 from tests.host.bench import wait_for
@@ -220,8 +221,8 @@ def test_a_queue_and_a_request_report_a_lost_connection(
         expect(page.locator(note)).to_be_hidden()
         assert not_loaded_anew(page)
     with contextlib.closing(open_writer(bench.home)) as db:
-        agent_requests.answer_request(db, request, "done")
-        queues.end(db, queue, "stopped", queues.NO_AGENT)
+        agent_requests.answer_request(db, request, RequestState.DONE)
+        queues.end(db, queue, QueueState.STOPPED, queues.NO_AGENT)
 
 
 def test_a_lost_network_and_a_sleep_are_waited_for(watched: Watched, bench: Bench) -> None:

@@ -16,7 +16,7 @@ from flask import Flask
 
 from benchstick.drives.types import Guard
 from benchstick.paths import make_run_folder
-from benchstick.plan.states import GuardState
+from benchstick.plan.states import GuardState, RequestState
 from benchstick.plan.units import duration_text
 from benchstick.store import agent_requests, export, known_drives, locks, run_queries
 from benchstick.store.database import open_writer
@@ -394,12 +394,12 @@ def test_the_request_page_shows_the_agents_answer(signed_in: SignedIn, bench: Be
     number = int(address.rsplit("/", 1)[1])
     with contextlib.closing(open_writer(bench.home)) as db:
         error = {"code": "refused", "message": "the drive is <busy>", "field": "drive"}
-        agent_requests.answer_request(db, number, "refused", answer={"error": error})
+        agent_requests.answer_request(db, number, RequestState.REFUSED, answer={"error": error})
         page = signed_in.client.get(address).text
         assert "the drive is &lt;busy&gt;" in page
         assert "p.size=32MiB" in page
         assert signed_in.client.get(f"/api/v1{address}").json["error"]["code"] == "refused"
-        agent_requests.answer_request(db, number, "taken", run=1)
+        agent_requests.answer_request(db, number, RequestState.TAKEN, run=1)
     answer = signed_in.client.get(address)
     assert answer.status_code == 303
     assert answer.location == "/runs/1"
