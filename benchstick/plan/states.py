@@ -43,3 +43,22 @@ class EntryState(StrEnum):
     REFUSED = "refused"
     TAKEN_OUT = "taken_out"
     NOT_STARTED = "not_started"
+
+
+class SlotState(StrEnum):
+    """`HERE`: a drive whose test does not start automatically."""
+
+    EMPTY = "empty"
+    HERE = "here"
+    COUNTDOWN = "countdown"
+    STOPPED = "stopped"
+    TESTING = "testing"
+    FINISHED = "done"
+
+
+class LimitState(StrEnum):
+    """Whether a limit of a recipe is met; unknown where it could not be judged."""
+
+    MET = "held"
+    FAILED = "failed"
+    UNKNOWN = "unknown"

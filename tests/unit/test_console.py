@@ -17,6 +17,7 @@ from benchstick.appliance.network import Port
 from benchstick.appliance.outcome_text import Ending, ending
 from benchstick.appliance.screen_model import FinishedRun, Line, Looker, Running, SlotLine, View
 from benchstick.appliance.web_address import Page
+from benchstick.plan.states import SlotState
 from benchstick.store import bays, database
 from benchstick.store.bays import Slot
 
@@ -288,10 +289,12 @@ def test_the_slots_of_the_store_are_on_the_screen(
     monkeypatch.setenv("BENCHSTICK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
     slots = [
-        Slot(name="a", state="countdown", code="S1", model="M", until=time.time() + 9),
-        Slot(name="b", state="testing", code="S2", model="M"),
-        Slot(name="c", state="done", code="S3", model="M", word="fail", said="too slow"),
-        Slot(name="d", state="here", code="S4", model="M", said="plug it in again"),
+        Slot(name="a", state=SlotState.COUNTDOWN, code="S1", model="M", until=time.time() + 9),
+        Slot(name="b", state=SlotState.TESTING, code="S2", model="M"),
+        Slot(
+            name="c", state=SlotState.FINISHED, code="S3", model="M", word="fail", said="too slow"
+        ),
+        Slot(name="d", state=SlotState.HERE, code="S4", model="M", said="plug it in again"),
         Slot(name="e"),
     ]
     with contextlib.closing(database.open_writer(tmp_path / "home")) as db:
