@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from benchstick.plan.states import LimitState
 from benchstick.plan.units import CELSIUS
 from benchstick.recipes import codes
 from benchstick.recipes.codes import Reason
@@ -15,7 +16,7 @@ from benchstick.recipes.preconditions import value_of, why_not_of
 from benchstick.suites import spec_sheets
 from benchstick.suites.spec_sheets import Sheet
 
-MET, FAILED, UNKNOWN = "held", "failed", "unknown"
+MET, FAILED, UNKNOWN = LimitState
 _FAILURE = {
     FIGURE: codes.FIGURE_LIMIT,
     FACT: codes.FACT_LIMIT,
@@ -58,7 +59,7 @@ class Judged:
     number: int
     what: str
     op: str
-    state: str
+    state: LimitState
     bound: Any
     within: float | None
     unit: str | None

@@ -17,6 +17,7 @@ from typing import Any
 from benchstick.errors import EXIT_CANCELLED, EXIT_DONE, EXIT_INCONCLUSIVE, EXIT_VERDICT_FAIL
 from benchstick.plan import corrupt, run_queue
 from benchstick.plan.labels import same_serial
+from benchstick.plan.states import LimitState
 from benchstick.recipes import codes, limits, preconditions
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.limits import Evidence
@@ -105,7 +106,7 @@ def _build_reason(reason: Reason, limit: int | None = None) -> Json:
     return {"code": reason.code, "text": reason.text, "limit": limit}
 
 
-def _of_limits(judged: Sequence[limits.Judged], state: str) -> list[Json]:
+def _of_limits(judged: Sequence[limits.Judged], state: LimitState) -> list[Json]:
     return [
         _build_reason(Reason(str(item.code), str(item.text)), item.number)
         for item in judged

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchstick.plan import corrupt
 from benchstick.plan.quantity import Metric, Statistic
+from benchstick.plan.states import LimitState
 from benchstick.reports import shape
 from benchstick.reports.shape import (
     anything,
@@ -239,7 +240,7 @@ _VERDICT = fields(
         "why": maybe(text), "failures": each(_REASON, 1000), "inconclusive": each(_REASON, 1000),
         "limits": each(
             fields({
-                "number": whole, "what": text, "state": one_of(("held", "failed", "unknown")),
+                "number": whole, "what": text, "state": one_of(tuple(LimitState)),
                 "measured": scalar, "op": text, "wanted": _check_expected, "within": maybe(number),
                 "unit": maybe(text), "by": maybe(number), "by_percent": maybe(number),
                 "code": maybe(text), "text": maybe(text),
