@@ -34,7 +34,7 @@ from benchstick.drives.types import Drive
 from benchstick.engine import interrupted_sanitize
 from benchstick.engine.step_artifacts import check_room
 from benchstick.errors import BadInput, BenchError, Refused, StoreFailed
-from benchstick.plan.states import RequestState
+from benchstick.plan.states import RequestState, RunState
 from benchstick.reports import bundle
 from benchstick.store import (
     agent_requests,
@@ -367,7 +367,7 @@ def cancel_run(db: sqlite3.Connection, number: int) -> None:
     """Ask the runner of run `number` to stop. BadInput when it is not running."""
     row = run_reader.find_run(db, number)
     pid = locks.holder(row["uuid"])
-    if row["state"] != "running" or pid is None:
+    if row["state"] != RunState.RUNNING or pid is None:
         state = run_reader.shown_state(db, row)
         raise BadInput(f"run {number}: is not running ({state})", field="run")
     os.kill(pid, signal.SIGTERM)

@@ -37,6 +37,7 @@ from benchstick.errors import (
     StoreFailed,
 )
 from benchstick.plan.fileset import FileSet
+from benchstick.plan.states import RunState, StepState
 from benchstick.plan.steps import Fio, Plan, Prepare, Purge, ReadBack, Step
 from benchstick.plan.units import duration_text
 from benchstick.store import live_progress, locks, settings
@@ -74,7 +75,7 @@ class Outcome:
 
     number: int
     uuid: str
-    state: str
+    state: RunState
     exit_code: int
     why: str | None
 
@@ -158,26 +159,28 @@ class Runner:
             lock.release()
 
     def _recorded(self) -> Outcome:
-        state, code, why = "done", EXIT_DONE, None
+        state, code, why = RunState.DONE, EXIT_DONE, None
         started_at = time.monotonic()
         try:
             self._run()
         except Cancelled as stop:
-            state, code, why = "cancelled", EXIT_CANCELLED, stop.message
+            state, code, why = RunState.CANCELLED, EXIT_CANCELLED, stop.message
         except BenchError as error:
-            state, code, why = "failed", error.exit_code, error.message
+            state, code, why = RunState.FAILED, error.exit_code, error.message
         except BaseException as error:
             with contextlib.suppress(BenchError):
-                self._finish("failed", EXIT_INTERNAL, started_at, f"internal error: {error!r}")
+                self._finish(
+                    RunState.FAILED, EXIT_INTERNAL, started_at, f"internal error: {error!r}"
+                )
             raise
-        if state == "done":
+        if state == RunState.DONE:
             code, why = self._judge()
         state, code, why = self._finish(state, code, started_at, why)
         return Outcome(self.record.number, self.uuid, state, code, why)
 
     def _finish(
-        self, state: str, code: int, started_at: float, why: str | None
-    ) -> tuple[str, int, str | None]:
+        self, state: RunState, code: int, started_at: float, why: str | None
+    ) -> tuple[RunState, int, str | None]:
         drive = self.drive.to_json()
         result = conclude(self.record, self.suite, self.plan, drive, self.work_target)
         return self.record.finish(
@@ -186,7 +189,7 @@ class Runner:
             seconds=time.monotonic() - started_at,
             why=why,
             result=result,
-            open_steps=state if state in ("cancelled", "failed") else "interrupted",
+            open_steps=StepState(state) if state != RunState.DONE else StepState.INTERRUPTED,
         )
 
     def _judge(self) -> tuple[int, str | None]:
@@ -359,7 +362,7 @@ class Runner:
         try:
             outcome = self._carry_out(step)
         except BenchError as error:
-            stopped = "cancelled" if isinstance(error, Cancelled) else "failed"
+            stopped = StepState.CANCELLED if isinstance(error, Cancelled) else StepState.FAILED
             if isinstance(error, StoreFailed):
                 raise
             if isinstance(error, DataCorrupt):
@@ -372,7 +375,8 @@ class Runner:
             self._keep(folder)
             if note:
                 self.record.event(work.now, "artefacts", f"{step.name}: {note}")
-        state = "failed" if outcome.failed else "skipped" if outcome.skipped else "done"
+        state = StepState.SKIPPED if outcome.skipped else StepState.DONE
+        state = StepState.FAILED if outcome.failed else state
         self._end(index, state, outcome, outcome.failed or outcome.skipped)
 
     def _keep(self, folder: StepFolder) -> None:
@@ -392,7 +396,7 @@ class Runner:
                 raise self.work.drive_lost(f"went away ({error.strerror})") from error
             raise
 
-    def _end(self, index: int, state: str, outcome: StepOutcome, why: str | None) -> None:
+    def _end(self, index: int, state: StepState, outcome: StepOutcome, why: str | None) -> None:
         self.record.step_ends(
             index,
             state,

@@ -62,3 +62,26 @@ class LimitState(StrEnum):
     MET = "held"
     FAILED = "failed"
     UNKNOWN = "unknown"
+
+
+class RunState(StrEnum):
+    """`CORRUPT`: the drive returned other data than was written, however the run ended."""
+
+    RUNNING = "running"
+    DONE = "done"
+    CORRUPT = "corrupt"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+    REFUSED = "refused"
+
+
+class StepState(StrEnum):
+    """A step of a run."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"

@@ -7,8 +7,8 @@ import sqlite3
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.plan import corrupt
 from benchstick.plan.quantity import quantity_of
+from benchstick.plan.states import RunState
 from benchstick.store import imported_runs, locks
 from benchstick.store.legacy_names import fields_of_name
 from benchstick.store.legacy_units import with_celsius
@@ -44,16 +44,16 @@ def any_running(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM running LIMIT 1").fetchone() is not None
 
 
-def shown_state(db: sqlite3.Connection, row: sqlite3.Row) -> str:
+def shown_state(db: sqlite3.Connection, row: sqlite3.Row) -> RunState:
     """The state to show: a run called running whose lock is free was interrupted."""
-    state = str(row["state"])
-    if state != "running" or locks.is_alive(row["uuid"]):
+    state = RunState(row["state"])
+    if state != RunState.RUNNING or locks.is_alive(row["uuid"]):
         return state
     # A runner writes the state before it releases the lock, so read it again after the lock.
     again = find_run(db, row["number"])
-    if again["state"] != "running":
-        return str(again["state"])
-    return corrupt.STATE if findings_of(again) else "interrupted"
+    if again["state"] != RunState.RUNNING:
+        return RunState(again["state"])
+    return RunState.CORRUPT if findings_of(again) else RunState.INTERRUPTED
 
 
 def list_runs(

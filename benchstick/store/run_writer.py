@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from benchstick.errors import StoreFailed
 from benchstick.plan import corrupt
 from benchstick.plan.drive_key import DriveKey
+from benchstick.plan.states import RunState, StepState
 from benchstick.store.database import transaction, utc_now
 from benchstick.store.run_reader import figures_of, find_run, findings_of
 from benchstick.store.run_results import Figure, Sample, storable
@@ -159,7 +160,7 @@ class RunRecord:
     def step_ends(
         self,
         idx: int,
-        state: str,
+        state: StepState,
         t: float,
         *,
         why: str | None = None,
@@ -372,14 +373,14 @@ class RunRecord:
     @_remember
     def finish(
         self,
-        state: str,
+        state: RunState,
         exit_code: int,
         *,
         seconds: float | None,
         why: str | None = None,
         result: Mapping[str, Any] | None = None,
-        open_steps: str = "interrupted",
-    ) -> tuple[str, int, str | None]:
+        open_steps: StepState = StepState.INTERRUPTED,
+    ) -> tuple[RunState, int, str | None]:
         """Close the run; steps still running become `open_steps`. (state, exit code, why) as they
         are kept: a run whose data is corrupt is `corrupt`, however it ended."""
         with self._transaction():

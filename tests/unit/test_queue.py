@@ -22,7 +22,7 @@ from benchstick.engine.runner import Outcome
 from benchstick.errors import PRECEDENCE, BadInput, Refused
 from benchstick.plan import run_queue
 from benchstick.plan.request import RunRequest
-from benchstick.plan.states import RequestState
+from benchstick.plan.states import RequestState, RunState
 from benchstick.plan.steps import Plan
 from benchstick.store import agent_requests, database, locks, queues, run_writer
 from benchstick.suites import presets, registry
@@ -200,7 +200,8 @@ class Workers:
         )  # fmt: skip
         queues.entry_runs(self.db, number, place, run.number)
         agent_requests.answer_request(self.db, number, RequestState.TAKEN, run=run.number)
-        run.finish("done" if code in (0, 5) else "failed", code, seconds=1.0, why=why)
+        state = RunState.DONE if code in (0, 5) else RunState.FAILED
+        run.finish(state, code, seconds=1.0, why=why)
         agents.continue_queue(self.db, number, code, self.start)
 
     def read_state(self, number: int) -> tuple[str, str | None, list[str]]:
@@ -299,8 +300,8 @@ def in_turn(
             documents.append(queues.document(db, row["number"]) or {})
             act(int(row["number"]))
             code = next(ends)
-            run.finish("done" if code == 0 else "failed", code, seconds=1.0)
-            return Outcome(run.number, f"r{len(documents)}", "done", code, "it failed")
+            run.finish(RunState.DONE if code == 0 else RunState.FAILED, code, seconds=1.0)
+            return Outcome(run.number, f"r{len(documents)}", RunState.DONE, code, "it failed")
 
         monkeypatch.setattr(commands, "carry_out", one)
         monkeypatch.setattr(

@@ -17,7 +17,7 @@ from benchstick.drives.shared_links import Link
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.engine.results import conclude
 from benchstick.paths import make_run_folder
-from benchstick.plan.states import GuardState
+from benchstick.plan.states import GuardState, RunState, StepState
 from benchstick.plan.steps import Copy, Fio, Idle, Plan
 from benchstick.store import known_drives, live_progress
 from benchstick.store.database import open_writer, transaction
@@ -259,7 +259,7 @@ class Story:
                 figures = self._fio(step, step.name == spoil)
             elif isinstance(step, Copy):
                 figures = self._copy(step, step.name == spoil)
-            self.record.step_ends(index, "done", self.t, figures=figures, samples=samples)
+            self.record.step_ends(index, StepState.DONE, self.t, figures=figures, samples=samples)
 
     def artefacts(self, folder: str, name: str) -> None:
         """What a step with a tool leaves on disk."""
@@ -351,13 +351,15 @@ class Story:
 
         return [one(label, rate, "MB/s"), one(f"{label} time", size / rate / 1e6, "s")]
 
-    def finish(self, state: str = "done", exit_code: int = 0, why: str | None = None) -> int:
+    def finish(
+        self, state: RunState = RunState.DONE, exit_code: int = 0, why: str | None = None
+    ) -> int:
         """Close the run as the runner does, with the suite's own result; its number."""
         drive, suite = self.drive.to_json(), registry.find(self.plan.suite)
         result = conclude(self.record, suite, self.plan, drive, self.target)
         self.record.finish(
-            state, exit_code, seconds=self.t, why=why, result=result, open_steps=state
-            if state in ("failed", "cancelled", "interrupted") else "interrupted",
+            state, exit_code, seconds=self.t, why=why, result=result, open_steps=
+            StepState.INTERRUPTED if state == RunState.DONE else StepState(state),
         )  # fmt: skip
         return self.record.number
 
@@ -445,7 +447,9 @@ def full_bench(home: Path) -> dict[str, Any]:
     story = start(home, db, "das", slow(), fs="exfat", scale=0.02)
     story.tell(9)
     story.record.event(story.t, "drive-lost", "went away in the middle of the test")
-    numbers["lost"] = story.finish("failed", 4, "SanDisk Extreme (port:1-4:0): the drive went away")
+    numbers["lost"] = story.finish(
+        RunState.FAILED, 4, "SanDisk Extreme (port:1-4:0): the drive went away"
+    )
     story = start(home, db, "das", fast(), fs="exfat", scale=0.1)
     lock = RunLock(story.uuid)
     story.tell(12)

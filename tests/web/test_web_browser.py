@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 from benchstick import paths
 from benchstick.agent import run_queues as agents
 from benchstick.appliance import clock, state
-from benchstick.plan.states import QueueState, RequestState
+from benchstick.plan.states import QueueState, RequestState, RunState, StepState
 from benchstick.store import agent_requests, live_progress, locks, queues
 from benchstick.store.database import open_writer
 from tests.web import every_page, sample
@@ -85,9 +85,9 @@ class Agent:
         story.publish(5, 0.5)
         self.go_on.wait(30)
         if self.cancelled:
-            story.finish("cancelled", 130, "cancelled")
+            story.finish(RunState.CANCELLED, 130, "cancelled")
         else:
-            story.record.step_ends(5, "done", story.t + 1)
+            story.record.step_ends(5, StepState.DONE, story.t + 1)
             story.finish()
         live_progress.remove(story.uuid)
         lock.release()
@@ -199,7 +199,7 @@ def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
         expect(state).to_have_text("running")
         head = page.locator("#now").get_by_role("link", name=f"run {story.record.number} ")
         expect(head).to_be_visible()
-        story.finish("cancelled", 130, "cancelled")
+        story.finish(RunState.CANCELLED, 130, "cancelled")
         lock.release()
         expect(state).to_have_text("cancelled")
         expect(head).to_have_count(0)

@@ -16,7 +16,7 @@ from flask import Flask
 
 from benchstick.drives.types import Guard
 from benchstick.paths import make_run_folder
-from benchstick.plan.states import GuardState, RequestState
+from benchstick.plan.states import GuardState, RequestState, RunState
 from benchstick.plan.units import duration_text
 from benchstick.store import agent_requests, export, known_drives, locks, run_queries
 from benchstick.store.database import open_writer
@@ -467,7 +467,7 @@ def test_an_invalid_result_is_struck_out_in_the_headline_too(
         params = {"preset": "reduced", "test": "throughput"}
         story = sample.start(tmp_path, db, "pts", sample.fast(), params=params)
         story.tell(12)
-        number = story.finish("cancelled", 130, "cancelled")
+        number = story.finish(RunState.CANCELLED, 130, "cancelled")
     client = browser(create_app(tmp_path))
     struck = r"<s>[\d.]+</s> <small>MB/s</small></b> <span class=\"tag bad\">invalid</span>"
     page = client.get(f"/runs/{number}").text
