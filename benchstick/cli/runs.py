@@ -10,6 +10,7 @@ import click
 from benchstick.cli.common import print_json, print_line, print_table, reader, tell_notices
 from benchstick.drives import bottlenecks
 from benchstick.paths import data_folder
+from benchstick.plan.states import Validity
 from benchstick.plan.units import duration_text
 from benchstick.store import database, run_reader
 
@@ -115,7 +116,7 @@ def print_run(document: Mapping[str, Any]) -> None:
 def _print_invalid(document: Mapping[str, Any]) -> None:
     reasons = set()
     for figure in document["figures"]:
-        if figure["state"] == "valid" or figure["pass"] is None or figure["why"] in reasons:
+        if figure["state"] == Validity.VALID or figure["pass"] is None or figure["why"] in reasons:
             continue
         reasons.add(figure["why"])
         print_line(f"{figure['state']}: {figure['name']}, pass {figure['pass']}: {figure['why']}")

@@ -37,7 +37,7 @@ from benchstick.errors import (
     StoreFailed,
 )
 from benchstick.plan.fileset import FileSet
-from benchstick.plan.states import RunState, StepState
+from benchstick.plan.states import RunState, StepState, Validity
 from benchstick.plan.steps import Fio, Plan, Prepare, Purge, ReadBack, Step
 from benchstick.plan.units import duration_text
 from benchstick.store import live_progress, locks, settings
@@ -195,7 +195,7 @@ class Runner:
     def _judge(self) -> tuple[int, str | None]:
         """(exit code, why) of a plan that ran to its end: 5 when it has no valid result."""
         figures = self.record.all_figures()
-        if figures and not any(figure.state == "valid" for figure in figures):
+        if figures and not any(figure.state == Validity.VALID for figure in figures):
             first = figures[0]
             return EXIT_INCONCLUSIVE, f"no valid result; the first is {first.state}: {first.why}"
         return EXIT_DONE, None

@@ -85,3 +85,11 @@ class StepState(StrEnum):
     SKIPPED = "skipped"
     CANCELLED = "cancelled"
     INTERRUPTED = "interrupted"
+
+
+class Validity(StrEnum):
+    """Of a result. One that is not valid has the reason."""
+
+    VALID = "valid"
+    INVALID = "invalid"
+    SKIPPED = "skipped"

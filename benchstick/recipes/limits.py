@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from benchstick.plan.states import LimitState
+from benchstick.plan.states import LimitState, Validity
 from benchstick.plan.units import CELSIUS
 from benchstick.recipes import codes
 from benchstick.recipes.codes import Reason
@@ -238,8 +238,9 @@ def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
             raise _Unknown(codes.FIGURE_MISSING, text)
         for item in [row for row in rows if row["pass"] is None] or rows:
             has_rows = True
-            if item["state"] != "valid" or item["value"] is None:
-                code = codes.FIGURE_SKIPPED if item["state"] == "skipped" else codes.FIGURE_INVALID
+            if item["state"] != Validity.VALID or item["value"] is None:
+                is_skipped = item["state"] == Validity.SKIPPED
+                code = codes.FIGURE_SKIPPED if is_skipped else codes.FIGURE_INVALID
                 raise _Unknown(code, f"{limit.name}: {item['state']}: {item['why']}")
             yield _Measured(float(item["value"]), item["unit"], run["number"])
     if not has_rows:

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchstick.plan import corrupt
 from benchstick.plan.quantity import Metric, Statistic
-from benchstick.plan.states import LimitState, RunState, StepState
+from benchstick.plan.states import LimitState, RunState, StepState, Validity
 from benchstick.reports import shape
 from benchstick.reports.shape import (
     anything,
@@ -154,7 +154,7 @@ _RUN = fields(
         })),
         "figures": each(fields({
             "step": text, "name": text, "value": maybe(number), "unit": text, "pass": maybe(whole),
-            "target": text, "state": one_of(("valid", "invalid", "skipped")), "why": maybe(text),
+            "target": text, "state": one_of(tuple(Validity)), "why": maybe(text),
             "detail": _DETAIL,
         }, QUANTITY_FIELDS)),
         "temperatures": each(fields({

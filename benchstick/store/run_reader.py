@@ -8,7 +8,7 @@ from typing import Any
 
 from benchstick.errors import BadInput
 from benchstick.plan.quantity import quantity_of
-from benchstick.plan.states import RunState
+from benchstick.plan.states import RunState, Validity
 from benchstick.store import imported_runs, locks
 from benchstick.store.legacy_names import fields_of_name
 from benchstick.store.legacy_units import with_celsius
@@ -93,7 +93,7 @@ def figures_of(db: sqlite3.Connection, number: int) -> list[Figure]:
             unit=row["unit"],
             pass_no=row["pass"],
             target=row["target"],
-            state=row["state"],
+            state=Validity(row["state"]),
             why=row["why"],
             detail=json.loads(row["detail_json"]),
         )

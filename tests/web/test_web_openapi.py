@@ -20,7 +20,16 @@ from benchstick.drives.types import TRANSPORTS
 from benchstick.plan.labels import KINDS, MOST_CHARACTERS
 from benchstick.plan.quantity import Metric, Statistic
 from benchstick.plan.run_queue import MOST
-from benchstick.plan.states import SlotState
+from benchstick.plan.states import (
+    GuardState,
+    LimitState,
+    QueueState,
+    RequestState,
+    RunState,
+    SlotState,
+    StepState,
+    Validity,
+)
 from benchstick.plan.steps import FILESYSTEMS
 from benchstick.recipes.model import OPERATORS
 from benchstick.reports import bundle
@@ -114,6 +123,14 @@ def test_its_names_and_limits_are_those_of_the_code() -> None:
         "Measurement/properties/statistic/anyOf/0": [str(item) for item in Statistic],
         "LimitResult/properties/op": OPERATORS,
         "Desk/properties/slots/items/properties/state": [*SlotState, "unknown"],
+        "Guard/properties/state": tuple(GuardState),
+        "LimitResult/properties/state": tuple(LimitState),
+        "Measurement/properties/state": tuple(Validity),
+        "QueueState": tuple(QueueState),
+        "Request/properties/state": ["waiting", *RequestState],
+        "RunState": tuple(RunState),
+        "RunStep/properties/state": tuple(StepState),
+        "Samples/properties/steps/items/properties/state": tuple(StepState),
         "Desk/properties/scans/items/properties/kind": KINDS,
         "ModelBody/properties/claim/items/properties/unit": UNITS,
     }
