@@ -34,6 +34,7 @@ from benchstick.drives.types import Drive
 from benchstick.engine import interrupted_sanitize
 from benchstick.engine.step_artifacts import check_room
 from benchstick.errors import BadInput, BenchError, Refused, StoreFailed
+from benchstick.plan.states import RequestState, RunState
 from benchstick.reports import bundle
 from benchstick.store import (
     agent_requests,
@@ -155,7 +156,9 @@ class Agent:
         text = "requested before the agent started; request it again"
         error = {"code": "refused", "message": text, "field": None}
         for request in agent_requests.requests_left_over(db):
-            agent_requests.answer_request(db, request, "refused", answer={"error": error})
+            agent_requests.answer_request(
+                db, request, RequestState.REFUSED, answer={"error": error}
+            )
 
     def _loop(self, db: sqlite3.Connection) -> None:
         since_scan = SCAN_EVERY
@@ -259,32 +262,36 @@ class Agent:
                 raise BadInput("the request is not an object")
             if row["kind"] == "cancel":
                 self._cancel(db, body)
-                agent_requests.answer_request(db, row["id"], "done")
+                agent_requests.answer_request(db, row["id"], RequestState.DONE)
             elif row["kind"] == "scan":
                 self._desk.handle_request(db, body)
-                agent_requests.answer_request(db, row["id"], "done")
+                agent_requests.answer_request(db, row["id"], RequestState.DONE)
             elif row["kind"] == "qa":
                 if self._slots is None:
                     raise BadInput("slot: the settings name no bench_ports", field="slot")
                 self._slots.handle_request(body)
-                agent_requests.answer_request(db, row["id"], "done")
+                agent_requests.answer_request(db, row["id"], RequestState.DONE)
             elif row["kind"] == "clock":
                 auth.keep_sessions(db, clock.carry_out(body))
-                agent_requests.answer_request(db, row["id"], "done")
+                agent_requests.answer_request(db, row["id"], RequestState.DONE)
             elif run_queues.is_queue(body):
-                agent_requests.answer_request(db, row["id"], "taken")
+                agent_requests.answer_request(db, row["id"], RequestState.TAKEN)
                 run_queues.take(db, int(row["id"]), body, self._start)
             else:
                 run_queues.check_free(db, body)
-                agent_requests.answer_request(db, row["id"], "taken")
+                agent_requests.answer_request(db, row["id"], RequestState.TAKEN)
                 self._start(int(row["id"]))
         except BenchError as error:
             answer = {"code": error.code, "message": error.message, "field": error.field}
-            agent_requests.answer_request(db, row["id"], "refused", answer={"error": answer})
+            agent_requests.answer_request(
+                db, row["id"], RequestState.REFUSED, answer={"error": answer}
+            )
         except Exception as error:  # noqa: BLE001 - no request may end the agent
             print(f"benchstick agent: request {row['id']}: {error!r}", file=sys.stderr)
             answer = {"code": "bad_input", "message": f"not a request: {error}", "field": None}
-            agent_requests.answer_request(db, row["id"], "refused", answer={"error": answer})
+            agent_requests.answer_request(
+                db, row["id"], RequestState.REFUSED, answer={"error": answer}
+            )
 
     def _take_uploads(self, db: sqlite3.Connection) -> None:
         """Import the bundles that were uploaded to the page. Not during a run: the stick is not
@@ -341,10 +348,12 @@ class Agent:
             self._last = None
             if run_queues.is_of_queue(db, request):
                 run_queues.continue_queue(db, request, child.returncode, self._start)
-            elif answer is None or answer["state"] == "taken":
+            elif answer is None or answer["state"] == RequestState.TAKEN:
                 text = f"the run's process ended with exit code {child.returncode}"
                 error = {"code": "internal", "message": text, "field": None}
-                agent_requests.answer_request(db, request, "refused", answer={"error": error})
+                agent_requests.answer_request(
+                    db, request, RequestState.REFUSED, answer={"error": error}
+                )
 
     def _end_children(self) -> None:
         for child in self.children.values():
@@ -358,7 +367,7 @@ def cancel_run(db: sqlite3.Connection, number: int) -> None:
     """Ask the runner of run `number` to stop. BadInput when it is not running."""
     row = run_reader.find_run(db, number)
     pid = locks.holder(row["uuid"])
-    if row["state"] != "running" or pid is None:
+    if row["state"] != RunState.RUNNING or pid is None:
         state = run_reader.shown_state(db, row)
         raise BadInput(f"run {number}: is not running ({state})", field="run")
     os.kill(pid, signal.SIGTERM)

@@ -17,6 +17,7 @@ from benchstick.engine.run_request import Ready
 from benchstick.errors import EXIT_CANCELLED, BenchError, StoreFailed
 from benchstick.paths import make_run_folder
 from benchstick.plan.run_queue import goes_on
+from benchstick.plan.states import QueueState
 from benchstick.store import database, locks, queues
 
 
@@ -83,7 +84,8 @@ class Foreground:
             with self._ignore_store_errors():
                 cancelled = codes[-1:] == [EXIT_CANCELLED]
                 is_complete = bool(codes) and all(goes_on(code) for code in codes)
-                state = "done" if is_complete else "cancelled" if cancelled else "stopped"
+                state = QueueState.CANCELLED if cancelled else QueueState.STOPPED
+                state = QueueState.DONE if is_complete else state
                 queues.end(db, self.number, state, None if is_complete else reason)
             db.close()
         self._lock.release()

@@ -15,6 +15,7 @@ from typing import Any
 
 from benchstick.errors import BadInput, Refused
 from benchstick.plan.run_queue import entries_of, goes_on
+from benchstick.plan.states import QueueState, RequestState
 from benchstick.store import agent_requests, locks, queues, run_reader
 
 # Starts the worker of an entry: request, position, whether it is the first entry.
@@ -62,7 +63,9 @@ def _start_next(db: sqlite3.Connection, number: int, start: Start, *, first: boo
     try:
         start(number, position, first)
     except OSError as error:
-        queues.end(db, number, "stopped", f"the next run could not be started: {error.strerror}")
+        queues.end(
+            db, number, QueueState.STOPPED, f"the next run could not be started: {error.strerror}"
+        )
         raise
     return True
 
@@ -72,16 +75,16 @@ def continue_queue(db: sqlite3.Connection, number: int, code: int, start: Start)
     if number not in queues.open_of_agent(db):
         return
     answer = agent_requests.answer_of(db, number)
-    if answer is not None and answer["state"] == "refused":
-        queues.end(db, number, "stopped", "no run was started")
+    if answer is not None and answer["state"] == RequestState.REFUSED:
+        queues.end(db, number, QueueState.STOPPED, "no run was started")
         return
     if not goes_on(code):
-        queues.end(db, number, "stopped", _why(db, number, code))
+        queues.end(db, number, QueueState.STOPPED, _why(db, number, code))
     elif _start_next(db, number, start):
         return
     else:
-        queues.end(db, number, "done")
-    agent_requests.answer_request(db, number, "done")
+        queues.end(db, number, QueueState.DONE)
+    agent_requests.answer_request(db, number, RequestState.DONE)
 
 
 def _why(db: sqlite3.Connection, number: int, code: int) -> str:
@@ -114,8 +117,8 @@ def cancel(db: sqlite3.Connection, body: Mapping[str, Any]) -> int | None:
         if pid is not None:
             os.kill(pid, signal.SIGTERM)
         return None
-    queues.end(db, number, "cancelled", "cancelled")
-    agent_requests.answer_request(db, number, "done")
+    queues.end(db, number, QueueState.CANCELLED, "cancelled")
+    agent_requests.answer_request(db, number, RequestState.DONE)
     return number
 
 
@@ -131,9 +134,9 @@ def close_all(db: sqlite3.Connection) -> None:
     that were killed."""
     for row in queues.open_queues(db):
         if queues.owner_of(row) is not None and not queues.is_carried_out(row):
-            queues.end(db, row["number"], "stopped", queues.NO_COMMAND)
+            queues.end(db, row["number"], QueueState.STOPPED, queues.NO_COMMAND)
     for number in queues.open_of_agent(db):
-        queues.end(db, number, "stopped", queues.NO_AGENT)
+        queues.end(db, number, QueueState.STOPPED, queues.NO_AGENT)
         answer = agent_requests.answer_of(db, number)
-        if answer is not None and answer["state"] == "taken":
-            agent_requests.answer_request(db, number, "done")
+        if answer is not None and answer["state"] == RequestState.TAKEN:
+            agent_requests.answer_request(db, number, RequestState.DONE)

@@ -24,6 +24,7 @@ from benchstick.paths import data_folder
 from benchstick.plan.plain import plain_output
 from benchstick.plan.request import RunRequest
 from benchstick.plan.run_queue import entries_of
+from benchstick.plan.states import RequestState
 from benchstick.store import agent_requests, database, queues
 
 
@@ -53,7 +54,7 @@ class _WorkerRequest:
         return make_ready(replace(requests[self.place], follows=True), home, hotplugs)
 
     def record_run(self, run: int) -> None:
-        agent_requests.answer_request(self.db, self.number, "taken", run=run)
+        agent_requests.answer_request(self.db, self.number, RequestState.TAKEN, run=run)
         if self.place is not None:
             queues.entry_runs(self.db, self.number, self.place, run)
 
@@ -63,7 +64,7 @@ class _WorkerRequest:
             queues.entry_refused(self.db, self.number, self.place, message)
             return
         answer = {"error": {"code": code, "message": message, "field": field}}
-        agent_requests.answer_request(self.db, self.number, "refused", answer=answer)
+        agent_requests.answer_request(self.db, self.number, RequestState.REFUSED, answer=answer)
 
 
 def main(argv: list[str]) -> int:
@@ -85,7 +86,7 @@ def main(argv: list[str]) -> int:
         # After the stick was pulled out the request is gone with its store. The agent answers the
         # request of a queue, as more runs may follow.
         if place is None and not state.moved_to_ram():
-            agent_requests.answer_request(db, request.number, "done", run=outcome.number)
+            agent_requests.answer_request(db, request.number, RequestState.DONE, run=outcome.number)
         return outcome.exit_code
 
 

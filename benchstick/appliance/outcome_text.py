@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchstick.errors import EXIT_DRIVE_LOST, EXIT_INCONCLUSIVE, EXIT_VERDICT_FAIL
+from benchstick.plan.states import RunState
 
 GOOD, BAD, NEITHER = "good", "bad", "neither"
 _VERDICTS = {
@@ -22,13 +23,13 @@ _CODES = {
     EXIT_INCONCLUSIVE: ("INCONCLUSIVE", NEITHER),
 }
 _STATES = {
-    "done": ("DONE", NEITHER),
+    RunState.DONE: ("DONE", NEITHER),
     # Whatever its exit code: it may have been cancelled as well.
-    "corrupt": ("DATA CORRUPT", BAD),
-    "cancelled": ("CANCELLED", NEITHER),
-    "interrupted": ("INTERRUPTED", NEITHER),
-    "refused": ("REFUSED", NEITHER),
-    "failed": ("ERROR", BAD),
+    RunState.CORRUPT: ("DATA CORRUPT", BAD),
+    RunState.CANCELLED: ("CANCELLED", NEITHER),
+    RunState.INTERRUPTED: ("INTERRUPTED", NEITHER),
+    RunState.REFUSED: ("REFUSED", NEITHER),
+    RunState.FAILED: ("ERROR", BAD),
 }
 
 
@@ -41,10 +42,12 @@ class Ending:
     reason: str
 
 
-def ending(state: str, exit_code: int | None, verdict: str | None, reason: str | None) -> Ending:
+def ending(
+    state: RunState, exit_code: int | None, verdict: str | None, reason: str | None
+) -> Ending:
     """The word for a run that ended. `verdict` is the one on its limits, None without limits."""
     entry = _VERDICTS.get(verdict or "") or _CODES.get(exit_code or 0) or _STATES.get(state)
-    if state == "corrupt":
+    if state == RunState.CORRUPT:
         entry = _STATES[state]
     word, kind = entry or (state.upper(), NEITHER)
     return Ending(word, kind, reason or "")

@@ -19,12 +19,13 @@ from benchstick.appliance import state, stick
 from benchstick.appliance.boot import boot_folder, is_mounted
 from benchstick.appliance.stick import Machine
 from benchstick.errors import BadInput, BenchError
+from benchstick.plan.states import RunState
 from benchstick.store import export, run_queries, verdicts
 
 # Left free for settings, recipes, and the next system.
 _FLOOR_BYTES = 16 << 20
 # The answer to its request reports why a run did not start.
-_NOT_REPORTED = frozenset({"running", "refused"})
+_NOT_REPORTED = frozenset({RunState.RUNNING, RunState.REFUSED})
 
 
 # Builds a text from a run's document, samples included, and the UUID of the bench.

@@ -14,6 +14,7 @@ from benchstick.appliance.network import Port
 from benchstick.appliance.outcome_text import NEITHER, Ending, ending
 from benchstick.appliance.web_address import Page
 from benchstick.errors import BenchError
+from benchstick.plan.states import RunState
 from benchstick.plan.units import duration_text
 from benchstick.store import bays, database, known_drives, live_progress, locks, run_queries
 
@@ -128,7 +129,7 @@ class Looker:
         past_runs = [
             row
             for row in self._content.runs
-            if states[row["number"]] != "running" and (row["ended_utc"] or "") >= began
+            if states[row["number"]] != RunState.RUNNING and (row["ended_utc"] or "") >= began
         ]
         return View(
             version=self.version,
@@ -138,7 +139,9 @@ class Looker:
             name=self._name(ports),
             drives=self._drives(past_runs),
             running=tuple(
-                _running(row) for row in self._content.runs if states[row["number"]] == "running"
+                _running(row)
+                for row in self._content.runs
+                if states[row["number"]] == RunState.RUNNING
             ),
             last_run=_build_finished(past_runs[0]) if past_runs else None,
             notices=tuple(notices),
@@ -174,17 +177,18 @@ class Looker:
         slots = bays.list_slots(self._db)
         self._content = _StoreContent(version, drives, run_queries.last_runs(self._db), slots)
 
-    def _on(self, slot: dict[str, Any], states: dict[int, str]) -> Running | None:
+    def _on(self, slot: dict[str, Any], states: dict[int, RunState]) -> Running | None:
         """The run that is on in a slot."""
         for row in self._content.runs:
-            if row["drive_key"] == slot["drive_key"] and states[row["number"]] == "running":
+            if row["drive_key"] == slot["drive_key"] and states[row["number"]] == RunState.RUNNING:
                 return _running(row)
         return None
 
-    def _state(self, row: sqlite3.Row) -> str:
+    def _state(self, row: sqlite3.Row) -> RunState:
         """A running run whose lock is free was interrupted; the store does not show this yet."""
-        state = str(row["state"])
-        return "interrupted" if state == "running" and not locks.is_alive(row["uuid"]) else state
+        state = RunState(row["state"])
+        is_over = state == RunState.RUNNING and not locks.is_alive(row["uuid"])
+        return RunState.INTERRUPTED if is_over else state
 
     def _name(self, ports: list[Port]) -> str | None:
         """Our name on the network; asked for again now and then, and with every new address."""
@@ -236,7 +240,7 @@ def _slot(row: dict[str, Any], run: Running | None, now: float) -> SlotLine:
         rest = "" if run.seconds_left is None else f", {duration_text(run.seconds_left)} left"
         text = f"{run.suite}: {run.step}{rest}"
     elif row["state"] == bays.FINISHED:
-        outcome = ending("done", None, row["verdict"], row["message"])
+        outcome = ending(RunState.DONE, None, row["verdict"], row["message"])
         word, kind = outcome.word, outcome.kind
     model = " ".join(part for part in (row["code"], row["model"]) if part)
     return SlotLine(row["name"], word, kind, model, text)
@@ -261,7 +265,8 @@ def _running(row: sqlite3.Row) -> Running:
 
 
 def _ending(row: sqlite3.Row) -> Ending:
-    state = "interrupted" if row["state"] == "running" else row["state"]
+    state = RunState(row["state"])
+    state = RunState.INTERRUPTED if state == RunState.RUNNING else state
     return ending(state, row["exit_code"], row["verdict"], row["reason"])
 
 

@@ -15,6 +15,7 @@ from benchstick.cli.common import need_root, print_json, print_line, print_table
 from benchstick.errors import BadInput, Refused, StoreFailed
 from benchstick.paths import data_folder, settings_file
 from benchstick.plan.labels import scan_text
+from benchstick.plan.states import RequestState
 from benchstick.store import agent_requests, database, locks, settings
 from benchstick.store import qa_station as desks
 from benchstick.store.qa_station import AGAIN, STOP
@@ -113,7 +114,7 @@ def _ask(kind: str, body: Mapping[str, Any]) -> None:
     with contextlib.closing(database.open_writer(data_folder())) as db:
         request = agent_requests.add_request(db, kind, body)
         answer = _answer(db, request)
-    if answer["state"] == "refused":
+    if answer["state"] == RequestState.REFUSED:
         error = json.loads(answer["answer_json"])["error"]
         refused = Refused if error["code"] == Refused.code else BadInput
         raise refused(error["message"], field=error["field"])

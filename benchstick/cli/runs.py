@@ -10,6 +10,7 @@ import click
 from benchstick.cli.common import print_json, print_line, print_table, reader, tell_notices
 from benchstick.drives import bottlenecks
 from benchstick.paths import data_folder
+from benchstick.plan.states import Validity
 from benchstick.plan.units import duration_text
 from benchstick.store import database, run_reader
 
@@ -115,7 +116,11 @@ def print_run(document: Mapping[str, Any]) -> None:
 def _print_invalid(document: Mapping[str, Any]) -> None:
     reasons = set()
     for figure in document["results"]:
-        if figure["state"] == "valid" or figure["pass"] is None or figure["reason"] in reasons:
+        if (
+            figure["state"] == Validity.VALID
+            or figure["pass"] is None
+            or figure["reason"] in reasons
+        ):
             continue
         reasons.add(figure["reason"])
         print_line(
@@ -127,6 +132,6 @@ def _print_temperatures(temperatures: list[Mapping[str, Any]]) -> None:
     values = [item["celsius"] for item in temperatures if item["celsius"] is not None]
     if values:
         text = " ".join(f"{value:.0f}" for value in values)
-        print_line(f"temperature in the idle intervals, C: {text}")
+        print_line(f"temperature in the idle intervals, °C: {text}")
     elif temperatures:
         print_line(f"temperature: {temperatures[0]['reason']}")

@@ -33,6 +33,7 @@ from benchstick.drives.sysfs import Tree, disk_names, diskseq, partition_names
 from benchstick.drives.topology import Where, locate
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.errors import BadInput
+from benchstick.plan.states import GuardState
 
 TEST_RUNS = "not asked while a test runs"
 NOT_MEANT = "not looked at: another drive is meant"
@@ -208,7 +209,7 @@ def _as_known(
     run: Running | None, reason: str, identity: Identity, guard: Guard, facts: dict[str, Fact]
 ) -> tuple[Identity, Guard, dict[str, Fact]]:
     """For a drive that must not be queried: what its runner recorded at the start."""
-    if guard.state != "protected":
+    if guard.state != PROTECTED:
         guard = Guard(LOCKED, reason)
     if run is None:
         return identity, guard, facts
@@ -219,9 +220,12 @@ def _as_known(
             value = getattr(identity, name)
             if value is not None:
                 facts[name] = Fact(value, source="read before the run started")
-    state = run.content.get("guard")
-    if guard.state == LOCKED and isinstance(state, dict) and state.get("state"):
-        guard = Guard(str(state["state"]), f"a run is on; before it: {state.get('reason')}")
+    before = run.content.get("guard")
+    before = before if isinstance(before, dict) else {}
+    if guard.state == LOCKED and before.get("state") in tuple(GuardState):
+        guard = Guard(
+            GuardState(before["state"]), f"a run is on; before it: {before.get('reason')}"
+        )
     return identity, guard, facts
 
 

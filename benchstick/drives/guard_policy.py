@@ -12,8 +12,9 @@ from benchstick.drives.in_use import STICK_PARTUUIDS, Claims
 from benchstick.drives.partition_table import Contents
 from benchstick.drives.topology import Where
 from benchstick.drives.types import Guard
+from benchstick.plan.states import GuardState
 
-FREE, LOCKED, PROTECTED = "free", "locked", "protected"
+FREE, LOCKED, PROTECTED = GuardState
 STICK_WHY = "is the stick's own"
 # More reasons than these do not help.
 _MOST_REASONS = 4

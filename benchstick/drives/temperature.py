@@ -16,6 +16,7 @@ from benchstick.drives.identify import identify
 from benchstick.drives.sysfs import Tree
 from benchstick.drives.topology import Where, locate
 from benchstick.drives.types import Drive, Fact
+from benchstick.plan.units import CELSIUS
 
 GIVE_UP_AFTER = 2
 _failures: dict[tuple[str, int | None], int] = {}
@@ -47,7 +48,7 @@ def ask_temperature(tree: Tree, where: Where, ask: Asker, reply: smart.Smart | N
             continue
         answer = ask("cat", f"{folder}/temp1_input")
         if answer.exit_code == 0 and re.fullmatch(r"-?\d+", answer.text.strip()):
-            return Fact(int(answer.text) / 1000, "C", f"hwmon {kind}")
+            return Fact(int(answer.text) / 1000, CELSIUS, f"hwmon {kind}")
     if where.transport in ("virtual", "virtio", "mmc", "other"):
         return Fact.unknown(f"a {where.transport} drive has no sensor")
     if reply is None:
@@ -56,7 +57,7 @@ def ask_temperature(tree: Tree, where: Where, ask: Asker, reply: smart.Smart | N
         return Fact.unknown(reply.reason)
     current = reply.get("temperature", "current")
     if isinstance(current, int) and current > 0:
-        return Fact(current, "C", f"smartctl -d {reply.kind}")
+        return Fact(current, CELSIUS, f"smartctl -d {reply.kind}")
     return Fact.unknown("the drive reports no temperature")
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from benchstick.drives import bottlenecks
 from benchstick.drives.medium import Token
+from benchstick.plan.drive_key import DriveKey, drive_key
+from benchstick.plan.states import GuardState
 
 TRANSPORTS = (
     "sata", "usb-uas", "usb-bot", "nvme", "scsi", "mmc", "virtio", "virtual", "other",
@@ -19,7 +21,7 @@ class Fact:
     """One thing known about a drive, with its source; or not known, with the reason.
 
     `value` is None exactly when `reason` has the reason. `unit` is the unit of `value` (`"Mb/s"`,
-    `"B"`, `"C"`), or None where it has none.
+    `"B"`, `"°C"`), or None where it has none.
     """
 
     value: Any = None
@@ -60,14 +62,9 @@ class Identity:
         """True when the two are the same drive in the same place."""
         return self == other
 
-    def key(self) -> str:
-        """The key of labels and history.
-
-        Serial, model and capacity where there is a serial; the place where there is none.
-        """
-        if self.serial:
-            return f"{self.serial}|{self.model}|{self.capacity}"
-        return f"port:{self.port}:{self.lun}|{self.model}|{self.capacity}"
+    def key(self) -> DriveKey:
+        """The key of labels and history."""
+        return drive_key(self.serial, self.model, self.capacity, self.port, self.lun)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -84,10 +81,10 @@ class Identity:
 
 @dataclass(frozen=True)
 class Guard:
-    """Whether a drive may be written. `state` is free, locked or protected; `reason` is the reason.
-    `retry`: it is locked only until it answers; no code unlocks it before."""
+    """Whether a drive may be written; `reason` is the reason. `retry`: it is locked only until it
+    answers; no code unlocks it before."""
 
-    state: str
+    state: GuardState
     reason: str
     retry: bool = False
 

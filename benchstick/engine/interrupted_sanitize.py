@@ -19,6 +19,7 @@ from benchstick.drives.subprocesses import Finished
 from benchstick.drives.types import Drive, Fact
 from benchstick.engine.retention import UUID
 from benchstick.errors import BadInput, BenchError, Inconclusive, StoreFailed
+from benchstick.plan.drive_key import DriveKey
 from benchstick.store import database, known_drives, run_writer
 
 _ASK_SECONDS = 60.0
@@ -32,7 +33,7 @@ class Unfinished:
 
     run: int
     step: int
-    drive_key: str
+    drive_key: DriveKey
     code: str
     model: str
     rung: str

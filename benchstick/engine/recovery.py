@@ -25,6 +25,7 @@ from benchstick.engine.fileset_source import free_ram
 from benchstick.engine.retention import UUID
 from benchstick.engine.runner import MARK
 from benchstick.errors import BenchError
+from benchstick.plan.states import RunState
 from benchstick.store import live_progress, locks
 from benchstick.store.run_writer import RunRecord
 
@@ -77,7 +78,11 @@ def _recover_one(db: sqlite3.Connection, number: int, uuid: str, device: str) ->
     interrupted_sanitize.interrupt(record, db)
     result = results.conclude_killed(record)
     record.finish(
-        "interrupted", 70, seconds=None, reason=f"{results.KILLED} during this run", result=result
+        RunState.INTERRUPTED,
+        70,
+        seconds=None,
+        reason=f"{results.KILLED} during this run",
+        result=result,
     )
 
 

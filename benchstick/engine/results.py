@@ -63,7 +63,10 @@ def _result(
         return suite.result(plan, figures, drive)
     recorded = Recorded(
         samples=record.read(lambda db: samples_of(db, record.number)),
-        temperatures=record.read(lambda db: temperatures_of(db, record.number)),
+        temperatures=[
+            (item["t"], item["celsius"])
+            for item in record.read(lambda db: temperatures_of(db, record.number))
+        ],
     )
     return suite.result_of_record(plan, figures, drive, recorded)
 

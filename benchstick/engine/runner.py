@@ -15,7 +15,7 @@ from typing import Any
 
 from benchstick import paths
 from benchstick.appliance import state, stick_removed
-from benchstick.drives import discover
+from benchstick.drives import discover, fact_catalogue
 from benchstick.drives.guard import Hold
 from benchstick.drives.types import Drive
 from benchstick.engine import automount, cgroup, host_settings, retention
@@ -37,6 +37,7 @@ from benchstick.errors import (
     StoreFailed,
 )
 from benchstick.plan.fileset import FileSet
+from benchstick.plan.states import RunState, StepState, Validity
 from benchstick.plan.steps import Fio, Plan, Prepare, Purge, ReadBack, Step
 from benchstick.plan.units import duration_text
 from benchstick.store import live_progress, locks, settings
@@ -47,10 +48,6 @@ from benchstick.suites.interface import RoundSuite, Suite
 COMMIT_EVERY = 60.0
 # Every tool inherits this mark: recovery finds the processes of a killed runner with it.
 MARK = "BENCHSTICK_RUN_UUID"
-_CONDITION_FACTS = (
-    "transport", "external", "driver", "usb_speed", "sata_speed", "pcie_speed", "pcie_width",
-    "queue_depth", "ncq", "trim", "trim_kernel", "write_cache", "firmware", "port",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class Outcome:
 
     number: int
     uuid: str
-    state: str
+    state: RunState
     exit_code: int
     reason: str | None
 
@@ -162,26 +159,28 @@ class Runner:
             lock.release()
 
     def _recorded(self) -> Outcome:
-        state, code, reason = "done", EXIT_DONE, None
+        state, code, reason = RunState.DONE, EXIT_DONE, None
         started_at = time.monotonic()
         try:
             self._run()
         except Cancelled as stop:
-            state, code, reason = "cancelled", EXIT_CANCELLED, stop.message
+            state, code, reason = RunState.CANCELLED, EXIT_CANCELLED, stop.message
         except BenchError as error:
-            state, code, reason = "failed", error.exit_code, error.message
+            state, code, reason = RunState.FAILED, error.exit_code, error.message
         except BaseException as error:
             with contextlib.suppress(BenchError):
-                self._finish("failed", EXIT_INTERNAL, started_at, f"internal error: {error!r}")
+                self._finish(
+                    RunState.FAILED, EXIT_INTERNAL, started_at, f"internal error: {error!r}"
+                )
             raise
-        if state == "done":
+        if state == RunState.DONE:
             code, reason = self._judge()
         state, code, reason = self._finish(state, code, started_at, reason)
         return Outcome(self.record.number, self.uuid, state, code, reason)
 
     def _finish(
-        self, state: str, code: int, started_at: float, reason: str | None
-    ) -> tuple[str, int, str | None]:
+        self, state: RunState, code: int, started_at: float, reason: str | None
+    ) -> tuple[RunState, int, str | None]:
         drive = self.drive.to_json()
         result = conclude(self.record, self.suite, self.plan, drive, self.work_target)
         return self.record.finish(
@@ -190,13 +189,13 @@ class Runner:
             seconds=time.monotonic() - started_at,
             reason=reason,
             result=result,
-            open_steps=state if state in ("cancelled", "failed") else "interrupted",
+            open_steps=StepState(state) if state != RunState.DONE else StepState.INTERRUPTED,
         )
 
     def _judge(self) -> tuple[int, str | None]:
         """(exit code, why) of a plan that ran to its end: 5 when it has no valid result."""
         figures = self.record.all_figures()
-        if figures and not any(figure.state == "valid" for figure in figures):
+        if figures and not any(figure.state == Validity.VALID for figure in figures):
             first = figures[0]
             return EXIT_INCONCLUSIVE, f"no valid result; the first is {first.state}: {first.reason}"
         return EXIT_DONE, None
@@ -297,7 +296,7 @@ class Runner:
             self.work.source.close()
 
     def _keep_conditions(self) -> None:
-        facts = {name: self.drive.facts[name].to_json() for name in _CONDITION_FACTS
+        facts = {name: self.drive.facts[name].to_json() for name in fact_catalogue.CONDITIONS
                  if name in self.drive.facts}  # fmt: skip
         self._note_others()
         sampler = self.work.sampler
@@ -363,7 +362,7 @@ class Runner:
         try:
             outcome = self._carry_out(step)
         except BenchError as error:
-            stopped = "cancelled" if isinstance(error, Cancelled) else "failed"
+            stopped = StepState.CANCELLED if isinstance(error, Cancelled) else StepState.FAILED
             if isinstance(error, StoreFailed):
                 raise
             if isinstance(error, DataCorrupt):
@@ -376,7 +375,8 @@ class Runner:
             self._keep(folder)
             if note:
                 self.record.event(work.now, "artifacts", f"{step.name}: {note}")
-        state = "failed" if outcome.failed else "skipped" if outcome.skipped else "done"
+        state = StepState.SKIPPED if outcome.skipped else StepState.DONE
+        state = StepState.FAILED if outcome.failed else state
         self._end(index, state, outcome, outcome.failed or outcome.skipped)
 
     def _keep(self, folder: StepFolder) -> None:
@@ -396,7 +396,7 @@ class Runner:
                 raise self.work.drive_lost(f"went away ({error.strerror})") from error
             raise
 
-    def _end(self, index: int, state: str, outcome: StepOutcome, reason: str | None) -> None:
+    def _end(self, index: int, state: StepState, outcome: StepOutcome, reason: str | None) -> None:
         self.record.step_ends(
             index,
             state,

@@ -17,8 +17,9 @@ from benchstick.errors import (
     EXIT_REFUSED,
     EXIT_STORE,
 )
+from benchstick.plan.states import RunState
 
-STATE = "corrupt"
+STATE = RunState.CORRUPT
 # The event of a finding. Stores and bundles of older versions have nothing else of it.
 EVENT = "data-differ"
 # The drive did not return its data: an I/O error.
@@ -57,15 +58,15 @@ def reason_of(findings: Sequence[Json]) -> str:
 
 
 def end_of(
-    state: str, exit_code: int, reason: str | None, findings: Sequence[Json]
-) -> tuple[str, int, str | None]:
+    state: RunState, exit_code: int, reason: str | None, findings: Sequence[Json]
+) -> tuple[RunState, int, str | None]:
     """(state, exit code, why) of a run that ended like that and has these findings. Corruption is
     never hidden by another end: the state is `corrupt`, and `reason` names both."""
     if not findings:
         return state, exit_code, reason
     code = exit_code if exit_code in _STRONGER else EXIT_CORRUPT
     text = reason_of(findings)
-    if state == "done":
+    if state == RunState.DONE:
         return STATE, code, text
     # An end that was itself the finding is not named twice.
     own = reason is not None and any(item["text"] in reason for item in findings)

@@ -6,6 +6,8 @@ import re
 
 from benchstick.errors import BadInput
 
+# The unit of temperatures.
+CELSIUS = "°C"
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 _SUFFIXES = {
     "": 1, "b": 1,

@@ -40,8 +40,10 @@ from benchstick.errors import (
 )
 from benchstick.paths import data_folder, settings_file
 from benchstick.plan import run_queue
+from benchstick.plan.drive_key import DriveKey
 from benchstick.plan.plain import plain_output
 from benchstick.plan.request import RunRequest
+from benchstick.plan.states import RunState
 from benchstick.qa.early_stop_monitor import Watch
 from benchstick.qa.exclusive_lock import turn
 from benchstick.recipes import limits, preconditions, verdict
@@ -67,7 +69,7 @@ class Ask:
     recipe: bytes
     file: str
     drive: str
-    expected: tuple[str, int | None]
+    expected: tuple[DriveKey, int | None]
     medium: str | None = None
     bench_ports: Mapping[str, str] = field(default_factory=dict)
     erase: str | None = None
@@ -333,7 +335,9 @@ def _went_away(evidence: Evidence) -> tuple[int, str] | None:
     runs = evidence.runs
     if not runs or evidence.after is not None:
         return None
-    if not all(run["state"] == "done" and run_queue.goes_on(int(run["exit_code"])) for run in runs):
+    if not all(
+        run["state"] == RunState.DONE and run_queue.goes_on(int(run["exit_code"])) for run in runs
+    ):
         return None
     return EXIT_DRIVE_LOST, f"after the test: {evidence.after_why}"
 

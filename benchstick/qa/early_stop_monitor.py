@@ -128,8 +128,8 @@ class Watch:
             contextlib.suppress(StoreFailed, sqlite3.Error),
             contextlib.closing(database.open_reader(self._home)) as db,
         ):
-            read = [celsius for _, celsius in run_reader.temperatures_of(db, number)]
+            readings = [item["celsius"] for item in run_reader.temperatures_of(db, number)]
             rows = db.execute("SELECT kind, text FROM events WHERE run = ?", (number,)).fetchall()
-            return ([value for value in read if value is not None],
+            return ([value for value in readings if value is not None],
                     [(row["kind"], row["text"]) for row in rows])  # fmt: skip
         return [], []

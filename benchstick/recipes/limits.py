@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from benchstick.plan.states import LimitState, Validity
+from benchstick.plan.units import CELSIUS
 from benchstick.recipes import codes
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.model import CHANGE, CLAIM, FACT, FIGURE, PEAK, Limit, Value
@@ -14,7 +16,7 @@ from benchstick.recipes.preconditions import value_of, why_not_of
 from benchstick.suites import spec_sheets
 from benchstick.suites.spec_sheets import Sheet
 
-MET, FAILED, UNKNOWN = "held", "failed", "unknown"
+MET, FAILED, UNKNOWN = LimitState
 _FAILURE = {
     FIGURE: codes.FIGURE_LIMIT,
     FACT: codes.FACT_LIMIT,
@@ -57,7 +59,7 @@ class Judged:
     number: int
     description: str
     op: str
-    state: str
+    state: LimitState
     bound: Any
     tolerance_percent: float | None
     unit: str | None
@@ -237,8 +239,9 @@ def _figures(limit: Limit, runs: Sequence[Json], lacking: str) -> Iterator[_Meas
             raise _Unknown(codes.FIGURE_MISSING, text)
         for item in [row for row in rows if row["pass"] is None] or rows:
             has_rows = True
-            if item["state"] != "valid" or item["value"] is None:
-                code = codes.FIGURE_SKIPPED if item["state"] == "skipped" else codes.FIGURE_INVALID
+            if item["state"] != Validity.VALID or item["value"] is None:
+                is_skipped = item["state"] == Validity.SKIPPED
+                code = codes.FIGURE_SKIPPED if is_skipped else codes.FIGURE_INVALID
                 raise _Unknown(code, f"{limit.name}: {item['state']}: {item['reason']}")
             yield _Measured(float(item["value"]), item["unit"], run["number"])
     if not has_rows:
@@ -280,7 +283,7 @@ def _peak(evidence: Evidence) -> _Measured:
     if not readings:
         reason = why_not_of(evidence.drive, "temperature")
         raise _Unknown(codes.PEAK_UNKNOWN, f"temperature: none was read in the test: {reason}")
-    return _Measured(max(readings), "°C")
+    return _Measured(max(readings), CELSIUS)
 
 
 # ---- what is required

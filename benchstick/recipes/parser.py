@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchstick.drives.fact_catalogue import CATALOGUE, CHANGES, LIMITS, Type
 from benchstick.drives.types import TRANSPORTS
 from benchstick.errors import BadInput
 from benchstick.plan import params as parameters
@@ -19,7 +20,6 @@ from benchstick.plan.tabular_input import checked_number, checked_text
 from benchstick.plan.toml_positions import NotToml, Path, TomlLines
 from benchstick.plan.units import parse_duration, parse_size
 from benchstick.recipes import model, plan_check
-from benchstick.recipes.facts import CHANGES, FACTS, FLAG, NUMBER, WORDS
 from benchstick.recipes.model import After, Entry, Limit, Match, Recipe, Size, Start, Stop
 from benchstick.store.recipes import MOST_BYTES
 from benchstick.suites import presets, registry
@@ -499,15 +499,15 @@ class _Reader:
     ) -> dict[str, Any]:
         """What is required of a fact, a change or a peak."""
         name = values[kind]
-        options = {model.FACT: tuple(FACTS), model.CHANGE: CHANGES, model.PEAK: ("temperature",)}
+        options = {model.FACT: LIMITS, model.CHANGE: CHANGES, model.PEAK: ("temperature",)}
         if name not in options[kind]:
             self._unknown((*path, kind), name, options[kind], kind)
             return {}
-        holds = FACTS[name] if kind == model.FACT else NUMBER
-        if holds == NUMBER:
+        fact = CATALOGUE[name]
+        if fact.type == Type.NUMBER:
             return self._number_wanted(path, table, values)
         if values["op"] != "==":
-            self._say((*path, "op"), f"op: {name} is {holds}; only == is for it")
+            self._say((*path, "op"), f"op: {name} is {fact.type}; only == is for it")
         if "value" not in table:
             self._say(path, "value: is missing in a limit")
             return {}
@@ -515,7 +515,9 @@ class _Reader:
         several = isinstance(value, list)
         if several and not value:
             self._say((*path, "value"), "value: is empty: no drive would pass")
-        check = _flag if holds == FLAG else _one_of(WORDS[name]) if name in WORDS else _text()
+        check = (
+            _flag if fact.type == Type.FLAG else _one_of(fact.options) if fact.options else _text()
+        )
         items = []
         for at, item in enumerate(value if several else [value]):
             try:

@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from benchstick.plan.states import GuardState
 from benchstick.plan.units import size_text
 from benchstick.recipes import codes
 from benchstick.recipes.codes import Reason
@@ -146,7 +147,7 @@ def why_not_erased(
     """
     missing = []
     guard = drive.get("guard") or {}
-    if guard.get("state") != "free":
+    if guard.get("state") != GuardState.FREE:
         reason = guard.get("reason") or "nothing is known of it"
         missing.append(f"the drive is {guard.get('state') or 'not free'}: {reason}")
     wrong = why_no_match(recipe.match, drive)
@@ -164,7 +165,9 @@ def why_not_erased(
         why_not = holds or f"unknown ({why_not_of(drive, 'contents')})"
         if holds == "nothing":
             # A missing table and signature is not enough: a container without a header has neither.
-            why_not = sample() if recipe.allow_erase and guard.get("state") == "free" else None
+            why_not = (
+                sample() if recipe.allow_erase and guard.get("state") == GuardState.FREE else None
+            )
         if why_not is not None:
             missing.append(f"the drive is not blank ({why_not}) and the recipe does not say "
                            "erase_used = true")  # fmt: skip

@@ -17,6 +17,7 @@ from typing import Any
 from benchstick.errors import EXIT_CANCELLED, EXIT_DONE, EXIT_INCONCLUSIVE, EXIT_VERDICT_FAIL
 from benchstick.plan import corrupt, run_queue
 from benchstick.plan.labels import same_serial
+from benchstick.plan.states import LimitState, RunState
 from benchstick.recipes import codes, limits, preconditions
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.limits import Evidence
@@ -108,7 +109,7 @@ def _build_reason(reason: Reason, limit: int | None = None) -> Json:
     return {"code": reason.code, "text": reason.text, "limit": limit}
 
 
-def _of_limits(judged: Sequence[limits.Judged], state: str) -> list[Json]:
+def _of_limits(judged: Sequence[limits.Judged], state: LimitState) -> list[Json]:
     return [
         _build_reason(Reason(str(item.code), str(item.text)), item.number)
         for item in judged
@@ -189,7 +190,7 @@ def _inconclusive(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
 def _broke(attempt: Attempt) -> bool:
     """Whether the last run itself shows why nothing followed."""
     runs = attempt.evidence.runs
-    return bool(runs) and not (runs[-1]["state"] == "done" and _goes_on(runs[-1]))
+    return bool(runs) and not (runs[-1]["state"] == RunState.DONE and _goes_on(runs[-1]))
 
 
 def _goes_on(run: Mapping[str, Any]) -> bool:
@@ -199,18 +200,19 @@ def _goes_on(run: Mapping[str, Any]) -> bool:
 def _of_run(run: Mapping[str, Any], *, cancelled_by_rule: bool) -> Iterator[Reason]:
     number, suite, state = run["number"], run["suite"], run["state"]
     text = f"run {number} ({suite}) {state}: {run['reason'] or 'no reason given'}"
-    if state == "done" and run["exit_code"] in (EXIT_DONE, EXIT_VERDICT_FAIL):
+    if state == RunState.DONE and run["exit_code"] in (EXIT_DONE, EXIT_VERDICT_FAIL):
         return
-    if state == corrupt.STATE:
+    if state == RunState.CORRUPT:
         # Corrupt data is a failure; here only the way it ended counts.
         if run["exit_code"] == corrupt.EXIT_CORRUPT:
             return
-        state = "cancelled" if run["exit_code"] == EXIT_CANCELLED else "failed"
-    if state == "cancelled" and cancelled_by_rule:
+        is_cancelled = run["exit_code"] == EXIT_CANCELLED
+        state = RunState.CANCELLED if is_cancelled else RunState.FAILED
+    if state == RunState.CANCELLED and cancelled_by_rule:
         return
-    if state in ("interrupted", "running"):
+    if state in (RunState.INTERRUPTED, RunState.RUNNING):
         yield Reason(codes.INTERRUPTED, text)
-    elif state == "cancelled":
+    elif state == RunState.CANCELLED:
         yield Reason(codes.CANCELLED, text)
     else:
         yield Reason(codes.END_CODES.get(run["exit_code"], codes.INTERNAL_ERROR), text)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchstick.plan.units import CELSIUS
+
 # Seconds between the ticks of a long time axis: whole ones, as the labels are.
 _TIMES = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 # Where seconds are shown as h:mm:ss.
@@ -69,7 +71,7 @@ def scale_of(axis: Any, *, long: bool = False) -> Scale:
         "B/s": ("MB/s", 1e-6, plain),
         "us": ("", 1.0, micros),
         "B": ("", 1.0, binary),
-        "C": ("", 1.0, lambda value: f"{_few(value)} °C"),
+        CELSIUS: ("", 1.0, lambda value: f"{_few(value)} °C"),
         "%": ("", 1.0, lambda value: f"{_few(value)} %"),
         "": (label, 1.0, _few),
     }
@@ -123,7 +125,7 @@ def y_axis(axis: Any, values: Sequence[float], start: float, end: float) -> Axis
 def right_axis(axis: Any, values: Sequence[float], start: float, end: float) -> Axis:
     """The axis on the right, which mostly shows temperatures: around them, and not from 0."""
     scale = scale_of(axis)
-    if str(axis["unit"]) != "C":
+    if str(axis["unit"]) != CELSIUS:
         return y_axis(axis, values, start, end)
     low = min(20.0, math.floor(min(values, default=20) / 10) * 10)
     high = max(60.0, math.ceil((max(values, default=55) + 5) / 10) * 10)

@@ -24,9 +24,11 @@ from typing import IO, Any
 from benchstick import __version__, paths
 from benchstick.errors import BadInput, StoreFailed
 from benchstick.plan import strict_json
+from benchstick.plan.units import CELSIUS
 from benchstick.reports import record
 from benchstick.reports.shape import each, fields, one_of, text, whole, wrong
 from benchstick.store import imported_runs, legacy_names, run_queries, run_reader, verdicts
+from benchstick.store.legacy_units import with_celsius
 
 SCHEMA = "benchstick/bundle/1"
 # A day's record has 20 MB unpacked; a step's artefacts are bounded to 64 MiB.
@@ -79,6 +81,8 @@ def digest(run: Mapping[str, Any], samples: Sequence[Sequence[Any]]) -> str:
     """SHA-256 of a run's record."""
     document = _version_1(record.plain(run))
     whole_record = json.dumps([document, [list(row) for row in samples]], sort_keys=True)
+    # The unit of temperatures as well.
+    whole_record = whole_record.replace(json.dumps({"unit": CELSIUS})[1:-1], '"unit": "C"')
     return sha256_of(whole_record)
 
 
@@ -274,7 +278,7 @@ def _document(
     if entries is not None and hashlib.sha256(data).hexdigest() != entries[name]["sha256"]:
         raise wrong(name, "its SHA-256 is not that of the manifest: the bundle is damaged")
     try:
-        document = strict_json.loads(data.decode("utf-8"))
+        document = strict_json.loads(with_celsius(data.decode("utf-8")))
         # Escapes for text that is no Unicode: it could be stored but never shown.
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:

@@ -192,7 +192,6 @@ def _quantity(value: float, unit: str) -> str:
         return formatting.latency(value)
     if unit == "B/s":
         value, unit = value / 1e6, "MB/s"
-    unit = {"C": "°C"}.get(unit, unit)
     return f"{formatting.number(value, 0 if abs(value) >= 100 else 1)} {unit}".rstrip()
 
 

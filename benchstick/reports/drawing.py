@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchstick.plan.units import CELSIUS
 from benchstick.reports import axes
 from benchstick.reports.axes import Axis
 from benchstick.reports.content import Chart
@@ -225,7 +226,7 @@ def _x_axis(chart: Chart, left_x: float, right: float) -> Axis:
 def _x_label(chart: Chart) -> str:
     label, unit = str(chart.chart["x"]["label"]), str(chart.chart["x"]["unit"])
     # The ticks of these bear their unit, and say what they are.
-    if unit in ("s", "us", "B", "C", "%"):
+    if unit in ("s", "us", "B", CELSIUS, "%"):
         return ""
     return f"{label}, {unit}" if unit and unit != label else label
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchstick.drives import bottlenecks
-from benchstick.plan.units import duration_text, size_text
+from benchstick.drives.fact_catalogue import CATALOGUE, Group
+from benchstick.plan.units import CELSIUS, duration_text, size_text
 from benchstick.reports.content import Table
 
 # Recorded states, kinds and sources that the page shows in other words.
@@ -88,7 +89,7 @@ def value_with_unit(value: Any, unit: str | None) -> str:
         return size_text(value) if value >= 100_000 else f"{number(value, 0)} B"
     if unit == "Mb/s":
         return bottlenecks.gigabits(value)
-    if unit in ("C", "°C"):
+    if unit == CELSIUS:
         return f"{value:g} °C"
     if unit == "us":
         return latency(value)
@@ -223,76 +224,15 @@ class ShownFact:
     lines: tuple[str, ...] = ()
 
 
-# Groups of facts in the order shown, with the titles of those whose name does not say enough.
-_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Connection", ("lun", "transport", "external", "driver", "driver_why", "usb_", "sata_",
-                        "pcie", "link", "hub", "port", "slot", "controller", "bridge")),
-    ("Queueing", ("queue", "ncq", "scheduler", "nr_requests", "max_sectors")),
-    ("TRIM and cache", ("trim", "discard", "unmap", "provisioning", "write_cache", "fua")),
-    ("Medium", ("capacity", "size", "sector", "rotational", "logical", "physical",
-                    "removable", "firmware", "form", "partition", "filesystem", "contents",
-                    "holds", "mounted", "vendor", "read_only")),
-    ("Features", ("smart", "apm", "devsleep", "aam", "security", "erase_time", "sanitize",
-                      "format_scope", "lba_format", "namespaces", "unfinished_purge", "frozen",
-                      "opal", "tcg", "hpa", "nvme")),
-    ("Health and temperature", ("health", "temperature", "hours", "wear", "life", "error",
-                                    "reallocated", "pending", "media", "power_on",
-                                    "bytes_written")),
-)  # fmt: skip
-_FIRST = ("health", "temperature", "smart_health")
-_TITLES = {
-    "apm": "APM",
-    "devsleep": "DevSleep",
-    "driver": "Driver in use",
-    "driver_why": "Why UAS is not used",
-    "external": "External",
-    "fua": "FUA",
-    "ncq": "NCQ",
-    "opal": "TCG Opal",
-    "lun": "LUN",
-    "nr_requests": "Kernel queue size (nr_requests)",
-    "pcie_capable_speed": "Maximum PCIe speed",
-    "pcie_capable_width": "Maximum PCIe width",
-    "pcie_speed": "PCIe speed, negotiated",
-    "pcie_width": "PCIe width, negotiated",
-    "queue_depth": "Queue depth (in use)",
-    "sata_capable_speed": "Maximum SATA speed",
-    "sata_port_limit": "SATA speed, the port's limit",
-    "sata_speed": "SATA speed, negotiated",
-    "security": "ATA security",
-    "security_erase": "ATA security erase",
-    "erase_time": "ATA security erase takes",
-    "erase_time_enhanced": "Enhanced security erase takes",
-    "format": "NVMe Format erases",
-    "format_scope": "NVMe Format takes",
-    "lba_format": "LBA format in use",
-    "sanitize": "NVMe Sanitize can do",
-    "sanitize_state": "Last sanitize",
-    "sanitize_block_time": "Sanitize, block erase takes",
-    "sanitize_crypto_time": "Sanitize, crypto erase takes",
-    "smart": "SMART",
-    "state": "State of the drive",
-    "trim": "TRIM/UNMAP at the device",
-    "trim_kernel": "TRIM, the kernel's largest request",
-    "trim_drive": "TRIM of the drive inside",
-    "usb_capable_speed": "Maximum USB speed (device)",
-    "usb_hubs": "USB hubs in path",
-    "usb_id": "USB id",
-    "usb_interfaces": "USB interface offers",
-    "usb_lanes": "USB lanes",
-    "usb_speed": "USB speed, negotiated",
-}
-_WORDS = {"usb": "USB", "sata": "SATA", "pcie": "PCIe", "nvme": "NVMe", "smart": "SMART",
-          "ncq": "NCQ", "trim": "TRIM", "ata": "ATA", "tcg": "TCG", "hpa": "HPA", "bos": "BOS",
-          "lba": "LBA", "crc": "CRC", "uas": "UAS", "id": "id"}  # fmt: skip
+# Conditions of a run whose name does not say enough.
+_CONDITION_TITLES = {"state": "State of the drive"}
 
 
 def fact_title(name: str) -> str:
-    """`sector_size` as `Sector size`."""
-    if name in _TITLES:
-        return _TITLES[name]
-    words = [_WORDS.get(word, word) for word in name.split("_") if word]
-    text = " ".join(words) or name
+    """The title of a fact or condition; of one that this version does not know, its name."""
+    if name in CATALOGUE:
+        return CATALOGUE[name].title
+    text = _CONDITION_TITLES.get(name, name.replace("_", " ").strip() or name)
     return text[0].upper() + text[1:]
 
 
@@ -300,8 +240,6 @@ def is_fact(value: Any) -> bool:
     return isinstance(value, Mapping) and "value" in value
 
 
-# The card "Identity" shows these already.
-_IN_IDENTITY = frozenset({"model", "serial", "capacity", "port", "lun"})
 # Facts that do not apply to this kind of drive: listed separately.
 _OTHER_KIND = re.compile(r"not (on|an?) (USB|PCIe|ATA|SATA|SCSI|NVMe)\b")
 
@@ -309,28 +247,21 @@ _OTHER_KIND = re.compile(r"not (on|an?) (USB|PCIe|ATA|SATA|SCSI|NVMe)\b")
 def fact_groups(drive: Mapping[str, Any]) -> Iterator[tuple[str, list[ShownFact]]]:
     """A drive's facts in groups; those without a group come last, and at the very end, under
     `Does not apply`, those of other kinds of drives."""
-    grouped: dict[str, list[ShownFact]] = {title: [] for title, _ in _GROUPS}
-    grouped["More"] = []
+    grouped: dict[str, list[ShownFact]] = {group: [] for group in (*Group, "More")}
     apart: list[ShownFact] = []
     for name, value in drive.items():
-        if not is_fact(value) or name in _IN_IDENTITY:
+        if not is_fact(value):
             continue
+        group = CATALOGUE[name].group if name in CATALOGUE else "More"
         other = value["value"] is None and _OTHER_KIND.match(str(value.get("reason") or ""))
-        (apart if other else grouped[_group_of(name)]).append(_show_fact(name, value))
+        (apart if other else grouped[group]).append(_show_fact(name, value))
+    # A card of its own shows the identity.
+    del grouped[Group.IDENTITY]
     for title, facts in grouped.items():
         if facts:
             yield title, facts
     if apart:
         yield "Does not apply", apart
-
-
-def _group_of(name: str) -> str:
-    if name in _FIRST:
-        return "Health and temperature"
-    for title, prefixes in _GROUPS:
-        if any(name.startswith(prefix) for prefix in prefixes):
-            return title
-    return next((title for title, parts in _GROUPS if any(part in name for part in parts)), "More")
 
 
 def _show_fact(name: str, entry: Mapping[str, Any]) -> ShownFact:

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchstick.plan import corrupt
 from benchstick.plan.quantity import Metric, Statistic
+from benchstick.plan.states import LimitState, RunState, StepState, Validity
 from benchstick.reports import shape
 from benchstick.reports.shape import (
     anything,
@@ -31,8 +32,8 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STAMP = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(\.\d{1,6})?Z", re.ASCII)
 _SUITE = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 # Runs that are over. One that was refused measured nothing.
-END_STATES = ("done", "corrupt", "failed", "cancelled", "interrupted")
-_STEP_STATES = ("done", "failed", "skipped", "cancelled", "interrupted")
+END_STATES = tuple(state for state in RunState if state not in (RunState.RUNNING, RunState.REFUSED))
+_STEP_STATES = tuple(state for state in StepState if state != StepState.RUNNING)
 COLUMNS = tuple(Sample.__dataclass_fields__)
 # With runs of version 1.
 _OLD_COLUMNS = tuple("step" if name == "step_index" else name for name in COLUMNS)
@@ -158,7 +159,7 @@ _RUN = fields(
         })),
         "results": each(fields({
             "step": text, "name": text, "value": maybe(number), "unit": text, "pass": maybe(whole),
-            "target": text, "state": one_of(("valid", "invalid", "skipped")), "reason": maybe(text),
+            "target": text, "state": one_of(tuple(Validity)), "reason": maybe(text),
             "detail": _DETAIL,
         }, QUANTITY_FIELDS)),
         "temperatures": each(fields({
@@ -275,8 +276,7 @@ _VERDICT = fields(
         "reason": maybe(text), "failures": each(_REASON, 1000), "inconclusive": each(_REASON, 1000),
         "limits": each(
             fields({
-                "number": whole, "description": text, "state": one_of(("held", "failed",
-                "unknown")),
+                "number": whole, "description": text, "state": one_of(tuple(LimitState)),
                 "measured": scalar, "op": text, "required": _check_expected,
                 "tolerance_percent": maybe(number),
                 "unit": maybe(text), "shortfall": maybe(number), "shortfall_percent": maybe(number),

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchstick import __version__
 from benchstick.analysis.run_timeline import WAYS, Session, passes
-from benchstick.plan.units import duration_text
+from benchstick.plan.units import CELSIUS, duration_text
 from benchstick.reports import charts, conditions, formatting
 from benchstick.reports.content import Big, Chart, Heading, Part, Report, Table, Text, Verbatim
 from benchstick.suites import registry
@@ -209,7 +209,7 @@ def _temperatures(run: Json) -> Iterator[Part]:
             ]
             for item in run["temperatures"]
         ],
-        ("Time of the run", "°C", "Source, or why it is not known"),
+        ("Time of the run", CELSIUS, "Source, or why it is not known"),
     )
 
 
@@ -316,7 +316,7 @@ def session_chart(run: Json, session: Session) -> Chart | None:
         axis("time", "s"),
         axis("throughput", "B/s"),
         lines,
-        y2=axis("temperature", "C") if warm else None,
+        y2=axis("temperature", CELSIUS) if warm else None,
         marks=[
             mark(one.t, f"{one.set_name} {one.number}", quiet=True)
             for one in passes(run)

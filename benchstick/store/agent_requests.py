@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchstick.errors import StoreFailed
+from benchstick.plan.states import RequestState
 from benchstick.store.database import transaction, utc_now
 
 
@@ -38,7 +39,7 @@ def answer_of(db: sqlite3.Connection, request: int) -> sqlite3.Row | None:
 def answer_request(
     db: sqlite3.Connection,
     request: int,
-    state: str,
+    state: RequestState,
     *,
     run: int | None = None,
     answer: Mapping[str, Any] | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from benchstick.plan.drive_key import DriveKey
 from benchstick.plan.labels import ASSET, OPERATOR, ORDER, SERIAL, Ticket
 from benchstick.store.database import has_table, transaction, utc_now
 
@@ -52,7 +53,7 @@ def waiting(db: sqlite3.Connection) -> Ticket:
     return Ticket(**values)
 
 
-def take(db: sqlite3.Connection, drive_key: str) -> Ticket:
+def take(db: sqlite3.Connection, drive_key: DriveKey) -> Ticket:
     """The ticket of a drive that is being started; its asset tag and serial number are then gone
     for others."""
     with transaction(db):

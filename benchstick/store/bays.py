@@ -7,13 +7,11 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchstick.plan.drive_key import DriveKey
+from benchstick.plan.states import SlotState
 from benchstick.store.database import has_table, transaction, utc_now
 
-# States of a slot. `here`: a drive whose test does not start automatically; `message` has the
-# reason.
-EMPTY, HERE, COUNTDOWN, STOPPED, TESTING, FINISHED = STATES = (
-    "empty", "here", "countdown", "stopped", "testing", "done",
-)  # fmt: skip
+EMPTY, HERE, COUNTDOWN, STOPPED, TESTING, FINISHED = SlotState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +24,8 @@ class Slot:
     """
 
     name: str
-    state: str = EMPTY
-    drive_key: str | None = None
+    state: SlotState = EMPTY
+    drive_key: DriveKey | None = None
     code: str | None = None
     model: str | None = None
     until: float | None = None

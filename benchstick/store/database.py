@@ -18,6 +18,7 @@ from pathlib import Path
 from benchstick import paths
 from benchstick.errors import NoStore, StoreFailed
 from benchstick.store.legacy_names import fields_of_name, rename_in_text
+from benchstick.store.legacy_units import with_celsius
 
 FILE = "store.db"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -234,6 +235,9 @@ def _apply_from(db: sqlite3.Connection, version: int) -> None:
         deterministic=True,
     )
     db.create_function("rename_keys", 2, rename_in_text, deterministic=True)
+    db.create_function(
+        "with_celsius", 1, lambda text: text and with_celsius(text), deterministic=True
+    )
     try:
         for number in range(version, len(scripts)):
             _apply(db, scripts[number], number + 1)

@@ -15,6 +15,7 @@ from typing import Any
 from benchstick.errors import BadInput
 from benchstick.plan.request import OWN
 from benchstick.plan.run_queue import entries_of
+from benchstick.plan.states import EntryState, QueueState, RequestState
 from benchstick.store import agent_requests, locks, run_reader, run_results
 from benchstick.store.database import has_table, transaction, utc_now
 
@@ -119,7 +120,7 @@ def take_out(db: sqlite3.Connection, number: int, position: int) -> None:
         raise BadInput(f"queue {number}, position {position}: no run waits there", field="position")
 
 
-def end(db: sqlite3.Connection, number: int, state: str, reason: str | None = None) -> None:
+def end(db: sqlite3.Connection, number: int, state: QueueState, reason: str | None = None) -> None:
     """Close the queue; its waiting entries become `not_started`."""
     with transaction(db):
         db.execute(
@@ -214,20 +215,20 @@ def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
     }
 
 
-def _state(row: sqlite3.Row, queue_row: sqlite3.Row | None) -> tuple[str, str | None]:
+def _state(row: sqlite3.Row, queue_row: sqlite3.Row | None) -> tuple[QueueState, str | None]:
     """(state, why) as they are shown."""
-    if row["state"] == "refused":
+    if row["state"] == RequestState.REFUSED:
         error = json.loads(row["answer_json"]).get("error") or {}
-        return "refused", error.get("message")
+        return QueueState.REFUSED, error.get("message")
     if queue_row is None:
-        return "waiting", None
-    if queue_row["state"] == "open" and not is_carried_out(queue_row):
-        return "stopped", NO_AGENT if owner_of(queue_row) is None else NO_COMMAND
-    return queue_row["state"], queue_row["reason"]
+        return QueueState.WAITING, None
+    if queue_row["state"] == QueueState.OPEN and not is_carried_out(queue_row):
+        return QueueState.STOPPED, NO_AGENT if owner_of(queue_row) is None else NO_COMMAND
+    return QueueState(queue_row["state"]), queue_row["reason"]
 
 
 def _entries(
-    db: sqlite3.Connection, number: int, wishes: Sequence[dict[str, Any]], state: str
+    db: sqlite3.Connection, number: int, wishes: Sequence[dict[str, Any]], state: QueueState
 ) -> list[dict[str, Any]]:
     rows = {}
     if has_table(db, "queues"):
@@ -236,16 +237,17 @@ def _entries(
     entries = []
     for position, wish in enumerate(wishes):
         row = rows.get(position)
-        entry_state = "waiting" if row is None else str(row["state"])
+        entry_state: str = EntryState.WAITING if row is None else EntryState(row["state"])
         run, reason, code = (None, None, None) if row is None else (row["run"], row["reason"], None)
         if run is not None:
             run_row = run_reader.find_run(db, run)
             entry_state = run_reader.shown_state(db, run_row)
             reason, code = run_row["reason"], run_row["exit_code"]
-        elif entry_state == "started":
-            entry_state = "starting"
-        if entry_state in ("waiting", "starting") and state not in ("waiting", "open"):
-            entry_state = "not_started"
+        elif entry_state == EntryState.STARTED:
+            entry_state = EntryState.STARTING
+        is_over = state not in (QueueState.WAITING, QueueState.OPEN)
+        if is_over and entry_state in (EntryState.WAITING, EntryState.STARTING):
+            entry_state = EntryState.NOT_STARTED
         entries.append(
             {
                 "position": position,

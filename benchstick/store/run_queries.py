@@ -11,6 +11,7 @@ from typing import Any
 from benchstick.analysis.run_timeline import PAUSE, POINTS, WAYS, Point, Session, every_of
 from benchstick.analysis.series import extremes
 from benchstick.errors import BadInput
+from benchstick.plan.drive_key import DriveKey, keys_of_serial
 from benchstick.store import locks, run_results
 from benchstick.store.database import transaction, utc_now
 
@@ -63,7 +64,7 @@ def runs_before(
     db: sqlite3.Connection,
     *,
     practice: bool | None = None,
-    drive_keys: Collection[str] | None = None,
+    drive_keys: Collection[DriveKey] | None = None,
     suite: str | None = None,
     before: int | None = None,
     limit: int = 100,
@@ -80,7 +81,7 @@ def runs_before(
 def _runs(
     db: sqlite3.Connection,
     practice: bool | None,
-    drive_key: str | None,
+    drive_key: DriveKey | None,
     suite: str | None,
     before: int | None,
     limit: int,
@@ -108,42 +109,43 @@ def _runs(
     ).fetchall()
 
 
-def same_drive(db: sqlite3.Connection, key: str) -> list[str]:
+def same_drive(db: sqlite3.Connection, key: DriveKey) -> list[DriveKey]:
     """The keys of the drive with this one: those that have the same label, itself first."""
     rows = db.execute(
         "SELECT other.drive_key FROM labels JOIN labels AS other USING (label)"
         " WHERE labels.drive_key = ?1 AND other.drive_key <> ?1 ORDER BY other.drive_key",
         (key,),
     )
-    return [key, *(str(row["drive_key"]) for row in rows)]
+    return [key, *(DriveKey(row["drive_key"]) for row in rows)]
 
 
-def keys_of(db: sqlite3.Connection, name: str) -> list[str]:
+def keys_of(db: sqlite3.Connection, name: str) -> list[DriveKey]:
     """The keys of the drive that has this label, key or code, also when it is not plugged in;
     empty where none is known."""
     rows = db.execute(
         "SELECT drive_key FROM labels WHERE label = ?1 OR drive_key = ?1"
-        # A key starts with the code where no other drive has the same (model.Identity.key);
-        # `}` comes after `|`.
+        # A key starts with the code where no other drive has the same.
         " UNION SELECT drive_key FROM runs WHERE drive_key = ?1"
-        " UNION SELECT drive_key FROM runs WHERE drive_key >= ?1 || '|' AND drive_key < ?1 || '}'"
+        " UNION SELECT drive_key FROM runs WHERE drive_key >= ?2 AND drive_key < ?3"
         " ORDER BY 1",
-        (name,),
+        (name, *keys_of_serial(name)),
     )
-    keys = [other for row in rows.fetchall() for other in same_drive(db, str(row[0]))]
+    keys = [other for row in rows.fetchall() for other in same_drive(db, DriveKey(row[0]))]
     return list(dict.fromkeys(keys))
 
 
-def count_of(db: sqlite3.Connection, drive_keys: Iterable[str]) -> int:
+def count_of(db: sqlite3.Connection, drive_keys: Iterable[DriveKey]) -> int:
     """How many runs the drive with these keys has."""
     counted = "SELECT count(*) FROM runs WHERE drive_key = ?"
     return sum(int(db.execute(counted, (key,)).fetchone()[0]) for key in drive_keys)
 
 
-def history(db: sqlite3.Connection, drive_keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+def history(
+    db: sqlite3.Connection, drive_keys: Iterable[DriveKey]
+) -> dict[DriveKey, dict[str, Any]]:
     """For each of these drive keys whose drive has runs their number, and the last of them as a
     row for `headline`."""
-    histories = {}
+    histories: dict[DriveKey, dict[str, Any]] = {}
     for key in drive_keys:
         # Not one question for all: drives that were here once are more than those that are.
         keys = same_drive(db, key)
@@ -153,13 +155,13 @@ def history(db: sqlite3.Connection, drive_keys: Iterable[str]) -> dict[str, dict
     return histories
 
 
-def last_temperature(db: sqlite3.Connection, drive_keys: Iterable[str]) -> sqlite3.Row | None:
+def last_temperature(db: sqlite3.Connection, drive_keys: Iterable[DriveKey]) -> sqlite3.Row | None:
     """The last reading of a drive's temperature in any of its runs."""
     rows = [row for key in drive_keys if (row := _last_temperature(db, key)) is not None]
     return max(rows, key=lambda row: int(row["number"]), default=None)
 
 
-def _last_temperature(db: sqlite3.Connection, drive_key: str) -> sqlite3.Row | None:
+def _last_temperature(db: sqlite3.Connection, drive_key: DriveKey) -> sqlite3.Row | None:
     row: sqlite3.Row | None = db.execute(
         "SELECT temperatures.celsius, temperatures.source, runs.number, runs.created_utc,"
         " temperatures.t FROM temperatures JOIN runs ON runs.number = temperatures.run"
@@ -177,15 +179,6 @@ def steps_of(db: sqlite3.Connection, number: int, first: int = 0) -> list[sqlite
         " WHERE run = ? AND step_index >= ? ORDER BY step_index",
         (number, first),
     ).fetchall()
-
-
-def temperatures_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
-    """The temperature readings of a run in order."""
-    rows = db.execute(
-        "SELECT t, step_index, celsius, source, reason FROM temperatures WHERE run = ? ORDER BY t",
-        (number,),
-    )
-    return [dict(row) for row in rows]
 
 
 def events_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:

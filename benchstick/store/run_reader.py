@@ -7,9 +7,10 @@ import sqlite3
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.plan import corrupt
 from benchstick.plan.quantity import quantity_of
+from benchstick.plan.states import RunState, Validity
 from benchstick.store import imported_runs, locks
+from benchstick.store.legacy_units import with_celsius
 from benchstick.store.run_results import Figure, Sample
 
 RUN_SCHEMA = "benchstick/run/2"
@@ -42,16 +43,16 @@ def any_running(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM running LIMIT 1").fetchone() is not None
 
 
-def shown_state(db: sqlite3.Connection, row: sqlite3.Row) -> str:
+def shown_state(db: sqlite3.Connection, row: sqlite3.Row) -> RunState:
     """The state to show: a run called running whose lock is free was interrupted."""
-    state = str(row["state"])
-    if state != "running" or locks.is_alive(row["uuid"]):
+    state = RunState(row["state"])
+    if state != RunState.RUNNING or locks.is_alive(row["uuid"]):
         return state
     # A runner writes the state before it releases the lock, so read it again after the lock.
     again = find_run(db, row["number"])
-    if again["state"] != "running":
-        return str(again["state"])
-    return corrupt.STATE if findings_of(again) else "interrupted"
+    if again["state"] != RunState.RUNNING:
+        return RunState(again["state"])
+    return RunState.CORRUPT if findings_of(again) else RunState.INTERRUPTED
 
 
 def list_runs(
@@ -89,7 +90,7 @@ def figures_of(db: sqlite3.Connection, number: int) -> list[Figure]:
             unit=row["unit"],
             pass_no=row["pass"],
             target=row["target"],
-            state=row["state"],
+            state=Validity(row["state"]),
             reason=row["reason"],
             detail=json.loads(row["detail_json"]),
         )
@@ -108,10 +109,13 @@ def samples_of(db: sqlite3.Connection, number: int, after: int = -1) -> list[Sam
     return [Sample(*row) for row in rows]
 
 
-def temperatures_of(db: sqlite3.Connection, number: int) -> list[tuple[float, float | None]]:
-    """(seconds on the run's clock, degrees Celsius or None) of each reading, in order."""
-    rows = db.execute("SELECT t, celsius FROM temperatures WHERE run = ? ORDER BY t", (number,))
-    return [(float(t), None if celsius is None else float(celsius)) for t, celsius in rows]
+def temperatures_of(db: sqlite3.Connection, number: int) -> list[dict[str, Any]]:
+    """The temperature readings of a run in order; `celsius` is None where there is none."""
+    rows = db.execute(
+        "SELECT t, step_index, celsius, source, reason FROM temperatures WHERE run = ? ORDER BY t",
+        (number,),
+    )
+    return [dict(row) for row in rows]
 
 
 def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
@@ -120,10 +124,6 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     steps = db.execute(
         "SELECT * FROM steps WHERE run = ? ORDER BY step_index", (number,)
     ).fetchall()
-    temperatures = db.execute(
-        "SELECT t, step_index, celsius, source, reason FROM temperatures WHERE run = ? ORDER BY t",
-        (number,),
-    )
     events = db.execute(
         "SELECT t, utc, kind, text FROM events WHERE run = ? ORDER BY id", (number,)
     )
@@ -141,10 +141,10 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
         "ended_utc": row["ended_utc"],
         "seconds": row["seconds"],
         "imported": imported_runs.origin(db, number),
-        "drive": json.loads(row["drive_json"]),
+        "drive": json.loads(with_celsius(row["drive_json"])),
         "plan": json.loads(row["plan_json"]),
         "conditions": json.loads(row["conditions_json"]),
-        "result": json.loads(row["result_json"]) if row["result_json"] else None,
+        "result": json.loads(with_celsius(row["result_json"])) if row["result_json"] else None,
         "steps": [
             {
                 "step_index": step["step_index"],
@@ -155,11 +155,11 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
                 "t_start": step["t_start"],
                 "t_end": step["t_end"],
                 "artifacts": step["artifacts"],
-                "detail": json.loads(step["detail_json"]),
+                "detail": json.loads(with_celsius(step["detail_json"])),
             }
             for step in steps
         ],
         "results": [figure.to_json() for figure in figures_of(db, number)],
-        "temperatures": [dict(item) for item in temperatures],
+        "temperatures": temperatures_of(db, number),
         "events": [dict(item) for item in events],
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchstick.plan.quantity import Quantity
+from benchstick.plan.states import Validity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +24,7 @@ class Figure:
     target: str
     direction: str | None = None
     pass_no: int | None = None
-    state: str = "valid"
+    state: Validity = Validity.VALID
     reason: str | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
 

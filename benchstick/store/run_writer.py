@@ -12,6 +12,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from benchstick.errors import StoreFailed
 from benchstick.plan import corrupt
+from benchstick.plan.drive_key import DriveKey
+from benchstick.plan.states import RunState, StepState
 from benchstick.store.database import transaction, utc_now
 from benchstick.store.run_reader import figures_of, find_run, findings_of
 from benchstick.store.run_results import Figure, Sample, storable
@@ -161,7 +163,7 @@ class RunRecord:
     def step_ends(
         self,
         step_index: int,
-        state: str,
+        state: StepState,
         t: float,
         *,
         reason: str | None = None,
@@ -300,7 +302,7 @@ class RunRecord:
     def purge_begins(
         self,
         step: int,
-        drive_key: str,
+        drive_key: DriveKey,
         rung: str,
         *,
         marks: str,
@@ -359,7 +361,7 @@ class RunRecord:
             )
 
     @_remember
-    def close_purges(self, drive_key: str, reason: str, *, with_password: bool) -> None:
+    def close_purges(self, drive_key: DriveKey, reason: str, *, with_password: bool) -> None:
         """Close what other runs left unfinished on the drive; those that may have left a password
         on it only `with_password`."""
         with self._transaction():
@@ -377,14 +379,14 @@ class RunRecord:
     @_remember
     def finish(
         self,
-        state: str,
+        state: RunState,
         exit_code: int,
         *,
         seconds: float | None,
         reason: str | None = None,
         result: Mapping[str, Any] | None = None,
-        open_steps: str = "interrupted",
-    ) -> tuple[str, int, str | None]:
+        open_steps: StepState = StepState.INTERRUPTED,
+    ) -> tuple[RunState, int, str | None]:
         """Close the run; steps still running become `open_steps`. (state, exit code, why) as they
         are kept: a run whose data is corrupt is `corrupt`, however it ended."""
         with self._transaction():

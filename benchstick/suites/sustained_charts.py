@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from benchstick.analysis.cache_knee import CacheKnees
 from benchstick.analysis.change_points import Interval
 from benchstick.analysis.slowdowns import SlowDowns
-from benchstick.plan.units import duration_text
+from benchstick.plan.units import CELSIUS, duration_text
 from benchstick.suites.charts import axis, chart, curve, line, mark
 
 # Points of a chart that the result keeps; the samples hold all.
@@ -99,7 +99,7 @@ def charts(
         axis("time of the run", "s"),
         speed,
         lines,
-        y2=axis("temperature", "C") if len(lines) > 1 else None,
+        y2=axis("temperature", CELSIUS) if len(lines) > 1 else None,
         within=(min([begin, *(t for t, _ in readings)]), max([end, *(t for t, _ in readings)])),
         marks=_time_marks(knees, slow),
     )

@@ -44,6 +44,7 @@ from benchstick.drives.sysfs import Tree
 from benchstick.drives.topology import Where, locate
 from benchstick.drives.types import Drive, Guard
 from benchstick.errors import DriveLost, Refused
+from benchstick.plan.states import GuardState
 from tests.host.drive_help import call, checksum, loop, practice_home
 
 
@@ -94,10 +95,10 @@ def test_the_state_is_evaluated_again(drive: Drive, home: Path) -> None:
 
 
 def test_protected_and_locked_are_refused_before_anything(drive: Drive, home: Path) -> None:
-    protected = replace(drive, guard=Guard("protected", "mounted at /"))
+    protected = replace(drive, guard=Guard(GuardState.PROTECTED, "mounted at /"))
     with pytest.raises(Refused, match="mounted at /"):
         hold(protected, erase="practice", unlock="practice", destructive=True, home=home)
-    locked = replace(drive, guard=Guard("locked", "internal"))
+    locked = replace(drive, guard=Guard(GuardState.LOCKED, "internal"))
     with pytest.raises(Refused, match=r"locked: internal.*--unlock practice"):
         hold(locked, erase="practice", destructive=True, home=home)
     with hold(
@@ -157,7 +158,7 @@ def test_a_drive_that_does_not_answer_is_written_with_no_code_and_is_free_when_i
         assert "unlock" not in caught.value.message
         assert (caught.value.exit_code, caught.value.field) == (3, None)
     # Chosen while it was free or locked, slow when it is scanned again: it is queried twice.
-    for guard_then in (Guard("free", "USB"), Guard("locked", "internal")):
+    for guard_then in (Guard(GuardState.FREE, "USB"), Guard(GuardState.LOCKED, "internal")):
         query.times, query.count = 2, 0
         with pytest.raises(Refused, match="is not answering, try again: "):
             hold(replace(late, guard=guard_then), **codes, home=home, query=query)
@@ -166,9 +167,11 @@ def test_a_drive_that_does_not_answer_is_written_with_no_code_and_is_free_when_i
     assert not guard.is_locked(usb.name)
     # Slow once: the second look of the same call is enough, without --unlock.
     query.times, query.count = 1, 0
-    free = replace(late, guard=Guard("free", "USB"))
+    free = replace(late, guard=Guard(GuardState.FREE, "USB"))
     with hold(free, erase=late.code, destructive=True, home=home, query=query) as drive_hold:
-        assert drive_hold.drive.guard == Guard("free", "USB; not in use, and no system found on it")
+        assert drive_hold.drive.guard == Guard(
+            GuardState.FREE, "USB; not in use, and no system found on it"
+        )
     assert seen_by(query, home).guard.state == "free"
 
 

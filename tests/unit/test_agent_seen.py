@@ -14,6 +14,7 @@ from benchstick import paths
 from benchstick.agent import hotplugged
 from benchstick.agent.agent import Agent
 from benchstick.drives.types import Drive, Fact, Guard, Identity
+from benchstick.plan.states import GuardState, RequestState
 from benchstick.store import agent_requests, auth, database, locks
 
 
@@ -25,7 +26,7 @@ def drive(serial: str, diskseq: int, transport: str = "sata") -> Drive:
         diskseq=diskseq,
         code=serial,
         identity=Identity(serial, "M", None, None, 10**9, "ata1", 0),
-        guard=Guard("locked", "internal"),
+        guard=Guard(GuardState.LOCKED, "internal"),
         facts={"transport": Fact(transport, source="test")},
     )
 
@@ -114,7 +115,7 @@ def test_a_request_to_set_the_clock_is_run_and_signs_nobody_out(
         (later,) = db.execute("SELECT expires FROM sessions").fetchone()
         assert later == expires + year
         answer = db.execute("SELECT state FROM answers WHERE request = ?", (number,)).fetchone()
-        assert answer["state"] == "done"
+        assert answer["state"] == RequestState.DONE
 
 
 def test_a_drive_that_appears_during_the_full_scan_is_new_in_the_next(

@@ -44,11 +44,11 @@ def test_a_chart_has_only_what_it_needs() -> None:
         "y": {"label": "IOPS", "unit": "IOPS", "scale": "log"}, "series": ["IOPS"],
     }  # fmt: skip
     full = chart(
-        "whole run", x, y, ["IOPS"], y2=axis("temperature", "C"), dots=True, within=(1400, 2000),
+        "whole run", x, y, ["IOPS"], y2=axis("temperature", "°C"), dots=True, within=(1400, 2000),
         mark_above=mark(32, "waiting"), marks=[mark(2.0, "knee")],
     )  # fmt: skip
     assert {key: full[key] for key in full if key not in plain} == {
-        "y2": {"label": "temperature", "unit": "C", "scale": "linear"}, "dots": True,
+        "y2": {"label": "temperature", "unit": "°C", "scale": "linear"}, "dots": True,
         "from": 1400, "to": 2000, "mark_above": {"x": 32, "label": "waiting"},
         "marks": [{"x": 2, "label": "knee"}],
     }  # fmt: skip

@@ -19,7 +19,9 @@ from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.engine import interrupted_sanitize
 from benchstick.engine import run_request as jobs
 from benchstick.errors import BadInput, Refused
+from benchstick.plan.drive_key import DriveKey, drive_key, keys_of_serial
 from benchstick.plan.request import RunRequest
+from benchstick.plan.states import GuardState
 
 EVIL = (
     "$(touch x)", "`touch x`", "a b", " a", "a ", "a'b", 'a"b', "a\\b", "a;b", "a&b", "a|b", "a\nb",
@@ -35,7 +37,7 @@ def drive(serial: str | None, port: str = "2-1.3", lun: int = 0) -> Drive:
     identity = Identity(serial, "Model", None, None, 10**12, port, lun)
     return Drive(
         name="sdb", path="/dev/sdb", devno="8:16", diskseq=5, code="", identity=identity,
-        guard=Guard("free", "USB"), facts={"transport": Fact("usb-uas")},
+        guard=Guard(GuardState.FREE, "USB"), facts={"transport": Fact("usb-uas")},
     )  # fmt: skip
 
 
@@ -114,7 +116,7 @@ def test_a_waiting_request_with_an_old_code_is_run(bench_home: Path, field: str)
 
 def test_a_command_with_an_old_code_is_quoted() -> None:
     purge = interrupted_sanitize.Unfinished(
-        run=1, step=1, drive_key="k", code="a $(touch x)'b", model="M", rung="overwrite",
+        run=1, step=1, drive_key=DriveKey("k"), code="a $(touch x)'b", model="M", rung="overwrite",
         phase="erasing", password=None, bytes_written=0, marks="m", samples=1,
         mark_size=4096, reason=None,
     )  # fmt: skip
@@ -123,3 +125,13 @@ def test_a_command_with_an_old_code_is_quoted() -> None:
         "benchstick", "run", "erase", "--drive", purge.code, "--erase", purge.code, "--param",
         "rung=resume",
     ]  # fmt: skip
+
+
+def test_one_function_makes_the_key_of_a_drive() -> None:
+    """The store finds drives by ranges of keys: the form of a key must not change."""
+    assert drive_key("S1", "Model X", 1000, "2-1.3", 0) == "S1|Model X|1000"
+    assert drive_key(None, "Model X", 1000, "2-1.3", 1) == "port:2-1.3:1|Model X|1000"
+    first, end = keys_of_serial("S1")
+    assert first <= drive_key("S1", "Model X", 1000, "2-1.3", 0) < end
+    assert not first <= drive_key("S11", "Model X", 1000, "2-1.3", 0) < end
+    assert not first <= drive_key("S", "Model X", 1000, "2-1.3", 0) < end

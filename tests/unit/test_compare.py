@@ -294,7 +294,7 @@ def test_a_long_line_keeps_its_lowest_and_highest() -> None:
         [chart("Speed", SECONDS, SPEED, [{"name": "w", "points": [[0, 1]], "low": [1, 2]}])],
         [chart("Speed", SECONDS, SPEED, [])],
         [{**chart("Speed", SECONDS, SPEED, [line("w", [(0, 1)])]), "y": {"label": 7}}],
-        [{**chart("Speed", SECONDS, SPEED, [line("w", [(0, 1)])]), "y2": "C"}],
+        [{**chart("Speed", SECONDS, SPEED, [line("w", [(0, 1)])]), "y2": "°C"}],
         [{**chart("Speed", SECONDS, SPEED, [line("w", [(0, 1)])]), "title": None}],
     ],
 )  # fmt: skip

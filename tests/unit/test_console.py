@@ -17,6 +17,7 @@ from benchstick.appliance.network import Port
 from benchstick.appliance.outcome_text import Ending, ending
 from benchstick.appliance.screen_model import FinishedRun, Line, Looker, Running, SlotLine, View
 from benchstick.appliance.web_address import Page
+from benchstick.plan.states import RunState, SlotState
 from benchstick.store import bays, database
 from benchstick.store.bays import Slot
 
@@ -144,9 +145,11 @@ def test_the_verdict_is_big_and_coloured_only_where_asked(outcome: FinishedRun, 
 
 
 def test_every_word_has_letters_and_fits() -> None:
-    states = ("done", "failed", "cancelled", "interrupted", "refused")
+    states = set(RunState) - {RunState.RUNNING, RunState.CORRUPT}
     words = {ending(state, code, None, None).word for state in states for code in (0, 1, 4, 5, 6)}
-    words |= {ending("done", 0, verdict, None).word for verdict in ("pass", "fail", "inconclusive")}
+    words |= {
+        ending(RunState.DONE, 0, verdict, None).word for verdict in ("pass", "fail", "inconclusive")
+    }
     for word in words:
         lines = banner_font.big(word, 78)
         assert len(lines) == banner_font.HEIGHT, word
@@ -157,21 +160,21 @@ def test_every_word_has_letters_and_fits() -> None:
 @pytest.mark.parametrize(
     ("state", "code", "verdict", "word"),
     [
-        ("done", 0, None, "DONE"),
-        ("done", 0, "pass", "PASS"),
-        ("done", 1, "fail", "FAIL"),
-        ("failed", 1, None, "FAIL"),
-        ("done", 5, None, "INCONCLUSIVE"),
-        ("failed", 4, None, "DRIVE LOST"),
-        ("failed", 6, None, "ERROR"),
-        ("failed", 70, None, "ERROR"),
-        ("cancelled", 130, None, "CANCELLED"),
-        ("interrupted", None, None, "INTERRUPTED"),
-        ("refused", 3, None, "REFUSED"),
+        (RunState.DONE, 0, None, "DONE"),
+        (RunState.DONE, 0, "pass", "PASS"),
+        (RunState.DONE, 1, "fail", "FAIL"),
+        (RunState.FAILED, 1, None, "FAIL"),
+        (RunState.DONE, 5, None, "INCONCLUSIVE"),
+        (RunState.FAILED, 4, None, "DRIVE LOST"),
+        (RunState.FAILED, 6, None, "ERROR"),
+        (RunState.FAILED, 70, None, "ERROR"),
+        (RunState.CANCELLED, 130, None, "CANCELLED"),
+        (RunState.INTERRUPTED, None, None, "INTERRUPTED"),
+        (RunState.REFUSED, 3, None, "REFUSED"),
     ],
 )
 def test_pass_and_fail_are_verdicts_and_nothing_else(
-    state: str, code: int | None, verdict: str | None, word: str
+    state: RunState, code: int | None, verdict: str | None, word: str
 ) -> None:
     assert ending(state, code, verdict, None).word == word
 
@@ -288,10 +291,17 @@ def test_the_slots_of_the_store_are_on_the_screen(
     monkeypatch.setenv("BENCHSTICK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("BENCHSTICK_RUN", str(tmp_path / "run"))
     slots = [
-        Slot(name="a", state="countdown", code="S1", model="M", until=time.time() + 9),
-        Slot(name="b", state="testing", code="S2", model="M"),
-        Slot(name="c", state="done", code="S3", model="M", verdict="fail", message="too slow"),
-        Slot(name="d", state="here", code="S4", model="M", message="plug it in again"),
+        Slot(name="a", state=SlotState.COUNTDOWN, code="S1", model="M", until=time.time() + 9),
+        Slot(name="b", state=SlotState.TESTING, code="S2", model="M"),
+        Slot(
+            name="c",
+            state=SlotState.FINISHED,
+            code="S3",
+            model="M",
+            verdict="fail",
+            message="too slow",
+        ),
+        Slot(name="d", state=SlotState.HERE, code="S4", model="M", message="plug it in again"),
         Slot(name="e"),
     ]
     with contextlib.closing(database.open_writer(tmp_path / "home")) as db:

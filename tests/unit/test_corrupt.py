@@ -22,6 +22,7 @@ from benchstick.engine.fileset_source.ram_disk import DriveSource, read_tree
 from benchstick.engine.steps import executors, sanitize
 from benchstick.errors import DataCorrupt, DriveLost, Inconclusive
 from benchstick.plan import corrupt, run_queue
+from benchstick.plan.states import RequestState, RunState
 from benchstick.plan.steps import Verify
 from benchstick.recipes import codes, verdict
 from benchstick.recipes.codes import Reason
@@ -46,19 +47,24 @@ TEXT = "data corrupt: BR, pass 1, compare: data differ: 1 file differs, the firs
 @pytest.mark.parametrize(
     ("state", "code", "reason", "ends"),
     [
-        ("done", 0, None, (4, TEXT)),
-        ("done", 5, "no valid figure", (4, TEXT)),
-        ("failed", 4, "the drive went away", (4, f"{TEXT}; then failed: the drive went away")),
-        ("failed", 2, "the drive is full", (4, f"{TEXT}; then failed: the drive is full")),
-        ("failed", 3, "another drive", (3, f"{TEXT}; then failed: another drive")),
-        ("failed", 6, "the store failed", (6, f"{TEXT}; then failed: the store failed")),
-        ("cancelled", 130, "cancelled", (130, f"{TEXT}; then cancelled: cancelled")),
-        ("interrupted", 70, None, (70, f"{TEXT}; then interrupted")),
-        ("failed", 4, FINDING["text"], (4, TEXT)),
+        (RunState.DONE, 0, None, (4, TEXT)),
+        (RunState.DONE, 5, "no valid figure", (4, TEXT)),
+        (
+            RunState.FAILED,
+            4,
+            "the drive went away",
+            (4, f"{TEXT}; then failed: the drive went away"),
+        ),
+        (RunState.FAILED, 2, "the drive is full", (4, f"{TEXT}; then failed: the drive is full")),
+        (RunState.FAILED, 3, "another drive", (3, f"{TEXT}; then failed: another drive")),
+        (RunState.FAILED, 6, "the store failed", (6, f"{TEXT}; then failed: the store failed")),
+        (RunState.CANCELLED, 130, "cancelled", (130, f"{TEXT}; then cancelled: cancelled")),
+        (RunState.INTERRUPTED, 70, None, (70, f"{TEXT}; then interrupted")),
+        (RunState.FAILED, 4, FINDING["text"], (4, TEXT)),
     ],
 )
 def test_no_end_hides_that_data_is_corrupt(
-    state: str, code: int, reason: str | None, ends: tuple[int, str]
+    state: RunState, code: int, reason: str | None, ends: tuple[int, str]
 ) -> None:
     assert corrupt.end_of(state, code, reason, [FINDING]) == ("corrupt", *ends)
     assert corrupt.end_of(state, code, reason, []) == (state, code, reason)
@@ -71,8 +77,8 @@ def test_a_queue_stops_after_corrupt_data() -> None:
 
 def test_a_bench_shows_corrupt_data_from_afar_however_the_run_ended() -> None:
     for code in (4, 130, 70):
-        assert ending("corrupt", code, None, "x").word == "DATA CORRUPT"
-        assert ending("corrupt", code, "pass", "x").kind == BAD
+        assert ending(RunState.CORRUPT, code, None, "x").word == "DATA CORRUPT"
+        assert ending(RunState.CORRUPT, code, "pass", "x").kind == BAD
 
 
 # ---- verdicts
@@ -172,7 +178,7 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
         paths.make_run_folder()
         row = run_reader.find_run(db, record.number)
         assert run_reader.shown_state(db, row) == "corrupt"
-        assert record.finish("done", 0, seconds=4.0) == ("corrupt", 4, TEXT)
+        assert record.finish(RunState.DONE, 0, seconds=4.0) == ("corrupt", 4, TEXT)
         document = run_reader.run_json(db, record.number)
     assert (document["state"], document["exit_code"], document["reason"]) == ("corrupt", 4, TEXT)
     assert [item["state"] for item in document["results"]] == ["invalid", "valid"]
@@ -195,9 +201,9 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
     with contextlib.closing(older(bench_home, monkeypatch)) as db:
         for at, (state, code, reason, bad) in enumerate(
             [
-                ("done", 0, None, True),
-                ("cancelled", 130, "cancelled", True),
-                ("done", 0, None, False),
+                (RunState.DONE, 0, None, True),
+                (RunState.CANCELLED, 130, "cancelled", True),
+                (RunState.DONE, 0, None, False),
             ]
         ):
             record = add_run(db, drive_json(), f"u{at}")
@@ -213,7 +219,7 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
             )
             db.execute("DELETE FROM running")
             request = agent_requests.add_request(db, "run", {})
-            agent_requests.answer_request(db, request, "done", run=record.number)
+            agent_requests.answer_request(db, request, RequestState.DONE, run=record.number)
         # The page reads a store that is not migrated yet.
         assert run_reader.run_json(db, 1)["corrupt"] == []
         tables = [row["name"] for row in db.execute(
@@ -260,7 +266,7 @@ def test_an_old_bundle_with_that_event_is_not_imported_as_done(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json())
         record.event(1.0, "data-differ", "data differ: 1 files, the first: a")
-        record.finish("done", 0, seconds=4.0)
+        record.finish(RunState.DONE, 0, seconds=4.0)
         bundle = run_reader.run_json(db, record.number)
         del bundle["corrupt"]
         number = imported_runs.add_run(db, {**bundle, "uuid": "u2"}, [], bench="b", digest="d")

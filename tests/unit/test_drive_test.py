@@ -24,6 +24,7 @@ from benchstick.engine.run_request import Ready
 from benchstick.engine.runner import Outcome
 from benchstick.errors import BadInput
 from benchstick.plan.request import RunRequest
+from benchstick.plan.states import GuardState, RunState
 from benchstick.qa import drive_session
 from benchstick.qa.drive_session import Ask, DriveTest
 from benchstick.recipes import ready as ready_ones
@@ -57,7 +58,7 @@ def made_up(transport: str = "usb-uas", capacity: int = 10**12, contents: str = 
              "temperature": 30, "contents": contents, "rotational": False}  # fmt: skip
     identity = Identity("S1", "Model", None, None, capacity, "2-1", 0)
     return Drive(
-        "sdx", "/dev/sdx", "8:0", 5, "S1", identity, Guard("free", "test"),
+        "sdx", "/dev/sdx", "8:0", 5, "S1", identity, Guard(GuardState.FREE, "test"),
         {name: Fact(value, source="test") for name, value in facts.items()},
     )  # fmt: skip
 
@@ -113,8 +114,8 @@ class World:
                 named(step="read", name=READ, value=value, unit="MB/s", target="block")
                 for value in self.rates
             ])  # fmt: skip
-            run.finish("done", 0, seconds=1.0)
-        return Outcome(run.number, uuid, "done", 0, None)
+            run.finish(RunState.DONE, 0, seconds=1.0)
+        return Outcome(run.number, uuid, RunState.DONE, 0, None)
 
     def test(self, recipe: bytes = RECIPE, **more: Any) -> dict[str, Any]:
         """The verdict of a test of the drive on one of the bench's ports."""
@@ -218,7 +219,7 @@ def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_permissi
 
     def execute(ready: Ready, home: Path, **_: Any) -> Outcome:
         starts.append(ready)
-        return Outcome(0, "u", "done", 0, None)
+        return Outcome(0, "u", RunState.DONE, 0, None)
 
     monkeypatch.setattr(drive_session, "execute", execute)
     monkeypatch.setattr(verdicts, "keep", lambda db, recipe, post: 1)

@@ -30,6 +30,7 @@ from benchstick.drives import (
 from benchstick.drives.subprocesses import Finished
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.errors import BadInput
+from benchstick.plan.states import GuardState
 from tests.hardware import playback
 from tests.hardware.documented import nvme_ssd
 from tests.hardware.shapes import ata_words, bos, descriptors
@@ -52,7 +53,7 @@ def drive(
         5,
         "",
         identity,
-        Guard("free", "test"),
+        Guard(GuardState.FREE, "test"),
         {key: Fact(value, source="test") for key, value in values.items()},
         label,
     )
@@ -427,7 +428,7 @@ def test_temperature_is_read_from_hwmon_first(tmp_path: Path) -> None:
     nvme_drive = drive("nvme0n1", transport="nvme")
     answers = device_query.recorded(tmp_path / case.name / "tools")
     fact = temperature.read(nvme_drive, answers, tree=sysfs.Tree(tmp_path / "root"))
-    assert (fact.value, fact.unit, fact.source) == (43.85, "C", "hwmon nvme")
+    assert (fact.value, fact.unit, fact.source) == (43.85, "°C", "hwmon nvme")
 
 
 def test_temperature_gives_up_after_two_failures(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from benchstick.drives.sysfs import Tree
 from benchstick.drives.types import Drive, Guard, Identity
 from benchstick.errors import BadInput, Refused
 from benchstick.plan.labels import Ticket
+from benchstick.plan.states import GuardState
 from benchstick.qa import autostart_rules, parallel_drives
 from benchstick.qa.autostart import NOT_SEEN, PULLED, RESET_SECONDS, SEVERAL, Begin, Hands
 from benchstick.recipes import library
@@ -103,7 +104,8 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 def drive(diskseq: int | None = 5, port: str = "2-1", serial: str = "S1") -> Drive:
     return Drive(
         name="sda", path="/dev/sda", devno="8:0", diskseq=diskseq, code=serial,
-        identity=Identity(serial, "Model", None, None, 10**9, port, 0), guard=Guard("free", ""),
+        identity=Identity(serial, "Model", None, None, 10**9, port, 0),
+        guard=Guard(GuardState.FREE, ""),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from benchstick.engine.step_artifacts import StepFolder
 from benchstick.errors import StoreFailed
+from benchstick.plan.states import RunState, StepState
 from benchstick.store import database, run_reader
 from benchstick.store.run_results import Figure, Sample
 from benchstick.store.run_writer import RunRecord
@@ -38,15 +39,15 @@ def tell_the_first_half(record: RunRecord) -> None:
     record.step_begins(0, "one", "fio", 0.0, "runs/u1/00-one")
     record.samples([sample(0)])
     record.temperature(0.5, 0, 41.0, "smart", None)
-    record.step_ends(0, "done", 1.0, figures=[figure("SEQ", 500.0)], samples=[sample(0)])
+    record.step_ends(0, StepState.DONE, 1.0, figures=[figure("SEQ", 500.0)], samples=[sample(0)])
 
 
 def tell_the_second_half(record: RunRecord) -> None:
     record.step_begins(1, "two", "fio", 1.0, "runs/u1/01-two")
-    record.step_ends(1, "done", 2.0, figures=[figure("RND", 50.0)], samples=[sample(1)])
+    record.step_ends(1, StepState.DONE, 2.0, figures=[figure("RND", 50.0)], samples=[sample(1)])
     record.invalidate_pass("SEQ", 1, "the drive was warm")
     record.setting_restored(RESTORED)
-    record.finish("done", 0, seconds=2.0, result={"tables": []})
+    record.finish(RunState.DONE, 0, seconds=2.0, result={"tables": []})
 
 
 def undated(document: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from benchstick import cli
+from benchstick.plan.states import SlotState
 from benchstick.store import barcode_scans, bays, database, verdicts
 from benchstick.store.bays import Slot
 from tests.unit.test_plain import EVIL, OBEYED
@@ -48,7 +49,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                 runs = [{**run, "number": 2} for run in item["runs"][:1]]
                 verdicts.keep(db, {**item, "runs": runs})
             barcode_scans.keep(db, "page", TEXT, "asset", TEXT)
-            bays.keep(db, [Slot(name=TEXT, state="here", code=TEXT, model=TEXT, message=TEXT)])
+            bays.keep(
+                db, [Slot(name=TEXT, state=SlotState.HERE, code=TEXT, model=TEXT, message=TEXT)]
+            )
             with db:
                 spoil(db)
         yield folder / "home"

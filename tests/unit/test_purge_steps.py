@@ -26,6 +26,8 @@ from benchstick.engine.run_context import Work
 from benchstick.engine.steps import sanitize
 from benchstick.engine.steps.sanitize import do_purge
 from benchstick.errors import BadInput, BenchError, Cancelled, DriveLost, Inconclusive
+from benchstick.plan.drive_key import DriveKey
+from benchstick.plan.states import GuardState
 from benchstick.plan.steps import Plan, Purge
 from benchstick.store import database, locks, run_writer
 from tests.unit.test_purge import recorded
@@ -194,7 +196,9 @@ def a_drive(transport: str, **more: object) -> Drive:
     facts = {
         name: Fact(value, source="test") for name, value in {"transport": transport, **more}.items()
     }
-    return Drive("nosuch", "/dev/nosuch", "8:0", 1, "S1", identity, Guard("free", ""), facts)
+    return Drive(
+        "nosuch", "/dev/nosuch", "8:0", 1, "S1", identity, Guard(GuardState.FREE, ""), facts
+    )
 
 
 def start(db: Any, number: int, transport: str = "sata") -> Work:
@@ -549,7 +553,7 @@ def test_an_older_sanitize_is_not_taken_for_one_that_was_never_sent(
 @pytest.mark.parametrize("rung", ["sanitize-block", "format", "security-erase", "discard"])
 def test_a_purge_that_only_started_is_reported_as_such(db: Any, rung: str) -> None:
     work = start(db, 1)
-    work.record.purge_begins(0, "key", rung, marks=work.uuid, samples=64, size=4096)
+    work.record.purge_begins(0, DriveKey("key"), rung, marks=work.uuid, samples=64, size=4096)
     (purge,) = interrupted_sanitize.unfinished(db)
     assert "nothing was erased yet" in purge.describe()
 
@@ -733,7 +737,9 @@ def test_the_purge_of_a_running_run_is_not_unfinished(db: Any, ata: AtaDrive) ->
     lock = locks.RunLock(UUID.format(1))
     try:
         work = start(db, 1)
-        work.record.purge_begins(0, "key", "discard", marks=work.uuid, samples=64, size=4096)
+        work.record.purge_begins(
+            0, DriveKey("key"), "discard", marks=work.uuid, samples=64, size=4096
+        )
         assert interrupted_sanitize.unfinished(db) == []
     finally:
         lock.release()
@@ -760,7 +766,7 @@ def test_a_row_that_this_program_could_not_have_written_is_left_out(
     db: Any, nvme: NvmeDrive, change: str
 ) -> None:
     work = start(db, 1)
-    work.record.purge_begins(0, "key", "discard", marks=work.uuid, samples=64, size=4096)
+    work.record.purge_begins(0, DriveKey("key"), "discard", marks=work.uuid, samples=64, size=4096)
     assert len(interrupted_sanitize.unfinished(db)) == 1
     db.execute(f"UPDATE purges SET {change}")
     assert interrupted_sanitize.unfinished(db) == []
@@ -854,8 +860,8 @@ def test_an_overwrite_reports_the_progress_of_writing_and_reading(
     purge = None
     if offset:
         work.record.purge_begins(
-            0, "key", "overwrite", marks=work.uuid, samples=64, size=4096, phase="erasing",
-            bytes_written=offset,
+            0, DriveKey("key"), "overwrite", marks=work.uuid, samples=64, size=4096,
+            phase="erasing", bytes_written=offset,
         )  # fmt: skip
         (purge,) = interrupted_sanitize.unfinished(db)
     sanitize._by_fio(work, find("overwrite"), purge)

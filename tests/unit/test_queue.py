@@ -22,6 +22,7 @@ from benchstick.engine.runner import Outcome
 from benchstick.errors import PRECEDENCE, BadInput, Refused
 from benchstick.plan import run_queue
 from benchstick.plan.request import RunRequest
+from benchstick.plan.states import RequestState, RunState
 from benchstick.plan.steps import Plan
 from benchstick.store import agent_requests, database, locks, queues, run_writer
 from benchstick.suites import presets, registry
@@ -188,7 +189,7 @@ class Workers:
             "runs": [{"suite": suite} for suite in suites],
         }  # fmt: skip
         number = agent_requests.add_request(self.db, "run", body)
-        agent_requests.answer_request(self.db, number, "taken")
+        agent_requests.answer_request(self.db, number, RequestState.TAKEN)
         agents.take(self.db, number, body, self.start)
         return number
 
@@ -200,8 +201,9 @@ class Workers:
             plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sdx",
         )  # fmt: skip
         queues.entry_runs(self.db, number, place, run.number)
-        agent_requests.answer_request(self.db, number, "taken", run=run.number)
-        run.finish("done" if code in (0, 5) else "failed", code, seconds=1.0, reason=reason)
+        agent_requests.answer_request(self.db, number, RequestState.TAKEN, run=run.number)
+        state = RunState.DONE if code in (0, 5) else RunState.FAILED
+        run.finish(state, code, seconds=1.0, reason=reason)
         agents.continue_queue(self.db, number, code, self.start)
 
     def read_state(self, number: int) -> tuple[str, str | None, list[str]]:
@@ -232,7 +234,7 @@ def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> No
     assert workers.started == [(number, 0, True), (number, 2, False)]
     assert workers.read_state(number) == ("done", None, ["done", "taken_out", "done"])
     answer = agent_requests.answer_of(workers.db, number)
-    assert answer is not None and answer["state"] == "done"
+    assert answer is not None and answer["state"] == RequestState.DONE
 
 
 def test_a_drive_that_is_lost_or_replaced_stops_the_queue(workers: Workers) -> None:
@@ -264,7 +266,7 @@ def test_a_cancelled_queue_starts_nothing_more(workers: Workers) -> None:
 def test_a_queue_refused_at_the_start_is_reported_as_refused(workers: Workers) -> None:
     number = workers.take("cdm", "das")
     error = {"code": "bad_input", "message": "passes: wrong", "field": "passes"}
-    agent_requests.answer_request(workers.db, number, "refused", answer={"error": error})
+    agent_requests.answer_request(workers.db, number, RequestState.REFUSED, answer={"error": error})
     agents.continue_queue(workers.db, number, 2, workers.start)
     assert workers.read_state(number) == ("refused", "passes: wrong", ["not_started"] * 2)
     assert queues.open_queues(workers.db) == []
@@ -304,8 +306,8 @@ def in_turn(
             documents.append(queues.document(db, row["number"]) or {})
             act(int(row["number"]))
             code = next(ends)
-            run.finish("done" if code == 0 else "failed", code, seconds=1.0)
-            return Outcome(run.number, f"r{len(documents)}", "done", code, "it failed")
+            run.finish(RunState.DONE if code == 0 else RunState.FAILED, code, seconds=1.0)
+            return Outcome(run.number, f"r{len(documents)}", RunState.DONE, code, "it failed")
 
         monkeypatch.setattr(commands, "carry_out", one)
         monkeypatch.setattr(

@@ -21,6 +21,8 @@ from benchstick.drives import eject, guard, subprocesses
 from benchstick.drives.sysfs import Tree
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.errors import BadInput, Cancelled, DriveLost, Refused
+from benchstick.plan.drive_key import DriveKey
+from benchstick.plan.states import GuardState
 from benchstick.qa import parallel_drives
 from benchstick.qa.drive_session import Ask
 from benchstick.qa.early_stop_monitor import Watch
@@ -214,7 +216,7 @@ def test_a_cancel_by_the_user_is_no_stop_rule(bench_home: Path) -> None:
 
 def drive(name: str, port: str, serial: str) -> Drive:
     identity = Identity(serial, "Model", None, None, 10**12, port, 0)
-    return Drive(name, f"/dev/{name}", "8:0", 5, serial, identity, Guard("free", "USB"),
+    return Drive(name, f"/dev/{name}", "8:0", 5, serial, identity, Guard(GuardState.FREE, "USB"),
                  {"transport": Fact("usb-uas", source="test")})  # fmt: skip
 
 
@@ -293,7 +295,13 @@ def test_a_cancel_reaches_every_drives_test(
 
 
 def test_a_request_survives_json() -> None:
-    ask = Ask(recipe=b"\xff\x00", file="x", drive="d", expected=("k", None), labels={"asset": "é"})
+    ask = Ask(
+        recipe=b"\xff\x00",
+        file="x",
+        drive="d",
+        expected=(DriveKey("k"), None),
+        labels={"asset": "é"},
+    )
     assert Ask.from_json(json.loads(json.dumps(ask.to_json()))) == ask
 
 

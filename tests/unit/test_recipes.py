@@ -17,12 +17,10 @@ from benchstick.errors import BadInput
 from benchstick.plan import run_queue
 from benchstick.plan.units import parse_duration
 from benchstick.recipes import describe, library, preconditions, ready
-from benchstick.recipes.facts import CHANGES, FACTS, FLAG, NUMBER, TEXT, WORDS
 from benchstick.recipes.model import Entry, Limit, Match, Recipe, Size, Start, Stop
 from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.store.recipes import MOST_BYTES
 from benchstick.suites import registry
-from tests.hardware.playback import CASES, case_names, play
 
 TOML = """# All that a recipe may say.
 name = "Incoming"
@@ -350,25 +348,6 @@ def test_a_bad_duration_is_reported(text: str) -> None:
         parse_duration(text, "x")
 
 
-def test_every_fact_that_recorded_drives_have_can_be_named(tmp_path: Path) -> None:
-    lists = {"usb_interfaces", "filesystems", "mounted", "format", "sanitize"}
-    kinds = {bool: FLAG, int: NUMBER, float: NUMBER, str: TEXT}
-    names: set[str] = set()
-    for case in case_names():
-        for drive in play(CASES / case, tmp_path / case):
-            for name, fact in drive.facts.items():
-                if name not in lists:
-                    assert name in FACTS, (case, name)
-                    names.add(name)
-                    if fact.value is not None:
-                        assert FACTS[name] == kinds[type(fact.value)], (case, name)
-    assert not lists & set(FACTS)
-    # No recorded drive has these facts, but they can be read (docs/drives.md).
-    assert set(FACTS) - names <= {"port", "serial"}
-    assert set(CHANGES) <= {name for name, kind in FACTS.items() if kind == NUMBER}
-    assert set(WORDS) <= set(FACTS)
-
-
 # ---- the ready ones
 
 
@@ -543,8 +522,6 @@ def test_every_key_of_a_recipe_is_in_the_docs() -> None:
     assert len(keys) > 20 and len(sections) == 6
     for word in keys | sections:
         assert f"`{word}" in text, word
-    for change in CHANGES:
-        assert f"`{change}`" in text, change
 
 
 # ---- fuzzing

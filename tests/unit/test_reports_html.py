@@ -102,7 +102,7 @@ def test_the_values_of_a_chart_are_in_its_titles_and_in_a_table() -> None:
         line("temperature", [(4096, 31.5), (65536, 40.0)], on="y2"),
     ]
     drawing = chart("Speed", axis("block", "B", "log2"), axis("speed", "B/s"), lines,
-                    y2=axis("temperature", "C"))  # fmt: skip
+                    y2=axis("temperature", "°C"))  # fmt: skip
     page = html.page(Report(title="Run 1", parts=[Chart(drawing, lines, ["read", "temp"])]))
     tags = Tags(page)
     assert [text for text in tags.texts["title"] if text != "Run 1"] == [

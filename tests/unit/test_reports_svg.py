@@ -102,7 +102,7 @@ def test_dots_bands_marks_and_the_right_axis() -> None:
     banded = line("read", [(0, 5.0), (10, 6.0)], band=[(1.0, 9.0), (2.0, 10.0)])
     warm = line("temperature", [(0, 31.0), (10, 45.0)], on="y2")
     plot = make_plot(
-        [banded, warm], x=axis("time", "s"), y=axis("speed", "B/s"), y2=axis("t", "C"),
+        [banded, warm], x=axis("time", "s"), y=axis("speed", "B/s"), y2=axis("t", "°C"),
         mark_above=mark(6, "above"), marks=[mark(2, "knee"), mark(2.1, "slow")],
     )  # fmt: skip
     root, drawing = read(standalone(plot)), draw_chart(plot)

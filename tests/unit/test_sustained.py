@@ -388,7 +388,7 @@ def test_the_charts_have_the_knee_and_each_pause(drive_json: Make) -> None:
     assert temperature == {
         "name": "temperature", "points": [[1.0, 40.0], [60.0, 44.0]], "on": "y2",
     }  # fmt: skip
-    assert time["y2"] == {"label": "temperature", "unit": "C", "scale": "linear"}
+    assert time["y2"] == {"label": "temperature", "unit": "°C", "scale": "linear"}
     assert time["from"] == 1.0
     assert time["to"] == pytest.approx(story.samples[-1].t, abs=5)
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from benchstick.errors import BadInput
+from benchstick.plan.drive_key import DriveKey
 from benchstick.plan.labels import MOST_CHARACTERS, Ticket, classify, same_serial, ticket_of
 from benchstick.store import barcode_scans, database
 
@@ -70,12 +71,12 @@ def test_operator_and_order_hold_tag_and_serial_are_one_drives(store: sqlite3.Co
         scan(store, text)
     expected = Ticket(asset="A-1", serial="X1", order="1", operator="anna")
     assert barcode_scans.waiting(store) == expected
-    assert barcode_scans.take(store, "drive one") == expected
-    assert barcode_scans.take(store, "drive two") == Ticket(order="1", operator="anna")
+    assert barcode_scans.take(store, DriveKey("drive one")) == expected
+    assert barcode_scans.take(store, DriveKey("drive two")) == Ticket(order="1", operator="anna")
     scan(store, "A-2")
     scan(store, "A-3")
     scan(store, "OP:bert")
-    assert barcode_scans.take(store, "drive three") == Ticket(
+    assert barcode_scans.take(store, DriveKey("drive three")) == Ticket(
         asset="A-3", order="1", operator="bert"
     )
     assert barcode_scans.waiting(store) == Ticket(order="1", operator="bert")
@@ -87,7 +88,7 @@ def test_operator_and_order_hold_tag_and_serial_are_one_drives(store: sqlite3.Co
 def test_what_waits_can_be_dropped(store: sqlite3.Connection) -> None:
     for text in ("OP:anna", "A-1", "SN:1", "O1"):
         scan(store, text)
-    barcode_scans.take(store, "one")
+    barcode_scans.take(store, DriveKey("one"))
     scan(store, "A-2")
     barcode_scans.drop(store)
     assert barcode_scans.waiting(store) == Ticket()

@@ -12,6 +12,7 @@ from typing import Any
 
 from benchstick.plan import corrupt
 from benchstick.plan.labels import classify
+from benchstick.plan.states import QueueState, RequestState
 from benchstick.qa.autostart import NOT_SEEN
 from benchstick.store import (
     auth,
@@ -58,7 +59,7 @@ def add_to(home: Path, numbers: dict[str, Any]) -> None:
         recipes.save(db, "own", OWN_RECIPE)
         numbers["queue"] = add_queue(db, numbers)
         numbers["stopped"] = add_queue(db, {"das": numbers["lost"], "running": None})
-        queues.end(db, numbers["stopped"], "stopped", queues.NO_AGENT)
+        queues.end(db, numbers["stopped"], QueueState.STOPPED, queues.NO_AGENT)
 
 
 def add_corrupt(home: Path, db: sqlite3.Connection) -> int:
@@ -181,7 +182,7 @@ def add_queue(db: sqlite3.Connection, numbers: Mapping[str, Any]) -> int:
         if numbers[name] is not None:
             queues.entry_starts(db, number, place)
             queues.entry_runs(db, number, place, numbers[name])
-    answer_request(db, number, "taken", run=numbers["das"])
+    answer_request(db, number, RequestState.TAKEN, run=numbers["das"])
     return number
 
 

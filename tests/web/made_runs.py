@@ -18,10 +18,11 @@ from typing import Any
 from benchstick.analysis.histogram import one_two_five, percentile_of
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.drives import sanitize_methods
+from benchstick.drives.fact_catalogue import CONDITIONS
 from benchstick.drives.types import Drive
 from benchstick.engine.measure.per_second_log import BySecond, figures_of
 from benchstick.engine.run_context import RAW_FILLED
-from benchstick.engine.runner import _CONDITION_FACTS
+from benchstick.plan.states import StepState
 from benchstick.plan.steps import Fio, Idle, Mark, Plan, Purge, ReadBack, Step
 from benchstick.plan.units import size_text
 from benchstick.store.run_results import Figure, Sample
@@ -111,7 +112,7 @@ class _Whole:
             if isinstance(step, Idle) and step.temperature:
                 self._temperature(index)
             figures, samples = self._step(index, step, folder)
-            self.record.step_ends(index, "done", self.t, figures=figures, samples=samples)
+            self.record.step_ends(index, StepState.DONE, self.t, figures=figures, samples=samples)
         self._conditions()
         self.story.t, self.story.target = float(self.t), "block"
         return self.story.finish()
@@ -271,7 +272,7 @@ class _Whole:
         self.record.conditions(
             {
                 "target": "block",
-                "drive": {name: facts[name].to_json() for name in _CONDITION_FACTS
+                "drive": {name: facts[name].to_json() for name in CONDITIONS
                           if name in facts},
                 "queue": sample.QUEUE, "host": sample.HOST, "controller": sample.CONTROLLER,
                 "alongside": [], "filled": RAW_FILLED.to_json(),

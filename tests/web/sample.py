@@ -17,6 +17,7 @@ from benchstick.drives.shared_links import Link
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.engine.results import conclude
 from benchstick.paths import make_run_folder
+from benchstick.plan.states import GuardState, RunState, StepState
 from benchstick.plan.steps import Copy, Fio, Idle, Plan
 from benchstick.store import known_drives, live_progress
 from benchstick.store.database import open_writer, transaction
@@ -56,7 +57,7 @@ def fast() -> Drive:
         "sdb",
         "2318E6C0A1F2",
         Identity("2318E6C0A1F2", "Crucial X9 Pro", "ASMedia ASM236X", "0000", 10**12, "2-1", 0),
-        Guard("free", "external, nothing on it is mounted"),
+        Guard(GuardState.FREE, "external, nothing on it is mounted"),
         {
             "transport": Fact("usb-uas", source="driver uas"),
             "external": Fact(True, source="on USB"),
@@ -82,7 +83,7 @@ def fast() -> Drive:
             "security": Fact("disabled, not frozen", source="IDENTIFY DEVICE, word 128"),
             "opal": Fact.unknown("the drive does not report trusted computing"),
             "health": Fact("passed", source="smartctl"),
-            "temperature": Fact(41, "C", "smartctl, attribute 194"),
+            "temperature": Fact(41, "°C", "smartctl, attribute 194"),
         },
         11,
     )
@@ -95,7 +96,7 @@ def slow() -> Drive:
         "port:1-4:0",
         Identity(None, "SanDisk Extreme Portable SSD 500GB with a rather long name that wraps",
                  "SanDisk 55AE", None, 500 * 10**9, "1-4", 0),
-        Guard("free", "external, nothing on it is mounted"),
+        Guard(GuardState.FREE, "external, nothing on it is mounted"),
         {
             "transport": Fact("usb-bot", source="driver usb-storage"),
             "external": Fact(True, source="on USB"),
@@ -121,7 +122,10 @@ def internal() -> Drive:
         Identity(
             "S6PUNX0T312345A", "Samsung SSD 870 EVO 500GB", None, None, 500107862016, "ata1", 0
         ),
-        Guard("locked", "internal, was here at start; holds an EFI system partition and BitLocker"),
+        Guard(
+            GuardState.LOCKED,
+            "internal, was here at start; holds an EFI system partition and BitLocker",
+        ),
         {
             "transport": Fact("sata", source="sysfs"),
             "external": Fact(False, source="on an internal SATA port"),
@@ -131,7 +135,7 @@ def internal() -> Drive:
             "queue_depth": Fact(32, source="sysfs queue_depth"),
             "trim": Fact(True, source="IDENTIFY DEVICE, word 169"),
             "security": Fact("disabled, frozen", source="IDENTIFY DEVICE, word 128"),
-            "temperature": Fact(33, "C", "hwmon drivetemp"),
+            "temperature": Fact(33, "°C", "hwmon drivetemp"),
         },
         3,
     )
@@ -145,13 +149,13 @@ def system() -> Drive:
         Identity(
             "S4EWNX0R654321B", "WD_BLACK SN850X 1000GB", None, None, 10**12, "0000:01:00.0", 0
         ),
-        Guard("protected", "/dev/nvme0n1p2 is mounted on /"),
+        Guard(GuardState.PROTECTED, "/dev/nvme0n1p2 is mounted on /"),
         {
             "transport": Fact("nvme", source="sysfs"),
             "external": Fact(False, source="PCIe, not Thunderbolt"),
             "queue_depth": Fact(1023, source="sysfs nr_requests"),
             "trim": Fact(True, source="sysfs discard_max_bytes"),
-            "temperature": Fact(48, "C", "hwmon nvme"),
+            "temperature": Fact(48, "°C", "hwmon nvme"),
         },
         1,
     )
@@ -163,7 +167,7 @@ def practice() -> Drive:
         "loop0",
         "practice",
         Identity("practice", "Practice drive", None, None, 8 << 30, "practice", 0),
-        Guard("free", "the bench's own practice file"),
+        Guard(GuardState.FREE, "the bench's own practice file"),
         {
             "transport": Fact("virtual", source="a loop device on the bench's own file"),
             "external": Fact(False, source="virtual"),
@@ -255,7 +259,7 @@ class Story:
                 figures = self._fio(step, step.name == spoil)
             elif isinstance(step, Copy):
                 figures = self._copy(step, step.name == spoil)
-            self.record.step_ends(index, "done", self.t, figures=figures, samples=samples)
+            self.record.step_ends(index, StepState.DONE, self.t, figures=figures, samples=samples)
 
     def artifacts(self, folder: str, name: str) -> None:
         """What a step with a tool leaves on disk."""
@@ -347,13 +351,15 @@ class Story:
 
         return [one(label, rate, "MB/s"), one(f"{label} time", size / rate / 1e6, "s")]
 
-    def finish(self, state: str = "done", exit_code: int = 0, reason: str | None = None) -> int:
+    def finish(
+        self, state: RunState = RunState.DONE, exit_code: int = 0, reason: str | None = None
+    ) -> int:
         """Close the run as the runner does, with the suite's own result; its number."""
         drive, suite = self.drive.to_json(), registry.find(self.plan.suite)
         result = conclude(self.record, suite, self.plan, drive, self.target)
         self.record.finish(
-            state, exit_code, seconds=self.t, reason=reason, result=result, open_steps=state
-            if state in ("failed", "cancelled", "interrupted") else "interrupted",
+            state, exit_code, seconds=self.t, reason=reason, result=result, open_steps=
+            StepState.INTERRUPTED if state == RunState.DONE else StepState(state),
         )  # fmt: skip
         return self.record.number
 
@@ -441,7 +447,9 @@ def full_bench(home: Path) -> dict[str, Any]:
     story = start(home, db, "das", slow(), fs="exfat", scale=0.02)
     story.tell(9)
     story.record.event(story.t, "drive-lost", "went away in the middle of the test")
-    numbers["lost"] = story.finish("failed", 4, "SanDisk Extreme (port:1-4:0): the drive went away")
+    numbers["lost"] = story.finish(
+        RunState.FAILED, 4, "SanDisk Extreme (port:1-4:0): the drive went away"
+    )
     story = start(home, db, "das", fast(), fs="exfat", scale=0.1)
     lock = RunLock(story.uuid)
     story.tell(12)

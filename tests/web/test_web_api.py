@@ -43,7 +43,7 @@ def test_drives_are_as_the_agent_saw_them(client: Browser) -> None:
     assert by_code[LOCKED]["guard"]["state"] == "locked"
     one = client.get(f"/api/v1/drives/{CODE}").json
     assert one["schema"] == "benchstick/drive/2"
-    assert one["temperature"] == {"value": 41, "unit": "C", "source": "smartctl, attribute 194"}
+    assert one["temperature"] == {"value": 41, "unit": "°C", "source": "smartctl, attribute 194"}
     assert client.get("/api/v1/drives/port:1-4:0").json["name"] == "sdc"
     assert is_error(client.get("/api/v1/drives/nothing"))
 

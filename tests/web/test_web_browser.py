@@ -18,6 +18,7 @@ from playwright.sync_api import expect
 from benchstick import paths
 from benchstick.agent import run_queues as agents
 from benchstick.appliance import clock, state
+from benchstick.plan.states import QueueState, RequestState, RunState, StepState
 from benchstick.store import agent_requests, live_progress, locks, queues
 from benchstick.store.database import open_writer
 from tests.web import every_page, sample
@@ -63,13 +64,13 @@ class Agent:
                     body = json.loads(row["body_json"])
                     if row["kind"] == "cancel":
                         self.cancelled.append(body["run"])
-                        agent_requests.answer_request(db, row["id"], "done")
+                        agent_requests.answer_request(db, row["id"], RequestState.DONE)
                     else:
                         self._run(db, row["id"], body)
 
     def _run(self, db: Any, request: int, body: dict[str, Any]) -> None:
         # Like the real agent: it takes the request at once, and starts a run some time later.
-        agent_requests.answer_request(db, request, "taken")
+        agent_requests.answer_request(db, request, RequestState.TAKEN)
         self.stop.wait(1.5)
         make = next(one for one in sample.ALL if one().code == body["drive"])
         story = sample.start(
@@ -77,16 +78,16 @@ class Agent:
             scale=body["scale"], target=body["target"],
         )  # fmt: skip
         lock = locks.RunLock(story.uuid)
-        agent_requests.answer_request(db, request, "taken", run=story.record.number)
+        agent_requests.answer_request(db, request, RequestState.TAKEN, run=story.record.number)
         story.tell(5)
         step = story.plan.steps[5]
         story.record.step_begins(5, step.name, step.kind, story.t, f"runs/{story.uuid}/05-step")
         story.publish(5, 0.5)
         self.go_on.wait(30)
         if self.cancelled:
-            story.finish("cancelled", 130, "cancelled")
+            story.finish(RunState.CANCELLED, 130, "cancelled")
         else:
-            story.record.step_ends(5, "done", story.t + 1)
+            story.record.step_ends(5, StepState.DONE, story.t + 1)
             story.finish()
         live_progress.remove(story.uuid)
         lock.release()
@@ -164,7 +165,7 @@ def test_from_presets_to_a_queue_and_its_end(watched: Watched, key: LoginKey, be
     assert [run["suite"] for run in body["runs"]] == ["cdm", "das"]
     assert (body["erase"], body["diskseq"]) == ("practice", 20)
     with contextlib.closing(open_writer(bench.home)) as db:
-        agent_requests.answer_request(db, number, "taken")
+        agent_requests.answer_request(db, number, RequestState.TAKEN)
         agents.take(db, number, body, lambda *_: None)
         expect(page.locator("#queue-state")).to_have_text("open")
         queues.entry_runs(db, number, 0, bench.numbers["practice"])
@@ -176,11 +177,11 @@ def test_from_presets_to_a_queue_and_its_end(watched: Watched, key: LoginKey, be
         page.get_by_role("button", name=f"Cancel queue {number}").click()
         expect(page).to_have_url(re.compile(r"asked=1$"))
         assert json.loads(bench.last_request()["body_json"]) == {"queue": number}
-        queues.end(db, number, "stopped", "run 1 failed: the drive went away")
+        queues.end(db, number, QueueState.STOPPED, "run 1 failed: the drive went away")
         expect(page.locator("#queue-why")).to_have_text("run 1 failed: the drive went away")
         expect(page.locator('[data-position="1"]')).to_contain_text("not started")
         for row in agent_requests.open_requests(db):
-            agent_requests.answer_request(db, row["id"], "done")
+            agent_requests.answer_request(db, row["id"], RequestState.DONE)
 
 
 def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
@@ -191,14 +192,14 @@ def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
         lock = locks.RunLock(story.uuid)
         runs = {"das": bench.numbers["das"], "running": story.record.number}
         number = every_page.add_queue(db, runs)
-        queues.end(db, number, "cancelled", "cancelled")
+        queues.end(db, number, QueueState.CANCELLED, "cancelled")
         page = watched.go(f"/queues/{number}")
         expect(page.locator("#queue-state")).to_have_text("cancelled")
         state = page.locator('[data-position="1"] [data-part="state"]')
         expect(state).to_have_text("running")
         head = page.locator("#now").get_by_role("link", name=f"run {story.record.number} ")
         expect(head).to_be_visible()
-        story.finish("cancelled", 130, "cancelled")
+        story.finish(RunState.CANCELLED, 130, "cancelled")
         lock.release()
         expect(state).to_have_text("cancelled")
         expect(head).to_have_count(0)

@@ -20,6 +20,7 @@ import pytest
 from flask import Flask
 
 from benchstick import errors
+from benchstick.plan.states import RequestState
 from benchstick.store import agent_requests, auth, bays, known_drives, run_reader, verdicts
 from benchstick.store.bays import Slot
 from benchstick.store.database import open_writer
@@ -85,8 +86,8 @@ def test_it_lists_the_drives(bench: Bench, url: str, token: str) -> None:
 @pytest.mark.parametrize("name", ["cdm", "practice"])
 def test_it_runs_a_suite_and_ends_as_the_run(bench: Bench, url: str, token: str, name: str) -> None:
     def answer(db: sqlite3.Connection, request: int) -> None:
-        agent_requests.answer_request(db, request, "taken")
-        agent_requests.answer_request(db, request, "done", run=bench.numbers[name])
+        agent_requests.answer_request(db, request, RequestState.TAKEN)
+        agent_requests.answer_request(db, request, RequestState.DONE, run=bench.numbers[name])
 
     with contextlib.closing(open_writer(bench.home)) as db:
         run = run_reader.run_json(db, bench.numbers[name])
@@ -107,7 +108,7 @@ def test_it_runs_a_suite_and_ends_as_the_run(bench: Bench, url: str, token: str,
 def test_what_the_agent_refuses_ends_with_its_exit_code(bench: Bench, url: str, token: str) -> None:
     def answer(db: sqlite3.Connection, request: int) -> None:
         error = {"code": "refused", "message": "the drive is in use", "field": None}
-        agent_requests.answer_request(db, request, "refused", answer={"error": error})
+        agent_requests.answer_request(db, request, RequestState.REFUSED, answer={"error": error})
 
     with agent(bench, answer):
         argv = ("run", "cdm", "--drive", "practice", "--erase", "practice")
@@ -124,7 +125,7 @@ def test_it_tests_with_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, 
 
     def answer(db: sqlite3.Connection, request: int) -> None:
         bays.keep(db, [on])
-        agent_requests.answer_request(db, request, "done")
+        agent_requests.answer_request(db, request, RequestState.DONE)
         # Tested again: that verdict is not the last.
         verdicts.keep(db, {**report, "verdict": "pass", "exit_code": 0})
         time.sleep(1.5)

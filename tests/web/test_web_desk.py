@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from benchstick.agent.station import Desk
 from benchstick.plan.labels import Ticket
+from benchstick.plan.states import RequestState
 from benchstick.store import agent_requests, barcode_scans, locks, webhook_outbox
 from benchstick.store.database import open_writer
 from tests.host.bench import wait_for
@@ -32,7 +33,7 @@ def carried_out(bench: Bench, count: int) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
         for row in agent_requests.open_requests(db)[-count:]:
             Desk(bench.home).handle_request(db, json.loads(row["body_json"]))
-            agent_requests.answer_request(db, row["id"], "done")
+            agent_requests.answer_request(db, row["id"], RequestState.DONE)
 
 
 def test_a_scan_is_asked_for_and_kept(bench: Bench, signed_in: SignedIn) -> None:

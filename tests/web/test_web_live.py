@@ -14,6 +14,7 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, Route, expect
 
 from benchstick.drives.types import Drive
+from benchstick.plan.states import QueueState, RequestState, StepState
 from benchstick.store import agent_requests, known_drives, live_progress, queues, run_writer
 from benchstick.store.database import open_reader, open_writer
 from tests.host.bench import wait_for
@@ -220,8 +221,8 @@ def test_a_queue_and_a_request_report_a_lost_connection(
         expect(page.locator(note)).to_be_hidden()
         assert not_loaded_anew(page)
     with contextlib.closing(open_writer(bench.home)) as db:
-        agent_requests.answer_request(db, request, "done")
-        queues.end(db, queue, "stopped", queues.NO_AGENT)
+        agent_requests.answer_request(db, request, RequestState.DONE)
+        queues.end(db, queue, QueueState.STOPPED, queues.NO_AGENT)
 
 
 def test_a_lost_network_and_a_sleep_are_waited_for(watched: Watched, bench: Bench) -> None:
@@ -406,7 +407,7 @@ def test_what_is_measured_so_far_is_shown_and_follows(watched: Watched, bench: B
                            pass_no=2, target="file on exfat")
             for name, value, unit in (("AV read", 500.0, "MB/s"), ("AV read time", 4.8, "s"))
         ]  # fmt: skip
-        record.step_ends(12, "done", story.t + 2, figures=figures)
+        record.step_ends(12, StepState.DONE, story.t + 2, figures=figures)
     expect(cells).to_have_text([re.compile("741"), re.compile("982"), re.compile("500")])
     assert not_loaded_anew(page)
 

@@ -20,11 +20,20 @@ from benchstick.drives.types import TRANSPORTS
 from benchstick.plan.labels import KINDS, MOST_CHARACTERS
 from benchstick.plan.quantity import Metric, Statistic
 from benchstick.plan.run_queue import MOST
+from benchstick.plan.states import (
+    GuardState,
+    LimitState,
+    QueueState,
+    RequestState,
+    RunState,
+    SlotState,
+    StepState,
+    Validity,
+)
 from benchstick.plan.steps import FILESYSTEMS
 from benchstick.recipes.model import OPERATORS
 from benchstick.reports import bundle
 from benchstick.store import bays, run_queries
-from benchstick.store.bays import STATES as SLOT_STATES
 from benchstick.store.database import open_writer
 from benchstick.suites.reference_results import UNITS
 from benchstick.suites.spec_sheets import PLAIN
@@ -113,7 +122,15 @@ def test_its_names_and_limits_are_those_of_the_code() -> None:
         "Measurement/properties/metric": [str(item) for item in Metric],
         "Measurement/properties/statistic/anyOf/0": [str(item) for item in Statistic],
         "LimitResult/properties/op": OPERATORS,
-        "Desk/properties/slots/items/properties/state": [*SLOT_STATES, "unknown"],
+        "Desk/properties/slots/items/properties/state": [*SlotState, "unknown"],
+        "Guard/properties/state": tuple(GuardState),
+        "LimitResult/properties/state": tuple(LimitState),
+        "Measurement/properties/state": tuple(Validity),
+        "QueueState": tuple(QueueState),
+        "Request/properties/state": ["waiting", *RequestState],
+        "RunState": tuple(RunState),
+        "RunStep/properties/state": tuple(StepState),
+        "Samples/properties/steps/items/properties/state": tuple(StepState),
         "Desk/properties/scans/items/properties/kind": KINDS,
         "ModelBody/properties/claim/items/properties/unit": UNITS,
     }

@@ -16,6 +16,7 @@ from flask import Flask
 
 from benchstick.drives.types import Guard
 from benchstick.paths import make_run_folder
+from benchstick.plan.states import GuardState, RequestState, RunState
 from benchstick.plan.units import duration_text
 from benchstick.reports import formatting
 from benchstick.store import agent_requests, export, known_drives, locks, run_queries
@@ -340,7 +341,7 @@ def test_a_drive_that_does_not_answer_is_not_offered_to_be_unlocked(
     signed_in: SignedIn, bench: Bench
 ) -> None:
     """The page, the preview and each way to start a run: try again, whatever codes are sent."""
-    guard = Guard("locked", "not answering, try again: the drive is slow", retry=True)
+    guard = Guard(GuardState.LOCKED, "not answering, try again: the drive is slow", retry=True)
     document = {"schema": "benchstick/drives/2", "shared": [], "drives": [
         replace(sample.internal(), guard=guard).to_json()
     ]}  # fmt: skip
@@ -398,12 +399,12 @@ def test_the_request_page_shows_the_agents_answer(signed_in: SignedIn, bench: Be
     number = int(address.rsplit("/", 1)[1])
     with contextlib.closing(open_writer(bench.home)) as db:
         error = {"code": "refused", "message": "the drive is <busy>", "field": "drive"}
-        agent_requests.answer_request(db, number, "refused", answer={"error": error})
+        agent_requests.answer_request(db, number, RequestState.REFUSED, answer={"error": error})
         page = signed_in.client.get(address).text
         assert "the drive is &lt;busy&gt;" in page
         assert "p.size=32MiB" in page
         assert signed_in.client.get(f"/api/v1{address}").json["error"]["code"] == "refused"
-        agent_requests.answer_request(db, number, "taken", run=1)
+        agent_requests.answer_request(db, number, RequestState.TAKEN, run=1)
     answer = signed_in.client.get(address)
     assert answer.status_code == 303
     assert answer.location == "/runs/1"
@@ -471,7 +472,7 @@ def test_an_invalid_result_is_struck_out_in_the_headline_too(
         params = {"preset": "reduced", "test": "throughput"}
         story = sample.start(tmp_path, db, "pts", sample.fast(), params=params)
         story.tell(12)
-        number = story.finish("cancelled", 130, "cancelled")
+        number = story.finish(RunState.CANCELLED, 130, "cancelled")
     client = browser(create_app(tmp_path))
     struck = r"<s>[\d.]+</s> <small>MB/s</small></b> <span class=\"tag bad\">invalid</span>"
     page = client.get(f"/runs/{number}").text
@@ -597,7 +598,7 @@ def test_pages_carry_title_language_headings_and_labels(client: Browser, bench: 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (10000, "Mb/s", "10 Gb/s"), (480, "Mb/s", "480 Mb/s"), (41, "C", "41 °C"),
+        (10000, "Mb/s", "10 Gb/s"), (480, "Mb/s", "480 Mb/s"), (41, "°C", "41 °C"),
         (True, None, "yes"), (["BOT", "UAS"], None, "BOT, UAS"), ([], None, "none"),
         (1 << 30, "B", "1.07 GB"), (512, "B", "512 B"), (8057.4, "us", "8.1 ms"),
         (146.2, "us", "146 µs"), (57739, "IOPS", "57\u202f739 IOPS"), (None, None, "–"),

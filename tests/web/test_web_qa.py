@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from benchstick.plan.states import RequestState
 from benchstick.recipes import event_lines, library, outputs, ready
 from benchstick.store import agent_requests, bays, locks, recipes, run_reader, verdicts
 from benchstick.store import settings as settings_file
@@ -169,7 +170,7 @@ def carried_out(bench: Bench, *slots: Slot) -> None:
         row = agent_requests.open_requests(db)[-1]
         assert row["kind"] == "qa"
         bays.keep(db, slots)
-        agent_requests.answer_request(db, row["id"], "done")
+        agent_requests.answer_request(db, row["id"], RequestState.DONE)
 
 
 def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Bench) -> None:
@@ -201,7 +202,7 @@ def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Benc
     with contextlib.closing(open_writer(bench.home)) as db:
         row = agent_requests.open_requests(db)[-1]
         error = {"code": "bad_input", "message": f"no drive {EVIL}", "field": None}
-        agent_requests.answer_request(db, row["id"], "refused", answer={"error": error})
+        agent_requests.answer_request(db, row["id"], RequestState.REFUSED, answer={"error": error})
     expect(page.locator("#slot-problem")).to_have_text(f"no drive {EVIL}")
     assert page.locator("#evil").count() == 0
 
@@ -567,7 +568,9 @@ def test_a_test_with_a_recipe_is_requested(bench: Bench, signed_in: SignedIn) ->
     assert "Waiting for the agent" in waits
     with contextlib.closing(open_writer(bench.home)) as db:
         error = {"code": "bad_input", "message": EVIL, "field": None}
-        agent_requests.answer_request(db, request["id"], "refused", answer={"error": error})
+        agent_requests.answer_request(
+            db, request["id"], RequestState.REFUSED, answer={"error": error}
+        )
     refused = signed_in.client.get(answer.location).text
     assert ESCAPED in refused
     assert f"/desk/new?drive={SLOW}&amp;recipe=incoming-portable-ssd" in refused

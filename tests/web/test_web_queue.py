@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from benchstick.agent import run_queues as agents
+from benchstick.plan.states import QueueState, RequestState
 from benchstick.plan.units import duration_text
 from benchstick.store import agent_requests, live_progress, queues
 from benchstick.store.database import open_writer
@@ -35,7 +36,7 @@ def take(db: sqlite3.Connection, number: int) -> None:
     """What the agent does with the request, but for the runs."""
     body = json.loads(db.execute("SELECT body_json FROM requests WHERE id = ?",
                                  (number,)).fetchone()[0])  # fmt: skip
-    agent_requests.answer_request(db, number, "taken")
+    agent_requests.answer_request(db, number, RequestState.TAKEN)
     agents.take(db, number, body, lambda *_: None)
 
 
@@ -95,7 +96,7 @@ def test_a_queue_that_has_ended_is_not_changed(signed_in: SignedIn, db: sqlite3.
     assert f"Queue {number}" in signed_in.client.get("/runs").text
     queue = get_queue(signed_in, number)
     assert queue["total"]["seconds"] == sum(run["cost"]["seconds"] for run in queue["entries"])
-    queues.end(db, number, "cancelled", "cancelled")
+    queues.end(db, number, QueueState.CANCELLED, "cancelled")
     page = signed_in.client.get(f"/queues/{number}").text
     again = unescape(re.findall(r'href="(/runs/new[^"]*)"', page)[0])
     assert parse_qs(urlsplit(again).query)["q"] == ["suite=cdm&p.passes=1", "suite=das&scale=0.01"]
@@ -120,7 +121,7 @@ def test_the_time_left_is_what_runs_and_what_waits(
     assert queue["remaining"] == {"seconds": expected, "is_upper_bound": False}
     text = f"{duration_text(queue['left']['seconds'])} left"
     assert text in signed_in.client.get(f"/queues/{number}").text
-    queues.end(db, number, "stopped", queues.NO_AGENT)
+    queues.end(db, number, QueueState.STOPPED, queues.NO_AGENT)
     assert get_queue(signed_in, number)["remaining"] is None
 
 

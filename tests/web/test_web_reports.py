@@ -23,6 +23,7 @@ from benchstick import cli
 from benchstick.analysis.run_timeline import POINTS, session
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.plan.plain import plain
+from benchstick.plan.states import GuardState
 from benchstick.reports import run_report
 from benchstick.store.database import open_reader, open_writer
 from benchstick.store.export import figures_csv
@@ -47,7 +48,7 @@ def runs(bench: Bench) -> dict[str, int]:
     drive = Drive(
         name="sdx", path="/dev/sdx", devno="8:0", diskseq=99, code="HOSTILE",
         identity=Identity("HOSTILE", HOSTILE, HOSTILE, None, 10**12, "2-9", 0),
-        guard=Guard("free", HOSTILE), facts={"transport": Fact("usb-uas"),
+        guard=Guard(GuardState.FREE, HOSTILE), facts={"transport": Fact("usb-uas"),
                                              "odd": Fact(HOSTILE, source=HOSTILE)},
     )  # fmt: skip
     story = sample.start(bench.home, db, "cdm", drive, fs="exfat", params={"passes": "1"})

@@ -217,7 +217,7 @@ def api_samples(number: str) -> Response:
             "samples": samples,
             "live": {key: value for key, value in now.items() if key != "samples"} if now else None,
             "steps": steps,
-            "temperatures": run_queries.temperatures_of(reader(), row["number"]),
+            "temperatures": run_reader.temperatures_of(reader(), row["number"]),
             "events": run_queries.events_of(reader(), row["number"]),
         }
     )

@@ -19,6 +19,7 @@ from typing import Any
 from benchstick.analysis.consistency import seconds_above, summary
 from benchstick.analysis.series import reduced
 from benchstick.plan.quantity import IOPS_BY_SECOND, LATENCY_BY_SECOND, Quantity
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio
 from benchstick.store.run_results import Figure, Sample
 
@@ -111,6 +112,8 @@ def figures_of(
     def figure(
         quantity: Quantity, value: float | None, info: dict[str, Any], reason: str | None
     ) -> Figure:
+        state = Validity.INVALID if reason else Validity.VALID
+        state = Validity.SKIPPED if value is None else state
         return Figure(
             step=step.name,
             test=step.test,
@@ -120,7 +123,7 @@ def figures_of(
             unit="IOPS" if quantity == IOPS_BY_SECOND else "us",
             pass_no=step.pass_no,
             target=target,
-            state="skipped" if value is None else "invalid" if reason else "valid",
+            state=state,
             reason=reason,
             detail=info,
         )

@@ -46,6 +46,7 @@ from benchstick.plan.quantity import (
     Quantity,
     latency_percentile,
 )
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import (
     FROM,
     TO,
@@ -398,14 +399,14 @@ def _measured(
     return Figure(
         step=step.name, test=step.test, quantity=quantity, direction=step.direction, value=value,
         unit=unit, pass_no=step.pass_no, target=_target_of(work, step),
-        state="invalid" if reason else "valid", reason=reason, detail=detail,
+        state=Validity.INVALID if reason else Validity.VALID, reason=reason, detail=detail,
     )  # fmt: skip
 
 
 def _skipped(work: Work, step: Fio | Skip, unit: str, pass_no: int, reason: str) -> Figure:
     return Figure(
         step=step.name, test=step.test, quantity=SPEED, value=None, unit=unit, pass_no=pass_no,
-        direction=step.direction, target=work.target, state="skipped", reason=reason,
+        direction=step.direction, target=work.target, state=Validity.SKIPPED, reason=reason,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from benchstick.engine.copier.errors import DRIVE_LOST
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.errors import DataCorrupt, Inconclusive
 from benchstick.plan.quantity import MARKS_GONE, SHARE
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import Mark, ReadBack
 from benchstick.store.run_results import Figure
 
@@ -58,7 +59,8 @@ def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
     figure = Figure(
         step=step.name, test=MARKS_GONE, quantity=SHARE,
         value=100.0 * (marks.count - len(hits)) / marks.count, unit="%", pass_no=1,
-        target=work.target, state="invalid" if hits else "valid", reason=text if hits else None,
+        target=work.target, state=Validity.INVALID if hits else Validity.VALID,
+        reason=text if hits else None,
         detail={"text": text, "found": dict(counts), "places": marks.count, "bytes": marks.size},
     )  # fmt: skip
     work.read_back(text, proved=not hits)

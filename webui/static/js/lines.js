@@ -21,7 +21,7 @@ function shownAxis({ label, unit, scale }) {
   if (unit === "B/s") return { ...shown, factor: 1e-6, label: "MB/s", format: (v) => `${plain(v)} MB/s` };
   if (unit === "us") return { ...shown, label: "", tick: micros, format: micros };
   if (unit === "B") return { ...shown, label: "", tick: bytes, format: bytes };
-  if (unit === "C") return { ...shown, label: "", tick: (v) => `${v} °C`, format: (v) => `${v} °C` };
+  if (unit === "°C") return { ...shown, label: "", tick: (v) => `${v} °C`, format: (v) => `${v} °C` };
   if (unit === "GB") return { ...shown, tick: (v) => plain(v).replace(/\.0$/, ""), format: (v) => `${trimmed(v)} GB` };
   if (unit === "%") return { ...shown, label: "", tick: (v) => `${trimmed(v)} %`, format: (v) => `${trimmed(v)} %` };
   if (!unit) return { ...shown, tick: trimmed, format: (v) => `${label} ${trimmed(v)}` };
