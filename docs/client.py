@@ -153,7 +153,7 @@ def test(bench: Bench, request: dict[str, Any], patience: float) -> int:
     for one in verdict["limits"]:
         unit = one["unit"] or ""
         condition = f"{one['op']} {one['required']} {unit}"
-        print(f"{one['state']}\t{one['what']}\t{one['measured']}\t{condition}")
+        print(f"{one['state']}\t{one['description']}\t{one['measured']}\t{condition}")
     print(f"verdict {number}: {bench.url}/verdicts/{number}", file=sys.stderr)
     return int(verdict["exit_code"])
 

@@ -95,7 +95,7 @@ def print_run(document: Mapping[str, Any]) -> None:
         print_line(f"DATA CORRUPT: {finding['name']}: {finding['text']}")
         for one in finding["differences"][1:]:
             where = "" if one["offset"] is None else f" at byte {one['offset']}"
-            print_line(f"  {one['path']}{where}: {one['what']}")
+            print_line(f"  {one['path']}{where}: {one['description']}")
     if document["practice"]:
         print("practice drive: these results say nothing about a real one")
     result = document["result"] or {}

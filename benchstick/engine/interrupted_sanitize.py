@@ -281,7 +281,7 @@ def _leave_sanitize(ask: Ask) -> str:
 def interrupt(record: run_writer.RunRecord, db: sqlite3.Connection) -> None:
     """Mark the purge of a run whose runner was killed, and record what to do."""
     rows = db.execute(
-        "SELECT step FROM purges WHERE run = ? AND state = 'running'", (record.number,)
+        "SELECT step_index FROM purges WHERE run = ? AND state = 'running'", (record.number,)
     ).fetchall()
     for row in rows:
         record.purge_ends(

@@ -112,7 +112,7 @@ def _suite(root: Element, item: Json) -> None:
         if value is not None:
             Xml.SubElement(properties, "property", name=_xml(name), value=_xml(value))
     cases = [
-        (f"limit {one['number']}: {one['what']}", one["state"], one["code"], one["text"])
+        (f"limit {one['number']}: {one['description']}", one["state"], one["code"], one["text"])
         for one in item["limits"]
     ]
     for kind, state in (("failures", limits.FAILED), ("inconclusive", limits.UNKNOWN)):
@@ -149,7 +149,7 @@ def text_lines(item: Json) -> Iterator[str]:
         measured = (
             "not measured" if one["measured"] is None else f"{limits.format_value(one['measured'])}"
         )
-        yield f"limit {one['number']} {one['state']}: {one['what']}: {measured}{unit}"
+        yield f"limit {one['number']} {one['state']}: {one['description']}: {measured}{unit}"
     for run in item["runs"]:
         yield f"run {run['number']}: {run['suite']} {run['state']}"
     if item["retries"]:

@@ -95,7 +95,7 @@ def _head(run: Json) -> Iterator[Part]:
         yield Text(f"DATA CORRUPT: {finding['name']}: {finding['text']}", "bad")
         for one in finding["differences"][1:]:
             where = "" if one["offset"] is None else f" at byte {one['offset']}"
-            yield Text(f"{one['path']}{where}: {one['what']}", "bad")
+            yield Text(f"{one['path']}{where}: {one['description']}", "bad")
     if run["reason"]:
         yield Text(str(run["reason"]), "note" if run["state"] == "done" else "bad")
     for verdict in run.get("verdicts") or ():

@@ -10,7 +10,6 @@ from benchstick.errors import BadInput
 from benchstick.plan.quantity import quantity_of
 from benchstick.plan.states import RunState, Validity
 from benchstick.store import imported_runs, locks
-from benchstick.store.legacy_units import with_celsius
 from benchstick.store.run_results import Figure, Sample
 
 RUN_SCHEMA = "benchstick/run/2"
@@ -141,10 +140,10 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
         "ended_utc": row["ended_utc"],
         "seconds": row["seconds"],
         "imported": imported_runs.origin(db, number),
-        "drive": json.loads(with_celsius(row["drive_json"])),
+        "drive": json.loads(row["drive_json"]),
         "plan": json.loads(row["plan_json"]),
         "conditions": json.loads(row["conditions_json"]),
-        "result": json.loads(with_celsius(row["result_json"])) if row["result_json"] else None,
+        "result": json.loads(row["result_json"]) if row["result_json"] else None,
         "steps": [
             {
                 "step_index": step["step_index"],
@@ -155,7 +154,7 @@ def run_json(db: sqlite3.Connection, number: int) -> dict[str, Any]:
                 "t_start": step["t_start"],
                 "t_end": step["t_end"],
                 "artifacts": step["artifacts"],
-                "detail": json.loads(with_celsius(step["detail_json"])),
+                "detail": json.loads(step["detail_json"]),
             }
             for step in steps
         ],

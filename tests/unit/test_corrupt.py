@@ -187,6 +187,14 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
     assert [row["run_state"] for row in rows] == ["corrupt", "corrupt"]
 
 
+PLAN: Json = {"schema": "benchstick/plan/1", "steps": [], "notes": []}
+# Tables that migration 018 renames.
+NEW_TABLES = {
+    "figures": "results", "reference_figures": "reference_results", "model_sheets": "spec_sheets",
+    "drives_seen": "drive_scans", "desk": "scanner_status",
+}  # fmt: skip
+
+
 def older(home: Path, monkeypatch: pytest.MonkeyPatch) -> sqlite3.Connection:
     """The store as the version before wrote it."""
     scripts = database.migrations()
@@ -206,30 +214,43 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
                 (RunState.DONE, 0, None, False),
             ]
         ):
-            record = add_run(db, drive_json(), f"u{at}")
-            record.step_begins(0, "first", "verify", 0.5, "runs/u/00")
-            record.setting_changed("/sys/x", "1", "2")
-            record.event(1.0, "link", "reset")
-            if bad:
-                record.event(1.0, "data-differ", "data differ: 1 files, the first: a")
-                record.event(2.0, "data-differ", "data differ: 2 files, the first: b")
             db.execute(
-                "UPDATE runs SET state = ?, exit_code = ?, reason = ? WHERE number = ?",
-                (state, code, reason, record.number),
+                "INSERT INTO runs (uuid, suite, practice, drive_key, drive_code, drive_model,"
+                " drive_json, plan_json, state, exit_code, why, created_utc)"
+                " VALUES (?, 'cdm', 0, 'key', 'S1', 'Model X', ?, ?, ?, ?, ?, '')",
+                (f"u{at}", json.dumps(drive_json()), json.dumps(PLAN), state, code, reason),
             )
-            db.execute("DELETE FROM running")
+            number = at + 1
+            db.execute(
+                "INSERT INTO steps (run, idx, name, kind, state, t_start, artefacts)"
+                " VALUES (?, 0, 'first', 'verify', 'done', 0.5, 'runs/u/00')",
+                (number,),
+            )
+            db.execute(
+                "INSERT INTO host_settings (run, path, old, new) VALUES (?, '/sys/x', '1', '2')",
+                (number,),
+            )
+            events = [("link", "reset")]
+            if bad:
+                events.append(("data-differ", "data differ: 1 files, the first: a"))
+                events.append(("data-differ", "data differ: 2 files, the first: b"))
+            db.executemany(
+                "INSERT INTO events (run, t, utc, kind, text) VALUES (?, 1.0, '', ?, ?)",
+                [(number, kind, text) for kind, text in events],
+            )
             request = agent_requests.add_request(db, "run", {})
-            agent_requests.answer_request(db, request, RequestState.DONE, run=record.number)
-        # The page reads a store that is not migrated yet.
-        assert run_reader.run_json(db, 1)["corrupt"] == []
+            agent_requests.answer_request(db, request, RequestState.DONE, run=number)
         tables = [row["name"] for row in db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         )]  # fmt: skip
         counts = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
         indexes = {row["name"] for row in db.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'index'"
+            "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'runs'"
         )}  # fmt: skip
     monkeypatch.setattr(database, "migrations", lambda: scripts)
+    # The page reads a store that is not migrated yet.
+    with contextlib.closing(database.open_reader(bench_home)) as db:
+        assert len(run_reader.run_json(db, 1)["corrupt"]) == 2
     with contextlib.closing(database.open_writer(bench_home)) as db:
         rows = {row["number"]: row for row in run_reader.list_runs(db)}
         assert [(rows[at]["state"], rows[at]["exit_code"]) for at in (1, 2, 3)] == [
@@ -244,7 +265,8 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
         assert rows[1]["reason"] == corrupt.reason_of(first["corrupt"])
         assert run_reader.run_json(db, 3)["corrupt"] == []
         assert counts == {
-            name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
+            name: db.execute(f"SELECT count(*) FROM {NEW_TABLES.get(name, name)}").fetchone()[0]
+            for name in tables
         }
         assert indexes <= {row["name"] for row in db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'index'"

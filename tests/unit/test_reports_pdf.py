@@ -142,7 +142,7 @@ def test_no_letter_of_a_name_is_lost(name: str) -> None:
     drawing = chart(f"chart {name}", x_axis, y_axis, lines, marks=[mark(0.2, f"mark {name}")])
     parts: list[Part] = [
         Text(f"text {name}"), Heading(f"heading {name}"),
-        Big([(f"label {name}", f"value {name}", "MB/s", f"why {name}")]),
+        Big([(f"label {name}", f"value {name}", "MB/s", f"reason {name}")]),
         Table([[f"cell {name}", "1"]], (f"column {name}", "n"), f"table {name}"),
         Chart(drawing, lines, ["read"], "", [f"note {name}"]),
         Ranks(f"ranks {name}", f"hint {name}", [Bar("1", f"bar {name}", "5", "in 3 passes", 9)]),

@@ -134,7 +134,7 @@ def test_a_step_that_has_just_started_does_not_show_the_progress_of_the_previous
             uuid, {**progress, "step_index": progress["step_index"] - 1, "name": "the step before"}
         )
         expect(now).not_to_contain_text("GB in this step")
-        expect(now).to_contain_text(f"step {progress['step'] + 1} of")
+        expect(now).to_contain_text(f"step {progress['step_index'] + 1} of")
         expect(name).to_have_text(step["name"])
         expect(page.locator("#part")).to_have_attribute("width", "0")
     finally:

@@ -263,7 +263,7 @@ def test_a_verdict_says_why(client: Browser, bench: Bench, numbers: dict[str, in
     assert (verdict["schema"], verdict["number"]) == ("benchstick/verdict/2", number)
     page = client.get(f"/verdicts/{number}").text
     limit = next(item for item in verdict["limits"] if item["state"] == "failed")
-    text = f"{limit['by']:.10g} {limit['unit']} ({limit['shortfall_percent']:.10g} %)"
+    text = f"{limit['shortfall']:.10g} {limit['unit']} ({limit['shortfall_percent']:.10g} %)"
     assert text in page
     for part in (verdict["recipe"]["sha256"], "<code class=\"nowrap\">figure-limit</code>",
                   f"/runs/{bench.numbers['slow']}"):  # fmt: skip

@@ -119,7 +119,7 @@ def test_the_time_left_is_what_runs_and_what_waits(
     assert running is not None and waiting > 60
     expected = pytest.approx(running["seconds_left"] + waiting)
     assert queue["remaining"] == {"seconds": expected, "is_upper_bound": False}
-    text = f"{duration_text(queue['left']['seconds'])} left"
+    text = f"{duration_text(queue['remaining']['seconds'])} left"
     assert text in signed_in.client.get(f"/queues/{number}").text
     queues.end(db, number, QueueState.STOPPED, queues.NO_AGENT)
     assert get_queue(signed_in, number)["remaining"] is None

@@ -177,7 +177,7 @@ def _ended_badly(work: Work, step: int, reason: str) -> None:
     """Record the end: interrupted when the drive may have changed, closed when it has not."""
     row = work.record.read(
         lambda db: db.execute(
-            "SELECT phase, password FROM purges WHERE run = ? AND step = ?",
+            "SELECT phase, password FROM purges WHERE run = ? AND step_index = ?",
             (work.record.number, step),
         ).fetchone()
     )

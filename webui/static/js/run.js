@@ -34,7 +34,7 @@ const gigabytes = (count) => (count / 1e9).toFixed(count < 1e9 ? 2 : 1);
 function showSteps(answer) {
   let now = null;
   for (const step of answer.steps) {
-    const rect = document.querySelector(`#steps rect[data-index="${step.idx}"]`);
+    const rect = document.querySelector(`#steps rect[data-index="${step.step_index}"]`);
     if (!rect) continue;
     stepStates.set(step.step_index, step.state);
     firstStep = Math.max(firstStep, step.step_index);
