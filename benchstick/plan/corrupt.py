@@ -66,7 +66,7 @@ def end_of(
         return state, exit_code, why
     code = exit_code if exit_code in _STRONGER else EXIT_CORRUPT
     text = reason(findings)
-    if state == RunState.DONE:
+    if state == RunState.COMPLETE:
         return STATE, code, text
     # An end that was itself the finding is not named twice.
     own = why is not None and any(item["text"] in why for item in findings)
