@@ -262,24 +262,24 @@ class Agent:
                 raise BadInput("the request is not an object")
             if row["kind"] == "cancel":
                 self._cancel(db, body)
-                agent_requests.answer_request(db, row["id"], RequestState.DONE)
+                agent_requests.answer_request(db, row["id"], RequestState.COMPLETE)
             elif row["kind"] == "scan":
                 self._desk.handle_request(db, body)
-                agent_requests.answer_request(db, row["id"], RequestState.DONE)
+                agent_requests.answer_request(db, row["id"], RequestState.COMPLETE)
             elif row["kind"] == "qa":
                 if self._slots is None:
                     raise BadInput("slot: the settings name no bench_ports", field="slot")
                 self._slots.handle_request(body)
-                agent_requests.answer_request(db, row["id"], RequestState.DONE)
+                agent_requests.answer_request(db, row["id"], RequestState.COMPLETE)
             elif row["kind"] == "clock":
                 auth.keep_sessions(db, clock.carry_out(body))
-                agent_requests.answer_request(db, row["id"], RequestState.DONE)
+                agent_requests.answer_request(db, row["id"], RequestState.COMPLETE)
             elif run_queues.is_queue(body):
-                agent_requests.answer_request(db, row["id"], RequestState.TAKEN)
+                agent_requests.answer_request(db, row["id"], RequestState.ACCEPTED)
                 run_queues.take(db, int(row["id"]), body, self._start)
             else:
                 run_queues.check_free(db, body)
-                agent_requests.answer_request(db, row["id"], RequestState.TAKEN)
+                agent_requests.answer_request(db, row["id"], RequestState.ACCEPTED)
                 self._start(int(row["id"]))
         except BenchError as error:
             answer = {"code": error.code, "message": error.message, "field": error.field}
@@ -348,7 +348,7 @@ class Agent:
             self._last = None
             if run_queues.is_of_queue(db, request):
                 run_queues.continue_queue(db, request, child.returncode, self._start)
-            elif answer is None or answer["state"] == RequestState.TAKEN:
+            elif answer is None or answer["state"] == RequestState.ACCEPTED:
                 text = f"the run's process ended with exit code {child.returncode}"
                 error = {"code": "internal", "message": text, "field": None}
                 agent_requests.answer_request(

@@ -85,7 +85,7 @@ class Foreground:
                 cancelled = codes[-1:] == [EXIT_CANCELLED]
                 is_complete = bool(codes) and all(goes_on(code) for code in codes)
                 state = QueueState.CANCELLED if cancelled else QueueState.STOPPED
-                state = QueueState.DONE if is_complete else state
+                state = QueueState.COMPLETE if is_complete else state
                 queues.end(db, self.number, state, None if is_complete else reason)
             db.close()
         self._lock.release()

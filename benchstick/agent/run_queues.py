@@ -83,8 +83,8 @@ def continue_queue(db: sqlite3.Connection, number: int, code: int, start: Start)
     elif _start_next(db, number, start):
         return
     else:
-        queues.end(db, number, QueueState.DONE)
-    agent_requests.answer_request(db, number, RequestState.DONE)
+        queues.end(db, number, QueueState.COMPLETE)
+    agent_requests.answer_request(db, number, RequestState.COMPLETE)
 
 
 def _why(db: sqlite3.Connection, number: int, code: int) -> str:
@@ -118,7 +118,7 @@ def cancel(db: sqlite3.Connection, body: Mapping[str, Any]) -> int | None:
             os.kill(pid, signal.SIGTERM)
         return None
     queues.end(db, number, QueueState.CANCELLED, "cancelled")
-    agent_requests.answer_request(db, number, RequestState.DONE)
+    agent_requests.answer_request(db, number, RequestState.COMPLETE)
     return number
 
 
@@ -138,5 +138,5 @@ def close_all(db: sqlite3.Connection) -> None:
     for number in queues.open_of_agent(db):
         queues.end(db, number, QueueState.STOPPED, queues.NO_AGENT)
         answer = agent_requests.answer_of(db, number)
-        if answer is not None and answer["state"] == RequestState.TAKEN:
-            agent_requests.answer_request(db, number, RequestState.DONE)
+        if answer is not None and answer["state"] == RequestState.ACCEPTED:
+            agent_requests.answer_request(db, number, RequestState.COMPLETE)

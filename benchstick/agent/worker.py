@@ -54,7 +54,7 @@ class _WorkerRequest:
         return make_ready(replace(requests[self.place], follows=True), home, hotplugs)
 
     def record_run(self, run: int) -> None:
-        agent_requests.answer_request(self.db, self.number, RequestState.TAKEN, run=run)
+        agent_requests.answer_request(self.db, self.number, RequestState.ACCEPTED, run=run)
         if self.place is not None:
             queues.entry_runs(self.db, self.number, self.place, run)
 
@@ -86,7 +86,9 @@ def main(argv: list[str]) -> int:
         # After the stick was pulled out the request is gone with its store. The agent answers the
         # request of a queue, as more runs may follow.
         if place is None and not state.moved_to_ram():
-            agent_requests.answer_request(db, request.number, RequestState.DONE, run=outcome.number)
+            agent_requests.answer_request(
+                db, request.number, RequestState.COMPLETE, run=outcome.number
+            )
         return outcome.exit_code
 
 

@@ -23,7 +23,7 @@ _CODES = {
     EXIT_INCONCLUSIVE: ("INCONCLUSIVE", NEITHER),
 }
 _STATES = {
-    RunState.DONE: ("DONE", NEITHER),
+    RunState.COMPLETE: ("DONE", NEITHER),
     # Whatever its exit code: it may have been cancelled as well.
     RunState.CORRUPT: ("DATA CORRUPT", BAD),
     RunState.CANCELLED: ("CANCELLED", NEITHER),

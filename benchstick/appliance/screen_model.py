@@ -240,7 +240,7 @@ def _slot(row: dict[str, Any], run: Running | None, now: float) -> SlotLine:
         rest = "" if run.seconds_left is None else f", {duration_text(run.seconds_left)} left"
         text = f"{run.suite}: {run.step}{rest}"
     elif row["state"] == bays.FINISHED:
-        outcome = ending(RunState.DONE, None, row["verdict"], row["message"])
+        outcome = ending(RunState.COMPLETE, None, row["verdict"], row["message"])
         word, kind = outcome.word, outcome.kind
     model = " ".join(part for part in (row["code"], row["model"]) if part)
     return SlotLine(row["name"], word, kind, model, text)

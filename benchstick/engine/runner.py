@@ -159,7 +159,7 @@ class Runner:
             lock.release()
 
     def _recorded(self) -> Outcome:
-        state, code, reason = RunState.DONE, EXIT_DONE, None
+        state, code, reason = RunState.COMPLETE, EXIT_DONE, None
         started_at = time.monotonic()
         try:
             self._run()
@@ -173,7 +173,7 @@ class Runner:
                     RunState.FAILED, EXIT_INTERNAL, started_at, f"internal error: {error!r}"
                 )
             raise
-        if state == RunState.DONE:
+        if state == RunState.COMPLETE:
             code, reason = self._judge()
         state, code, reason = self._finish(state, code, started_at, reason)
         return Outcome(self.record.number, self.uuid, state, code, reason)
@@ -189,7 +189,7 @@ class Runner:
             seconds=time.monotonic() - started_at,
             reason=reason,
             result=result,
-            open_steps=StepState(state) if state != RunState.DONE else StepState.INTERRUPTED,
+            open_steps=StepState(state) if state != RunState.COMPLETE else StepState.INTERRUPTED,
         )
 
     def _judge(self) -> tuple[int, str | None]:
@@ -375,7 +375,7 @@ class Runner:
             self._keep(folder)
             if note:
                 self.record.event(work.now, "artifacts", f"{step.name}: {note}")
-        state = StepState.SKIPPED if outcome.skipped else StepState.DONE
+        state = StepState.SKIPPED if outcome.skipped else StepState.COMPLETE
         state = StepState.FAILED if outcome.failed else state
         self._end(index, state, outcome, outcome.failed or outcome.skipped)
 

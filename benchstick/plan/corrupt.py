@@ -66,7 +66,7 @@ def end_of(
         return state, exit_code, reason
     code = exit_code if exit_code in _STRONGER else EXIT_CORRUPT
     text = reason_of(findings)
-    if state == RunState.DONE:
+    if state == RunState.COMPLETE:
         return STATE, code, text
     # An end that was itself the finding is not named twice.
     own = reason is not None and any(item["text"] in reason for item in findings)

@@ -14,10 +14,10 @@ class GuardState(StrEnum):
 
 
 class RequestState(StrEnum):
-    """The agent's answer to a request. What was taken has a run, or is a queue."""
+    """The agent's answer to a request. What was accepted has a run, or is a queue."""
 
-    TAKEN = "taken"
-    DONE = "done"
+    ACCEPTED = "taken"
+    COMPLETE = "done"
     REFUSED = "refused"
 
 
@@ -27,7 +27,7 @@ class QueueState(StrEnum):
 
     WAITING = "waiting"
     OPEN = "open"
-    DONE = "done"
+    COMPLETE = "done"
     STOPPED = "stopped"
     CANCELLED = "cancelled"
     REFUSED = "refused"
@@ -68,7 +68,7 @@ class RunState(StrEnum):
     """`CORRUPT`: the drive returned other data than was written, however the run ended."""
 
     RUNNING = "running"
-    DONE = "done"
+    COMPLETE = "done"
     CORRUPT = "corrupt"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -80,7 +80,7 @@ class StepState(StrEnum):
     """A step of a run."""
 
     RUNNING = "running"
-    DONE = "done"
+    COMPLETE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"
     CANCELLED = "cancelled"

@@ -336,7 +336,8 @@ def _went_away(evidence: Evidence) -> tuple[int, str] | None:
     if not runs or evidence.after is not None:
         return None
     if not all(
-        run["state"] == RunState.DONE and run_queue.goes_on(int(run["exit_code"])) for run in runs
+        run["state"] == RunState.COMPLETE and run_queue.goes_on(int(run["exit_code"]))
+        for run in runs
     ):
         return None
     return EXIT_DRIVE_LOST, f"after the test: {evidence.after_why}"

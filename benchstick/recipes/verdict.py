@@ -190,7 +190,7 @@ def _inconclusive(recipe: Recipe, attempt: Attempt) -> Iterator[Reason]:
 def _broke(attempt: Attempt) -> bool:
     """Whether the last run itself shows why nothing followed."""
     runs = attempt.evidence.runs
-    return bool(runs) and not (runs[-1]["state"] == RunState.DONE and _goes_on(runs[-1]))
+    return bool(runs) and not (runs[-1]["state"] == RunState.COMPLETE and _goes_on(runs[-1]))
 
 
 def _goes_on(run: Mapping[str, Any]) -> bool:
@@ -200,7 +200,7 @@ def _goes_on(run: Mapping[str, Any]) -> bool:
 def _of_run(run: Mapping[str, Any], *, cancelled_by_rule: bool) -> Iterator[Reason]:
     number, suite, state = run["number"], run["suite"], run["state"]
     text = f"run {number} ({suite}) {state}: {run['reason'] or 'no reason given'}"
-    if state == RunState.DONE and run["exit_code"] in (EXIT_DONE, EXIT_VERDICT_FAIL):
+    if state == RunState.COMPLETE and run["exit_code"] in (EXIT_DONE, EXIT_VERDICT_FAIL):
         return
     if state == RunState.CORRUPT:
         # Corrupt data is a failure; here only the way it ended counts.

@@ -115,7 +115,7 @@ def test_a_request_to_set_the_clock_is_run_and_signs_nobody_out(
         (later,) = db.execute("SELECT expires FROM sessions").fetchone()
         assert later == expires + year
         answer = db.execute("SELECT state FROM answers WHERE request = ?", (number,)).fetchone()
-        assert answer["state"] == RequestState.DONE
+        assert answer["state"] == RequestState.COMPLETE
 
 
 def test_a_drive_that_appears_during_the_full_scan_is_new_in_the_next(

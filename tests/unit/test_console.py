@@ -148,7 +148,8 @@ def test_every_word_has_letters_and_fits() -> None:
     states = set(RunState) - {RunState.RUNNING, RunState.CORRUPT}
     words = {ending(state, code, None, None).word for state in states for code in (0, 1, 4, 5, 6)}
     words |= {
-        ending(RunState.DONE, 0, verdict, None).word for verdict in ("pass", "fail", "inconclusive")
+        ending(RunState.COMPLETE, 0, verdict, None).word
+        for verdict in ("pass", "fail", "inconclusive")
     }
     for word in words:
         lines = banner_font.big(word, 78)
@@ -160,11 +161,11 @@ def test_every_word_has_letters_and_fits() -> None:
 @pytest.mark.parametrize(
     ("state", "code", "verdict", "word"),
     [
-        (RunState.DONE, 0, None, "DONE"),
-        (RunState.DONE, 0, "pass", "PASS"),
-        (RunState.DONE, 1, "fail", "FAIL"),
+        (RunState.COMPLETE, 0, None, "DONE"),
+        (RunState.COMPLETE, 0, "pass", "PASS"),
+        (RunState.COMPLETE, 1, "fail", "FAIL"),
         (RunState.FAILED, 1, None, "FAIL"),
-        (RunState.DONE, 5, None, "INCONCLUSIVE"),
+        (RunState.COMPLETE, 5, None, "INCONCLUSIVE"),
         (RunState.FAILED, 4, None, "DRIVE LOST"),
         (RunState.FAILED, 6, None, "ERROR"),
         (RunState.FAILED, 70, None, "ERROR"),

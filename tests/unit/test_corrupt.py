@@ -47,8 +47,8 @@ TEXT = "data corrupt: BR, pass 1, compare: data differ: 1 file differs, the firs
 @pytest.mark.parametrize(
     ("state", "code", "reason", "ends"),
     [
-        (RunState.DONE, 0, None, (4, TEXT)),
-        (RunState.DONE, 5, "no valid figure", (4, TEXT)),
+        (RunState.COMPLETE, 0, None, (4, TEXT)),
+        (RunState.COMPLETE, 5, "no valid figure", (4, TEXT)),
         (
             RunState.FAILED,
             4,
@@ -178,7 +178,7 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
         paths.make_run_folder()
         row = run_reader.find_run(db, record.number)
         assert run_reader.shown_state(db, row) == "corrupt"
-        assert record.finish(RunState.DONE, 0, seconds=4.0) == ("corrupt", 4, TEXT)
+        assert record.finish(RunState.COMPLETE, 0, seconds=4.0) == ("corrupt", 4, TEXT)
         document = run_reader.run_json(db, record.number)
     assert (document["state"], document["exit_code"], document["reason"]) == ("corrupt", 4, TEXT)
     assert [item["state"] for item in document["results"]] == ["invalid", "valid"]
@@ -209,9 +209,9 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
     with contextlib.closing(older(bench_home, monkeypatch)) as db:
         for at, (state, code, reason, bad) in enumerate(
             [
-                (RunState.DONE, 0, None, True),
+                (RunState.COMPLETE, 0, None, True),
                 (RunState.CANCELLED, 130, "cancelled", True),
-                (RunState.DONE, 0, None, False),
+                (RunState.COMPLETE, 0, None, False),
             ]
         ):
             db.execute(
@@ -239,7 +239,7 @@ def test_runs_of_an_older_store_get_the_state_of_their_event(
                 [(number, kind, text) for kind, text in events],
             )
             request = agent_requests.add_request(db, "run", {})
-            agent_requests.answer_request(db, request, RequestState.DONE, run=number)
+            agent_requests.answer_request(db, request, RequestState.COMPLETE, run=number)
         tables = [row["name"] for row in db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         )]  # fmt: skip
@@ -288,7 +288,7 @@ def test_an_old_bundle_with_that_event_is_not_imported_as_done(
     with contextlib.closing(database.open_writer(bench_home)) as db:
         record = add_run(db, drive_json())
         record.event(1.0, "data-differ", "data differ: 1 files, the first: a")
-        record.finish(RunState.DONE, 0, seconds=4.0)
+        record.finish(RunState.COMPLETE, 0, seconds=4.0)
         bundle = run_reader.run_json(db, record.number)
         del bundle["corrupt"]
         number = imported_runs.add_run(db, {**bundle, "uuid": "u2"}, [], bench="b", digest="d")

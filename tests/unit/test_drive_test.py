@@ -114,8 +114,8 @@ class World:
                 named(step="read", name=READ, value=value, unit="MB/s", target="block")
                 for value in self.rates
             ])  # fmt: skip
-            run.finish(RunState.DONE, 0, seconds=1.0)
-        return Outcome(run.number, uuid, RunState.DONE, 0, None)
+            run.finish(RunState.COMPLETE, 0, seconds=1.0)
+        return Outcome(run.number, uuid, RunState.COMPLETE, 0, None)
 
     def test(self, recipe: bytes = RECIPE, **more: Any) -> dict[str, Any]:
         """The verdict of a test of the drive on one of the bench's ports."""
@@ -219,7 +219,7 @@ def test_a_thousand_mutated_recipes_write_to_no_drive_without_match_and_permissi
 
     def execute(ready: Ready, home: Path, **_: Any) -> Outcome:
         starts.append(ready)
-        return Outcome(0, "u", RunState.DONE, 0, None)
+        return Outcome(0, "u", RunState.COMPLETE, 0, None)
 
     monkeypatch.setattr(drive_session, "execute", execute)
     monkeypatch.setattr(verdicts, "keep", lambda db, recipe, post: 1)

@@ -39,15 +39,17 @@ def tell_the_first_half(record: RunRecord) -> None:
     record.step_begins(0, "one", "fio", 0.0, "runs/u1/00-one")
     record.samples([sample(0)])
     record.temperature(0.5, 0, 41.0, "smart", None)
-    record.step_ends(0, StepState.DONE, 1.0, figures=[figure("SEQ", 500.0)], samples=[sample(0)])
+    record.step_ends(
+        0, StepState.COMPLETE, 1.0, figures=[figure("SEQ", 500.0)], samples=[sample(0)]
+    )
 
 
 def tell_the_second_half(record: RunRecord) -> None:
     record.step_begins(1, "two", "fio", 1.0, "runs/u1/01-two")
-    record.step_ends(1, StepState.DONE, 2.0, figures=[figure("RND", 50.0)], samples=[sample(1)])
+    record.step_ends(1, StepState.COMPLETE, 2.0, figures=[figure("RND", 50.0)], samples=[sample(1)])
     record.invalidate_pass("SEQ", 1, "the drive was warm")
     record.setting_restored(RESTORED)
-    record.finish(RunState.DONE, 0, seconds=2.0, result={"tables": []})
+    record.finish(RunState.COMPLETE, 0, seconds=2.0, result={"tables": []})
 
 
 def undated(document: dict[str, Any]) -> dict[str, Any]:

@@ -189,7 +189,7 @@ class Workers:
             "runs": [{"suite": suite} for suite in suites],
         }  # fmt: skip
         number = agent_requests.add_request(self.db, "run", body)
-        agent_requests.answer_request(self.db, number, RequestState.TAKEN)
+        agent_requests.answer_request(self.db, number, RequestState.ACCEPTED)
         agents.take(self.db, number, body, self.start)
         return number
 
@@ -201,8 +201,8 @@ class Workers:
             plan={"schema": "benchstick/plan/2", "steps": [], "notes": []}, pid=1, device="sdx",
         )  # fmt: skip
         queues.entry_runs(self.db, number, place, run.number)
-        agent_requests.answer_request(self.db, number, RequestState.TAKEN, run=run.number)
-        state = RunState.DONE if code in (0, 5) else RunState.FAILED
+        agent_requests.answer_request(self.db, number, RequestState.ACCEPTED, run=run.number)
+        state = RunState.COMPLETE if code in (0, 5) else RunState.FAILED
         run.finish(state, code, seconds=1.0, reason=reason)
         agents.continue_queue(self.db, number, code, self.start)
 
@@ -234,7 +234,7 @@ def test_runs_follow_one_another_without_the_removed_one(workers: Workers) -> No
     assert workers.started == [(number, 0, True), (number, 2, False)]
     assert workers.read_state(number) == ("done", None, ["done", "taken_out", "done"])
     answer = agent_requests.answer_of(workers.db, number)
-    assert answer is not None and answer["state"] == RequestState.DONE
+    assert answer is not None and answer["state"] == RequestState.COMPLETE
 
 
 def test_a_drive_that_is_lost_or_replaced_stops_the_queue(workers: Workers) -> None:
@@ -306,8 +306,8 @@ def in_turn(
             documents.append(queues.document(db, row["number"]) or {})
             act(int(row["number"]))
             code = next(ends)
-            run.finish(RunState.DONE if code == 0 else RunState.FAILED, code, seconds=1.0)
-            return Outcome(run.number, f"r{len(documents)}", RunState.DONE, code, "it failed")
+            run.finish(RunState.COMPLETE if code == 0 else RunState.FAILED, code, seconds=1.0)
+            return Outcome(run.number, f"r{len(documents)}", RunState.COMPLETE, code, "it failed")
 
         monkeypatch.setattr(commands, "carry_out", one)
         monkeypatch.setattr(

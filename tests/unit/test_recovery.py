@@ -63,7 +63,7 @@ def test_a_run_that_ends_during_the_recovery_keeps_its_state(
         real = locks.RunLock
 
         def finished_first(uuid: str) -> locks.RunLock:
-            record.finish(RunState.DONE, 0, seconds=1.0)
+            record.finish(RunState.COMPLETE, 0, seconds=1.0)
             return real(uuid)
 
         monkeypatch.setattr(locks, "RunLock", finished_first)
@@ -89,7 +89,7 @@ def killed_in_its_writing(db: Any, drive: dict[str, Any]) -> run_writer.RunRecor
         step=FILL, name="fill SEQ128K Q32T1 write", value=450.0, unit="MB/s", target="block",
         pass_no=1,
     )  # fmt: skip
-    record.step_ends(fill, StepState.DONE, 9.0, figures=[filled])
+    record.step_ends(fill, StepState.COMPLETE, 9.0, figures=[filled])
     record.step_begins(test, TEST, "fio", 10.0, "02-test")
     # The first one is of the step before, though it ended in this one.
     record.samples(

@@ -164,7 +164,7 @@ def test_requests_and_their_answers_survive_a_new_table(
         with contextlib.closing(database.open_writer(bench_home)) as db:
             for kind in ("run", "cancel", "run"):
                 agent_requests.add_request(db, kind, {"of": kind})
-            agent_requests.answer_request(db, 2, RequestState.DONE)
+            agent_requests.answer_request(db, 2, RequestState.COMPLETE)
     with contextlib.closing(database.open_writer(bench_home)) as db:
         rows = db.execute("SELECT id, kind, body_json FROM requests ORDER BY id").fetchall()
         assert [(row["id"], row["kind"]) for row in rows] == [(1, "run"), (2, "cancel"), (3, "run")]
@@ -228,10 +228,10 @@ def test_a_run_leaves_what_was_measured(bench_home: Path, drive_json: Make) -> N
             step="first", name="A write", value=1.5, unit="MB/s", target="block", pass_no=1
         )
         sample = run_results.Sample(0, 1.0, 1.0, 0, 0, 4096, 0, 0, 1, 0, 0, 3, 2.5)
-        record.step_ends(0, StepState.DONE, 2.0, figures=[figure], samples=[sample])
+        record.step_ends(0, StepState.COMPLETE, 2.0, figures=[figure], samples=[sample])
         record.temperature(2.5, 0, 41.0, "hwmon", None)
         record.invalidate_pass("A write", 1, "data differ")
-        record.finish(RunState.DONE, 0, seconds=3.0, result={"text": "x"})
+        record.finish(RunState.COMPLETE, 0, seconds=3.0, result={"text": "x"})
         document = run_reader.run_json(db, record.number)
     assert document["schema"] == "benchstick/run/2"
     assert document["state"] == "done"

@@ -182,7 +182,7 @@ def add_queue(db: sqlite3.Connection, numbers: Mapping[str, Any]) -> int:
         if numbers[name] is not None:
             queues.entry_starts(db, number, place)
             queues.entry_runs(db, number, place, numbers[name])
-    answer_request(db, number, RequestState.TAKEN, run=numbers["das"])
+    answer_request(db, number, RequestState.ACCEPTED, run=numbers["das"])
     return number
 
 

@@ -112,7 +112,9 @@ class _Whole:
             if isinstance(step, Idle) and step.temperature:
                 self._temperature(index)
             figures, samples = self._step(index, step, folder)
-            self.record.step_ends(index, StepState.DONE, self.t, figures=figures, samples=samples)
+            self.record.step_ends(
+                index, StepState.COMPLETE, self.t, figures=figures, samples=samples
+            )
         self._conditions()
         self.story.t, self.story.target = float(self.t), "block"
         return self.story.finish()

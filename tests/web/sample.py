@@ -259,7 +259,9 @@ class Story:
                 figures = self._fio(step, step.name == spoil)
             elif isinstance(step, Copy):
                 figures = self._copy(step, step.name == spoil)
-            self.record.step_ends(index, StepState.DONE, self.t, figures=figures, samples=samples)
+            self.record.step_ends(
+                index, StepState.COMPLETE, self.t, figures=figures, samples=samples
+            )
 
     def artifacts(self, folder: str, name: str) -> None:
         """What a step with a tool leaves on disk."""
@@ -352,14 +354,14 @@ class Story:
         return [one(label, rate, "MB/s"), one(f"{label} time", size / rate / 1e6, "s")]
 
     def finish(
-        self, state: RunState = RunState.DONE, exit_code: int = 0, reason: str | None = None
+        self, state: RunState = RunState.COMPLETE, exit_code: int = 0, reason: str | None = None
     ) -> int:
         """Close the run as the runner does, with the suite's own result; its number."""
         drive, suite = self.drive.to_json(), registry.find(self.plan.suite)
         result = conclude(self.record, suite, self.plan, drive, self.target)
         self.record.finish(
             state, exit_code, seconds=self.t, reason=reason, result=result, open_steps=
-            StepState.INTERRUPTED if state == RunState.DONE else StepState(state),
+            StepState.INTERRUPTED if state == RunState.COMPLETE else StepState(state),
         )  # fmt: skip
         return self.record.number
 

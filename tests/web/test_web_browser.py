@@ -64,13 +64,13 @@ class Agent:
                     body = json.loads(row["body_json"])
                     if row["kind"] == "cancel":
                         self.cancelled.append(body["run"])
-                        agent_requests.answer_request(db, row["id"], RequestState.DONE)
+                        agent_requests.answer_request(db, row["id"], RequestState.COMPLETE)
                     else:
                         self._run(db, row["id"], body)
 
     def _run(self, db: Any, request: int, body: dict[str, Any]) -> None:
         # Like the real agent: it takes the request at once, and starts a run some time later.
-        agent_requests.answer_request(db, request, RequestState.TAKEN)
+        agent_requests.answer_request(db, request, RequestState.ACCEPTED)
         self.stop.wait(1.5)
         make = next(one for one in sample.ALL if one().code == body["drive"])
         story = sample.start(
@@ -78,7 +78,7 @@ class Agent:
             scale=body["scale"], target=body["target"],
         )  # fmt: skip
         lock = locks.RunLock(story.uuid)
-        agent_requests.answer_request(db, request, RequestState.TAKEN, run=story.record.number)
+        agent_requests.answer_request(db, request, RequestState.ACCEPTED, run=story.record.number)
         story.tell(5)
         step = story.plan.steps[5]
         story.record.step_begins(5, step.name, step.kind, story.t, f"runs/{story.uuid}/05-step")
@@ -87,7 +87,7 @@ class Agent:
         if self.cancelled:
             story.finish(RunState.CANCELLED, 130, "cancelled")
         else:
-            story.record.step_ends(5, StepState.DONE, story.t + 1)
+            story.record.step_ends(5, StepState.COMPLETE, story.t + 1)
             story.finish()
         live_progress.remove(story.uuid)
         lock.release()
@@ -165,7 +165,7 @@ def test_from_presets_to_a_queue_and_its_end(watched: Watched, key: LoginKey, be
     assert [run["suite"] for run in body["runs"]] == ["cdm", "das"]
     assert (body["erase"], body["diskseq"]) == ("practice", 20)
     with contextlib.closing(open_writer(bench.home)) as db:
-        agent_requests.answer_request(db, number, RequestState.TAKEN)
+        agent_requests.answer_request(db, number, RequestState.ACCEPTED)
         agents.take(db, number, body, lambda *_: None)
         expect(page.locator("#queue-state")).to_have_text("open")
         queues.entry_runs(db, number, 0, bench.numbers["practice"])
@@ -181,7 +181,7 @@ def test_from_presets_to_a_queue_and_its_end(watched: Watched, key: LoginKey, be
         expect(page.locator("#queue-why")).to_have_text("run 1 failed: the drive went away")
         expect(page.locator('[data-position="1"]')).to_contain_text("not started")
         for row in agent_requests.open_requests(db):
-            agent_requests.answer_request(db, row["id"], RequestState.DONE)
+            agent_requests.answer_request(db, row["id"], RequestState.COMPLETE)
 
 
 def test_a_cancelled_queue_is_followed_until_its_run_has_ended(

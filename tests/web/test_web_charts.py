@@ -387,7 +387,7 @@ def test_an_unknown_document_does_not_break_the_page(bench: Bench, client: Brows
     old = {"headline": [], "charts": [{"title": "old", "series": ["a"], "x": "s", "y": "log"}],
            "text": "", "series": [{"name": "a", "values": {}}], "speed": [{"gb": 1}]}  # fmt: skip
     record = sample.start(bench.home, db, "sustained", sample.fast()).record
-    record.finish(RunState.DONE, 0, seconds=60.0, result=old)
+    record.finish(RunState.COMPLETE, 0, seconds=60.0, result=old)
     number = record.number
     db.close()
     answer = client.get(f"/runs/{number}")

@@ -86,8 +86,8 @@ def test_it_lists_the_drives(bench: Bench, url: str, token: str) -> None:
 @pytest.mark.parametrize("name", ["cdm", "practice"])
 def test_it_runs_a_suite_and_ends_as_the_run(bench: Bench, url: str, token: str, name: str) -> None:
     def answer(db: sqlite3.Connection, request: int) -> None:
-        agent_requests.answer_request(db, request, RequestState.TAKEN)
-        agent_requests.answer_request(db, request, RequestState.DONE, run=bench.numbers[name])
+        agent_requests.answer_request(db, request, RequestState.ACCEPTED)
+        agent_requests.answer_request(db, request, RequestState.COMPLETE, run=bench.numbers[name])
 
     with contextlib.closing(open_writer(bench.home)) as db:
         run = run_reader.run_json(db, bench.numbers[name])
@@ -125,7 +125,7 @@ def test_it_tests_with_a_recipe_and_ends_as_the_verdict(bench: Bench, url: str, 
 
     def answer(db: sqlite3.Connection, request: int) -> None:
         bays.keep(db, [on])
-        agent_requests.answer_request(db, request, RequestState.DONE)
+        agent_requests.answer_request(db, request, RequestState.COMPLETE)
         # Tested again: that verdict is not the last.
         verdicts.keep(db, {**report, "verdict": "pass", "exit_code": 0})
         time.sleep(1.5)

@@ -33,7 +33,7 @@ def carried_out(bench: Bench, count: int) -> None:
     with contextlib.closing(open_writer(bench.home)) as db:
         for row in agent_requests.open_requests(db)[-count:]:
             Desk(bench.home).handle_request(db, json.loads(row["body_json"]))
-            agent_requests.answer_request(db, row["id"], RequestState.DONE)
+            agent_requests.answer_request(db, row["id"], RequestState.COMPLETE)
 
 
 def test_a_scan_is_asked_for_and_kept(bench: Bench, signed_in: SignedIn) -> None:

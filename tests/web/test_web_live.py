@@ -221,7 +221,7 @@ def test_a_queue_and_a_request_report_a_lost_connection(
         expect(page.locator(note)).to_be_hidden()
         assert not_loaded_anew(page)
     with contextlib.closing(open_writer(bench.home)) as db:
-        agent_requests.answer_request(db, request, RequestState.DONE)
+        agent_requests.answer_request(db, request, RequestState.COMPLETE)
         queues.end(db, queue, QueueState.STOPPED, queues.NO_AGENT)
 
 
@@ -407,7 +407,7 @@ def test_what_is_measured_so_far_is_shown_and_follows(watched: Watched, bench: B
                            pass_no=2, target="file on exfat")
             for name, value, unit in (("AV read", 500.0, "MB/s"), ("AV read time", 4.8, "s"))
         ]  # fmt: skip
-        record.step_ends(12, StepState.DONE, story.t + 2, figures=figures)
+        record.step_ends(12, StepState.COMPLETE, story.t + 2, figures=figures)
     expect(cells).to_have_text([re.compile("741"), re.compile("982"), re.compile("500")])
     assert not_loaded_anew(page)
 

@@ -404,7 +404,7 @@ def test_the_request_page_shows_the_agents_answer(signed_in: SignedIn, bench: Be
         assert "the drive is &lt;busy&gt;" in page
         assert "p.size=32MiB" in page
         assert signed_in.client.get(f"/api/v1{address}").json["error"]["code"] == "refused"
-        agent_requests.answer_request(db, number, RequestState.TAKEN, run=1)
+        agent_requests.answer_request(db, number, RequestState.ACCEPTED, run=1)
     answer = signed_in.client.get(address)
     assert answer.status_code == 303
     assert answer.location == "/runs/1"

@@ -170,7 +170,7 @@ def carried_out(bench: Bench, *slots: Slot) -> None:
         row = agent_requests.open_requests(db)[-1]
         assert row["kind"] == "qa"
         bays.keep(db, slots)
-        agent_requests.answer_request(db, row["id"], RequestState.DONE)
+        agent_requests.answer_request(db, row["id"], RequestState.COMPLETE)
 
 
 def test_the_cards_follow_the_bench(watched: Watched, key: LoginKey, bench: Bench) -> None:

@@ -36,7 +36,7 @@ def take(db: sqlite3.Connection, number: int) -> None:
     """What the agent does with the request, but for the runs."""
     body = json.loads(db.execute("SELECT body_json FROM requests WHERE id = ?",
                                  (number,)).fetchone()[0])  # fmt: skip
-    agent_requests.answer_request(db, number, RequestState.TAKEN)
+    agent_requests.answer_request(db, number, RequestState.ACCEPTED)
     agents.take(db, number, body, lambda *_: None)
 
 
