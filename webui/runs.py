@@ -509,7 +509,7 @@ def api_step(number: str, index: str) -> Response:
 
 
 @bp.get("/runs/<number>/steps/<index>/<name>")
-@bp.get("/api/v1/runs/<number>/steps/<index>/<name>", endpoint="api_artefact")
+@bp.get("/api/v1/runs/<number>/steps/<index>/<name>", endpoint="api_artifact")
 def artifact(number: str, index: str, name: str) -> Response:
     """One file that a step left, as it is."""
     row = find_run(_number(number))
