@@ -453,7 +453,7 @@ def test_too_many_wrong_pins_are_in_the_document(network_app: Flask) -> None:
 ALTERNATE = re.compile(r'<link rel="alternate" type="application/json" href="([^"]+)">')
 # What is a file to keep, and no page.
 FILES = ("runs.export", "verdicts.export", "verdicts.export_all", "runs.artifact",
-         "reports.as_html", "reports.as_pdf", "reports.results",
+         "reports.as_html", "reports.as_pdf", "reports.figures",
          "reports.chart", "reports.as_bundle", "reports.compared_html", "reports.compared_pdf",
          "reports.compared_figures", "reports.compared_ranks",
          "reports.compared_chart")  # fmt: skip
