@@ -8,10 +8,11 @@ from typing import Any
 
 from benchstick.errors import BadInput
 from benchstick.plan import corrupt
+from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import quantity_of
 from benchstick.store import imported_runs, locks
 from benchstick.store.legacy_names import fields_of_name
-from benchstick.store.run_results import Figure, Sample
+from benchstick.store.run_results import Sample
 
 RUN_SCHEMA = "benchstick/run/2"
 

@@ -11,7 +11,7 @@ import pytest
 
 from benchstick.plan.steps import Fio
 from benchstick.suites import registry
-from tests.results import document
+from tests.results import document, typed
 from webui import charts, present
 
 STYLE = Path(charts.__file__).parent / "static/style.css"
@@ -32,7 +32,9 @@ def result_of(drive: dict[str, Any], **params: str) -> dict[str, Any]:
                                  (" latency max", "us"))
         ]  # fmt: skip
     return dict(
-        registry.find("pts").result(plan, [document(item) for item in figures], drive).document
+        registry.find("pts")
+        .result(plan, typed([document(item) for item in figures]), drive)
+        .document
     )
 
 
