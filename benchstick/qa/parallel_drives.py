@@ -22,7 +22,6 @@ from benchstick.qa.drive_session import Ask, posts
 from benchstick.recipes import verdict
 from benchstick.recipes.codes import END_CODES
 from benchstick.recipes.limits import Evidence
-from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt
 from benchstick.store import database, verdicts
 from benchstick.store.database import utc_now
@@ -134,7 +133,7 @@ class Child:
             ended_utc=utc_now(), end=(code if code in END_CODES else EXIT_INTERNAL, message),
             labels=ask.labels, slot=ask.bench_ports.get(drive.identity.port) or None,
         )  # fmt: skip
-        return verdict.judge(read(ask.recipe, ask.file), attempt)
+        return verdict.judge(ask.recipe, attempt)
 
 
 def shared(drives: Sequence[Drive], tree: Tree | None = None) -> list[str]:

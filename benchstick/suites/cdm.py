@@ -377,6 +377,10 @@ class GridRow:
     test: Test
     cells: Mapping[str, GridCell]
 
+    @property
+    def has_mix(self) -> bool:
+        return "mix" in self.cells
+
 
 def grid_of(plan: Plan, figures: Sequence[Figure]) -> list[GridRow]:
     """The grid of a run's results, in the order of the plan."""
