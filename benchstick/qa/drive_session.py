@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,8 @@ class Ask:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "recipe": self.recipe.to_json()}
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {**values, "recipe": self.recipe.to_json()}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Ask:
