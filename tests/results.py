@@ -44,7 +44,7 @@ def outcome(result: Result) -> Outcome:
     return Outcome([item.to_json() for item in result.figures], result.document, result.events)
 
 
-def typed(documents: Sequence[Mapping[str, Any]]) -> list[Figure]:
+def results_from(documents: Sequence[Mapping[str, Any]]) -> list[Figure]:
     """The results that these documents are of."""
     return [figure_of({"step": "", "pass": 1, "value": None, **item}) for item in documents]
 
@@ -53,11 +53,11 @@ def result_of(
     suite: Suite, plan: Plan, documents: Sequence[Mapping[str, Any]], drive: Mapping[str, Any]
 ) -> Outcome:
     """The suite's result of the results that these documents are of."""
-    return outcome(suite.result(plan, typed(documents), drive))
+    return outcome(suite.result(plan, results_from(documents), drive))
 
 
 def over(
     suite: RoundSuite, plan: Plan, step: Fio, documents: Sequence[Mapping[str, Any]]
 ) -> str | None:
     """Why the round of `step` is not needed after the results that these documents are of."""
-    return suite.over(plan, step, typed(documents))
+    return suite.over(plan, step, results_from(documents))

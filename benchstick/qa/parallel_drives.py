@@ -86,11 +86,13 @@ class Child:
             start_new_session=True,
             env={**os.environ, "BENCHSTICK_HOME": str(home)},
         )
-        self._thread = threading.Thread(target=self._read, name=f"qa {request.drive.code}")
+        payload = json.dumps(request.ask.to_json()).encode()
+        self._thread = threading.Thread(
+            target=self._read, args=(payload,), name=f"qa {request.drive.code}"
+        )
         self._thread.start()
 
-    def _read(self) -> None:
-        payload = json.dumps(self._request.ask.to_json()).encode()
+    def _read(self, payload: bytes) -> None:
         self._out, _ = self._process.communicate(payload)
 
     def is_alive(self) -> bool:

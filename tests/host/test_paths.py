@@ -21,7 +21,7 @@ from webui import create_app, present
 
 TEXT = (CLONE / "docs/architecture.md").read_text(encoding="utf-8")
 CDM, LIMIT, DRIVE = "A result of CrystalDiskMark", "A limit of a recipe", "A drive from the command"
-LOCKED = ["drives.guard._fresh", "drives.discover.reidentify", "drives.guard._check_guard"]
+LOCKED = ["drives.discover.reidentify", "drives.guard._fresh", "drives.guard._check_guard"]
 
 
 class Row(NamedTuple):
@@ -36,7 +36,7 @@ def section(title: str) -> str:
     return TEXT.split(f"### {title}")[1].split("\n##")[0]
 
 
-def listed(title: str) -> list[Row]:
+def rows_of(title: str) -> list[Row]:
     """The rows of a path in the document."""
     rows = [
         [cell.strip() for cell in line.strip("| ").split("|")]
@@ -74,7 +74,10 @@ def check_forms(rows: Sequence[Row], calls: Sequence[Call]) -> None:
             for number, call in enumerate(calls)
             if number >= at
             and call.function == row.function
-            and (not is_typed(row.before) or row.before in call.given)
+            and (
+                not is_typed(row.before)
+                or row.before in (call.variables if row.after == "text" else call.arguments)
+            )
             and (not is_typed(row.after) or row.after in call.result)
         ]
         others = [call for call in calls if call.function == row.function]
@@ -84,8 +87,7 @@ def check_forms(rows: Sequence[Row], calls: Sequence[Call]) -> None:
 
 def all_forms(title: str) -> set[str]:
     """Every form that the section names."""
-    names = re.findall(r"`([A-Za-z]+\.[a-z]+)`", section(title))
-    return {name for name in names if not name.startswith(("webui", "suites", "store"))}
+    return set(re.findall(r"`((?:[A-Z][A-Za-z]+|dict)\.[a-z_]+)`", section(title))) - {"Cdm.result"}
 
 
 @pytest.fixture
@@ -99,20 +101,21 @@ def own(own_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 def third_totals() -> Any:
     """The speed of the first counted pass: the layout and the preparing pass are before it."""
-    seen: list[Any] = []
+    speeds: list[Any] = []
 
     def start(function: str, result: Any) -> float | None:
         if function == "engine.measure.fio.read_output" and result is not None:
-            seen.append(result[0].mbps)
-        return seen[2] if len(seen) == 3 else None
+            speeds.append(result[0].mbps)
+        return speeds[2] if len(speeds) == 3 else None
 
     return start
 
 
 def test_a_result_and_a_drive_take_the_listed_paths(own: Bench) -> None:
-    rows = listed(CDM)
+    rows = rows_of(CDM)
     page, csv_rows = rows[:-1], [*rows[:-3], rows[-1]]
-    functions = {row.function for row in rows}
+    to_document = "plan.figure.Figure.to_json"
+    functions = {*(row.function for row in rows), to_document}
     argv = [*own.practice("cdm", *QUICK_CDM, "--param", "profile=demo", "--target", "block")]
     hold = {"drives.guard._lock_file", *LOCKED, "drives.guard._check_medium"}
     with Follower({*functions, *hold}, start=third_totals()) as follower:
@@ -139,6 +142,9 @@ def test_a_result_and_a_drive_take_the_listed_paths(own: Bench) -> None:
     order = [call.function for call in follower.calls]
     stored, read = "store.run_writer.RunRecord.figures", "store.run_reader.figures_of"
     assert order.index(stored) < order.index(read)
+    # Documents are written of results, and never read by the run.
+    assert order.index(read) < order.index(to_document)
+    assert "plan.figure.figure_of" not in follower.counts
 
     hops = [row[1].strip("`") for row in table(DRIVE)]
     stack = next(stack for command, stack in follower.stacks if "--rw=write" in command)
@@ -179,7 +185,7 @@ unit = "MB/s"
 def test_a_limit_takes_the_listed_path(
     own: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, file, followed = listed(LIMIT), tmp_path / "my.toml", tmp_path / "followed.json"
+    rows, file, followed = rows_of(LIMIT), tmp_path / "my.toml", tmp_path / "followed.json"
     functions = {row.function for row in rows}
     file.write_text(RECIPE, encoding="utf-8")
     monkeypatch.setattr(

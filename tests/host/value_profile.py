@@ -61,15 +61,18 @@ def forms(item: Any, value: float, depth: int = 0) -> Iterator[str]:
 
 @dataclasses.dataclass
 class Call:
-    """One call: the forms of the value in its arguments and in its result."""
+    """One call: the forms of the value in its arguments, in its result, and in its variables when
+    it returned."""
 
     function: str
-    given: list[str]
+    arguments: list[str]
     result: list[str]
+    variables: list[str] = dataclasses.field(default_factory=list)
 
 
 class Follower:
-    """Follows `value`; `start(function, result)` may supply it later, from a call's result."""
+    """Follows `value`, in the order in which the functions return. `start(function, result)` may
+    supply it later, from a call's result."""
 
     def __init__(
         self,
@@ -102,18 +105,21 @@ class Follower:
             if name == "drives.subprocesses.run":
                 self.stacks.append((list(map(str, frame.f_locals["argv"])), _stack(frame)))
             if name in self.functions:
-                given = [] if self.value is None else self._forms(list(frame.f_locals.values()))
-                call = self._open[id(frame)] = Call(name, given, [])
-                self.calls.append(call)
+                arguments = [] if self.value is None else self._forms(list(frame.f_locals.values()))
+                self._open[id(frame)] = Call(name, arguments, [])
             return
         if self.value is None and name in self.functions:
             self.value = self._start(name, argument)
+        call = self._open.pop(id(frame), None)
+        if call is not None:
+            self.calls.append(call)
         if self.value is not None:
             result_forms = self._forms(argument)
             for form in result_forms:
                 self.returned.setdefault(form, set()).add(name)
-            if id(frame) in self._open:
-                self._open.pop(id(frame)).result = result_forms
+            if call is not None:
+                call.result = result_forms
+                call.variables = self._forms(list(frame.f_locals.values()))
 
     def _forms(self, item: Any) -> list[str]:
         assert self.value is not None

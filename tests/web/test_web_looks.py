@@ -11,7 +11,7 @@ import pytest
 
 from benchstick.plan.steps import Fio
 from benchstick.suites import registry
-from tests.results import document, typed
+from tests.results import document, results_from
 from webui import charts, present
 
 STYLE = Path(charts.__file__).parent / "static/style.css"
@@ -33,7 +33,7 @@ def result_of(drive: dict[str, Any], **params: str) -> dict[str, Any]:
         ]  # fmt: skip
     return dict(
         registry.find("pts")
-        .result(plan, typed([document(item) for item in figures]), drive)
+        .result(plan, results_from([document(item) for item in figures]), drive)
         .document
     )
 

@@ -27,7 +27,7 @@ from benchstick.store.database import open_reader, open_writer
 from benchstick.store.export import figures_csv
 from benchstick.store.run_reader import run_json
 from benchstick.store.run_results import Sample
-from tests.results import typed
+from tests.results import results_from
 from tests.web import made_charts, made_runs, sample
 from tests.web.conftest import Bench, Browser
 from tests.web.watched import Watched
@@ -163,7 +163,7 @@ def test_no_cell_of_the_csv_is_a_formula(
     assert {row[3][:3] for row in rows[1:]} == {"'=1"}
     assert rows[1][3] == plain(f"'{HOSTILE}")
     assert [row[3][:3] for row in csv.reader(io.StringIO(figures_csv(
-        hostile, typed(hostile["figures"])
+        hostile, results_from(hostile["figures"])
     )))][1] == "'=1"  # fmt: skip
     for row in rows[1:]:
         for cell in row:
