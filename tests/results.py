@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from benchstick.plan.figure import Figure, figure_of
 from benchstick.plan.quantity import quantity_of
+from benchstick.plan.steps import Fio, Plan
 from benchstick.store.legacy_names import fields_of_name
-from benchstick.store.run_results import Figure
+from benchstick.suites.interface import Result, RoundSuite, Suite
 
 
 def named(*, name: str, unit: str, **fields: Any) -> Figure:
@@ -25,3 +28,36 @@ def named(*, name: str, unit: str, **fields: Any) -> Figure:
 def document(item: Mapping[str, Any]) -> dict[str, Any]:
     """A result's document with its fields_of_name fields."""
     return {**fields_of_name(item["name"], item["unit"]), **item}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A suite's result with the documents of its results over all passes."""
+
+    figures: Sequence[dict[str, Any]]
+    document: Mapping[str, Any]
+    events: Sequence[tuple[str, str]]
+
+
+def outcome(result: Result) -> Outcome:
+    """`result` as the run's document has it."""
+    return Outcome([item.to_json() for item in result.figures], result.document, result.events)
+
+
+def results_from(documents: Sequence[Mapping[str, Any]]) -> list[Figure]:
+    """The results that these documents are of."""
+    return [figure_of({"step": "", "pass": 1, "value": None, **item}) for item in documents]
+
+
+def result_of(
+    suite: Suite, plan: Plan, documents: Sequence[Mapping[str, Any]], drive: Mapping[str, Any]
+) -> Outcome:
+    """The suite's result of the results that these documents are of."""
+    return outcome(suite.result(plan, results_from(documents), drive))
+
+
+def over(
+    suite: RoundSuite, plan: Plan, step: Fio, documents: Sequence[Mapping[str, Any]]
+) -> str | None:
+    """Why the round of `step` is not needed after the results that these documents are of."""
+    return suite.over(plan, step, results_from(documents))

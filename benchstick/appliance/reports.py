@@ -20,7 +20,7 @@ from benchstick.appliance.boot import boot_folder, is_mounted
 from benchstick.appliance.stick import Machine
 from benchstick.errors import BadInput, BenchError
 from benchstick.plan.states import RunState
-from benchstick.store import export, run_queries, verdicts
+from benchstick.store import export, run_queries, run_reader, verdicts
 
 # Left free for settings, recipes, and the next system.
 _FLOOR_BYTES = 16 << 20
@@ -102,7 +102,7 @@ class Reports:
         bench = run_queries.bench_id(db)
         # The JSON last: a run with a JSON file has all of them.
         texts = {
-            "csv": export.figures_csv(document),
+            "csv": export.figures_csv(document, run_reader.figures_of(db, row["number"])),
             **dict(self._further(document, bench)),
             "json": json.dumps(document, indent=1, ensure_ascii=False) + "\n",
         }

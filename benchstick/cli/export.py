@@ -19,7 +19,7 @@ from benchstick.cli.common import reader
 from benchstick.errors import BadInput
 from benchstick.paths import data_folder
 from benchstick.store import export as files
-from benchstick.store import run_queries
+from benchstick.store import run_queries, run_reader
 from benchstick.suites.erase_certificate import certificate
 
 FORMATS = ("json", "csv", "html", "pdf", "svg", "bundle", "certificate", "certificate-text")
@@ -46,7 +46,11 @@ def export(number: int, form: str, output: Path | None, artifacts: bool) -> None
             put(_bundle(db, number, artifacts), output, is_text=False)
             return
         document = files.bundle(db, number)
+        figures = run_reader.figures_of(db, number)
         bench = run_queries.bench_id(db)
+    if form == "csv":
+        put(encoded(files.figures_csv(document, figures)), output)
+        return
     if form == "svg":
         assert output is not None
         _charts(document, output)
@@ -89,8 +93,6 @@ def encoded(text: str) -> bytes:
 
 def _build_file(document: Mapping[str, Any], form: str, bench: str) -> bytes:
     """The file of a run's document in this format."""
-    if form == "csv":
-        return encoded(files.figures_csv(document))
     if form == "certificate-text":
         return encoded(str(certificate(document)["text"]))
     if form in ("html", "pdf"):

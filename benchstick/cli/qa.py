@@ -109,7 +109,7 @@ def qa(
         DriveRequest(
             drive,
             Ask(
-                recipe=raw, file=where, drive=_selector(drive),
+                recipe=recipe, drive=_selector(drive),
                 expected=(drive.identity.key(), drive.diskseq), bench_ports=ports,
                 erase=drive.code if drive.code in erase else None,
                 per_controller=config.per_controller, scanned=scanned, own_folders=is_file(name),

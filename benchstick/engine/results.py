@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from benchstick.engine.measure.per_second_log import BySecond, counter_rates, figures_of
-from benchstick.plan.quantity import quantity_of
+from benchstick.plan.figure import Figure
 from benchstick.plan.steps import Fio, Plan, plan_from_json
 from benchstick.store.run_reader import find_run, samples_of, temperatures_of
-from benchstick.store.run_results import Figure
 from benchstick.store.run_writer import RunRecord
 from benchstick.suites import registry
 from benchstick.suites.interface import Recorded, RecordSuite, Result, Suite
@@ -35,16 +35,8 @@ def conclude(
     # A runner that was killed after this point has stored them already.
     if len(measured) == len(figures):
         record.figures(
-            [
-                Figure(
-                    step=item["step"], test=item["test"], quantity=quantity_of(item),
-                    direction=item["direction"], value=item["value"], unit=item["unit"],
-                    pass_no=None, target=item.get("target") or target,
-                    state=item["state"], reason=item["reason"], detail=item["detail"],
-                )
-                for item in result.figures
-            ]
-        )  # fmt: skip
+            [replace(figure, target=figure.target or target) for figure in result.figures]
+        )
         for kind, text in result.events:
             record.event(None, kind, text)
     return result.document
@@ -58,9 +50,8 @@ def _result(
     measured: Sequence[Figure],
 ) -> Result:
     """The suite's result, from the run's values and, for some suites, the per-second record."""
-    figures = [figure.to_json() for figure in measured]
     if not isinstance(suite, RecordSuite):
-        return suite.result(plan, figures, drive)
+        return suite.result(plan, measured, drive)
     recorded = Recorded(
         samples=record.read(lambda db: samples_of(db, record.number)),
         temperatures=[
@@ -68,7 +59,7 @@ def _result(
             for item in record.read(lambda db: temperatures_of(db, record.number))
         ],
     )
-    return suite.result_of_record(plan, figures, drive, recorded)
+    return suite.result_of_record(plan, measured, drive, recorded)
 
 
 def conclude_killed(record: RunRecord) -> Mapping[str, Any] | None:
@@ -94,7 +85,7 @@ def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
             (record.number,),
         ).fetchall()
     )
-    keys = {(figure.step, figure.name) for figure in record.all_figures()}
+    keys = {(figure.step, figure.key) for figure in record.all_figures()}
     for row in open_steps:
         step = plan.steps[row["step_index"]]
         if not isinstance(step, Fio) or not step.series or not step.counted:
@@ -109,4 +100,4 @@ def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
         figures = figures_of(
             step, series, target="block" if step.whole_drive else target, reason=KILLED, whole=False
         )
-        record.figures([item for item in figures if (item.step, item.name) not in keys])
+        record.figures([item for item in figures if (item.step, item.key) not in keys])

@@ -21,9 +21,9 @@ from benchstick.engine.measure.sampler import Sampler
 from benchstick.engine.step_artifacts import StepFolder
 from benchstick.errors import Cancelled, DriveLost
 from benchstick.plan import corrupt
+from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.steps import Copy, CopyWithin, Plan
-from benchstick.store.run_results import Figure
 from benchstick.store.run_writer import RunRecord
 
 

@@ -272,8 +272,7 @@ class Runner:
         round starts here."""
         if not isinstance(step, Fio) or not step.round or not isinstance(self.suite, RoundSuite):
             return None
-        figures = [item.to_json() for item in self.record.all_figures()]
-        return self.suite.over(self.plan, step, figures)
+        return self.suite.over(self.plan, step, self.record.all_figures())
 
     def _skip(self, steps: list[tuple[int, str, str]], reason: str | None) -> None:
         """Record all skipped steps at once: there may be a thousand."""

@@ -60,7 +60,7 @@ def reason_of(findings: Sequence[Json]) -> str:
 def end_of(
     state: RunState, exit_code: int, reason: str | None, findings: Sequence[Json]
 ) -> tuple[RunState, int, str | None]:
-    """(state, exit code, why) of a run that ended like that and has these findings. Corruption is
+    """State, exit code, reason of a run that ended like that and has these findings. Corruption is
     never hidden by another end: the state is `corrupt`, and `reason` names both."""
     if not findings:
         return state, exit_code, reason

@@ -17,6 +17,7 @@ from benchstick.errors import BadInput, Refused
 from benchstick.plan.labels import Ticket
 from benchstick.qa.autostart import Begin, Hands, Test
 from benchstick.recipes.event_lines import line_of
+from benchstick.recipes.model import Recipe
 from benchstick.store.database import utc_now
 from benchstick.store.settings import Settings, SettingsError
 
@@ -41,29 +42,28 @@ def hands(settings: Settings, home: Path, tell: Callable[[str], None]) -> Hands:
         from benchstick.recipes import library
         from benchstick.recipes.parser import read
 
-        recipe = library.find(name, home)
-        raw = recipe.raw()
-        read(raw, recipe.file)
+        file = library.find(name, home)
+        recipe = read(file.raw(), file.file)
         medium = body.get("medium")
         to_token(medium)
-        return _begin(settings, home, raw, recipe.file, erase=erase_code, medium=medium or None)
+        return _begin(settings, home, recipe, erase=erase_code, medium=medium or None)
 
     begin = why_not = None
     if settings.autostart:
         from benchstick.recipes import library
         from benchstick.recipes.parser import RecipeMistakes, read
 
-        recipe = library.find(settings.autostart_recipe, home)
-        raw = recipe.raw()
+        file = library.find(settings.autostart_recipe, home)
+        raw = file.raw()
         try:
-            read(raw, recipe.file)
+            recipe = read(raw, file.file)
         except RecipeMistakes as error:
-            mistake = error.errors[0].format(recipe.file)
+            mistake = error.errors[0].format(file.file)
             message = f"autostart: {mistake}"
             raise SettingsError("settings", None, message, field="autostart") from None
         why_not = pin_problem(settings, raw)
         if why_not is None:
-            begin = _begin(settings, home, raw, recipe.file)
+            begin = _begin(settings, home, recipe)
         else:
             print(f"benchstick agent: {why_not}", file=sys.stderr)
             tell(line_of({"time": utc_now(), "event": "autostart", "message": why_not}))
@@ -104,9 +104,13 @@ def pin_problem(settings: Settings, raw: bytes) -> str | None:
 
 
 def _begin(
-    settings: Settings, home: Path, raw: bytes, file: str, *, erase: str | None = None,
+    settings: Settings,
+    home: Path,
+    recipe: Recipe,
+    *,
+    erase: str | None = None,
     medium: str | None = None,
-) -> Begin:  # fmt: skip
+) -> Begin:
     """What starts a test with this recipe. `erase` is the drive's code, typed by a user for the
     `medium` that was in the drive."""
 
@@ -116,7 +120,7 @@ def _begin(
 
         labels = {"asset": ticket.asset, "order": ticket.order, "operator": ticket.operator}
         ask = Ask(
-            recipe=raw, file=file, drive=drive.code,
+            recipe=recipe, drive=drive.code,
             expected=(drive.identity.key(), drive.diskseq),
             bench_ports=by_port(Tree(), settings.bench_ports), erase=erase,
             per_controller=settings.per_controller, scanned=ticket.serial or None,

@@ -7,7 +7,6 @@ does. The request is not trusted: the process scans for the drive and checks the
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -16,7 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,6 @@ from benchstick.recipes import limits, preconditions, verdict
 from benchstick.recipes.codes import Reason
 from benchstick.recipes.limits import Evidence
 from benchstick.recipes.model import Recipe
-from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt
 from benchstick.store import database, run_reader, settings, spec_sheets, verdicts
 from benchstick.store.database import utc_now
@@ -60,14 +58,13 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """A request: the recipe's text and its file's name, the drive by its code, and its identity
+    """A request: the parsed recipe, the drive by its code, and its identity
     when it was chosen (identity key, diskseq, the medium's token). `bench_ports` has the names of
     the bench's ports by port; `erase` is the code that a user typed; `per_controller` how many
     drives of one controller are tested at once; `own_folders` whether the recipe may name folders
     of this machine: only in requests of the command line."""
 
-    recipe: bytes
-    file: str
+    recipe: Recipe
     drive: str
     expected: tuple[DriveKey, int | None]
     medium: str | None = None
@@ -79,13 +76,14 @@ class Ask:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "recipe": base64.b64encode(self.recipe).decode("ascii")}
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {**values, "recipe": self.recipe.to_json()}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Ask:
         key, diskseq = data["expected"]
-        raw = base64.b64decode(data["recipe"])
-        return Ask(**{**data, "recipe": raw, "expected": (key, diskseq)})
+        recipe = Recipe.from_json(data["recipe"])
+        return Ask(**{**data, "recipe": recipe, "expected": (key, diskseq)})
 
 
 def posts() -> bool:
@@ -101,7 +99,7 @@ class DriveTest:
         self, ask: Ask, home: Path, cancelled: threading.Event, tell: Tell, parent: int
     ) -> None:
         self.ask = ask
-        self.recipe: Recipe = read(ask.recipe, ask.file)
+        self.recipe = ask.recipe
         self.home = home
         self.cancelled = cancelled
         self.tell = tell

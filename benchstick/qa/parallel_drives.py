@@ -22,7 +22,6 @@ from benchstick.qa.drive_session import Ask, posts
 from benchstick.recipes import verdict
 from benchstick.recipes.codes import END_CODES
 from benchstick.recipes.limits import Evidence
-from benchstick.recipes.parser import read
 from benchstick.recipes.verdict import Attempt
 from benchstick.store import database, verdicts
 from benchstick.store.database import utc_now
@@ -87,11 +86,13 @@ class Child:
             start_new_session=True,
             env={**os.environ, "BENCHSTICK_HOME": str(home)},
         )
-        self._thread = threading.Thread(target=self._read, name=f"qa {request.drive.code}")
+        payload = json.dumps(request.ask.to_json()).encode()
+        self._thread = threading.Thread(
+            target=self._read, args=(payload,), name=f"qa {request.drive.code}"
+        )
         self._thread.start()
 
-    def _read(self) -> None:
-        payload = json.dumps(self._request.ask.to_json()).encode()
+    def _read(self, payload: bytes) -> None:
         self._out, _ = self._process.communicate(payload)
 
     def is_alive(self) -> bool:
@@ -134,7 +135,7 @@ class Child:
             ended_utc=utc_now(), end=(code if code in END_CODES else EXIT_INTERNAL, message),
             labels=ask.labels, slot=ask.bench_ports.get(drive.identity.port) or None,
         )  # fmt: skip
-        return verdict.judge(read(ask.recipe, ask.file), attempt)
+        return verdict.judge(ask.recipe, attempt)
 
 
 def shared(drives: Sequence[Drive], tree: Tree | None = None) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from benchstick.plan.states import LimitState, Validity
@@ -115,7 +115,7 @@ def _judge(number: int, limit: Limit, evidence: Evidence) -> Judged:
 
 
 def _but(judged: Judged, **fields: Any) -> Judged:
-    return Judged(**{**asdict(judged), **fields})
+    return replace(judged, **fields)
 
 
 def what(limit: Limit) -> str:

@@ -128,3 +128,29 @@ class Recipe:
     def to_json(self) -> dict[str, Any]:
         """The `benchstick/recipe/1` document."""
         return {"schema": SCHEMA, **asdict(self)}
+
+    @staticmethod
+    def from_json(document: Mapping[str, Any]) -> Recipe:
+        """The recipe of `to_json`, for another process of the bench: it is not checked again."""
+        fields = {name: value for name, value in document.items() if name != "schema"}
+        match = dict(fields["match"])
+        return Recipe(
+            **{
+                **fields,
+                "entries": tuple(Entry(**item) for item in fields["entries"]),
+                "limits": tuple(_limit(item) for item in fields["limits"]),
+                "stops": tuple(Stop(**item) for item in fields["stops"]),
+                "match": Match(
+                    transport=tuple(match["transport"]),
+                    model=tuple(match["model"]),
+                    size=tuple(Size(**item) for item in match["size"]),
+                ),
+                "start": Start(**fields["start"]),
+                "after": After(**fields["after"]),
+            }
+        )
+
+
+def _limit(item: Mapping[str, Any]) -> Limit:
+    value = item["value"]
+    return Limit(**{**item, "value": tuple(value) if isinstance(value, list) else value})

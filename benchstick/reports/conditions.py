@@ -54,11 +54,11 @@ def deviation(figure: Mapping[str, Any]) -> float | None:
 
 
 def _copy_totals(figure: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a copy moved, in the direction that its name states."""
+    """What a copy moved, in its direction."""
     moved = (figure.get("detail") or {}).get("bytes")
     if not isinstance(moved, int):
         return None
-    return {f"{str(figure['name']).rsplit(' ', 1)[-1]}_bytes": moved}
+    return {f"{figure.get('direction')}_bytes": moved}
 
 
 def _counters(run: Mapping[str, Any]) -> Row | None:

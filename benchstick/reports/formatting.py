@@ -13,6 +13,7 @@ from benchstick.drives import bottlenecks
 from benchstick.drives.fact_catalogue import CATALOGUE, Group
 from benchstick.plan.units import CELSIUS, duration_text, size_text
 from benchstick.reports.content import Table
+from benchstick.suites.cdm import GridRow
 
 # Recorded states, kinds and sources that the page shows in other words.
 _SHOWN_AS = {
@@ -400,12 +401,8 @@ def headline_text(item: Mapping[str, Any]) -> tuple[str, str]:
     return number(value, 0 if unit in ("points", "IOPS") else 1), unit
 
 
-def best_speed(grid: Sequence[Mapping[str, Any]]) -> float:
+def best_speed(grid: Sequence[GridRow]) -> float:
     """The largest MB/s of a grid; bars are drawn against it."""
-    speeds = [
-        cell["mbps"]
-        for row in grid
-        for cell in (row.get("read"), row.get("write"), row.get("mix"))
-        if isinstance(cell, Mapping) and isinstance(cell.get("mbps"), int | float)
-    ]
+    cells = [cell for row in grid for cell in row.cells.values()]
+    speeds = [cell.speed.value for cell in cells if cell.speed.value is not None]
     return max(speeds, default=0.0)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.drives import bottlenecks
+from benchstick.plan.figure import Figure
 from benchstick.plan.tabular_output import csv_text
 from benchstick.store import run_reader, verdicts
 from benchstick.store.run_results import Sample
@@ -34,8 +35,8 @@ def bundle(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     return {**run, "samples": samples, "verdicts": verdicts.all_of_run(db, number)}
 
 
-def figures_csv(document: Mapping[str, Any]) -> str:
-    """The results of a run's document, one a line."""
+def figures_csv(document: Mapping[str, Any], figures: Sequence[Figure]) -> str:
+    """The results of the run with this document, one a line."""
     fixed = {
         "run": document["number"],
         "suite": document["suite"],
@@ -44,10 +45,15 @@ def figures_csv(document: Mapping[str, Any]) -> str:
     }
     conditions = document["conditions"] or {}
     rows = []
-    for figure in document["results"]:
-        state = drive_state(figure["detail"], conditions)
-        row = {**figure, **fixed, "drive_state": state, "run_state": document["state"]}
-        rows.append([row[column] for column in COLUMNS])
+    for figure in figures:
+        of_run = {
+            **fixed,
+            "drive_state": drive_state(figure.detail, conditions),
+            "run_state": document["state"],
+        }
+        rows.append(
+            [of_run[column] if column in of_run else figure.column(column) for column in COLUMNS]
+        )
     return csv_text(COLUMNS, rows)
 
 

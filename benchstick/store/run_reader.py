@@ -7,10 +7,11 @@ import sqlite3
 from typing import Any
 
 from benchstick.errors import BadInput
+from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import quantity_of
 from benchstick.plan.states import RunState, Validity
 from benchstick.store import imported_runs, locks
-from benchstick.store.run_results import Figure, Sample
+from benchstick.store.run_results import Sample
 
 RUN_SCHEMA = "benchstick/run/2"
 

@@ -8,15 +8,17 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from benchstick.errors import StoreFailed
 from benchstick.plan import corrupt
 from benchstick.plan.drive_key import DriveKey
-from benchstick.plan.states import RunState, StepState
+from benchstick.plan.figure import Figure
+from benchstick.plan.states import RunState, StepState, Validity
 from benchstick.store.database import transaction, utc_now
 from benchstick.store.run_reader import figures_of, find_run, findings_of
-from benchstick.store.run_results import Figure, Sample, storable
+from benchstick.store.run_results import Sample, storable
 
 _P = ParamSpec("_P")
 
@@ -61,6 +63,8 @@ class RunRecord:
         self._elsewhere: Elsewhere | None = None
         self._run_values: Mapping[str, Any] = {}
         self._memory: list[Callable[[], Any]] = []
+        # The results of a run that this object created; None: they are in the store only.
+        self._results: list[Figure] | None = None
 
     def follow(self, elsewhere: Elsewhere) -> None:
         """Be ready to continue in another store, with everything written so far.
@@ -82,6 +86,7 @@ class RunRecord:
             self.db, reason = new_store
             memory, self._memory, self._elsewhere = self._memory, [], None
             self.number = _add_run(self.db, self._run_values, self.number)
+            self._results = []
             for repeat in memory:
                 repeat()
             self.event(None, "store", reason)
@@ -125,6 +130,7 @@ class RunRecord:
         }  # fmt: skip
         record = RunRecord(db, _add_run(db, run_values))
         record._run_values = run_values
+        record._results = []
         return record
 
     @_remember
@@ -180,12 +186,19 @@ class RunRecord:
             )
             self._figures(figures)
             self._samples(samples)
+        self._remember_figures(figures)
 
     @_remember
     def figures(self, figures: Sequence[Figure]) -> None:
         """Add results that belong to no single step."""
         with self._transaction():
             self._figures(figures)
+        self._remember_figures(figures)
+
+    def _remember_figures(self, figures: Sequence[Figure]) -> None:
+        # After the transaction: a call that fails is repeated.
+        if self._results is not None:
+            self._results += figures
 
     def samples(self, samples: Sequence[Sample]) -> None:
         """Add samples in the middle of a long step; its end gives all of them again."""
@@ -197,6 +210,7 @@ class RunRecord:
         """Mark all results of `test` in pass `pass_no` as invalid."""
         with self._transaction():
             self._invalidate(test, pass_no, reason)
+        self._invalidate_remembered(test, pass_no, reason)
 
     @_remember
     def data_differs(self, t: float, finding: Mapping[str, Any], tests: Sequence[str] = ()) -> None:
@@ -215,6 +229,8 @@ class RunRecord:
                 "INSERT INTO events (run, t, utc, kind, text) VALUES (?, ?, ?, ?, ?)",
                 (self.number, t, utc_now(), corrupt.EVENT, storable(text)),
             )
+        for test in tests:
+            self._invalidate_remembered(test, finding["pass"], text)
 
     def _invalidate(self, test: str, pass_no: int, reason: str) -> None:
         self.db.execute(
@@ -222,6 +238,15 @@ class RunRecord:
             " test = ?",
             (storable(reason), self.number, pass_no, test),
         )
+
+    def _invalidate_remembered(self, test: str, pass_no: int, reason: str) -> None:
+        if self._results is not None:
+            self._results = [
+                replace(item, state=Validity.INVALID, reason=storable(reason))
+                if (item.test, item.pass_no) == (test, pass_no)
+                else item
+                for item in self._results
+            ]
 
     def _figures(self, figures: Sequence[Figure]) -> None:
         self.db.executemany(
@@ -374,6 +399,9 @@ class RunRecord:
 
     def all_figures(self) -> list[Figure]:
         """The run's results so far, in the order measured."""
+        with self._lock:
+            if self._results is not None:
+                return list(self._results)
         return self.read(lambda db: figures_of(db, self.number))
 
     @_remember

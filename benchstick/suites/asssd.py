@@ -15,6 +15,7 @@ from typing import Any
 
 from benchstick.errors import BadInput
 from benchstick.plan import fileset
+from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import COPY_NAMES, FileSet
 from benchstick.plan.params import Param, size, text, whole
 from benchstick.plan.steps import (
@@ -43,7 +44,7 @@ from benchstick.suites.asssd_result import (
     THREADS64,
     share_name,
 )
-from benchstick.suites.interface import FigureJson, PlanRequest, Result, assumed_speed
+from benchstick.suites.interface import PlanRequest, Result, assumed_speed
 from benchstick.suites.single_pass import FILE_SHARE, read_modify_write
 
 PARTS = ("benchmark", "compression", "copy")
@@ -90,7 +91,7 @@ class AsSsd:
             notes=tuple(_notes(request, wish)),
         )
 
-    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """AS SSD's window as a table and as its text, the curve, the copies."""
         return asssd_result.result(plan, figures, drive, small_write(drive)[1])
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchstick.plan.quantity import SCORE, SPEED, TIME, key_of
+from benchstick.plan.figure import Figure
+from benchstick.plan.quantity import SCORE, SPEED, TIME
 from benchstick.plan.steps import CopyWithin, Plan, Skip
 from benchstick.plan.units import MIB, size_text
 from benchstick.suites.charts import axis, chart, line
-from benchstick.suites.interface import FigureJson, Result, over_all_passes
+from benchstick.suites.interface import Result, over_all_passes
 from benchstick.suites.single_pass import (
     Cell,
     cell,
@@ -57,7 +58,7 @@ def total_score(read: Mapping[str, float], write: Mapping[str, float]) -> int:
 
 def result(
     plan: Plan,
-    figures: Sequence[FigureJson],
+    figures: Sequence[Figure],
     drive: Mapping[str, Any],
     small_flag: str | None,
 ) -> Result:
@@ -102,7 +103,7 @@ def _mib(outcome: Cell | None) -> float | None:
     )
 
 
-def _test_rows(figures: Sequence[FigureJson], small_flag: str | None) -> Iterator[dict[str, Any]]:
+def _test_rows(figures: Sequence[Figure], small_flag: str | None) -> Iterator[dict[str, Any]]:
     for test in TESTS:
         read = cell(f"{test} read", figures)
         write = cell(f"{test} write", figures, small_flag if test == ACCESS else None)
@@ -110,7 +111,7 @@ def _test_rows(figures: Sequence[FigureJson], small_flag: str | None) -> Iterato
             yield {"test": test, "read": read, "write": write}
 
 
-def _curve_rows(figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
+def _curve_rows(figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
     for share in SHARES:
         label = share_name(share)
         read, write = cell(f"{label} read", figures), cell(f"{label} write", figures)
@@ -119,7 +120,7 @@ def _curve_rows(figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
 
 
 def _scores(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """`read`, `write` and `total`, each as soon as all its tests were done: value, state, why."""
+    """`read`, `write` and `total`, each as soon as its tests were done: value, state, reason."""
     rows = {row["test"]: row for row in tests}
     sides: dict[str, dict[str, Cell]] = {}
     for way in WAYS:
@@ -153,7 +154,7 @@ def _score(value: int, bad: tuple[str, str] | None) -> dict[str, Any]:
     return {"value": value, "state": "valid", "reason": None}
 
 
-def _score_figure(name: str, score: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _score_figure(name: str, score: Mapping[str, Any]) -> list[Figure]:
     return over_all_passes(
         "Score",
         [(f"Score {name}", SCORE, score["value"], "points", {})],
@@ -163,26 +164,26 @@ def _score_figure(name: str, score: Mapping[str, Any]) -> list[dict[str, Any]]:
     )
 
 
-def _copy_row(name: str, figures: Sequence[FigureJson]) -> dict[str, Any] | None:
-    by_key = {key_of(one): one for one in figures if one["pass"] is not None}
+def _copy_row(name: str, figures: Sequence[Figure]) -> dict[str, Any] | None:
+    by_key = {one.key: one for one in figures if one.pass_no is not None}
     speed, took = by_key.get((name, SPEED)), by_key.get((name, TIME))
     if speed is None:
         return None
-    valid = speed["state"] == "valid"
-    detail = speed.get("detail") or {}
+    valid = speed.state == "valid"
+    detail = speed.detail
     return {
         "name": name,
-        "mbps": speed["value"] if valid else None,
-        "seconds": took["value"] if took is not None and valid else None,
+        "mbps": speed.value if valid else None,
+        "seconds": took.value if took is not None and valid else None,
         "files": detail.get("files"),
         "bytes": detail.get("bytes"),
         "scale": detail.get("scale"),
-        "state": speed["state"],
-        "reason": speed["reason"],
+        "state": speed.state,
+        "reason": speed.reason,
     }
 
 
-def _copy_figures(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _copy_figures(row: Mapping[str, Any]) -> list[Figure]:
     detail = {key: row[key] for key in ("files", "bytes", "scale")}
     return over_all_passes(
         row["name"],

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchstick.errors import BadInput
+from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, flag, size, text, whole
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Skip, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, binary_text, parse_size, size_text
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import FigureJson, PlanRequest, Result, assumed_speed
+from benchstick.suites.interface import PlanRequest, Result, assumed_speed
 from benchstick.suites.single_pass import (
     FILE_SHARE,
     cell,
@@ -77,7 +78,7 @@ class Atto:
             notes=tuple(_notes(wish)),
         )
 
-    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """The table and charts over the I/O size, and the best of each way."""
         rows = list(_rows(plan, figures, drive))
         cells = [(f"{row['name']} {way}", row[way]) for row in rows for way in WAYS if row[way]]
@@ -295,7 +296,7 @@ def _test(request: PlanRequest, wish: _Wish, block: int, way: str) -> Step:
 
 
 def _rows(
-    plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]
+    plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """One row for each I/O size that was started, in the order of the plan."""
     physical = int((drive.get("physical_sector") or {}).get("value") or LEAST)

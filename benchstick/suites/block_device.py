@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.plan.quantity import SPEED, quantity_of
+from benchstick.plan.figure import Figure
+from benchstick.plan.quantity import SPEED
 from benchstick.plan.steps import Fio
 from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
-from benchstick.suites.interface import FigureJson, PlanRequest, assumed_speed
-from benchstick.suites.single_pass import digits, state_text
+from benchstick.suites.interface import PlanRequest, assumed_speed
+from benchstick.suites.single_pass import digits, state_of
 
 FILL_BLOCK = 128 * KIB
 FILL_DEPTH = 32
@@ -151,16 +152,16 @@ def soak_text(block: int, depth: int, seconds: int) -> str:
     )
 
 
-def fill_tables(figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
+def fill_tables(figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
     """A table of the speed of each filling, where there was one."""
     rows = [
         [
-            f"pass {item['pass']}",
-            digits(item["value"], 1),
-            state_text(item),
+            f"pass {item.pass_no}",
+            digits(item.value, 1),
+            state_of(item.state, item.reason),
         ]
         for item in figures
-        if item["test"] == FILL and quantity_of(item) == SPEED
+        if item.test == FILL and item.quantity == SPEED
     ]
     if rows:
         yield {"title": "Filling", "columns": ["", "MB/s", "state"], "rows": rows}

@@ -16,12 +16,12 @@ from typing import Any
 from benchstick.analysis.ncq_verdict import QueueingVerdict, judge_queueing
 from benchstick.analysis.statistics import deviation, mean
 from benchstick.errors import BadInput
+from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, flag, size, whole
-from benchstick.plan.quantity import IOPS, LATENCY, SPEED, Quantity, key_of
+from benchstick.plan.quantity import IOPS, LATENCY, SPEED, Quantity
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, binary_text
 from benchstick.suites.interface import (
-    FigureJson,
     PlanRequest,
     Result,
     assumed_speed,
@@ -42,11 +42,16 @@ class Test:
     threads: int
 
     @property
-    def name(self) -> str:
-        """`SEQ1M Q8T1`, as CrystalDiskMark writes it."""
+    def pattern(self) -> str:
+        """`SEQ1M`."""
         size = self.block // MIB
         text = f"{size}M" if size else f"{self.block // KIB}K"
-        return f"{'RND' if self.random else 'SEQ'}{text} Q{self.queue}T{self.threads}"
+        return f"{'RND' if self.random else 'SEQ'}{text}"
+
+    @property
+    def name(self) -> str:
+        """`SEQ1M Q8T1`, as CrystalDiskMark writes it."""
+        return f"{self.pattern} Q{self.queue}T{self.threads}"
 
 
 SEQ1M_Q8, SEQ1M_Q1 = Test(False, MIB, 8, 1), Test(False, MIB, 1, 1)
@@ -137,17 +142,24 @@ class Cdm:
             notes=wish.notes(request),
         )
 
-    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """Best of the passes, CrystalDiskMark's text, the grid and the queueing verdict."""
         tests = _profile_tests(str(plan.params["preset"]), str(plan.params["profile"]))
+        labels = cells_of(plan)
+        passes = {
+            cell: [item for item in figures if item.test == label and item.pass_no is not None]
+            for cell, label in labels.items()
+        }
         overall = [
             item
             for direction in DIRECTIONS
             for test in tests
-            for item in _overall(test, direction, figures)
+            if (test, direction) in labels
+            for item in _overall(labels[test, direction], test, direction, passes[test, direction])
         ]
-        grid = [_grid_row(test, overall) for test in tests]
-        verdict = _queueing(figures, drive)
+        by_test = {row.test: row for row in grid_of(plan, overall)}
+        grid = [_grid_row(by_test.get(test, GridRow(test, {}))) for test in tests]
+        verdict = _queueing(passes, drive)
         document = {
             "headline": _headline(grid),
             "grid": grid,
@@ -276,33 +288,42 @@ def _pass(
     )
 
 
-def _values(
-    figures: Sequence[FigureJson], test: str, direction: str, quantity: Quantity
-) -> list[float]:
+Cell = tuple[Test, str]
+
+
+def cells_of(plan: Plan) -> dict[Cell, str]:
+    """What the plan measures: the label of its steps, by CrystalDiskMark's test and direction."""
+    return {
+        (_test_of(step), step.direction): step.test
+        for step in plan.steps
+        if isinstance(step, Fio) and step.counted
+    }
+
+
+def _test_of(step: Fio) -> Test:
+    return Test(step.rw.startswith("rand"), step.block, step.depth, step.threads)
+
+
+def _values(passes: Sequence[Figure], quantity: Quantity) -> list[float]:
     """The valid values of the single passes, in order."""
     return [
-        float(item["value"])
-        for item in figures
-        if key_of(item) == (f"{test} {direction}", quantity)
-        and item["pass"] is not None
-        and item["state"] == "valid"
+        item.value
+        for item in passes
+        if item.quantity == quantity and item.is_valid and item.value is not None
     ]
 
 
-def _overall(test: Test, direction: str, figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
+def _overall(label: str, test: Test, direction: str, figures: Sequence[Figure]) -> Iterator[Figure]:
     """The results over all passes: MB/s is the best, latency the lowest mean; with the spread."""
-    label = f"{test.name} {direction}"
-    passes = [
-        item for item in figures if key_of(item) == (label, SPEED) and item["pass"] is not None
-    ]
+    passes = [item for item in figures if item.quantity == SPEED]
     if not passes:
         return
-    speeds = _values(figures, test.name, direction, SPEED)
-    latencies = _values(figures, test.name, direction, LATENCY)
+    speeds = _values(figures, SPEED)
+    latencies = _values(figures, LATENCY)
     state, reason = "valid", of_fewer(passes)
     if not speeds:
-        bad = next(item for item in passes if item["state"] != "valid")
-        state, reason = str(bad["state"]), bad["reason"]
+        bad = next(item for item in passes if not item.is_valid)
+        state, reason = bad.state, bad.reason
     best = max(speeds) if speeds else None
     iops = [speed * 1e6 / test.block for speed in speeds]
     rows = (
@@ -323,23 +344,77 @@ def _overall(test: Test, direction: str, figures: Sequence[FigureJson]) -> Itera
     )  # fmt: skip
 
 
-def _grid_row(test: Test, overall: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    by_key = {key_of(item): item for item in overall}
+@dataclass(frozen=True)
+class GridCell:
+    """A test in one direction: its results over all passes, and the speed of each pass by its
+    number."""
+
+    label: str
+    speed: Figure
+    iops: Figure | None
+    latency: Figure | None
+    passes: Mapping[int, Figure]
+
+    @property
+    def mean(self) -> float | None:
+        """MB/s, of the valid passes."""
+        return self._detail("mean")
+
+    @property
+    def stdev(self) -> float | None:
+        return self._detail("stdev")
+
+    def _detail(self, name: str) -> float | None:
+        # The detail of an imported run may have anything.
+        value = self.speed.detail.get(name)
+        return value if isinstance(value, int | float) else None
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """A row of CrystalDiskMark's grid; a direction that was not started has no cell."""
+
+    test: Test
+    cells: Mapping[str, GridCell]
+
+    @property
+    def has_mix(self) -> bool:
+        return "mix" in self.cells
+
+
+def grid_of(plan: Plan, figures: Sequence[Figure]) -> list[GridRow]:
+    """The grid of a run's results, in the order of the plan."""
+    rows: dict[Test, dict[str, GridCell]] = {}
+    for (test, direction), label in cells_of(plan).items():
+        own = [item for item in figures if item.test == label]
+        overall = {item.quantity: item for item in own if item.pass_no is None}
+        row = rows.setdefault(test, {})
+        if SPEED in overall:
+            row[direction] = GridCell(
+                label, overall[SPEED], overall.get(IOPS), overall.get(LATENCY),
+                {item.pass_no: item for item in own
+                 if item.pass_no is not None and item.quantity == SPEED},
+            )  # fmt: skip
+    return [GridRow(test, cells) for test, cells in rows.items()]
+
+
+def _grid_row(row: GridRow) -> dict[str, Any]:
+    """The row as in the result's document."""
+    test = row.test
 
     def cell(direction: str) -> dict[str, Any] | None:
-        label = f"{test.name} {direction}"
-        speed = by_key.get((label, SPEED))
-        if speed is None:
+        one = row.cells.get(direction)
+        if one is None:
             return None
         return {
-            "mbps": speed["value"],
-            "mean": speed["detail"]["mean"],
-            "stdev": speed["detail"]["stdev"],
-            "passes": speed["detail"]["passes"],
-            "iops": by_key[label, IOPS]["value"],
-            "us": by_key[label, LATENCY]["value"],
-            "state": speed["state"],
-            "reason": speed["reason"],
+            "mbps": one.speed.value,
+            "mean": one.mean,
+            "stdev": one.stdev,
+            "passes": one.speed.detail["passes"],
+            "iops": None if one.iops is None else one.iops.value,
+            "us": None if one.latency is None else one.latency.value,
+            "state": one.speed.state,
+            "reason": one.speed.reason,
         }
 
     return {
@@ -410,12 +485,13 @@ def _text_line(row: Mapping[str, Any], cell: Mapping[str, Any]) -> str:
     return f"{head} {cell['mbps']:>9.3f} MB/s [{cell['iops']:>9.1f} IOPS] <{latency:>9} us>{fewer}"
 
 
-def _queueing(figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> QueueingVerdict:
+def _queueing(passes: Mapping[Cell, Sequence[Figure]], drive: Mapping[str, Any]) -> QueueingVerdict:
     """From random reads, Q32 against Q1; the best passes of both."""
-    deep = _values(figures, RND4K_Q32.name, "read", IOPS) or _values(
-        figures, RND4K_Q32T16.name, "read", IOPS
-    )
-    single = _values(figures, RND4K_Q1.name, "read", IOPS)
+
+    def values(test: Test) -> list[float]:
+        return _values(passes.get((test, "read"), ()), IOPS)
+
+    deep, single = values(RND4K_Q32) or values(RND4K_Q32T16), values(RND4K_Q1)
 
     def fact(name: str) -> Any:
         entry = drive.get(name)

@@ -16,13 +16,14 @@ from typing import Any
 from benchstick.analysis.consistency import LATE
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.errors import BadInput
+from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, size, whole
-from benchstick.plan.quantity import SPEED, Statistic, key_of, quantity_of
+from benchstick.plan.quantity import SPEED, Statistic
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, size_text
 from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart
-from benchstick.suites.interface import FigureJson, PlanRequest, Result
+from benchstick.suites.interface import PlanRequest, Result
 from benchstick.suites.per_second import CONSISTENCY, STEADY_PART, BySecond
 from benchstick.suites.single_pass import digits
 
@@ -67,7 +68,7 @@ class Consistency:
             states=(start.state, wish.state_text),
         )
 
-    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """The derived results, and the series of the three charts."""
         step = next(step for step in plan.steps if isinstance(step, Fio) and step.series)
         by_second = BySecond.of(step, figures)
@@ -226,12 +227,12 @@ def _charts(by_second: BySecond, seconds: int) -> Iterator[dict[str, Any]]:
             yield chart(title, axis("second", "s"), y, names, dots=True, within=(begin, seconds))
 
 
-def _latency_tables(step: Fio, figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
+def _latency_tables(step: Fio, figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
     """Percentiles and histogram of completion latency, over the whole test."""
-    figure = next((item for item in figures if key_of(item) == (step.test, SPEED)), None)
-    if figure is None or "totals" not in figure["detail"]:
+    figure = next((item for item in figures if item.key == (step.test, SPEED)), None)
+    if figure is None or "totals" not in figure.detail:
         return
-    totals = figure["detail"]["totals"]
+    totals = figure.detail["totals"]
     percentiles = totals["percentiles_us"]
     yield {
         "title": "Latency of single requests, us",
@@ -252,12 +253,12 @@ def _latency_tables(step: Fio, figures: Sequence[FigureJson]) -> Iterator[dict[s
     }
 
 
-def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _headline(overall: Sequence[Figure]) -> list[dict[str, Any]]:
     """Mean and least of the steady part, or of the whole of a short run, and the evenness."""
-    by_part: dict[tuple[str | None, str | None], Mapping[str, Any]] = {}
+    by_part: dict[tuple[str | None, str | None], Figure] = {}
     for item in overall:
-        if item["value"] is not None:
-            by_part.setdefault((item["statistic"], item["part"]), item)
+        if item.value is not None:
+            by_part.setdefault((item.quantity.statistic, item.quantity.part), item)
     steady: str | None = STEADY_PART
     if (Statistic.MEAN, steady) not in by_part:
         steady = None
@@ -266,10 +267,10 @@ def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     items += [
         (CONSISTENCY.suffix.strip(), item)
         for item in overall
-        if quantity_of(item) == CONSISTENCY and item["value"] is not None
+        if item.quantity == CONSISTENCY and item.value is not None
     ]
     return [
-        {"label": label, "value": block_device.round_value(item["value"], item["unit"]),
-         "unit": item["unit"], "state": item["state"], "reason": item["reason"]}
+        {"label": label, "value": block_device.round_value(item.value or 0.0, item.unit),
+         "unit": item.unit, "state": item.state, "reason": item.reason}
         for label, item in items
     ]  # fmt: skip

@@ -15,9 +15,10 @@ from typing import Any
 from benchstick.analysis.statistics import deviation, mean
 from benchstick.errors import BadInput
 from benchstick.plan import fileset
+from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.params import Param, choice, size, text, whole
-from benchstick.plan.quantity import SPEED, TIME, key_of
+from benchstick.plan.quantity import SPEED, TIME
 from benchstick.plan.steps import (
     BuildSet,
     Copy,
@@ -31,7 +32,6 @@ from benchstick.plan.steps import (
 )
 from benchstick.plan.units import MIB, size_text
 from benchstick.suites.interface import (
-    FigureJson,
     PlanRequest,
     Result,
     assumed_speed,
@@ -104,9 +104,9 @@ class Das:
             notes=_notes(sets, source),
         )
 
-    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """The mean of the passes for each set and direction, with each pass."""
-        overall: list[dict[str, Any]] = []
+        overall: list[Figure] = []
         rows: list[dict[str, Any]] = []
         for item in plan.sets:
             for direction in ("write", "read"):
@@ -243,20 +243,20 @@ def _pass(request: PlanRequest, item: FileSet, number: int) -> Iterator[Step]:
 
 
 def _set_row(
-    item: Mapping[str, Any], direction: str, figures: Sequence[FigureJson]
+    item: Mapping[str, Any], direction: str, figures: Sequence[Figure]
 ) -> dict[str, Any] | None:
     label = f"{item['name']} {direction}"
-    speeds = [one for one in figures if key_of(one) == (label, SPEED) and one["pass"] is not None]
-    times = {one["pass"]: one for one in figures if key_of(one) == (label, TIME)}
+    speeds = [one for one in figures if one.key == (label, SPEED) and one.pass_no is not None]
+    times = {one.pass_no: one for one in figures if one.key == (label, TIME)}
     if not speeds:
         return None
-    passes = [
+    passes: list[dict[str, Any]] = [
         {
-            "pass": one["pass"],
-            "mbps": one["value"],
-            "seconds": times[one["pass"]]["value"] if one["pass"] in times else None,
-            "state": one["state"],
-            "reason": one["reason"],
+            "pass": one.pass_no,
+            "mbps": one.value,
+            "seconds": times[one.pass_no].value if one.pass_no in times else None,
+            "state": one.state,
+            "reason": one.reason,
         }
         for one in speeds
     ]
@@ -276,7 +276,7 @@ def _set_row(
     }
 
 
-def _overall(row: Mapping[str, Any], figures: Sequence[FigureJson]) -> Iterator[dict[str, Any]]:
+def _overall(row: Mapping[str, Any], figures: Sequence[Figure]) -> Iterator[Figure]:
     label = f"{row['set']} {row['direction']}"
     bad = next((one for one in row["passes"] if one["state"] != "valid"), None)
     state, reason = "valid", row["reason"]

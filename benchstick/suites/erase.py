@@ -16,11 +16,12 @@ from benchstick.drives import sanitize_methods
 from benchstick.drives.sanitize_commands import ATA_PASSWORD
 from benchstick.drives.sanitize_methods import AUTO, NONE, RESUME, Offer
 from benchstick.errors import BadInput
+from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, whole
-from benchstick.plan.quantity import MARKS_GONE, PURGE, SHARE, TIME, key_of
+from benchstick.plan.quantity import MARKS_GONE, PURGE, SHARE, TIME
 from benchstick.plan.steps import Mark, Plan, Purge, ReadBack, Step, unique_names
 from benchstick.plan.units import binary_text, duration_text, size_text
-from benchstick.suites.interface import FigureJson, PlanRequest, Result, assumed_speed
+from benchstick.suites.interface import PlanRequest, Result, assumed_speed
 
 # The size of a mark: a page of most drives, at least a sector of all.
 MARK_BYTES = 4096
@@ -162,16 +163,16 @@ class Erase:
             notes=notes,
         )
 
-    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """The verdict, and the headline: how, how long, what was read back."""
         step = next(step for step in plan.steps if isinstance(step, Purge))
-        by_key = {key_of(item): item for item in figures}
+        by_key = {item.key: item for item in figures}
         duration, proof = by_key.get((PURGE, TIME)), by_key.get((MARKS_GONE, SHARE))
-        proved = proof is not None and proof["state"] == "valid"
+        proved = proof is not None and proof.state == "valid"
         verdict = "pass" if proved else "fail" if proof is not None else "inconclusive"
         text = _sentence(sanitize_methods.find(step.rung).title, duration, proof)
         headline = [
-            {"label": label, "value": item["value"], "unit": item["unit"], "reason": item["reason"]}
+            {"label": label, "value": item.value, "unit": item.unit, "reason": item.reason}
             for label, item in (("Purge", duration), ("Markers erased", proof))
             if item is not None
         ]
@@ -253,20 +254,20 @@ def of_password(steps: Sequence[Step]) -> tuple[str, ...]:
     )
 
 
-def _sentence(title: str, duration: FigureJson | None, proof: FigureJson | None) -> str:
-    if duration is None:
+def _sentence(title: str, duration: Figure | None, proof: Figure | None) -> str:
+    if duration is None or duration.value is None:
         return f"{title}: not done"
-    sentence = f"{title}, done in {duration_text(float(duration['value']))}"
+    sentence = f"{title}, done in {duration_text(duration.value)}"
     if proof is None:
         return f"{sentence}; nothing was read back"
-    return f"{sentence}; {proof['detail']['text']}"
+    return f"{sentence}; {proof.detail['text']}"
 
 
 _KINDS = ("mark", "zeros", "ones", "one value", "other")
 
 
-def _table(proof: FigureJson) -> dict[str, Any]:
-    counts = proof["detail"]["found"]
+def _table(proof: Figure) -> dict[str, Any]:
+    counts = proof.detail["found"]
     rows = [[kind, str(counts[kind])] for kind in _KINDS if counts.get(kind)]
     title = "Content of sampled locations after erase"
     return {"title": title, "columns": ["content", "places"], "rows": rows}

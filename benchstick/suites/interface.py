@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from benchstick.analysis.change_points import SampleLike
+from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.params import Param, Value
 from benchstick.plan.quantity import Quantity
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio, Plan
-
-FigureJson = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +43,7 @@ class PlanRequest:
 class Result:
     """A suite's result, computed from the results of its passes.
 
-    `results` are the results over all passes (`name`, `value`, `unit`, `step`, `detail`, and
-    `target` where it is not the run's); `document` is stored with the run: headline, tables,
+    `results` are the results over all passes; `document` is stored with the run: headline, tables,
     charts, text, verdicts and the suite's own part; `events` are (kind, text) to record on the run.
 
     `charts` is a list, made with `suites.charts`. A chart has `title`, `x` and `y`: each with
@@ -58,7 +57,7 @@ class Result:
     `marks` (a list of `x` and `label`: what is at this x).
     """
 
-    figures: Sequence[Mapping[str, Any]]
+    figures: Sequence[Figure]
     document: Mapping[str, Any]
     events: Sequence[tuple[str, str]] = field(default_factory=tuple)
 
@@ -78,7 +77,7 @@ class Suite(Protocol):
     def plan(self, request: PlanRequest) -> Plan:
         """The ordered steps. BadInput when the request is not possible on this drive."""
 
-    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """The result, from the values measured so far, which may be of a cancelled run."""
 
 
@@ -98,7 +97,7 @@ class RecordSuite(Protocol):
     def result_of_record(
         self,
         plan: Plan,
-        figures: Sequence[FigureJson],
+        figures: Sequence[Figure],
         drive: Mapping[str, Any],
         recorded: Recorded,
     ) -> Result:
@@ -109,7 +108,7 @@ class RecordSuite(Protocol):
 class RoundSuite(Protocol):
     """A suite with rounds that end when enough is known."""
 
-    def over(self, plan: Plan, step: Fio, figures: Sequence[FigureJson]) -> str | None:
+    def over(self, plan: Plan, step: Fio, figures: Sequence[Figure]) -> str | None:
         """Why the round of `step` is no longer needed, from the results so far; None when it is. A
         pure function, called once before each round."""
 
@@ -141,15 +140,15 @@ def link_text(drive: Mapping[str, Any]) -> str:
     return str(value) if value else str((drive.get("transport") or {}).get("value") or "")
 
 
-def of_fewer(passes: Sequence[Mapping[str, Any]]) -> str | None:
+def of_fewer(passes: Sequence[Figure]) -> str | None:
     """The note of a result over `passes` when not all of them are valid; None when all are."""
-    bad = [item for item in passes if item["state"] != "valid"]
+    bad = [item for item in passes if item.state != "valid"]
     if not bad:
         return None
     first = bad[0]
     return (
         f"{len(passes) - len(bad)} of {len(passes)} passes; "
-        f"pass {first['pass']} {first['state']}: {first['reason']}"
+        f"pass {first.pass_no} {first.state}: {first.reason}"
     )
 
 
@@ -163,13 +162,12 @@ def over_all_passes(
     state: str,
     reason: str | None,
     direction: str | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Figure]:
     """Results over all passes of the step `label`."""
     return [
-        {
-            "step": label, "name": f"{test}{quantity.suffix}", "test": test,
-            "direction": direction, **quantity.to_json(), "value": value, "unit": unit,
-            "pass": None, "state": state, "reason": reason, "detail": detail,
-        }
+        Figure(
+            step=label, test=test, quantity=quantity, direction=direction, value=value, unit=unit,
+            pass_no=None, state=Validity(state), reason=reason, detail=detail,
+        )
         for test, quantity, value, unit, detail in rows
     ]  # fmt: skip

@@ -6,23 +6,24 @@ Source: docs/methods/consistency.md, see `analysis.consistency`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchstick.analysis.consistency import FIRST, GOOD_LATENCY_US, LAST, LATE
 from benchstick.analysis.series import scaled
+from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import (
     IOPS_BY_SECOND,
     LATENCY_BY_SECOND,
     Metric,
     Quantity,
     Statistic,
-    key_of,
 )
+from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio
 from benchstick.plan.units import KIB
 from benchstick.suites.charts import axis, by_second
-from benchstick.suites.interface import FigureJson, over_all_passes
+from benchstick.suites.interface import over_all_passes
 from benchstick.suites.single_pass import digits
 
 # From this block size on reviewers show MB/s instead of IOPS.
@@ -50,13 +51,13 @@ class BySecond:
     """The two results by second of one test, as far as it ran."""
 
     step: Fio
-    iops: FigureJson | None
-    latency: FigureJson | None
+    iops: Figure | None
+    latency: Figure | None
 
     @staticmethod
-    def of(step: Fio, figures: Sequence[FigureJson]) -> BySecond:
+    def of(step: Fio, figures: Sequence[Figure]) -> BySecond:
         """Those of `step` among the results of a run."""
-        by_key = {key_of(item): item for item in figures if item["step"] == step.name}
+        by_key = {item.key: item for item in figures if item.step == step.name}
         return BySecond(
             step,
             by_key.get((step.test, IOPS_BY_SECOND)),
@@ -74,12 +75,12 @@ class BySecond:
 
     @property
     def _summary(self) -> Mapping[str, Any] | None:
-        return None if self.iops is None else self.iops["detail"].get("summary")
+        return None if self.iops is None else self.iops.detail.get("summary")
 
     def _scaled(self, value: float | None) -> float | None:
         return None if value is None else value * self._factor
 
-    def figures(self) -> Iterator[dict[str, Any]]:
+    def figures(self) -> Iterator[Figure]:
         """Mean, worst and evenness of the whole run, from 1400 s on and of the last 400 s."""
         summary = self._summary
         if summary is None:
@@ -94,11 +95,11 @@ class BySecond:
         last = summary["last"] or {}
         yield self._figure(CONSISTENCY, last.get("consistency"), "mean/stdev", last, LAST)
         yield self._half(summary)
-        if self.latency is not None and "above" in self.latency["detail"]:
+        if self.latency is not None and "above" in self.latency.detail:
             part = f"with a latency above {GOOD_LATENCY_US // 1000} ms"
-            above = self.latency["detail"]["above"]
+            above = self.latency.detail["above"]
             quantity = Quantity(Metric.SECONDS, part=part)
-            state, reason = self.latency["state"], self.latency["reason"]
+            state, reason = self.latency.state, self.latency.reason
             yield self._result(quantity, above, "s", {}, state, reason)
 
     def quantity(self, statistic: str, part: str | None = None) -> Quantity:
@@ -114,9 +115,9 @@ class BySecond:
         detail: Mapping[str, Any],
         state: str,
         reason: str | None,
-    ) -> dict[str, Any]:
+    ) -> Figure:
         test = self.step.test
-        measured = self.iops["detail"] if self.iops is not None else {}
+        measured = self.iops.detail if self.iops is not None else {}
         own = {key: measured[key] for key in ("drive_state",) if key in measured}
         rows = [(test, quantity, value, unit, {**detail, **own})]
         (figure,) = over_all_passes(test, rows, state, reason, self.step.direction)
@@ -129,23 +130,24 @@ class BySecond:
         unit: str,
         detail: Mapping[str, Any],
         least: int,
-    ) -> dict[str, Any]:
+    ) -> Figure:
         """A result of the IOPS; skipped where the run is shorter than the `least` seconds."""
         assert self.iops is not None
-        state, reason = str(self.iops["state"]), self.iops["reason"]
-        if value is None and state == "valid":
+        state, reason = self.iops.state, self.iops.reason
+        if value is None and state == Validity.VALID:
             seconds = (self._summary or {"seconds": 0})["seconds"]
             short = f"needs {least} s, the series has {seconds} s"
-            state, reason = "skipped", short if seconds < least else "the seconds do not differ"
+            state = Validity.SKIPPED
+            reason = short if seconds < least else "the seconds do not differ"
         return self._result(quantity, value, unit, detail, state, reason)
 
-    def _half(self, summary: Mapping[str, Any]) -> dict[str, Any]:
+    def _half(self, summary: Mapping[str, Any]) -> Figure:
         first, seconds = summary["first"], summary["seconds"]
         detail = {"first": self._scaled(first), "unit": self.unit}
         figure = self._figure(HALF, summary["half_after"], "s", detail, 2 * FIRST)
-        if figure["state"] == "skipped" and seconds >= 2 * FIRST:
+        if figure.state == Validity.SKIPPED and seconds >= 2 * FIRST:
             # A drive that never fell to half is a valid result.
-            return {**figure, "state": "valid", "reason": f"never in {seconds} s"}
+            return replace(figure, state=Validity.VALID, reason=f"never in {seconds} s")
         return figure
 
     def tables(self) -> Iterator[dict[str, Any]]:
@@ -169,23 +171,23 @@ class BySecond:
                 ]
             )
         title = f"{self.step.test}: {self.unit} by second"
-        if self.iops["reason"]:
-            title += f" ({self.iops['state']}: {self.iops['reason']})"
+        if self.iops.reason:
+            title += f" ({self.iops.state}: {self.iops.reason})"
         columns = ["", "seconds", "mean", "min", "1st percentile", "stdev", "mean/stdev"]
         yield {"title": title, "columns": columns, "rows": rows}
 
     def speed_lines(self) -> list[dict[str, Any]]:
         """The line of the IOPS (or MB/s) with its `source`, and `reason` that is not fio; or
         none."""
-        if self.iops is None or "series" not in self.iops["detail"]:
+        if self.iops is None or "series" not in self.iops.detail:
             return []
-        detail = self.iops["detail"]
+        detail = self.iops.detail
         line = by_second(self.unit, scaled(detail["series"], self._factor))
         return [{**line, "source": detail["source"], "reason": detail["source_reason"]}]
 
     def latency_lines(self) -> list[dict[str, Any]]:
         """The lines of the highest and the mean latency of each second, in us, as far as kept."""
-        detail = self.latency["detail"] if self.latency is not None else {}
+        detail = self.latency.detail if self.latency is not None else {}
         return [
             by_second(f"latency {kind}", detail[kind]) for kind in ("max", "mean") if kind in detail
         ]

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from benchstick.drives import sanitize_methods
 from benchstick.drives.sanitize_methods import AUTO, NONE
 from benchstick.errors import BadInput
+from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, Value, choice
-from benchstick.plan.quantity import MARKS_GONE, SHARE, TIME, key_of
+from benchstick.plan.quantity import MARKS_GONE, SHARE, TIME
 from benchstick.plan.quantity import PURGE as PURGE_TEST
 from benchstick.plan.steps import Plan, Purge, Step
 from benchstick.suites.erase import of_password, purge_steps, why_not
-from benchstick.suites.interface import FigureJson, PlanRequest, assumed_speed
+from benchstick.suites.interface import PlanRequest, assumed_speed
 
 PURGE = choice(
     "purge",
@@ -100,17 +101,17 @@ def again(start: Beginning, request: PlanRequest, label: str) -> tuple[Step, ...
     return purge_steps(request, rungs[0].rung, asked_as=rungs[0].user_rung, label=label)
 
 
-def state_told(plan: Plan, figures: Sequence[FigureJson]) -> str:
+def state_told(plan: Plan, figures: Sequence[Figure]) -> str:
     """The state in which `results` were measured, as far as they show it."""
     rungs = [step.rung for step in plan.steps if isinstance(step, Purge)]
     if not rungs:
         return plan.state_after(None)
-    by_key = {key_of(item): item for item in figures}
+    by_key = {item.key: item for item in figures}
     if (PURGE_TEST, TIME) not in by_key:
         return plan.state_after(None)
     state, proof = sanitize_methods.state_after(rungs[0]), by_key.get((MARKS_GONE, SHARE))
-    if proof is not None and proof["state"] != "valid":
-        state = sanitize_methods.not_proved(state, str(proof["reason"]))
+    if proof is not None and proof.state != "valid":
+        state = sanitize_methods.not_proved(state, str(proof.reason))
     return plan.state_after(state)
 
 

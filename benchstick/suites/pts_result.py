@@ -18,6 +18,7 @@ from benchstick.analysis.steady import (
     Window,
     judge_steady,
 )
+from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import (
     IOPS,
     LATENCY,
@@ -25,14 +26,12 @@ from benchstick.plan.quantity import (
     SPEED,
     Metric,
     Quantity,
-    key_of,
-    quantity_of,
 )
 from benchstick.plan.steps import Fio, Plan, Skip
 from benchstick.plan.units import KIB, binary_text, size_text
 from benchstick.suites.block_device import round_value, table_text
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import FigureJson, Result, Row, of_fewer, over_all_passes
+from benchstick.suites.interface import Result, Row, of_fewer, over_all_passes
 from benchstick.suites.single_pass import digits, read_modify_write
 
 NOT_CONFORMANT = "not SNIA-conformant"
@@ -85,7 +84,7 @@ class Group:
 
     @property
     def reason(self) -> tuple[str, str | None]:
-        """(state, why) of what the rounds give as a whole."""
+        """(state, reason) of what the rounds give as a whole."""
         steady_state = self.steady
         if steady_state.reached:
             return "valid", None
@@ -94,14 +93,14 @@ class Group:
         return "invalid", f"only {steady_state.rounds} rounds, before steady state"
 
 
-Figures = Mapping[tuple[str, Quantity, Any], FigureJson]
+Figures = Mapping[tuple[str, Quantity, Any], Figure]
 
 
-def _by_pass(figures: Sequence[FigureJson]) -> Figures:
-    return {(*key_of(item), item["pass"]): item for item in figures}
+def _by_pass(figures: Sequence[Figure]) -> Figures:
+    return {(*item.key, item.pass_no): item for item in figures}
 
 
-def groups_of(plan: Plan, figures: Sequence[FigureJson]) -> list[Group]:
+def groups_of(plan: Plan, figures: Sequence[Figure]) -> list[Group]:
     """Every group of the plan, in order."""
     by_pass = _by_pass(figures)
     steps = [step for step in plan.steps if isinstance(step, Fio) and step.round]
@@ -124,20 +123,20 @@ def _values(by_pass: Figures, test: str, quantity: Quantity, most: int) -> Itera
         item = by_pass.get((test, quantity, number))
         if item is None:
             return
-        yield float(item["value"]) if item["state"] == "valid" else None
+        yield item.valid_value
 
 
 def written_of(group: Group, by_pass: Figures) -> list[int]:
     """Bytes written up to the end of each round."""
     written_bytes, totals = 0, []
     for number in range(1, len(group.values) + 1):
-        detail = by_pass[group.tracked.test, SPEED, number].get("detail") or {}
+        detail = by_pass[group.tracked.test, SPEED, number].detail
         written_bytes += int((detail.get("totals") or {}).get("write_bytes") or 0)
         totals.append(written_bytes)
     return totals
 
 
-def over(plan: Plan, step: Fio, figures: Sequence[FigureJson]) -> str | None:
+def over(plan: Plan, step: Fio, figures: Sequence[Figure]) -> str | None:
     """Why the round of `step` is not needed; None when it is."""
     group = next(item for item in groups_of(plan, figures) if item.name == step.group)
     if step.enough:
@@ -151,7 +150,7 @@ def over(plan: Plan, step: Fio, figures: Sequence[FigureJson]) -> str | None:
     return None
 
 
-def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+def result(plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
     """Results over the window, tables, charts and verdicts of the test."""
     called = method(str(plan.params["preset"]), plan.deviations)
     # The note of a valid result.
@@ -160,7 +159,7 @@ def result(plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) 
     by_pass = _by_pass(figures)
     groups = groups_of(plan, figures)
     physical = int((drive.get("physical_sector") or {}).get("value") or 512)
-    overall: list[dict[str, Any]] = []
+    overall: list[Figure] = []
     tables: list[dict[str, Any]] = []
     charts: list[dict[str, Any]] = []
     for group in groups:
@@ -207,7 +206,7 @@ def _joined(*whys: str | None) -> str | None:
 
 def _cell(
     step: Fio, group: Group, by_pass: Figures, deviations: str | None, physical: int
-) -> list[dict[str, Any]]:
+) -> list[Figure]:
     """The results of one cell over the rounds of the window."""
     first, last = group.window
     rounds = [
@@ -217,16 +216,17 @@ def _cell(
     ]
     if not rounds:
         return []
-    good = {item["pass"] for item in rounds if item["state"] == "valid"}
+    good = {item.pass_no or 0 for item in rounds if item.is_valid}
     state, reason = group.reason
     if not good:
-        state, reason = str(rounds[0]["state"]), rounds[0]["reason"]
+        state, reason = str(rounds[0].state), rounds[0].reason
     flag = read_modify_write(step.block, physical) if step.rw.endswith(("write", "rw")) else None
     reason = _joined(reason, of_fewer(rounds) if good else None, flag, deviations)
 
     def values(quantity: Quantity) -> list[float]:
         keys = ((step.test, quantity, number) for number in sorted(good))
-        return [float(by_pass[key]["value"]) for key in keys if key in by_pass]
+        items = (by_pass[key].value for key in keys if key in by_pass)
+        return [value for value in items if value is not None]
 
     detail = {"rounds": [first, last], "steady": group.steady.state, "of": len(good)}
     rows: list[Row] = [
@@ -239,12 +239,12 @@ def _cell(
     return over_all_passes(step.test, rows, state, reason, step.direction)
 
 
-Cells = Mapping[str, Sequence[Mapping[str, Any]]]
+Cells = Mapping[str, Sequence[Figure]]
 
 
 def _value(cells: Cells, test: str, quantity: Quantity) -> float | None:
     items = cells.get(test, ())
-    return next((item["value"] for item in items if quantity_of(item) == quantity), None)
+    return next((item.value for item in items if item.quantity == quantity), None)
 
 
 def _mix(step: Fio) -> int:
@@ -403,23 +403,21 @@ def _wsat_rows(group: Group, by_pass: Figures) -> list[tuple[int, float, float, 
     rows = []
     for number, total in enumerate(written_of(group, by_pass), 1):
         latency = by_pass.get((test, LATENCY, number))
-        valid = latency is not None and latency["state"] == "valid"
+        valid = latency is not None and latency.state == "valid"
         rows.append(
             (number, number * float(group.tracked.runtime or 0), total / 1e9,
-             group.values[number - 1], latency["value"] if latency and valid else None)
+             group.values[number - 1], latency.value if latency and valid else None)
         )  # fmt: skip
     return rows
 
 
-def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> list[dict[str, Any]]:
+def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> list[Figure]:
     test, direction = group.tracked.test, group.tracked.direction
     totals = written_of(group, by_pass)
     rounds = [by_pass[test, SPEED, number] for number in range(1, len(totals) + 1)]
     values = [value for value in group.values if value is not None]
     last = [value for value in group.values[-WINDOW:] if value is not None]
-    state, reason = (
-        ("valid", of_fewer(rounds)) if values else (rounds[0]["state"], rounds[0]["reason"])
-    )
+    state, reason = ("valid", of_fewer(rounds)) if values else (rounds[0].state, rounds[0].reason)
     gap = few = None
     if len(totals) < group.most and totals[-1] < group.tracked.enough:
         of = f"{size_text(totals[-1])} of {size_text(group.tracked.enough)} written"
@@ -495,17 +493,17 @@ def _waits(plan: Plan, group: Group, by_pass: Figures) -> Iterator[dict[str, Any
 
 def _iops(row: Mapping[str, Any], at: int) -> float | None:
     _, speed, iops = row["cells"][at]
-    if speed is None or iops is None or speed["state"] != "valid":
+    if speed is None or iops is None or speed.state != "valid":
         return None
-    return float(iops["value"])
+    return float(iops.value)
 
 
-def _wait_figures(row: Mapping[str, Any], deviations: str | None) -> Iterator[dict[str, Any]]:
+def _wait_figures(row: Mapping[str, Any], deviations: str | None) -> Iterator[Figure]:
     for at, (step, speed, _) in enumerate(row["cells"]):
         if speed is None:
             continue
-        valid = speed["state"] == "valid"
-        state, reason = row["group"] if valid else (speed["state"], speed["reason"])
+        valid = speed.state == "valid"
+        state, reason = row["group"] if valid else (speed.state, speed.reason)
         yield from over_all_passes(
             step.test, [(step.test, IOPS, _iops(row, at), "IOPS", {"steady": row["base"]})],
             state, _joined(reason, deviations), step.direction,
@@ -545,7 +543,7 @@ def _wait_charts(rows: Sequence[Mapping[str, Any]], called: str) -> Iterator[dic
 
 
 def _headline(
-    overall: Iterable[Mapping[str, Any]], groups: Sequence[Group], test: str, called: str
+    overall: Iterable[Figure], groups: Sequence[Group], test: str, called: str
 ) -> list[dict[str, Any]]:
     """The main results of the test: the tracked test and all reads; for WSAT its first and last
     round."""
@@ -559,16 +557,16 @@ def _headline(
             for step in group.tests
             if step.block == group.tracked.block and _mix(step) in (0, 100)
         ]
-    by_key = {key_of(item): item for item in overall}
+    by_key = {item.key: item for item in overall}
     items = [by_key[key] for key in keys if key in by_key]
     return [
         {
-            "label": f"{item['name']} ({called})",
-            "value": round_value(item["value"], item["unit"]),
-            "unit": item["unit"],
-            "state": item["state"],
-            "reason": item["reason"],
+            "label": f"{item.name} ({called})",
+            "value": round_value(item.value, item.unit),
+            "unit": item.unit,
+            "state": item.state,
+            "reason": item.reason,
         }
         for item in items
-        if item["value"] is not None
+        if item.value is not None
     ]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import (
     IOPS,
     LATENCY,
     LATENCY_MAX,
     SPEED,
     Quantity,
-    key_of,
     latency_percentile,
 )
 from benchstick.plan.units import binary_text
-from benchstick.suites.interface import FigureJson, over_all_passes
+from benchstick.suites.interface import over_all_passes
 
 PERCENTILES = ("50", "99", "99.9", "99.99", "99.999")
 # fio reports the time of a job in whole milliseconds: below this they are more than 1 % of it.
@@ -37,45 +38,43 @@ def read_modify_write(block: int, physical: int) -> str | None:
     )
 
 
-def cell(
-    label: str, figures: Sequence[FigureJson], flag: str | None = None
-) -> dict[str, Any] | None:
+def cell(label: str, figures: Sequence[Figure], flag: str | None = None) -> dict[str, Any] | None:
     """The values of test `label`; None when it was not started.
 
     `mbps`, `iops`, `us` (mean latency), `max_us`, `percentiles_us` by their text, `seconds`: all
     None when it was skipped or is not valid. `flag` is the note of a valid result; `reason` has
     this note, or the reason of another `state`.
     """
-    by_key = {key_of(item): item for item in figures if item["pass"] is not None}
+    by_key = {item.key: item for item in figures if item.pass_no is not None}
     speed = by_key.get((label, SPEED))
     if speed is None:
         return None
-    valid = speed["state"] == "valid"
+    valid = speed.state == "valid"
 
     def value(quantity: Quantity) -> float | None:
         figure = by_key.get((label, quantity))
-        return None if figure is None or not valid else float(figure["value"])
+        return None if figure is None or not valid else figure.value
 
-    totals = (speed.get("detail") or {}).get("totals") or {}
+    totals = speed.detail.get("totals") or {}
     seconds = totals.get("seconds") if valid else None
     flags = [flag] if flag else []
     if seconds is not None and seconds < SHORT_SECONDS:
         flags.append(f"took {seconds * 1000:.0f} ms, ±1 ms")
     return {
-        "direction": speed["direction"],
+        "direction": speed.direction,
         "mbps": value(SPEED),
         "iops": value(IOPS),
         "us": value(LATENCY),
         "max_us": value(LATENCY_MAX),
         "percentiles_us": {name: value(latency_percentile(float(name))) for name in PERCENTILES},
         "seconds": seconds,
-        "target": speed.get("target"),
-        "state": speed["state"],
-        "reason": ("; ".join(flags) or None) if valid else speed["reason"],
+        "target": speed.target or None,
+        "state": speed.state,
+        "reason": ("; ".join(flags) or None) if valid else speed.reason,
     }
 
 
-def figures_of(label: str, outcome: Cell) -> list[dict[str, Any]]:
+def figures_of(label: str, outcome: Cell) -> list[Figure]:
     """The results of a test over all passes, of which there is one."""
     detail = {key: outcome[key] for key in ("seconds", "max_us", "percentiles_us")}
     figures = over_all_passes(
@@ -89,7 +88,7 @@ def figures_of(label: str, outcome: Cell) -> list[dict[str, Any]]:
         outcome["reason"],
         outcome["direction"],
     )
-    return [{**item, "target": outcome["target"]} for item in figures]
+    return [replace(item, target=outcome["target"] or "") for item in figures]
 
 
 def digits(value: float | None, places: int = 0) -> str:
@@ -99,13 +98,12 @@ def digits(value: float | None, places: int = 0) -> str:
 
 def state_text(outcome: Cell | None) -> str:
     """`valid`, or the state with its reason; nothing for a test that was not started."""
-    if outcome is None:
-        return ""
-    return (
-        str(outcome["state"])
-        if outcome["reason"] is None
-        else f"{outcome['state']}: {outcome['reason']}"
-    )
+    return "" if outcome is None else state_of(outcome["state"], outcome["reason"])
+
+
+def state_of(state: str, reason: str | None) -> str:
+    """A state with its reason, where there is one."""
+    return state if reason is None else f"{state}: {reason}"
 
 
 def states_text(row: Mapping[str, Any], ways: Iterable[str]) -> str:

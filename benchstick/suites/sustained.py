@@ -20,13 +20,13 @@ from benchstick.analysis.folding import Folding, find_folding
 from benchstick.analysis.idle_recovery import Burst, IdleRecovery, judge_recovery
 from benchstick.analysis.slowdowns import SlowDowns, find_slow_downs
 from benchstick.errors import BadInput
+from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, size, text, whole
-from benchstick.plan.quantity import SHARE, SIZE, SPEED, key_of
+from benchstick.plan.quantity import SHARE, SIZE, SPEED
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, parse_size, size_text
 from benchstick.suites import precondition
 from benchstick.suites.interface import (
-    FigureJson,
     PlanRequest,
     Recorded,
     Result,
@@ -79,14 +79,14 @@ class Sustained:
             states=(start.state,),
         )
 
-    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """The speeds of the parts alone: knee and slow-downs need the record."""
         return self.result_of_record(plan, figures, drive, Recorded())
 
     def result_of_record(
         self,
         plan: Plan,
-        figures: Sequence[FigureJson],
+        figures: Sequence[Figure],
         drive: Mapping[str, Any],
         recorded: Recorded,
     ) -> Result:
@@ -258,14 +258,14 @@ def _parts(plan: Plan) -> dict[int, Fio]:
     }
 
 
-def _part_figures(plan: Plan, figures: Sequence[FigureJson]) -> list[FigureJson]:
+def _part_figures(plan: Plan, figures: Sequence[Figure]) -> list[Figure]:
     """The result in MB/s of each part written so far."""
     keys = {(step.test, SPEED) for step in _parts(plan).values()}
-    return [item for item in figures if key_of(item) in keys and item["pass"] is not None]
+    return [item for item in figures if item.key in keys and item.pass_no is not None]
 
 
 def fill_series(
-    plan: Plan, figures: Sequence[FigureJson], samples: Sequence[SampleLike]
+    plan: Plan, figures: Sequence[Figure], samples: Sequence[SampleLike]
 ) -> list[Interval]:
     """The intervals of the fill from the samples, without the pauses between its parts.
 
@@ -273,7 +273,7 @@ def fill_series(
     last second are left out.
     """
     seconds = {
-        item["test"]: (item["detail"].get("totals") or {}).get("seconds")
+        item.test: (item.detail.get("totals") or {}).get("seconds")
         for item in _part_figures(plan, figures)
     }
     groups = _by_part(plan, samples)
@@ -305,9 +305,9 @@ def _by_part(plan: Plan, samples: Sequence[SampleLike]) -> dict[int, list[Sample
     return groups
 
 
-def _recovery(plan: Plan, figures: Sequence[FigureJson], knees: CacheKnees) -> IdleRecovery | None:
+def _recovery(plan: Plan, figures: Sequence[Figure], knees: CacheKnees) -> IdleRecovery | None:
     """How much came back; None when the plan has no bursts."""
-    by_key = {key_of(item): item for item in figures if item["pass"] is not None}
+    by_key = {item.key: item for item in figures if item.pass_no is not None}
     bursts, planned = [], False
     for rest, step in zip(plan.steps, plan.steps[1:], strict=False):
         if not step.name.startswith("burst "):
@@ -316,13 +316,13 @@ def _recovery(plan: Plan, figures: Sequence[FigureJson], knees: CacheKnees) -> I
         figure = by_key.get((step.name, SPEED))
         if figure is None:
             continue
-        totals = figure["detail"].get("totals") or {}
+        totals = figure.detail.get("totals") or {}
         bursts.append(
             Burst(
                 rest.seconds,
                 int(totals.get("write_bytes") or 0),
                 float(totals.get("seconds") or 0.0),
-                None if figure["state"] == "valid" else str(figure["reason"]),
+                None if figure.state == "valid" else str(figure.reason),
             )
         )
     if not planned:
@@ -336,21 +336,21 @@ def _recovery(plan: Plan, figures: Sequence[FigureJson], knees: CacheKnees) -> I
 
 
 def _overall(
-    parts: Sequence[FigureJson], planned: int, knees: CacheKnees, slow: SlowDowns
-) -> list[dict[str, Any]]:
+    parts: Sequence[Figure], planned: int, knees: CacheKnees, slow: SlowDowns
+) -> list[Figure]:
     """The results over the whole fill, or over those of its `planned` parts that were written."""
     if not parts:
         return []
-    valid = [item for item in parts if item["state"] == "valid"]
+    valid = [item for item in parts if item.state == "valid"]
     state, reason = "valid", of_fewer(parts)
     if not valid:
-        state, reason = str(parts[0]["state"]), parts[0]["reason"]
+        state, reason = str(parts[0].state), parts[0].reason
     if len(parts) < planned:
         gap = f"only {len(parts)} of {planned} parts were written"
         reason = f"{gap}; {reason}" if reason else gap
-    moved = sum(item["detail"]["totals"]["write_bytes"] for item in valid)
-    seconds = sum(item["detail"]["totals"]["seconds"] for item in valid)
-    speeds = [float(item["value"]) for item in valid]
+    moved = sum(item.detail["totals"]["write_bytes"] for item in valid)
+    seconds = sum(item.detail["totals"]["seconds"] for item in valid)
+    speeds = [item.value for item in valid if item.value is not None]
     rows: list[Row] = [
         (SUSTAINED, SPEED, moved / seconds / 1e6 if seconds else None, "MB/s",
          {"bytes": moved, "seconds": seconds, "parts": speeds}),
@@ -369,17 +369,12 @@ def _overall(
     return over_all_passes(SUSTAINED, rows, state, reason, "write")
 
 
-def _headline(overall: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _headline(overall: Sequence[Figure]) -> list[dict[str, Any]]:
     tests = (SUSTAINED, KNEE, BEFORE_KNEE, AFTER_KNEE)
     return [
-        {
-            "label": item["test"],
-            "value": item["value"],
-            "unit": item["unit"],
-            "reason": item["reason"],
-        }
+        {"label": item.test, "value": item.value, "unit": item.unit, "reason": item.reason}
         for item in overall
-        if item["test"] in tests
+        if item.test in tests
     ]
 
 
@@ -398,15 +393,15 @@ def _verdicts(
     return verdicts
 
 
-def _table(parts: Sequence[FigureJson]) -> dict[str, Any]:
+def _table(parts: Sequence[Figure]) -> dict[str, Any]:
     rows, written_bytes = [], 0
     for item in parts:
-        totals = item["detail"].get("totals") or {}
+        totals = item.detail.get("totals") or {}
         written_bytes += int(totals.get("write_bytes") or 0)
-        reason = f"{item['state']}: {item['reason']}" if item["reason"] else str(item["state"])
+        reason = f"{item.state}: {item.reason}" if item.reason else str(item.state)
         rows.append(
-            [item["name"], f"{written_bytes / 1e9:.2f}",
-             "-" if item["value"] is None else f"{item['value']:.1f}",
+            [item.name, f"{written_bytes / 1e9:.2f}",
+             "-" if item.value is None else f"{item.value:.1f}",
              f"{totals.get('seconds') or 0.0:.1f}", reason]
         )  # fmt: skip
     columns = ["", "GB written", "MB/s", "seconds", "state"]
@@ -414,16 +409,16 @@ def _table(parts: Sequence[FigureJson]) -> dict[str, Any]:
 
 
 def _text(
-    overall: Sequence[Mapping[str, Any]],
+    overall: Sequence[Figure],
     knees: CacheKnees,
     slow: SlowDowns,
     folding: Folding,
     recovery: IdleRecovery | None,
 ) -> str:
     lines = [
-        f"{item['name']}: {item['value']:.1f} {item['unit']}"
+        f"{item.name}: {item.value:.1f} {item.unit}"
         for item in overall[:2]
-        if item["value"] is not None
+        if item.value is not None
     ]
     lines += [knees.text, slow.text]
     if folding.folds:

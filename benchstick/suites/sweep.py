@@ -13,6 +13,7 @@ from typing import Any
 
 from benchstick.analysis.ncq_verdict import waits_in_kernel
 from benchstick.errors import BadInput
+from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, Value, choice, size, whole
 from benchstick.plan.quantity import (
     IOPS,
@@ -20,14 +21,13 @@ from benchstick.plan.quantity import (
     LATENCY_MAX,
     SPEED,
     Quantity,
-    key_of,
     latency_percentile,
 )
 from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
 from benchstick.plan.units import KIB, MIB
 from benchstick.suites import block_device, precondition
 from benchstick.suites.charts import axis, chart, curve
-from benchstick.suites.interface import FigureJson, PlanRequest, Result, over_all_passes
+from benchstick.suites.interface import PlanRequest, Result, over_all_passes
 from benchstick.suites.per_second import BySecond
 from benchstick.suites.single_pass import digits, state_text
 
@@ -103,7 +103,7 @@ class Sweep:
             states=(start.state, *wish.state_texts()),
         )
 
-    def result(self, plan: Plan, figures: Sequence[FigureJson], drive: Mapping[str, Any]) -> Result:
+    def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """A row for each direction and depth, and the lines of the chart."""
         rows = [
             row
@@ -271,7 +271,7 @@ def _part(test: str) -> str | None:
     return first if first in ("fob", "steady") else None
 
 
-def _state(plan: Plan, row: Mapping[str, Any], figures: Sequence[FigureJson]) -> str:
+def _state(plan: Plan, row: Mapping[str, Any], figures: Sequence[Figure]) -> str:
     """The drive's state in which the row was measured."""
     start_state, *states = plan.states
     if row["part"] == "fob":
@@ -287,11 +287,9 @@ def _direction(step: Fio) -> str | None:
     return last if step.runtime is not None and last in ORDER else None
 
 
-def _row(
-    step: Fio, figures: Sequence[FigureJson], drive: Mapping[str, Any]
-) -> dict[str, Any] | None:
+def _row(step: Fio, figures: Sequence[Figure], drive: Mapping[str, Any]) -> dict[str, Any] | None:
     """What was measured at one depth; None before it was."""
-    by_key = {key_of(item): item for item in figures if item["step"] == step.name}
+    by_key = {item.key: item for item in figures if item.step == step.name}
     speed = by_key.get((step.test, SPEED))
     if speed is None:
         return None
@@ -303,18 +301,16 @@ def _row(
         "depth": step.depth,
         "drive_depth": depth,
         "waits_in_kernel": waits_in_kernel(step.depth, depth),
-        "inflight": speed["detail"].get("inflight_median"),
-        "state": speed["state"],
-        "reason": speed["reason"],
+        "inflight": speed.detail.get("inflight_median"),
+        "state": speed.state,
+        "reason": speed.reason,
         "values": {
-            kind: by_key[step.test, kind]["value"]
-            for kind, _ in _KINDS
-            if (step.test, kind) in by_key
+            kind: by_key[step.test, kind].value for kind, _ in _KINDS if (step.test, kind) in by_key
         },
     }
 
 
-def _overall(row: Mapping[str, Any], state: str) -> Iterator[dict[str, Any]]:
+def _overall(row: Mapping[str, Any], state: str) -> Iterator[Figure]:
     detail = {
         "queue": {
             "requested": row["depth"],

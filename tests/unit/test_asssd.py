@@ -23,7 +23,7 @@ from benchstick.plan.steps import (
 from benchstick.plan.units import GIB, KIB, MIB
 from benchstick.suites import registry
 from benchstick.suites.asssd_result import side_score, total_score
-from tests.results import document
+from tests.results import document, result_of
 
 Make = Callable[..., dict[str, Any]]
 BENCHMARK = {"parts": "benchmark"}
@@ -167,7 +167,7 @@ def test_small_writes_on_large_sectors(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", emulated, BENCHMARK)
     assert fio_tests(plan)["Acc.time write"].block == 512
     assert any("Acc.time write: read-modify-write" in note for note in plan.notes)
-    result = registry.find("asssd").result(plan, fake_run(), emulated)
+    result = result_of(registry.find("asssd"), plan, fake_run(), emulated)
     over_all = {item["name"]: item for item in result.figures}
     assert "read-modify-write" in over_all["Acc.time write latency"]["reason"]
     assert over_all["Acc.time read latency"]["reason"] is None
@@ -271,7 +271,7 @@ def fake_run(**invalid: str) -> list[Any]:
 
 def test_the_window_and_its_scores(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), BENCHMARK)
-    result = registry.find("asssd").result(plan, fake_run(), drive_json())
+    result = result_of(registry.find("asssd"), plan, fake_run(), drive_json())
     over_all = {item["name"]: item for item in result.figures}
     # MB/s of 10^6 bytes are kept, AS SSD's MB/s (2^20) are scored.
     assert over_all["Seq read"]["value"] == pytest.approx(1353.82 * MIB / 1e6)
@@ -300,7 +300,9 @@ def test_the_window_and_its_scores(drive_json: Make) -> None:
 
 def test_a_score_with_an_invalid_test_has_no_value(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), BENCHMARK)
-    result = registry.find("asssd").result(plan, fake_run(R4K_write="buffered: 9 %"), drive_json())
+    result = result_of(
+        registry.find("asssd"), plan, fake_run(R4K_write="buffered: 9 %"), drive_json()
+    )
     over_all = {item["name"]: item for item in result.figures}
     assert over_all["Score read"]["value"] == 845
     for name in ("Score write", "Score total"):
@@ -313,10 +315,10 @@ def test_a_score_with_an_invalid_test_has_no_value(drive_json: Make) -> None:
 
 def test_a_run_cut_short_still_has_a_result(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), {})
-    empty = registry.find("asssd").result(plan, [], drive_json())
+    empty = result_of(registry.find("asssd"), plan, [], drive_json())
     assert (empty.figures, empty.document["headline"], empty.document["scores"]) == ([], [], {})
     part = [item for item in fake_run() if item["name"].startswith(("Seq", "4K w"))]
-    result = registry.find("asssd").result(plan, part, drive_json())
+    result = result_of(registry.find("asssd"), plan, part, drive_json())
     assert not any(item["name"].startswith("Score") for item in result.figures)
     assert result.document["headline"][0]["label"] == "Seq read"
     assert [row[0] for row in result.document["tables"][0]["rows"]] == ["Seq", "4K"]
@@ -334,7 +336,7 @@ def test_the_curve_and_the_copies(drive_json: Make) -> None:
         figure("ISO copy time", 4.0, "s", detail=detail),
         figure("Game copy", 99.0, "MB/s", state="invalid", reason="data differ", detail=detail),
     ]
-    result = registry.find("asssd").result(plan, figures, drive_json())
+    result = result_of(registry.find("asssd"), plan, figures, drive_json())
     (chart,) = result.document["charts"]
     assert chart["x"] == {"label": "compressible", "unit": "%", "scale": "linear"}
     series = {line["name"]: line["points"] for line in chart["series"]}

@@ -12,7 +12,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Plan, Skip, plan_from_json
 from benchstick.plan.units import GIB, KIB, MIB
 from benchstick.suites import registry
-from tests.results import document
+from tests.results import document, result_of
 
 Make = Callable[..., dict[str, Any]]
 V2 = [512, *(KIB << at for at in range(14))]
@@ -118,7 +118,7 @@ def test_writes_below_the_physical_block_are_flagged(drive_json: Make) -> None:
     assert not any(isinstance(step, Skip) for step in plan.steps)
     (note,) = [note for note in plan.notes if "read-modify-write" in note]
     assert note.startswith("writes of 512 B, 1 KiB, 2 KiB: ")
-    result = registry.find("atto").result(plan, fake_run(["512 B", "4 KiB"]), drive)
+    result = result_of(registry.find("atto"), plan, fake_run(["512 B", "4 KiB"]), drive)
     rows = {row["name"]: row for row in result.document["sizes"]}
     assert "read-modify-write" in rows["512 B"]["write"]["reason"]
     assert rows["512 B"]["read"]["reason"] is None
@@ -216,7 +216,7 @@ def fake_run(names: list[str], factor: float = 100.0) -> list[Any]:
 def test_table_chart_and_best_of_each_way(drive_json: Make) -> None:
     drive = drive_json()
     plan = registry.make_plan("atto", drive, {"from": "512B", "to": "2KiB"})
-    result = registry.find("atto").result(plan, fake_run(["512 B", "1 KiB", "2 KiB"]), drive)
+    result = result_of(registry.find("atto"), plan, fake_run(["512 B", "1 KiB", "2 KiB"]), drive)
     table, latency = result.document["tables"]
     assert table["columns"][:5] == ["I/O size", "write MB/s", "read MB/s", "write IO/s",
                                     "read IO/s"]  # fmt: skip
@@ -252,7 +252,7 @@ def test_skipped_invalid_and_short_tests_are_marked(drive_json: Make) -> None:
     for item in figures:
         if item["name"] == "8 KiB read":
             item["detail"] = {"totals": {"seconds": 0.025}}
-    result = registry.find("atto").result(plan, figures, drive)
+    result = result_of(registry.find("atto"), plan, figures, drive)
     states = {row[0]: row[-1] for row in result.document["tables"][0]["rows"]}
     assert states == {
         "2 KiB": "skipped: no",
@@ -269,9 +269,9 @@ def test_skipped_invalid_and_short_tests_are_marked(drive_json: Make) -> None:
 
 def test_a_run_cut_short_still_has_a_result(drive_json: Make) -> None:
     plan = registry.make_plan("atto", drive_json(), {})
-    result = registry.find("atto").result(plan, [], drive_json())
+    result = result_of(registry.find("atto"), plan, [], drive_json())
     assert (result.figures, result.document["headline"]) == ([], [])
-    part = registry.find("atto").result(plan, fake_run(["512 B"])[:1], drive_json())
+    part = result_of(registry.find("atto"), plan, fake_run(["512 B"])[:1], drive_json())
     assert [row[0] for row in part.document["tables"][0]["rows"]] == ["512 B"]
     assert part.document["sizes"][0]["read"] is None
 

@@ -11,7 +11,7 @@ import pytest
 from benchstick.errors import BadInput
 from benchstick.plan.steps import Fio, Idle, Plan, plan_from_json
 from benchstick.suites import registry
-from tests.results import document
+from tests.results import document, result_of
 
 Make = Callable[..., dict[str, Any]]
 
@@ -148,7 +148,7 @@ def test_best_speed_and_lowest_latency_are_chosen_separately(drive_json: Make) -
         {"SEQ1M Q8T1 read": [560.0, 561.763, 559.0]},
         {"SEQ1M Q8T1 read": [14900.0, 14990.0, 14881.26]},
     )
-    result = registry.find("cdm").result(plan, entries, drive_json())
+    result = result_of(registry.find("cdm"), plan, entries, drive_json())
     over_all = {item["name"]: item for item in result.figures}
     assert over_all["SEQ1M Q8T1 read"]["value"] == 561.763
     assert over_all["SEQ1M Q8T1 read"]["detail"]["passes"] == [560.0, 561.763, 559.0]
@@ -163,11 +163,11 @@ def test_an_invalid_pass_is_not_counted_but_listed(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
     entries = figures({"SEQ1M Q8T1 read": [900.0, 500.0]}, {})
     entries[0].update(state="invalid", reason="buffered: 90 %")
-    result = registry.find("cdm").result(plan, entries, drive_json())
+    result = result_of(registry.find("cdm"), plan, entries, drive_json())
     over_all = {item["name"]: item for item in result.figures}
     assert over_all["SEQ1M Q8T1 read"]["value"] == 500.0
     entries[2].update(state="invalid", reason="buffered: 80 %")
-    result = registry.find("cdm").result(plan, entries, drive_json())
+    result = result_of(registry.find("cdm"), plan, entries, drive_json())
     over_all = {item["name"]: item for item in result.figures}
     assert over_all["SEQ1M Q8T1 read"]["value"] is None
     assert over_all["SEQ1M Q8T1 read"]["state"] == "invalid"
@@ -177,15 +177,15 @@ def test_an_invalid_pass_is_not_counted_but_listed(drive_json: Make) -> None:
 def test_queueing_that_contradicts_sysfs_is_an_event(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
     entries = figures({"RND4K Q32T1 read": [30.0], "RND4K Q1T1 read": [29.0]}, {})
-    result = registry.find("cdm").result(plan, entries, drive_json(queue_depth=30))
+    result = result_of(registry.find("cdm"), plan, entries, drive_json(queue_depth=30))
     assert result.document["verdicts"][0]["state"] == "ineffective"
     assert [kind for kind, _ in result.events] == ["contradiction"]
-    calm = registry.find("cdm").result(plan, entries, drive_json(queue_depth=1))
+    calm = result_of(registry.find("cdm"), plan, entries, drive_json(queue_depth=1))
     assert calm.events == []
 
 
 def test_a_run_cut_short_still_has_a_result(drive_json: Make) -> None:
     plan = registry.make_plan("cdm", drive_json(), {})
-    result = registry.find("cdm").result(plan, [], drive_json())
+    result = result_of(registry.find("cdm"), plan, [], drive_json())
     assert result.figures == []
     assert result.document["verdicts"][0]["state"] == "unknown"

@@ -15,6 +15,7 @@ from benchstick.plan.tabular_output import safe_cell
 from benchstick.store import database
 from benchstick.store.export import figures_csv
 from benchstick.store.legacy_names import fields_of_name
+from tests.results import results_from
 
 
 @pytest.mark.parametrize(
@@ -127,11 +128,15 @@ def made_run(state: str | None) -> dict[str, Any]:
 
 def test_every_result_is_exported_with_the_drives_state() -> None:
     run = made_run("purged by NVMe Format, user data erase")
-    rows = list(csv.DictReader(figures_csv(run).splitlines()))
+    rows = list(csv.DictReader(figures_csv(run, results_from(run["figures"])).splitlines()))
     assert [row["drive_state"] for row in rows] == [
         "its own", "purged by NVMe Format, user data erase",
     ]  # fmt: skip
-    rows = list(csv.DictReader(figures_csv(made_run(None)).splitlines()))
+    rows = list(
+        csv.DictReader(
+            figures_csv(made_run(None), results_from(made_run(None)["figures"])).splitlines()
+        )
+    )
     assert [row["drive_state"] for row in rows] == ["its own", ""]
 
 

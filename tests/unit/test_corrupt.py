@@ -27,7 +27,7 @@ from benchstick.plan.steps import Verify
 from benchstick.recipes import codes, verdict
 from benchstick.recipes.codes import Reason
 from benchstick.store import agent_requests, database, export, imported_runs, run_reader, run_writer
-from tests.results import named
+from tests.results import named, results_from
 from tests.unit import test_compare, test_verdicts
 
 Json = dict[str, Any]
@@ -183,7 +183,9 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
     assert (document["state"], document["exit_code"], document["reason"]) == ("corrupt", 4, TEXT)
     assert [item["state"] for item in document["results"]] == ["invalid", "valid"]
     assert [item["kind"] for item in document["events"]] == ["data-differ"]
-    rows = list(csv.DictReader(export.figures_csv(document).splitlines()))
+    rows = list(
+        csv.DictReader(export.figures_csv(document, results_from(document["figures"])).splitlines())
+    )
     assert [row["run_state"] for row in rows] == ["corrupt", "corrupt"]
 
 

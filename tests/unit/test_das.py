@@ -10,7 +10,7 @@ import pytest
 from benchstick.errors import BadInput
 from benchstick.plan.steps import BuildSet, Copy, Idle
 from benchstick.suites import registry
-from tests.results import document
+from tests.results import document, result_of
 
 Make = Callable[..., dict[str, Any]]
 RAM = 64 << 30
@@ -108,7 +108,7 @@ def passes(name: str, values: list[tuple[float, float]]) -> list[dict[str, Any]]
 def test_mean_of_the_passes_with_each_pass_in_speed_and_seconds(drive_json: Make) -> None:
     plan = registry.make_plan("das", drive_json(), {}, scale=0.01, ram=RAM)
     raw_figures = passes("Home write", [(800.0, 23.6), (860.0, 21.9), (830.0, 22.7)])
-    result = registry.find("das").result(plan, raw_figures, drive_json())
+    result = result_of(registry.find("das"), plan, raw_figures, drive_json())
     over_all = {item["name"]: item["value"] for item in result.figures}
     assert over_all == {
         "Home write": pytest.approx(830.0),
@@ -125,7 +125,7 @@ def test_an_invalid_pass_is_left_out_of_the_mean_and_shown(drive_json: Make) -> 
     plan = registry.make_plan("das", drive_json(), {}, scale=0.01, ram=RAM)
     raw_figures = passes("Home write", [(800.0, 23.6), (9999.0, 1.0)])
     raw_figures[2].update(state="invalid", reason="data differ")
-    result = registry.find("das").result(plan, raw_figures, drive_json())
+    result = result_of(registry.find("das"), plan, raw_figures, drive_json())
     figure = {item["name"]: item for item in result.figures}["Home write"]
     assert (figure["value"], figure["state"]) == (800.0, "valid")
     # The result itself states that it is a mean of fewer passes.

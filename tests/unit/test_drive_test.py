@@ -120,7 +120,7 @@ class World:
     def test(self, recipe: bytes = RECIPE, **more: Any) -> dict[str, Any]:
         """The verdict of a test of the drive on one of the bench's ports."""
         ask = Ask(
-            recipe=recipe, file="my.toml", drive="S1",
+            recipe=read(recipe, "my.toml"), drive="S1",
             expected=(self.drive.identity.key(), self.drive.diskseq),
             **{"bench_ports": {"2-1": "slot 1"}, **more},
         )  # fmt: skip

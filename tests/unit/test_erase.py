@@ -18,7 +18,7 @@ from benchstick.suites import registry
 from benchstick.suites.erase import purge_steps
 from benchstick.suites.erase_certificate import certificate
 from benchstick.suites.interface import PlanRequest
-from tests.results import document
+from tests.results import document, result_of
 
 Make = Callable[..., dict[str, Any]]
 TRIM = {"trim": True, "trim_kernel": 1 << 30}
@@ -292,7 +292,7 @@ def test_the_verdict_depends_on_the_marks(
     drive_json: Make, measurements: list[dict[str, Any]], verdict: str
 ) -> None:
     plan = plan_of(drive_json(**TRIM))
-    result = registry.find("erase").result(plan, measurements, drive_json())
+    result = result_of(registry.find("erase"), plan, measurements, drive_json())
     assert result.document["verdict"] == verdict
     assert result.document["certificate"] == (verdict == "pass")
 

@@ -10,7 +10,7 @@ import pytest
 from benchstick.errors import BadInput
 from benchstick.plan.steps import Plan, Purge, plan_from_json
 from benchstick.suites import precondition, registry
-from tests.results import document
+from tests.results import document, results_from
 
 Make = Callable[..., dict[str, Any]]
 TRIM = {"trim": True, "trim_kernel": 1 << 30}
@@ -141,9 +141,9 @@ def test_the_drive_state_as_the_results_show_it(drive_json: Make) -> None:
     assert precondition.state_told(plan, []) == "purge not done; not preconditioned"
     time_figure = document({"name": "purge time", "unit": "s", "state": "valid", "reason": None})
     marks_figure = document({"name": "marks gone", "unit": "%", "state": "valid", "reason": None})
-    assert precondition.state_told(plan, [time_figure, marks_figure]) == plan.state
+    assert precondition.state_told(plan, results_from([time_figure, marks_figure])) == plan.state
     bad_marks = {**marks_figure, "state": "invalid", "reason": "3 of 64 marks can still be read"}
-    assert precondition.state_told(plan, [time_figure, bad_marks]) == (
+    assert precondition.state_told(plan, results_from([time_figure, bad_marks])) == (
         "purged by discard of all blocks, not proved (3 of 64 marks can still be read); "
         "not preconditioned"
     )

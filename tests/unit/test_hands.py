@@ -511,4 +511,4 @@ def test_a_request_of_the_page_is_checked_again(
     assert [(item.drive.code, item.ask.erase, item.ask.own_folders) for item in requests] == [
         ("S1", "S1", False)
     ]
-    assert requests[0].ask.recipe == good.encode()
+    assert requests[0].ask.recipe == read(good.encode(), "good.toml")

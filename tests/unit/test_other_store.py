@@ -11,9 +11,10 @@ import pytest
 
 from benchstick.engine.step_artifacts import StepFolder
 from benchstick.errors import StoreFailed
+from benchstick.plan.figure import Figure
 from benchstick.plan.states import RunState, StepState
 from benchstick.store import database, run_reader
-from benchstick.store.run_results import Figure, Sample
+from benchstick.store.run_results import Sample
 from benchstick.store.run_writer import RunRecord
 from tests.results import named
 from tests.unit.test_store import add_run
@@ -130,7 +131,7 @@ def test_without_another_store_a_failing_one_is_reported(
         with pytest.raises(StoreFailed):
             record.event(0.0, "link", "lost")
         with pytest.raises(StoreFailed):
-            record.all_figures()
+            record.settings_to_restore()
 
 
 def test_artefacts_wait_in_ram_until_they_are_kept(tmp_path: Path) -> None:

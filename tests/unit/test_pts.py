@@ -16,7 +16,7 @@ from benchstick.plan.steps import Fio, Plan, Purge, Skip, plan_from_json
 from benchstick.plan.units import KIB, MIB
 from benchstick.suites import registry
 from benchstick.suites.pts import Pts
-from tests.results import document
+from tests.results import document, over, result_of
 
 Make = Callable[..., dict[str, Any]]
 TRIM = {"trim": True, "trim_kernel": 1 << 30}
@@ -162,7 +162,7 @@ def test_reduced_is_labelled_everywhere(drive_json: Make, test: str) -> None:
     assert {step.runtime for step in measured if step.round} == {30}
     assert any(note.startswith("PTS-like, reduced: not SNIA-conformant: ") for note in plan.notes)
     raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
-    result = Pts().result(plan, raw_figures, drive_json())
+    result = result_of(Pts(), plan, raw_figures, drive_json())
     json.dumps(result.document)
     assert result.figures
     assert all("PTS-like, reduced: not SNIA-conformant" in str(item["reason"])
@@ -203,7 +203,7 @@ def test_what_is_changed_is_not_called_pts(
     plan = plan_of(drive_json(**CLIENT), **params)
     assert plan.deviations == (deviations,)
     assert plan_from_json(plan.to_json()).deviations == plan.deviations
-    result = Pts().result(plan, figures(plan, rounds_of(plan, [100.0] * 5)), drive_json())
+    result = result_of(Pts(), plan, figures(plan, rounds_of(plan, [100.0] * 5)), drive_json())
     assert result.document["method"] == "PTS-like, changed"
     assert {"PTS-like, changed: not SNIA-conformant"} <= {
         str(item["reason"]).rsplit("; ", 1)[-1] for item in result.figures
@@ -236,7 +236,7 @@ def test_no_half_kilobytes_on_4k_sectors(drive_json: Make) -> None:
     assert len(skips) == 7
     assert "not a whole number of the drive's logical blocks of 4 KiB" in skips[0].reason
     raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
-    document = Pts().result(plan, raw_figures, drive_json()).document
+    document = result_of(Pts(), plan, raw_figures, drive_json()).document
     assert "RND512B 95:5 Q16T2: skipped" in document["text"]
 
 
@@ -343,12 +343,12 @@ def test_the_rounds_end_by_the_rule_on_both_sides_of_its_limits(
 ) -> None:
     plan = quick(drive_json, test=test)
     sixth = rounds(plan, 6)[0]
-    reason = Pts().over(plan, sixth, figures(plan, rounds_of(plan, five)))
+    reason = over(Pts(), plan, sixth, figures(plan, rounds_of(plan, five)))
     assert reason == ("steady state after round 5" if reached else None)
     # Four rounds are no window, whatever they are.
     fifth = rounds(plan, 5)[0]
-    assert Pts().over(plan, fifth, figures(plan, rounds_of(plan, five[:4]))) is None
-    document = Pts().result(plan, figures(plan, rounds_of(plan, five)), drive_json()).document
+    assert over(Pts(), plan, fifth, figures(plan, rounds_of(plan, five[:4]))) is None
+    document = result_of(Pts(), plan, figures(plan, rounds_of(plan, five)), drive_json()).document
     (verdict,) = document["verdicts"]
     assert verdict["state"] == ("reached" if reached else "not yet")
 
@@ -356,7 +356,7 @@ def test_the_rounds_end_by_the_rule_on_both_sides_of_its_limits(
 def test_the_cells_are_the_means_of_the_five_rounds_of_steady_state(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT))
     values = [1000.0, 500.0, *RISE_10]
-    result = Pts().result(plan, figures(plan, rounds_of(plan, values)), drive_json())
+    result = result_of(Pts(), plan, figures(plan, rounds_of(plan, values)), drive_json())
     by_name = {item["name"]: item for item in result.figures}
     cell = by_name["RND4K 65:35 Q16T2 IOPS"]
     # (95 + 97.5 + 100 + 102.5 + 105) / 5
@@ -411,7 +411,7 @@ def test_the_cells_are_the_means_of_the_five_rounds_of_steady_state(drive_json: 
 def test_every_result_states_that_steady_state_was_not_reached(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="throughput")
     values = [1000.0 / number for number in range(1, 26)]
-    result = Pts().result(plan, figures(plan, rounds_of(plan, values)), drive_json())
+    result = result_of(Pts(), plan, figures(plan, rounds_of(plan, values)), drive_json())
     assert {item["state"] for item in result.figures} == {"valid"}
     assert {item["reason"] for item in result.figures} == {"steady state not reached in 25 rounds"}
     cell = next(item for item in result.figures if item["name"] == "SEQ1M 0:100 Q32T1")
@@ -425,11 +425,11 @@ def test_every_result_states_that_steady_state_was_not_reached(drive_json: Make)
 def test_a_run_cut_short_has_no_valid_cell(drive_json: Make) -> None:
     plan = quick(drive_json)
     raw_figures = figures(plan, rounds_of(plan, [100.0] * 3))
-    result = Pts().result(plan, raw_figures, drive_json())
+    result = result_of(Pts(), plan, raw_figures, drive_json())
     assert {item["state"] for item in result.figures} == {"invalid"}
     assert all("only 3 rounds, before steady state" in item["reason"]
                for item in result.figures)  # fmt: skip
-    empty = Pts().result(plan, [], drive_json())
+    empty = result_of(Pts(), plan, [], drive_json())
     assert (empty.figures, empty.document["tables"], empty.document["charts"]) == ([], [], [])
 
 
@@ -437,20 +437,20 @@ def test_an_invalid_round_breaks_the_window(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="throughput")
     bad = ["SEQ1M 0:100 Q32T1, round 3"]
     values = rounds_of(plan, [100.0] * 7)
-    assert Pts().over(plan, rounds(plan, 8)[0], figures(plan, values, bad)) is None
+    assert over(Pts(), plan, rounds(plan, 8)[0], figures(plan, values, bad)) is None
     values = rounds_of(plan, [100.0] * 8)
     # Rounds 4 to 8 are the first five without it.
-    assert Pts().over(plan, rounds(plan, 9)[0], figures(plan, values, bad)) == (
+    assert over(Pts(), plan, rounds(plan, 9)[0], figures(plan, values, bad)) == (
         "steady state after round 8"
     )
     reads = figures(plan, values, ["SEQ1M 100:0 Q32T1, round 8"])
-    result = Pts().result(plan, reads, drive_json())
+    result = result_of(Pts(), plan, reads, drive_json())
     by_name = {item["name"]: item for item in result.figures}
     # A cell that is not tracked uses the other rounds of the window, and states this.
-    assert Pts().over(plan, rounds(plan, 9)[0], reads) == "steady state after round 5"
+    assert over(Pts(), plan, rounds(plan, 9)[0], reads) == "steady state after round 5"
     assert by_name["SEQ1M 100:0 Q32T1"]["detail"]["rounds"] == [1, 5]
     inside = figures(plan, rounds_of(plan, [100.0] * 5), ["SEQ1M 100:0 Q32T1, round 5"])
-    cell = {item["name"]: item for item in Pts().result(plan, inside, drive_json()).figures}[
+    cell = {item["name"]: item for item in result_of(Pts(), plan, inside, drive_json()).figures}[
         "SEQ1M 100:0 Q32T1"
     ]
     assert (cell["value"], cell["reason"]) == (1.0, "4 of 5 passes; pass 5 invalid: bad")
@@ -459,7 +459,7 @@ def test_an_invalid_round_breaks_the_window(drive_json: Make) -> None:
 def test_half_kilobytes_on_512e_have_a_note_on_read_modify_write(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT, physical_sector=4096), test="latency")
     raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
-    result = Pts().result(plan, raw_figures, drive_json(physical_sector=4096))
+    result = result_of(Pts(), plan, raw_figures, drive_json(physical_sector=4096))
     whys = {item["name"]: item["reason"] for item in result.figures}
     assert str(whys["RND512B 65:35 Q1T1 latency"]).startswith("read-modify-write")
     assert whys["RND512B 100:0 Q1T1 latency"] is None
@@ -475,12 +475,12 @@ def test_wsat_ends_when_all_is_written(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="wsat")
     # 1000, 1500, 1500 GB are written in the rounds: 4 TB are reached in the third.
     two = figures(plan, rounds_of(plan, [1000.0, 1500.0]))
-    assert Pts().over(plan, rounds(plan, 3)[0], two) is None
+    assert over(Pts(), plan, rounds(plan, 3)[0], two) is None
     three = figures(plan, rounds_of(plan, [1000.0, 1500.0, 1500.0]))
-    reason = Pts().over(plan, rounds(plan, 4)[0], three)
+    reason = over(Pts(), plan, rounds(plan, 4)[0], three)
     assert reason == "4.00 TB written after round 3, as required"
     # Six rounds alike are no steady state here.
-    result = Pts().result(plan, three, drive_json())
+    result = result_of(Pts(), plan, three, drive_json())
     by_name = {item["name"]: item["value"] for item in result.figures}
     assert by_name["RND4K 0:100 Q16T2 written"] == 4000.0
     assert by_name["RND4K 0:100 Q16T2 IOPS of the first round"] == 1000.0
@@ -498,7 +498,9 @@ def test_wsat_ends_when_all_is_written(drive_json: Make) -> None:
 def test_wsat_cut_short_does_not_report_where_it_would_have_ended(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="wsat")
     raw_figures = figures(plan, rounds_of(plan, [500.0, 100.0, 90.0, 80.0, 70.0, 60.0]))
-    by_name = {item["name"]: item for item in Pts().result(plan, raw_figures, drive_json()).figures}
+    by_name = {
+        item["name"]: item for item in result_of(Pts(), plan, raw_figures, drive_json()).figures
+    }
     test = "RND4K 0:100 Q16T2"
     states = {name.removeprefix(test): item["state"] for name, item in by_name.items()}
     assert states == {
@@ -511,13 +513,13 @@ def test_wsat_cut_short_does_not_report_where_it_would_have_ended(drive_json: Ma
     # All of its rounds are an end as well, whatever was written.
     short = plan_of(drive_json(**CLIENT), test="wsat", limit="300")
     raw_figures = figures(short, rounds_of(short, [500.0, 100.0, 90.0, 80.0, 70.0]))
-    last = Pts().result(short, raw_figures, drive_json()).figures[-1]
+    last = result_of(Pts(), short, raw_figures, drive_json()).figures[-1]
     assert (last["value"], last["state"]) == (168.0, "valid")
 
 
 def test_wsat_cut_short_has_no_speed_of_its_end(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="wsat")
-    result = Pts().result(plan, figures(plan, rounds_of(plan, [1000.0, 1500.0])), drive_json())
+    result = result_of(Pts(), plan, figures(plan, rounds_of(plan, [1000.0, 1500.0])), drive_json())
     states = {item["name"]: (item["state"], item["reason"]) for item in result.figures}
     reason = "only 2 rounds, 2.50 TB of 4.00 TB written"
     assert states == {
@@ -527,7 +529,7 @@ def test_wsat_cut_short_has_no_speed_of_its_end(drive_json: Make) -> None:
     }
     # At the end of its time it is not cut short, however little was written.
     slow = plan_of(drive_json(**CLIENT), test="wsat", time="7200")
-    result = Pts().result(slow, figures(slow, rounds_of(slow, [1.0] * 3)), drive_json())
+    result = result_of(Pts(), slow, figures(slow, rounds_of(slow, [1.0] * 3)), drive_json())
     assert {item["state"] for item in result.figures} == {"valid"}
     changed = "PTS-like, changed: not SNIA-conformant"
     assert {item["reason"] for item in result.figures} == {
@@ -541,7 +543,7 @@ def test_hir_reports_the_recovery_of_each_wait(drive_json: Make) -> None:
     for item in raw_figures:
         if item["name"].startswith("RND4K 0:100 Q16T2, wait 50 s IOPS"):
             item["value"] = 80.0
-    result = Pts().result(plan, raw_figures, drive_json())
+    result = result_of(Pts(), plan, raw_figures, drive_json())
     by_name = {item["name"]: item["value"] for item in result.figures}
     assert by_name["RND4K 0:100 Q16T2 IOPS"] == 40.0
     assert by_name["RND4K 0:100 Q16T2, wait 50 s IOPS"] == 80.0
@@ -552,5 +554,5 @@ def test_hir_reports_the_recovery_of_each_wait(drive_json: Make) -> None:
     assert chart["series"][0]["points"][-1] == [50.0, 80.0]
     # Cut short in the waits, it shows those that it has.
     some = [item for item in raw_figures if not item["step"].endswith(("50 s", "25 s"))]
-    rows = Pts().result(plan, some, drive_json()).document["tables"][0]["rows"]
+    rows = result_of(Pts(), plan, some, drive_json()).document["tables"][0]["rows"]
     assert [row[0] for row in rows] == ["5 s", "10 s", "15 s"]

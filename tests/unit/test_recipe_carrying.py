@@ -28,6 +28,7 @@ from benchstick.qa.drive_session import Ask
 from benchstick.qa.early_stop_monitor import Watch
 from benchstick.qa.exclusive_lock import turn
 from benchstick.qa.parallel_drives import DriveRequest
+from benchstick.recipes import library
 from benchstick.recipes.parser import read
 from benchstick.store import database, export, live_progress, run_writer, settings, verdicts
 from tests.hardware.playback import CASES, expand
@@ -250,7 +251,7 @@ def build_requests(*names: str) -> list[DriveRequest]:
     requests = []
     for at, name in enumerate(names):
         disk = drive(f"sd{chr(97 + at)}", f"2-1.{at}", name)
-        ask = Ask(recipe=RECIPE, file="my.toml", drive=name,
+        ask = Ask(recipe=read(RECIPE, "my.toml"), drive=name,
                   expected=(disk.identity.key(), 5), bench_ports={"2-1.0": "slot 1"})  # fmt: skip
         requests.append(DriveRequest(disk, ask))
     return requests
@@ -295,14 +296,21 @@ def test_a_cancel_reaches_every_drives_test(
 
 
 def test_a_request_survives_json() -> None:
-    ask = Ask(
-        recipe=b"\xff\x00",
-        file="x",
-        drive="d",
-        expected=(DriveKey("k"), None),
-        labels={"asset": "é"},
-    )
-    assert Ask.from_json(json.loads(json.dumps(ask.to_json()))) == ask
+    several = b"""
+match = { model = ["T7*"], size = ">= 240GB" }
+start = { link = 480 }
+suite = [{ name = "cdm:quick" }]
+limit = [{ fact = "transport", op = "==", value = ["usb-uas", "usb-bot"] }]
+stop = [{ errors = 3 }]
+after = { eject = true }
+"""
+    texts = [(several, "several.toml"), *((item.raw(), item.file) for item in library.shelved())]
+    assert len(texts) > 3
+    for raw, file in texts:
+        recipe = read(raw, file)
+        expected = (DriveKey("k"), None)
+        ask = Ask(recipe=recipe, drive="d", expected=expected, labels={"asset": "é"})
+        assert Ask.from_json(json.loads(json.dumps(ask.to_json()))) == ask
 
 
 def test_links_that_drives_share_are_reported(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from benchstick.plan.steps import Fio, Idle, Plan, plan_from_json
 from benchstick.plan.units import MIB
 from benchstick.store.run_results import Sample
 from benchstick.suites import registry
-from benchstick.suites.interface import Recorded, RecordSuite, Result
+from benchstick.suites.interface import Recorded, RecordSuite
 from benchstick.suites.sustained import Sustained, fill_series
-from tests.results import document
+from tests.results import Outcome, document, outcome, results_from
 from tests.unit.made_series import GB, Speed, constant, slowed, zones
 
 Make = Callable[..., dict[str, Any]]
@@ -209,12 +209,14 @@ class Story:
             })
         )  # fmt: skip
 
-    def result(self, warm: Sequence[tuple[float, float | None]] = ()) -> Result:
+    def result(self, warm: Sequence[tuple[float, float | None]] = ()) -> Outcome:
         recorded = Recorded(samples=self.samples, temperatures=warm)
-        return Sustained().result_of_record(self.plan, self.figures, {}, recorded)
+        return outcome(
+            Sustained().result_of_record(self.plan, results_from(self.figures), {}, recorded)
+        )
 
 
-def values(result: Result) -> dict[str, float]:
+def values(result: Outcome) -> dict[str, float]:
     return {item["name"]: item["value"] for item in result.figures}
 
 
@@ -343,7 +345,7 @@ def test_an_invalid_part_is_not_counted_but_reported(drive_json: Make) -> None:
 def test_the_series_holds_every_byte_and_no_pause(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=8 * GB), {})
     story = Story(plan, constant(100))
-    series = fill_series(plan, story.figures, story.samples)
+    series = fill_series(plan, results_from(story.figures), story.samples)
     assert series[-1].total == plan.bytes_written
     assert sum(interval.seconds for interval in series) == pytest.approx(80, rel=0.01)
     for interval in series:
@@ -354,7 +356,7 @@ def test_the_series_holds_every_byte_and_no_pause(drive_json: Make) -> None:
 def test_parts_of_less_than_a_second_are_not_lost(drive_json: Make, overhead: float) -> None:
     plan = registry.make_plan("sustained", drive_json(capacity=GB), {"recovery": "1,3"})
     story = Story(plan, constant(500), overhead)
-    series = fill_series(plan, story.figures, story.samples)
+    series = fill_series(plan, results_from(story.figures), story.samples)
     assert series[-1].total == plan.bytes_written - sum(one.size for one in writes(plan, "burst"))
     for interval in series:
         assert interval.moved / interval.seconds / 1e6 == pytest.approx(500, rel=0.15)

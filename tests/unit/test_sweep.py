@@ -11,7 +11,7 @@ import pytest
 from benchstick.errors import BadInput
 from benchstick.plan.steps import Plan, plan_from_json
 from benchstick.suites import registry
-from tests.results import document
+from tests.results import document, result_of
 from tests.unit.test_consistency import fios
 
 Make = Callable[..., dict[str, Any]]
@@ -86,7 +86,7 @@ def test_both_states_lie_over_each_other(drive_json: Make) -> None:
     for item in figure_rows:
         if item["name"].startswith("steady "):
             item["value"] /= 2
-    result = registry.find("sweep").result(plan, figure_rows, drive_json())
+    result = result_of(registry.find("sweep"), plan, figure_rows, drive_json())
     iops, latency = result.document["charts"]
     assert iops["title"] == "IOPS by queue depth, read"
     assert {item["name"]: item["points"] for item in iops["series"]} == {
@@ -193,7 +193,7 @@ def test_a_depth_above_the_drives_is_marked(drive_json: Make) -> None:
         note.startswith("QD64, QD128, QD256: the drive takes 32 requests") for note in plan.notes
     )
     figure_rows = figures(plan, {("randread", 32): 90_000, ("randread", 64): 91_000})
-    result = registry.find("sweep").result(plan, figure_rows, drive_json(queue_depth=32))
+    result = result_of(registry.find("sweep"), plan, figure_rows, drive_json(queue_depth=32))
     by_name = {item["name"]: item for item in result.figures}
     assert by_name["RND4K Q32T1 read"]["detail"]["queue"]["waits_in_kernel"] is False
     marked = by_name["RND4K Q64T1 read IOPS"]
@@ -205,11 +205,11 @@ def test_a_depth_above_the_drives_is_marked(drive_json: Make) -> None:
     mark = {"x": 32, "label": "above 32: waiting in the kernel"}
     assert [chart["mark_above"] for chart in result.document["charts"]] == [mark, mark]
     unknown = {**drive_json(), "queue_depth": {"value": None, "reason": "the kernel tells none"}}
-    result = registry.find("sweep").result(plan, figure_rows, unknown)
+    result = result_of(registry.find("sweep"), plan, figure_rows, unknown)
     assert {row[7] for row in result.document["tables"][0]["rows"]} == {"drive's depth not known"}
     assert not any("mark_above" in chart for chart in result.document["charts"])
     figure_rows = figures(plan, {("randread", 1): 9000, ("randread", 32): 90_000})
-    result = registry.find("sweep").result(plan, figure_rows, drive_json(queue_depth=32))
+    result = result_of(registry.find("sweep"), plan, figure_rows, drive_json(queue_depth=32))
     assert not any("mark_above" in chart for chart in result.document["charts"])
 
 
@@ -218,7 +218,7 @@ def test_the_lines_of_the_chart_go_by_depth(drive_json: Make) -> None:
     figure_rows = figures(
         plan, {("randread", 32): 9e4, ("randread", 1): 9e3, ("randwrite", 1): 2e4}
     )
-    result = registry.find("sweep").result(plan, figure_rows, drive_json())
+    result = result_of(registry.find("sweep"), plan, figure_rows, drive_json())
     json.dumps(result.document)
     iops, latency = result.document["charts"]
     assert {item["name"]: item["points"] for item in iops["series"]} == {
@@ -237,7 +237,7 @@ def test_an_invalid_depth_is_reported_and_not_drawn(drive_json: Make) -> None:
     figure_rows = figures(plan, {("randread", 1): 9e3, ("randread", 2): 1e4})
     for item in figure_rows[:3]:
         item.update(state="invalid", reason="counters: the drive moved 0 bytes")
-    result = registry.find("sweep").result(plan, figure_rows, drive_json())
+    result = result_of(registry.find("sweep"), plan, figure_rows, drive_json())
     by_name = {item["name"]: item for item in result.figures}
     assert by_name["RND4K Q1T1 read IOPS"]["value"] is None
     assert by_name["RND4K Q1T1 read IOPS"]["state"] == "invalid"
@@ -247,5 +247,5 @@ def test_an_invalid_depth_is_reported_and_not_drawn(drive_json: Make) -> None:
 
 def test_a_run_cut_short_still_has_a_result(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {"state": "steady"})
-    result = registry.find("sweep").result(plan, [], drive_json())
+    result = result_of(registry.find("sweep"), plan, [], drive_json())
     assert (result.figures, result.document["charts"], result.document["tables"]) == ([], [], [])

@@ -22,10 +22,11 @@ from benchstick.drives.fact_catalogue import CONDITIONS
 from benchstick.drives.types import Drive
 from benchstick.engine.measure.per_second_log import BySecond, figures_of
 from benchstick.engine.run_context import RAW_FILLED
+from benchstick.plan.figure import Figure
 from benchstick.plan.states import StepState
 from benchstick.plan.steps import Fio, Idle, Mark, Plan, Purge, ReadBack, Step
 from benchstick.plan.units import size_text
-from benchstick.store.run_results import Figure, Sample
+from benchstick.store.run_results import Sample
 from tests.results import named
 from tests.web import sample
 

@@ -17,12 +17,13 @@ from benchstick.drives.shared_links import Link
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.engine.results import conclude
 from benchstick.paths import make_run_folder
+from benchstick.plan.figure import Figure
 from benchstick.plan.states import GuardState, RunState, StepState
 from benchstick.plan.steps import Copy, Fio, Idle, Plan
 from benchstick.store import known_drives, live_progress
 from benchstick.store.database import open_writer, transaction
 from benchstick.store.locks import RunLock
-from benchstick.store.run_results import Figure, Sample
+from benchstick.store.run_results import Sample
 from benchstick.store.run_writer import RunRecord
 from benchstick.suites import registry
 from tests.results import named

@@ -12,7 +12,7 @@ import pytest
 from benchstick.plan.steps import Fio
 from benchstick.reports import charts, formatting
 from benchstick.suites import registry
-from tests.results import document
+from tests.results import document, results_from
 
 STYLE = Path(__file__).resolve().parents[2] / "webui/static/style.css"
 
@@ -32,7 +32,9 @@ def result_of(drive: dict[str, Any], **params: str) -> dict[str, Any]:
                                  (" latency max", "us"))
         ]  # fmt: skip
     return dict(
-        registry.find("pts").result(plan, [document(item) for item in figures], drive).document
+        registry.find("pts")
+        .result(plan, results_from([document(item) for item in figures]), drive)
+        .document
     )
 
 

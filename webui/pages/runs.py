@@ -35,12 +35,14 @@ from webui.view.runs import (
     artifacts,
     commands_of,
     document,
-    every_pass,
+    document_and_results,
     figures_csv,
     figures_shown,
+    grid,
     list_for_api,
     list_for_page,
     open_file,
+    passes_of,
     steps_bar,
     suite_title,
 )
@@ -108,13 +110,13 @@ def api_index() -> Response:
 
 @bp.get("/runs/<number>")
 def run(number: str) -> str:
-    run = document(_number(number))
+    run, figures = document_and_results(_number(number))
     result = run["result"] or run.get("partial_result") or {}
     # While it runs the timeline is drawn second by second, and no other chart.
     chart_data = {} if run["state"] == "running" else result
     samples = run_queries.samples_count(reader(), run["number"])
     steps = latencies.of_steps(run)
-    passes_of_grid, pass_figures = every_pass(result.get("grid") or [], run["results"])
+    grid_rows = grid(run, figures)
     return render_template(
         "run.html",
         run=run,
@@ -124,9 +126,8 @@ def run(number: str) -> str:
         queue=queues.of_run(run["number"]),
         verdicts=verdicts.of_run(run["number"]),
         timed=[at for at, step in enumerate(run["plan"]["steps"]) if step.get("timed")],
-        grid=result.get("grid") or [],
-        passes=passes_of_grid,
-        pass_figures=pass_figures,
+        grid=grid_rows,
+        passes=passes_of(grid_rows),
         sets=result.get("sets") or [],
         headline=result.get("headline") or [],
         tables=[formatting.table(item) for item in result.get("tables") or ()],

@@ -13,7 +13,8 @@ from typing import Any
 
 from benchstick.drives import bottlenecks
 from benchstick.errors import BadInput
-from benchstick.plan.steps import plan_from_json
+from benchstick.plan.figure import Figure
+from benchstick.plan.steps import Plan, plan_from_json
 from benchstick.store import export as store_export
 from benchstick.store import (
     imported_runs,
@@ -21,7 +22,8 @@ from benchstick.store import (
     run_queries,
     run_reader,
 )
-from benchstick.suites import registry
+from benchstick.suites import cdm, registry
+from benchstick.suites.interface import Result
 from webui.context import find_run, reader, the_bench
 from webui.errors import WebError, not_found
 
@@ -77,41 +79,51 @@ def suite_title(name: str) -> str:
 
 def document(number: int) -> dict[str, Any]:
     """The `benchstick/run/2` document with the state as it is shown, and the result so far."""
+    return document_and_results(number)[0]
+
+
+def document_and_results(number: int) -> tuple[dict[str, Any], list[Figure]]:
+    """The run's document, and its results, of an unfinished run with those over all passes so
+    far."""
     row = find_run(number)
     run = run_reader.run_json(reader(), number)
+    figures = run_reader.figures_of(reader(), number)
+    result = partial_result(run, figures)
     run["state"] = run_reader.shown_state(reader(), row)
-    run["partial_result"] = partial_result(run)
+    run["partial_result"] = None if result is None else result.document
     bottlenecks.put_into(run["drive"])
-    return run
+    return run, figures if result is None else [*figures, *result.figures]
 
 
-def partial_result(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def partial_result(run: Mapping[str, Any], figures: Sequence[Figure]) -> Result | None:
     """The suite's result from the finished steps of a run that has no result yet: it is running, or
     its process died. None where nothing was measured yet."""
-    measured = [figure for figure in run["results"] if figure["pass"] is not None]
+    measured = [figure for figure in figures if figure.pass_no is not None]
     suite = registry.all_suites().get(run["suite"])
     if run["result"] is not None or run["imported"] or suite is None or not measured:
         return None
+    plan = _plan(run)
+    return None if plan is None else suite.result(plan, measured, run["drive"])
+
+
+def _plan(run: Mapping[str, Any]) -> Plan | None:
+    """None when it is of another version of the bench: the table of results shows those."""
     try:
-        plan = plan_from_json(run["plan"])
+        return plan_from_json(run["plan"])
     except (BadInput, KeyError, TypeError, ValueError):
-        # Of another version of the bench: the table of results shows them.
         return None
-    return suite.result(plan, measured, run["drive"]).document
 
 
-def every_pass(
-    grid: Sequence[Mapping[str, Any]], figures: Sequence[Mapping[str, Any]]
-) -> tuple[list[int], dict[str, dict[int, Mapping[str, Any]]]]:
-    """The numbers of the passes of a grid, and for each of its tests and directions, as
-    `SEQ1M Q8T1 read`, the result of each pass by its number."""
-    rows: dict[str, dict[int, Mapping[str, Any]]] = {
-        f"{line['test']} {way}": {} for line in grid for way in ("read", "write", "mix")
-    }
-    for figure in figures:
-        if figure["pass"] is not None and figure["name"] in rows:
-            rows[figure["name"]][figure["pass"]] = figure
-    return sorted({number for row in rows.values() for number in row})[:PASSES], rows
+def grid(run: Mapping[str, Any], figures: Sequence[Figure]) -> list[cdm.GridRow]:
+    """The grid of a CrystalDiskMark-style run; empty of any other run."""
+    plan = _plan(run) if run["suite"] == cdm.Cdm.name else None
+    return [] if plan is None else [row for row in cdm.grid_of(plan, figures) if row.cells]
+
+
+def passes_of(rows: Sequence[cdm.GridRow]) -> list[int]:
+    """The numbers of the passes of a grid."""
+    numbers = {number for row in rows for cell in row.cells.values() for number in cell.passes}
+    return sorted(numbers)[:PASSES]
 
 
 def steps_bar(run: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -148,7 +160,7 @@ def _was_interrupted(run: Mapping[str, Any], state: str) -> bool:
 
 def figures_csv(number: int) -> str:
     """The results of a run, one a line."""
-    return store_export.figures_csv(document(number))
+    return store_export.figures_csv(document(number), run_reader.figures_of(reader(), number))
 
 
 def artifacts(folder: Path) -> list[dict[str, Any]]:

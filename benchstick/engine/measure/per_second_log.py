@@ -18,10 +18,11 @@ from typing import Any
 
 from benchstick.analysis.consistency import seconds_above, summary
 from benchstick.analysis.series import reduced
+from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import IOPS_BY_SECOND, LATENCY_BY_SECOND, Quantity
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import Fio
-from benchstick.store.run_results import Figure, Sample
+from benchstick.store.run_results import Sample
 
 # A line of fio's log that is later than this, in ms, may be due to a second without a line.
 LATE_MS = 400

@@ -36,6 +36,7 @@ from benchstick.engine.steps.sanitize import do_purge
 from benchstick.engine.steps.sanitize_sampling import do_mark, do_read_back
 from benchstick.errors import BadInput, BenchError, Inconclusive
 from benchstick.plan import corrupt
+from benchstick.plan.figure import Figure
 from benchstick.plan.fileset import FileSet
 from benchstick.plan.quantity import (
     IOPS,
@@ -66,7 +67,6 @@ from benchstick.plan.steps import (
     Verify,
 )
 from benchstick.plan.units import megabytes_per_second, size_text
-from benchstick.store.run_results import Figure
 
 TEST_FILE = "benchstick.test"
 # A source less than twice as fast as the drive may limit the result.

@@ -26,10 +26,10 @@ from benchstick.engine.measure import fio
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.engine.steps.sanitize_sampling import exclusively
 from benchstick.errors import BadInput, BenchError, Cancelled, DataCorrupt, DriveLost, Inconclusive
+from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import PURGE, SPEED, TIME, Quantity
 from benchstick.plan.steps import Plan, Purge
 from benchstick.plan.units import MIB, megabytes_per_second, size_text
-from benchstick.store.run_results import Figure
 
 Evidence = dict[str, Any]
 # How often a sanitize is polled, and how many polls in a row may fail.

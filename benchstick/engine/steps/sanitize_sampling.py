@@ -13,10 +13,10 @@ from benchstick.analysis.sanitize_sampling import Marks, what_is_there
 from benchstick.engine.copier.errors import DRIVE_LOST
 from benchstick.engine.run_context import StepOutcome, Work
 from benchstick.errors import DataCorrupt, Inconclusive
+from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import MARKS_GONE, SHARE
 from benchstick.plan.states import Validity
 from benchstick.plan.steps import Mark, ReadBack
-from benchstick.store.run_results import Figure
 
 
 def do_mark(work: Work, step: Mark) -> StepOutcome:

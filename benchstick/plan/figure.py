@@ -1,0 +1,93 @@
+"""A typed result. It is found by its fields, never by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchstick.plan.quantity import FIELDS, Key, Quantity, quantity_of
+from benchstick.plan.states import Validity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One measured number of a test. `direction`: read, write, mix or None. `pass_no` None means
+    over all passes; `state` is valid, invalid or skipped, with `reason` for the last two. `target`
+    is empty in a suite's result over all passes that was measured on the run's own target. `detail`:
+    the conditions and intermediate values."""
+
+    step: str
+    test: str
+    quantity: Quantity
+    value: float | None
+    unit: str
+    target: str = ""
+    direction: str | None = None
+    pass_no: int | None = None
+    state: Validity = Validity.VALID
+    reason: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        """What finds it among the results of its run and pass: test and quantity."""
+        return self.test, self.quantity
+
+    @property
+    def is_valid(self) -> bool:
+        return self.state == Validity.VALID
+
+    @property
+    def valid_value(self) -> float | None:
+        """None when it is not valid."""
+        return self.value if self.is_valid else None
+
+    @property
+    def name(self) -> str:
+        """What people read; made of test and quantity, and never taken apart again."""
+        return f"{self.test}{self.quantity.suffix}"
+
+    def column(self, name: str) -> Any:
+        """The field that a document or a table calls `name`."""
+        if name in FIELDS:
+            return getattr(self.quantity, name)
+        return getattr(self, "pass_no" if name == "pass" else name)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "name": self.name,
+            "test": self.test,
+            "direction": self.direction,
+            **self.quantity.to_json(),
+            "value": self.value,
+            "unit": self.unit,
+            "pass": self.pass_no,
+            "target": self.target,
+            "state": self.state,
+            "reason": self.reason,
+            "detail": dict(self.detail),
+        }
+
+
+def figure_of(document: Mapping[str, Any]) -> Figure:
+    """The result of a document that `Figure.to_json` returned, maybe of another bench."""
+    return Figure(
+        step=document["step"],
+        test=document["test"],
+        quantity=quantity_of(document),
+        value=document["value"],
+        unit=document["unit"],
+        target=document.get("target") or "",
+        direction=document["direction"],
+        pass_no=document["pass"],
+        state=Validity(document["state"]),
+        reason=document["reason"],
+        detail=document.get("detail") or {},
+    )
+
+
+def by_key(figures: Iterable[Figure]) -> dict[Key, Figure]:
+    """Results of one pass, or over all passes, by what finds them."""
+    return {figure.key: figure for figure in figures}
