@@ -128,13 +128,13 @@ def made_run(state: str | None) -> dict[str, Any]:
 
 def test_every_result_is_exported_with_the_drives_state() -> None:
     run = made_run("purged by NVMe Format, user data erase")
-    rows = list(csv.DictReader(figures_csv(run, results_from(run["figures"])).splitlines()))
+    rows = list(csv.DictReader(figures_csv(run, results_from(run["results"])).splitlines()))
     assert [row["drive_state"] for row in rows] == [
         "its own", "purged by NVMe Format, user data erase",
     ]  # fmt: skip
     rows = list(
         csv.DictReader(
-            figures_csv(made_run(None), results_from(made_run(None)["figures"])).splitlines()
+            figures_csv(made_run(None), results_from(made_run(None)["results"])).splitlines()
         )
     )
     assert [row["drive_state"] for row in rows] == ["its own", ""]

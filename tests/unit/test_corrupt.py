@@ -184,7 +184,7 @@ def test_a_run_keeps_its_findings_and_its_other_passes(bench_home: Path, drive_j
     assert [item["state"] for item in document["results"]] == ["invalid", "valid"]
     assert [item["kind"] for item in document["events"]] == ["data-differ"]
     rows = list(
-        csv.DictReader(export.figures_csv(document, results_from(document["figures"])).splitlines())
+        csv.DictReader(export.figures_csv(document, results_from(document["results"])).splitlines())
     )
     assert [row["run_state"] for row in rows] == ["corrupt", "corrupt"]
 

@@ -164,7 +164,7 @@ def test_no_cell_of_the_csv_is_a_formula(
     assert {row[3][:3] for row in rows[1:]} == {"'=1"}
     assert rows[1][3] == plain(f"'{HOSTILE}")
     assert [row[3][:3] for row in csv.reader(io.StringIO(figures_csv(
-        hostile, results_from(hostile["figures"])
+        hostile, results_from(hostile["results"])
     )))][1] == "'=1"  # fmt: skip
     for row in rows[1:]:
         for cell in row:
