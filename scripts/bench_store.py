@@ -129,7 +129,7 @@ def _add_runs(db: sqlite3.Connection, numbers: dict[str, Any]) -> None:
         (last_request,),
     )
     db.execute(
-        "INSERT INTO queue_entries (queue, place, state, run)"
+        "INSERT INTO queue_entries (queue, position, state, run)"
         " SELECT ? + number, 0, 'started', number"
         " FROM runs JOIN copies USING (number) WHERE number % 10 = 0",
         (last_request,),

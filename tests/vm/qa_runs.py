@@ -227,7 +227,7 @@ def by_itself(ports: dict[str, Path]) -> dict[str, Any]:
             allow(port, False)
     until(lambda: all(node(serial) is None for serial in SERIALS))
     with plugged() as fake, agent():
-        until(lambda: bench_rows("SELECT 1 FROM desk WHERE scanner LIKE 'scanner Bench%'"))
+        until(lambda: bench_rows("SELECT 1 FROM scanner_status WHERE status LIKE 'scanner Bench%'"))
         # Before that an agent takes what appears for a drive that was there all along.
         until(lambda: float(Path("/proc/uptime").read_text().split()[0]) > 125)
         time.sleep(11)
@@ -250,13 +250,13 @@ def by_itself(ports: dict[str, Path]) -> dict[str, Any]:
             until(lambda: all(row["state"] == "done" for row in slots().values()))
         slot_rows = slots()
         rows = bench_rows("SELECT verdict_json FROM verdicts ORDER BY number DESC LIMIT 4")
-        waited = bench_rows("SELECT tries, reason FROM outbox WHERE delivered_utc IS NULL")
+        waited = bench_rows("SELECT attempts, reason FROM outbox WHERE delivered_utc IS NULL")
         posted = receive(lambda: not bench_rows("SELECT 1 FROM outbox WHERE delivered_utc IS NULL"))
     return {
         "during": during,
         "slots": {name: [row["verdict"], row["code"]] for name, row in slot_rows.items()},
         "drives": summarize([json.loads(row["verdict_json"]) for row in rows]),
-        "scans": bench_rows("SELECT text, kind, taken FROM scans ORDER BY id"),
+        "scans": bench_rows("SELECT text, kind, assigned_to FROM scans ORDER BY id"),
         "waited": waited,
         "posted": posted,
     }
