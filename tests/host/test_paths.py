@@ -211,7 +211,7 @@ def test_a_limit_takes_the_listed_path(
     # Parsed once, by the process of the command.
     assert [call.function for call in calls].count("recipes.parser.read") == 1
     (limit,) = json.loads(verdict.read_text(encoding="utf-8"))["verdicts"][0]["limits"]
-    assert (limit["wanted"], limit["state"]) == (0.4375, "held")
+    assert (limit["required"], limit["state"]) == (0.4375, "held")
 
 
 def test_a_changed_form_or_a_missing_call_is_detected() -> None:
