@@ -79,9 +79,11 @@ def test_only_what_is_new_is_asked_for(tmp_path: Path) -> None:
     sampler = Sampler("sdx", interval=0.02, sysfs=tmp_path)
     sampler.step = 3
     sampler.start()
-    time.sleep(0.2)
-    (folder / "stat").write_text(LINE.replace("1600", "3600").replace("800", "900"))
     deadline = time.monotonic() + 60
+    # The first values are those before the change.
+    while len(sampler.pending()) < 5 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    (folder / "stat").write_text(LINE.replace("1600", "3600").replace("800", "900"))
     while not sampler.moved(3) and time.monotonic() < deadline:
         time.sleep(0.02)
     sampler.stop()
