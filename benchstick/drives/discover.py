@@ -47,7 +47,6 @@ _memory: dict[str, tuple[object, Asker]] = {}
 PRACTICE_CODE = "practice"
 # Not in a code: blanks, quotes, `$`, control characters, letters that look like others.
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:+-]")
-_ATA_ONLY = ("sata", "usb-uas", "usb-bot")
 
 
 @dataclass(frozen=True)

@@ -105,8 +105,3 @@ def quantity_of(result: Mapping[str, Any]) -> Quantity:
 # The tests of a purge.
 PURGE, MARKS_GONE = "purge", "marks gone"
 Key = tuple[str, Quantity]
-
-
-def key_of(result: Mapping[str, Any]) -> Key:
-    """What finds a result's document among those of its run and pass: test and quantity."""
-    return str(result["test"]), quantity_of(result)

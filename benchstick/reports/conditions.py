@@ -106,7 +106,7 @@ def _filesystem(filesystem: Mapping[str, Any]) -> str:
 
 
 def _purge(purge: Mapping[str, Any]) -> str:
-    """How the drive was purged (`engine.purge.do_purge`), and what was read back."""
+    """How the drive was purged (`engine.steps.sanitize`), and what was read back."""
     rest = {name: item for name, item in purge.items() if name not in _PURGE_PARTS}
     parts = [str(purge[name]) for name in ("rung", "tool") if purge.get(name)]
     seconds = purge.get("seconds")
@@ -139,7 +139,7 @@ _SHOWN_ELSEWHERE = frozenset({"host", "drive", "target", "notes", "sets", "scale
 
 
 def _queue(settings: Mapping[str, Any]) -> str:
-    """The block layer's settings (`engine.host.queue_settings`) in words."""
+    """The block layer's settings (`engine.host_settings`) in words."""
     parts = []
     if "scheduler" in settings:
         parts.append(f"scheduler {_in_force(settings['scheduler'])}")

@@ -211,7 +211,7 @@ def check_run(run: Any) -> None:
     for item in run["results"]:
         lacking = sorted(name for name in QUANTITY_FIELDS if name not in item)
         if lacking and run["schema"] != OLD_RUN_SCHEMA:
-            raise wrong(f"run.json.figures: {item['name'][:60]}", f"{lacking[0]} is missing")
+            raise wrong(f"run.json.results: {item['name'][:60]}", f"{lacking[0]} is missing")
     indexes = [step["step_index"] for step in run["steps"]]
     if indexes != sorted(set(indexes)) or any(at >= len(run["plan"]["steps"]) for at in indexes):
         raise wrong("run.json.steps", "expected steps of the plan in rising order")
@@ -221,7 +221,7 @@ def check_run(run: Any) -> None:
     for item in run["results"]:
         bins = ((item["detail"].get("totals") or {}).get("histogram_us") or {}).values()
         if any(len(pair) != 2 for pairs in bins for pair in pairs):
-            raise wrong(f"run.json.figures: {item['name'][:60]}", "expected pairs in histograms")
+            raise wrong(f"run.json.results: {item['name'][:60]}", "expected pairs in histograms")
 
 
 def check_samples(document: Any, steps: int) -> list[Sequence[Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchstick.plan.drive_key import DriveKey
 from benchstick.plan.labels import ASSET, OPERATOR, ORDER, SERIAL, Ticket
-from benchstick.store.database import has_table, transaction, utc_now
+from benchstick.store.database import transaction, utc_now
 
 MAX_SCANS = 500
 
@@ -34,8 +34,6 @@ def keep(db: sqlite3.Connection, source: str, text: str, kind: str, value: str) 
 def waiting(db: sqlite3.Connection) -> Ticket:
     """What the next drive gets: the last operator and order, and the last asset tag and serial
     number if no drive has had them."""
-    if not has_table(db, "scans"):
-        return Ticket()
     last = {
         row["kind"]: row
         for row in db.execute("SELECT kind, value, assigned_to, max(id) FROM scans GROUP BY kind")
@@ -88,16 +86,12 @@ def say_scanner(db: sqlite3.Connection, state: str) -> None:
 
 def scanner_state(db: sqlite3.Connection) -> str:
     """The scanner's last status, empty when none is configured."""
-    if not has_table(db, "scanner_status"):
-        return ""
     row = db.execute("SELECT status FROM scanner_status").fetchone()
     return "" if row is None else str(row["status"])
 
 
 def list_scans(db: sqlite3.Connection, most: int = 50) -> list[dict[str, Any]]:
     """The last scans, newest first."""
-    if not has_table(db, "scans"):
-        return []
     rows = db.execute(
         "SELECT id, scanned_utc, source, text, kind, value, assigned_to FROM scans ORDER BY id"
         " DESC LIMIT ?",

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchstick.plan.drive_key import DriveKey
 from benchstick.plan.states import SlotState
-from benchstick.store.database import has_table, transaction, utc_now
+from benchstick.store.database import transaction, utc_now
 
 EMPTY, HERE, COUNTDOWN, STOPPED, TESTING, FINISHED = SlotState
 
@@ -52,8 +52,6 @@ def keep(db: sqlite3.Connection, slots: Collection[Slot]) -> None:
 
 def list_slots(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """The slots in the order of the settings, with `utc`, when each was stored."""
-    if not has_table(db, "slots"):
-        return []
     rows = db.execute(
         "SELECT name, state, drive_key, code, model, until, verdict_number, verdict, message,"
         " utc FROM slots"

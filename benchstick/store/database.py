@@ -66,15 +66,6 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         raise StoreFailed(f"the store failed: {error}") from error
 
 
-def has_table(db: sqlite3.Connection, name: str) -> bool:
-    """Whether the store has this table. One that is only read may be of an older program: the
-    next process that writes migrates it."""
-    row = db.execute(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)
-    ).fetchone()
-    return row is not None
-
-
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     db = sqlite3.connect(
         f"{path.as_uri()}?mode={mode}",

@@ -10,7 +10,7 @@ from typing import Any
 from benchstick.errors import BadInput, StoreFailed
 from benchstick.plan import corrupt
 from benchstick.plan.quantity import FIELDS
-from benchstick.store.database import has_table, transaction, utc_now
+from benchstick.store.database import transaction, utc_now
 from benchstick.store.legacy_names import fields_of_name
 
 # More than that wait only where no agent takes them.
@@ -29,7 +29,7 @@ def add_run(
     verdicts: Sequence[Json] = (),
 ) -> int:
     """Add a checked `benchstick/run/2` document with its samples (values in the order of
-    `records.Sample`) and the `verdicts` that use it; its new number. BadInput when the run is
+    `run_results.Sample`) and the `verdicts` that use it; its new number. BadInput when the run is
     here already, or a verdict is here with another text."""
     with transaction(db):
         here = find(db, run["uuid"])
@@ -126,8 +126,6 @@ def _add_verdicts(db: sqlite3.Connection, run: int, bench: str, verdicts: Sequen
 def verdicts_of(db: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
     """The verdicts that came with a run, as their bench had them, with `imported`: the `bench` and
     the verdict's `number` there. All numbers in them are that bench's."""
-    if not has_table(db, "imported_verdict_runs"):
-        return []
     rows = db.execute(
         "SELECT bench, number, verdict_json FROM imported_verdicts NATURAL JOIN"
         " imported_verdict_runs WHERE run = ? ORDER BY bench, number",
@@ -179,25 +177,14 @@ def find(db: sqlite3.Connection, uuid: str) -> int | None:
 def origin(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
     """Where an imported run comes from: `bench`, its `number` there, `imported_utc`, `digest`;
     None of a run of this bench."""
-    if not _is_there(db):
-        return None
     row = db.execute(
         "SELECT bench, number, imported_utc, digest FROM imports WHERE run = ?", (number,)
     ).fetchone()
     return None if row is None else dict(row)
 
 
-def _is_there(db: sqlite3.Connection) -> bool:
-    """Whether the store can have imported runs: one that an older program wrote, and that is only
-    read, cannot."""
-    row = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'imports'").fetchone()
-    return row is not None
-
-
 def imported(db: sqlite3.Connection, numbers: Sequence[int]) -> frozenset[int]:
     """Those of the runs that were imported."""
-    if not _is_there(db):
-        return frozenset()
     marks = ", ".join("?" * len(numbers))
     rows = db.execute(f"SELECT run FROM imports WHERE run IN ({marks})", tuple(numbers))
     return frozenset(int(row["run"]) for row in rows)

@@ -52,6 +52,7 @@ _KEYS: tuple[tuple[str, str, str, str], ...] = (
     ("drive", "identity", "key", "drive_key"),
     ("plan", "", "departs", "deviations"),
     ("plan", "", "ends_early", "may_end_early"),
+    ("plan", "steps", "why", "reason"),
     ("plan", "steps", "made", "drive_state"),
     ("plan", "steps", "asked", "requested_rung"),
     ("conditions", "**", "why", "reason"),

@@ -17,7 +17,7 @@ from benchstick.plan.request import OWN
 from benchstick.plan.run_queue import entries_of
 from benchstick.plan.states import EntryState, QueueState, RequestState
 from benchstick.store import agent_requests, locks, run_reader, run_results
-from benchstick.store.database import has_table, transaction, utc_now
+from benchstick.store.database import transaction, utc_now
 
 SCHEMA = "benchstick/queue/2"
 NO_COMMAND = "the command that ran it has ended"
@@ -145,8 +145,6 @@ def started(db: sqlite3.Connection, number: int) -> sqlite3.Row | None:
 
 def open_queues(db: sqlite3.Connection) -> list[sqlite3.Row]:
     """The queues that are not closed, oldest first, whichever process runs them."""
-    if not has_table(db, "queues"):
-        return []
     return db.execute("SELECT * FROM queues WHERE state = 'open' ORDER BY number").fetchall()
 
 
@@ -165,16 +163,12 @@ def open_of_drive(db: sqlite3.Connection, drive_key: str) -> int | None:
 
 def of_run(db: sqlite3.Connection, run: int) -> int | None:
     """The queue that the run belongs to, None when it was started alone."""
-    if not has_table(db, "queues"):
-        return None
     row = db.execute("SELECT queue FROM queue_entries WHERE run = ?", (run,)).fetchone()
     return None if row is None else int(row["queue"])
 
 
 def newest(db: sqlite3.Connection, count: int) -> list[int]:
     """The numbers of the newest queues that the agent has taken, newest first."""
-    if not has_table(db, "queues"):
-        return []
     rows = db.execute("SELECT number FROM queues ORDER BY number DESC LIMIT ?", (count,))
     return [int(row["number"]) for row in rows]
 
@@ -198,9 +192,7 @@ def document(db: sqlite3.Connection, number: int) -> dict[str, Any] | None:
         wishes = entries_of(body if isinstance(body, dict) else {})
     except BadInput:
         return None
-    queue_row = None
-    if has_table(db, "queues"):
-        queue_row = db.execute("SELECT * FROM queues WHERE number = ?", (number,)).fetchone()
+    queue_row = db.execute("SELECT * FROM queues WHERE number = ?", (number,)).fetchone()
     state, reason = _state(row, queue_row)
     return {
         "schema": SCHEMA,
@@ -230,10 +222,8 @@ def _state(row: sqlite3.Row, queue_row: sqlite3.Row | None) -> tuple[QueueState,
 def _entries(
     db: sqlite3.Connection, number: int, wishes: Sequence[dict[str, Any]], state: QueueState
 ) -> list[dict[str, Any]]:
-    rows = {}
-    if has_table(db, "queues"):
-        entry_rows = db.execute("SELECT * FROM queue_entries WHERE queue = ?", (number,))
-        rows = {int(row["position"]): row for row in entry_rows}
+    entry_rows = db.execute("SELECT * FROM queue_entries WHERE queue = ?", (number,))
+    rows = {int(row["position"]): row for row in entry_rows}
     entries = []
     for position, wish in enumerate(wishes):
         row = rows.get(position)

@@ -8,7 +8,7 @@ import sqlite3
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.store.database import has_table, transaction, utc_now
+from benchstick.store.database import transaction, utc_now
 
 MOST, MOST_BYTES = 200, 64 << 10
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
@@ -45,15 +45,11 @@ def remove(db: sqlite3.Connection, name: str) -> bool:
 
 def text_of(db: sqlite3.Connection, name: str) -> str | None:
     """The text of a recipe, None when there is none of this name."""
-    if not has_table(db, "recipes"):
-        return None
     row = db.execute("SELECT text FROM recipes WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row["text"])
 
 
 def list_recipes(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """Name and time of each, by name."""
-    if not has_table(db, "recipes"):
-        return []
     rows = db.execute("SELECT name, created_utc FROM recipes ORDER BY name")
     return [dict(row) for row in rows]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.store.database import has_table, transaction, utc_now
+from benchstick.store.database import transaction, utc_now
 from benchstick.suites.reference_results import Reference
 
 
@@ -32,8 +32,6 @@ def add(db: sqlite3.Connection, references: Sequence[Reference]) -> int:
 
 def list_references(db: sqlite3.Connection, suite: str | None = None) -> list[dict[str, Any]]:
     """The reference results, of one suite or all, ordered by suite, name and drive."""
-    if not has_table(db, "reference_results"):
-        return []
     rows = db.execute(
         "SELECT id, drive, suite, result, value, unit, source, created_utc FROM reference_results"
         " WHERE suite = coalesce(?, suite) ORDER BY suite, result, unit, drive, id",

@@ -269,8 +269,8 @@ FROM parts
 
 
 def session(db: sqlite3.Connection, number: int, timed: Set[int], most: int = POINTS) -> Session:
-    """The speed by second of a run, as `analysis.session.session` makes it of the samples, which
-    may be a hundred thousand: SQLite reduces them four times as fast."""
+    """The speed by second of a run. `analysis.run_timeline.session` computes the same from the
+    samples, which may be a hundred thousand: SQLite reduces them four times as fast."""
     every = every_of(samples_count(db, number), most)
     rows = db.execute(_SESSION, (number, every, json.dumps(sorted(timed))))
     points: dict[str, list[Point]] = {way: [] for way in WAYS}

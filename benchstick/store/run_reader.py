@@ -33,9 +33,8 @@ def find_run(db: sqlite3.Connection, number: int) -> sqlite3.Row:
 
 def findings_of(row: sqlite3.Row) -> list[dict[str, Any]]:
     """The findings of a run whose data is corrupt (`plan.corrupt`), empty of any other. `row` is
-    that of `find_run`, maybe of a store that an older program wrote."""
-    text = row["corrupt_json"] if "corrupt_json" in row.keys() else None  # noqa: SIM118
-    return list(json.loads(text)) if text else []
+    that of `find_run`."""
+    return list(json.loads(row["corrupt_json"])) if row["corrupt_json"] else []
 
 
 def any_running(db: sqlite3.Connection) -> bool:

@@ -198,7 +198,7 @@ class RunRecord:
     def _remember_figures(self, figures: Sequence[Figure]) -> None:
         # After the transaction: a call that fails is repeated.
         if self._results is not None:
-            self._results += figures
+            self._results += [replace(item, reason=storable(item.reason)) for item in figures]
 
     def samples(self, samples: Sequence[Sample]) -> None:
         """Add samples in the middle of a long step; its end gives all of them again."""

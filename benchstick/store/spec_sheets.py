@@ -9,7 +9,7 @@ from typing import Any
 
 from benchstick.errors import BadInput
 from benchstick.store import run_queries
-from benchstick.store.database import has_table, transaction, utc_now
+from benchstick.store.database import transaction, utc_now
 from benchstick.suites import spec_sheets
 from benchstick.suites.spec_sheets import Sheet
 
@@ -28,8 +28,6 @@ def save(db: sqlite3.Connection, sheet: Sheet, *, replaces: int | None = None) -
 
 def list_sheets(db: sqlite3.Connection) -> list[tuple[int, Sheet]]:
     """(id, sheet) of all, the oldest first."""
-    if not has_table(db, "spec_sheets"):
-        return []
     rows = db.execute("SELECT id, sheet_json FROM spec_sheets ORDER BY id")
     return [(row["id"], Sheet.from_json(json.loads(row["sheet_json"]))) for row in rows]
 

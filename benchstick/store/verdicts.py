@@ -10,7 +10,7 @@ from typing import Any
 
 from benchstick.errors import BadInput
 from benchstick.store import imported_runs, webhook_outbox
-from benchstick.store.database import has_table, transaction
+from benchstick.store.database import transaction
 from benchstick.store.run_queries import bench_id
 
 
@@ -40,7 +40,7 @@ def keep(db: sqlite3.Connection, verdict: Mapping[str, Any], *, post: bool = Fal
 def find(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     """The document of one verdict, with its `number`. BadInput when there is none."""
     row = None
-    if has_table(db, "verdicts") and 0 < number < 1 << 63:
+    if 0 < number < 1 << 63:
         row = db.execute("SELECT verdict_json FROM verdicts WHERE number = ?", (number,)).fetchone()
     if row is None:
         raise BadInput(f"verdict {number}: there is no such verdict", field="verdict")
@@ -57,8 +57,6 @@ def file_name(verdict: Mapping[str, Any]) -> str:
 
 def of_run(db: sqlite3.Connection, run: int) -> list[int]:
     """The numbers of the verdicts that use a run."""
-    if not has_table(db, "verdict_runs"):
-        return []
     rows = db.execute("SELECT verdict FROM verdict_runs WHERE run = ? ORDER BY verdict", (run,))
     return [int(row["verdict"]) for row in rows]
 
@@ -98,8 +96,6 @@ def documents(
 def _last(
     db: sqlite3.Connection, columns: str, limit: int, word: str | None, before: int
 ) -> list[sqlite3.Row]:
-    if not has_table(db, "verdicts"):
-        return []
     return db.execute(
         f"SELECT number, {columns} FROM verdicts WHERE number < ?"
         " AND verdict = coalesce(?, verdict) ORDER BY number DESC LIMIT ?",

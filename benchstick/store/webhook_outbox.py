@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
-from benchstick.store.database import has_table, transaction, utc_now
+from benchstick.store.database import transaction, utc_now
 
 # The last delivered ones stay, for the page.
 MAX_SENT = 100
@@ -71,8 +71,6 @@ def failed(db: sqlite3.Connection, letter: Letter, reason: str) -> None:
 
 def list_letters(db: sqlite3.Connection) -> dict[str, Any]:
     """How many are pending, and the last ones with their outcome, newest first."""
-    if not has_table(db, "outbox"):
-        return {"waiting": 0, "letters": []}
     count = db.execute("SELECT count(*) FROM outbox WHERE delivered_utc IS NULL").fetchone()[0]
     rows = db.execute(
         "SELECT id, key, created_utc, attempts, attempted_utc, reason, delivered_utc,"

@@ -102,13 +102,6 @@ def live(bench: Bench) -> dict[str, Any]:
     return {}
 
 
-def read_progress(bench: Bench) -> int:
-    """How far the overwrite is by the store."""
-    result = bench.run("purges", "--json")
-    rows = json.loads(result.stdout)["purges"]
-    return int(rows[0]["written"]) if rows else 0
-
-
 def overwriting(bench: Bench) -> subprocess.Popen[str]:
     """An overwrite that has done a part of the drive."""
     bench.run("practice")

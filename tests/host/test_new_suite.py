@@ -20,7 +20,7 @@ import pytest
 from tests.host.bench import Bench
 
 CLONE = Path(__file__).resolve().parents[2]
-COPIED = ("benchstick", "docs", "scripts", "tests")
+COPIED = ("benchstick", "docs", "scripts", "tests", "webui")
 MIB = 1 << 20
 REGISTRY = "benchstick/suites/registry.py"
 
@@ -31,7 +31,7 @@ class Copy:
     def __init__(self, root: Path) -> None:
         self.root = root
         for name in COPIED:
-            ignored = shutil.ignore_patterns("__pycache__", "hardware", "*_recordings")
+            ignored = shutil.ignore_patterns("__pycache__", "hardware", "*_recordings", "vendor")
             shutil.copytree(CLONE / name, root / name, ignore=ignored)
         shutil.copy(CLONE / "pyproject.toml", root)
 

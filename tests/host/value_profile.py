@@ -21,7 +21,7 @@ _DEEPEST = 9
 
 
 def function_of(frame: FrameType) -> str | None:
-    """`engine.runner.Runner._step` or `webui.runs.run`; None outside the product."""
+    """`engine.runner.Runner._step` or `webui.pages.runs.run`; None outside the product."""
     return _name_of(frame.f_code)
 
 

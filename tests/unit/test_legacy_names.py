@@ -57,6 +57,8 @@ def old_run() -> dict[str, Any]:
          {"post_action": {"action": "eject", "is_done": True, "reason": None},
           "previous_attempts": [], "limits": [{"shortfall": 1, "description": "w"}],
           "schema": "benchstick/verdict/2"}),
+        ("plan", {"steps": [{"kind": "skip", "why": "x"}]},
+         {"steps": [{"kind": "skip", "reason": "x"}]}),
         ("finding", [{"step": 3, "differences": [{"what": "x"}]}],
          [{"step_index": 3, "differences": [{"description": "x"}]}]),
     ],

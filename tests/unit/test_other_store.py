@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from benchstick.engine.step_artifacts import StepFolder
 from benchstick.errors import StoreFailed
 from benchstick.plan.figure import Figure
-from benchstick.plan.states import RunState, StepState
+from benchstick.plan.states import RunState, StepState, Validity
 from benchstick.store import database, run_reader
 from benchstick.store.run_results import Sample
 from benchstick.store.run_writer import RunRecord
@@ -157,3 +158,15 @@ def test_artefacts_that_cannot_be_kept_stay_where_they_are(tmp_path: Path) -> No
     home.unlink()
     folder.keep()
     assert (home / folder.relative / "command").exists()
+
+
+def test_a_running_run_returns_its_results_as_the_store_has_them(
+    bench_home: Path, drive_json: Make
+) -> None:
+    """A file name that is no Unicode in a reason: what is remembered is what is read back."""
+    with contextlib.closing(database.open_writer(bench_home)) as db:
+        record = add_run(db, drive_json())
+        bad = replace(figure("SEQ", 1.0), state=Validity.INVALID, reason="a\udcff is missing")
+        record.figures([bad])
+        assert record.all_figures() == run_reader.figures_of(db, record.number)
+        assert record.all_figures()[0].reason == "a\\udcff is missing"

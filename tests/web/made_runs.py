@@ -2,7 +2,7 @@
 second, temperatures, conditions, results, and the result of the suite. Tests only.
 
 The I/O of fio in a step is a list of time slices. The samples, fio's totals and the results are
-computed from it, so a record is consistent; `engine.ending` computes the result of the run.
+computed from it, so a record is consistent; `engine.results` computes the result of the run.
 """
 
 from __future__ import annotations

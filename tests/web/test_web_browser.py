@@ -192,6 +192,7 @@ def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
         lock = locks.RunLock(story.uuid)
         runs = {"das": bench.numbers["das"], "running": story.record.number}
         number = every_page.add_queue(db, runs)
+        queues.take_out(db, number, 2)
         queues.end(db, number, QueueState.CANCELLED, "cancelled")
         page = watched.go(f"/queues/{number}")
         expect(page.locator("#queue-state")).to_have_text("cancelled")
@@ -203,6 +204,8 @@ def test_a_cancelled_queue_is_followed_until_its_run_has_ended(
         lock.release()
         expect(state).to_have_text("cancelled")
         expect(head).to_have_count(0)
+        # The script shows the states in the words of the server.
+        expect(page.locator('[data-position="2"] [data-part="state"]')).to_have_text("removed")
     assert watched.problems == []
 
 

@@ -10,7 +10,8 @@ from werkzeug.datastructures import MultiDict
 from benchstick.errors import BadInput
 from benchstick.plan.request import OWN, RunRequest
 from benchstick.plan.run_queue import Cost
-from benchstick.reports.formatting import drive_title
+from benchstick.plan.states import EntryState, QueueState, RunState
+from benchstick.reports.formatting import drive_title, tag_of, word
 from benchstick.store import live_progress, queues, run_reader
 from benchstick.suites import registry
 from webui.context import drive_scans, reader
@@ -114,6 +115,9 @@ def build_view(number: int) -> dict[str, Any]:
         suite = registry.all_suites().get(str(entry["suite"]))
         entry["title"] = suite.title if suite is not None else entry["suite"]
         entry["text"] = request_text(run_request, drive) if suite and run_request and drive else ""
+    queue["states"] = {
+        state: [word(state), tag_of(state)] for state in (*QueueState, *EntryState, *RunState)
+    }
     queue["title"] = queue["drive"]["code"]
     if drive is not None:
         queue["title"] = drive_title(drive)

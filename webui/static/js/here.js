@@ -1,7 +1,6 @@
 // Checks that the drive of this page is still plugged in and is still the same one.
 
 import { ask, errorText, poll } from "./poll.js";
-import { word } from "./words.js";
 
 const note = document.getElementById("gone");
 const { key, diskseq, guard } = note.dataset;
@@ -9,7 +8,7 @@ const { key, diskseq, guard } = note.dataset;
 function wrong(drive) {
   if (drive === undefined) return "This drive is not plugged in any more.";
   if (String(drive.diskseq ?? "") !== diskseq) return "This drive was unplugged and plugged in again: reload this page.";
-  if (drive.guard.state !== guard) return `This drive is ${word(drive.guard.state)} now: ${drive.guard.reason}. Reload this page.`;
+  if (drive.guard.state !== guard) return `This drive is ${drive.guard.state} now: ${drive.guard.reason}. Reload this page.`;
   return "";
 }
 

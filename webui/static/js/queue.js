@@ -1,17 +1,16 @@
 // A queue while the agent runs it: updates the state of each entry.
 
 import { ask, fresh, errorText, poll } from "./poll.js";
-import { timeLeft, word } from "./words.js";
+import { timeLeft } from "./words.js";
 
 const box = document.getElementById("queue");
-const LOOK = {
-  running: "run", starting: "run", open: "run", done: "ok", failed: "bad", refused: "bad",
-  stopped: "bad", cancelled: "warn", interrupted: "warn",
-};
+// The text and the tag of each state, as the server writes them.
+const STATES = JSON.parse(box.dataset.states);
 
 const tag = (element, state) => {
-  element.textContent = word(state);
-  element.className = `tag ${LOOK[state] ?? "plain"}`;
+  const [text, look] = STATES[state];
+  element.textContent = text;
+  element.className = `tag ${look}`;
 };
 
 function showEntry(entry) {

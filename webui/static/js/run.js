@@ -2,7 +2,7 @@
 
 import { clock, SessionChart } from "./chart.js";
 import { ask, fresh, errorText, poll } from "./poll.js";
-import { duration, timeLeft, word } from "./words.js";
+import { duration, timeLeft } from "./words.js";
 
 const box = document.getElementById("chart");
 const number = box.dataset.run;
@@ -39,7 +39,7 @@ function showSteps(answer) {
     stepStates.set(step.step_index, step.state);
     firstStep = Math.max(firstStep, step.step_index);
     rect.setAttribute("class", `${step.state} ${rect.dataset.look}`);
-    rect.querySelector("title").textContent = `${step.name}: ${word(step.state)}${step.reason ? `, ${step.reason}` : ""}`;
+    rect.querySelector("title").textContent = `${step.name}: ${step.state}${step.reason ? `, ${step.reason}` : ""}`;
     if (step.state === "running") now = { step, rect };
   }
   const done = [...stepStates.values()].filter((state) => state !== "running").length;
@@ -98,7 +98,7 @@ function showLog({ steps, events, temperatures }) {
   // Scroll only when the end of the log is visible.
   const follows = log.scrollHeight - log.scrollTop - log.clientHeight < 30;
   for (const step of steps.slice(-LINES)) {
-    const state = word(step.state);
+    const state = step.state;
     const outcome = step.t_end === null ? state : `${state} in ${duration(step.t_end - step.t_start)}`;
     const ended = step.state === "running" ? "" : ` · ${outcome}${step.reason ? `: ${step.reason}` : ""}`;
     line(`step ${step.step_index}`, step.t_start, `${step.step_index + 1}. ${step.name}${ended}`);

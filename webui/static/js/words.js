@@ -1,4 +1,4 @@
-// Times and states as text.
+// Times as text.
 
 export const duration = (seconds) => {
   const whole = Math.max(0, Math.round(seconds));
@@ -12,6 +12,3 @@ export const timeLeft = (seconds, atMost) => {
   const time = duration(seconds);
   return atMost ? `at most ${time} left` : `${time} left`;
 };
-
-// A recorded state or direction as text.
-export const word = (recorded) => recorded.replace("_", " ");
