@@ -48,11 +48,15 @@ def rows_of(title: str) -> list[Row]:
             for row in rows]  # fmt: skip
 
 
+# At most so many conversions, or hops of a drive.
+LIMITS = {CDM: 6, LIMIT: 5, DRIVE: 8}
+
+
 def most(title: str) -> int:
-    """The limit that the section states."""
+    """The limit of a path, which the document states too."""
     match = re.search(r"at most (\d+)", section(title), re.IGNORECASE)
-    assert match is not None
-    return int(match[1])
+    assert match is not None and int(match[1]) == LIMITS[title]
+    return LIMITS[title]
 
 
 def conversions(rows: Sequence[Row]) -> int:
