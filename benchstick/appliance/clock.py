@@ -83,7 +83,7 @@ def carry_out(
     if not 0 <= waited <= _FRESH_SECONDS or not EARLIEST <= browser_time <= LATEST:
         raise BadInput("time: the request is too old, or no time of today; ask again", field="time")
     if not may_be_set():
-        raise Refused("the clock is kept right by this machine's system or by NTP")
+        raise Refused("the clock is set by this machine's system or by NTP")
     before = time.time()
     set_clock(browser_time + waited)
     if _rtc_kind() == UTC:

@@ -39,7 +39,7 @@ def export(number: int, form: str, output: Path | None, artifacts: bool) -> None
     report as html or pdf, each chart as svg, a bundle that another bench imports, or of an erase
     its certificate, as JSON or as plain text."""
     if artifacts and form != "bundle":
-        raise BadInput("export: --artifacts goes with --format bundle", field="artifacts")
+        raise BadInput("export: --artifacts needs --format bundle", field="artifacts")
     check_place("export", form, output)
     with reader() as db:
         if form == "bundle":

@@ -52,7 +52,7 @@ from benchstick.store.database import utc_now
     help="the code of a drive whose data may be destroyed (default: the recipe's rule)",
 )
 @click.option("--scanned", metavar="SERIAL", help="the serial that is on the drive's sticker")
-@click.option("--asset", metavar="TAG", help="goes with the verdict; of one drive, as --order")
+@click.option("--asset", metavar="TAG", help="stored with the verdict; for one drive, like --order")
 @click.option("--order", metavar="TEXT")
 @click.option("--operator", metavar="NAME")
 @click.option("--dry-run", is_flag=True, help="show what would be done; write nothing")

@@ -113,7 +113,7 @@ def _add_verdicts(db: sqlite3.Connection, run: int, bench: str, verdicts: Sequen
             db.execute("INSERT INTO imported_verdicts VALUES (?, ?, ?)", (bench, number, text))
         elif json.loads(row["verdict_json"]) != item:
             raise BadInput(
-                f"bundle: verdict {number} of that bench is here already, with other words; "
+                f"bundle: verdict {number} of that bench is here already, with another text; "
                 "nothing was changed",
                 field="bundle",
             )

@@ -362,11 +362,11 @@ def _copies(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
     yield Empty(name="empty the target", seconds=1)
     for item in wish.sets:
         yield BuildSet(
-            name=f"{item.name}, make the source", seconds=0.5, set_name=item.name,
+            name=f"{item.name}, build the source", seconds=0.5, set_name=item.name,
             source="generated",
         )  # fmt: skip
         yield LaySet(
-            name=f"{item.name}, lay it on the drive",
+            name=f"{item.name}, copy it to the drive",
             seconds=item.bytes / min(speed, _SOURCE_SPEED),
             bytes_written=item.bytes,
             set_name=item.name,

@@ -207,7 +207,7 @@ def _steps(request: PlanRequest, sets: Sequence[FileSet], source: str) -> Iterat
     yield Idle(name="idle at the start", seconds=0, temperature=True)
     for item in sets:
         yield BuildSet(
-            name=f"{item.name}, make the source",
+            name=f"{item.name}, build the source",
             seconds=0 if source == "drive" else item.bytes / _SOURCE_SPEED,
             set_name=item.name,
             source=source,

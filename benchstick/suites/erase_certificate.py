@@ -144,7 +144,7 @@ def as_text(document: Mapping[str, Any]) -> str:
         lines += [str(document["warning"]), ""]
     for name, text in rows:
         lines += _row(name, text)
-    lines += ["", "What this is not"]
+    lines += ["", "Limitations"]
     for text in document["limitations"]:
         lines += _row("-", text, 2)
     return "\n".join(lines) + "\n"

@@ -91,11 +91,11 @@ def test_a_synchronised_clock_is_not_set(
     stick: None, bench_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock, "is_kept", lambda: True)
-    with pytest.raises(Refused, match="kept right"):
+    with pytest.raises(Refused, match="clock is set by"):
         clock.carry_out(clock.wish(NOW), Tools(), lambda now: pytest.fail("it was set"))
     monkeypatch.setattr(clock, "is_kept", lambda: False)
     (paths.run_folder() / "appliance/state.json").unlink()
-    with pytest.raises(Refused, match="kept right"):
+    with pytest.raises(Refused, match="clock is set by"):
         clock.carry_out(clock.wish(NOW), Tools(), lambda now: pytest.fail("it was set"))
 
 

@@ -453,7 +453,7 @@ def test_an_upload_is_checked_then_taken_by_the_agent(
 ) -> None:
     answer = send_bundle(there, das)
     assert (answer.status_code, answer.location) == (303, "/imports/1")
-    assert "waits for the agent" in there.client.get("/imports/1").text
+    assert "The agent will import it" in there.client.get("/imports/1").text
     assert counts(other)[0] == 0
     take(other)
     assert there.client.get("/api/v1/imports/1").json == {
@@ -565,9 +565,9 @@ def test_from_file_to_page_in_a_browser(
         page.get_by_text("Import a run from another bench…").click()
         page.get_by_label("Bundle").set_input_files(tmp_path / "run.zip")
         page.get_by_role("button", name="Import").click()
-        expect(page.get_by_role("status")).to_contain_text("waits for the agent")
+        expect(page.get_by_role("status")).to_contain_text("The agent will import it")
         take(other)
-        page.get_by_role("link", name="to its page").click()
+        page.get_by_role("link", name="Open the run").click()
         expect(page.get_by_text("where it was run")).to_be_visible()
         expect(page.locator("#chart canvas")).to_be_visible()
         page.context.close()

@@ -31,7 +31,7 @@ def _ask(value: object) -> int:
         raise BadInput("ms: expected the time in milliseconds", field="ms")
     body = clock.wish(browser / 1000)
     if not clock.may_be_set():
-        raise WebError(409, "clock", "The clock is kept right by this machine's system or by NTP.")
+        raise WebError(409, "clock", "The clock is set by this machine's system or by NTP.")
     if not run_queries.agent_runs():
         raise WebError(409, "no_agent", "no agent is running, which would set it: benchstick agent")
     return agent_requests.add_request(writer(), "clock", body)
