@@ -22,7 +22,7 @@ from benchstick.drives.sysfs import Tree
 from benchstick.drives.types import Drive
 from benchstick.errors import BadInput, Refused
 from benchstick.plan.labels import Ticket
-from benchstick.recipes.event_lines import begun_line, drive_words, event_lines, line_of
+from benchstick.recipes.event_lines import started_line, drive_words, event_lines, line_of
 from benchstick.store import barcode_scans, bays
 from benchstick.store.bays import COUNTDOWN, FINISHED, HERE, STOPPED, TESTING, Slot
 from benchstick.store.database import utc_now
@@ -296,7 +296,7 @@ class Hands:
 
     def _tell_start(self, drive: Drive, slot: str | None, ticket: Ticket) -> None:
         self._tell(
-            begun_line(drive, time=utc_now(), slot=slot, labels=ticket.to_json(),
+            started_line(drive, time=utc_now(), slot=slot, labels=ticket.to_json(),
                        scanned=ticket.serial)
         )  # fmt: skip
 
@@ -334,10 +334,10 @@ class Hands:
         state = place.slot.state
         if action == "stop" and state == COUNTDOWN:
             place.slot = replace(place.slot, state=STOPPED, until=None)
-            self._event("stopped", place, **(place.drive_fields or {}), what=COUNTDOWN)
+            self._event("stopped", place, **(place.drive_fields or {}), phase=COUNTDOWN)
         elif action == "stop" and place.test is not None:
             place.test.end()
-            self._event("stopped", place, **(place.drive_fields or {}), what="test")
+            self._event("stopped", place, **(place.drive_fields or {}), phase="test")
         elif action == "again" and (self._begin is None or place.beside):
             message = self._why_not or "no recipe starts automatically here (autostart)"
             raise BadInput(f"do: {message}", field="do")

@@ -64,13 +64,13 @@ def drive_words(drive: Drive) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def begun_line(
+def started_line(
     drive: Drive, *, time: str, slot: str | None, labels: Mapping[str, str | None],
     scanned: str | None, recipe: str | None = None,
 ) -> str:  # fmt: skip
     """The start of a drive's test."""
     return line_of({
-        "time": time, "event": "begun", "slot": slot, **drive_words(drive), "recipe": recipe,
+        "time": time, "event": "started", "slot": slot, **drive_words(drive), "recipe": recipe,
         **{name: labels.get(name) or None for name in LABELS}, "scanned": scanned or None,
     })  # fmt: skip
 

@@ -126,14 +126,14 @@ def test_a_line_that_goes_away_and_comes_back(receiver: Receiver) -> None:
     wait_for(lambda: receiver.lines() == ["event=plugged"])
     receiver.close()
     send(line, "event=countdown")
-    send(line, "event=begun")
+    send(line, "event=started")
     wait_for(lambda: complaints)
     time.sleep(0.3)
     assert len(complaints) == 1 and "events wait for it" in complaints[0]
     again = Receiver(receiver.path)
     try:
         wait_for(lambda: len(again.lines()) == 2)
-        assert again.lines() == ["event=countdown", "event=begun"]
+        assert again.lines() == ["event=countdown", "event=started"]
         line.close()
     finally:
         again.close()

@@ -81,7 +81,7 @@ def test_a_drive_passes_and_every_output_shows_it(bench: Bench, tmp_path: Path) 
     assert root is not None and (root.get("tests"), root.get("failures")) == ("2", "0")
     lines = files["events"].read_text(encoding="ascii").splitlines()
     assert (bench.home / "events.log").read_text(encoding="ascii").splitlines() == lines
-    assert " event=begun drive=practice " in lines[0] and "asset=A-17" in lines[0]
+    assert " event=started drive=practice " in lines[0] and "asset=A-17" in lines[0]
     assert "event=verdict" in lines[-1] and " verdict=pass " in lines[-1]
     verdicts = bench.json("verdict", "list")["verdicts"]
     assert [item["verdict"] for item in verdicts] == ["pass"]

@@ -271,14 +271,14 @@ def test_each_event_is_reported_as_it_happens(bench: Bench) -> None:
     bench.go(5)
     assert bench.take_events() == []
     bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
-    assert bench.take_events() == [{"event": "stopped", **OF, "what": "countdown"}]
+    assert bench.take_events() == [{"event": "stopped", **OF, "phase": "countdown"}]
     bench.hands.handle_request({"slot": "slot 1", "do": "again"})
     assert bench.take_events() == [{"event": "countdown", **OF, "seconds": "10"}]
     barcode_scans.keep(bench.db, "scanner", "A-1", "asset", "A-1")
     bench.go(10)
-    assert bench.take_events() == [{"event": "begun", **OF, "asset": "A-1"}]
+    assert bench.take_events() == [{"event": "started", **OF, "asset": "A-1"}]
     bench.hands.handle_request({"slot": "slot 1", "do": "stop"})
-    assert bench.take_events() == [{"event": "stopped", **OF, "what": "test"}]
+    assert bench.take_events() == [{"event": "stopped", **OF, "phase": "test"}]
     bench.go()
     *_, last = bench.take_events()
     assert (last["event"], last["verdict"], last["reason"]) == (
@@ -401,7 +401,7 @@ def test_a_requested_test_starts_at_once_in_its_slot(asking: Asking) -> None:
     assert len(asking.tests) == 1
     events = asking.take_events()
     assert events[:2] == [
-        {"event": "plugged", **OF, "message": NOT_SEEN}, {"event": "begun", **OF, "asset": "A-1"},
+        {"event": "plugged", **OF, "message": NOT_SEEN}, {"event": "started", **OF, "asset": "A-1"},
     ]  # fmt: skip
     assert (events[-1]["event"], events[-1]["verdict"]) == ("verdict", "pass")
 

@@ -163,7 +163,7 @@ def test_a_verdict_that_is_given_later_comes_with_the_next_bundle(
     assert keep_bundle(other, after) == (here, False)
     assert len(of_run(other, here)) == 1
     forged = changed(after, "verdicts.json", lambda document: lie(document, reason="all is well"))
-    with pytest.raises(BadInput, match="verdict 1 of that bench is here already, with another text"):
+    with pytest.raises(BadInput, match="verdict 1 of that bench is here already, with another"):
         keep_bundle(other, forged)
     assert len(of_run(other, here)) == 1
 
