@@ -127,7 +127,7 @@ def qa(
             _write(events, "".join(f"{line}\n" for line in texts), mode="a")
 
         tell([
-            lines.begun_line(drive, time=utc_now(), slot=ports.get(drive.identity.port) or None,
+            lines.started_line(drive, time=utc_now(), slot=ports.get(drive.identity.port) or None,
                              labels=labels, scanned=scanned, recipe=recipe.name)
             for drive in drives
         ])  # fmt: skip

@@ -436,10 +436,12 @@ def test_a_requested_test_runs_outside_the_slots_as_well(asking: Asking) -> None
     asking.hands.close()
     assert [test.document is not None for test in asking.tests] == [True, True]
     lines = [
-        words for words in asking.take_events() if words["event"] in ("begun", "stopped", "verdict")
+        words
+        for words in asking.take_events()
+        if words["event"] in ("started", "stopped", "verdict")
     ]
     events = [words["event"] for words in lines]
-    assert events == ["begun", "stopped", "verdict", "begun", "verdict"]
+    assert events == ["started", "stopped", "verdict", "started", "verdict"]
     assert (lines[1]["drive"], lines[1]["what"], lines[1].get("slot")) == ("S9", "test", None)
     assert (lines[0]["drive"], lines[0].get("slot")) == ("S9", None)
 
