@@ -442,7 +442,7 @@ def test_a_requested_test_runs_outside_the_slots_as_well(asking: Asking) -> None
     ]
     events = [words["event"] for words in lines]
     assert events == ["started", "stopped", "verdict", "started", "verdict"]
-    assert (lines[1]["drive"], lines[1]["what"], lines[1].get("slot")) == ("S9", "test", None)
+    assert (lines[1]["drive"], lines[1]["phase"], lines[1].get("slot")) == ("S9", "test", None)
     assert (lines[0]["drive"], lines[0].get("slot")) == ("S9", None)
 
 
