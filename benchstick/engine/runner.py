@@ -253,7 +253,7 @@ class Runner:
         over: str | None = None
         skipped: list[tuple[int, str, str]] = []
         for index, step in enumerate(self.plan.steps):
-            now = (step.group, step.round) if isinstance(step, Fio) else ("", 0)
+            now = (step.round.group, step.round.number) if isinstance(step, Fio) else ("", 0)
             # Once a round of a group is not needed, the later ones are not needed either.
             if now != judged and not (over and now[0] == judged[0]):
                 self._skip(skipped, over)
@@ -270,7 +270,11 @@ class Runner:
     def _over(self, step: Step) -> str | None:
         """Why the round that starts with this step is not needed; None when it is needed, or no
         round starts here."""
-        if not isinstance(step, Fio) or not step.round or not isinstance(self.suite, RoundSuite):
+        if (
+            not isinstance(step, Fio)
+            or not step.round.number
+            or not isinstance(self.suite, RoundSuite)
+        ):
             return None
         return self.suite.over(self.plan, step, self.record.all_figures())
 
@@ -432,7 +436,7 @@ class Runner:
         self._paces.learn(step, elapsed, remaining, moved)
         to_come = self.plan.steps[index + 1 :]
         remaining += self._paces.seconds_of(to_come)
-        is_upper_bound = any(isinstance(later, Fio) and later.round for later in to_come)
+        is_upper_bound = any(isinstance(later, Fio) and later.round.number for later in to_come)
         if work.now - self._committed > COMMIT_EVERY:
             self._commit()
         live_progress.publish(

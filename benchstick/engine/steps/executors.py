@@ -165,16 +165,20 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
     assert folder is not None
     lacking = fio.lacking(step)
     if lacking:
-        figures = [_skipped(work, step, "MB/s", step.pass_no, lacking)] if step.counted else []
+        figures = (
+            [_skipped(work, step, "MB/s", step.pass_no, lacking)] if step.recording.counted else []
+        )
         return StepOutcome(skipped=lacking, figures=figures)
-    raw = work.folder is None or step.whole_drive
+    raw = work.folder is None or step.span.whole_drive
     filename = work.drive.path if raw else str(_test_file(work))
-    no_logs = fio.lacks(("log_window_value",)) if step.series else None
-    logged = replace(step, series=False) if no_logs else step
+    no_logs = fio.lacks(("log_window_value",)) if step.recording.series else None
+    logged = step
+    if no_logs:
+        logged = replace(step, recording=replace(step.recording, series=False))
     argv = fio.command(logged, filename, folder.path, raw=raw)
-    if not step.counted and work.folder:
+    if not step.recording.counted and work.folder:
         argv.append("--end_fsync=1")
-    if step.whole_drive and work.folder:
+    if step.span.whole_drive and work.folder:
         _settle(work.folder)
     if step.destroys:
         # The full check once per sequence of writing steps. Between these, which follow each other
@@ -185,18 +189,18 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
     try:
         totals = _timed_fio(work, step, argv, detail)
     except BenchError as stop:
-        if step.series and step.counted:
+        if step.recording.series and step.recording.counted:
             # An error here must not hide why the step ended.
             with contextlib.suppress(BenchError, OSError):
                 figures = _by_second(work, step, started_at, None, no_logs, stop.message)
                 work.partial = StepOutcome(figures=figures, detail=detail)
         raise
     detail["totals"] = _totals_json(totals)
-    if not step.counted:
+    if not step.recording.counted:
         return StepOutcome(detail=detail)
     reason = _fio_distrust(work, step, totals, detail)
     figures = _fio_figures(work, step, totals, reason, detail)
-    if step.series:
+    if step.recording.series:
         figures += _by_second(work, step, started_at, totals, no_logs, reason)
     return StepOutcome(figures=figures, detail=detail)
 
@@ -221,7 +225,7 @@ def _timed_fio(work: Work, step: Fio, argv: Sequence[str], detail: dict[str, Any
     """Run fio; the counters go to `detail`. A BenchError has the reason when it failed."""
     assert work.artifacts is not None
     with work.measured(detail):
-        limit = None if step.runtime is None else step.runtime * 4 + 120
+        limit = None if step.job.runtime is None else step.job.runtime * 4 + 120
         result = work.tool(argv, timeout=limit)
     _fio_errors(work, result.exit_code, result.timed_out, work.artifacts.path, result.stderr)
     try:
@@ -283,7 +287,7 @@ def _test_file(work: Work) -> Path:
 
 def _target_of(work: Work, step: Fio | Copy | CopyWithin) -> str:
     """What the step measures: the raw drive, or the run's target."""
-    return "block" if isinstance(step, Fio) and step.whole_drive else work.target
+    return "block" if isinstance(step, Fio) and step.span.whole_drive else work.target
 
 
 def _fio_distrust(
@@ -305,7 +309,7 @@ def _fio_distrust(
                 tool_bytes=tool_bytes,
                 device_bytes=int(device_bytes),
                 cached_bytes=min(cached, totals.bytes),
-                files=step.files,
+                files=step.span.files,
             )
             if reason:
                 return reason
@@ -317,7 +321,7 @@ def _fio_figures(
 ) -> list[Figure]:
     rest = {key: detail[key] for key in ("counters", "inflight_median", "totals")}
     depth = work.drive.value("queue_depth")
-    step_depth = step.depth * step.threads
+    step_depth = step.job.depth * step.job.threads
     rest["queue"] = {
         "requested": step_depth,
         "drive": depth,
@@ -375,7 +379,7 @@ def _by_second(
         # fio ends some milliseconds before or after its time.
         seconds=int(0.05 + (now - started_at if totals is None else totals.seconds)),
         ios=None if totals is None else totals.ios,
-        block=step.block,
+        block=step.job.block,
         samples=samples,
         lacking=lacking,
     )
