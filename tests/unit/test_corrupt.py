@@ -19,7 +19,8 @@ from benchstick.appliance.outcome_text import BAD, ending
 from benchstick.drives.subprocesses import Finished
 from benchstick.engine.fileset_source.content import Difference
 from benchstick.engine.fileset_source.ram_disk import DriveSource, read_tree
-from benchstick.engine.steps import executors, sanitize
+from benchstick.engine.steps import sanitize
+from benchstick.engine.steps.file_sets import do_verify
 from benchstick.errors import DataCorrupt, DriveLost, Inconclusive
 from benchstick.plan import corrupt, run_queue
 from benchstick.plan.states import RequestState, RunState
@@ -343,7 +344,7 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
         record=SimpleNamespace(invalidate_pass=lambda *args: invalid.append(args)),
     )  # fmt: skip
     step = Verify(name="BR, pass 1, compare", seconds=1, set_name="BR", pass_no=1)
-    outcome = executors.do_verify(work, step)
+    outcome = do_verify(work, step)
     assert outcome.failed and source.renewed
     assert [item["files"] for item in reports] == ([files] if files else [])
     assert len(invalid) == (0 if files else 1)

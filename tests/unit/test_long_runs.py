@@ -16,7 +16,7 @@ import pytest
 from benchstick.engine.eta import Paces, of_step
 from benchstick.engine.measure.sampler import Sampler
 from benchstick.engine.runner import COMMIT_EVERY, Progress, Runner
-from benchstick.engine.steps.executors import do_idle
+from benchstick.engine.steps.idle import do_idle
 from benchstick.errors import DriveLost, StoreFailed
 from benchstick.plan.steps import Idle
 from benchstick.store import database
