@@ -338,7 +338,8 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
     invalid: list[Any] = []
     source = Cycle(*differences)
     work: Any = SimpleNamespace(
-        source=source, folder=tmp_path, cancel=None, not_copied={"left"}, check_cancelled=lambda: 0,
+        filesets=SimpleNamespace(source=source, not_copied={"left"}),
+        target=SimpleNamespace(folder=tmp_path), cancel=None, check_cancelled=lambda: 0,
         tests_of_set=lambda name: [f"{name} write"],
         data_differs=lambda text, **more: reports.append({"text": text, **more}),
         record=SimpleNamespace(invalidate_pass=lambda *args: invalid.append(args)),

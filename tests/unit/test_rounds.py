@@ -93,7 +93,8 @@ def test_a_sample_between_two_steps_is_of_the_one_before(tmp_path: Path) -> None
         def __init__(self) -> None:
             self.home, self.uuid, self._on_stick = tmp_path, "u", False
             self.work = cast(Any, SimpleNamespace(
-                now=7.0, sampler=sampler, check_cancelled=lambda: None, target="block"
+                now=7.0, sampler=sampler, check_cancelled=lambda: None,
+                target=SimpleNamespace(name="block"),
             ))  # fmt: skip
             self.record = cast(Any, SimpleNamespace(step_begins=lambda *what: None))
 

@@ -32,21 +32,22 @@ SOURCE_MARGIN = 2.0
 
 def do_copy(work: Work, step: Copy) -> StepOutcome:
     """Measure a copy to the drive or back, flush included."""
-    assert work.folder is not None
-    assert work.source is not None
-    assert work.artifacts is not None
+    assert work.target.folder is not None
+    source = work.filesets.source
+    assert source is not None
+    assert work.current.artifacts is not None
     options = Options(step.threads, step.block, work.cancel, _progress(work))
     detail: dict[str, Any] = {}
     if step.direction == "read":
-        work.source.make_room()
+        source.make_room()
     page_cache.drop_caches()
-    copy = work.source.write if step.direction == "write" else work.source.read
-    with _report_of_stop(work.artifacts), work.measured(detail):
-        report = copy(work.folder, options)
+    copy = source.write if step.direction == "write" else source.read
+    with _report_of_stop(work.current.artifacts), work.measured(detail):
+        report = copy(work.target.folder, options)
     work.check_cancelled()
-    work.not_copied |= report.errors.keys()
-    work.artifacts.document("copy.json", report.to_json())
-    work.artifacts.text("stdout", report.summary() + "\n")
+    work.filesets.not_copied |= report.errors.keys()
+    work.current.artifacts.document("copy.json", report.to_json())
+    work.current.artifacts.text("stdout", report.summary() + "\n")
     reason = _copy_distrust(work, step, report, detail)
     detail["copy"] = {
         key: value for key, value in report.to_json().items() if key not in ("files", "errors")
@@ -66,7 +67,7 @@ def _report_of_stop(artifacts: StepFolder) -> Iterator[None]:
 
 def _progress(work: Work) -> Callable[[int], None]:
     def note(byte_count: int) -> None:
-        work.bytes_done = byte_count
+        work.current.bytes_done = byte_count
 
     return note
 
@@ -74,18 +75,18 @@ def _progress(work: Work) -> Callable[[int], None]:
 def _copy_distrust(
     work: Work, step: Copy, report: CopyReport, detail: Mapping[str, Any]
 ) -> str | None:
-    missing = _missing_files(report, work.sets[step.set_name].count)
+    missing = _missing_files(report, work.filesets.sets[step.set_name].count)
     if missing:
         return missing
     side = "write_bytes" if step.direction == "write" else "read_bytes"
     reason = distrust(
-        target=work.target,
+        target=work.target.name,
         tool_bytes=report.bytes,
         device_bytes=int(detail["counters"][side]),
         cached_bytes=report.buffered_bytes(),
         files=report.files.copied,
     )
-    rate = None if work.source is None else work.source.rate
+    rate = None if work.filesets.source is None else work.filesets.source.rate
     if reason is not None or step.direction != "write" or rate is None:
         return reason
     if rate >= SOURCE_MARGIN * report.speed:
@@ -122,7 +123,7 @@ def _copy_detail(files: FileSet, report: CopyReport, detail: Mapping[str, Any]) 
 def _copy_figures(
     work: Work, step: Copy, report: CopyReport, reason: str | None, detail: Mapping[str, Any]
 ) -> list[Figure]:
-    rest = _copy_detail(work.sets[step.set_name], report, detail)
+    rest = _copy_detail(work.filesets.sets[step.set_name], report, detail)
     return [
         figure_of_pass(work, step, quantity, value, unit, reason, rest)
         for quantity, value, unit in (
@@ -134,27 +135,28 @@ def _copy_figures(
 
 def do_lay_set(work: Work, step: LaySet) -> StepOutcome:
     """Write the set to the drive, to copy it to another folder there."""
-    assert work.folder is not None
-    assert work.source is not None
-    assert work.artifacts is not None
+    assert work.target.folder is not None
+    source = work.filesets.source
+    assert source is not None
+    assert work.current.artifacts is not None
     options = Options(step.threads, step.block, work.cancel, _progress(work))
-    with _report_of_stop(work.artifacts):
-        report = work.source.write(work.folder / FROM, options)
+    with _report_of_stop(work.current.artifacts):
+        report = source.write(work.target.folder / FROM, options)
     work.check_cancelled()
-    work.not_copied |= report.errors.keys()
+    work.filesets.not_copied |= report.errors.keys()
     return StepOutcome(detail={"bytes": report.bytes, "files": report.files.copied})
 
 
 def do_copy_within(work: Work, step: CopyWithin) -> StepOutcome:
     """Measure a copy within the drive, through the page cache, flush included."""
-    assert work.folder is not None
-    assert work.artifacts is not None
+    assert work.target.folder is not None
+    assert work.current.artifacts is not None
     detail: dict[str, Any] = {}
     page_cache.drop_caches()
-    with _report_of_stop(work.artifacts), work.measured(detail):
+    with _report_of_stop(work.current.artifacts), work.measured(detail):
         report = copy_tree(
-            work.folder / FROM,
-            work.folder / TO,
+            work.target.folder / FROM,
+            work.target.folder / TO,
             threads=step.threads,
             block=step.block,
             direct=False,
@@ -162,9 +164,9 @@ def do_copy_within(work: Work, step: CopyWithin) -> StepOutcome:
             progress=_progress(work),
         )
     work.check_cancelled()
-    work.not_copied |= report.errors.keys()
-    work.artifacts.document("copy.json", report.to_json())
-    work.artifacts.text("stdout", report.summary() + "\n")
+    work.filesets.not_copied |= report.errors.keys()
+    work.current.artifacts.document("copy.json", report.to_json())
+    work.current.artifacts.text("stdout", report.summary() + "\n")
     reason = _within_distrust(work, step, report, detail)
     return StepOutcome(figures=_within_figures(work, step, report, reason, detail), detail=detail)
 
@@ -174,12 +176,12 @@ def _within_distrust(
 ) -> str | None:
     """Why the result is invalid. The page cache is part of this test, but all data must be read
     from the drive and written to it."""
-    missing = _missing_files(report, work.sets[step.set_name].count)
+    missing = _missing_files(report, work.filesets.sets[step.set_name].count)
     if missing:
         return missing
     for side in ("read_bytes", "write_bytes"):
         reason = distrust(
-            target=work.target,
+            target=work.target.name,
             tool_bytes=report.bytes,
             device_bytes=int(detail["counters"][side]),
             files=report.files.copied,
@@ -193,7 +195,7 @@ def _within_figures(
     work: Work, step: CopyWithin, report: CopyReport, reason: str | None, detail: Mapping[str, Any]
 ) -> list[Figure]:
     rest = {
-        **_copy_detail(work.sets[step.set_name], report, detail),
+        **_copy_detail(work.filesets.sets[step.set_name], report, detail),
         "totals": {"read_bytes": report.bytes, "write_bytes": report.bytes},
     }
     return [

@@ -59,9 +59,9 @@ def carry_out(work: Work, step: Step) -> StepOutcome:
     """
     if not isinstance(step, _NOT_ON_THE_DRIVE):
         work.hold.check_medium()
-    if isinstance(step, Idle) and work.folder is not None:
+    if isinstance(step, Idle) and work.target.folder is not None:
         # Else the kernel would write during the idle time, to any medium that is in the drive.
-        settle(work.folder)
+        settle(work.target.folder)
     outcome = _EXECUTORS[type(step)](work, step)
     if isinstance(step, Idle):
         work.hold.check_medium()

@@ -14,7 +14,7 @@ from benchstick.plan.steps import Copy, CopyWithin, Fio, Skip
 
 def target_of(work: Work, step: Fio | Copy | CopyWithin) -> str:
     """What the step measures: the raw drive, or the run's target."""
-    return "block" if isinstance(step, Fio) and step.span.whole_drive else work.target
+    return "block" if isinstance(step, Fio) and step.span.whole_drive else work.target.name
 
 
 def figure_of_pass(
@@ -37,7 +37,7 @@ def figure_of_pass(
 def skipped_figure(work: Work, step: Fio | Skip, unit: str, pass_no: int, reason: str) -> Figure:
     return Figure(
         step=step.name, test=step.test, quantity=SPEED, value=None, unit=unit, pass_no=pass_no,
-        direction=step.direction, target=work.target, state=Validity.SKIPPED, reason=reason,
+        direction=step.direction, target=work.target.name, state=Validity.SKIPPED, reason=reason,
     )  # fmt: skip
 
 

@@ -14,32 +14,37 @@ from benchstick.plan.steps import BuildSet, Verify
 
 def do_build_set(work: Work, step: BuildSet) -> StepOutcome:
     """Create the set's source again. Free the RAM of the one before first."""
-    if work.source is not None:
-        work.source.close()
-        work.source = None
-    files = work.sets[step.set_name]
+    filesets = work.filesets
+    if filesets.source is not None:
+        filesets.source.close()
+        filesets.source = None
+    files = filesets.sets[step.set_name]
     place = paths.run_folder() / "ram" / work.uuid
-    work.source = open_cycle(step.source, files, place, folder=work.set_folder, cancel=work.cancel)
+    filesets.source = open_cycle(
+        step.source, files, place, folder=filesets.own_folder, cancel=work.cancel
+    )
     work.check_cancelled()
-    if work.source.note:
-        work.record.event(work.now, "source", work.source.note)
+    if filesets.source.note:
+        work.record.event(work.now, "source", filesets.source.note)
     detail: dict[str, Any] = {"source": step.source, "bytes": files.bytes, "files": files.count}
-    if work.source.rate is not None:
-        detail["source_rate"] = work.source.rate
+    if filesets.source.rate is not None:
+        detail["source_rate"] = filesets.source.rate
     return StepOutcome(detail=detail)
 
 
 def do_verify(work: Work, step: Verify) -> StepOutcome:
     """Compare the data. Not measured. When it differs the pass is invalid, the run is corrupt, and
     the source is created again for the next pass."""
-    assert work.source is not None
-    assert work.folder is not None
-    differences = work.source.compare(work.folder / step.folder, work.cancel)
+    source = work.filesets.source
+    assert source is not None
+    assert work.target.folder is not None
+    differences = source.compare(work.target.folder / step.folder, work.cancel)
     work.check_cancelled()
     if not differences:
         return StepOutcome(detail={"compared": "equal"})
     tests = work.tests_of_set(step.set_name)
-    wrong = [item for item in differences if item.of_drive and item.path not in work.not_copied]
+    reported = work.filesets.not_copied
+    wrong = [item for item in differences if item.of_drive and item.path not in reported]
     if wrong:
         reason = f"data differ: {_files_differ(len(wrong))}, the first: {wrong[0]}"
         work.data_differs(
@@ -51,7 +56,7 @@ def do_verify(work: Work, step: Verify) -> StepOutcome:
         reason = f"not comparable: {len(differences)} files, the first: {differences[0]}"
         for test in tests:
             work.record.invalidate_pass(test, step.pass_no, reason)
-    work.source.renew(work.cancel)
+    source.renew(work.cancel)
     return StepOutcome(detail={"compared": reason}, failed=reason)
 
 

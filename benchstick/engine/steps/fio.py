@@ -34,7 +34,7 @@ _DRIVE_LOST = re.compile(
 
 def do_fio(work: Work, step: Fio) -> StepOutcome:
     """Run fio, and check its totals against the drive's counters."""
-    folder = work.artifacts
+    folder = work.current.artifacts
     assert folder is not None
     lacking = fio.lacking(step)
     if lacking:
@@ -44,17 +44,17 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
             else []
         )
         return StepOutcome(skipped=lacking, figures=figures)
-    raw = work.folder is None or step.span.whole_drive
+    raw = work.target.folder is None or step.span.whole_drive
     filename = work.drive.path if raw else str(_test_file(work))
     no_logs = fio.lacks(("log_window_value",)) if step.recording.series else None
     logged = step
     if no_logs:
         logged = replace(step, recording=replace(step.recording, series=False))
     argv = fio.command(logged, filename, folder.path, raw=raw)
-    if not step.recording.counted and work.folder:
+    if not step.recording.counted and work.target.folder:
         argv.append("--end_fsync=1")
-    if step.span.whole_drive and work.folder:
-        settle(work.folder)
+    if step.span.whole_drive and work.target.folder:
+        settle(work.target.folder)
     if step.destroys:
         # The full check once per sequence of writing steps. Between these, which follow each other
         # without a pause, only the open descriptor, the node and diskseq are checked.
@@ -68,7 +68,7 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
             # An error here must not hide why the step ended.
             with contextlib.suppress(BenchError, OSError):
                 figures = _by_second(work, step, started_at, None, no_logs, stop.message)
-                work.partial = StepOutcome(figures=figures, detail=detail)
+                work.current.partial = StepOutcome(figures=figures, detail=detail)
         raise
     detail["totals"] = _totals_json(totals)
     if not step.recording.counted:
@@ -81,19 +81,21 @@ def do_fio(work: Work, step: Fio) -> StepOutcome:
 
 
 def _follows_a_write(work: Work) -> bool:
-    before = work.plan.steps[work.index - 1] if work.index else None
+    before = work.plan.steps[work.current.index - 1] if work.current.index else None
     return isinstance(before, Fio) and before.destroys
 
 
 def _timed_fio(work: Work, step: Fio, argv: Sequence[str], detail: dict[str, Any]) -> fio.Totals:
     """Run fio; the counters go to `detail`. A BenchError has the reason when it failed."""
-    assert work.artifacts is not None
+    assert work.current.artifacts is not None
     with work.measured(detail):
         limit = None if step.job.runtime is None else step.job.runtime * 4 + 120
         result = work.tool(argv, timeout=limit)
-    _fio_errors(work, result.exit_code, result.timed_out, work.artifacts.path, result.stderr)
+    _fio_errors(
+        work, result.exit_code, result.timed_out, work.current.artifacts.path, result.stderr
+    )
     try:
-        totals, error = fio.read_output(work.artifacts.path / "fio.json")
+        totals, error = fio.read_output(work.current.artifacts.path / "fio.json")
     except (OSError, ValueError, KeyError, LookupError) as problem:
         raise Inconclusive(f"fio: its output cannot be read ({problem})") from None
     if error:
@@ -129,7 +131,9 @@ def _fio_errors(
     if _DRIVE_LOST.search(stderr) or _DRIVE_LOST.search(_json_text(folder)):
         raise work.drive_lost("answers with I/O errors")
     if "No space left" in stderr:
-        raise BadInput(f"{work.target}: the filesystem is full; free space or use a smaller size")
+        raise BadInput(
+            f"{work.target.name}: the filesystem is full; free space or use a smaller size"
+        )
     if timed_out:
         raise Inconclusive("fio: did not end in time and was killed")
     lines = [line for line in stderr.splitlines() if line.strip()]
@@ -145,8 +149,8 @@ def _json_text(folder: Path) -> str:
 
 
 def _test_file(work: Work) -> Path:
-    assert work.folder is not None
-    return work.folder / TEST_FILE
+    assert work.target.folder is not None
+    return work.target.folder / TEST_FILE
 
 
 def _fio_distrust(
@@ -210,7 +214,7 @@ def _own_state(work: Work, step: Fio) -> dict[str, str]:
     """For a result's detail: the drive's state, when it differs from that at the end of the run."""
     if step.drive_state is None:
         return {}
-    return {"drive_state": work.plan.state_after(work.state, step.drive_state)}
+    return {"drive_state": work.plan.state_after(work.conditions.state, step.drive_state)}
 
 
 def _by_second(
@@ -226,17 +230,17 @@ def _by_second(
     `started_at` is the start of the step in seconds of the run, `totals` None when it ended early,
     `lacking` why there are no logs of fio, `reason` why the results are invalid.
     """
-    assert work.artifacts is not None
+    assert work.current.artifacts is not None
     now = work.now
     samples = [
         sample
         for sample in work.sampler.pending()
-        if sample.step_index == work.index
+        if sample.step_index == work.current.index
         and started_at <= sample.t - sample.dt
         and sample.t <= now
     ]
     series = by_second(
-        work.artifacts.path,
+        work.current.artifacts.path,
         # fio ends some milliseconds before or after its time.
         seconds=int(0.05 + (now - started_at if totals is None else totals.seconds)),
         ios=None if totals is None else totals.ios,
@@ -244,7 +248,7 @@ def _by_second(
         samples=samples,
         lacking=lacking,
     )
-    work.artifacts.text("by-second.csv", series.csv())
+    work.current.artifacts.text("by-second.csv", series.csv())
     target = target_of(work, step)
     figures = figures_of(step, series, target=target, reason=reason, whole=totals is not None)
     state = _own_state(work, step)

@@ -17,7 +17,9 @@ def do_idle(work: Work, step: Idle) -> StepOutcome:
     if step.temperature:
         fact = temperature.read(work.drive)
         celsius = None if fact.value is None else float(fact.value)
-        work.record.temperature(work.now, work.index, celsius, fact.source or None, fact.reason)
+        work.record.temperature(
+            work.now, work.current.index, celsius, fact.source or None, fact.reason
+        )
         detail = {"temperature": fact.to_json()}
     # The idle time may last hours: stop when the drive is lost.
     while (remaining := step.seconds - (time.monotonic() - started_at)) > 0:

@@ -38,12 +38,12 @@ def do_prepare(work: Work, step: Prepare) -> StepOutcome:
     # Before the mount, which a cancel may interrupt.
     work.cleanup.callback(_unmount, work)
     mounted = prepare.mount(device, fs, work.uuid, run=work.tool)
-    work.device, work.target = Path(device), f"file on {fs}"
-    work.folder = prepare.new_folder(mounted, work.record.number, work.uuid)
+    work.target.name = f"file on {fs}"
+    work.target.folder = prepare.new_folder(mounted, work.record.number, work.uuid)
     work.cleanup.callback(_remove_folder, work)
-    work.filled = _filled(mounted)
-    work.extra_conditions["filesystem"] = fs_details
-    return StepOutcome(detail={"target": work.target, "filesystem": fs_details})
+    work.conditions.filled = _filled(mounted)
+    work.conditions.extra["filesystem"] = fs_details
+    return StepOutcome(detail={"target": work.target.name, "filesystem": fs_details})
 
 
 def _filled(mounted: Path) -> Fact:
@@ -67,21 +67,22 @@ def _unmount(work: Work) -> None:
 
 def _remove_folder(work: Work) -> None:
     """Remove the bench's files from the drive's filesystem."""
-    if work.folder is None or work.sampler.drive_lost.is_set():
+    folder = work.target.folder
+    if folder is None or work.sampler.drive_lost.is_set():
         return
     try:
         work.hold.check_medium()
-        empty_folder(work.folder)
-        work.folder.rmdir()
+        empty_folder(folder)
+        folder.rmdir()
     except (BenchError, OSError) as error:
-        work.record.event(work.now, "clean-up", f"{work.folder.name} stays on the drive: {error}")
+        work.record.event(work.now, "clean-up", f"{folder.name} stays on the drive: {error}")
 
 
 def do_empty(work: Work, step: Empty) -> StepOutcome:
     """Empty the run's folder on the drive and flush it, so that the copy skips no files."""
-    assert work.folder is not None
-    removed = empty_folder(work.folder)
-    work.not_copied.clear()
+    assert work.target.folder is not None
+    removed = empty_folder(work.target.folder)
+    work.filesets.not_copied.clear()
     return StepOutcome(detail={"removed_files": removed.files, "removed_bytes": removed.bytes})
 
 
