@@ -118,8 +118,8 @@ def steps_block(plan: Plan, params: Sequence[str] = ()) -> str:
 def _does(step: Step) -> str:
     """What is known of the step before it runs: its time, or its bytes."""
     details = []
-    if isinstance(step, Fio) and step.runtime is not None:
-        details.append(f"{step.runtime:g} s")
+    if isinstance(step, Fio) and step.job.runtime is not None:
+        details.append(f"{step.job.runtime:g} s")
     elif isinstance(step, Idle):
         details += [f"{step.seconds:g} s"] if step.seconds else []
         details += ["temperature"] if step.temperature else []
@@ -163,9 +163,9 @@ def commands_of(plan: Plan) -> dict[str, list[str]]:
     """
     commands: dict[str, list[str]] = {}
     for step in plan.steps:
-        if not isinstance(step, Fio) or not step.counted:
+        if not isinstance(step, Fio) or not step.recording.counted:
             continue
-        raw = plan.target == "block" or step.whole_drive
+        raw = plan.target == "block" or step.span.whole_drive
         argv = fio.command(step, "DRIVE" if raw else "FILE", Path("STEP"), raw=raw)[1:]
         if commands.setdefault(step.test, argv) != argv:
             raise ValueError(f"{step.test}: its passes differ in their commands")

@@ -53,13 +53,13 @@ class Paces:
 
 def _kind(step: Step) -> tuple[str, str]:
     """The kind of a step. Steps of a kind have the same speed."""
-    way = step.rw if isinstance(step, Fio) else step.direction if isinstance(step, Copy) else ""
+    way = step.job.rw if isinstance(step, Fio) else step.direction if isinstance(step, Copy) else ""
     return step.kind, way
 
 
 def _is_untimed(step: Step) -> bool:
     return isinstance(step, Copy | LaySet | CopyWithin) or (
-        isinstance(step, Fio) and step.runtime is None
+        isinstance(step, Fio) and step.job.runtime is None
     )
 
 

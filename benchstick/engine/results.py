@@ -88,16 +88,20 @@ def _keep_seconds(record: RunRecord, plan: Plan, target: str) -> None:
     keys = {(figure.step, figure.key) for figure in record.all_figures()}
     for row in open_steps:
         step = plan.steps[row["step_index"]]
-        if not isinstance(step, Fio) or not step.series or not step.counted:
+        if not isinstance(step, Fio) or not step.recording.series or not step.recording.counted:
             continue
         samples = [
             sample
             for sample in record.read(lambda db: samples_of(db, record.number))
             if sample.step_index == row["step_index"] and row["t_start"] <= sample.t - sample.dt
         ]
-        rates = counter_rates(samples, step.block)
+        rates = counter_rates(samples, step.job.block)
         series = BySecond("counters", _LOST_LOG, 1, rates, latency_why=_LOST_LOG)
         figures = figures_of(
-            step, series, target="block" if step.whole_drive else target, reason=KILLED, whole=False
+            step,
+            series,
+            target="block" if step.span.whole_drive else target,
+            reason=KILLED,
+            whole=False,
         )
         record.figures([item for item in figures if (item.step, item.key) not in keys])

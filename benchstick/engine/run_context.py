@@ -53,11 +53,53 @@ RAW_FILLED = Fact.unknown("raw drive: its content is not known")
 
 
 @dataclass
+class Target:
+    """What the run measures: `name` is `block`, or `file on exfat` once it is known. `folder` is
+    the bench's folder on the filesystem, None on the raw drive."""
+
+    name: str
+    folder: Path | None = None
+
+
+@dataclass
+class FileSets:
+    """The file sets of the plan by their names, and the source of the one in use. `own_folder` is
+    the user's own; `not_copied` the files of this pass that the report lists as not copied."""
+
+    sets: Mapping[str, FileSet]
+    own_folder: Path | None = None
+    source: Cycle | None = None
+    not_copied: set[str] = field(default_factory=set)
+
+
+@dataclass
+class CurrentStep:
+    """The progress of the step that runs. `share` returns the fraction that is done, 0 to 1, if the
+    step reports it; `partial` is the outcome of a step that ended early, stored at its end."""
+
+    index: int = 0
+    artifacts: StepFolder | None = None
+    bytes_done: int = 0
+    share: Callable[[], float | None] | None = None
+    partial: StepOutcome | None = None
+
+
+@dataclass
+class Conditions:
+    """What the run learns about the drive's conditions. `state` is the drive's state after the
+    purge, for every result; None when the plan has no purge. `extra` is stored with the others."""
+
+    filled: Fact = RAW_FILLED
+    marks: Marks | None = None
+    state: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
 class Work:
-    """A run in progress. `target` is `block`, or `file on exfat` once it is known."""
+    """A run in progress: what it was started with, and its parts that change."""
 
     uuid: str
-    home: Path
     drive: Drive
     plan: Plan
     hold: Hold
@@ -66,27 +108,10 @@ class Work:
     cancel: threading.Event
     cleanup: contextlib.ExitStack
     cgroup: Path | None
-    sets: Mapping[str, FileSet]
-    target: str
-    set_folder: Path | None = None
-    file: Path | None = None
-    folder: Path | None = None
-    device: Path | None = None
-    source: Cycle | None = None
-    bytes_done: int = 0
-    artifacts: StepFolder | None = None
-    index: int = 0
-    # The outcome of a step that ended early; stored at its end.
-    partial: StepOutcome | None = None
-    filled: Fact = RAW_FILLED
-    # The fraction of the step that is done, 0 to 1, if the step reports it.
-    share: Callable[[], float | None] | None = None
-    marks: Marks | None = None
-    # The files of this pass that the report lists as not copied.
-    not_copied: set[str] = field(default_factory=set)
-    # The drive's state after the purge, for every result; None when the plan has no purge.
-    state: str | None = None
-    extra_conditions: dict[str, Any] = field(default_factory=dict)
+    filesets: FileSets
+    target: Target
+    current: CurrentStep = field(default_factory=CurrentStep)
+    conditions: Conditions = field(default_factory=Conditions)
 
     @property
     def now(self) -> float:
@@ -122,21 +147,21 @@ class Work:
     ) -> None:
         """Record that the data read back differs from the data written: the run is corrupt, and the
         results of `tests` in that pass are invalid."""
-        name = self.plan.steps[self.index].name
+        name = self.plan.steps[self.current.index].name
         self.record.data_differs(
             self.now,
-            corrupt.finding(step_index=self.index, name=name, text=text, set_name=set_name,
+            corrupt.finding(step_index=self.current.index, name=name, text=text, set_name=set_name,
                             pass_no=pass_no, files=files, differences=differences),
             tests,
         )  # fmt: skip
 
     def read_back(self, text: str, *, proved: bool) -> None:
         """Add the content of the marks' places after the purge to the conditions of all results."""
-        self.extra_conditions["purge"] = {
-            **self.extra_conditions.get("purge", {}), "read_back": text,
+        self.conditions.extra["purge"] = {
+            **self.conditions.extra.get("purge", {}), "read_back": text,
         }  # fmt: skip
         if not proved:
-            self.state = sanitize_methods.not_proved(str(self.state), text)
+            self.conditions.state = sanitize_methods.not_proved(str(self.conditions.state), text)
             self.record.event(self.now, "purge", f"not proved: {text}")
 
     def tool(
@@ -156,8 +181,8 @@ class Work:
         A command that is not `stoppable` (as the drive completes it anyway) runs to its end; the
         caller checks for a cancel after it.
         """
-        if self.artifacts is not None:
-            self.artifacts.command(argv)
+        if self.current.artifacts is not None:
+            self.current.artifacts.command(argv)
         result = subprocesses.run(
             argv,
             timeout=timeout,
@@ -166,8 +191,8 @@ class Work:
             started=started,
             grace=grace,
         )
-        if self.artifacts is not None:
-            self.artifacts.output(result.stdout, result.stderr, result.exit_code)
+        if self.current.artifacts is not None:
+            self.current.artifacts.output(result.stdout, result.stderr, result.exit_code)
         if stoppable and (self.cancel.is_set() or self.hold.medium_changed is not None):
             self.check_cancelled()
         return result
@@ -196,6 +221,6 @@ class Work:
         depths = [
             sample.inflight
             for sample in self.sampler.pending()
-            if sample.step_index == self.index and start <= sample.t <= end
+            if sample.step_index == self.current.index and start <= sample.t <= end
         ]
         return statistics.median(depths) if depths else None

@@ -22,7 +22,7 @@ from benchstick.engine import automount, cgroup, host_settings, retention
 from benchstick.engine.eta import Paces, of_step
 from benchstick.engine.measure.sampler import Sampler
 from benchstick.engine.results import conclude
-from benchstick.engine.run_context import StepOutcome, Work
+from benchstick.engine.run_context import CurrentStep, FileSets, StepOutcome, Target, Work
 from benchstick.engine.step_artifacts import StepFolder, check_room
 from benchstick.engine.steps import executors
 from benchstick.errors import (
@@ -213,7 +213,6 @@ class Runner:
             cleanup.callback(sampler.stop)
             self.work = Work(
                 uuid=self.uuid,
-                home=self.home,
                 drive=self.drive,
                 plan=self.plan,
                 hold=self.hold,
@@ -222,9 +221,8 @@ class Runner:
                 cancel=self.cancel,
                 cleanup=cleanup,
                 cgroup=group,
-                sets=self.sets,
-                set_folder=self.set_folder,
-                target=self.plan.target,
+                filesets=FileSets(self.sets, self.set_folder),
+                target=Target(self.plan.target),
             )
             cleanup.callback(self._close_source)
             for text in refused:
@@ -253,7 +251,7 @@ class Runner:
         over: str | None = None
         skipped: list[tuple[int, str, str]] = []
         for index, step in enumerate(self.plan.steps):
-            now = (step.group, step.round) if isinstance(step, Fio) else ("", 0)
+            now = (step.round.group, step.round.number) if isinstance(step, Fio) else ("", 0)
             # Once a round of a group is not needed, the later ones are not needed either.
             if now != judged and not (over and now[0] == judged[0]):
                 self._skip(skipped, over)
@@ -270,7 +268,11 @@ class Runner:
     def _over(self, step: Step) -> str | None:
         """Why the round that starts with this step is not needed; None when it is needed, or no
         round starts here."""
-        if not isinstance(step, Fio) or not step.round or not isinstance(self.suite, RoundSuite):
+        if (
+            not isinstance(step, Fio)
+            or not step.round.number
+            or not isinstance(self.suite, RoundSuite)
+        ):
             return None
         return self.suite.over(self.plan, step, self.record.all_figures())
 
@@ -291,8 +293,8 @@ class Runner:
         self.hold.lose_medium("its medium was changed")
 
     def _close_source(self) -> None:
-        if self.work.source is not None:
-            self.work.source.close()
+        if self.work.filesets.source is not None:
+            self.work.filesets.source.close()
 
     def _keep_conditions(self) -> None:
         facts = {name: self.drive.facts[name].to_json() for name in fact_catalogue.CONDITIONS
@@ -301,18 +303,18 @@ class Runner:
         sampler = self.work.sampler
         self.record.conditions(
             {
-                "target": self.work.target,
+                "target": self.work.target.name,
                 "drive": facts,
                 "queue": self._queue(),
                 "host": self._host,
                 "controller": self._controller,
                 "alongside": sorted(self._alongside),
-                "filled": self.work.filled.to_json(),
+                "filled": self.work.conditions.filled.to_json(),
                 "state": self._state(),
                 "notes": list(self.plan.notes),
                 "sets": [dict(item) for item in self.plan.sets],
                 "scale": self.plan.scale,
-                **self.work.extra_conditions,
+                **self.work.conditions.extra,
                 "sampler": {
                     "samples_every": sampler.interval,
                     "cpu_share": sampler.cpu_share(),
@@ -322,7 +324,7 @@ class Runner:
 
     def _state(self) -> str:
         """The state of the drive before the suite's own work."""
-        purged = self.plan.state_after(self.work.state)
+        purged = self.plan.state_after(self.work.conditions.state)
         if self.plan.fs == "keep":
             return purged or "as found"
         return f"{purged}, then newly formatted" if purged else "newly formatted, not purged"
@@ -352,8 +354,7 @@ class Runner:
         staging = paths.staging(self.uuid) if self._on_stick else None
         folder = StepFolder(self.home, self.uuid, index, step.name, staging)
         folder.make()
-        work.artifacts, work.index, work.bytes_done = folder, index, 0
-        work.share = work.partial = None
+        work.current = CurrentStep(index, folder)
         self.record.step_begins(index, step.name, step.kind, work.now, folder.relative)
         self._step_start = work.now
         # It stays until the next step starts: a sample between the two belongs to this step.
@@ -366,10 +367,10 @@ class Runner:
                 raise
             if isinstance(error, DataCorrupt):
                 work.data_differs(error.message)
-            self._end(index, stopped, work.partial or StepOutcome(), error.message)
+            self._end(index, stopped, work.current.partial or StepOutcome(), error.message)
             raise
         finally:
-            self.work_target = work.target
+            self.work_target = work.target.name
             note = folder.bound()
             self._keep(folder)
             if note:
@@ -420,19 +421,20 @@ class Runner:
 
     def _show_progress(self) -> None:
         work = self.work
-        index = work.index
+        current = work.current
+        index = current.index
         step = self.plan.steps[index]
         elapsed = work.now - self._step_start
         # Read it once: the runner's thread may end the step at any time.
-        read_share = work.share
+        read_share = current.share
         share = read_share() if read_share is not None else None
         # A copy counts its own bytes; for a tool use the drive's counters.
-        moved = work.sampler.moved(index) if isinstance(step, Fio) else work.bytes_done
+        moved = work.sampler.moved(index) if isinstance(step, Fio) else current.bytes_done
         fraction, remaining = of_step(step, elapsed, moved, share)
         self._paces.learn(step, elapsed, remaining, moved)
         to_come = self.plan.steps[index + 1 :]
         remaining += self._paces.seconds_of(to_come)
-        is_upper_bound = any(isinstance(later, Fio) and later.round for later in to_come)
+        is_upper_bound = any(isinstance(later, Fio) and later.round.number for later in to_come)
         if work.now - self._committed > COMMIT_EVERY:
             self._commit()
         live_progress.publish(

@@ -12,7 +12,14 @@ SCHEMA = "benchstick/plan/2"
 TARGETS = ("block", "file")
 FILESYSTEMS = ("auto", "exfat", "ntfs", "ext4", "keep")
 # Fields of steps whose JSON key is another word.
-_KEYS: Mapping[str, str] = {"user_rung": "requested_rung"}
+_KEYS: Mapping[str, str] = {"user_rung": "requested_rung", "number": "round"}
+# The order of a fio step's own keys in JSON, where the fields of its parts have no object of their
+# own.
+_FIO_KEYS = (
+    "test", "rw", "block", "depth", "threads", "size", "runtime", "pass_no", "fill", "mix",
+    "counted", "latency_log", "needs", "files", "whole_drive", "compress", "write_through",
+    "series", "offset", "group", "round", "enough", "busy", "rest", "drive_state",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +40,7 @@ class Step:
     timed: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, Any]:
-        values = {_KEYS.get(name, name): value for name, value in asdict(self).items()}
-        return {"kind": self.kind, "timed": self.is_timed, **values}
+        return {"kind": self.kind, "timed": self.is_timed, **_flat(asdict(self))}
 
     @property
     def is_timed(self) -> bool:
@@ -52,74 +58,125 @@ class Prepare(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fio(Step):
-    """One fio process.
+class Job:
+    """The accesses of a fio process.
 
-    `rw` as fio writes it; `block` bytes; `depth` a thread; `threads` jobs; `size` the span in
-    bytes; `runtime` seconds, or None to move `size` once. `mix` is the read share of `rw`/`randrw`
-    in percent. `fill` is `random` (incompressible, new for each block) or `zero`. `test` groups
-    the passes of one test; `pass_no` 0 is the preparing pass, which is recorded and not counted.
-    `needs` names fio options that must exist (probed by `fio --cmdhelp`). `offset` is the start of
-    the span on the target, in bytes. `series` stores each second's IOPS and latency; for one
-    thread in one direction only.
-
-    `files` above 1: that many files of `size` bytes each (on a raw drive: areas, one behind the
-    other), one for each thread, or filled one after the other by a single thread. `whole_drive`:
-    reads the raw drive, opened read-only, also where the target is a file; `size` is then the
-    drive's. `compress` is how many percent of each block are zeros, the rest of it being random.
-    `write_through`: each write is on the medium before it completes.
-
-    `group` and `round`: one of the rounds (from 1) of a group. The suite ends the group
-    (`suites.interface.RoundSuite`) at steady state, or when `enough` bytes were written in it; the
-    remaining rounds are then skipped. `busy` and `rest`: it works for `busy` seconds and then waits
-    for `rest`, repeatedly; its rates are those of the time in which it works. `drive_state` is the
-    state at the start of the step as the plan has changed it, where that is not all of `states`.
+    `rw` as fio writes it; `block` bytes; `depth` a thread; `threads` jobs; `runtime` seconds, or
+    None to access the span once. `mix` is the read share of `rw`/`randrw` in percent.
+    `write_through`: each write is on the medium before it completes. `needs` names fio options
+    that must exist (probed by `fio --cmdhelp`).
     """
 
-    test: str
     rw: str
     block: int
     depth: int
     threads: int
-    size: int
     runtime: float | None
-    pass_no: int
-    fill: str = "random"
     mix: int | None = None
-    counted: bool = True
-    latency_log: bool = False
+    write_through: bool = False
     needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """The part of the target that a job accesses: `size` bytes from `offset`.
+
+    `files` above 1: that many files of `size` bytes each (on a raw drive: areas, one behind the
+    other), one for each thread, or filled one after the other by a single thread. `whole_drive`:
+    reads the raw drive, opened read-only, also where the target is a file; `size` is then the
+    drive's.
+    """
+
+    size: int
+    offset: int = 0
     files: int = 1
     whole_drive: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """The data that a job writes: `fill` is `random` (incompressible, new for each block) or
+    `zero`. `compress` is how many percent of each block are zeros, the rest of it being random."""
+
+    fill: str = "random"
     compress: int | None = None
-    write_through: bool = False
-    series: bool = False
-    offset: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One of the rounds (`number`, from 1) of a `group`; 0 where the step is of no group.
+
+    The suite ends the group (`suites.interface.RoundSuite`) at steady state, or when `enough` bytes
+    were written in it; the remaining rounds are then skipped.
+    """
+
     group: str = ""
-    round: int = 0
+    number: int = 0
     enough: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pauses:
+    """A job that works for `busy` seconds and then waits for `rest`, repeatedly. Its rates are
+    those of the time in which it works. No pauses where `rest` is 0."""
+
     busy: float = 0.0
     rest: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """What is recorded of a job. Not `counted`: no results. `latency_log`: fio's log of latency.
+    `series`: each second's IOPS and latency; for one thread in one direction only."""
+
+    counted: bool = True
+    latency_log: bool = False
+    series: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fio(Step):
+    """One fio process.
+
+    `test` groups the passes of one test; `pass_no` 0 is the preparing pass, which is recorded and
+    not counted. `drive_state` is the state at the start of the step as the plan has changed it,
+    where that is not all of `states`.
+    """
+
+    test: str
+    pass_no: int
+    job: Job
+    span: Span
+    data: Data = Data()
+    round: Round = Round()
+    pauses: Pauses = Pauses()
+    recording: Recording = Recording()
     drive_state: str | None = None
     kind: ClassVar[str] = "fio"
+
+    def to_json(self) -> dict[str, Any]:
+        values = super().to_json()
+        parts = {name: values.pop(name) for name in _FIO_KEYS}
+        return values | parts
 
     @property
     def direction(self) -> str:
         """`read`, `write` or `mix`."""
-        if self.mix is not None:
+        if self.job.mix is not None:
             return "mix"
-        return "read" if self.rw.endswith("read") else "write"
+        return "read" if self.job.rw.endswith("read") else "write"
 
     @property
     def is_timed(self) -> bool:
-        return self.counted
+        return self.recording.counted
 
     @property
     def busy_seconds(self) -> float | None:
         """The total working time of a step with pauses; None for a step without."""
-        if not self.rest or self.runtime is None:
+        busy, rest = self.pauses.busy, self.pauses.rest
+        if not rest or self.job.runtime is None:
             return None
-        return self.runtime * self.busy / (self.busy + self.rest)
+        return self.job.runtime * busy / (busy + rest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,6 +313,16 @@ class ReadBack(Step):
     kind: ClassVar[str] = "read-back"
 
 
+# The parts of a step, by field.
+_PARTS: Mapping[str, type[Job | Span | Data | Round | Pauses | Recording]] = {
+    "job": Job,
+    "span": Span,
+    "data": Data,
+    "round": Round,
+    "pauses": Pauses,
+    "recording": Recording,
+}
+
 # The two folders of a copy within the drive, in the run's folder.
 FROM, TO = "from", "to"
 
@@ -335,7 +402,7 @@ class Plan:
     @property
     def may_end_early(self) -> bool:
         """Whether the run may end before `seconds`, which is then the most that it takes."""
-        return any(isinstance(step, Fio) and step.round > 0 for step in self.steps)
+        return any(isinstance(step, Fio) and step.round.number > 0 for step in self.steps)
 
     def to_json(self) -> dict[str, Any]:
         """The `benchstick/plan/2` document."""
@@ -366,11 +433,27 @@ def step_from_json(data: Mapping[str, Any]) -> Step:
     cls = STEP_KINDS.get(str(data.get("kind")))
     if cls is None:
         raise BadInput(f"plan: unknown step kind {data.get('kind')!r}")
-    keys = {_KEYS.get(item.name, item.name): item.name for item in fields(cls)}
-    values = {keys[key]: value for key, value in data.items() if key in keys}
-    if "needs" in values:
-        values["needs"] = tuple(values["needs"])
-    return cls(**values)
+    return cls(**_values(cls, data))
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a step by their JSON keys, those of its parts among them."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= _flat(value) if name in _PARTS else {_KEYS.get(name, name): value}
+    return flat
+
+
+def _values(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a step or of its part, from its JSON."""
+    values: dict[str, Any] = {}
+    for name in (item.name for item in fields(cls)):
+        key = _KEYS.get(name, name)
+        if name in _PARTS:
+            values[name] = _PARTS[name](**_values(_PARTS[name], data))
+        elif key in data:
+            values[name] = tuple(data[key]) if key == "needs" else data[key]
+    return values
 
 
 def plan_from_json(data: Mapping[str, Any]) -> Plan:

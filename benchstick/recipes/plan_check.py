@@ -102,7 +102,7 @@ def figures(entry: Entry, match: Match) -> list[str] | None:
 
 def _names(step: Step) -> Iterator[str]:
     """The results of a step, over all passes or of one."""
-    if isinstance(step, Fio) and step.counted:
+    if isinstance(step, Fio) and step.recording.counted:
         ends = ["", " IOPS", " latency", " latency max"]
         yield from (f"{step.test}{end}" for end in ends)
         yield from (f"{step.test} latency p{name}" for name in PERCENTILES)

@@ -15,7 +15,19 @@ from typing import Any
 from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, flag, size, text, whole
-from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Skip, Step, unique_names
+from benchstick.plan.steps import (
+    Data,
+    Fio,
+    Idle,
+    Job,
+    Plan,
+    Prepare,
+    Recording,
+    Skip,
+    Span,
+    Step,
+    unique_names,
+)
 from benchstick.plan.units import GIB, KIB, MIB, binary_text, parse_size, size_text
 from benchstick.suites.charts import axis, chart, curve
 from benchstick.suites.interface import PlanRequest, Result, assumed_speed
@@ -247,19 +259,21 @@ def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
         bytes_written=wish.length,
         destroys=raw,
         test="layout",
-        rw="write",
-        block=next(
-            block
-            for block in (MIB, 64 * KIB, max(4 * KIB, wish.logical))
-            if wish.length % block == 0
+        job=Job(
+            rw="write",
+            block=next(
+                block
+                for block in (MIB, 64 * KIB, max(4 * KIB, wish.logical))
+                if wish.length % block == 0
+            ),
+            depth=8,
+            threads=1,
+            runtime=None,
         ),
-        depth=8,
-        threads=1,
-        size=wish.length,
-        runtime=None,
+        span=Span(size=wish.length),
         pass_no=0,
-        fill=wish.data,
-        counted=False,
+        data=Data(fill=wish.data),
+        recording=Recording(counted=False),
     )
     yield Idle(name="idle at the start", seconds=0, temperature=True)
     for block in wish.sizes:
@@ -283,15 +297,17 @@ def _test(request: PlanRequest, wish: _Wish, block: int, way: str) -> Step:
         bytes_read=moved if way == "read" else 0,
         destroys=request.target == "block" and way == "write",
         test=label,
-        rw=way,
-        block=block,
-        depth=wish.depth,
-        threads=1,
-        size=wish.moved(block),
-        runtime=wish.time or None,
+        job=Job(
+            rw=way,
+            block=block,
+            depth=wish.depth,
+            threads=1,
+            runtime=wish.time or None,
+            write_through=wish.write_through and way == "write",
+        ),
+        span=Span(size=wish.moved(block)),
         pass_no=1,
-        fill=wish.data,
-        write_through=wish.write_through and way == "write",
+        data=Data(fill=wish.data),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
 from benchstick.plan.quantity import SPEED
-from benchstick.plan.steps import Fio
+from benchstick.plan.steps import Fio, Job, Recording, Span
 from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
 from benchstick.suites.interface import PlanRequest, assumed_speed
 from benchstick.suites.single_pass import digits, state_of
@@ -95,12 +95,8 @@ def fills(request: PlanRequest, span: int, passes: int) -> Iterator[Fio]:
             bytes_written=span,
             destroys=True,
             test=FILL,
-            rw="write",
-            block=FILL_BLOCK,
-            depth=FILL_DEPTH,
-            threads=1,
-            size=span,
-            runtime=None,
+            job=Job(rw="write", block=FILL_BLOCK, depth=FILL_DEPTH, threads=1, runtime=None),
+            span=Span(size=span),
             pass_no=number,
             drive_state=(
                 filled_text(number - 1, span, capacity(request)) if number > 1 else NOT_MADE
@@ -131,15 +127,17 @@ def timed(
         bytes_read=int(moved * (1 - write_share)),
         destroys=direction != "read",
         test=test,
-        rw={"read": "randread", "write": "randwrite", "mix": "randrw"}[direction],
-        block=block,
-        depth=depth,
-        threads=1,
-        size=span,
-        runtime=seconds,
+        job=Job(
+            rw={"read": "randread", "write": "randwrite", "mix": "randrw"}[direction],
+            block=block,
+            depth=depth,
+            threads=1,
+            runtime=seconds,
+            mix=mix if direction == "mix" else None,
+        ),
+        span=Span(size=span),
         pass_no=1,
-        mix=mix if direction == "mix" else None,
-        series=series,
+        recording=Recording(series=series),
         drive_state=state,
     )
 

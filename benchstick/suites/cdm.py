@@ -19,7 +19,18 @@ from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, flag, size, whole
 from benchstick.plan.quantity import IOPS, LATENCY, SPEED, Quantity
-from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
+from benchstick.plan.steps import (
+    Data,
+    Fio,
+    Idle,
+    Job,
+    Plan,
+    Prepare,
+    Recording,
+    Span,
+    Step,
+    unique_names,
+)
 from benchstick.plan.units import GIB, KIB, MIB, binary_text
 from benchstick.suites.interface import (
     PlanRequest,
@@ -240,15 +251,11 @@ def _steps(request: PlanRequest, wish: _Wish) -> Iterator[Step]:
             bytes_written=wish.size,
             destroys=request.target == "block",
             test="layout",
-            rw="write",
-            block=MIB,
-            depth=8,
-            threads=1,
-            size=wish.size,
-            runtime=None,
+            job=Job(rw="write", block=MIB, depth=8, threads=1, runtime=None),
+            span=Span(size=wish.size),
             pass_no=0,
-            fill=wish.fill,
-            counted=False,
+            data=Data(fill=wish.fill),
+            recording=Recording(counted=False),
         )
     for direction in wish.directions:
         for test in wish.tests:
@@ -273,18 +280,19 @@ def _pass(
         bytes_read=int(moved * (1 - write_share)),
         destroys=request.target == "block" and direction != "read",
         test=label,
-        rw=f"rand{pattern}" if test.random else pattern,
-        block=test.block,
-        depth=test.queue,
-        threads=test.threads,
-        size=wish.size,
-        runtime=wish.time,
+        job=Job(
+            rw=f"rand{pattern}" if test.random else pattern,
+            block=test.block,
+            depth=test.queue,
+            threads=test.threads,
+            runtime=wish.time,
+            mix=wish.mix if direction == "mix" else None,
+            needs=("log_window_value",) if wish.latency_log and number > 0 else (),
+        ),
+        span=Span(size=wish.size),
         pass_no=number,
-        fill=wish.fill,
-        mix=wish.mix if direction == "mix" else None,
-        counted=number > 0,
-        latency_log=wish.latency_log and number > 0,
-        needs=("log_window_value",) if wish.latency_log and number > 0 else (),
+        data=Data(fill=wish.fill),
+        recording=Recording(counted=number > 0, latency_log=wish.latency_log and number > 0),
     )
 
 
@@ -296,12 +304,12 @@ def cells_of(plan: Plan) -> dict[Cell, str]:
     return {
         (_test_of(step), step.direction): step.test
         for step in plan.steps
-        if isinstance(step, Fio) and step.counted
+        if isinstance(step, Fio) and step.recording.counted
     }
 
 
 def _test_of(step: Fio) -> Test:
-    return Test(step.rw.startswith("rand"), step.block, step.depth, step.threads)
+    return Test(step.job.rw.startswith("rand"), step.job.block, step.job.depth, step.job.threads)
 
 
 def _values(passes: Sequence[Figure], quantity: Quantity) -> list[float]:

@@ -70,7 +70,7 @@ class Consistency:
 
     def result(self, plan: Plan, figures: Sequence[Figure], drive: Mapping[str, Any]) -> Result:
         """The derived results, and the series of the three charts."""
-        step = next(step for step in plan.steps if isinstance(step, Fio) and step.series)
+        step = next(step for step in plan.steps if isinstance(step, Fio) and step.recording.series)
         by_second = BySecond.of(step, figures)
         overall = list(by_second.figures())
         tables = [
@@ -83,7 +83,7 @@ class Consistency:
             "tables": tables,
             "text": "\n\n".join(block_device.table_text(table) for table in tables),
             "series": [*by_second.speed_lines(), *by_second.latency_lines()],
-            "charts": list(_charts(by_second, int(step.runtime or 0))),
+            "charts": list(_charts(by_second, int(step.job.runtime or 0))),
             "verdicts": [],
         }
         return Result(figures=overall, document=document)

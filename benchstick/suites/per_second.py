@@ -67,11 +67,11 @@ class BySecond:
     @property
     def unit(self) -> str:
         """IOPS, or MB/s for large blocks."""
-        return "MB/s" if self.step.block >= _LARGE else "IOPS"
+        return "MB/s" if self.step.job.block >= _LARGE else "IOPS"
 
     @property
     def _factor(self) -> float:
-        return self.step.block / 1e6 if self.unit == "MB/s" else 1.0
+        return self.step.job.block / 1e6 if self.unit == "MB/s" else 1.0
 
     @property
     def _summary(self) -> Mapping[str, Any] | None:

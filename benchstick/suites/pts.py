@@ -21,7 +21,20 @@ from benchstick.analysis.steady import MOST_ROUNDS, WINDOW
 from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
 from benchstick.plan.params import AUTO, Param, Value, choice, or_auto, size, whole
-from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Purge, Skip, Step, unique_names
+from benchstick.plan.steps import (
+    Fio,
+    Idle,
+    Job,
+    Pauses,
+    Plan,
+    Prepare,
+    Purge,
+    Round,
+    Skip,
+    Span,
+    Step,
+    unique_names,
+)
 from benchstick.plan.units import KIB, MIB, binary_text, duration_text, size_text
 from benchstick.suites import block_device, precondition, pts_result
 from benchstick.suites.interface import PlanRequest, Result
@@ -327,9 +340,7 @@ def _rounds(request: PlanRequest, wish: _Wish, group: _Group) -> Iterator[Fio]:
                 step,
                 name=f"{step.test}, round {number}",
                 pass_no=number,
-                group=group.name,
-                round=number,
-                enough=enough,
+                round=Round(group=group.name, number=number, enough=enough),
             )
 
 
@@ -355,14 +366,16 @@ def _cell(
         bytes_read=int(lasts * rate * mix / 100),
         destroys=mix < 100,
         test=test,
-        rw=pattern if sequential else f"rand{pattern}",
-        block=block,
-        depth=depth,
-        threads=threads,
-        size=wish.span,
-        runtime=lasts,
+        job=Job(
+            rw=pattern if sequential else f"rand{pattern}",
+            block=block,
+            depth=depth,
+            threads=threads,
+            runtime=lasts,
+            mix=mix if 0 < mix < 100 else None,
+        ),
+        span=Span(size=wish.span),
         pass_no=1,
-        mix=mix if 0 < mix < 100 else None,
     )
 
 
@@ -371,16 +384,15 @@ def _accesses(request: PlanRequest, wish: _Wish) -> Iterator[Fio]:
     for wait in wish.waits:
         for rest in (wait, 0):
             step = _cell(request, wish, TRACKED_BLOCK, 0, seconds=wish.accesses * BUSY)
+            seconds = wish.accesses * (BUSY + rest)
             how = f"wait {wait} s" if rest else f"no wait after {wait} s"
             yield replace(
                 step,
                 name=f"{step.test}, {how}",
                 test=f"{step.test}, {how}",
-                seconds=wish.accesses * (BUSY + rest),
-                runtime=wish.accesses * (BUSY + rest),
-                busy=BUSY if rest else 0.0,
-                rest=rest,
-                needs=_RESTS if rest else (),
+                seconds=seconds,
+                job=replace(step.job, runtime=seconds, needs=_RESTS if rest else ()),
+                pauses=Pauses(busy=BUSY if rest else 0.0, rest=rest),
             )
 
 

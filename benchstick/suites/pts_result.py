@@ -103,15 +103,15 @@ def _by_pass(figures: Sequence[Figure]) -> Figures:
 def groups_of(plan: Plan, figures: Sequence[Figure]) -> list[Group]:
     """Every group of the plan, in order."""
     by_pass = _by_pass(figures)
-    steps = [step for step in plan.steps if isinstance(step, Fio) and step.round]
+    steps = [step for step in plan.steps if isinstance(step, Fio) and step.round.number]
     quantity, unit, places = _TRACKED[str(plan.params["test"])]
     groups = []
-    for name in dict.fromkeys(step.group for step in steps):
-        own = [step for step in steps if step.group == name]
-        tests = tuple(step for step in own if step.round == 1)
-        writes = [step for step in tests if step.rw in ("write", "randwrite")]
-        tracked = next((step for step in writes if step.block == 4 * KIB), writes[-1])
-        most = own[-1].round
+    for name in dict.fromkeys(step.round.group for step in steps):
+        own = [step for step in steps if step.round.group == name]
+        tests = tuple(step for step in own if step.round.number == 1)
+        writes = [step for step in tests if step.job.rw in ("write", "randwrite")]
+        tracked = next((step for step in writes if step.job.block == 4 * KIB), writes[-1])
+        most = own[-1].round.number
         values = tuple(_values(by_pass, tracked.test, quantity, most))
         groups.append(Group(name, tests, tracked, most, values, unit, places))
     return groups
@@ -138,10 +138,10 @@ def written_of(group: Group, by_pass: Figures) -> list[int]:
 
 def over(plan: Plan, step: Fio, figures: Sequence[Figure]) -> str | None:
     """Why the round of `step` is not needed; None when it is."""
-    group = next(item for item in groups_of(plan, figures) if item.name == step.group)
-    if step.enough:
+    group = next(item for item in groups_of(plan, figures) if item.name == step.round.group)
+    if step.round.enough:
         totals = written_of(group, _by_pass(figures))
-        if totals and totals[-1] >= step.enough:
+        if totals and totals[-1] >= step.round.enough:
             return f"{size_text(totals[-1])} written after round {len(totals)}, as required"
         return None
     steady_state = group.steady
@@ -220,7 +220,11 @@ def _cell(
     state, reason = group.reason
     if not good:
         state, reason = str(rounds[0].state), rounds[0].reason
-    flag = read_modify_write(step.block, physical) if step.rw.endswith(("write", "rw")) else None
+    flag = (
+        read_modify_write(step.job.block, physical)
+        if step.job.rw.endswith(("write", "rw"))
+        else None
+    )
     reason = _joined(reason, of_fewer(rounds) if good else None, flag, deviations)
 
     def values(quantity: Quantity) -> list[float]:
@@ -248,9 +252,9 @@ def _value(cells: Cells, test: str, quantity: Quantity) -> float | None:
 
 
 def _mix(step: Fio) -> int:
-    if step.mix is not None:
-        return step.mix
-    return 100 if step.rw.endswith("read") else 0
+    if step.job.mix is not None:
+        return step.job.mix
+    return 100 if step.job.rw.endswith("read") else 0
 
 
 def _matrices(
@@ -266,8 +270,8 @@ def _matrices(
         ),
     }[test]
     mixes = list(dict.fromkeys(_mix(step) for step in group.tests))
-    blocks = list(dict.fromkeys(step.block for step in group.tests))
-    at = {(step.block, _mix(step)): step.test for step in group.tests}
+    blocks = list(dict.fromkeys(step.job.block for step in group.tests))
+    at = {(step.job.block, _mix(step)): step.test for step in group.tests}
     for quantity, what, places in kinds:
         rows = [
             [
@@ -297,7 +301,7 @@ def _rounds_text(group: Group) -> str:
 
 def _cell_charts(group: Group, cells: Cells, called: str, test: str) -> Iterator[dict[str, Any]]:
     """Lines over the block size, one for each mix."""
-    if test == "throughput" or len({step.block for step in group.tests}) < 2:
+    if test == "throughput" or len({step.job.block for step in group.tests}) < 2:
         return
     quantity, unit, _ = _TRACKED[test]
     mixes = list(dict.fromkeys(_mix(step) for step in group.tests))
@@ -309,7 +313,7 @@ def _cell_charts(group: Group, cells: Cells, called: str, test: str) -> Iterator
             curve(
                 f"{mix}:{100 - mix}",
                 sorted(
-                    (float(step.block), _value(cells, step.test, quantity))
+                    (float(step.job.block), _value(cells, step.test, quantity))
                     for step in group.tests
                     if _mix(step) == mix
                 ),
@@ -405,7 +409,7 @@ def _wsat_rows(group: Group, by_pass: Figures) -> list[tuple[int, float, float, 
         latency = by_pass.get((test, LATENCY, number))
         valid = latency is not None and latency.state == "valid"
         rows.append(
-            (number, number * float(group.tracked.runtime or 0), total / 1e9,
+            (number, number * float(group.tracked.job.runtime or 0), total / 1e9,
              group.values[number - 1], latency.value if latency and valid else None)
         )  # fmt: skip
     return rows
@@ -419,8 +423,8 @@ def _wsat_figures(group: Group, by_pass: Figures, deviations: str | None) -> lis
     last = [value for value in group.values[-WINDOW:] if value is not None]
     state, reason = ("valid", of_fewer(rounds)) if values else (rounds[0].state, rounds[0].reason)
     gap = few = None
-    if len(totals) < group.most and totals[-1] < group.tracked.enough:
-        of = f"{size_text(totals[-1])} of {size_text(group.tracked.enough)} written"
+    if len(totals) < group.most and totals[-1] < group.tracked.round.enough:
+        of = f"{size_text(totals[-1])} of {size_text(group.tracked.round.enough)} written"
         gap = f"only {len(totals)} rounds, {of}"
     elif values and len(last) < WINDOW:
         few = f"of {len(last)} rounds only"
@@ -481,7 +485,7 @@ def _waits(plan: Plan, group: Group, by_pass: Figures) -> Iterator[dict[str, Any
         if (waiting.test, SPEED, 1) not in by_pass and (without.test, SPEED, 1) not in by_pass:
             return
         yield {
-            "wait": int(waiting.rest),
+            "wait": int(waiting.pauses.rest),
             "base": base,
             "cells": [
                 (step, by_pass.get((step.test, SPEED, 1)), by_pass.get((step.test, IOPS, 1)))
@@ -555,7 +559,7 @@ def _headline(
             (step.test, quantity)
             for group in groups
             for step in group.tests
-            if step.block == group.tracked.block and _mix(step) in (0, 100)
+            if step.job.block == group.tracked.job.block and _mix(step) in (0, 100)
         ]
     by_key = {item.key: item for item in overall}
     items = [by_key[key] for key in keys if key in by_key]

@@ -23,7 +23,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.figure import Figure
 from benchstick.plan.params import Param, choice, size, text, whole
 from benchstick.plan.quantity import SHARE, SIZE, SPEED
-from benchstick.plan.steps import Fio, Idle, Plan, Prepare, Step, unique_names
+from benchstick.plan.steps import Fio, Idle, Job, Plan, Prepare, Span, Step, unique_names
 from benchstick.plan.units import GIB, KIB, MIB, duration_text, parse_size, size_text
 from benchstick.suites import precondition
 from benchstick.suites.interface import (
@@ -238,14 +238,9 @@ def _write(wish: _Wish, label: str, offset: int, moved: int, speed: float) -> Fi
         bytes_written=moved,
         destroys=True,
         test=label,
-        rw="write",
-        block=wish.block,
-        depth=wish.depth,
-        threads=1,
-        size=moved,
-        runtime=None,
+        job=Job(rw="write", block=wish.block, depth=wish.depth, threads=1, runtime=None),
+        span=Span(size=moved, offset=offset),
         pass_no=1,
-        offset=offset,
     )
 
 

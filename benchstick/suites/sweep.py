@@ -108,14 +108,14 @@ class Sweep:
         rows = [
             row
             for step in plan.steps
-            if isinstance(step, Fio) and _direction(step) is not None and not step.series
+            if isinstance(step, Fio) and _direction(step) is not None and not step.recording.series
             if (row := _row(step, figures, drive)) is not None
         ]
         overall = [item for row in rows for item in _overall(row, _state(plan, row, figures))]
         soaks = [
             BySecond.of(step, figures)
             for step in plan.steps
-            if isinstance(step, Fio) and step.series
+            if isinstance(step, Fio) and step.recording.series
         ]
         tables = [
             *([_table(rows)] if rows else []),
@@ -284,7 +284,7 @@ def _state(plan: Plan, row: Mapping[str, Any], figures: Sequence[Figure]) -> str
 def _direction(step: Fio) -> str | None:
     """read, mix or write of a step of the sweep itself; None of filling."""
     last = step.test.rsplit(" ", 1)[-1]
-    return last if step.runtime is not None and last in ORDER else None
+    return last if step.job.runtime is not None and last in ORDER else None
 
 
 def _row(step: Fio, figures: Sequence[Figure], drive: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -298,9 +298,9 @@ def _row(step: Fio, figures: Sequence[Figure], drive: Mapping[str, Any]) -> dict
         "test": step.test,
         "direction": _direction(step),
         "part": _part(step.test),
-        "depth": step.depth,
+        "depth": step.job.depth,
         "drive_depth": depth,
-        "waits_in_kernel": waits_in_kernel(step.depth, depth),
+        "waits_in_kernel": waits_in_kernel(step.job.depth, depth),
         "inflight": speed.detail.get("inflight_median"),
         "state": speed.state,
         "reason": speed.reason,
@@ -435,5 +435,5 @@ def _soak_charts(soak: BySecond) -> Iterator[dict[str, Any]]:
             soak.speed_axis("log"),
             lines,
             dots=True,
-            within=(0, int(soak.step.runtime or 0)),
+            within=(0, int(soak.step.job.runtime or 0)),
         )

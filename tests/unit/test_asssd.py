@@ -30,11 +30,14 @@ BENCHMARK = {"parts": "benchmark"}
 
 
 def fio_tests(plan: Plan) -> dict[str, Fio]:
-    return {step.test: step for step in plan.steps if isinstance(step, Fio) and step.counted}
+    return {
+        step.test: step for step in plan.steps if isinstance(step, Fio) and step.recording.counted
+    }
 
 
 def shape(step: Fio) -> tuple[Any, ...]:
-    return step.rw, step.block, step.depth, step.threads, step.size, step.files, step.runtime
+    job, span = step.job, step.span
+    return job.rw, job.block, job.depth, job.threads, span.size, span.files, job.runtime
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_the_tests_in_their_order(drive_json: Make) -> None:
     assert shape(steps["4K write"]) == ("randwrite", 4 * KIB, 1, 1, GIB, 1, 10)
     assert shape(steps["4K-64Thrd read"]) == ("randread", 4 * KIB, 1, 64, 16 * MIB, 64, 10)
     assert shape(steps["Acc.time write"]) == ("randwrite", 512, 1, 1, GIB, 1, 10)
-    assert {step.fill for step in steps.values()} == {"random"}
+    assert {step.data.fill for step in steps.values()} == {"random"}
 
 
 @pytest.mark.parametrize("target", ["file", "block"])
@@ -74,7 +77,7 @@ def test_the_access_time_is_read_over_the_whole_raw_drive(drive_json: Make, targ
     drive = drive_json(capacity=10**11 + 512)
     step = fio_tests(registry.make_plan("asssd", drive, BENCHMARK, target=target))["Acc.time read"]
     assert shape(step) == ("randread", 4 * KIB, 1, 1, 10**11 // 4096 * 4096, 1, 10)
-    assert step.whole_drive
+    assert step.span.whole_drive
     assert not step.destroys
     assert step.bytes_written == 0
 
@@ -85,11 +88,11 @@ def test_bytes_and_seconds(drive_json: Make) -> None:
     for name in ("Seq", "4K", "4K-64Thrd"):
         assert steps[f"{name} write"].bytes_written == GIB
         assert steps[f"{name} read"].bytes_read == GIB
-        assert steps[f"{name} read"].runtime is None
+        assert steps[f"{name} read"].job.runtime is None
     # Where the original has no amount the time stays.
-    assert steps["Acc.time read"].runtime == 10
-    layouts = [step for step in plan.steps if isinstance(step, Fio) and not step.counted]
-    assert [(s.bytes_written, s.size, s.files, s.threads) for s in layouts] == [
+    assert steps["Acc.time read"].job.runtime == 10
+    layouts = [step for step in plan.steps if isinstance(step, Fio) and not step.recording.counted]
+    assert [(s.bytes_written, s.span.size, s.span.files, s.job.threads) for s in layouts] == [
         (GIB, GIB, 1, 1), (GIB, 16 * MIB, 64, 1),
     ]  # fmt: skip
     assert steps["Seq write"].seconds == pytest.approx(GIB / 980e6)
@@ -103,21 +106,23 @@ def test_bytes_and_seconds(drive_json: Make) -> None:
 
 def test_the_64_files_are_areas_of_the_raw_drive(drive_json: Make) -> None:
     plan = registry.make_plan("asssd", drive_json(), BENCHMARK, target="block")
-    layouts = [step for step in plan.steps if isinstance(step, Fio) and not step.counted]
+    layouts = [step for step in plan.steps if isinstance(step, Fio) and not step.recording.counted]
     # 64 x 16 MiB are the first GiB, which is laid out already.
-    assert [(step.size, step.files) for step in layouts] == [(GIB, 1)]
+    assert [(step.span.size, step.span.files) for step in layouts] == [(GIB, 1)]
     step = fio_tests(plan)["4K-64Thrd write"]
-    assert step.size * step.files <= layouts[0].size
+    assert step.span.size * step.span.files <= layouts[0].span.size
     small = fio_tests(registry.make_plan("asssd", drive_json(), {"size": "64MiB"}))
-    assert (small["4K-64Thrd read"].size, small["4K-64Thrd read"].files) == (MIB, 64)
+    assert (small["4K-64Thrd read"].span.size, small["4K-64Thrd read"].span.files) == (MIB, 64)
 
 
 def test_the_compression_curve(drive_json: Make) -> None:
     steps = fio_tests(registry.make_plan("asssd", drive_json(), {"parts": "compression"}))
-    assert [(step.compress, step.rw) for step in steps.values()] == [
+    assert [(step.data.compress, step.job.rw) for step in steps.values()] == [
         (share, way) for share in range(0, 101, 10) for way in ("write", "read")
     ]
-    assert {(step.block, step.depth, step.size) for step in steps.values()} == {(MIB, 1, GIB)}
+    assert {(step.job.block, step.job.depth, step.span.size) for step in steps.values()} == {
+        (MIB, 1, GIB)
+    }
 
 
 def test_the_copies(drive_json: Make) -> None:
@@ -161,11 +166,11 @@ def test_what_is_destroyed(drive_json: Make) -> None:
 def test_small_writes_on_large_sectors(drive_json: Make) -> None:
     native = drive_json(logical_sector=4096, physical_sector=4096)
     plan = registry.make_plan("asssd", native, BENCHMARK)
-    assert fio_tests(plan)["Acc.time write"].block == 4096
+    assert fio_tests(plan)["Acc.time write"].job.block == 4096
     assert "Acc.time write: writes of 4 KiB: the drive takes no smaller ones" in plan.notes
     emulated = drive_json(logical_sector=512, physical_sector=4096)
     plan = registry.make_plan("asssd", emulated, BENCHMARK)
-    assert fio_tests(plan)["Acc.time write"].block == 512
+    assert fio_tests(plan)["Acc.time write"].job.block == 512
     assert any("Acc.time write: read-modify-write" in note for note in plan.notes)
     result = result_of(registry.find("asssd"), plan, fake_run(), emulated)
     over_all = {item["name"]: item for item in result.figures}
@@ -175,7 +180,7 @@ def test_small_writes_on_large_sectors(drive_json: Make) -> None:
     assert [s.test for s in huge.steps if isinstance(s, Skip)] == [
         "4K write", "4K read", "4K-64Thrd write", "4K-64Thrd read",
     ]  # fmt: skip
-    assert fio_tests(huge)["Acc.time read"].block == 16384
+    assert fio_tests(huge)["Acc.time read"].job.block == 16384
 
 
 @pytest.mark.parametrize(

@@ -20,30 +20,31 @@ V4 = [*V2, 12 * MIB, 16 * MIB, 24 * MIB, 32 * MIB, 48 * MIB, 64 * MIB]
 
 
 def fio_tests(plan: Plan) -> list[Fio]:
-    return [step for step in plan.steps if isinstance(step, Fio) and step.counted]
+    return [step for step in plan.steps if isinstance(step, Fio) and step.recording.counted]
 
 
 def test_each_size_is_written_and_then_read_upwards(drive_json: Make) -> None:
     plan = registry.make_plan("atto", drive_json(), {})
     steps = fio_tests(plan)
-    assert [(step.block, step.rw) for step in steps] == [
+    assert [(step.job.block, step.job.rw) for step in steps] == [
         (block, way) for block in V4 for way in ("write", "read")
     ]
-    assert {(step.depth, step.threads, step.fill, step.runtime) for step in steps} == {
-        (4, 1, "zero", None)
+    assert {(step.job.depth, step.job.threads, step.job.runtime) for step in steps} == {
+        (4, 1, None)
     }
-    assert {step.write_through for step in steps} == {False}
+    assert {step.data.fill for step in steps} == {"zero"}
+    assert {step.job.write_through for step in steps} == {False}
     older = fio_tests(registry.make_plan("atto", drive_json(), {"version": "2"}))
-    assert sorted({step.block for step in older}) == V2
+    assert sorted({step.job.block for step in older}) == V2
 
 
 def test_bytes_are_exact_and_whole_ios(drive_json: Make) -> None:
     plan = registry.make_plan("atto", drive_json(), {})
     for step in fio_tests(plan):
-        moved = 256 * MIB // step.block * step.block
-        assert step.size == moved
+        moved = 256 * MIB // step.job.block * step.job.block
+        assert step.span.size == moved
         assert (step.bytes_written, step.bytes_read) == (
-            (moved, 0) if step.rw == "write" else (0, moved)
+            (moved, 0) if step.job.rw == "write" else (0, moved)
         )
     # 21 x 12, 10 x 24 and 5 x 48 MiB; all others are 256 MiB. The test area is laid out once.
     each = 18 * 256 * MIB + (252 + 240 + 240) * MIB
@@ -58,15 +59,16 @@ def test_the_area_is_written_before_anything_is_measured(drive_json: Make) -> No
     assert kinds[-1] == "idle"
     first = plan.steps[1]
     assert isinstance(first, Fio)
-    assert (first.test, first.counted, first.size, first.fill) == ("layout", False, MIB, "zero")
+    assert (first.test, first.recording.counted) == ("layout", False)
+    assert (first.span.size, first.data.fill) == (MIB, "zero")
     odd = registry.make_plan("atto", drive_json(), {"length": "1028KiB", "to": "64KiB"}).steps[1]
     assert isinstance(odd, Fio)
-    assert (odd.block, odd.size) == (4 * KIB, 1028 * KIB)
+    assert (odd.job.block, odd.span.size) == (4 * KIB, 1028 * KIB)
 
 
 def test_seconds_follow_the_time_or_the_length(drive_json: Make) -> None:
     timed = registry.make_plan("atto", drive_json(), {"time": "2"})
-    assert {step.runtime for step in fio_tests(timed)} == {2}
+    assert {step.job.runtime for step in fio_tests(timed)} == {2}
     assert {step.seconds for step in fio_tests(timed)} == {2.5}
     # 42 tests of 2.5 s, the layout at 980 MB/s of a link of 10 Gb/s, 1 s to prepare.
     assert timed.seconds == pytest.approx(42 * 2.5 + 256 * MIB / 980e6 + 1)
@@ -79,15 +81,15 @@ def test_seconds_follow_the_time_or_the_length(drive_json: Make) -> None:
 
 def test_own_sizes_come_ascending(drive_json: Make) -> None:
     plan = registry.make_plan("atto", drive_json(), {"sizes": "1m, 4KiB,1536"})
-    assert [step.block for step in fio_tests(plan)] == [1536, 1536, 4096, 4096, MIB, MIB]
+    assert [step.job.block for step in fio_tests(plan)] == [1536, 1536, 4096, 4096, MIB, MIB]
     part = registry.make_plan("atto", drive_json(), {"from": "4KiB", "to": "16KiB", "depth": "10"})
-    assert [step.block for step in fio_tests(part)][::2] == [4 * KIB, 8 * KIB, 16 * KIB]
-    assert {step.depth for step in fio_tests(part)} == {10}
+    assert [step.job.block for step in fio_tests(part)][::2] == [4 * KIB, 8 * KIB, 16 * KIB]
+    assert {step.job.depth for step in fio_tests(part)} == {10}
 
 
 def test_write_through_is_of_writes_only(drive_json: Make) -> None:
     plan = registry.make_plan("atto", drive_json(), {"write_through": "yes"})
-    assert {(step.rw, step.write_through) for step in fio_tests(plan)} == {
+    assert {(step.job.rw, step.job.write_through) for step in fio_tests(plan)} == {
         ("write", True), ("read", False),
     }  # fmt: skip
 
@@ -96,8 +98,8 @@ def test_what_is_destroyed(drive_json: Make) -> None:
     assert not registry.make_plan("atto", drive_json(), {}).destroys
     assert registry.make_plan("atto", drive_json(), {}, fs="exfat").destroys
     raw = registry.make_plan("atto", drive_json(), {}, target="block")
-    assert {step.destroys for step in fio_tests(raw) if step.rw == "write"} == {True}
-    assert {step.destroys for step in fio_tests(raw) if step.rw == "read"} == {False}
+    assert {step.destroys for step in fio_tests(raw) if step.job.rw == "write"} == {True}
+    assert {step.destroys for step in fio_tests(raw) if step.job.rw == "read"} == {False}
 
 
 def test_sizes_below_the_logical_block_are_skipped_with_the_reason(drive_json: Make) -> None:
@@ -108,7 +110,7 @@ def test_sizes_below_the_logical_block_are_skipped_with_the_reason(drive_json: M
         f"{name} {way}" for name in ("512 B", "1 KiB", "2 KiB") for way in ("write", "read")
     ]
     assert skipped[0].reason == "512 B is not a whole number of the drive's logical blocks of 4 KiB"
-    assert fio_tests(plan)[0].block == 4096
+    assert fio_tests(plan)[0].job.block == 4096
     assert not any("read-modify-write" in note for note in plan.notes)
 
 
@@ -278,4 +280,4 @@ def test_a_run_cut_short_still_has_a_result(drive_json: Make) -> None:
 
 def test_the_largest_length_is_planned(drive_json: Make) -> None:
     plan = registry.make_plan("atto", drive_json(), {"length": "32GiB", "to": "1KiB"})
-    assert fio_tests(plan)[0].size == 32 * GIB
+    assert fio_tests(plan)[0].span.size == 32 * GIB

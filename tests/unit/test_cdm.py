@@ -51,7 +51,7 @@ def test_presets_and_profiles(
     assert names_of(plan, "read") == tests
     assert names_of(plan, "write") == tests
     timed = [s for s in plan.steps if isinstance(s, Fio) and s.test != "layout"]
-    assert {step.runtime for step in timed} == {seconds}
+    assert {step.job.runtime for step in timed} == {seconds}
     idles = [s for s in plan.steps if isinstance(s, Idle) and s.name.startswith("idle before")]
     assert {step.seconds for step in idles} == {interval}
     assert len(idles) == 2 * len(tests)
@@ -67,9 +67,9 @@ def test_each_test_has_one_preparing_pass_that_does_not_count(drive_json: Make) 
     plan = registry.make_plan("cdm", drive_json(), {"passes": "5"})
     passes = [s for s in plan.steps if isinstance(s, Fio) and s.test == "RND4K Q32T1 write"]
     assert [step.pass_no for step in passes] == [0, 1, 2, 3, 4, 5]
-    assert [step.counted for step in passes] == [False] + [True] * 5
-    assert (passes[0].block, passes[0].depth, passes[0].threads) == (4096, 32, 1)
-    assert passes[0].rw == "randwrite"
+    assert [step.recording.counted for step in passes] == [False] + [True] * 5
+    assert (passes[0].job.block, passes[0].job.depth, passes[0].job.threads) == (4096, 32, 1)
+    assert passes[0].job.rw == "randwrite"
 
 
 def test_keeps_the_drives_filesystem_by_default(drive_json: Make) -> None:

@@ -32,10 +32,13 @@ def test_the_default_is_two_fills_and_2000_s_over_all_lbas(drive_json: Make) -> 
     first, second, test = fios(plan)
     span = SSD // 131072 * 131072
     for number, fill in enumerate((first, second), 1):
-        assert (fill.rw, fill.block, fill.depth, fill.runtime) == ("write", 131072, 32, None)
-        assert (fill.size, fill.bytes_written, fill.pass_no) == (span, span, number)
-    assert (test.rw, test.block, test.depth, test.threads) == ("randwrite", 4096, 32, 1)
-    assert (test.size, test.runtime, test.series, test.fill) == (span, 2000, True, "random")
+        job = fill.job
+        assert (job.rw, job.block, job.depth, job.runtime) == ("write", 131072, 32, None)
+        assert (fill.span.size, fill.bytes_written, fill.pass_no) == (span, span, number)
+    job = test.job
+    assert (job.rw, job.block, job.depth, job.threads) == ("randwrite", 4096, 32, 1)
+    assert (test.span.size, job.runtime) == (span, 2000)
+    assert (test.recording.series, test.data.fill) == (True, "random")
     assert (plan.target, plan.destroys) == ("block", True)
     assert all(step.destroys for step in fios(plan))
     assert plan.bytes_written == 2 * span + test.bytes_written
@@ -59,7 +62,7 @@ def test_the_span_is_filled_and_written(
     drive_json: Make, params: dict[str, str], span: int
 ) -> None:
     plan = registry.make_plan("consistency", drive_json(capacity=SSD), params)
-    assert {step.size for step in fios(plan)} == {span // 131072 * 131072}
+    assert {step.span.size for step in fios(plan)} == {span // 131072 * 131072}
 
 
 def test_less_spare_area_than_the_drive_has_is_refused(drive_json: Make) -> None:
@@ -80,7 +83,7 @@ def test_the_notes_state_the_spare_area(drive_json: Make) -> None:
 def test_the_128k_variant_is_not_preconditioned(drive_json: Make) -> None:
     plan = registry.make_plan("consistency", drive_json(), {"preset": "128k", "span": "75"})
     (test,) = fios(plan)
-    assert (test.test, test.block, test.rw) == ("RND128K Q32T1 write", 131072, "randwrite")
+    assert (test.test, test.job.block, test.job.rw) == ("RND128K Q32T1 write", 131072, "randwrite")
     assert plan.state == "as found, not purged; not preconditioned"
     filled = registry.make_plan("consistency", drive_json(), {"preset": "128k", "fills": "1"})
     assert [step.pass_no for step in fios(filled)] == [1, 1]
@@ -162,7 +165,7 @@ def figures(
     items = [
         {**common, "name": step.test, "value": 1.0, "unit": "MB/s", "detail": {"totals": totals}},
         {**common, "name": f"{step.test} IOPS by second", "value": sum(iops) / len(iops),
-         "unit": "IOPS", "detail": {"source": "fio", "source_reason": None, "block": step.block,
+         "unit": "IOPS", "detail": {"source": "fio", "source_reason": None, "block": step.job.block,
                                     "summary": summary(iops), "series": reduced(iops)}},
     ]  # fmt: skip
     if maxima is None:

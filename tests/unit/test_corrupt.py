@@ -19,7 +19,8 @@ from benchstick.appliance.outcome_text import BAD, ending
 from benchstick.drives.subprocesses import Finished
 from benchstick.engine.fileset_source.content import Difference
 from benchstick.engine.fileset_source.ram_disk import DriveSource, read_tree
-from benchstick.engine.steps import executors, sanitize
+from benchstick.engine.steps import sanitize
+from benchstick.engine.steps.file_sets import do_verify
 from benchstick.errors import DataCorrupt, DriveLost, Inconclusive
 from benchstick.plan import corrupt, run_queue
 from benchstick.plan.states import RequestState, RunState
@@ -337,13 +338,14 @@ def test_only_what_the_drive_did_makes_a_run_corrupt(
     invalid: list[Any] = []
     source = Cycle(*differences)
     work: Any = SimpleNamespace(
-        source=source, folder=tmp_path, cancel=None, not_copied={"left"}, check_cancelled=lambda: 0,
+        filesets=SimpleNamespace(source=source, not_copied={"left"}),
+        target=SimpleNamespace(folder=tmp_path), cancel=None, check_cancelled=lambda: 0,
         tests_of_set=lambda name: [f"{name} write"],
         data_differs=lambda text, **more: reports.append({"text": text, **more}),
         record=SimpleNamespace(invalidate_pass=lambda *args: invalid.append(args)),
     )  # fmt: skip
     step = Verify(name="BR, pass 1, compare", seconds=1, set_name="BR", pass_no=1)
-    outcome = executors.do_verify(work, step)
+    outcome = do_verify(work, step)
     assert outcome.failed and source.renewed
     assert [item["files"] for item in reports] == ([files] if files else [])
     assert len(invalid) == (0 if files else 1)

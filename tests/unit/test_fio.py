@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from benchstick.engine.measure import fio
-from benchstick.plan.steps import Fio
+from benchstick.plan.steps import Fio, step_from_json
 
 
 def step(**changes: Any) -> Fio:
@@ -18,7 +18,7 @@ def step(**changes: Any) -> Fio:
         "block": 4096, "depth": 32, "threads": 16, "size": 1 << 30, "runtime": 5, "pass_no": 1,
         **changes,
     }  # fmt: skip
-    return Fio(**values)
+    return cast(Fio, step_from_json({"kind": "fio", **values}))
 
 
 def test_every_option_that_a_timed_job_needs_is_there() -> None:
@@ -179,3 +179,15 @@ def test_output_without_json_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "fio.json").write_text("fio: died\n")
     with pytest.raises(ValueError, match="no JSON"):
         fio.read_output(tmp_path / "fio.json")
+
+
+def test_the_json_of_a_step_has_all_fields_side_by_side() -> None:
+    document = {
+        "kind": "fio", "timed": False, "name": "a", "seconds": 1.5, "bytes_written": 2,
+        "bytes_read": 3, "destroys": True, "test": "b", "rw": "randrw", "block": 4, "depth": 5,
+        "threads": 6, "size": 7, "runtime": 8.5, "pass_no": 9, "fill": "zero", "mix": 10,
+        "counted": False, "latency_log": True, "needs": ("c",), "files": 11, "whole_drive": True,
+        "compress": 12, "write_through": True, "series": True, "offset": 13, "group": "d",
+        "round": 14, "enough": 15, "busy": 1.0, "rest": 2.0, "drive_state": "e",
+    }  # fmt: skip
+    assert json.dumps(step_from_json(document).to_json()) == json.dumps(document)

@@ -15,8 +15,9 @@ import pytest
 
 from benchstick.engine.eta import Paces, of_step
 from benchstick.engine.measure.sampler import Sampler
+from benchstick.engine.run_context import CurrentStep
 from benchstick.engine.runner import COMMIT_EVERY, Progress, Runner
-from benchstick.engine.steps.executors import do_idle
+from benchstick.engine.steps.idle import do_idle
 from benchstick.errors import DriveLost, StoreFailed
 from benchstick.plan.steps import Idle
 from benchstick.store import database
@@ -71,7 +72,7 @@ def runner(
     record, sampler = Record(), Sampler("sdx", sysfs=tmp_path)
     step_runner.record = record  # type: ignore[assignment]
     step_runner.work = SimpleNamespace(  # type: ignore[assignment]
-        sampler=sampler, index=0, now=0.0, bytes_done=0, share=None
+        sampler=sampler, now=0.0, current=CurrentStep()
     )
     return step_runner, record, sampler
 
@@ -216,7 +217,8 @@ def test_the_run_estimates_the_time_left_from_its_own_pace(
         "benchstick.engine.runner.live_progress.publish", lambda uuid, what: calls.append(what)
     )
     monkeypatch.setattr(sampler, "moved", lambda index: first.bytes_written // 4)
-    step_runner.work.index, step_runner.work.now = fills[0], 1000.0  # type: ignore[misc]
+    step_runner.work.current.index = fills[0]
+    step_runner.work.now = 1000.0  # type: ignore[misc]
     step_runner._committed = step_runner._step_start = 0.0
     step_runner._show_progress()
     assert calls[0]["is_upper_bound"] is False
@@ -224,7 +226,7 @@ def test_the_run_estimates_the_time_left_from_its_own_pace(
     assert calls[0]["seconds_left"] == pytest.approx(3000 + 4000 + 86400, abs=5)
     # Rounds may end early: the time left is an upper bound.
     step_runner.plan = registry.make_plan("pts", drive_json(), {})
-    step_runner.work.index = next(
+    step_runner.work.current.index = next(
         at for at, step in enumerate(step_runner.plan.steps) if step.name.startswith("fill ")
     )
     step_runner._show_progress()
@@ -247,12 +249,12 @@ def test_a_step_that_ends_while_its_share_is_read_does_not_end_the_record(
             self.calls += 1
             return None if self.calls > 1 else lambda: 0.5
 
-    work = Ending()
-    for name in ("sampler", "index", "now", "bytes_done"):
-        setattr(work, name, getattr(step_runner.work, name))
-    step_runner.work = work  # type: ignore[assignment]
+    step = Ending()
+    for name in ("index", "bytes_done"):
+        setattr(step, name, getattr(step_runner.work.current, name))
+    step_runner.work.current = step  # type: ignore[assignment]
     step_runner._show_progress()
-    assert work.calls == 1
+    assert step.calls == 1
 
 
 def test_a_drive_lost_in_a_long_idle_time_is_reported_at_once() -> None:

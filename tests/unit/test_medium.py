@@ -167,7 +167,7 @@ class Calls:
         self.calls: list[str] = []
         self.lost_at: int | None = None
         self.hold = SimpleNamespace(check_medium=self._check)
-        self.folder = None
+        self.target = SimpleNamespace(folder=None)
 
         def step(_work: Any, item: Any) -> StepOutcome:
             self.calls.append(type(item).__name__)

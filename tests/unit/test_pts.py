@@ -34,7 +34,7 @@ def plan_of(drive: dict[str, Any], **params: str) -> Plan:
 
 
 def rounds(plan: Plan, number: int = 1) -> list[Fio]:
-    return [step for step in plan.steps if isinstance(step, Fio) and step.round == number]
+    return [step for step in plan.steps if isinstance(step, Fio) and step.round.number == number]
 
 
 def fills(plan: Plan) -> list[Fio]:
@@ -50,15 +50,15 @@ def test_iops_is_56_cells_a_minute_each_25_rounds_after_purge_and_two_fills(
     plan = plan_of(drive_json(**CLIENT))
     first = rounds(plan)
     blocks = [1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512]
-    assert [step.block for step in first] == blocks * 7
+    assert [step.job.block for step in first] == blocks * 7
     shares = {"randread": 100, "randwrite": 0}
-    mixes = [shares.get(step.rw, step.mix) for step in first]
+    mixes = [shares.get(step.job.rw, step.job.mix) for step in first]
     assert mixes == [mix for mix in (100, 95, 65, 50, 35, 5, 0) for _ in blocks]
-    assert {(step.runtime, step.depth, step.threads) for step in first} == {(60, 16, 2)}
+    assert {(step.job.runtime, step.job.depth, step.job.threads) for step in first} == {(60, 16, 2)}
     span = TB * 75 // 100 // MIB * MIB
-    assert {step.size for step in first} == {span}
+    assert {step.span.size for step in first} == {span}
     assert len([step for step in plan.steps if isinstance(step, Fio)]) == 2 + 25 * 56
-    assert [(step.rw, step.block, step.bytes_written) for step in fills(plan)] == [
+    assert [(step.job.rw, step.job.block, step.bytes_written) for step in fills(plan)] == [
         ("write", 128 * KIB, span)
     ] * 2
     kinds = [step.kind for step in plan.steps[:7]]
@@ -80,7 +80,7 @@ def test_iops_is_56_cells_a_minute_each_25_rounds_after_purge_and_two_fills(
 def test_enterprise_uses_the_whole_drive_and_requires_the_cache_off(drive_json: Make) -> None:
     plan = plan_of(drive_json(**ENTERPRISE), preset="enterprise")
     (step, *_) = rounds(plan)
-    assert (step.depth, step.threads, step.size) == (32, 4, TB // MIB * MIB)
+    assert (step.job.depth, step.job.threads, step.span.size) == (32, 4, TB // MIB * MIB)
     assert step.test == "RND1M 100:0 Q32T4"
     assert plan.deviations == ()
     cached = plan_of(drive_json(**CLIENT), preset="enterprise")
@@ -91,12 +91,12 @@ def test_enterprise_uses_the_whole_drive_and_requires_the_cache_off(drive_json: 
 
 def test_throughput_purges_and_fills_for_each_block_size(drive_json: Make) -> None:
     plan = plan_of(drive_json(**ENTERPRISE), preset="enterprise", test="throughput")
-    assert [(step.group, step.block, step.rw) for step in rounds(plan)] == [
+    assert [(step.round.group, step.job.block, step.job.rw) for step in rounds(plan)] == [
         ("SEQ128K", 128 * KIB, "read"), ("SEQ128K", 128 * KIB, "write"),
         ("SEQ1M", MIB, "read"), ("SEQ1M", MIB, "write"),
     ]  # fmt: skip
     # Two threads would both start at the first LBA.
-    assert {(step.depth, step.threads) for step in rounds(plan)} == {(128, 1)}
+    assert {(step.job.depth, step.job.threads) for step in rounds(plan)} == {(128, 1)}
     assert len([step for step in plan.steps if isinstance(step, Purge)]) == 2
     assert [step.name for step in fills(plan)] == [
         "fill SEQ128K Q32T1 write, pass 1", "fill SEQ128K Q32T1 write, pass 2",
@@ -104,18 +104,18 @@ def test_throughput_purges_and_fills_for_each_block_size(drive_json: Make) -> No
         "fill SEQ128K Q32T1 write, pass 2, before SEQ1M",
     ]  # fmt: skip
     client = plan_of(drive_json(**CLIENT), test="throughput")
-    assert {step.block for step in rounds(client)} == {MIB}
+    assert {step.job.block for step in rounds(client)} == {MIB}
     assert client.seconds == pytest.approx(25 * 2 * 60 + 2 * 750e9 / 2000e6 + 60, abs=10)
 
 
 def test_latency_is_one_request_at_a_time(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="latency")
-    assert [(step.block, step.rw, step.mix) for step in rounds(plan)] == [
+    assert [(step.job.block, step.job.rw, step.job.mix) for step in rounds(plan)] == [
         (block, way, mix)
         for way, mix in (("randread", None), ("randrw", 65), ("randwrite", None))
         for block in (8 * KIB, 4 * KIB, 512)
     ]
-    assert {(step.depth, step.threads) for step in rounds(plan)} == {(1, 1)}
+    assert {(step.job.depth, step.job.threads) for step in rounds(plan)} == {(1, 1)}
     assert rounds(plan)[4].test == "RND4K 65:35 Q1T1"
 
 
@@ -124,7 +124,7 @@ def test_wsat_writes_four_times_the_capacity_or_six_hours(drive_json: Make) -> N
     assert fills(plan) == []
     steps = [step for step in plan.steps if isinstance(step, Fio)]
     assert len(steps) == 360
-    assert {(s.rw, s.block, s.runtime, s.enough) for s in steps} == {
+    assert {(s.job.rw, s.job.block, s.job.runtime, s.round.enough) for s in steps} == {
         ("randwrite", 4096, 60, 4 * TB)
     }
     assert sum(step.bytes_written for step in steps) == 4 * TB
@@ -138,8 +138,8 @@ def test_wsat_writes_four_times_the_capacity_or_six_hours(drive_json: Make) -> N
 
 def test_hir_waits_after_each_five_seconds_and_not_in_between(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), test="hir")
-    steps = [step for step in plan.steps if isinstance(step, Fio) and not step.round]
-    assert [(step.busy, step.rest, step.runtime) for step in steps] == [
+    steps = [step for step in plan.steps if isinstance(step, Fio) and not step.round.number]
+    assert [(step.pauses.busy, step.pauses.rest, step.job.runtime) for step in steps] == [
         row
         for wait in (5, 10, 15, 25, 50)
         for row in ((5, wait, 360 * (5 + wait)), (0, 0, 360 * 5))
@@ -159,7 +159,7 @@ def test_reduced_is_labelled_everywhere(drive_json: Make, test: str) -> None:
     plan = plan_of(drive_json(**CLIENT), preset="reduced", test=test)
     measured = [step for step in plan.steps if isinstance(step, Fio) and "fill" not in step.name]
     assert all(step.name.startswith("reduced ") for step in measured)
-    assert {step.runtime for step in measured if step.round} == {30}
+    assert {step.job.runtime for step in measured if step.round.number} == {30}
     assert any(note.startswith("PTS-like, reduced: not SNIA-conformant: ") for note in plan.notes)
     raw_figures = figures(plan, rounds_of(plan, [100.0] * 5))
     result = result_of(Pts(), plan, raw_figures, drive_json())
@@ -175,7 +175,7 @@ def test_reduced_is_labelled_everywhere(drive_json: Make, test: str) -> None:
 
 def test_reduced_has_nine_cells_of_30_seconds(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT), preset="reduced")
-    assert [(step.block, step.rw) for step in rounds(plan)] == [
+    assert [(step.job.block, step.job.rw) for step in rounds(plan)] == [
         (block, way)
         for way in ("randread", "randrw", "randwrite")
         for block in (MIB, 64 * KIB, 4 * KIB)
@@ -229,7 +229,7 @@ def test_a_discard_is_none_of_snias_purges(drive_json: Make) -> None:
 
 def test_no_half_kilobytes_on_4k_sectors(drive_json: Make) -> None:
     plan = plan_of(drive_json(**CLIENT, logical_sector=4096))
-    assert {step.block for step in rounds(plan)} == {
+    assert {step.job.block for step in rounds(plan)} == {
         at * KIB for at in (1024, 128, 64, 32, 16, 8, 4)
     }
     skips = [step for step in plan.steps if isinstance(step, Skip)]
@@ -304,13 +304,13 @@ def figures(plan: Plan, values: dict[int, float], bad: Sequence[str] = ()) -> li
     for step in plan.steps:
         if not isinstance(step, Fio) or step.name.startswith("fill"):
             continue
-        value = values.get(step.round, 50.0 if not step.round else None)
+        value = values.get(step.round.number, None if step.round.number else 50.0)
         if value is None:
             continue
         state = {"state": "invalid", "reason": "bad"} if step.name in bad else {
             "state": "valid", "reason": None}  # fmt: skip
         base = {"step": step.name, "pass": step.pass_no, "target": "block", **state}
-        totals = {"write_bytes": int(value) * 10**9, "read_bytes": 0, "seconds": step.runtime}
+        totals = {"write_bytes": int(value) * 10**9, "read_bytes": 0, "seconds": step.job.runtime}
         raw_figures += [
             {**base, "name": f"{step.test}{suffix}", "value": number, "unit": unit,
              "detail": {} if suffix else {"totals": totals}}

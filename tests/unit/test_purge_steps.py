@@ -22,7 +22,7 @@ from benchstick.drives.subprocesses import Finished
 from benchstick.drives.types import Drive, Fact, Guard, Identity
 from benchstick.engine import interrupted_sanitize
 from benchstick.engine.measure.sampler import Counters, Sampler
-from benchstick.engine.run_context import Work
+from benchstick.engine.run_context import FileSets, Target, Work
 from benchstick.engine.steps import sanitize
 from benchstick.engine.steps.sanitize import do_purge
 from benchstick.errors import BadInput, BenchError, Cancelled, DriveLost, Inconclusive
@@ -214,13 +214,13 @@ def start(db: Any, number: int, transport: str = "sata") -> Work:
         drive_lost=threading.Event(), start_time=0.0, counters=lambda: still, pending=list
     )
     work = Work(
-        uuid=UUID.format(number), home=Path("/nonexistent"), drive=drive,
+        uuid=UUID.format(number), drive=drive,
         plan=Plan(suite="erase", params={}, target="block", fs="keep", drive_code="S1", steps=()),
         hold=cast(Hold, FakeHold()), record=record, sampler=cast(Sampler, sampler),
-        cancel=threading.Event(), cleanup=contextlib.ExitStack(), cgroup=None, sets={},
-        target="block",
+        cancel=threading.Event(), cleanup=contextlib.ExitStack(), cgroup=None,
+        filesets=FileSets({}), target=Target("block"),
     )  # fmt: skip
-    work.marks = Marks(work.uuid, CAPACITY, 4096, 64)
+    work.conditions.marks = Marks(work.uuid, CAPACITY, 4096, 64)
     return work
 
 
@@ -257,8 +257,8 @@ def test_the_password_is_in_the_store_before_it_is_on_the_drive(
     assert (ata.erased, ata.password) == (1, None)
     assert rows(db) == [("done", "erasing", "benchstick")]
     assert interrupted_sanitize.unfinished(db) == []
-    assert work.state is not None
-    assert work.state.startswith("purged by ATA security erase")
+    assert work.conditions.state is not None
+    assert work.conditions.state.startswith("purged by ATA security erase")
     assert [figure.name for figure in outcome.figures] == ["purge time"]
     assert outcome.detail["tool_output"] == "hdparm -I after it: not enabled, not frozen"
     assert "the drive's ATA password is benchstick until" in events(db)
@@ -298,11 +298,11 @@ def test_an_interrupted_erase_is_reported_and_resumed(
     assert "purges --undo S1" in purge.describe()
     ata.dies_at = ""
     work = start(db, 2)
-    work.marks = None
+    work.conditions.marks = None
     do_purge(work, step("security-erase", resumes=1))
     assert (ata.erased, ata.password, ata.locked) == (1, None, False)
     # The marks that prove it are those of the first run.
-    assert work.marks == Marks(UUID.format(1), CAPACITY, 4096, 64)
+    assert work.conditions.marks == Marks(UUID.format(1), CAPACITY, 4096, 64)
     assert [state for state, _, _ in rows(db)] == ["closed", "done"]
     assert interrupted_sanitize.unfinished(db) == []
 
@@ -368,8 +368,10 @@ def test_a_cancel_waits_for_the_drive_and_reports_it(db: Any, ata: AtaDrive) -> 
     # The drive's state was read all the same: the purge is not listed as interrupted.
     assert rows(db) == [("done", "erasing", "benchstick")]
     assert interrupted_sanitize.unfinished(db) == []
-    assert work.partial is not None
-    assert work.partial.detail["tool_output"] == "hdparm -I after it: not enabled, not frozen"
+    assert work.current.partial is not None
+    assert (
+        work.current.partial.detail["tool_output"] == "hdparm -I after it: not enabled, not frozen"
+    )
 
 
 @pytest.mark.parametrize("when", ["set-pass", "after"])
@@ -628,7 +630,7 @@ def test_a_failed_sanitize_is_no_purge(db: Any, nvme: NvmeDrive) -> None:
         with pytest.raises(Inconclusive, match="the drive reports failed"):
             do_purge(work, step("sanitize-block"))
     assert rows(db) == [("interrupted", "erasing", None)]
-    assert work.state is None
+    assert work.conditions.state is None
 
 
 def test_a_cancelled_sanitize_reports_that_the_drive_continues(db: Any, nvme: NvmeDrive) -> None:
@@ -666,7 +668,7 @@ def test_a_format_that_changed_the_lba_format_is_reported_and_is_no_purge(
     work = start(db, 1, "nvme")
     with pytest.raises(Inconclusive, match="changed the LBA format from 1: 4096 B"):
         do_purge(work, step("format-crypto"))
-    assert work.state is None
+    assert work.conditions.state is None
     assert rows(db)[0][0] == "interrupted"
 
 
@@ -728,7 +730,7 @@ def cut_off_sanitize(db: Any, nvme: NvmeDrive) -> tuple[interrupted_sanitize.Unf
 def test_none_is_recorded_and_sends_nothing(db: Any, nvme: NvmeDrive) -> None:
     work = start(db, 1)
     do_purge(work, step("none"))
-    assert work.state == "as found, not purged"
+    assert work.conditions.state == "as found, not purged"
     assert nvme.commands == []
     assert rows(db) == []
 
@@ -820,8 +822,8 @@ class Moving:
         return Counters(float(self.seconds), 0, self.reads, 0, 0, self.writes, 0, 0, 0, 0, 0)
 
     def share(self) -> float | None:
-        assert self.work.share is not None
-        return self.work.share()
+        assert self.work.current.share is not None
+        return self.work.current.share()
 
     def __call__(self, argv: Sequence[str], **_: Any) -> Finished:
         self.seconds += 1
@@ -854,7 +856,7 @@ def test_an_overwrite_reports_the_progress_of_writing_and_reading(
         """No artefacts are needed here."""
 
     artifact = SimpleNamespace(path=tmp_path, command=ignored, output=ignored)
-    work.artifacts = cast(Any, artifact)
+    work.current.artifacts = cast(Any, artifact)
     drive = Moving(work)
     monkeypatch.setattr(subprocesses, "run", drive)
     purge = None

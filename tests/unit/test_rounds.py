@@ -8,13 +8,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from benchstick.engine.runner import Runner
-from benchstick.plan.steps import Fio, Idle, Plan, Step
+from benchstick.plan.steps import Fio, Idle, Job, Plan, Round, Span, Step
 
 
 def step(name: str, group: str = "", number: int = 0) -> Fio:
     return Fio(
-        name=name, test=name, rw="write", block=4096, depth=1, threads=1, size=4096, runtime=1,
-        pass_no=1, group=group, round=number,
+        name=name, test=name, pass_no=1, span=Span(size=4096),
+        job=Job(rw="write", block=4096, depth=1, threads=1, runtime=1),
+        round=Round(group=group, number=number),
     )  # fmt: skip
 
 
@@ -26,9 +27,9 @@ class Rounds:
         self.calls: list[tuple[str, int]] = []
 
     def over(self, plan: Plan, step: Fio, figures: Any) -> str | None:
-        self.calls.append((step.group, step.round))
-        last = self.after[step.group]
-        return f"steady state after round {last}" if step.round > last else None
+        self.calls.append((step.round.group, step.round.number))
+        last = self.after[step.round.group]
+        return f"steady state after round {last}" if step.round.number > last else None
 
 
 def carried_out(suite: Any, *steps: Step) -> tuple[list[str], list[tuple[list[Any], str]]]:
@@ -92,7 +93,8 @@ def test_a_sample_between_two_steps_is_of_the_one_before(tmp_path: Path) -> None
         def __init__(self) -> None:
             self.home, self.uuid, self._on_stick = tmp_path, "u", False
             self.work = cast(Any, SimpleNamespace(
-                now=7.0, sampler=sampler, check_cancelled=lambda: None, target="block"
+                now=7.0, sampler=sampler, check_cancelled=lambda: None,
+                target=SimpleNamespace(name="block"),
             ))  # fmt: skip
             self.record = cast(Any, SimpleNamespace(step_begins=lambda *what: None))
 

@@ -62,10 +62,10 @@ def test_the_commands_of_a_page_are_the_plans(
         assert tests, f"a block of docs/{suite}.md shows no test"
         values = dict(word.split("=", 1) for word in params)
         plan = registry.make_plan(suite, drive_json(), values)
-        steps = {s.test: s for s in plan.steps if isinstance(s, Fio) and s.counted}
+        steps = {s.test: s for s in plan.steps if isinstance(s, Fio) and s.recording.counted}
         for name, options in tests.items():
             step = steps[name]
-            raw = plan.target == "block" or step.whole_drive
+            raw = plan.target == "block" or step.span.whole_drive
             argv = fio.command(step, "DRIVE" if raw else "FILE", Path("STEP"), raw=raw)
             assert options == set(argv[1:]), name
     if starts_fio(suite):
@@ -96,8 +96,8 @@ def test_the_steps_of_a_page_are_the_plans(suite: str) -> None:
             step = plan.steps[before - 1]
             assert name == step.name or name.startswith(f"{step.name}: "), line
             suffix = name.removeprefix(step.name)
-            if isinstance(step, Fio) and step.runtime is not None:
-                assert suffix == f": {step.runtime:g} s"
+            if isinstance(step, Fio) and step.job.runtime is not None:
+                assert suffix == f": {step.job.runtime:g} s"
             elif step.bytes_written:
                 assert f": writes {step.bytes_written} bytes" in suffix
         assert before == len(plan.steps)

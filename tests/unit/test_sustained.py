@@ -38,18 +38,19 @@ def test_the_parts_cover_the_drive_once_in_whole_blocks(
     assert len(parts) == 20
     place = 0
     for step in parts:
-        assert (step.offset, step.size, step.bytes_written) == (place, step.size, step.size)
-        assert step.size % size == 0
-        assert (step.block, step.depth, step.threads, step.rw) == (size, 8, 1, "write")
-        assert step.runtime is None
-        place += step.size
+        job, span = step.job, step.span
+        assert (span.offset, span.size, step.bytes_written) == (place, span.size, span.size)
+        assert span.size % size == 0
+        assert (job.block, job.depth, job.threads, job.rw) == (size, 8, 1, "write")
+        assert step.job.runtime is None
+        place += step.span.size
     assert 0 <= capacity - place < size
     assert plan.bytes_written == place
     assert plan.destroys
     assert (plan.target, plan.fs) == ("block", "keep")
-    sizes = {step.size for step in parts[:-1]}
+    sizes = {step.span.size for step in parts[:-1]}
     assert len(sizes) == 1
-    assert 0 <= parts[-1].size - parts[0].size < 20 * size
+    assert 0 <= parts[-1].span.size - parts[0].span.size < 20 * size
 
 
 def test_a_pause_of_two_seconds_with_a_temperature_after_every_part(drive_json: Make) -> None:
@@ -66,7 +67,7 @@ def test_a_pause_of_two_seconds_with_a_temperature_after_every_part(drive_json: 
 def test_no_pauses_make_one_part(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(), {"pause": "0"})
     (step,) = writes(plan)
-    assert (step.offset, step.size) == (0, 10**12 // MIB * MIB)
+    assert (step.span.offset, step.span.size) == (0, 10**12 // MIB * MIB)
     assert any(note.startswith("no pauses") for note in plan.notes)
 
 
@@ -88,7 +89,7 @@ def test_bursts_after_idle_times_come_last(drive_json: Make) -> None:
         "rest for 30 min 0 s", "burst after 30 min 0 s",
     ]  # fmt: skip
     assert [step.seconds for step in rest[::2]] == [30, 300, 1800]
-    assert [(step.offset, step.size) for step in last] == [(0, 4 << 30)] * 3
+    assert [(step.span.offset, step.span.size) for step in last] == [(0, 4 << 30)] * 3
     # The bursts are on a drive that this run has filled, the parts are not.
     state = "written once in this run, in order, over 1.00 TB"
     assert {step.drive_state for step in last} == {state}
@@ -97,7 +98,7 @@ def test_bursts_after_idle_times_come_last(drive_json: Make) -> None:
         "sustained", drive_json(), {"recovery": "5, 10", "burst": "16MiB", "span": "64MiB"}
     )
     assert [step.seconds for step in own.steps if step.name.startswith("rest")] == [5, 10]
-    assert [step.size for step in writes(own, "burst")] == [16 * MIB] * 2
+    assert [step.span.size for step in writes(own, "burst")] == [16 * MIB] * 2
 
 
 @pytest.mark.parametrize(
@@ -148,12 +149,14 @@ def test_a_plan_survives_json_with_its_offsets(drive_json: Make) -> None:
     plan = registry.make_plan("sustained", drive_json(), {"recovery": "yes"})
     plan_copy = plan_from_json(json.loads(json.dumps(plan.to_json())))
     assert plan_copy.to_json() == plan.to_json()
-    assert [step.offset for step in writes(plan_copy)] == [step.offset for step in writes(plan)]
+    assert [step.span.offset for step in writes(plan_copy)] == [
+        step.span.offset for step in writes(plan)
+    ]
 
 
 def test_the_offset_is_in_the_command(drive_json: Make) -> None:
     first, second, *_ = writes(registry.make_plan("sustained", drive_json(), {}))
-    assert f"--offset={first.size}" in fio.command(second, "/dev/x", Path("/a"))
+    assert f"--offset={first.span.size}" in fio.command(second, "/dev/x", Path("/a"))
     assert not any("offset" in word for word in fio.command(first, "/dev/x", Path("/a")))
 
 
@@ -194,7 +197,7 @@ class Story:
             self._tick(step, 0.0)
 
     def _write(self, index: int, step: Fio, speed: Speed) -> None:
-        remaining, seconds = float(step.size), 0.0
+        remaining, seconds = float(step.span.size), 0.0
         while remaining > 0:
             moved = min(remaining, speed(self._now, self._offset) * 1e6 * 0.01)
             remaining -= moved
@@ -203,9 +206,9 @@ class Story:
             self._tick(index, moved)
         self.figures.append(
             document({
-                "step": step.name, "name": step.test, "value": step.size / seconds / 1e6,
+                "step": step.name, "name": step.test, "value": step.span.size / seconds / 1e6,
                 "unit": "MB/s", "pass": 1, "target": "block", "state": "valid", "reason": None,
-                "detail": {"totals": {"write_bytes": step.size, "seconds": round(seconds, 3)}},
+                "detail": {"totals": {"write_bytes": step.span.size, "seconds": round(seconds, 3)}},
             })
         )  # fmt: skip
 
@@ -357,7 +360,9 @@ def test_parts_of_less_than_a_second_are_not_lost(drive_json: Make, overhead: fl
     plan = registry.make_plan("sustained", drive_json(capacity=GB), {"recovery": "1,3"})
     story = Story(plan, constant(500), overhead)
     series = fill_series(plan, results_from(story.figures), story.samples)
-    assert series[-1].total == plan.bytes_written - sum(one.size for one in writes(plan, "burst"))
+    assert series[-1].total == plan.bytes_written - sum(
+        one.span.size for one in writes(plan, "burst")
+    )
     for interval in series:
         assert interval.moved / interval.seconds / 1e6 == pytest.approx(500, rel=0.15)
 

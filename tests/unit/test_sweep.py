@@ -21,11 +21,13 @@ DEPTHS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 def test_fob_is_reads_then_mix_then_writes_at_each_depth(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {})
     steps = fios(plan)
-    assert [step.depth for step in steps] == DEPTHS * 3
-    assert [step.rw for step in steps] == ["randread"] * 9 + ["randrw"] * 9 + ["randwrite"] * 9
-    assert {step.mix for step in steps[9:18]} == {70}
-    assert {(step.block, step.runtime, step.threads) for step in steps} == {(4096, 30, 1)}
-    assert {step.size for step in steps} == {10**12 // 131072 * 131072}
+    assert [step.job.depth for step in steps] == DEPTHS * 3
+    assert [step.job.rw for step in steps] == ["randread"] * 9 + ["randrw"] * 9 + ["randwrite"] * 9
+    assert {step.job.mix for step in steps[9:18]} == {70}
+    assert {(step.job.block, step.job.runtime, step.job.threads) for step in steps} == {
+        (4096, 30, 1)
+    }
+    assert {step.span.size for step in steps} == {10**12 // 131072 * 131072}
     assert [step.destroys for step in steps] == [False] * 9 + [True] * 18
     assert plan.state == "as found, not purged; not preconditioned"
     assert any("fob is recorded as found" in note for note in plan.notes)
@@ -39,15 +41,16 @@ def test_fob_is_reads_then_mix_then_writes_at_each_depth(drive_json: Make) -> No
 def test_steady_is_two_fills_and_six_hours_of_writing(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {"state": "steady"})
     first, second, soak, *rest = fios(plan)
-    assert [(step.rw, step.block, step.runtime) for step in (first, second)] == [
+    assert [(step.job.rw, step.job.block, step.job.runtime) for step in (first, second)] == [
         ("write", 131072, None)
     ] * 2
-    assert (soak.rw, soak.block, soak.depth, soak.runtime) == ("randwrite", 4096, 32, 21600)
-    assert soak.series
+    job = soak.job
+    assert (job.rw, job.block, job.depth, job.runtime) == ("randwrite", 4096, 32, 21600)
+    assert soak.recording.series
     assert len(rest) == 27
     # Two fills at the 980 MB/s of a link of 10 Gb/s, six hours, and 27 depths of 30 s.
-    assert plan.seconds == pytest.approx(1 + 2 * first.size / 980e6 + 21600.5 + 27 * 30.5)
-    assert first.bytes_written == second.bytes_written == first.size
+    assert plan.seconds == pytest.approx(1 + 2 * first.span.size / 980e6 + 21600.5 + 27 * 30.5)
+    assert first.bytes_written == second.bytes_written == first.span.size
     # 640 MB/s at random at QD32, for estimates.
     assert soak.bytes_written == int(21600 * 640e6)
     assert plan.state == (
@@ -58,8 +61,8 @@ def test_steady_is_two_fills_and_six_hours_of_writing(drive_json: Make) -> None:
     shorter = registry.make_plan(
         "sweep", drive_json(), {"state": "steady", "fills": "1", "soak": "60", "span": "10"}
     )
-    assert [step.size for step in fios(shorter)] == [10**11 // 131072 * 131072] * 29
-    assert fios(shorter)[1].runtime == 60
+    assert [step.span.size for step in fios(shorter)] == [10**11 // 131072 * 131072] * 29
+    assert fios(shorter)[1].job.runtime == 60
     assert "filled 1 times" in str(shorter.state)
 
 
@@ -70,7 +73,7 @@ def test_both_states_lie_over_each_other(drive_json: Make) -> None:
     names = [step.test for step in fios(plan)]
     labels = [f"RND4K Q{depth}T1 {way}" for way in ("read", "mix", "write") for depth in (1, 32)]
     assert names[:6] == [f"fob {label}" for label in labels]
-    assert [step.rw for step in fios(plan)[6:8]] == ["write", "write"]
+    assert [step.job.rw for step in fios(plan)[6:8]] == ["write", "write"]
     assert names[8:] == ["precondition RND4K Q32T1 write", *(f"steady {la}" for la in labels)]
     assert any(note.startswith("fob is recorded as found") for note in plan.notes)
     # Each pass has the drive state in which it was measured, not the one at the end.
@@ -106,7 +109,7 @@ def test_both_states_lie_over_each_other(drive_json: Make) -> None:
 
 def test_only_reads_leave_the_drive_as_it_is(drive_json: Make) -> None:
     plan = registry.make_plan("sweep", drive_json(), {"only": "read", "depths": "32,1"})
-    assert [step.depth for step in fios(plan)] == [32, 1]
+    assert [step.job.depth for step in fios(plan)] == [32, 1]
     assert not plan.destroys
     assert plan.bytes_written == 0
     steady = registry.make_plan("sweep", drive_json(), {"only": "read", "state": "steady"})
@@ -173,7 +176,7 @@ def figures(plan: Plan, iops: dict[tuple[str, int], float]) -> list[Any]:
     """One pass of each test named."""
     rows: list[Any] = []
     for step in fios(plan):
-        value = iops.get((step.rw, step.depth))
+        value = iops.get((step.job.rw, step.job.depth))
         if value is None:
             continue
         base = {"step": step.name, "pass": 1, "target": "block", "state": "valid", "reason": None}

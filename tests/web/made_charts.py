@@ -63,9 +63,9 @@ def _fills(plan: Plan, drive: Mapping[str, Any]) -> dict[str, StepData]:
     """The filling before a test."""
     writing = _Writing(drive)
     return {
-        step.name: StepData(pieces=list(writing.pieces(step.size)))
+        step.name: StepData(pieces=list(writing.pieces(step.span.size)))
         for step in plan.steps
-        if isinstance(step, Fio) and step.runtime is None
+        if isinstance(step, Fio) and step.job.runtime is None
     }
 
 
@@ -75,8 +75,8 @@ def consistency(
     """Fast, then two speeds, then slow with a second of nothing; all of it slower on USB 2. Its
     series is fio's, or of the drive's `counters`."""
     noise = random.Random(5)
-    step = next(step for step in plan.steps if isinstance(step, Fio) and step.series)
-    seconds = int(step.runtime or 0)
+    step = next(step for step in plan.steps if isinstance(step, Fio) and step.recording.series)
+    seconds = int(step.job.runtime or 0)
     iops = [
         80_000 * (1 - 0.04 * noise.random()) if at < FELL
         else noise.choice((30_000, 7000)) * (1 - 0.2 * noise.random()) if at < 420
@@ -87,7 +87,7 @@ def consistency(
         iops = [value * 0.08 for value in iops]
     if seconds > STALLED:
         iops[STALLED] = 0.0
-    usual = 1e6 * step.depth
+    usual = 1e6 * step.job.depth
     mean = [None if value == 0 else usual / value for value in iops]
     worst = [1e6 if value is None else 3 * value for value in mean]
     latencies = Counter[int]()
@@ -101,9 +101,9 @@ def consistency(
     def series(samples: Sequence[Sample]) -> BySecond:
         if source == "fio":
             return BySecond("fio", None, 0, iops, mean, worst)
-        return BySecond(source, _LATE, 1, counter_rates(samples, step.block), mean, worst)
+        return BySecond(source, _LATE, 1, counter_rates(samples, step.job.block), mean, worst)
 
-    pieces = [(1.0, value * step.block) for value in iops]
+    pieces = [(1.0, value * step.job.block) for value in iops]
     outcome = StepData(pieces=pieces, latencies=latencies, by_second=series)
     return {**_fills(plan, drive), step.name: outcome}
 
@@ -116,14 +116,14 @@ def sweep(plan: Plan, drive: Mapping[str, Any]) -> dict[str, StepData]:
     """Twice the depth is 1.7 times the IOPS, up to the depth of the drive; slower on USB 2."""
     outcomes = _fills(plan, drive)
     for step in plan.steps:
-        if not isinstance(step, Fio) or step.runtime is None:
+        if not isinstance(step, Fio) or step.job.runtime is None:
             continue
         first = {"read": 9000, "mix": 12_000, "write": 30_000}[step.test.rsplit(" ", 1)[1]]
         if _on_usb_2(drive):
             first //= 4
-        inside = min(step.depth, drive["queue_depth"]["value"])
+        inside = min(step.job.depth, drive["queue_depth"]["value"])
         iops = round(min(first * inside**0.77, 140_000))
-        outcomes[step.name] = StepData(pieces=_around(iops * step.block, int(step.runtime)))
+        outcomes[step.name] = StepData(pieces=_around(iops * step.job.block, int(step.job.runtime)))
     return outcomes
 
 
@@ -141,10 +141,10 @@ def sustained(plan: Plan, drive: Mapping[str, Any]) -> dict[str, StepData]:
     """Fast up to the knee, then slower, with half of that for a minute."""
     parts = [step for step in plan.steps if isinstance(step, Fio)]
     knee, before, after = _knee(drive)
-    size = sum(step.size for step in parts)
+    size = sum(step.span.size for step in parts)
     expected = min(size, knee) / before + max(0.0, size - knee) / after
     writing = _Writing(drive, slow_from=expected / 2)
-    return {step.name: StepData(pieces=list(writing.pieces(step.size))) for step in parts}
+    return {step.name: StepData(pieces=list(writing.pieces(step.span.size))) for step in parts}
 
 
 def erase(plan: Plan, drive: Mapping[str, Any]) -> dict[str, StepData]:

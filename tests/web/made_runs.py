@@ -161,10 +161,14 @@ class _Whole:
     def _fio(self, index: int, step: Fio, outcome: StepData) -> tuple[list[Figure], list[Sample]]:
         started_at = self.t
         moved = by_grid(outcome.pieces)
-        share = {"read": 1.0, "write": 0.0}.get(step.rw.removeprefix("rand"), (step.mix or 0) / 100)
+        share = {"read": 1.0, "write": 0.0}.get(
+            step.job.rw.removeprefix("rand"), (step.job.mix or 0) / 100
+        )
         read = [int(size * share) for size in moved]
         write_sizes = [size - part for size, part in zip(moved, read, strict=True)]
-        samples = self._samples(index, read, write_sizes, step.block, step.depth * step.threads)
+        samples = self._samples(
+            index, read, write_sizes, step.job.block, step.job.depth * step.job.threads
+        )
         totals = self._totals(step, sum(read), sum(write_sizes), outcome)
         rest = {
             "counters": {
@@ -172,12 +176,12 @@ class _Whole:
                 **{name: sum(getattr(item, name) for item in samples)
                    for name in ("reads", "read_bytes", "writes", "write_bytes")},
                 "discards": 0, "discard_bytes": 0, "flushes": 0,
-                "queue_mean": step.depth * totals["seconds"] / (self.t - started_at),
+                "queue_mean": step.job.depth * totals["seconds"] / (self.t - started_at),
             },
-            "inflight_median": float(min(step.depth, self.depth or step.depth)),
+            "inflight_median": float(min(step.job.depth, self.depth or step.job.depth)),
             "totals": totals,
-            "queue": {"requested": step.depth, "drive": self.depth,
-                      "waits_in_kernel": waits_in_kernel(step.depth, self.depth)},
+            "queue": {"requested": step.job.depth, "drive": self.depth,
+                      "waits_in_kernel": waits_in_kernel(step.job.depth, self.depth)},
         }  # fmt: skip
         figures = list(self._fio_figures(step, totals, rest))
         if outcome.by_second is not None:
@@ -190,9 +194,9 @@ class _Whole:
 
     def _totals(self, step: Fio, read: int, write_size: int, outcome: StepData) -> dict[str, Any]:
         seconds = _length(outcome)
-        ios = (read + write_size) // step.block
+        ios = (read + write_size) // step.job.block
         # By Little's law, as fio keeps its queue full.
-        mean = 1e6 * step.depth * step.threads * seconds / ios
+        mean = 1e6 * step.job.depth * step.job.threads * seconds / ios
         bins = outcome.latencies or _usual(ios, mean)
         ways = {"read": read, "write": write_size}
         shares = {way: size / (read + write_size) for way, size in ways.items() if size}

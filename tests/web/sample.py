@@ -256,7 +256,7 @@ class Story:
                 self.record.temperature(self.t, index, celsius, fact.source or None, fact.reason)
             samples = list(self._samples(index, step))
             self.t = started_at + max(0.3, step.seconds)
-            if isinstance(step, Fio) and step.counted:
+            if isinstance(step, Fio) and step.recording.counted:
                 figures = self._fio(step, step.name == spoil)
             elif isinstance(step, Copy):
                 figures = self._copy(step, step.name == spoil)
@@ -320,7 +320,7 @@ class Story:
         moved = int(rate * 5e6)
         sides = {"read_bytes": moved if is_read else 0, "write_bytes": 0 if is_read else moved}
         counters = {key: int(value * 1.0008) for key, value in sides.items()}
-        latency = step.depth * step.threads * step.block / rate
+        latency = step.job.depth * step.job.threads * step.job.block / rate
         totals = {
             **sides,
             "ios": 1_000_000, "seconds": 5.0, "latency_us": latency, "max_us": 40 * latency,
@@ -338,7 +338,7 @@ class Story:
 
         return [
             one(step.test, rate, "MB/s"),
-            one(f"{step.test} IOPS", rate * 1e6 / step.block, "IOPS"),
+            one(f"{step.test} IOPS", rate * 1e6 / step.job.block, "IOPS"),
             one(f"{step.test} latency", latency, "us"),
         ]
 

@@ -22,7 +22,7 @@ def result_of(drive: dict[str, Any], **params: str) -> dict[str, Any]:
     plan = registry.make_plan("pts", drive, params)
     figures = []
     for at, step in enumerate(plan.steps):
-        if not isinstance(step, Fio) or step.round > 7 or step.name.startswith("fill"):
+        if not isinstance(step, Fio) or step.round.number > 7 or step.name.startswith("fill"):
             continue
         base = {"step": step.name, "pass": step.pass_no, "target": "block", "state": "valid",
                 "reason": None, "detail": {"totals": {"write_bytes": 10**10}}}  # fmt: skip

@@ -61,7 +61,7 @@ def check() -> None:
 
 def lacking(step: Fio) -> str | None:
     """Why this fio cannot run the step, None when it can. Checks the options, not the version."""
-    return lacks(step.needs)
+    return lacks(step.job.needs)
 
 
 def lacks(options: Sequence[str]) -> str | None:
@@ -81,17 +81,18 @@ def command(step: Fio, filename: str, folder: Path, *, raw: bool = True) -> list
     `raw`: it is a drive. A step with several files then uses areas of the drive, else `filename`
     with a number appended.
     """
-    if step.series and step.threads != 1:
+    job, span, pauses, recording = step.job, step.span, step.pauses, step.recording
+    if recording.series and job.threads != 1:
         raise ValueError(f"{step.name}: fio logs each thread apart; a series is of one")
     argv = [
         "fio",
         "--name=" + step.test.replace(" ", "_"),
         *_place(step, filename, raw),
-        f"--rw={step.rw}",
-        f"--bs={step.block}",
-        f"--iodepth={step.depth}",
-        f"--numjobs={step.threads}",
-        f"--size={step.size * (step.files if step.threads == 1 else 1)}",
+        f"--rw={job.rw}",
+        f"--bs={job.block}",
+        f"--iodepth={job.depth}",
+        f"--numjobs={job.threads}",
+        f"--size={span.size * (span.files if job.threads == 1 else 1)}",
         "--ioengine=libaio",
         "--direct=1",
         "--thread",
@@ -107,21 +108,21 @@ def command(step: Fio, filename: str, folder: Path, *, raw: bool = True) -> list
         f"--output={folder / 'fio.json'}",
     ]
     argv += _data(step)
-    if step.write_through:
+    if job.write_through:
         argv.append("--sync=dsync")
-    if step.offset:
-        argv.append(f"--offset={step.offset}")
-    if step.mix is not None:
-        argv.append(f"--rwmixread={step.mix}")
-    if step.runtime is not None:
+    if span.offset:
+        argv.append(f"--offset={span.offset}")
+    if job.mix is not None:
+        argv.append(f"--rwmixread={job.mix}")
+    if job.runtime is not None:
         # No power of ten: fio does not read it.
-        seconds = f"{step.runtime:.3f}".rstrip("0").rstrip(".")
+        seconds = f"{job.runtime:.3f}".rstrip("0").rstrip(".")
         argv += ["--time_based", f"--runtime={seconds}"]
-    if step.rest:
-        argv += [f"--thinktime={step.rest:g}s", f"--thinktime_iotime={step.busy:g}s"]
-    if step.series:
+    if pauses.rest:
+        argv += [f"--thinktime={pauses.rest:g}s", f"--thinktime_iotime={pauses.busy:g}s"]
+    if recording.series:
         argv.append(f"--write_iops_log={folder / 'iops'}")
-    if step.latency_log or step.series:
+    if recording.latency_log or recording.series:
         argv += [
             f"--write_lat_log={folder / 'latency'}",
             "--log_avg_msec=1000",
@@ -132,43 +133,43 @@ def command(step: Fio, filename: str, folder: Path, *, raw: bool = True) -> list
 
 def files_of(step: Fio, filename: str) -> list[str]:
     """The files of a step when the target is a file."""
-    if step.files == 1:
+    if step.span.files == 1:
         return [filename]
-    return [f"{filename}.{number}" for number in range(step.files)]
+    return [f"{filename}.{number}" for number in range(step.span.files)]
 
 
 def _place(step: Fio, filename: str, raw: bool) -> list[str]:
     """The options for the place that the step accesses."""
     # A colon separates file names in fio, but not in `--filename_format`.
     plain = "--filename=" + filename.replace(":", "\\:")
-    if step.whole_drive:
+    if step.span.whole_drive:
         return [plain, "--readonly"]
-    if step.files == 1:
+    if step.span.files == 1:
         return [plain]
-    many = step.threads > 1
+    many = step.job.threads > 1
     if raw:
-        return [plain, f"--offset_increment={step.size}"] if many else [plain]
+        return [plain, f"--offset_increment={step.span.size}"] if many else [plain]
     if many:
         return [f"--filename_format={filename}.$jobnum"]
     return [
         f"--filename_format={filename}.$filenum",
-        f"--nrfiles={step.files}",
-        f"--filesize={step.size}",
+        f"--nrfiles={step.span.files}",
+        f"--filesize={step.span.size}",
         "--file_service_type=sequential",
     ]
 
 
 def _data(step: Fio) -> list[str]:
     """The options for the data: new random data for each block, zeros, or some of both."""
-    share = 0 if step.compress is None else step.compress
-    if step.fill == "zero" or share == 100:
+    share = step.data.compress or 0
+    if step.data.fill == "zero" or share == 100:
         return ["--zero_buffers"]
     if not share:
         return ["--refill_buffers"]
     return [
         "--refill_buffers",
         f"--buffer_compress_percentage={share}",
-        f"--buffer_compress_chunk={step.block}",
+        f"--buffer_compress_chunk={step.job.block}",
     ]
 
 

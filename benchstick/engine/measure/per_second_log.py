@@ -107,8 +107,8 @@ def figures_of(
     `target` is what the step measured, `reason` the reason why they are invalid. `whole` is False
     for a step that ended early: then the reason has the time.
     """
-    if not whole and step.runtime is not None:
-        reason = f"{reason} after {len(series.iops)} s of {step.runtime:g}"
+    if not whole and step.job.runtime is not None:
+        reason = f"{reason} after {len(series.iops)} s of {step.job.runtime:g}"
 
     def figure(
         quantity: Quantity, value: float | None, info: dict[str, Any], reason: str | None
@@ -135,7 +135,7 @@ def figures_of(
         iops_detail = {
             "source": series.source,
             "source_reason": series.reason,
-            "block": step.block,
+            "block": step.job.block,
             "summary": summary(series.iops, start=series.start),
             "series": reduced(series.iops, start=series.start),
         }

@@ -56,19 +56,19 @@ def require_tools(plan: Plan) -> None:
 def do_purge(work: Work, step: Purge) -> StepOutcome:
     """Purge the drive with the step's method. The state after it is recorded with all results."""
     if step.rung == sanitize_methods.NONE:
-        work.state = sanitize_methods.AS_FOUND
+        work.conditions.state = sanitize_methods.AS_FOUND
         return StepOutcome(detail={"rung": sanitize_methods.NONE})
     rung = sanitize_methods.find(step.rung)
     leftover = _find_leftover(work, step)
-    if leftover is not None and work.marks is None:
-        work.marks = Marks(
+    if leftover is not None and work.conditions.marks is None:
+        work.conditions.marks = Marks(
             leftover.marks, work.drive.identity.capacity, leftover.mark_size, leftover.samples
         )
     work.hold.check_before_write()
     prepare.drop_partitions(work.drive, work.tool)
     detail: dict[str, Any] = {}
     # The state after an earlier purge of the plan no longer applies.
-    work.state = None
+    work.conditions.state = None
     with exclusively(work), _recorded(work, rung, leftover), _detect_loss(work):
         _check_reach(work, rung)
         started_at = time.monotonic()
@@ -80,14 +80,14 @@ def do_purge(work: Work, step: Purge) -> StepOutcome:
     if leftover is not None:
         evidence["resumes"] = leftover.run
     figures = list(_figures(work, step, rung, seconds, evidence, detail))
-    work.state = sanitize_methods.state_after(rung.name)
-    work.extra_conditions["purge"] = {
+    work.conditions.state = sanitize_methods.state_after(rung.name)
+    work.conditions.extra["purge"] = {
         "rung": rung.name, "requested_rung": step.user_rung, "seconds": round(seconds, 1),
         "tool": _version(rung.tool), **evidence,
     }  # fmt: skip
-    outcome = StepOutcome(figures=figures, detail={**detail, **work.extra_conditions["purge"]})
+    outcome = StepOutcome(figures=figures, detail={**detail, **work.conditions.extra["purge"]})
     if work.cancel.is_set() and not rung.stoppable:
-        work.partial = outcome
+        work.current.partial = outcome
         raise Cancelled(f"cancelled; {rung.title} completed first, nothing was read back")
     return outcome
 
@@ -146,8 +146,8 @@ def _find_leftover(work: Work, step: Purge) -> Unfinished | None:
 @contextlib.contextmanager
 def _recorded(work: Work, rung: Rung, leftover: Unfinished | None) -> Iterator[None]:
     """Record the purge in the store, from before its first command to its end."""
-    record, step, key = work.record, work.index, work.drive.identity.key()
-    marks = work.marks
+    record, step, key = work.record, work.current.index, work.drive.identity.key()
+    marks = work.conditions.marks
     record.purge_begins(
         step, key, rung.name,
         marks=marks.seed if marks else work.uuid,
@@ -202,7 +202,7 @@ def _figures(
         rest = {"rung": rung.name, "counters": detail["counters"]}
         return Figure(
             step=step.name, test=test, quantity=quantity, value=value, unit=unit, pass_no=1,
-            target=work.target, detail=rest,
+            target=work.target.name, detail=rest,
         )  # fmt: skip
 
     yield figure(PURGE, TIME, seconds, "s")
@@ -274,7 +274,7 @@ def _format(work: Work, rung: Rung) -> Evidence:
     erase = sanitize_commands.CRYPTOGRAPHIC_ERASE if crypto else sanitize_commands.USER_DATA_ERASE
     argv = sanitize_commands.format_nvm(path, keep, erase)
     _check_before_change(work)
-    work.record.purge_goes_on(work.index, "erasing")
+    work.record.purge_goes_on(work.current.index, "erasing")
     with _not_stoppable(work, rung.title):
         result = _command(work, argv, None)
     if not sanitize_commands.is_formatted(result.text):
@@ -312,11 +312,11 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     )
     if not was_sent:
         _check_before_change(work)
-        work.record.purge_goes_on(work.index, "erasing")
+        work.record.purge_goes_on(work.current.index, "erasing")
         result = _command(work, argv, 120)
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
-    work.record.purge_goes_on(work.index, "erasing", bytes_written=SANITIZE_TAKEN)
+    work.record.purge_goes_on(work.current.index, "erasing", bytes_written=SANITIZE_TAKEN)
     log = _followed(work, ask, rung)
     if log.status not in end_states or log.action != action:
         raise Inconclusive(
@@ -332,7 +332,7 @@ def _sanitize(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
 def _followed(work: Work, ask: Ask, rung: Rung) -> sanitize_commands.SanitizeLog:
     """The log at the end of the sanitize. The drive continues it, whatever happens here."""
     progress: list[float] = []
-    work.share = lambda: _share_since(progress)
+    work.current.share = lambda: _share_since(progress)
     silent = 0
     while True:
         if work.cancel.is_set() and not work.sampler.drive_lost.is_set():
@@ -380,7 +380,7 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     if work.cancel.is_set():
         stop = Cancelled("cancelled before the erase")
         raise stop if resumes else _without_password(work, ask, password, "begun", stop)
-    work.record.purge_goes_on(work.index, "erasing", password=password)
+    work.record.purge_goes_on(work.current.index, "erasing", password=password)
     act = "erase-enhanced" if rung.name.endswith("enhanced") else "erase"
     with _not_stoppable(work, rung.title):
         argv = sanitize_commands.ata(work.drive.path, act, password)
@@ -398,7 +398,7 @@ def _by_hdparm(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
 
 def _set_password(work: Work, ask: Ask, rung: Rung, password: str) -> None:
     """Record the password first, then set it."""
-    work.record.purge_goes_on(work.index, "password", password=password)
+    work.record.purge_goes_on(work.current.index, "password", password=password)
     work.record.event(
         work.now,
         "purge",
@@ -420,7 +420,7 @@ def _without_password(
         after = ask.take_password_off(password)
     except BenchError as error:
         return type(failure)(f"{failure.message}; {error.message}")
-    work.record.purge_password_off(work.index, phase)
+    work.record.purge_password_off(work.current.index, phase)
     return type(failure)(f"{failure.message}; its password is off again: {after.word}")
 
 
@@ -439,9 +439,9 @@ def _by_blkdiscard(work: Work, rung: Rung, leftover: Unfinished | None) -> Evide
     """Discard the whole drive in chunks. An interrupted discard starts again."""
     capacity, path = work.drive.identity.capacity, work.drive.path
     before = work.sampler.counters().discard_bytes
-    work.record.purge_goes_on(work.index, "erasing")
+    work.record.purge_goes_on(work.current.index, "erasing")
     done_bytes = 0
-    work.share = lambda: done_bytes / capacity
+    work.current.share = lambda: done_bytes / capacity
     for offset, length in _chunks(0, capacity):
         work.hold.check_same(is_writing=True)
         result = work.tool(sanitize_commands.discard(path, offset, length), timeout=3600)
@@ -460,14 +460,14 @@ def _by_fio(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
     """Write the whole drive, then read and check it. Continues an interrupted overwrite."""
     capacity = work.drive.identity.capacity
     begin = 0 if leftover is None else min(leftover.bytes_written, capacity) // MIB * MIB
-    work.record.purge_goes_on(work.index, "erasing", bytes_written=begin)
+    work.record.purge_goes_on(work.current.index, "erasing", bytes_written=begin)
     start = work.sampler.counters()
 
     def share() -> float:
         now = work.sampler.counters().since(start)
         return (now["write_bytes"] + now["read_bytes"]) / (2 * capacity - begin)
 
-    work.share = share
+    work.current.share = share
     evidence: Evidence = {"command": "fio --verify=crc32c on the whole drive, then read back"}
     for way, first in (("write", begin), ("read", 0)):
         before, began = work.sampler.counters(), time.monotonic()
@@ -486,13 +486,15 @@ def _by_fio(work: Work, rung: Rung, leftover: Unfinished | None) -> Evidence:
 
 
 def _moved(work: Work, rung: Rung, begin: int, end: int, *, reads: bool) -> None:
-    assert work.artifacts is not None
+    assert work.current.artifacts is not None
     whole = end // MIB * MIB
     pieces = [*_chunks(min(begin, whole), whole), *([(whole, end - whole)] if whole < end else [])]
     for offset, length in pieces:
         work.hold.check_same(is_writing=True)
         block = MIB if length >= MIB else length
-        report = work.artifacts.path / f"{'read' if reads else 'write'}-{offset // MIB}.json"
+        report = (
+            work.current.artifacts.path / f"{'read' if reads else 'write'}-{offset // MIB}.json"
+        )
         argv = sanitize_commands.overwrite(
             work.drive.path, offset, length, block, str(report), reads=reads
         )
@@ -500,7 +502,7 @@ def _moved(work: Work, rung: Rung, begin: int, end: int, *, reads: bool) -> None
         if result.exit_code != 0:
             raise _failed(work, rung.title, result)
         if not reads:
-            work.record.purge_goes_on(work.index, "erasing", bytes_written=offset + length)
+            work.record.purge_goes_on(work.current.index, "erasing", bytes_written=offset + length)
 
 
 _BY_TOOL: Mapping[str, Callable[[Work, Rung, Unfinished | None], Evidence]] = {

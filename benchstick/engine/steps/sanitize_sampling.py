@@ -36,7 +36,7 @@ def do_mark(work: Work, step: Mark) -> StepOutcome:
                     f"marks: the data written at byte {place} does not read back, so it could "
                     "prove nothing; nothing was purged"
                 )
-    work.marks = marks
+    work.conditions.marks = marks
     return StepOutcome(detail={"marks": marks.count, "bytes": marks.size})
 
 
@@ -44,7 +44,7 @@ def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
     """Read the places of the marks. Inconclusive when marks are left and the step must prove the
     purge; the result is stored anyway. Remaining marks are not corrupt data: the drive returns
     what was written to it."""
-    marks = work.marks
+    marks = work.conditions.marks
     if marks is None:
         raise Inconclusive("read back: no marks were written before the purge")
     counts: Counter[str] = Counter()
@@ -59,7 +59,7 @@ def do_read_back(work: Work, step: ReadBack) -> StepOutcome:
     figure = Figure(
         step=step.name, test=MARKS_GONE, quantity=SHARE,
         value=100.0 * (marks.count - len(hits)) / marks.count, unit="%", pass_no=1,
-        target=work.target, state=Validity.INVALID if hits else Validity.VALID,
+        target=work.target.name, state=Validity.INVALID if hits else Validity.VALID,
         reason=text if hits else None,
         detail={"text": text, "found": dict(counts), "places": marks.count, "bytes": marks.size},
     )  # fmt: skip
