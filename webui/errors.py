@@ -12,7 +12,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput, BenchError, Refused, StoreFailed
-from benchstick.qa import recipe_documents
+from benchstick.recipes import documents
 from benchstick.recipes.parser import RecipeMistakes
 from webui.responses import reply
 
@@ -125,11 +125,7 @@ def register(app: Flask) -> None:
     @app.errorhandler(BenchError)
     def bench_error(error: BenchError) -> Response:
         headers, back = (error.headers, error.back) if isinstance(error, WebError) else (None, None)
-        more = (
-            {"errors": recipe_documents.errors(error)}
-            if isinstance(error, RecipeMistakes)
-            else None
-        )
+        more = {"errors": documents.errors(error)} if isinstance(error, RecipeMistakes) else None
         status = status_of(error)
         return answer(status, error.code, error.message, error.field, headers, more, back)
 

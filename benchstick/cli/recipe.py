@@ -12,12 +12,11 @@ import click
 from benchstick.cli.common import print_json, print_line, print_table, read_file
 from benchstick.errors import EXIT_BAD_INPUT, BadInput
 from benchstick.paths import data_folder
-from benchstick.plan.plain import storable
-from benchstick.qa import recipe_documents, recipe_library
-from benchstick.recipes import describe
+from benchstick.recipes import describe, documents, library
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
 from benchstick.store import database, recipes, settings
+from benchstick.store.run_results import storable
 
 
 @click.group()
@@ -34,12 +33,12 @@ def check(path: Path, as_json: bool) -> int:
         recipe = read(read_file(path), str(path))
     except RecipeMistakes as error:
         if as_json:
-            print_json(recipe_documents.check(error, str(path)))
+            print_json(documents.check(error, str(path)))
         else:
             tell_mistakes(error, str(path))
         return EXIT_BAD_INPUT
     if as_json:
-        print_json(recipe_documents.check(recipe, str(path)))
+        print_json(documents.check(recipe, str(path)))
     else:
         print_line(f"{path}: {recipe.name}: {_counts(recipe)}; no errors")
     return 0
@@ -61,9 +60,9 @@ def _counts(recipe: Recipe) -> str:
 @click.option("--json", "as_json", is_flag=True, help="the benchstick/recipes/2 document")
 def list_(as_json: bool) -> None:
     """List the recipes: built-in, uploaded, and on the stick."""
-    shelf = [(item, recipe_documents.of_shelf(item)) for item in recipe_library.shelved()]
+    shelf = [(item, documents.of_shelf(item)) for item in library.shelved()]
     if as_json:
-        entries = [recipe_documents.build_entry(item, content) for item, content in shelf]
+        entries = [documents.build_entry(item, content) for item, content in shelf]
         print_json({"schema": "benchstick/recipes/2", "recipes": entries})
         return
     print_table(
@@ -122,7 +121,7 @@ def add(path: Path, name: str | None) -> int:
     except RecipeMistakes as error:
         tell_mistakes(error, str(path))
         return EXIT_BAD_INPUT
-    recipe_library.check_upload(called, recipe)
+    library.check_upload(called, recipe)
     with contextlib.closing(database.open_writer(data_folder())) as db:
         recipes.save(db, called, raw.decode("utf-8-sig"))
     print_line(f"{called} is kept (benchstick recipe show {called})")
@@ -134,7 +133,7 @@ def add(path: Path, name: str | None) -> int:
 def remove(name: str) -> None:
     """Remove a recipe that was added or uploaded."""
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        if not recipes.remove(db, recipe_library.stored_name(name)):
+        if not recipes.remove(db, library.stored_name(name)):
             raise BadInput(f"recipe {name[:60]!r}: none of that name was added", field="recipe")
     print_line(f"{name} is removed")
 
@@ -144,12 +143,12 @@ def is_file(name: str) -> bool:
     if "/" in name or name.endswith(".toml"):
         return True
     # A file in this folder does not replace a recipe of the bench.
-    return Path(name).exists() and name not in {item.name for item in recipe_library.shelved()}
+    return Path(name).exists() and name not in {item.name for item in library.shelved()}
 
 
 def source(name: str) -> tuple[bytes, str]:
     """The text of a recipe and what its file is called. BadInput when there is none."""
     if is_file(name):
         return read_file(Path(name)), name
-    item = recipe_library.find(name)
+    item = library.find(name)
     return item.raw(), item.file

@@ -15,8 +15,6 @@ from typing import Any
 
 Path = tuple[str | int, ...]
 
-# A document is no longer: more than any recipe needs.
-MOST_BYTES = 64 << 10
 # No key of ours has more than three parts. tomllib stores every prefix of a dotted key: one of
 # 30 000 parts, which fits into 64 KiB, would take 4 GB. A line of addresses has dots as well.
 _MOST_DOTS = 1000

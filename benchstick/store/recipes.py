@@ -10,7 +10,7 @@ from typing import Any
 from benchstick.errors import BadInput
 from benchstick.store.database import transaction, utc_now
 
-MOST = 200
+MOST, MOST_BYTES = 200, 64 << 10
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 
 

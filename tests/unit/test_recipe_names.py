@@ -14,8 +14,8 @@ import pytest
 from benchstick import cli
 from benchstick.errors import BadInput
 from benchstick.qa import autostart as hands
-from benchstick.qa import autostart_rules, recipe_library
-from benchstick.recipes import ready
+from benchstick.qa import autostart_rules
+from benchstick.recipes import library, ready
 from benchstick.recipes.parser import read
 from benchstick.store import bays, database, qa_station, recipes, settings
 from tests.unit.test_hands import drive
@@ -50,15 +50,15 @@ def upload(home: Path, name: str, text: str = EVIL) -> None:
 
 
 def on_stick(name: str, text: str = MINE) -> None:
-    recipe_library.folder().mkdir(parents=True, exist_ok=True)
-    (recipe_library.folder() / name).write_text(text, encoding="utf-8")
+    library.folder().mkdir(parents=True, exist_ok=True)
+    (library.folder() / name).write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [name for name in ALIKE if name != "refurb1shed-sata"])
 def test_an_upload_may_not_be_called_as_one_of_the_bench(home: Path, name: str) -> None:
     with pytest.raises(BadInput, match=r"is taken by '.*', a built-in recipe"):
-        recipe_library.check_upload(name, read(EVIL.encode(), f"{name}.toml"))
-    recipe_library.check_upload(f"{name}-2", read(EVIL.encode(), "x.toml"))
+        library.check_upload(name, read(EVIL.encode(), f"{name}.toml"))
+    library.check_upload(f"{name}-2", read(EVIL.encode(), "x.toml"))
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -96,22 +96,22 @@ def test_one_that_is_in_the_store_replaces_nothing(
     """Kept by an older bench, or before an update brought a recipe of that name."""
     upload(home, name)
     for ours in ready.names():
-        assert recipe_library.find(ours, home).raw() == ready.raw(ours)
-    aside = recipe_library.find(f"uploaded:{name}", home)
+        assert library.find(ours, home).raw() == ready.raw(ours)
+    aside = library.find(f"uploaded:{name}", home)
     assert (aside.origin, aside.text) == ("uploaded", EVIL)
     # It is shown, and can be removed.
     assert cli.invoke(["recipe", "show", f"uploaded:{name}", "--toml"]) == 0
     assert capsys.readouterr().out == EVIL
     assert cli.invoke(["recipe", "remove", f"uploaded:{name}"]) == 0
-    assert len(recipe_library.shelved(home)) == len(ready.names())
+    assert len(library.shelved(home)) == len(ready.names())
 
 
 def test_a_recipe_that_comes_to_the_stick_later_keeps_its_name(home: Path) -> None:
     upload(home, "shop")
-    assert recipe_library.find("shop", home).origin == "uploaded"
+    assert library.find("shop", home).origin == "uploaded"
     on_stick("shop.toml")
-    assert recipe_library.find("shop", home).origin == "stick"
-    assert recipe_library.find("uploaded:shop", home).text == EVIL
+    assert library.find("shop", home).origin == "stick"
+    assert library.find("uploaded:shop", home).text == EVIL
 
 
 def test_a_file_in_the_folder_is_not_taken_for_a_recipe_of_the_bench(
@@ -227,7 +227,7 @@ def test_the_line_for_the_settings_is_printed(
     upload(home, "shop", MINE)
     assert cli.invoke(["recipe", "show", name, "--pin"]) == 0
     line = capsys.readouterr().out
-    digest = hashlib.sha256(recipe_library.find(name, home).raw()).hexdigest()
+    digest = hashlib.sha256(library.find(name, home).raw()).hexdigest()
     assert tomllib.loads(line) == {"autostart": f"{name}@sha256:{digest}"}
     config = settings.read(line, "test")
     assert (config.autostart_recipe, config.autostart_sha256) == (name, digest)

@@ -15,12 +15,11 @@ import pytest
 from benchstick import cli
 from benchstick.errors import BadInput
 from benchstick.plan import run_queue
-from benchstick.plan.toml_positions import MOST_BYTES
 from benchstick.plan.units import parse_duration
-from benchstick.qa import recipe_library
-from benchstick.recipes import describe, preconditions, ready
+from benchstick.recipes import describe, library, preconditions, ready
 from benchstick.recipes.model import Entry, Limit, Match, Recipe, Size, Start, Stop
 from benchstick.recipes.parser import RecipeMistakes, read
+from benchstick.store.recipes import MOST_BYTES
 from benchstick.suites import registry
 
 TOML = """# All that a recipe may say.
@@ -452,7 +451,7 @@ def test_the_ready_recipes_are_listed_and_shown(
 def test_the_sticks_own_recipes_are_listed_with_their_errors(
     bench_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = recipe_library.folder()
+    folder = library.folder()
     folder.mkdir(parents=True)
     (folder / "MINE.TOML").write_text(f'about = "of my own"\n{SMALL}')
     (folder / "incoming-usb-stick.toml").write_text(f'about = "instead"\n{SMALL}')
@@ -478,17 +477,17 @@ def test_a_recipe_is_kept_and_removed_as_in_the_page(
     path.write_bytes(b"\xef\xbb\xbf" + SMALL.encode())
     assert cli.invoke(["recipe", "add", str(path)]) == 0
     assert cli.invoke(["recipe", "add", str(path), "--name", "other"]) == 0
-    recipes = {item.name: item for item in recipe_library.shelved(bench_home)}
+    recipes = {item.name: item for item in library.shelved(bench_home)}
     assert (recipes["shop"].origin, recipes["shop"].raw()) == ("uploaded", SMALL.encode())
     path.write_text(f"speed = 1\n{SMALL}")
     capsys.readouterr()
     assert cli.invoke(["recipe", "add", str(path)]) == 2
     assert capsys.readouterr().err.startswith(f"{path}:1: 'speed': no such key; ")
     assert cli.invoke(["recipe", "add", str(path), "--name", "Not So"]) == 2
-    assert {item.name: item for item in recipe_library.shelved(bench_home)}["shop"].text == SMALL
+    assert {item.name: item for item in library.shelved(bench_home)}["shop"].text == SMALL
     for code in (0, 2):
         assert cli.invoke(["recipe", "remove", "shop"]) == code
-    names = [item.name for item in recipe_library.shelved(bench_home)]
+    names = [item.name for item in library.shelved(bench_home)]
     assert "shop" not in names and "other" in names
     assert cli.invoke(["recipe", "remove", "full-review"]) == 2
 

@@ -18,8 +18,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchstick.plan.states import RequestState
-from benchstick.qa import recipe_library
-from benchstick.recipes import event_lines, outputs, ready
+from benchstick.recipes import event_lines, library, outputs, ready
 from benchstick.store import agent_requests, bays, locks, recipes, run_reader, verdicts
 from benchstick.store import settings as settings_file
 from benchstick.store.bays import Slot
@@ -336,7 +335,7 @@ def test_a_verdict_leads_to_its_recipe_and_its_tag_is_in_the_files_name(
 ) -> None:
     verdict = copy.deepcopy(test_recipe_outputs.verdicts()[0])
     verdict["runs"], verdict["labels"] = [], {"asset": "A 17/\u00fc-\r\nx"}
-    raw = recipe_library.find("full-review", bench.home).raw()
+    raw = library.find("full-review", bench.home).raw()
     with contextlib.closing(open_writer(bench.home)) as db:
         verdict["recipe"] = {
             "name": "Review",
@@ -484,7 +483,7 @@ def test_the_sticks_override_the_uploaded(
     signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A recipe that comes to the stick later has its name; the uploaded one is put aside."""
-    monkeypatch.setattr(recipe_library, "folder", lambda: tmp_path)
+    monkeypatch.setattr(library, "folder", lambda: tmp_path)
     assert signed_in.api("/api/v1/recipes", {"name": "twice", "text": GOOD}).status_code == 201
     (tmp_path / "twice.toml").write_text("speed = 1\n", encoding="utf-8")
     one = signed_in.client.get("/api/v1/recipes/twice").json
@@ -654,7 +653,7 @@ def test_a_recipe_with_errors_cannot_be_selected(
     signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "wrong.toml").write_text("speed = 1\n", encoding="utf-8")
-    monkeypatch.setattr(recipe_library, "folder", lambda: tmp_path)
+    monkeypatch.setattr(library, "folder", lambda: tmp_path)
     offered = signed_in.client.get(f"/api/v1/desk/new?drive={SLOW}").json["recipes"]
     names = {item["name"]: item["why_not"] for item in offered}
     assert "wrong" not in names

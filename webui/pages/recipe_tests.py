@@ -16,7 +16,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.errors import BadInput, BenchError, Refused
 from benchstick.plan.request import RunRequest
 from benchstick.plan.run_queue import Cost
-from benchstick.qa import recipe_documents, recipe_library
+from benchstick.recipes import documents, library
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.preconditions import why_no_match
 from benchstick.reports import formatting
@@ -35,10 +35,7 @@ FIELDS = ("drive", "recipe", "erase", "drive_key", "diskseq", "medium")
 
 def _recipes() -> dict[str, Recipe]:
     """Recipes without errors, by name."""
-    pairs = (
-        (item.name, recipe_documents.of_shelf(item))
-        for item in recipe_library.shelved(the_bench().home)
-    )
+    pairs = ((item.name, documents.of_shelf(item)) for item in library.shelved(the_bench().home))
     return {name: recipe for name, recipe in pairs if isinstance(recipe, Recipe)}
 
 
@@ -78,7 +75,7 @@ def document() -> dict[str, Any]:
              "why_not": None if drive is None else why_no_match(recipe.match, drive)}
             for item, recipe in recipes.items()
         ],
-        "lines": [] if choice is None else recipe_documents.lines(choice),
+        "lines": [] if choice is None else documents.lines(choice),
         "runs": runs,
         "destroys": _destroys(runs),
         "shared": None if drive is None else sharing.describe_link(drive),

@@ -14,8 +14,9 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.errors import BadInput
-from benchstick.qa import autostart_rules, recipe_documents, recipe_library
-from benchstick.qa.recipe_library import Shelved
+from benchstick.qa import autostart_rules
+from benchstick.recipes import documents, library
+from benchstick.recipes.library import Shelved
 from benchstick.recipes.model import Recipe
 from benchstick.store import recipes, settings
 from webui.context import reader, the_bench, writer
@@ -54,9 +55,9 @@ def _draft(name: str, text: Any) -> Draft:
         raise BadInput("text: not valid Unicode text", field="text") from None
     if name:
         recipes.check_name(name)
-    result = recipe_documents.checked(raw, f"{name}.toml" if name else _UNNAMED)
+    result = documents.checked(raw, f"{name}.toml" if name else _UNNAMED)
     if name and isinstance(result, Recipe):
-        recipe_library.check_upload(name, result)
+        library.check_upload(name, result)
     return Draft(name, text, result)
 
 
@@ -73,7 +74,7 @@ def _uploaded() -> dict[str, str]:
 
 
 def _find(name: str) -> Shelved:
-    for item in recipe_library.shelved(the_bench().home):
+    for item in library.shelved(the_bench().home):
         if item.name == name:
             return item
     raise not_found(f"Recipe {name[:60]!r}: there is none.")
@@ -82,26 +83,24 @@ def _find(name: str) -> Shelved:
 def document(name: str) -> dict[str, Any]:
     """The `benchstick/shelved-recipe/2` document. WebError 404."""
     item = _find(name)
-    result = recipe_documents.of_shelf(item)
+    result = documents.of_shelf(item)
     try:
         text = item.raw().decode("utf-8-sig", "replace")
     except BadInput:
         text = ""
-    uploaded = _uploaded().get(item.stored_name) if item.origin == recipe_library.UPLOADED else None
+    uploaded = _uploaded().get(item.stored_name) if item.origin == library.UPLOADED else None
     return {
         "schema": "benchstick/shelved-recipe/2",
-        **recipe_documents.build_entry(item, result),
+        **documents.build_entry(item, result),
         "text": text,
-        "lines": recipe_documents.lines(result),
+        "lines": documents.lines(result),
         "uploaded_utc": uploaded,
     }
 
 
 def _pin(item: Shelved) -> str | None:
     """The line for the settings that starts the recipe automatically; None where it cannot be."""
-    if not isinstance(recipe_documents.of_shelf(item), Recipe) or not recipes.NAME.fullmatch(
-        item.name
-    ):
+    if not isinstance(documents.of_shelf(item), Recipe) or not recipes.NAME.fullmatch(item.name):
         return None
     return f'autostart = "{settings.pinned(item.name, item.raw())}"'
 
@@ -115,9 +114,9 @@ def _autostart() -> tuple[str | None, str | None]:
 
 def _list_recipes() -> list[dict[str, Any]]:
     return [
-        {**recipe_documents.build_entry(item, result), "found": result}
-        for item in recipe_library.shelved(the_bench().home)
-        for result in (recipe_documents.of_shelf(item),)
+        {**documents.build_entry(item, result), "found": result}
+        for item in library.shelved(the_bench().home)
+        for result in (documents.of_shelf(item),)
     ]
 
 
@@ -131,7 +130,7 @@ def index() -> str:
 
 def _page(draft: Draft | None, problem: BadInput | None) -> str:
     """The list, and the form with the draft and its errors."""
-    there = {item.name: item.origin for item in recipe_library.shelved(the_bench().home)}
+    there = {item.name: item.origin for item in library.shelved(the_bench().home)}
     result = None if draft is None else draft.result
     starts, why_not = _autostart()
     return render_template(
@@ -141,8 +140,8 @@ def _page(draft: Draft | None, problem: BadInput | None) -> str:
         autostart=starts,
         why_not=why_not,
         draft=draft,
-        lines=[] if result is None else recipe_documents.lines(result),
-        errors=[] if result is None else recipe_documents.errors(result),
+        lines=[] if result is None else documents.lines(result),
+        errors=[] if result is None else documents.errors(result),
         there=there.get(draft.name) if draft is not None else None,
         problem=problem,
         kept=request.args.get("kept"),
@@ -220,7 +219,7 @@ def remove(name: str) -> BaseResponse:
 
 
 def _remove(name: str) -> None:
-    if not recipes.remove(writer(), recipe_library.stored_name(name)):
+    if not recipes.remove(writer(), library.stored_name(name)):
         raise not_found(f"Recipe {name[:60]!r}: none was uploaded.")
 
 
@@ -242,10 +241,7 @@ def api_check() -> Response:
     body = json_body(("name", "text"))
     draft = _draft(plain_text(body.get("name") or "", "name", most=100), body.get("text"))
     return reply(
-        {
-            **recipe_documents.check(draft.result, draft.where),
-            "lines": recipe_documents.lines(draft.result),
-        }
+        {**documents.check(draft.result, draft.where), "lines": documents.lines(draft.result)}
     )
 
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchstick.errors import BadInput
-from benchstick.qa import recipe_library
-from benchstick.recipes import limits
+from benchstick.recipes import library, limits
 from benchstick.store import verdicts
 from webui.context import reader, the_bench
 from webui.errors import not_found
@@ -35,7 +34,7 @@ def of_run(number: int) -> list[dict[str, Any]]:
 def recipe_of(verdict: Mapping[str, Any]) -> str | None:
     """The name of the verdict's recipe, if the bench still has it with the same text."""
     digest = verdict["recipe"]["sha256"]
-    for item in recipe_library.shelved(the_bench().home):
+    for item in library.shelved(the_bench().home):
         with contextlib.suppress(BadInput):
             if hashlib.sha256(item.raw()).hexdigest() == digest:
                 return item.name

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from benchstick.errors import BadInput, BenchError
 from benchstick.paths import data_folder, stick_recipes
-from benchstick.plan.toml_positions import MOST_BYTES
 from benchstick.recipes import ready
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import read
@@ -58,7 +57,7 @@ class Shelved:
             return self.text.encode()
         try:
             with self.path.open("rb") as file:
-                return file.read(MOST_BYTES + 1)
+                return file.read(recipes.MOST_BYTES + 1)
         except OSError as error:
             raise BadInput(f"{self.path}: {error.strerror}", field="recipe") from None
 
