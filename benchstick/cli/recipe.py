@@ -12,6 +12,7 @@ import click
 from benchstick.cli.common import print_json, print_line, print_table, read_file
 from benchstick.errors import EXIT_BAD_INPUT, BadInput
 from benchstick.paths import data_folder
+from benchstick.plan.recipe_names import check_name
 from benchstick.recipes import describe, documents, library
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
@@ -105,7 +106,7 @@ def _pin_line(name: str, raw: bytes) -> str:
             f"benchstick recipe add {shlex.quote(name)}",
             field="pin",
         )
-    return f'autostart = "{settings.pinned(recipes.check_name(name), raw)}"'
+    return f'autostart = "{settings.pinned(check_name(name), raw)}"'
 
 
 @recipe.command()
@@ -113,7 +114,7 @@ def _pin_line(name: str, raw: bytes) -> str:
 @click.option("--name", metavar="NAME", help="its name here (default: the file name)")
 def add(path: Path, name: str | None) -> int:
     """Save the recipe in FILE on this bench, as the page does; one of the same name is replaced."""
-    called = recipes.check_name(path.stem if name is None else name)
+    called = check_name(path.stem if name is None else name)
     raw = read_file(path)
     try:
         # As it is read later: a recipe without a name is called as its file.
