@@ -16,6 +16,7 @@ from benchstick.plan.recipe_names import check_name
 from benchstick.recipes import describe, documents, library
 from benchstick.recipes.model import Recipe
 from benchstick.recipes.parser import RecipeMistakes, read
+from benchstick.recipes.shelf import check_upload, stored_name
 from benchstick.store import database, recipes, settings
 from benchstick.store.run_results import storable
 
@@ -122,7 +123,7 @@ def add(path: Path, name: str | None) -> int:
     except RecipeMistakes as error:
         tell_mistakes(error, str(path))
         return EXIT_BAD_INPUT
-    library.check_upload(called, recipe)
+    check_upload(called, recipe)
     with contextlib.closing(database.open_writer(data_folder())) as db:
         recipes.save(db, called, raw.decode("utf-8-sig"))
     print_line(f"{called} is kept (benchstick recipe show {called})")
@@ -134,7 +135,7 @@ def add(path: Path, name: str | None) -> int:
 def remove(name: str) -> None:
     """Remove a recipe that was added or uploaded."""
     with contextlib.closing(database.open_writer(data_folder())) as db:
-        if not recipes.remove(db, library.stored_name(name)):
+        if not recipes.remove(db, stored_name(name)):
             raise BadInput(f"recipe {name[:60]!r}: none of that name was added", field="recipe")
     print_line(f"{name} is removed")
 

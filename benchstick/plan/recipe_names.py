@@ -1,4 +1,4 @@
-"""The names that an uploaded recipe may have."""
+"""The names that an uploaded recipe may have, and how long any recipe may be."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 from benchstick.errors import BadInput
 
+MOST_BYTES = 64 << 10
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 
 

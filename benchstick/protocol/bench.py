@@ -1,6 +1,6 @@
 """What the page can ask of the bench: reads, and writes.
 
-A number or name that does not exist has the answer None where a method says so, else BadInput.
+For a number or name that does not exist the answer is None where the method has it, else BadInput.
 StoreFailed when the store cannot be read or written.
 """
 
@@ -21,15 +21,14 @@ from benchstick.protocol.messages import (
     RunBundle,
     RunEntry,
     RunningRun,
-    RunRecord,
     Scan,
     Session,
     Status,
+    StoredRun,
     Token,
     WaitingRequest,
 )
-from benchstick.recipes.library import Shelved
-from benchstick.reports.bundle import Bundle
+from benchstick.recipes.shelf import Shelved
 from benchstick.suites.reference_results import Reference
 from benchstick.suites.spec_sheets import Sheet
 
@@ -74,7 +73,7 @@ class Reads(Protocol):
     def run_state(self, number: int) -> RunState | None:
         """The state to show; None when there is no such run."""
 
-    def run(self, number: int) -> RunRecord | None:
+    def run(self, number: int) -> StoredRun | None:
         """A run with its results; None when there is no such run."""
 
     def live(self, number: int) -> Document | None:
@@ -113,9 +112,9 @@ class Reads(Protocol):
         """A run that is over as a bundle, without its steps' files. None when there is no such
         run."""
 
-    def run_of_bundle(self, bundle: Bundle) -> int | None:
-        """The number here of a bundle's run, None when it is not here. BadInput when it is here
-        with another record."""
+    def run_of_bundle(self, bundle: bytes) -> int | None:
+        """Check a bundle as a whole: the number here of its run, None when the run is not here.
+        BadInput when it is no bundle, or the run is here with another record."""
 
     def upload(self, number: int) -> Document | None:
         """The `benchstick/import/1` document of an uploaded bundle; None when there is none."""

@@ -31,19 +31,18 @@ from benchstick.protocol.messages import (
     RunBundle,
     RunEntry,
     RunningRun,
-    RunRecord,
     Scan,
     Session,
     Status,
+    StoredRun,
     Token,
     WaitingRequest,
 )
 from benchstick.protocol.settings import Settings
 from benchstick.qa import autostart_rules
 from benchstick.recipes import library
-from benchstick.recipes.library import Shelved
+from benchstick.recipes.shelf import Shelved
 from benchstick.reports import bundle as bundles
-from benchstick.reports.bundle import Bundle
 from benchstick.store import (
     agent_requests,
     auth,
@@ -202,16 +201,13 @@ class LocalBench(Bench):
         return str(rows[0]["suite"]) if rows else None
 
     def _row(self, number: int) -> sqlite3.Row | None:
-        try:
-            return run_reader.find_run(self._reader, number)
-        except BadInput:
-            return None
+        return run_reader.state_row(self._reader, number)
 
     def run_state(self, number: int) -> RunState | None:
         row = self._row(number)
         return None if row is None else run_reader.shown_state(self._reader, row)
 
-    def run(self, number: int) -> RunRecord | None:
+    def run(self, number: int) -> StoredRun | None:
         row = self._row(number)
         if row is None:
             return None
@@ -219,7 +215,7 @@ class LocalBench(Bench):
         figures = run_reader.figures_of(self._reader, number)
         document["state"] = run_reader.shown_state(self._reader, row)
         bottlenecks.put_into(document["drive"])
-        return RunRecord(document, figures)
+        return StoredRun(document, figures)
 
     def live(self, number: int) -> Document | None:
         row = self._row(number)
@@ -302,8 +298,9 @@ class LocalBench(Bench):
         bundles.write(self._reader, number, file)
         return RunBundle(row["uuid"], file.getvalue())
 
-    def run_of_bundle(self, bundle: Bundle) -> int | None:
-        return bundles.find(self._reader, bundle)
+    def run_of_bundle(self, bundle: bytes) -> int | None:
+        contents = bundles.read(io.BytesIO(bundle))
+        return bundles.find(self._reader, contents)
 
     def upload(self, number: int) -> Document | None:
         return imported_runs.upload_json(self._reader, number)

@@ -65,7 +65,7 @@ class OtherRun:
 
 
 @dataclass(frozen=True)
-class RunRecord:
+class StoredRun:
     """A run: its `benchstick/run/2` document with the state to show, and its results as typed
     values, in the order measured."""
 
@@ -105,7 +105,7 @@ class DriveHistory:
 
 @dataclass(frozen=True)
 class DriveRecord:
-    """What the bench has on a drive: the sheet of its model beside its results, the keys that its
+    """What the bench has on a drive: the sheet of its model with its results, the keys that its
     label combines, how many runs there are, the last of them, and the last temperature of any."""
 
     spec_sheet: Document | None

@@ -10,7 +10,7 @@ from benchstick.errors import BadInput
 from benchstick.plan.recipe_names import check_name
 from benchstick.store.database import has_table, transaction, utc_now
 
-MOST, MOST_BYTES = 200, 64 << 10
+MOST = 200
 
 
 def save(db: sqlite3.Connection, name: str, text: str) -> None:

@@ -16,7 +16,7 @@ from benchstick.errors import BadInput
 from benchstick.plan import recipe_names
 from benchstick.qa import autostart as hands
 from benchstick.qa import autostart_rules
-from benchstick.recipes import library, ready
+from benchstick.recipes import library, ready, shelf
 from benchstick.recipes.parser import read
 from benchstick.store import bays, database, qa_station, settings
 from tests.unit.test_hands import drive
@@ -51,15 +51,15 @@ def upload(home: Path, name: str, text: str = EVIL) -> None:
 
 
 def on_stick(name: str, text: str = MINE) -> None:
-    library.folder().mkdir(parents=True, exist_ok=True)
-    (library.folder() / name).write_text(text, encoding="utf-8")
+    shelf.folder().mkdir(parents=True, exist_ok=True)
+    (shelf.folder() / name).write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [name for name in ALIKE if name != "refurb1shed-sata"])
 def test_an_upload_may_not_be_called_as_one_of_the_bench(home: Path, name: str) -> None:
     with pytest.raises(BadInput, match=r"is taken by '.*', a built-in recipe"):
-        library.check_upload(name, read(EVIL.encode(), f"{name}.toml"))
-    library.check_upload(f"{name}-2", read(EVIL.encode(), "x.toml"))
+        shelf.check_upload(name, read(EVIL.encode(), f"{name}.toml"))
+    shelf.check_upload(f"{name}-2", read(EVIL.encode(), "x.toml"))
 
 
 @pytest.mark.parametrize("name", ODD)

@@ -162,11 +162,20 @@ def test_an_import_of_the_store_in_the_page_is_reported(name: str, source: str) 
     assert store_imports(name, source)
 
 
-def test_the_messages_carry_nothing_of_the_store() -> None:
-    """Another process can answer them: no connection, no row, no file."""
-    folder = ROOT / "benchstick" / "protocol"
-    for path in (folder / "messages.py", folder / "bench.py"):
-        assert store_imports(path.stem, path.read_text(encoding="utf-8")) == set()
+def test_the_page_without_its_answers_loads_no_sqlite() -> None:
+    """Another process can answer: neither the page nor a message needs a connection or a row."""
+    code = (
+        "import sys, types\n"
+        "answers = sys.modules['benchstick.protocol.local'] = types.ModuleType('local')\n"
+        "answers.LocalBench = object\n"
+        "import webui.server.app\n"
+        "print(*sys.modules, sep='\\n')"
+    )
+    words = [sys.executable, "-c", code]
+    run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert {"benchstick.protocol.bench", "webui.pages.runs", "webui.context"} <= loaded
+    assert not loaded & {"sqlite3", "_sqlite3", "benchstick.store.database"}
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from benchstick.errors import BadInput
 from benchstick.plan import recipe_names
 from benchstick.protocol import settings
-from benchstick.recipes import documents, library
-from benchstick.recipes.library import Shelved
+from benchstick.recipes import documents, shelf
 from benchstick.recipes.model import Recipe
 from webui.context import bench, page_state
 from webui.errors import not_found, status_of
@@ -57,7 +56,7 @@ def _draft(name: str, text: Any) -> Draft:
         recipe_names.check_name(name)
     result = documents.checked(raw, f"{name}.toml" if name else _UNNAMED)
     if name and isinstance(result, Recipe):
-        library.check_upload(name, result)
+        shelf.check_upload(name, result)
     return Draft(name, text, result)
 
 
@@ -73,7 +72,7 @@ def _uploaded() -> dict[str, str]:
     return dict(bench().uploaded_recipes())
 
 
-def _find(name: str) -> Shelved:
+def _find(name: str) -> shelf.Shelved:
     for item in bench().shelved_recipes():
         if item.name == name:
             return item
@@ -88,7 +87,7 @@ def document(name: str) -> dict[str, Any]:
         text = item.raw().decode("utf-8-sig", "replace")
     except BadInput:
         text = ""
-    uploaded = _uploaded().get(item.stored_name) if item.origin == library.UPLOADED else None
+    uploaded = _uploaded().get(item.stored_name) if item.origin == shelf.UPLOADED else None
     return {
         "schema": "benchstick/shelved-recipe/2",
         **documents.build_entry(item, result),
@@ -98,7 +97,7 @@ def document(name: str) -> dict[str, Any]:
     }
 
 
-def _pin(item: Shelved) -> str | None:
+def _pin(item: shelf.Shelved) -> str | None:
     """The line for the settings that starts the recipe automatically; None where it cannot be."""
     if not isinstance(documents.of_shelf(item), Recipe) or not recipe_names.NAME.fullmatch(
         item.name
@@ -220,7 +219,7 @@ def remove(name: str) -> BaseResponse:
 
 
 def _remove(name: str) -> None:
-    if not bench().remove_recipe(library.stored_name(name)):
+    if not bench().remove_recipe(shelf.stored_name(name)):
         raise not_found(f"Recipe {name[:60]!r}: none was uploaded.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from benchstick.analysis.run_timeline import Session, timed_steps
 from benchstick.errors import BadInput
-from benchstick.reports import bundle, comparison_report, html, pdf, ranking, run_report, svg
+from benchstick.reports import comparison_report, html, pdf, ranking, run_report, svg
 from benchstick.reports.comparison_csv import comparison_csv
 from benchstick.reports.content import Chart, Ranks, Report
 from webui.context import bench, no_run
@@ -165,8 +164,7 @@ def as_bundle(number: str) -> Response:
 def _take(data: bytes) -> dict[str, Any]:
     """Check a bundle and hand it to the agent: the `benchstick/import/1` document. The run is in
     it at once where it is here already."""
-    contents = bundle.read(io.BytesIO(data))
-    here = bench().run_of_bundle(contents)
+    here = bench().run_of_bundle(data)
     if here is not None:
         text = f"it was here, as run {here}"
         return {"schema": "benchstick/import/1", "id": None, "state": "done", "run": here,

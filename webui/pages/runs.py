@@ -172,6 +172,7 @@ def api_samples(number: str) -> Response:
     `more`: there are more already. With `every` of every so many samples only those with the
     minimum and maximum of a counter. `steps` of the query: those from that index on."""
     run_number = _number(number)
+    run_state(run_number)
     after = whole(request.args.get("after"), "after", low=-1, high=LARGEST, default=-1)
     every = whole(request.args.get("every"), "every", low=1, high=MOST_EVERY, default=1)
     first = whole(request.args.get("steps"), "steps", low=0, high=LARGEST, default=0)
